@@ -1,0 +1,256 @@
+"""Settings: one typed recipe, read from TOML, overridden, checked, saved.
+
+What is not set is derived from the corpus and the machine (`derive.py` says how and why); a field's default
+below is only what stands when there is nothing to derive it from. Which fields a person set is what pydantic
+calls `model_fields_set`, so "not set" needs no special value. The docstring under each field is its help text
+everywhere: `--help`, the commented `recipe.toml` and the reference page.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from jumok.errors import RecipeError, nearest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = [
+    "LanguageSettings",
+    "Recipe",
+    "ScaledDotSettings",
+    "SearchSettings",
+    "Size",
+    "TextSettings",
+    "TrainingSettings",
+    "TransformerSettings",
+    "differences",
+    "flatten",
+    "make_recipe",
+    "read_recipe",
+    "write_recipe",
+]
+
+Size = Literal["auto", "tiny", "small", "base", "big"]
+
+
+class Settings(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+
+class LanguageSettings(Settings):
+    source: str = ""
+    """Language of the source side, as a code such as `en`."""
+    target: str = ""
+    """Language of the target side, as a code such as `ko`."""
+
+
+class TextSettings(Settings):
+    kind: Literal["unigram", "bpe"] = "unigram"
+    """How pieces are learnt: the unigram language model or byte-pair encoding."""
+    pieces: int = Field(8000, ge=64, le=128_000)
+    """How many pieces a vocabulary holds, the four marks included. Derived from the size of the corpus."""
+    shared: bool = True
+    """One vocabulary for both languages, which lets the embeddings be tied."""
+    byte_fallback: bool = True
+    """Characters never seen fall into bytes, so that no text is ever unknown."""
+    sampling: float = Field(0.0, ge=0, le=1)
+    """Piece sampling (subword regularisation): 0 always takes the best cut, 0.1–0.3 varies it while training."""
+
+
+class ScaledDotSettings(Settings):
+    kind: Literal["scaled-dot"] = "scaled-dot"
+    """Scaled dot product, softmax(QKᵀ/√d)V, in several heads."""
+
+
+# One member today; each mechanism of the catalogue adds its own, told apart by `kind`.
+AttentionSettings = ScaledDotSettings
+
+
+class TransformerSettings(Settings):
+    family: Literal["transformer"] = "transformer"
+    """The family of the model."""
+    size: Size = "auto"
+    """The one dial: sets the widths and depths below. `auto` picks from the corpus and says why."""
+    encoder_layers: int = Field(4, ge=1, le=64)
+    """Blocks in the encoder."""
+    decoder_layers: int = Field(4, ge=1, le=64)
+    """Blocks in the decoder."""
+    width: int = Field(256, ge=8, le=8192)
+    """Width of the embeddings and of every block."""
+    feed_forward: int = Field(1024, ge=8, le=65536)
+    """Width of the hidden layer of the position-wise network."""
+    heads: int = Field(4, ge=1, le=64)
+    """Attention heads of a block; must divide the width."""
+    dropout: float = Field(0.1, ge=0, lt=1)
+    """Share of activations dropped while training. Derived from the size of the corpus."""
+    attention_dropout: float = Field(0.0, ge=0, lt=1)
+    """Share of attention weights dropped while training."""
+    norm: Literal["pre", "post"] = "pre"
+    """Layer norm before each part of a block, or after it as published."""
+    tied: bool = True
+    """One matrix for both embeddings and the output layer (needs a shared vocabulary), or for target and output."""
+    encoder_attention: AttentionSettings = ScaledDotSettings()
+    """Mechanism of the encoder's self-attention."""
+    decoder_attention: AttentionSettings = ScaledDotSettings()
+    """Mechanism of the decoder's masked self-attention."""
+    cross_attention: AttentionSettings = ScaledDotSettings()
+    """Mechanism of the attention from decoder to encoder."""
+
+
+class TrainingSettings(Settings):
+    steps: int | None = Field(None, ge=1)
+    """Stop after this many updates."""
+    epochs: float | None = Field(None, gt=0)
+    """Stop after this many passes over the corpus."""
+    minutes: float | None = Field(None, gt=0)
+    """Stop after about this many minutes. A short measurement turns them into steps, stored with the run."""
+    batch_tokens: int = Field(4096, ge=16)
+    """Target pieces of a batch, padding counted. Derived from the size of the corpus."""
+    accumulate: int = Field(1, ge=1)
+    """Batches whose gradients are added up into one update."""
+    learning_rate: float = Field(1e-3, gt=0)
+    """Peak learning rate. Derived from the width."""
+    schedule: Literal["inverse-sqrt", "cosine", "constant"] = "inverse-sqrt"
+    """After the warm-up: the paper's inverse square root, a cosine down to zero at the last step, or constant."""
+    warmup: int = Field(1000, ge=0)
+    """Updates over which the learning rate rises to its peak."""
+    label_smoothing: float = Field(0.1, ge=0, lt=1)
+    """Probability mass taken from the right piece and spread over all."""
+    weight_decay: float = Field(0.0, ge=0)
+    """Decoupled weight decay of Adam (AdamW); 0 is plain Adam."""
+    clip: float = Field(1.0, ge=0)
+    """Largest norm of a gradient; 0 does not clip."""
+    ema: float = Field(0.0, ge=0, lt=1)
+    """Decay of the moving average of the weights that is validated and kept; 0 keeps none."""
+    average: int = Field(1, ge=1, le=50)
+    """The model is the average of this many checkpoints; 1 keeps the best one as it is."""
+    validate_every: int = Field(500, ge=1)
+    """Updates between two validations (each also saves a checkpoint)."""
+    stop_on: Literal["chrf", "bleu", "loss"] = "chrf"
+    """Score on the validation set that decides which checkpoint is best and when to stop."""
+    patience: int = Field(10, ge=0)
+    """Stop when the score has not improved for this many validations; 0 never stops early."""
+    longest: int = Field(200, ge=4)
+    """Pairs with more pieces than this on either side are skipped, and counted."""
+    held_out: int = Field(1000, ge=0)
+    """Pairs held out for validation where no validation set is given (at most a tenth of the corpus)."""
+    seed: int = Field(1, ge=0)
+    """Every random number is a function of this seed and the step."""
+
+
+class SearchSettings(Settings):
+    beam: int = Field(5, ge=1, le=64)
+    """Hypotheses kept at each step; 1 is greedy."""
+    length_penalty: float = 1.0
+    """A score is log p / length^penalty."""
+    coverage_penalty: float = Field(0.0, ge=0)
+    """Weight of Google's coverage penalty (Wu et al. 2016, eq. 14): source words left unattended cost."""
+    no_repeat: int = Field(0, ge=0)
+    """No n-gram of this many pieces occurs twice in a translation; 0 does not guard."""
+    longest: float = Field(3.0, gt=0)
+    """A translation is at most this many times as long as its source, plus 10 pieces."""
+
+
+class Recipe(Settings):
+    languages: LanguageSettings = LanguageSettings()
+    text: TextSettings = TextSettings()
+    model: TransformerSettings = TransformerSettings()
+    training: TrainingSettings = TrainingSettings()
+    search: SearchSettings = SearchSettings()
+
+
+def make_recipe(settings: dict[str, Any] | None = None, **flat: Any) -> Recipe:
+    """A recipe from nested settings and `section.name=value` overrides; None means "not set".
+
+    >>> make_recipe({"model": {"size": "tiny"}}, **{"training.minutes": 45}).training.minutes
+    45.0
+    """
+    nested = {name: dict(values) for name, values in (settings or {}).items()}
+    for path, value in flat.items():
+        if value is not None:
+            section, _, name = path.partition(".")
+            nested.setdefault(section, {})[name] = value
+    try:
+        return Recipe.model_validate(nested)
+    except ValidationError as error:
+        raise RecipeError(_explain(error)) from None
+
+
+def read_recipe(path: Path) -> dict[str, Any]:
+    """The settings of a `recipe.toml`, not yet checked."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise RecipeError(f"There is no recipe at {path}.") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise RecipeError(f"{path} is not a TOML file: {error}.") from None
+
+
+def write_recipe(recipe: Recipe) -> str:
+    """The recipe as TOML, each setting under its explanation. Settings that are None are left out."""
+    lines: list[str] = []
+    for section, settings in recipe:
+        lines.append(f"[{section}]")
+        lines.extend(_toml_lines(settings))
+        lines.append("")
+    return "\n".join(lines)
+
+
+def flatten(recipe: Recipe, *, only_set: bool = False) -> dict[str, Any]:
+    """`section.name` → value, of all settings or of those that were set."""
+    nested = recipe.model_dump(exclude_unset=only_set)
+    return {f"{section}.{name}": value for section, values in nested.items() for name, value in values.items()}
+
+
+def differences(asked: Recipe, stored: Recipe) -> list[tuple[str, Any, Any]]:
+    """The settings that were asked for by name and differ from the stored ones: (name, asked, stored)."""
+    have = flatten(stored)
+    return [(name, value, have[name]) for name, value in flatten(asked, only_set=True).items() if value != have[name]]
+
+
+def _toml_lines(settings: Settings) -> list[str]:
+    lines: list[str] = []
+    for name, info in type(settings).model_fields.items():
+        value = getattr(settings, name)
+        if value is not None:
+            lines.append(f"# {info.description}")
+            lines.append(f"{name} = {_toml(value)}")
+    return lines
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, BaseModel):
+        inside = ", ".join(f"{name} = {_toml(item)}" for name, item in value)
+        return f"{{ {inside} }}"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str):
+        return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    return repr(value)
+
+
+def _explain(error: ValidationError) -> str:
+    """All faults at once, one a line, unknown names with the nearest known one."""
+    lines = ["The recipe cannot be used:"]
+    for fault in error.errors():
+        path = [str(part) for part in fault["loc"]]
+        name = ".".join(path)
+        if fault["type"] == "extra_forbidden":
+            lines.append(f"  {name}: there is no such setting.{nearest(path[-1], _names(path[:-1]))}")
+        else:
+            lines.append(f"  {name}: {fault['msg']}. Received: {fault['input']!r}")
+    return "\n".join(lines)
+
+
+def _names(section: list[str]) -> list[str]:
+    """The setting names of a section, or the section names at the top."""
+    model: type[BaseModel] = Recipe
+    for part in section:
+        annotation = model.model_fields[part].annotation if part in model.model_fields else None
+        candidates = [annotation, *get_args(annotation)]
+        model = next((c for c in candidates if isinstance(c, type) and issubclass(c, BaseModel)), model)
+    return list(model.model_fields)
