@@ -1,0 +1,213 @@
+"""The check-up: what is in a corpus and what is wrong with it, before anybody trains on it.
+
+    report = check_up(corpora, against=[test])
+    report.kept, report.skipped[Fault.DUPLICATE], report.faults[0].examples
+
+One pass with the rules of `faults.py`, which are also those of training: `report.kept` pairs is what training
+will get, before pieces are counted.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from jumok.corpus.clean import Cleaner, InspectedBlock
+from jumok.corpus.faults import Fault, Limits
+from jumok.corpus.languages import LANGUAGES
+from jumok.corpus.scripts import SCRIPTS
+from jumok.corpus.seen import SeenHashes
+from jumok.corpus.split import sentence_key
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from jumok.corpus.corpora import Corpus
+    from jumok.corpus.scripts import Characters
+
+__all__ = ["CheckUp", "CorpusSize", "Example", "FaultReport", "SideReport", "check_up"]
+
+_EXAMPLES = 3  # kept of each fault
+_LONGEST_COUNTED = 1024  # lengths beyond share the last bar of the histogram
+PERCENTILES = (1, 25, 50, 75, 99, 100)
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A faulty pair and where it stands."""
+
+    corpus: str
+    line: int
+    source: str
+    target: str
+
+
+@dataclass(frozen=True, slots=True)
+class FaultReport:
+    """How many pairs have a fault, how many are skipped because of it, and a few of them."""
+
+    fault: Fault
+    count: int
+    skipped: int
+    examples: tuple[Example, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SideReport:
+    """One language of the corpus. `histogram[n]` is how many sentences have n words."""
+
+    language: str
+    words: int
+    characters: int
+    distinct_words: int
+    histogram: tuple[int, ...]
+
+    def percentile(self, share: float) -> int:
+        """The length in words that `share` per cent of the sentences do not exceed."""
+        sums = np.cumsum(self.histogram)
+        return int(np.searchsorted(sums, share / 100 * sums[-1])) if len(sums) else 0
+
+
+@dataclass(frozen=True, slots=True)
+class CorpusSize:
+    """How many pairs a corpus has, and what its reader dropped or noticed on the way."""
+
+    name: str
+    pairs: int
+    weight: float
+    noticed: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class CheckUp:
+    """The result. `pairs` = `kept` + everything in `skipped`."""
+
+    pairs: int
+    kept: int
+    skipped: Mapping[Fault, int]
+    faults: tuple[FaultReport, ...]  # those that occur, in the order of `Fault`
+    source: SideReport
+    target: SideReport
+    corpora: tuple[CorpusSize, ...]
+    leaked: Mapping[str, int]  # of each validation or test set: how many of its sources are in the corpus
+    against: Mapping[str, int] = field(default_factory=dict)  # and how many pairs it has
+
+    def count(self, fault: Fault) -> int:
+        return next((report.count for report in self.faults if report.fault is fault), 0)
+
+
+def check_up(
+    corpora: Sequence[Corpus], *, against: Sequence[Corpus] = (), limits: Limits | None = None
+) -> CheckUp:
+    """Read everything once and report. `against` are the validation and test sets."""
+    cleaner = Cleaner(limits, against=against, count_translations=True)
+    tally = _Tally(corpora)
+    leaks = _Leaks(against)
+    sizes: list[CorpusSize] = []
+    for corpus in corpora:
+        noticed: Counter[str] = Counter()
+        before = tally.pairs
+        for block in cleaner.blocks(corpus, noticed):
+            tally.add(corpus.name, block)
+            leaks.look(block)
+        sizes.append(CorpusSize(corpus.name, tally.pairs - before, corpus.weight, dict(noticed)))
+    return CheckUp(
+        pairs=tally.pairs,
+        kept=tally.kept,
+        skipped={fault: count for fault, count in cleaner.skipped.items() if count},
+        faults=tally.faults(cleaner.skipped),
+        source=tally.source.report(),
+        target=tally.target.report(),
+        corpora=tuple(sizes),
+        leaked=leaks.counts(),
+        against=leaks.sizes,
+    )
+
+
+class _Tally:
+    """Adds up blocks."""
+
+    def __init__(self, corpora: Sequence[Corpus]) -> None:
+        self.pairs = self.kept = 0
+        first = corpora[0] if corpora else None
+        self.source = _SideTally(first.source_language if first else "")
+        self.target = _SideTally(first.target_language if first else "")
+        self._counts: Counter[Fault] = Counter()
+        self._examples: dict[Fault, list[Example]] = {}
+
+    def add(self, corpus: str, block: InspectedBlock) -> None:
+        self.pairs += len(block.pairs)
+        self.kept += int(block.kept.sum())
+        self.source.add(block.characters.source)
+        self.target.add(block.characters.target)
+        for fault, where in block.findings.items():
+            self._counts[fault] += int(where.sum())
+            examples = self._examples.setdefault(fault, [])
+            for index in np.flatnonzero(where)[: _EXAMPLES - len(examples)]:
+                line, pair = block.pairs[index]
+                examples.append(Example(corpus, line, pair.source, pair.target))
+
+    def faults(self, skipped: Mapping[Fault, int]) -> tuple[FaultReport, ...]:
+        return tuple(
+            FaultReport(fault, self._counts[fault], skipped.get(fault, 0), tuple(self._examples[fault]))
+            for fault in Fault
+            if self._counts[fault]
+        )
+
+
+class _SideTally:
+    """Adds up one language."""
+
+    def __init__(self, language: str) -> None:
+        self.language = language
+        scripts = LANGUAGES[language].scripts if language in LANGUAGES else ()
+        self._spaced = not scripts or SCRIPTS[scripts[0]].spaced
+        self._words = self._characters = 0
+        self._distinct = SeenHashes()
+        self._histogram = np.zeros(_LONGEST_COUNTED + 1, dtype=np.int64)
+
+    def add(self, side: Characters) -> None:
+        counts = side.count_words()
+        self._words += int(counts.sum())
+        self._characters += int(side.lengths.sum())
+        self._histogram += np.bincount(np.minimum(counts, _LONGEST_COUNTED), minlength=len(self._histogram))
+        words = set(side.text.split()) if self._spaced else set(side.text) - {"\n", " "}
+        self._distinct.add(_hashes(words))
+
+    def report(self) -> SideReport:
+        histogram = np.trim_zeros(self._histogram, "b").tolist()
+        return SideReport(self.language, self._words, self._characters, len(self._distinct), tuple(histogram))
+
+
+class _Leaks:
+    """Which sentences of the validation and test sets were met in the corpus."""
+
+    def __init__(self, against: Sequence[Corpus]) -> None:
+        self.sizes: dict[str, int] = {}
+        self._keys: dict[str, Counter[int]] = {}
+        self._met: set[int] = set()
+        for corpus in against:
+            keys = Counter(hash(sentence_key(pair.source)) for pair in corpus.pairs())
+            self._keys[corpus.name] = keys
+            self.sizes[corpus.name] = keys.total()
+
+    def look(self, block: InspectedBlock) -> None:
+        leaked = block.findings.get(Fault.LEAKED)
+        if leaked is not None:
+            indices = np.flatnonzero(leaked)
+            self._met.update(hash(sentence_key(block.pairs[index][1].source)) for index in indices)
+
+    def counts(self) -> dict[str, int]:
+        return {
+            name: sum(count for key, count in keys.items() if key in self._met)
+            for name, keys in self._keys.items()
+        }
+
+
+def _hashes(words: Iterable[str]) -> NDArray[np.int64]:
+    return np.fromiter(map(hash, words), np.int64)

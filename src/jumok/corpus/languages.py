@@ -1,0 +1,170 @@
+"""Languages: codes, English names, and the scripts in which they are written.
+
+A language that is not known stays "" everywhere, and everything works without it: only what depends on the
+language (the expected script, the picture of a score) is left out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from jumok.errors import DataError, nearest
+
+__all__ = ["LANGUAGES", "Language", "find_language", "language_code", "language_name"]
+
+
+@dataclass(frozen=True, slots=True)
+class Language:
+    """A language by its ISO 639-1 code (`ko`); its ISO 639-3 code (`kor`) and its name are understood too."""
+
+    code: str
+    long_code: str
+    name: str
+    scripts: tuple[str, ...]  # the usual one first
+
+
+_TABLE = """
+af afr Afrikaans Latin
+am amh Amharic Ethiopic
+ar ara Arabic Arabic
+as asm Assamese Bengali
+az aze Azerbaijani Latin Cyrillic
+be bel Belarusian Cyrillic
+bg bul Bulgarian Cyrillic
+bn ben Bengali Bengali
+bo bod Tibetan Tibetan
+br bre Breton Latin
+bs bos Bosnian Latin Cyrillic
+ca cat Catalan Latin
+cs ces Czech Latin
+cy cym Welsh Latin
+da dan Danish Latin
+de deu German Latin
+el ell Greek Greek
+en eng English Latin
+eo epo Esperanto Latin
+es spa Spanish Latin
+et est Estonian Latin
+eu eus Basque Latin
+fa fas Persian Arabic
+fi fin Finnish Latin
+fo fao Faroese Latin
+fr fra French Latin
+fy fry Frisian Latin
+ga gle Irish Latin
+gd gla Gaelic Latin
+gl glg Galician Latin
+gu guj Gujarati Gujarati
+ha hau Hausa Latin
+he heb Hebrew Hebrew
+hi hin Hindi Devanagari
+hr hrv Croatian Latin
+ht hat Haitian Latin
+hu hun Hungarian Latin
+hy hye Armenian Armenian
+id ind Indonesian Latin
+ig ibo Igbo Latin
+is isl Icelandic Latin
+it ita Italian Latin
+ja jpn Japanese Kana Han
+jv jav Javanese Latin
+ka kat Georgian Georgian
+kk kaz Kazakh Cyrillic Latin
+km khm Khmer Khmer
+kn kan Kannada Kannada
+ko kor Korean Hangul Han
+ku kur Kurdish Latin Arabic
+ky kir Kyrgyz Cyrillic
+la lat Latin Latin
+lb ltz Luxembourgish Latin
+lo lao Lao Lao
+lt lit Lithuanian Latin
+lv lav Latvian Latin
+mg mlg Malagasy Latin
+mi mri Maori Latin
+mk mkd Macedonian Cyrillic
+ml mal Malayalam Malayalam
+mn mon Mongolian Cyrillic Mongolian
+mr mar Marathi Devanagari
+ms msa Malay Latin
+mt mlt Maltese Latin
+my mya Burmese Myanmar
+nb nob Bokmål Latin
+ne nep Nepali Devanagari
+nl nld Dutch Latin
+nn nno Nynorsk Latin
+no nor Norwegian Latin
+oc oci Occitan Latin
+or ori Odia Odia
+pa pan Punjabi Gurmukhi Arabic
+pl pol Polish Latin
+ps pus Pashto Arabic
+pt por Portuguese Latin
+ro ron Romanian Latin
+ru rus Russian Cyrillic
+sd snd Sindhi Arabic Devanagari
+si sin Sinhala Sinhala
+sk slk Slovak Latin
+sl slv Slovenian Latin
+so som Somali Latin
+sq sqi Albanian Latin
+sr srp Serbian Cyrillic Latin
+su sun Sundanese Latin
+sv swe Swedish Latin
+sw swa Swahili Latin
+ta tam Tamil Tamil
+te tel Telugu Telugu
+tg tgk Tajik Cyrillic
+th tha Thai Thai
+tk tuk Turkmen Latin
+tl tgl Tagalog Latin
+tr tur Turkish Latin
+tt tat Tatar Cyrillic
+ug uig Uyghur Arabic
+uk ukr Ukrainian Cyrillic
+ur urd Urdu Arabic
+uz uzb Uzbek Latin Cyrillic
+vi vie Vietnamese Latin
+xh xho Xhosa Latin
+yi yid Yiddish Hebrew
+yo yor Yoruba Latin
+zh zho Chinese Han
+zu zul Zulu Latin
+"""
+
+
+def _read_table() -> dict[str, Language]:
+    rows = (line.split() for line in _TABLE.strip().splitlines())
+    return {row[0]: Language(row[0], row[1], row[2], tuple(row[3:])) for row in rows}
+
+
+LANGUAGES: dict[str, Language] = _read_table()
+_BY_LONG_CODE = {language.long_code: language for language in LANGUAGES.values()}
+_BY_NAME = {language.name.casefold(): language for language in LANGUAGES.values()}
+
+
+def find_language(word: str) -> Language | None:
+    """The language that a word names: `ko`, `kor`, `Korean`, or with a region `ko-KR`, `ko_KR`; else None.
+
+    Codes count in lower case only: "It" and "No" begin sentences, `it` and `no` begin headers.
+    """
+    base = word.replace("_", "-").partition("-")[0]
+    return LANGUAGES.get(base) or _BY_LONG_CODE.get(base) or _BY_NAME.get(word.casefold())
+
+
+def language_code(word: str) -> str:
+    """The code of a language that somebody asked for by code or name. Unknown ones raise a DataError."""
+    language = find_language(word.strip()) or find_language(word.strip().lower())
+    if language is None:
+        known = [*LANGUAGES, *_BY_LONG_CODE, *(language.name for language in LANGUAGES.values())]
+        raise DataError(
+            f"There is no language {word!r} in jumok's table.{nearest(word, known)} "
+            f"Use a code such as `en` or `ko`; {len(LANGUAGES)} languages are known."
+        )
+    return language.code
+
+
+def language_name(code: str) -> str:
+    """The English name of a code; a code that is not known is its own name."""
+    language = LANGUAGES.get(code)
+    return language.name if language else code

@@ -1,0 +1,165 @@
+"""Characters and the scripts they belong to, for thousands of sentences at a time.
+
+The sentences of a block are joined and every character is looked up in one table; numpy then counts by
+sentence. That costs well under a microsecond a sentence, where a loop over characters would cost fifty.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from numpy.typing import NDArray
+
+__all__ = ["Characters", "look_up", "script_density"]
+
+# What a character is. Everything from LETTER on is a letter; beyond it, each script has a class of its own.
+PLAIN, SPACE, CONTROL, REPLACEMENT, ZERO_WIDTH, JOINER, LETTER = range(7)
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """A script: its blocks of code points, and how many characters it needs where English needs one."""
+
+    ranges: tuple[tuple[int, int], ...]
+    density: float = 1.0
+    spaced: bool = True
+
+
+SCRIPTS: dict[str, Script] = {
+    "Latin": Script(((0x41, 0x24F), (0x250, 0x2AF), (0x1E00, 0x1EFF), (0x2C60, 0x2C7F), (0xA720, 0xA7FF))),
+    "Cyrillic": Script(((0x400, 0x52F), (0x1C80, 0x1C8F), (0x2DE0, 0x2DFF), (0xA640, 0xA69F))),
+    "Greek": Script(((0x370, 0x3FF), (0x1F00, 0x1FFF)), 1.1),
+    "Armenian": Script(((0x530, 0x58F),)),
+    "Hebrew": Script(((0x590, 0x5FF), (0xFB1D, 0xFB4F)), 0.75),
+    "Arabic": Script(
+        ((0x600, 0x6FF), (0x750, 0x77F), (0x8A0, 0x8FF), (0xFB50, 0xFDFF), (0xFE70, 0xFEFC)), 0.8
+    ),
+    "Devanagari": Script(((0x900, 0x97F), (0xA8E0, 0xA8FF))),
+    "Bengali": Script(((0x980, 0x9FF),)),
+    "Gurmukhi": Script(((0xA00, 0xA7F),)),
+    "Gujarati": Script(((0xA80, 0xAFF),)),
+    "Odia": Script(((0xB00, 0xB7F),)),
+    "Tamil": Script(((0xB80, 0xBFF),), 1.15),
+    "Telugu": Script(((0xC00, 0xC7F),)),
+    "Kannada": Script(((0xC80, 0xCFF),)),
+    "Malayalam": Script(((0xD00, 0xD7F),), 1.1),
+    "Sinhala": Script(((0xD80, 0xDFF),)),
+    "Thai": Script(((0xE00, 0xE7F),), 0.9, spaced=False),
+    "Lao": Script(((0xE80, 0xEFF),), 0.9, spaced=False),
+    "Tibetan": Script(((0xF00, 0xFFF),)),
+    "Myanmar": Script(((0x1000, 0x109F), (0xAA60, 0xAA7F)), 1.1, spaced=False),
+    "Georgian": Script(((0x10A0, 0x10FF), (0x1C90, 0x1CBF), (0x2D00, 0x2D2F))),
+    "Ethiopic": Script(((0x1200, 0x139F), (0x2D80, 0x2DDF)), 0.65),
+    "Khmer": Script(((0x1780, 0x17FF),), 1.1, spaced=False),
+    "Mongolian": Script(((0x1800, 0x18AF),)),
+    "Hangul": Script(((0x1100, 0x11FF), (0x3130, 0x318F), (0xA960, 0xA97F), (0xAC00, 0xD7FF)), 0.5),
+    "Kana": Script(((0x3041, 0x30FF), (0x31F0, 0x31FF), (0xFF66, 0xFF9F)), 0.45, spaced=False),
+    "Han": Script(
+        ((0x3005, 0x3007), (0x3400, 0x9FFF), (0xF900, 0xFAFF), (0x20000, 0x323AF)), 0.32, spaced=False
+    ),
+}
+_CLASS_OF = {name: LETTER + 1 + index for index, name in enumerate(SCRIPTS)}
+_TOP = 0x323B0  # every code point from here on is looked up as this one: plain
+
+# Zero-width space, soft hyphen, word joiner, byte order mark, and marks of direction.
+_ZERO_WIDTH = (0xAD, 0x200B, 0x200E, 0x200F, 0x2060, 0xFEFF, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
+_JOINERS = (0x200C, 0x200D)  # needed by Persian, the scripts of India and emoji
+
+
+@dataclass(frozen=True)
+class Characters:
+    """The characters of a block of sentences, each with its class."""
+
+    text: str  # the sentences, each followed by a newline
+    classes: NDArray[np.uint8]  # (characters,)
+    starts: NDArray[np.int64]  # (sentences,) where each begins in `text`
+    lengths: NDArray[np.int64]  # (sentences,) in characters
+    totals: NDArray[np.int64]  # (classes,) how often each class occurs in the block
+
+    def count(self, *classes: int) -> NDArray[np.int64]:
+        """How many characters of these classes each sentence has."""
+        if not self.totals[list(classes)].any():
+            return np.zeros(len(self.starts), dtype=np.int64)
+        return self._by_sentence(
+            np.isin(self.classes, classes) if len(classes) > 1 else self.classes == classes[0]
+        )
+
+    def count_letters(self, scripts: Collection[str] | None = None) -> NDArray[np.int64]:
+        """How many letters each sentence has: all of them, or those of some scripts."""
+        wanted = np.zeros(len(self.totals), dtype=bool)
+        wanted[LETTER:] = scripts is None
+        for script in scripts or ():
+            wanted[_CLASS_OF[script]] = True
+        return self._by_sentence(wanted[self.classes])
+
+    def count_words(self) -> NDArray[np.int64]:
+        """Units between spaces; where a script uses none, each of its letters."""
+        alone = _unspaced_classes()[self.classes]
+        inside = self.classes != SPACE
+        begins = inside.copy()
+        begins[1:] &= ~inside[:-1] | alone[1:] | alone[:-1]
+        return self._by_sentence(begins)
+
+    def main_script(self) -> str:
+        """The script with the most letters in the block; "" where there are no letters."""
+        counts = self.totals[LETTER + 1 :]
+        return list(SCRIPTS)[int(counts.argmax())] if counts.any() else ""
+
+    def sentence_at(self, position: int) -> int:
+        """Which sentence the character at this position belongs to."""
+        return int(np.searchsorted(self.starts, position, side="right")) - 1
+
+    def _by_sentence(self, wanted: NDArray[np.bool_]) -> NDArray[np.int64]:
+        # Running sums: several times faster than np.add.reduceat on booleans.
+        sums = np.concatenate([[0], np.cumsum(wanted, dtype=np.int64)])
+        return np.asarray(sums[self.starts + self.lengths] - sums[self.starts], dtype=np.int64)
+
+
+def look_up(sentences: Sequence[str]) -> Characters:
+    """The class of every character of these sentences."""
+    text = "\n".join(sentences) + "\n"
+    lengths = np.fromiter(map(len, sentences), np.int64, count=len(sentences))
+    codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype="<u4")
+    classes = _class_table()[np.minimum(codes, _TOP)]
+    totals = np.bincount(classes, minlength=LETTER + 1 + len(SCRIPTS))
+    return Characters(text, classes, np.cumsum(lengths + 1) - lengths - 1, lengths, totals)
+
+
+def script_density(script: str) -> float:
+    """How many characters a script needs where English needs one; 1 for a script that is not known."""
+    return SCRIPTS[script].density if script in SCRIPTS else 1.0
+
+
+@cache
+def _class_table() -> NDArray[np.uint8]:
+    """Code point → class. Blocks also hold digits and signs, so only what Unicode calls a letter counts."""
+    table = np.full(_TOP + 1, PLAIN, dtype=np.uint8)
+    letters = np.fromiter((chr(code).isalpha() for code in range(_TOP + 1)), bool, count=_TOP + 1)
+    table[letters] = LETTER
+    for name, script in SCRIPTS.items():
+        for first, last in script.ranges:
+            block = slice(first, last + 1)
+            table[block][letters[block]] = _CLASS_OF[name]
+    spaces = [code for code in range(0x3001) if chr(code).isspace()]
+    table[spaces] = SPACE
+    table[[code for code in (*range(0x20), *range(0x7F, 0xA0)) if code not in (0x09, 0x0A, 0x0D, 0x85)]] = (
+        CONTROL
+    )
+    table[[*range(0xD800, 0xE000), 0xFFFD]] = REPLACEMENT
+    table[list(_ZERO_WIDTH)] = ZERO_WIDTH
+    table[list(_JOINERS)] = JOINER
+    return table
+
+
+@cache
+def _unspaced_classes() -> NDArray[Any]:
+    unspaced = np.zeros(LETTER + 1 + len(SCRIPTS), dtype=bool)
+    unspaced[[_CLASS_OF[name] for name, script in SCRIPTS.items() if not script.spaced]] = True
+    return unspaced

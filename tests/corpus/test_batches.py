@@ -1,0 +1,266 @@
+"""Batches: each pair once an epoch, an order found again from one integer, bounded sizes, little padding."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+import torch
+from corpus_fakes import FakeVocabularies, WordPieces, pairs_of_lengths
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jumok.corpus import Batches, Part, padded_batch, write_store
+from jumok.corpus.plan import plan_slots
+from jumok.corpus.store import PairStore, StoredPart, StoredSide
+from jumok.errors import DataError, RecipeError, StorageError
+from jumok.values import BEGIN, END, PAD
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+VOCABULARIES = FakeVocabularies()
+lengths_of_corpora = st.lists(st.tuples(st.integers(1, 90), st.integers(1, 90)), min_size=1, max_size=150)
+seeds = st.integers(0, 2**32)
+
+
+def store_in_memory(lengths: list[tuple[int, int]], weights: tuple[float, ...] = (1.0,)) -> PairStore:
+    """A store without a disk: piece counts as given, the ids of pair i all 4 + i % 1000."""
+    sides = []
+    for column in (0, 1):
+        counts = np.array([pair[column] for pair in lengths])
+        ids = np.repeat(4 + np.arange(len(lengths)) % 1000, counts).astype(np.uint16)
+        sides.append(StoredSide(ids, np.concatenate([[0], np.cumsum(counts)])))
+    bounds = np.linspace(0, len(lengths), len(weights) + 1).astype(int).tolist()
+    parts = tuple(
+        StoredPart(f"part {i}", weight, bounds[i], bounds[i + 1]) for i, weight in enumerate(weights)
+    )
+    return PairStore(None, sides[0], sides[1], parts, "fingerprint", "vocabulary")  # type: ignore[arg-type]
+
+
+def natural_lengths(count: int) -> list[tuple[int, int]]:
+    """Lengths like those of sentences and their translations."""
+    generator = np.random.default_rng(3)
+    source = np.clip(generator.gamma(6, 2.5, count), 1, 90)
+    target = np.clip(source * generator.normal(1.05, 0.18, count), 1, 90)
+    return list(zip(source.astype(int).tolist(), target.astype(int).tolist(), strict=True))
+
+
+def pairs_of_epoch(batches: Batches, epoch: int) -> list[list[int]]:
+    first = epoch * batches.per_epoch
+    return [batches.pairs_of(position).tolist() for position in range(first, first + batches.per_epoch)]
+
+
+@given(lengths_of_corpora, seeds, st.integers(1, 600), st.integers(0, 3))
+def test_each_pair_comes_once_an_epoch(
+    lengths: list[tuple[int, int]], seed: int, batch_tokens: int, epoch: int
+) -> None:
+    batches = Batches(store_in_memory(lengths), batch_tokens=batch_tokens, seed=seed)
+    seen = [pair for batch in pairs_of_epoch(batches, epoch) for pair in batch]
+    assert sorted(seen) == list(range(len(lengths)))
+
+
+@given(lengths_of_corpora, seeds, st.integers(1, 600), st.tuples(st.floats(0.05, 3), st.floats(0.05, 3)))
+def test_a_batch_never_exceeds_its_room(
+    lengths: list[tuple[int, int]], seed: int, batch_tokens: int, weights: tuple[float, float]
+) -> None:
+    batches = Batches(store_in_memory(lengths, weights), batch_tokens=batch_tokens, seed=seed)
+    for position in range(2 * batches.per_epoch):
+        batch = batches.batch(position)
+        assert batch.target is not None
+        assert len(batch) > 0
+        if len(batch) > 1:
+            assert batch.target.numel() <= batch_tokens
+            assert batch.source.numel() <= 2 * batch_tokens
+
+
+@given(lengths_of_corpora, seeds, st.integers(20, 200), st.data())
+def test_a_resumed_run_reads_the_tail_of_the_uninterrupted_one(
+    lengths: list[tuple[int, int]], seed: int, batch_tokens: int, data: st.DataObject
+) -> None:
+    stored = store_in_memory(lengths, (1.0, 0.7))
+    uninterrupted = Batches(stored, batch_tokens=batch_tokens, seed=seed)
+    last = 3 * uninterrupted.per_epoch
+    order = [uninterrupted.pairs_of(position).tolist() for position in range(last)]
+    stop = data.draw(st.integers(0, last - 1))
+    resumed = Batches(stored, batch_tokens=batch_tokens, seed=seed)
+    assert [resumed.pairs_of(position).tolist() for position in range(stop, last)] == order[stop:]
+
+
+def test_the_order_differs_by_epoch_and_by_seed() -> None:
+    stored = store_in_memory(natural_lengths(2000))
+    one, other = Batches(stored, batch_tokens=500, seed=1), Batches(stored, batch_tokens=500, seed=2)
+    orders = [pairs_of_epoch(one, 0), pairs_of_epoch(one, 1), pairs_of_epoch(other, 0)]
+    assert orders[0] != orders[1]
+    assert orders[0] != orders[2]
+    assert one.per_epoch == other.per_epoch
+
+
+def test_batches_are_composed_anew_in_each_epoch() -> None:
+    batches = Batches(store_in_memory(natural_lengths(20_000)), batch_tokens=1024, seed=1)
+    compositions = [{frozenset(batch) for batch in pairs_of_epoch(batches, epoch)} for epoch in (0, 1)]
+    assert len(compositions[0] & compositions[1]) < 0.05 * batches.per_epoch
+
+
+def test_short_and_long_batches_are_mixed() -> None:
+    """Not first all the short sentences, then all the long ones."""
+    batches = Batches(store_in_memory(natural_lengths(5000)), batch_tokens=500, seed=1)
+    lengths = batches.store.target_lengths
+    means = np.array([lengths[pairs].mean() for pairs in pairs_of_epoch(batches, 0)])
+    assert abs(np.corrcoef(means, np.arange(len(means)))[0, 1]) < 0.25
+
+
+def test_little_is_padding() -> None:
+    batches = Batches(store_in_memory(natural_lengths(30_000)), batch_tokens=4096, seed=1)
+    real = padded = 0
+    for position in range(batches.per_epoch):
+        batch = batches.batch(position)
+        assert batch.target is not None
+        assert batch.target_lengths is not None
+        padded += batch.source.numel() + batch.target.numel()
+        real += int(batch.source_lengths.sum() + batch.target_lengths.sum())
+    assert 1 - real / padded < 0.08
+
+
+def test_marks_padding_and_lengths_of_a_batch() -> None:
+    batches = Batches(store_in_memory([(2, 1), (1, 3)]), batch_tokens=100, seed=0)
+    batch = batches.batch(0)
+    rows = {
+        tuple(source): tuple(target)
+        for source, target in zip(batch.source.tolist(), batch.target.tolist(), strict=True)
+    }  # type: ignore[union-attr]
+    assert rows == {(4, 4, END): (BEGIN, 4, END, PAD, PAD), (5, END, PAD): (BEGIN, 5, 5, 5, END)}
+    assert sorted(batch.source_lengths.tolist()) == [2, 3]
+    assert batch.source.dtype == batch.source_lengths.dtype == torch.int64
+
+
+def test_a_pair_longer_than_the_batch_is_a_batch_by_itself() -> None:
+    batches = Batches(store_in_memory([(50, 50), (2, 2), (3, 3)]), batch_tokens=20, seed=0)
+    sizes = {tuple(sorted(batch)) for batch in pairs_of_epoch(batches, 0)}
+    assert (0,) in sizes
+
+
+def test_whole_weights_repeat_pairs_and_fractions_draw_them_evenly() -> None:
+    batches = Batches(store_in_memory(natural_lengths(600), (2.0, 0.3, 1.5)), batch_tokens=300, seed=5)
+    epochs = 200
+    counts: Counter[int] = Counter()
+    for epoch in range(epochs):
+        drawn = Counter(pair for batch in pairs_of_epoch(batches, epoch) for pair in batch)
+        assert all(drawn[pair] == 2 for pair in range(200))
+        assert sum(drawn[pair] for pair in range(200, 400)) == 60
+        assert all(drawn[pair] in (1, 2) for pair in range(400, 600))
+        counts.update(drawn)
+    rates = np.array([counts[pair] / epochs for pair in range(200, 400)])
+    assert rates.mean() == pytest.approx(0.3)
+    assert np.abs(rates - 0.3).max() < 0.15  # five standard deviations
+
+
+def test_a_tiny_weight_still_draws_one_pair() -> None:
+    batches = Batches(store_in_memory([(3, 3)] * 4, (0.01,)), batch_tokens=100, seed=1)
+    assert batches.pairs_per_epoch == batches.per_epoch == 1
+
+
+def test_positions_and_epochs() -> None:
+    batches = Batches(store_in_memory(natural_lengths(300)), batch_tokens=100, seed=1)
+    assert batches.epoch_of(batches.per_epoch - 1) == 0
+    assert batches.epoch_of(batches.per_epoch) == 1
+    with pytest.raises(DataError, match="-1"):
+        batches.batch(-1)
+    with pytest.raises(RecipeError, match="batch_tokens=0"):
+        Batches(batches.store, batch_tokens=0, seed=1)
+
+
+def test_the_order_is_the_same_on_every_machine() -> None:
+    """These numbers were written down once: a change would send resumed runs astray."""
+    batches = Batches(store_in_memory([(n % 7 + 1, n % 5 + 1) for n in range(12)]), batch_tokens=16, seed=7)
+    assert pairs_of_epoch(batches, 3) == [[11, 1, 7], [0, 10, 5, 6], [2, 3], [8, 9], [4]]
+
+
+# --- sampling ---
+
+
+def sampling_store(folder: Path) -> PairStore:
+    return write_store(
+        folder / "data",
+        [Part("all", pairs_of_lengths(natural_lengths(300)))],
+        VOCABULARIES,
+        longest=100,
+        keep_text=True,
+    )
+
+
+def test_sampled_batches_are_functions_of_seed_and_position(tmp_path: Path) -> None:
+    stored = sampling_store(tmp_path)
+    make = lambda seed: Batches(stored, batch_tokens=400, seed=seed, vocabularies=VOCABULARIES, sampling=0.3)  # noqa: E731
+    one, again = make(1), make(1)
+    later = one.per_epoch + 3
+    one.batch(0)
+    assert torch.equal(one.batch(later).source, again.batch(later).source)
+    pairs = [make(1).pairs_of(position).tolist() for position in (later, later + one.per_epoch)]
+    assert pairs[0] != pairs[1]
+
+
+def test_a_sampled_pair_is_cut_differently_in_other_epochs_and_stays_within_bounds(tmp_path: Path) -> None:
+    stored = sampling_store(tmp_path)
+    batches = Batches(stored, batch_tokens=400, seed=1, vocabularies=VOCABULARIES, sampling=0.3)
+    lengths: dict[int, set[int]] = {}
+    for position in range(4 * batches.per_epoch):
+        batch = batches.batch(position)
+        assert batch.target is not None
+        assert batch.target.numel() <= 400 or len(batch) == 1
+        assert batch.source.numel() <= 800 or len(batch) == 1
+        for pair, length in zip(
+            batches.pairs_of(position).tolist(), batch.source_lengths.tolist(), strict=True
+        ):
+            lengths.setdefault(pair, set()).add(length)
+    assert sum(len(seen) > 1 for seen in lengths.values()) > 200
+
+
+def test_sampling_needs_text_and_the_right_vocabulary(tmp_path: Path) -> None:
+    stored = sampling_store(tmp_path)
+    bare = write_store(tmp_path / "bare", [Part("x", pairs_of_lengths([(1, 1)]))], VOCABULARIES, longest=9)
+    other = FakeVocabularies(source=WordPieces(name="other"))
+    with pytest.raises(RecipeError, match="also needs `vocabularies`"):
+        Batches(stored, batch_tokens=100, seed=1, sampling=0.1)
+    with pytest.raises(RecipeError, match="keep_text"):
+        Batches(bare, batch_tokens=100, seed=1, vocabularies=VOCABULARIES, sampling=0.1)
+    with pytest.raises(StorageError, match="another vocabulary"):
+        Batches(stored, batch_tokens=100, seed=1, vocabularies=other, sampling=0.1)
+
+
+# --- padding by hand ---
+
+
+@given(
+    st.lists(st.tuples(st.lists(st.integers(4, 99)), st.lists(st.integers(4, 99))), min_size=1, max_size=9)
+)
+def test_padded_batch_holds_its_sentences(pairs: list[tuple[list[int], list[int]]]) -> None:
+    batch = padded_batch([source for source, _ in pairs], [target for _, target in pairs])
+    assert batch.target is not None
+    assert batch.target_lengths is not None
+    for row, (source, target) in enumerate(pairs):
+        length = int(batch.source_lengths[row])
+        assert batch.source[row, :length].tolist() == [*source, END]
+        assert (batch.source[row, length:] == PAD).all()
+        length = int(batch.target_lengths[row])
+        assert batch.target[row, :length].tolist() == [BEGIN, *target, END]
+        assert (batch.target[row, length:] == PAD).all()
+    assert batch.source.shape[1] == int(batch.source_lengths.max())
+
+
+def test_padded_batch_of_sources_only_and_of_unequal_counts() -> None:
+    batch = padded_batch([[5], []])
+    assert batch.target is None
+    assert batch.target_lengths is None
+    assert batch.source.tolist() == [[5, END], [END, PAD]]
+    with pytest.raises(DataError, match="2 sources, 1 targets"):
+        padded_batch([[1], [2]], [[1]])
+
+
+def test_planning_a_large_corpus_is_quick() -> None:
+    """A tenth of a million pairs here, in some 50 ms; a million take half a second."""
+    lengths = np.array(natural_lengths(100_000))
+    slots = plan_slots(lengths[:, 0], lengths[:, 1], [StoredPart("a", 1.0, 0, 100_000)], batch_tokens=4096)
+    assert len(slots.seat(1, 0).pairs) == 100_000

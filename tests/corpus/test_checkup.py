@@ -1,0 +1,248 @@
+"""The check-up finds what was planted, leaves good text alone, and training skips just what it reports."""
+
+from __future__ import annotations
+
+import random
+import time
+import unicodedata
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jumok.corpus import Cleaner, Fault, Limits, check_up, clean, clean_pairs, corpus_of_pairs, open_corpus
+from jumok.corpus.scripts import look_up
+from jumok.corpus.seen import SeenHashes
+from jumok.values import Pair
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from jumok.corpus import CheckUp, Corpus
+
+
+def english_korean(*texts: tuple[str, str], name: str = "train") -> Corpus:
+    return corpus_of_pairs([Pair(*text) for text in texts], source="en", target="ko", name=name)
+
+
+def faults_of(source: str, target: str, languages: tuple[str, str] = ("en", "ko")) -> set[Fault]:
+    corpus = corpus_of_pairs([Pair(source, target)], source=languages[0], target=languages[1])
+    return {report.fault for report in check_up([corpus]).faults}
+
+
+GOOD = [
+    ("Hello.", "안녕하세요."),
+    ("No!", "아니요!"),
+    ("3.14", "3.14"),
+    ("I watch CNN at 7.", "나는 7시에 CNN을 본다."),
+    ("He lives in Seoul, which is the capital of Korea.", "그는 한국의 수도인 서울에 산다."),
+    ("Tom & Jerry; R&D", "톰과 제리; 연구개발"),
+    ("It costs 5 €…", "5유로예요…"),
+]
+
+
+@pytest.mark.parametrize(("source", "target"), GOOD)
+def test_good_pairs_have_no_faults(source: str, target: str) -> None:
+    assert faults_of(source, target) == set()
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "languages"),
+    [
+        ("He said: “Where?”", "« Où est l’été\u00a0»… voilà\u00a0!", ("en", "fr")),
+        ("São João is not far.", "Não é longe de São João – «ÁGUA».", ("en", "pt")),
+        ("Where are you going?", "どこに行きますか？", ("en", "ja")),
+        ("Where are you going?", "你要去哪里？", ("en", "zh")),
+        ("I want to go.", "می‌خواهم بروم.", ("en", "fa")),  # with a joiner, as it must be
+        ("Hello, world.", "नमस्ते दुनिया।", ("en", "hi")),
+        ("Good morning to you.", "Ќ добро јутро / dobro jutro", ("en", "sr")),
+    ],
+)
+def test_good_pairs_of_other_languages_have_none_either(
+    source: str, target: str, languages: tuple[str, str]
+) -> None:
+    assert faults_of(source, target, languages) == set()
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "fault"),
+    [
+        ("", "뭐?", Fault.EMPTY),
+        ("What?", "", Fault.EMPTY),
+        ("word " * 300, "말 " * 300, Fault.TOO_LONG),
+        ("x" * 2500, "말" * 1500, Fault.TOO_LONG),
+        ("A lost \ufffd letter.", "없는 글자.", Fault.REPLACED),
+        ("Go.", "가\x00요.", Fault.CONTROL),
+        ("Go\x9d.", "가요.", Fault.CONTROL),
+        ("A cafÃ© is here.", "여기 카페가 있다.", Fault.MOJIBAKE),
+        ("Itâ€™s here.", "여기 있다.", Fault.MOJIBAKE),
+        ("Hello.", "안녕하세요".encode().decode("latin-1"), Fault.MOJIBAKE),
+        ("Я иду домой.".encode().decode("cp1252", "ignore"), "집에 가요.", Fault.MOJIBAKE),
+        ("Hello there.", "Guten Tag.", Fault.WRONG_SCRIPT),
+        ("안녕하세요.", "안녕하십니까?", Fault.WRONG_SCRIPT),
+        ("Samsung Galaxy", "Samsung Galaxy", Fault.UNTRANSLATED),
+        ("Yes.", "아주 길고 긴 이야기의 시작에 불과했습니다." * 4, Fault.LENGTH_RATIO),
+        ("This sentence goes on and on, " * 6, "짧다.", Fault.LENGTH_RATIO),
+        ("Zero\u200bwidth.", "폭이 없다.", Fault.ZERO_WIDTH),
+        ("Joined\u200d here.", "붙었다.", Fault.ZERO_WIDTH),
+        ("Parts.", unicodedata.normalize("NFD", "조각들."), Fault.NOT_COMPOSED),
+        ("Salt &amp; pepper.", "소금과 후추.", Fault.ENTITY),
+        ("It&#39;s me.", "나야.", Fault.ENTITY),
+    ],
+)  # fmt: skip
+def test_a_planted_fault_is_found(source: str, target: str, fault: Fault) -> None:
+    assert fault in faults_of(source, target)
+
+
+def planted() -> tuple[list[Corpus], Corpus]:
+    """Good pairs with faults of every kind at known lines, over two corpora."""
+    numbers = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
+    good = [(f"I have {a} {b}.", f"나는 {a} {b} 있다 {i}.") for i, a in enumerate(numbers) for b in numbers]
+    first = [*good, good[3], ("", "비었다"), ("A cafÃ©.", "카페."), ("I have one one.", "하나만 있어.")]
+    second = [good[5], ("Same.", "Same."), ("A secret test!", "비밀 시험!")]
+    test = english_korean(("a secret TEST", "비밀 시험"), ("Another one.", "또 하나."), name="test")
+    return [english_korean(*first, name="first"), english_korean(*second, name="second")], test
+
+
+def test_the_report_counts_names_and_quotes() -> None:
+    corpora, test = planted()
+    report = check_up(corpora, against=[test])
+    assert report.pairs == 107
+    counts = {found.fault: found.count for found in report.faults}
+    assert counts == {
+        Fault.EMPTY: 1,
+        Fault.MOJIBAKE: 1,
+        Fault.WRONG_SCRIPT: 1,
+        Fault.UNTRANSLATED: 1,
+        Fault.DUPLICATE: 2,
+        Fault.LEAKED: 1,
+        Fault.OTHER_TARGET: 1,
+    }
+    assert report.skipped == {
+        Fault.EMPTY: 1,
+        Fault.MOJIBAKE: 1,
+        Fault.WRONG_SCRIPT: 1,  # "Same." is untranslated too, and skipped once
+        Fault.DUPLICATE: 2,
+        Fault.LEAKED: 1,
+    }
+    duplicates = next(found for found in report.faults if found.fault is Fault.DUPLICATE)
+    assert [(example.corpus, example.line) for example in duplicates.examples] == [
+        ("first", 101),
+        ("second", 1),
+    ]
+    assert duplicates.examples[0].source == "I have one four."
+    assert report.leaked == {"test": 1}
+    assert report.against == {"test": 2}
+    assert [(size.name, size.pairs) for size in report.corpora] == [("first", 104), ("second", 3)]
+    assert report.count(Fault.DUPLICATE) == 2
+    assert report.count(Fault.CONTROL) == 0
+
+
+def test_sizes_words_and_lengths(tmp_path: Path) -> None:
+    path = tmp_path / "p.en-ko.tsv"
+    path.write_text("\ufeffone two three\t하나 둘 셋\none two\t하나 둘\nfour\t넷\r\n")
+    report = check_up([open_corpus(path)])
+    assert report.source.words == report.target.words == 6
+    assert report.source.distinct_words == 4
+    assert report.source.characters == len("one two three" + "one two" + "four")
+    assert report.source.histogram == (0, 1, 1, 1)
+    assert [report.source.percentile(share) for share in (0.1, 33, 50, 99, 100)] == [1, 1, 2, 3, 3]
+    assert report.corpora[0].noticed == {"byte order mark": 1, "carriage return": 1}
+
+
+def test_words_of_scripts_without_spaces_are_their_letters() -> None:
+    assert look_up(["你好 abc。", "ไป", "a b  c", ""]).count_words().tolist() == [3, 2, 3, 0]
+    report = check_up([corpus_of_pairs([Pair("a cat", "一只猫一")], source="en", target="zh")])
+    assert (report.target.words, report.target.distinct_words) == (4, 3)
+
+
+def test_an_empty_list_of_corpora_reports_nothing() -> None:
+    report = check_up([])
+    assert (report.pairs, report.kept, report.faults) == (0, 0, ())
+    assert report.source.percentile(50) == 0
+
+
+def test_unknown_languages_still_work() -> None:
+    """No script is expected, and the length ratio is judged by the scripts that are found."""
+    korean = [Pair(f"This is sentence number {n}, and a fine one.", f"문장 {n}번.") for n in range(20)]
+    report = check_up([corpus_of_pairs([*korean, Pair("Hello there.", "Guten Tag.")])])
+    assert report.kept == 21
+
+
+def test_one_language_on_both_sides_may_repeat_itself() -> None:
+    corpus = corpus_of_pairs([Pair("a good copy", "a good copy")], source="en", target="en")
+    assert check_up([corpus]).kept == 1
+
+
+def test_faults_can_be_kept() -> None:
+    corpora, test = planted()
+    limits = Limits(keep=frozenset({Fault.DUPLICATE, Fault.LEAKED}))
+    report = check_up(corpora, against=[test], limits=limits)
+    assert report.count(Fault.DUPLICATE) == 2
+    assert Fault.DUPLICATE not in report.skipped
+    assert report.kept == 104
+
+
+texts = st.one_of(
+    st.sampled_from(["", "a", "가", "A cafÃ©", "x" * 40, "same", "\ufffd", "e\u0301", "&amp;"]),
+    st.text(max_size=12),
+)
+
+
+@given(st.lists(st.tuples(texts, texts), max_size=40), st.sampled_from(["", "en", "ja"]), st.integers(1, 50))
+def test_read_is_kept_and_skipped(pairs: list[tuple[str, str]], language: str, block: int) -> None:
+    """And the check-up says beforehand what training will do."""
+    corpus = corpus_of_pairs([Pair(*pair) for pair in pairs], source=language, target="ko")
+    against = corpus_of_pairs([Pair("A", "가")], name="test")
+    skipped: Counter[Fault] = Counter()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(clean, "_BLOCK", block)
+        kept = list(clean_pairs([corpus], Limits(longest_characters=30), against=[against], skipped=skipped))
+        report = check_up([corpus], against=[against], limits=Limits(longest_characters=30))
+    assert len(kept) + skipped.total() == len(pairs) == report.pairs
+    assert report.kept == len(kept)
+    assert report.skipped == {fault: count for fault, count in skipped.items() if count}
+    remaining = iter(pairs)
+    assert all(any((pair.source, pair.target) == other for other in remaining) for pair in kept), "in order"
+    assert len(set(kept)) == len(kept)
+
+
+def test_one_cleaner_finds_duplicates_across_corpora() -> None:
+    cleaner = Cleaner()
+    first, second = english_korean(*GOOD), english_korean(*GOOD[:3], ("New.", "새것."))
+    assert len(list(cleaner.clean(first))) == len(GOOD)
+    assert [pair.source for pair in cleaner.clean(second)] == ["New."]
+    assert cleaner.skipped == {Fault.DUPLICATE: 3}
+
+
+@given(st.lists(st.lists(st.integers(-20, 20), max_size=30), max_size=12))
+def test_seen_hashes_behave_like_a_set(blocks: list[list[int]]) -> None:
+    seen, plain = SeenHashes(), set()
+    for block in blocks:
+        expected = []
+        for value in block:
+            expected.append(value not in plain)
+            plain.add(value)
+        assert seen.add(np.array(block, dtype=np.int64)).tolist() == expected
+    assert len(seen) == len(plain)
+
+
+def test_the_check_up_is_fast() -> None:
+    """It must do 40,000 pairs a second and does twice that; half is asked for here, on a busy machine."""
+    generator = random.Random(1)
+    vocabulary = ["".join(generator.choices("abcdefgéh", k=generator.randint(2, 9))) for _ in range(3000)]
+    sentence = lambda: " ".join(generator.choices(vocabulary, k=generator.randint(3, 12)))  # noqa: E731
+    corpus = corpus_of_pairs([Pair(sentence(), sentence()) for _ in range(8000)], source="en", target="fr")
+    assert best_rate(corpus) > 20_000
+
+
+def best_rate(corpus: Corpus) -> float:
+    rates = []
+    for _ in range(3):
+        start = time.perf_counter()
+        report: CheckUp = check_up([corpus])
+        rates.append(report.pairs / (time.perf_counter() - start))
+    return max(rates)

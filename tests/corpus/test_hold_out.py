@@ -1,0 +1,69 @@
+"""The hold-out: as many as asked for, at most a tenth, and nothing leaks."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jumok.corpus import choose_hold_out, sentence_key
+from jumok.corpus.split import HoldOut
+from jumok.values import Pair
+
+
+@given(st.lists(st.integers(0, 60), max_size=200), st.integers(0, 30))
+def test_never_more_than_asked_for_nor_a_tenth_and_no_source_on_both_sides(
+    sources: list[int], count: int
+) -> None:
+    pairs = [
+        Pair(f"Sentence {source}!" if i % 2 else f"sentence  {source}", str(i))
+        for i, source in enumerate(sources)
+    ]
+    hold_out = choose_hold_out(pairs, count=count)
+    held_out: list[Pair] = []
+    kept = list(hold_out.split(pairs, held_out))
+    assert sorted(pair.target for pair in kept + held_out) == sorted(pair.target for pair in pairs)
+    assert len(held_out) <= min(count, len(pairs) // 10)
+    assert not {sentence_key(pair.source) for pair in kept} & {sentence_key(pair.source) for pair in held_out}
+
+
+def test_distinct_sources_are_held_out_in_exactly_the_number_asked_for() -> None:
+    pairs = [Pair(f"Sentence {n}.", "x") for n in range(5000)]
+    few, many = choose_hold_out(pairs, count=137), choose_hold_out(pairs, count=1000)
+    assert sum(pair in few for pair in pairs) == 137
+    assert sum(pair in many for pair in pairs) == 500
+
+
+def test_the_order_of_the_corpus_does_not_matter_and_growth_keeps_most() -> None:
+    pairs = [Pair(f"Sentence {n}.", "x") for n in range(3000)]
+    hold_out = choose_hold_out(pairs, count=100)
+    assert choose_hold_out(pairs[::-1], count=100) == hold_out
+    grown = choose_hold_out([*pairs, *(Pair(f"New {n}.", "y") for n in range(300))], count=100)
+    assert sum(pair in grown for pair in pairs if pair in hold_out) > 80
+
+
+def test_what_is_held_out_does_not_depend_on_the_process() -> None:
+    """Written down once: a resumed run must hold out the same pairs."""
+    assert choose_hold_out([Pair(f"Sentence {n}.", "x") for n in range(100)], count=5) == HoldOut(
+        2127704574415660406
+    )
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Hello, world!", "hello world"),
+        ("  Two   spaces ", "two spaces"),
+        ("«Où ?»", "où"),
+        ("e\u0301te\u0301", "ÉTÉ"),
+        ("안녕, 세계。", "안녕 세계"),
+        ("Straße", "STRASSE"),
+    ],
+)
+def test_copies_share_a_key(one: str, other: str) -> None:
+    assert sentence_key(one) == sentence_key(other)
+
+
+@pytest.mark.parametrize(("one", "other"), [("a b", "ab"), ("कि", "की"), ("1.5", "2.5"), ("가", "나")])
+def test_different_sentences_do_not(one: str, other: str) -> None:
+    assert sentence_key(one) != sentence_key(other)

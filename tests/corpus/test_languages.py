@@ -1,0 +1,59 @@
+"""The table of languages is sound, and languages are found by what people call them."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+
+import jumok.corpus
+from jumok.corpus import LANGUAGES, find_language, language_code, language_name
+from jumok.corpus.scripts import SCRIPTS, look_up
+from jumok.errors import DataError
+
+SAMPLES = {
+    "en": "Hello", "ko": "안녕", "ja": "こんにちは", "zh": "你好", "ru": "Привет", "el": "Γειά", "he": "שלום",
+    "ar": "مرحبا", "hi": "नमस्ते", "th": "สวัสดี", "ka": "გამარჯობა", "hy": "Բարեւ", "am": "ሰላም", "ta": "வணக்கம்",
+    "km": "សួស្តី", "my": "မင်္ဂလာပါ", "vi": "Xin chào", "lo": "ສະບາຍດີ", "bn": "নমস্কার", "te": "నమస్కారం",
+}  # fmt: skip
+
+
+def test_every_language_is_distinct_and_has_known_scripts() -> None:
+    languages = list(LANGUAGES.values())
+    assert len(languages) >= 60
+    for field in ("code", "long_code", "name"):
+        assert len({getattr(language, field) for language in languages}) == len(languages)
+    assert all(language.scripts and set(language.scripts) <= set(SCRIPTS) for language in languages)
+
+
+@pytest.mark.parametrize("code", SAMPLES)
+def test_a_greeting_is_in_the_script_of_its_language(code: str) -> None:
+    characters = look_up([SAMPLES[code]])
+    assert characters.main_script() in LANGUAGES[code].scripts
+    assert characters.count_letters(LANGUAGES[code].scripts) == characters.count_letters()
+
+
+def test_scripts_do_not_overlap() -> None:
+    ranges = sorted(span for script in SCRIPTS.values() for span in script.ranges)
+    assert all(one[1] < other[0] for one, other in pairwise(ranges))
+
+
+@pytest.mark.parametrize("word", ["ko", "kor", "Korean", "korean", "KOREAN", "ko-KR", "ko_KR"])
+def test_a_language_has_several_names(word: str) -> None:
+    language = find_language(word)
+    assert language is not None
+    assert (language.code, language.name) == ("ko", "Korean")
+
+
+def test_somebody_who_asks_is_understood_or_helped() -> None:
+    assert language_code(" DE ") == "de"
+    assert language_name("de") == "German"
+    assert language_name("tlh") == "tlh"
+    with pytest.raises(DataError, match=r"There is no language 'Germn'.* Did you mean \"German\""):
+        language_code("Germn")
+
+
+def test_the_front_door_is_sorted_and_true() -> None:
+    names = jumok.corpus.__all__
+    assert names == sorted(names, key=lambda name: (not name.isupper(), name[0].islower(), name))
+    assert all(hasattr(jumok.corpus, name) for name in names)

@@ -1,0 +1,464 @@
+"""Readers: every format and compression, every way in which a file can be wrong, and no line lost."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import lzma
+import time
+import tracemalloc
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import pytest
+import zstandard
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from jumok.corpus import Corpus, corpus_of_pairs, lines, open_corpora, open_corpus, parse_alignment, unequal
+from jumok.errors import DataError
+from jumok.values import Alignment, Pair
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+PAIRS = [
+    Pair("Hello.", "안녕하세요."),
+    Pair("I go.", "나는 가요.", Alignment(frozenset({(0, 0), (1, 1)}), frozenset({(2, 1)}))),
+]
+
+COMPRESS: dict[str, Callable[[bytes], bytes]] = {
+    "": lambda data: data,
+    ".gz": gzip.compress,
+    ".xz": lzma.compress,
+    ".zst": zstandard.ZstdCompressor().compress,
+}
+
+in_one_folder = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
+
+
+def pairs_of(path: Path, content: str | bytes, **languages: str) -> list[Pair]:
+    return list(corpus_at(path, content, **languages).pairs())
+
+
+def corpus_at(path: Path, content: str | bytes, **languages: str) -> Corpus:
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return open_corpus(path, **languages)
+
+
+# --- formats ---
+
+
+@pytest.mark.parametrize("compression", COMPRESS)
+def test_each_format_in_each_compression(tmp_path: Path, compression: str) -> None:
+    tsv = "".join(
+        f"{p.source}\t{p.target}" + (f"\t{p.alignment}" if p.alignment else "") + "\n" for p in PAIRS
+    )
+    csv = (
+        f'"{PAIRS[0].source}",{PAIRS[0].target}\n{PAIRS[1].source},"{PAIRS[1].target}",{PAIRS[1].alignment}\n'
+    )
+    jsonl = "".join(
+        json.dumps({"source": p.source, "target": p.target, "alignment": str(p.alignment or "")}) + "\n"
+        for p in PAIRS
+    )
+    for suffix, text in {"tsv": tsv, "csv": csv, "jsonl": jsonl}.items():
+        assert pairs_of(tmp_path / f"p.{suffix}{compression}", COMPRESS[compression](text.encode())) == PAIRS
+
+
+@pytest.mark.parametrize("compression", COMPRESS)
+def test_two_texts(tmp_path: Path, compression: str) -> None:
+    corpus = open_texts(tmp_path, "Hello.\nI go.\n", "Hallo.\nIch gehe.\n", compression)
+    assert list(corpus.pairs()) == [Pair("Hello.", "Hallo."), Pair("I go.", "Ich gehe.")]
+    assert list(corpus.pairs()) == list(corpus.pairs()), "a corpus can be read again"
+    assert (corpus.source_language, corpus.target_language) == ("en", "de")
+
+
+def open_texts(folder: Path, source: str | bytes, target: str | bytes, compression: str = "") -> Corpus:
+    paths = [folder / f"train.en{compression}", folder / f"train.de{compression}"]
+    for path, text in zip(paths, (source, target), strict=True):
+        path.write_bytes(COMPRESS[compression](text.encode() if isinstance(text, str) else text))
+    return open_corpus(paths)
+
+
+def test_streams_joined_end_to_end_are_one_text(tmp_path: Path) -> None:
+    for suffix, compress in COMPRESS.items():
+        content = compress(b"a\tb\n") + compress(b"c\td\n")
+        assert len(pairs_of(tmp_path / f"p.tsv{suffix}", content)) == 2
+
+
+def test_csv_cells_may_hold_commas_quotes_and_newlines(tmp_path: Path) -> None:
+    corpus = corpus_at(tmp_path / "p.csv", '"Yes, ""you"".",b\n"two\nlines",d\nlast,e\n')
+    assert list(corpus.numbered_pairs()) == [
+        (1, Pair('Yes, "you".', "b")),
+        (2, Pair("two\nlines", "d")),
+        (4, Pair("last", "e")),
+    ]
+
+
+def test_json_in_the_forms_people_use(tmp_path: Path) -> None:
+    by_code = corpus_at(tmp_path / "a.jsonl", '{"id": 7, "en": "a", "ko": "b", "alignment": [[0, 0]]}\n')
+    assert list(by_code.pairs()) == [Pair("a", "b", Alignment(frozenset({(0, 0)})))]
+    assert (by_code.source_language, by_code.target_language) == ("en", "ko")
+    nested = corpus_at(tmp_path / "b.jsonl", '{"translation": {"de": "a", "en": "b"}}\n')
+    assert (nested.source_language, nested.target_language) == ("de", "en")
+    several = '{"en": "a", "ko": "b", "fr": "c"}\n'
+    assert pairs_of(tmp_path / "c.jsonl", several, source="fr", target="en") == [Pair("c", "a")]
+    with pytest.raises(DataError, match=r"en, ko, fr.*--source"):
+        pairs_of(tmp_path / "d.jsonl", several)
+
+
+def test_half_a_character_in_json_becomes_visible(tmp_path: Path) -> None:
+    assert pairs_of(tmp_path / "a.jsonl", '{"source": "x\\ud800é", "target": "b"}\n')[0].source == "x\ufffdé"
+
+
+def test_standard_input_is_read_more_than_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    for text in (b"a\tb\n", b'{"source": "a", "target": "b"}\n'):
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text)))
+        corpus = open_corpus("-")
+        assert corpus.name == "standard input"
+        assert list(corpus.pairs()) == list(corpus.pairs()) == [Pair("a", "b")]
+
+
+def test_the_copy_of_standard_input_is_removed() -> None:
+    spooled = lines.spool(io.BytesIO(b"a\tb\n"))
+    path = spooled.path
+    assert path.exists()
+    del spooled
+    assert not path.exists()
+
+
+def test_pairs_in_memory_are_a_corpus_too() -> None:
+    corpus = corpus_of_pairs(PAIRS, source="English", target="kor")
+    assert list(corpus.numbered_pairs()) == [(1, PAIRS[0]), (2, PAIRS[1])]
+    assert (corpus.source_language, corpus.target_language) == ("en", "ko")
+
+
+def test_alignments_are_read_as_they_are_written() -> None:
+    assert str(parse_alignment("1-2 0-0 3?1")) == "0-0 1-2 3?1"
+    for wrong in ("0", "a-b", "0--1", "1-2-3", "-1-2", "²-1"):
+        with pytest.raises(ValueError, match=wrong):
+            parse_alignment(wrong)
+
+
+# --- lines ---
+
+
+def test_lines_end_at_newlines_only(tmp_path: Path) -> None:
+    odd = "a\u2028b\u0085c\x0bd\x0ce"
+    assert pairs_of(tmp_path / "p.tsv", f"{odd}\t{odd}\nx\ty") == [Pair(odd, odd), Pair("x", "y")]
+
+
+def test_what_is_dropped_is_noticed(tmp_path: Path) -> None:
+    noticed: Counter[str] = Counter()
+    corpus = corpus_at(tmp_path / "p.tsv", "\ufeffsource\ttarget\r\na \tb\r\nc\td")
+    assert list(corpus.numbered_pairs(noticed)) == [(2, Pair("a", "b")), (3, Pair("c", "d"))]
+    assert noticed == {
+        "byte order mark": 1,
+        "carriage return": 2,
+        "header line": 1,
+        "space at the edge of a sentence": 1,
+        "no final newline": 1,
+    }
+
+
+@given(st.binary(max_size=300), st.integers(1, 40))
+@in_one_folder
+def test_any_bytes_are_read_or_refused_with_their_place(tmp_path: Path, data: bytes, block: int) -> None:
+    """Whatever the bytes and however they fall into blocks: every line, or the first bad byte."""
+    path = tmp_path / "any.txt"
+    path.write_bytes(data)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(lines, "_BLOCK", block)
+        read = lines.read_lines(lines.InputFile(path), Counter())
+        try:
+            expected = data.decode()
+        except UnicodeDecodeError as error:
+            line = data[: error.start].count(b"\n") + 1
+            with pytest.raises(DataError, match=rf"any\.txt .* line {line},.*offset {error.start} "):
+                list(read)
+        else:
+            expected = expected.removeprefix("\ufeff")
+            whole = expected.split("\n")[: -1 if expected.endswith("\n") or not expected else None]
+            assert list(read) == [line.removesuffix("\r") for line in whole]
+
+
+def test_bad_bytes_far_into_a_large_file_are_named(tmp_path: Path) -> None:
+    content = b"good\tline\n" * 60_000 + "é\t".encode() + b"\xe9\n"
+    with pytest.raises(
+        DataError, match=r"p\.tsv .* line 60,001, byte 4 is 0xE9 \(offset 600,003 in the file\)"
+    ):
+        pairs_of(tmp_path / "p.tsv", content)
+
+
+def test_utf16_is_recognised(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="UTF-16"):
+        pairs_of(tmp_path / "p.tsv", "a\tb\n".encode("utf-16"))
+
+
+# --- refusals ---
+
+
+@given(
+    st.lists(st.sampled_from(["", "a", "b c"]), max_size=6), st.lists(st.sampled_from(["", "x"]), max_size=6)
+)
+@in_one_folder
+def test_unequal_counts_are_refused_with_both_counts(
+    tmp_path: Path, source: list[str], target: list[str]
+) -> None:
+    texts = ["".join(line + "\n" for line in side) for side in (source, target)]
+    if not source or not target:
+        with pytest.raises(DataError, match="holds no sentence pairs"):
+            open_texts(tmp_path, *texts)
+    elif len(source) == len(target):
+        assert len(list(open_texts(tmp_path, *texts).pairs())) == len(source)
+    else:
+        with pytest.raises(DataError) as refusal:
+            list(open_texts(tmp_path, *texts).pairs())
+        assert f"train.en  {len(source)} lines" in str(refusal.value)
+        assert f"train.de  {len(target)} lines" in str(refusal.value)
+
+
+def test_the_place_where_two_files_part_is_found(tmp_path: Path) -> None:
+    source = [f"word {'x' * (n * 37 % 53)}" for n in range(3000)]
+    target = [line.upper() for line in source]
+    del target[1700]
+    with pytest.raises(
+        DataError, match="2,999 lines   first difference in length ratio near line 1,7"
+    ) as refusal:
+        list(open_texts(tmp_path, "\n".join(source), "\n".join(target)).pairs())
+    near = int(str(refusal.value).split("near line ")[1].split()[0].replace(",", ""))
+    assert abs(near - 1701) < 10
+
+
+def test_a_surplus_line_at_the_end_suggests_no_place(tmp_path: Path) -> None:
+    source = [f"word {'x' * (n * 37 % 53)}" for n in range(300)]
+    with pytest.raises(DataError, match="end of the longer file"):
+        list(open_texts(tmp_path, "\n".join(source), "\n".join([*source, "surplus"])).pairs())
+
+
+def test_few_lines_suggest_no_place() -> None:
+    few = unequal.np.array([1, 2])
+    assert unequal.first_suspicious_line(few, few) == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("p.tsv", "a\tb\nonly one\n", r"Line 2 of .*p\.tsv has 1 column\. .*Received: only one"),
+        ("p.tsv", "a\tb\tc\td\n", "has 4 columns"),
+        ("p.tsv", "a\tb\tCC-BY 2.0\n", "third column that is no word alignment.*'CC-BY'.*cut -f1,2"),
+        ("p.csv", '"open,b\n' + "x,y\n" * 40_000, "Line 1 .* not CSV.*quotation mark"),
+        ("p.jsonl", '{"source": "a"}\n', "keys `source` and `target`"),
+        ("p.jsonl", '{"source": "a", "target": "b"}\n{"source": "a"}\n', "Line 2 .* no text under 'target'"),
+        ("p.jsonl", '{"source": "a", "target": 3}\n', "Line 1 .* no text under 'target'"),
+        ("p.jsonl", '{"source": "a", "target": "b", "alignment": 7}\n', "no word alignment.*'7'"),
+        ("p.jsonl", "[1]\n", "not a JSON object"),
+        ("p.jsonl", "{\n", "not JSON"),
+        ("p.jsonl", "[" * 100_000 + "\n", "not JSON"),
+        ("p.tsv", "", "holds no sentence pairs"),
+        ("p.tsv", "\ufeff", "holds no sentence pairs"),
+        ("p.tsv", "en\tko\n", "holds no sentence pairs"),
+        ("p.jsonl", "\n\n", "holds no sentence pairs"),
+        ("p.txt", "a\tb\n", "one file of pairs .* or two texts"),
+        ("p.tsv", "x" * (lines.LONGEST_LINE + 1), "Line 1 .* longer than 1,048,576 bytes"),
+        ("p.tsv", "a\tb\n" + "x" * (lines.LONGEST_LINE + 1) + "\n", "Line 2 .* longer than"),
+    ],
+)
+def test_a_faulty_file_is_refused_in_words(tmp_path: Path, name: str, content: str, message: str) -> None:
+    with pytest.raises(DataError, match=f"(?s){message}"):
+        pairs_of(tmp_path / name, content)
+
+
+def test_a_missing_file_and_a_folder_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"no file .*absent\.tsv"):
+        open_corpus(tmp_path / "absent.tsv")
+    (tmp_path / "folder.tsv").mkdir()
+    with pytest.raises(DataError, match="is a folder"):
+        open_corpus(tmp_path / "folder.tsv")
+
+
+def test_a_blank_line_is_an_empty_pair(tmp_path: Path) -> None:
+    for name, content in (
+        ("a.tsv", "a\tb\n\n"),
+        ("a.csv", "a,b\n\n"),
+        ("a.jsonl", '{"source":"a","target":"b"}\n\n'),
+    ):
+        assert pairs_of(tmp_path / name, content) == [Pair("a", "b"), Pair("", "")]
+
+
+# --- compressed files that are not what they seem ---
+
+
+@pytest.mark.parametrize("filling", [b"\n", b"x", b"a\tb\n"])
+@pytest.mark.parametrize("suffix", [".gz", ".xz", ".zst"])
+def test_bombs_are_stopped_quickly_in_little_memory(tmp_path: Path, suffix: str, filling: bytes) -> None:
+    bomb = COMPRESS[suffix](filling * ((24 << 20) // len(filling)))
+    tracemalloc.start()
+    start = time.perf_counter()
+    try:
+        with pytest.raises(DataError, match=r"expands more than 500 times|longer than"):
+            pairs_of(tmp_path / f"p.tsv{suffix}", bomb)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert time.perf_counter() - start < 1
+    assert peak < 100e6
+
+
+def test_a_window_of_gigabytes_is_refused(tmp_path: Path) -> None:
+    parameters = zstandard.ZstdCompressionParameters(window_log=30)
+    compressor = zstandard.ZstdCompressor(compression_params=parameters).compressobj()
+    content = compressor.compress(b"a\tb\n") + compressor.flush()
+    with pytest.raises(DataError, match="cannot be decompressed"):
+        pairs_of(tmp_path / "p.tsv.zst", content)
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".xz", ".zst"])
+@pytest.mark.parametrize("harm", ["cut", "flip", "foreign"])
+def test_damaged_compression_is_refused(tmp_path: Path, suffix: str, harm: str) -> None:
+    text = "".join(f"{n * n}\t{n ^ 0x5555}\n" for n in range(3000)).encode()
+    checked = zstandard.ZstdCompressor(write_checksum=True).compress
+    content = checked(text) if suffix == ".zst" else COMPRESS[suffix](text)
+    middle = len(content) // 2
+    flipped = content[:middle] + bytes([content[middle] ^ 0xFF]) + content[middle + 1 :]
+    harmed = {"cut": content[:-9], "flip": flipped, "foreign": text}[harm]
+    with pytest.raises(DataError):
+        pairs_of(tmp_path / f"p.tsv{suffix}", harmed)
+
+
+# --- languages and weights ---
+
+
+@pytest.mark.parametrize("header", ["en\tko", "English\tKorean", "eng\tkor\talignment", "en-US\tko_KR"])
+def test_a_header_names_the_languages(tmp_path: Path, header: str) -> None:
+    corpus = corpus_at(tmp_path / "p.tsv", f"{header}\na\tb\n")
+    assert (corpus.source_language, corpus.target_language) == ("en", "ko")
+    assert list(corpus.numbered_pairs()) == [(2, Pair("a", "b"))]
+
+
+def test_a_header_of_source_and_target_leaves_the_languages_open(tmp_path: Path) -> None:
+    corpus = corpus_at(tmp_path / "p.csv", '"source","Target"\na,b\n')
+    assert (corpus.source_language, corpus.target_language) == ("", "")
+    assert list(corpus.pairs()) == [Pair("a", "b")]
+
+
+@pytest.mark.parametrize(
+    "first", ["It\tEs", "No\tNo", "no\tno", "source\tb", "en\tsentence", "target\tsource", "x\t"]
+)
+def test_a_first_sentence_is_not_taken_for_a_header(tmp_path: Path, first: str) -> None:
+    corpus = corpus_at(tmp_path / "p.tsv", f"{first}\na\tb\n")
+    assert len(list(corpus.pairs())) == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "languages"),
+    [
+        ("pairs.en-ko.tsv", ("en", "ko")),
+        ("pairs.eng-kor.tsv.gz", ("en", "ko")),
+        ("en_ko.tsv", ("en", "ko")),
+        ("pairs.tsv", ("", "")),
+        ("pairs.en-en.tsv", ("", "")),
+        ("part-of.something.tsv", ("", "")),
+    ],
+)
+def test_a_file_name_names_the_languages(tmp_path: Path, name: str, languages: tuple[str, str]) -> None:
+    content = b"a\tb\n"
+    corpus = corpus_at(tmp_path / name, gzip.compress(content) if name.endswith(".gz") else content)
+    assert (corpus.source_language, corpus.target_language) == languages
+
+
+@pytest.mark.parametrize(
+    ("names", "languages"),
+    [
+        (("a.en", "a.de"), ("en", "de")),
+        (("a.en.txt", "a.de.txt"), ("en", "de")),
+        (("a.eng", "a.unknown"), ("en", "")),
+        (("a.src", "a.ref"), ("", "")),
+        (("a.en-ko.x", "a.en-ko.y"), ("en", "ko")),
+    ],
+)
+def test_two_file_names_name_the_languages(
+    tmp_path: Path, names: tuple[str, str], languages: tuple[str, str]
+) -> None:
+    for name in names:
+        (tmp_path / name).write_text("a\n")
+    corpus = open_corpus([tmp_path / name for name in names])
+    assert (corpus.source_language, corpus.target_language) == languages
+
+
+def test_languages_asked_for_the_other_way_round_turn_the_corpus(tmp_path: Path) -> None:
+    path = tmp_path / "pairs.en-ko.tsv"
+    for asked in ({"source": "ko"}, {"target": "en"}, {"source": "Korean", "target": "en"}):
+        corpus = corpus_at(path, "a\tb\t0-1 2?3\n", **asked)
+        assert list(corpus.pairs()) == [Pair("b", "a", Alignment(frozenset({(1, 0)}), frozenset({(3, 2)})))]
+        assert (corpus.source_language, corpus.target_language) == ("ko", "en")
+    with pytest.raises(DataError, match="English and Korean, but French → English was asked for"):
+        open_corpus(path, source="fr", target="en")
+
+
+def test_an_unknown_language_is_refused_with_the_nearest(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match='"Korean"'):
+        corpus_at(tmp_path / "p.tsv", "a\tb\n", source="Koraen")
+
+
+def test_two_texts_of_one_language_are_refused(tmp_path: Path) -> None:
+    for name in ("a.en", "b.en"):
+        (tmp_path / name).write_text("a\n")
+    with pytest.raises(DataError, match="both say they are English"):
+        open_corpus([tmp_path / "a.en", tmp_path / "b.en"])
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder to stand in, with corpora of several kinds."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("a.tsv", "pairs.en-de.tsv", "pairs.de-en.tsv", "pairs.fr-en.tsv", "odd:2.tsv"):
+        (tmp_path / name).write_text("x\ty\n")
+    for name in ("c.en", "c.de"):
+        (tmp_path / name).write_text("x\n")
+    return tmp_path
+
+
+@pytest.mark.usefixtures("folder")
+def test_arguments_become_corpora_with_weights_and_common_languages() -> None:
+    corpora = open_corpora(["a.tsv", "c.en", "c.de:2.5", "pairs.de-en.tsv:.5"])
+    assert [corpus.weight for corpus in corpora] == [1.0, 2.5, 0.5]
+    assert {(corpus.source_language, corpus.target_language) for corpus in corpora} == {("en", "de")}
+    assert [next(corpus.pairs()) for corpus in corpora] == [Pair("x", "y"), Pair("x", "x"), Pair("y", "x")]
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_name_with_a_colon_is_a_name_where_the_file_exists() -> None:
+    assert open_corpora(["odd:2.tsv"])[0].weight == 1.0
+    assert open_corpora(["odd:2.tsv:3"])[0].weight == 3.0
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "No corpus was given"),
+        (["c.en"], "a text needs its other half"),
+        (["c.en", "c.de", "c.en"], "a text needs its other half"),
+        (["c.en:2", "c.de:3"], r"two weights: 2\.0, 3\.0"),
+        (["a.tsv:0"], "more than 0"),
+        (["a.tsv:nan"], "more than 0"),
+        (["a.tsv:-1"], "more than 0"),
+        (["a.tsv:heavy"], "Received: a.tsv:heavy"),
+        (
+            ["pairs.en-de.tsv", "pairs.fr-en.tsv"],
+            r"French and English, but English → German is what pairs\.en-de",
+        ),
+    ],
+)
+def test_arguments_that_make_no_corpora_are_refused(arguments: list[str], message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        open_corpora(arguments)
+
+
+@pytest.mark.usefixtures("folder")
+def test_the_same_file_turned_and_not_turned_agree() -> None:
+    corpora = open_corpora(["pairs.en-de.tsv", "pairs.de-en.tsv"], source="de")
+    assert [corpus.turned for corpus in corpora] == [True, False]
