@@ -1,0 +1,119 @@
+"""What a search is asked for, and what it reports while it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self
+
+from jumok.errors import RecipeError
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from jumok.recipe import SearchSettings
+    from jumok.values import Batch
+
+__all__ = ["Listener", "Sampling", "SearchPlan", "SearchStep"]
+
+
+@dataclass(frozen=True, slots=True)
+class SearchPlan:
+    """Everything that steers a search; the same for all sentences of a batch.
+
+    Lengths count pieces without `<s>` and `</s>`. A translation has at least `shortest` pieces and at most
+    ⌊longest · source pieces⌋ + extra, where it is cut. `patience` scales how many finished hypotheses end the
+    search of a sentence (Kasai et al. 2022, "A call for clarity in beam search").
+    """
+
+    beam: int = 5
+    n_best: int = 1
+    length_penalty: float = 1.0
+    coverage_penalty: float = 0.0
+    no_repeat: int = 0
+    shortest: int = 1
+    longest: float = 3.0
+    extra: int = 10
+    patience: float = 1.0
+
+    def __post_init__(self) -> None:
+        _at_least("beam", self.beam, 1)
+        _at_least("n_best", self.n_best, 1)
+        _at_least("no_repeat", self.no_repeat, 0)
+        _at_least("shortest", self.shortest, 0)
+        _at_least("extra", self.extra, 1)
+        if self.patience <= 0:
+            raise RecipeError(f"A search's patience must be above 0. Received: {self.patience}.")
+
+    @classmethod
+    def of(cls, settings: SearchSettings, *, n_best: int = 1) -> Self:
+        """The plan that stands in a recipe."""
+        return cls(
+            beam=settings.beam,
+            n_best=n_best,
+            length_penalty=settings.length_penalty,
+            coverage_penalty=settings.coverage_penalty,
+            no_repeat=settings.no_repeat,
+            longest=settings.longest,
+        )
+
+    @property
+    def wanted(self) -> int:
+        """How many finished hypotheses end the search of a sentence."""
+        return max(1, round(self.beam * self.patience))
+
+    def limits(self, batch: Batch) -> Tensor:
+        """The most pieces that the translation of each sentence may have: (batch,)."""
+        pieces = batch.source_lengths - 1
+        return (pieces * self.longest).long() + self.extra
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """Draw each piece instead of taking the best: from softmax(log p / temperature), cut to its likely part.
+
+    `top_k` keeps the k likeliest pieces (0 keeps all; Fan et al. 2018); `top_p` keeps the fewest likeliest
+    pieces whose probabilities sum to at least p (Holtzman et al. 2020). `seed` is where a Translator's draws
+    start.
+    """
+
+    temperature: float = 1.0
+    top_k: int = 0
+    top_p: float = 1.0
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        _at_least("top_k", self.top_k, 0)
+        if not 0 < self.top_p <= 1:
+            raise RecipeError(f"top_p is a probability above 0 and at most 1. Received: {self.top_p}.")
+        if self.temperature <= 0:
+            raise RecipeError(
+                f"The temperature of sampling must be above 0. Received: {self.temperature}. "
+                "To take the likeliest piece always, use greedy search (beam 1)."
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class SearchStep:
+    """One step of a search, as told to a listener: all candidates and what became of them.
+
+    Candidate c of sentence s continues candidate parents[s, c] of the step before (of the same sentence); at
+    step 0 it continues `<s>`. Those that are neither kept nor finished were pruned. Greedy search and
+    sampling have one candidate a row; draw d of sentence i then stands as "sentence" i · n_best + d.
+    """
+
+    step: int
+    sentences: Tensor  # (sentence,) those of the batch that are still being searched
+    parents: Tensor  # (sentence, candidate) int64
+    tokens: Tensor  # (sentence, candidate) int64
+    scores: Tensor  # (sentence, candidate) sum of log-probabilities, -inf where there is no candidate
+    kept: Tensor  # (sentence, candidate) bool: continued in the next step
+    finished: Tensor  # (sentence, candidate) bool: became a hypothesis
+
+
+Listener = Callable[[SearchStep], None]
+
+
+def _at_least(name: str, value: int, least: int) -> None:
+    if value < least:
+        raise RecipeError(f"{name} must be at least {least}. Received: {value}.")

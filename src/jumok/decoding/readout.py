@@ -1,0 +1,162 @@
+"""Word alignments read from cross-attention, and the choice of where to read them.
+
+    a(j) = argmaxᵢ W[j, i]
+
+for target word j, where W is the cross-attention of one layer and of one head (or of their average), merged
+from pieces to words: the keys of a word are added, its queries averaged. The row of a target piece is the
+step that produces it (`shift` 0) or the one that consumes it (`shift` 1; Chen et al. 2020, "Accurate word
+alignment induction from neural machine translation").
+
+`</s>` is no source word: what a head gives it is left out, so every target word gets its likeliest source
+word. To let `</s>` stand for "no link" is the other way; it is not taken because heads rest on such marks
+where they have little to say (Kobayashi et al. 2020, "Attention is not only a weight"), which costs links.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy
+
+from jumok.errors import DataError
+from jumok.text.piece_words import merge_to_words
+from jumok.values import Alignment, ReadOut
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy import bool_, floating, int64
+    from numpy.typing import NDArray
+
+__all__ = ["AttendedPair", "choose_read_out", "chosen_map", "default_read_out", "read_alignment"]
+
+
+@dataclass(frozen=True, slots=True)
+class AttendedPair:
+    """The cross-attention of one sentence pair, teacher forced, and the words of its pieces.
+
+    Query t reads target piece t - 1 (`<s>` for t = 0) and produces piece t; the last produces `</s>`. The
+    last key is `</s>`. `gold` is None where nobody drew the alignment.
+    """
+
+    weights: NDArray[floating]  # (layer, head, target pieces + 1, source pieces + 1)
+    source_words: Sequence[int]  # the word of each source piece, without `</s>`
+    target_words: Sequence[int]
+    gold: Alignment | None = None
+
+    def __post_init__(self) -> None:
+        expected = (len(self.target_words) + 1, len(self.source_words) + 1)
+        if self.weights.ndim != 4 or self.weights.shape[2:] != expected:
+            raise DataError(
+                f"Cross-attention from {len(self.target_words)} target to {len(self.source_words)} source "
+                f"pieces has the shape (layer, head, {expected[0]}, {expected[1]}), marks included. "
+                f"Received: {self.weights.shape}."
+            )
+
+
+def default_read_out(layers: int) -> ReadOut:
+    """Where nothing was chosen: the last layer but one, heads averaged (Garg et al. 2019)."""
+    return ReadOut(layer=max(0, layers - 2))
+
+
+def chosen_map(pair: AttendedPair, read_out: ReadOut) -> NDArray[floating]:
+    """The one map that a read-out reads: (target piece, source piece), `</s>` being the last source piece."""
+    layers, heads = pair.weights.shape[:2]
+    if read_out.layer >= layers or (read_out.head or 0) >= heads or read_out.shift not in (0, 1):
+        raise DataError(
+            f"There is no such place to read alignments from. Received: {read_out} for cross-attention of "
+            f"{layers} layers and {heads} heads (both count from 0; shift is 0 or 1)."
+        )
+    rows = pair.weights[read_out.layer, :, read_out.shift : read_out.shift + len(pair.target_words)]
+    chosen: NDArray[floating] = rows.mean(axis=0) if read_out.head is None else rows[read_out.head]
+    return chosen
+
+
+def _word_weights(pair: AttendedPair, shift: int) -> NDArray[floating]:
+    """Attention between words, (layer, head, target word, source word); `</s>` is left out on both sides."""
+    queries = pair.weights[:, :, shift : shift + len(pair.target_words)]
+    return merge_to_words(queries[..., :-1], pair.target_words, pair.source_words, keep_marks=False)
+
+
+def read_alignment(pair: AttendedPair, read_out: ReadOut) -> Alignment:
+    """Each target word with the source word it attends to most."""
+    weights = merge_to_words(
+        chosen_map(pair, read_out)[:, :-1], pair.target_words, pair.source_words, keep_marks=False
+    )  # (target word, source word)
+    if not weights.size:
+        return Alignment(frozenset())
+    linked = numpy.flatnonzero(weights.sum(axis=1) > 0)
+    best = weights.argmax(axis=1)
+    return Alignment(frozenset((int(best[j]), int(j)) for j in linked))
+
+
+def choose_read_out(samples: Sequence[AttendedPair]) -> ReadOut:
+    """The read-out that aligns the samples best, of all layers, heads (or their average) and shifts.
+
+    Where samples have gold alignments, by the alignment error over those (Och & Ney 2003):
+
+        AER = 1 - (|A ∩ S| + |A ∩ P|) / (|A| + |S|)
+
+    otherwise by how well the map agrees with itself read in both directions: the F-measure of the links that
+    each target word chooses against those that each source word chooses. Of equals, the first.
+    """
+    usable = [pair for pair in samples if len(pair.source_words) and len(pair.target_words)]
+    if not usable:
+        raise DataError(
+            f"A read-out is chosen on sentence pairs. Received: {len(samples)} samples, none with words."
+        )
+    with_gold = [pair for pair in usable if pair.gold is not None]
+    counts = [_counts(pair) for pair in with_gold or usable]  # each (2, layer, head + 1, shift)
+    agreed, total = numpy.sum(counts, axis=0)
+    quality = agreed / numpy.maximum(total, 1)
+    layer, head, shift = (int(i) for i in numpy.unravel_index(quality.argmax(), quality.shape))
+    heads = quality.shape[1] - 1
+    return ReadOut(layer=layer, head=None if head == heads else head, shift=shift)
+
+
+def _counts(pair: AttendedPair) -> NDArray[floating]:
+    """What is agreed and out of how much, (2, layer, head + 1, shift); the last head is the average."""
+    columns = []
+    for shift in (0, 1):
+        weights = _word_weights(pair, shift)
+        weights = numpy.concatenate([weights, weights.mean(axis=1, keepdims=True)], axis=1)
+        if pair.gold is None:
+            columns.append(_agreement(weights))
+        else:
+            columns.append(_gold_agreement(weights, pair.gold))
+    return numpy.stack(columns, axis=-1)
+
+
+def _agreement(weights: NDArray[floating]) -> NDArray[floating]:
+    """2 |A ∩ B| and |A| + |B| of the links chosen by target words and by source words: (2, layer, head)."""
+    target, source = weights.shape[-2:]
+    by_target = weights.argmax(axis=-1)  # (layer, head, target word)
+    by_source = weights.argmax(axis=-2)  # (layer, head, source word)
+    back = numpy.take_along_axis(by_source, by_target, axis=-1)
+    both = (back == numpy.arange(target)).sum(axis=-1)
+    return numpy.stack([2.0 * both, numpy.full(both.shape, float(target + source))])
+
+
+def _gold_agreement(weights: NDArray[floating], gold: Alignment) -> NDArray[floating]:
+    """|A ∩ S| + |A ∩ P| and |A| + |S|: (2, layer, head)."""
+    best = weights.argmax(axis=-1)  # (layer, head, target word)
+    linked = weights.sum(axis=-1) > 0
+    agreed = _hits(best, linked, gold.sure, weights) + _hits(best, linked, gold.possible, weights)
+    return numpy.stack([agreed, linked.sum(axis=-1) + float(len(gold.sure))])
+
+
+def _hits(
+    best: NDArray[int64],
+    linked: NDArray[bool_],
+    links: frozenset[tuple[int, int]],
+    weights: NDArray[floating],
+) -> NDArray[floating]:
+    """How many of the chosen links are among these: (layer, head)."""
+    target, source = weights.shape[-2:]
+    table = numpy.zeros((target, source), dtype=bool)
+    for i, j in links:
+        if i < source and j < target:
+            table[j, i] = True
+    hits: NDArray[floating] = (table[numpy.arange(target), best] & linked).sum(axis=-1).astype(float)
+    return hits

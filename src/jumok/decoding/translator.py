@@ -1,0 +1,324 @@
+"""The Translator: lines in, translations out, and a look at the attention behind them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from jumok.corpus.batches import padded_batch
+from jumok.decoding.beam_search import beam as beam_search
+from jumok.decoding.plan import Sampling, SearchPlan
+from jumok.decoding.readout import AttendedPair, chosen_map, default_read_out, read_alignment
+from jumok.decoding.splitting import join_parts, split_line
+from jumok.decoding.translation import Translation
+from jumok.decoding.walk import greedy, sample
+from jumok.errors import DataError
+from jumok.recipe import SearchSettings
+from jumok.text.piece_words import NO_WORD, merge_to_words
+from jumok.text.words import split_words
+from jumok.values import AttentionMap, Pair
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from numpy import floating
+    from numpy.typing import NDArray
+
+    from jumok.models import TranslationModel
+    from jumok.text import Vocabularies
+    from jumok.values import Alignment, Hypothesis, ReadOut
+
+    Progress = Callable[[int, int], None]
+
+__all__ = ["Translator"]
+
+# Each look-ahead of a stream draws from a seed of its own.
+_NEXT_SEED = 1_000_003
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A stretch of a line that the model can take at once."""
+
+    line: int
+    text: str
+    ids: list[int]
+    prefix: list[int]
+
+
+class Translator:
+    """A model with its vocabularies, ready to translate. It may be used from several threads at once.
+
+    Lines of more than `longest_source` pieces are cut into sentences or smaller parts, translated one by one
+    and joined. The model is put into evaluation mode.
+    """
+
+    def __init__(
+        self,
+        model: TranslationModel,
+        vocabularies: Vocabularies,
+        *,
+        search: SearchSettings | None = None,
+        read_out: ReadOut | None = None,
+        source_language: str = "",
+        target_language: str = "",
+        longest_source: int = 200,
+    ) -> None:
+        self.model = model.eval()
+        self.vocabularies = vocabularies
+        self.search = search or SearchSettings()
+        self.read_out = read_out
+        self.source_language = source_language
+        self.target_language = target_language
+        self.longest_source = longest_source
+
+    def translate(
+        self,
+        texts: Sequence[str],
+        *,
+        beam: int | None = None,
+        n_best: int = 1,
+        length_penalty: float | None = None,
+        prefix: Sequence[str] | None = None,
+        sampling: Sampling | None = None,
+        batch_tokens: int = 2048,
+        progress: Progress | None = None,
+    ) -> list[Translation]:
+        """The translation of every text, in order; a text without words gives an empty one.
+
+        What is not given stands in the search settings. `prefix` says how each translation must begin ("" for
+        freely), `sampling` draws instead of searching. A batch holds about `batch_tokens` source pieces;
+        `progress` is told how many sentences are done, of how many.
+        """
+        _check_texts(texts, prefix)
+        plan = self._plan(beam=beam, n_best=n_best, length_penalty=length_penalty)
+        parts = self._parts(texts, prefix)
+        hypotheses = self._search(parts, plan, sampling, batch_tokens, progress)
+        by_line: list[list[tuple[Part, list[Hypothesis]]]] = [[] for _ in texts]
+        for part, found in zip(parts, hypotheses, strict=True):
+            by_line[part.line].append((part, found))
+        return [self._translation(text, done, plan) for text, done in zip(texts, by_line, strict=True)]
+
+    def stream(
+        self,
+        lines: Iterable[str],
+        *,
+        beam: int | None = None,
+        n_best: int = 1,
+        length_penalty: float | None = None,
+        sampling: Sampling | None = None,
+        batch_tokens: int = 2048,
+        look_ahead: int = 512,
+    ) -> Iterator[Translation]:
+        """As `translate`, for any number of lines: no more than `look_ahead` of them are in memory."""
+        source = iter(lines)
+        while ahead := list(islice(source, look_ahead)):
+            yield from self.translate(
+                ahead,
+                beam=beam,
+                n_best=n_best,
+                length_penalty=length_penalty,
+                sampling=sampling,
+                batch_tokens=batch_tokens,
+            )
+            if sampling is not None:
+                sampling = replace(sampling, seed=sampling.seed + _NEXT_SEED)
+
+    def attention(self, source: str, target: str | None = None) -> dict[str, AttentionMap]:
+        """The attention of every site while the model reads this target (its own translation if None).
+
+        One teacher-forced pass. A row of "decoder" and "cross" is the step that produces the piece of its
+        label; the keys of "decoder" are the pieces it has read.
+        """
+        target = self.translate([source])[0].text if target is None else target
+        source_ids, target_ids = self._ids(Pair(source, target))
+        keys = (*self.vocabularies.source.pieces(source_ids), "</s>")
+        pieces = tuple(self.vocabularies.target.pieces(target_ids))
+        produced, read = (*pieces, "</s>"), ("<s>", *pieces)
+        labels = {"encoder": (keys, keys), "decoder": (produced, read), "cross": (produced, keys)}
+        maps: dict[str, AttentionMap] = {}
+        for site, weights in self._weights([source_ids], [target_ids])[0].items():
+            maps[site] = AttentionMap(site, weights, *labels[site])
+        return maps
+
+    def align(self, source: str, target: str) -> Alignment:
+        """Which words of the source stand behind which words of the target, read from cross-attention."""
+        [pair] = self.attended([Pair(source, target)])
+        return read_alignment(pair, self._read_out(pair))
+
+    def word_attention(self, source: str, target: str) -> AttentionMap:
+        """The cross-attention that alignments are read from, between words; `</s>` is the last key."""
+        [pair] = self.attended([Pair(source, target)])
+        queries, keys = split_words(target), split_words(source)
+        weights = merge_to_words(
+            chosen_map(pair, self._read_out(pair)),
+            pair.target_words,
+            [*pair.source_words, NO_WORD],
+            query_count=len(queries),
+            key_count=len(keys),
+        )
+        return AttentionMap("cross", weights[None, None], tuple(queries), (*keys, "</s>"))
+
+    def attended(self, pairs: Sequence[Pair], *, batch_tokens: int = 2048) -> list[AttendedPair]:
+        """The cross-attention of sentence pairs, from which alignments and read-outs are made."""
+        encoded = [self._ids(pair) for pair in pairs]
+        lengths = [len(source) + len(target) for source, target in encoded]
+        attended: dict[int, AttendedPair] = {}
+        for group in _batches(lengths, batch_tokens):
+            sources, targets = zip(*(encoded[i] for i in group), strict=True)
+            for i, sites in zip(group, self._weights(sources, targets), strict=True):
+                attended[i] = self._attended_pair(pairs[i], *encoded[i], sites["cross"])
+        return [attended[i] for i in range(len(pairs))]
+
+    def _plan(self, *, beam: int | None, n_best: int, length_penalty: float | None) -> SearchPlan:
+        plan = SearchPlan.of(self.search, n_best=n_best)
+        if beam is not None:
+            plan = replace(plan, beam=beam)
+        if length_penalty is not None:
+            plan = replace(plan, length_penalty=length_penalty)
+        return plan
+
+    def _parts(self, texts: Sequence[str], prefix: Sequence[str] | None) -> list[Part]:
+        """What the model is given: nothing for an empty line, several parts for one that is too long."""
+        encoded = self.vocabularies.source.encode_batch([text.strip() for text in texts])
+        begins = self.vocabularies.target.encode_batch(prefix) if prefix else [[] for _ in texts]
+        parts: list[Part] = []
+        for line, (text, ids, begin) in enumerate(zip(texts, encoded, begins, strict=True)):
+            if len(ids) <= self.longest_source:
+                parts.extend([Part(line, text.strip(), ids, begin)] if text.strip() and ids else [])
+                continue
+            stretches = split_line(text, self._count, self.longest_source)
+            for number, stretch in enumerate(stretches):
+                ids = self.vocabularies.source.encode(stretch)
+                parts.append(Part(line, stretch, ids, begin if number == 0 else []))
+        return parts
+
+    def _count(self, text: str) -> int:
+        return len(self.vocabularies.source.encode(text))
+
+    @torch.inference_mode()
+    def _search(
+        self,
+        parts: Sequence[Part],
+        plan: SearchPlan,
+        sampling: Sampling | None,
+        batch_tokens: int,
+        progress: Progress | None,
+    ) -> list[list[Hypothesis]]:
+        """The hypotheses of every part, in order. Parts of like length are searched together."""
+        found: dict[int, list[Hypothesis]] = {}
+        generator = torch.Generator().manual_seed(sampling.seed) if sampling else None
+        for group in _batches([len(part.ids) + 1 for part in parts], batch_tokens):
+            batch = padded_batch([parts[i].ids for i in group])
+            prefixes = [parts[i].prefix for i in group]
+            if sampling is not None and generator is not None:
+                results = sample(self.model, batch, plan, sampling, generator=generator, prefixes=prefixes)
+            elif plan.beam == plan.n_best == 1:
+                results = greedy(self.model, batch, plan, prefixes=prefixes)
+            else:
+                results = beam_search(self.model, batch, plan, prefixes=prefixes)
+            found.update(zip(group, results, strict=True))
+            if progress is not None:
+                progress(len(found), len(parts))
+        return [found[i] for i in range(len(parts))]
+
+    def _translation(
+        self, source: str, done: Sequence[tuple[Part, list[Hypothesis]]], plan: SearchPlan
+    ) -> Translation:
+        """One line from its parts. The r-th translation joins the r-th of each part, or its last."""
+        if not done:
+            return Translation(source, "", 0.0)
+        ranked: dict[str, float] = {}
+        for rank in range(max(len(found) for _, found in done)):
+            chosen = [found[min(rank, len(found) - 1)] for _, found in done]
+            text = join_parts([self._text(hypothesis) for hypothesis in chosen], self.target_language)
+            ranked.setdefault(text, _joint_score(chosen, plan.length_penalty))
+        (text, score), *others = ranked.items()
+        best = [found[0] for _, found in done]
+        return Translation(
+            source,
+            text,
+            score,
+            pieces=tuple(self.vocabularies.target.pieces([id_ for h in best for id_ in h.ids])),
+            alternatives=tuple(others),
+            parts=tuple((part.text, self._text(found[0])) for part, found in done),
+            align=self.align,
+        )
+
+    def _text(self, hypothesis: Hypothesis) -> str:
+        # A line stays a line, even if a model says the bytes of a line break.
+        return " ".join(self.vocabularies.target.decode(hypothesis.ids).splitlines())
+
+    def _ids(self, pair: Pair) -> tuple[list[int], list[int]]:
+        return self.vocabularies.source.encode(pair.source), self.vocabularies.target.encode(pair.target)
+
+    def _attended_pair(
+        self, pair: Pair, source_ids: list[int], target_ids: list[int], cross: NDArray[floating]
+    ) -> AttendedPair:
+        return AttendedPair(
+            cross,
+            source_words=self.vocabularies.source.word_of_piece(pair.source, source_ids),
+            target_words=self.vocabularies.target.word_of_piece(pair.target, target_ids),
+            gold=pair.alignment,
+        )
+
+    @torch.inference_mode()
+    def _weights(
+        self, sources: Sequence[list[int]], targets: Sequence[list[int]]
+    ) -> list[dict[str, NDArray[Any]]]:
+        """Site → weights (layer, head, query, key) of each pair, without padding."""
+        sites = self.model.attention(padded_batch(sources, targets))
+        arrays = {site: weights.float().numpy() for site, weights in sites.items()}
+        lengths = [
+            (len(source) + 1, len(target) + 1) for source, target in zip(sources, targets, strict=True)
+        ]
+        return [
+            {site: _unpadded(site, array[row], *both) for site, array in arrays.items()}
+            for row, both in enumerate(lengths)
+        ]
+
+    def _read_out(self, pair: AttendedPair) -> ReadOut:
+        return self.read_out or default_read_out(pair.weights.shape[0])
+
+
+def _unpadded(site: str, weights: NDArray[Any], source: int, target: int) -> NDArray[Any]:
+    """The weights (layer, head, query, key) of a pair of these lengths, without padding."""
+    queries = source if site == "encoder" else target
+    keys = target if site == "decoder" else source
+    return weights[:, :, :queries, :keys]
+
+
+def _batches(lengths: Sequence[int], batch_tokens: int) -> Iterator[list[int]]:
+    """Indices in groups of like length, longest first: at most `batch_tokens` places a group, or one row."""
+    group: list[int] = []
+    for i in sorted(range(len(lengths)), key=lambda i: -lengths[i]):
+        if group and (len(group) + 1) * lengths[group[0]] > batch_tokens:
+            yield group
+            group = []
+        group.append(i)
+    if group:
+        yield group
+
+
+def _joint_score(hypotheses: Sequence[Hypothesis], length_penalty: float) -> float:
+    """The score of parts as one translation: their sums of log-probabilities over their steps^α."""
+    if len(hypotheses) == 1:
+        return hypotheses[0].score
+    steps = [len(hypothesis.ids) + 1 for hypothesis in hypotheses]
+    total = sum(h.score * count**length_penalty for h, count in zip(hypotheses, steps, strict=True))
+    return float(total / sum(steps) ** length_penalty)
+
+
+def _check_texts(texts: Sequence[str], prefix: Sequence[str] | None) -> None:
+    if isinstance(texts, str):
+        raise DataError(
+            f"translate takes a list of texts. Received: one text, {texts[:40]!r}. Write translate([text])."
+        )
+    if prefix is not None and len(prefix) != len(texts):
+        raise DataError(
+            f"There must be one prefix for each text. Received: {len(prefix)} prefixes for {len(texts)} "
+            'texts. Give "" where a translation may begin freely.'
+        )
