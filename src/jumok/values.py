@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    import numpy as np
+    from numpy.typing import NDArray
     from torch import Tensor
 
 __all__ = [
@@ -119,7 +121,7 @@ class AttentionMap:
     """
 
     site: str
-    weights: object  # numpy.ndarray (layer, head, query, key)
+    weights: NDArray[np.float32]  # (layer, head, query, key)
     queries: tuple[str, ...]
     keys: tuple[str, ...]
     facts: Mapping[str, str] = field(default_factory=dict)

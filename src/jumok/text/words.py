@@ -1,19 +1,35 @@
 """Words: space-separated units with the punctuation at their edges apart.
 
 They are what people align, so alignments, attention pictures and gold files all count in these units.
-A tag such as `<polite>` is one word. Scripts written without spaces fall into single characters.
+A tag such as `<polite>` is one word. Scripts written without spaces fall into single characters, and a
+combining mark always stays with the character that it stands on.
 """
 
 from __future__ import annotations
 
 import unicodedata
+from itertools import pairwise
 
-__all__ = ["split_words", "word_spans"]
+__all__ = ["Span", "split_words", "word_spans"]
 
 Span = tuple[int, int]
+"""Where something starts and ends in a text, in characters; the end is not part of it."""
 
-# Han, kana, Thai, Lao, Khmer and Myanmar are written without spaces.
-_UNSPACED = ((0x0E00, 0x0EFF), (0x1000, 0x109F), (0x1780, 0x17FF), (0x3040, 0x30FF), (0x3400, 0x9FFF))
+# Scripts that are written without spaces between words.
+_UNSPACED = (
+    (0x0E00, 0x0EFF),  # Thai, Lao
+    (0x1000, 0x109F),  # Myanmar
+    (0x1780, 0x17FF),  # Khmer
+    (0x3005, 0x3007),  # 々 〆 〇
+    (0x3040, 0x30FF),  # kana
+    (0x31F0, 0x31FF),  # small kana of Ainu
+    (0x3400, 0x9FFF),  # Han
+    (0xF900, 0xFAFF),  # Han, compatibility
+    (0xFF66, 0xFF9F),  # kana of half width
+    (0x20000, 0x3FFFF),  # Han, rare
+)
+
+_JOINERS = "\u200c\u200d"
 
 
 def split_words(text: str) -> list[str]:
@@ -27,46 +43,53 @@ def word_spans(text: str) -> list[Span]:
     start = 0
     for end in [*(i for i, c in enumerate(text) if c.isspace()), len(text)]:
         if end > start:
-            spans.extend(_peel(text, start, end))
+            spans.extend(_split_unit(text, start, end))
         start = end + 1
     return spans
 
 
-def _peel(text: str, start: int, end: int) -> list[Span]:
-    """Take the punctuation off both ends of an unspaced unit, one character a word."""
+def _split_unit(text: str, start: int, end: int) -> list[Span]:
+    """Take the punctuation off both ends of an unspaced unit, one character with its marks a word."""
     if text[start] == "<" and text[end - 1] == ">" and end - start > 2:
         return [(start, end)]
-    left, right = start, end
-    while left < right and _is_mark(text[left]):
+    clusters = _clusters(text, start, end)
+    left, right = 0, len(clusters)
+    while left < right and _is_punctuation(text[clusters[left][0]]):
         left += 1
-    while right > left and _is_mark(text[right - 1]):
+    while right > left and _is_punctuation(text[clusters[right - 1][0]]):
         right -= 1
-    before = [(i, i + 1) for i in range(start, left)]
-    after = [(i, i + 1) for i in range(right, end)]
-    return before + _split_unspaced(text, left, right) + after
+    return clusters[:left] + _join_spaced(text, clusters[left:right]) + clusters[right:]
 
 
-def _split_unspaced(text: str, start: int, end: int) -> list[Span]:
-    """Cut after each character of a script that uses no spaces; combining marks stay with their base."""
+def _clusters(text: str, start: int, end: int) -> list[Span]:
+    """Cut between any two characters, save before a combining mark or a joiner."""
+    cuts = [start, *(i for i in range(start + 1, end) if not _is_attached(text[i])), end]
+    return list(pairwise(cuts))
+
+
+def _join_spaced(text: str, clusters: list[Span]) -> list[Span]:
+    """Join neighbouring clusters into words, save those of a script that uses no spaces."""
     spans: list[Span] = []
-    word = start
-    for i in range(start, end):
-        if _is_unspaced(text[i]) and not unicodedata.combining(text[i]):
-            if word < i:
-                spans.append((word, i))
-            word = i
-        elif i > word and _is_unspaced(text[word]) and not unicodedata.category(text[i]).startswith("M"):
-            spans.append((word, i))
-            word = i
-    if word < end:
-        spans.append((word, end))
+    open_word = False
+    for start, end in clusters:
+        alone = _is_unspaced(text[start])
+        if open_word and not alone:
+            spans[-1] = (spans[-1][0], end)
+        else:
+            spans.append((start, end))
+        open_word = not alone
     return spans
 
 
-def _is_mark(character: str) -> bool:
+def _is_punctuation(character: str) -> bool:
     return unicodedata.category(character)[0] in "PS"
+
+
+def _is_attached(character: str) -> bool:
+    # Not `unicodedata.combining`, which is 0 for the vowel signs of Thai.
+    return unicodedata.category(character)[0] == "M" or character in _JOINERS
 
 
 def _is_unspaced(character: str) -> bool:
     code = ord(character)
-    return any(low <= code <= high for low, high in _UNSPACED)
+    return code >= _UNSPACED[0][0] and any(low <= code <= high for low, high in _UNSPACED)

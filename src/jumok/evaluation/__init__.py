@@ -1,0 +1,26 @@
+"""How good is it? BLEU, chrF, TER, alignment error, and whether a difference is chance."""
+
+from jumok.evaluation.alignment import (
+    AlignmentScores,
+    parse_alignment,
+    read_alignments,
+    score_alignments,
+    symmetrise,
+)
+from jumok.evaluation.bootstrap import Comparison, compare
+from jumok.evaluation.scores import Scores, score
+from jumok.evaluation.translators import Evaluation, evaluate_translator
+
+__all__ = [
+    "AlignmentScores",
+    "Comparison",
+    "Evaluation",
+    "Scores",
+    "compare",
+    "evaluate_translator",
+    "parse_alignment",
+    "read_alignments",
+    "score",
+    "score_alignments",
+    "symmetrise",
+]

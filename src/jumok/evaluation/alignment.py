@@ -1,0 +1,173 @@
+"""Word alignments against gold: error rate, precision, recall; and two directions made into one.
+
+Gold holds sure links S and possible links P ⊇ S; the links to be judged are A (Och & Ney 2003, §4.1):
+
+    precision = |A ∩ P| / |A|        recall = |A ∩ S| / |S|
+
+    AER = 1 − (|A ∩ S| + |A ∩ P|) / (|A| + |S|)
+
+Counts are summed over the corpus before they are divided.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from jumok.errors import DataError, RecipeError, nearest
+from jumok.values import Alignment
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Set as AbstractSet
+    from pathlib import Path
+
+    from jumok.values import Link
+
+__all__ = [
+    "AlignmentScores",
+    "Symmetrisation",
+    "parse_alignment",
+    "read_alignments",
+    "score_alignments",
+    "symmetrise",
+]
+
+Symmetrisation = Literal["intersection", "union", "grow-diagonal", "grow-diagonal-final"]
+
+_LINK = re.compile(r"(\d+)([-?p])(\d+)", re.ASCII)
+
+# Koehn's order, (target, source): the four sides, then the corners.
+_NEIGHBOURS = ((-1, 0), (0, -1), (1, 0), (0, 1), (-1, -1), (-1, 1), (1, -1), (1, 1))
+
+
+@dataclass(frozen=True, slots=True)
+class AlignmentScores:
+    """How well links agree with gold, as shares from 0 to 1. `f` is the harmonic mean of the middle two."""
+
+    error: float
+    precision: float
+    recall: float
+    f: float
+    links: int
+    sentences: int
+
+
+def score_alignments(links: Sequence[Alignment], gold: Sequence[Alignment]) -> AlignmentScores:
+    """Judge the sure links of `links` against gold; the formulae stand at the top of this module."""
+    if len(links) != len(gold):
+        raise DataError(
+            f"There must be one alignment for each gold one. Received: {len(links):,} and {len(gold):,}. "
+            "A sentence without links is an empty line."
+        )
+    pairs = [(found.sure, right) for found, right in zip(links, gold, strict=True)]
+    proposed = sum(len(found) for found, _ in pairs)
+    sure = sum(len(right.sure) for _, right in pairs)
+    among_sure = sum(len(found & right.sure) for found, right in pairs)
+    among_possible = sum(len(found & right.possible) for found, right in pairs)
+    precision = _share(among_possible, proposed)
+    recall = _share(among_sure, sure)
+    return AlignmentScores(
+        error=1 - _share(among_sure + among_possible, proposed + sure),
+        precision=precision,
+        recall=recall,
+        f=2 * precision * recall / (precision + recall) if precision + recall else 0.0,
+        links=proposed,
+        sentences=len(pairs),
+    )
+
+
+def parse_alignment(text: str, *, one_based: bool = False) -> Alignment:
+    """Pharaoh's form, `source-target` and so on: `0-0 2-1 3?1`. `i?j` and `ipj` are only possible links."""
+    sure: set[Link] = set()
+    possible: set[Link] = set()
+    for token in text.split():
+        match = _LINK.fullmatch(token)
+        if match is None:
+            raise DataError(f'"{token}" is no link. A link reads 3-1, or 3?1 if it is only possible.')
+        link = (int(match[1]) - one_based, int(match[3]) - one_based)
+        if min(link) < 0:
+            raise DataError(f'"{token}" counts from 0, but the links were said to count from 1.')
+        (sure if match[2] == "-" else possible).add(link)
+    return Alignment(frozenset(sure), frozenset(possible))
+
+
+def read_alignments(path: Path, *, one_based: bool = False) -> list[Alignment]:
+    """The alignments of a file, one a line; an empty line is a sentence without links."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"The alignments at {path} cannot be read: {error}.") from None
+    return list(_parse_lines(path, text.removesuffix("\n").split("\n") if text else [], one_based))
+
+
+def symmetrise(
+    forward: AbstractSet[Link], backward: AbstractSet[Link], method: Symmetrisation = "grow-diagonal-final"
+) -> frozenset[Link]:
+    """One set of links from those of two directions, both as (source, target).
+
+    Koehn, Och & Marcu 2003, §4.5: start from the links that both directions have and grow towards their
+    neighbours in either (`grow-diagonal`); `final` then adds those of either that reach an unlinked word.
+    A link reaches one if its source word or its target word has no link yet, as in Moses' symal; programs
+    that ask it of both words give fewer links.
+    """
+    if method not in _METHODS:
+        suggestion = nearest(method, _METHODS)
+        raise RecipeError(
+            f'There is no way "{method}" to symmetrise.{suggestion} Known: {", ".join(_METHODS)}.'
+        )
+    return frozenset(_METHODS[method](forward, backward))
+
+
+def _grow_diagonal(forward: AbstractSet[Link], backward: AbstractSet[Link]) -> set[Link]:
+    either = forward | backward
+    links = set(forward & backward)
+    order = sorted(either, key=lambda link: (link[1], link[0]))
+    growing = True
+    while growing:
+        growing = False
+        for source, target in order:
+            if (source, target) not in links:
+                continue
+            for target_step, source_step in _NEIGHBOURS:
+                neighbour = (source + source_step, target + target_step)
+                if neighbour in either and neighbour not in links and _reaches_unlinked(neighbour, links):
+                    links.add(neighbour)
+                    growing = True
+    return links
+
+
+def _grow_diagonal_final(forward: AbstractSet[Link], backward: AbstractSet[Link]) -> set[Link]:
+    links = _grow_diagonal(forward, backward)
+    for direction in (forward, backward):
+        for link in sorted(direction, key=lambda link: (link[1], link[0])):
+            if _reaches_unlinked(link, links):
+                links.add(link)
+    return links
+
+
+def _reaches_unlinked(link: Link, links: AbstractSet[Link]) -> bool:
+    source, target = link
+    return all(i != source for i, _ in links) or all(j != target for _, j in links)
+
+
+_METHODS: dict[str, Callable[[AbstractSet[Link], AbstractSet[Link]], AbstractSet[Link]]] = {
+    "intersection": lambda forward, backward: forward & backward,
+    "union": lambda forward, backward: forward | backward,
+    "grow-diagonal": _grow_diagonal,
+    "grow-diagonal-final": _grow_diagonal_final,
+}
+
+
+def _parse_lines(path: Path, lines: Iterable[str], one_based: bool) -> Iterator[Alignment]:
+    for number, line in enumerate(lines, start=1):
+        try:
+            yield parse_alignment(line, one_based=one_based)
+        except DataError as error:
+            raise DataError(f"{path}, line {number}: {error}") from None
+
+
+def _share(part: int, whole: int) -> float:
+    """A share of nothing is 1: who is asked for no link and draws none has made no error."""
+    return part / whole if whole else 1.0

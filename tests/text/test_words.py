@@ -1,0 +1,61 @@
+"""Words are what people align: these cuts are a contract with gold files and pictures."""
+
+from __future__ import annotations
+
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jumok.text import split_words, word_spans
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("No, I go home.", ["No", ",", "I", "go", "home", "."]),
+        ("<polite> I go home .", ["<polite>", "I", "go", "home", "."]),
+        ("  two   spaces ", ["two", "spaces"]),
+        ("don't 3,000 a-b", ["don't", "3,000", "a-b"]),
+        ('"«hi»..."', ['"', "«", "hi", "»", ".", ".", ".", '"']),
+        ("집에 가요.", ["집에", "가요", "."]),
+        ("これはペンです。", ["こ", "れ", "は", "ペ", "ン", "で", "す", "。"]),
+        ("我用Python写、再见", ["我", "用", "Python", "写", "、", "再", "见"]),
+        ("人々と𠮷野ｶﾅ", ["人", "々", "と", "𠮷", "野", "ｶ", "ﾅ"]),
+        ("<>", ["<", ">"]),
+        ("...", [".", ".", "."]),
+        ("", []),
+        (" \t\u3000\u00a0", []),
+    ],
+)
+def test_words_of_a_sentence(text: str, words: list[str]) -> None:
+    assert split_words(text) == words
+
+
+def test_thai_marks_stay_with_their_base() -> None:
+    # MAI HAN-AKAT and SARA II have combining class 0, yet they stand on the consonant before them.
+    assert split_words("วันนี้ดี") == ["วั", "น", "นี้", "ดี"]
+
+
+def test_a_devanagari_word_stays_whole() -> None:
+    assert split_words("नमस्ते, दुनिया।") == ["नमस्ते", ",", "दुनिया", "।"]
+
+
+def test_a_symbol_keeps_its_variation_selector() -> None:
+    assert split_words("love❤\ufe0f ❤\ufe0f!") == ["love", "❤\ufe0f", "❤\ufe0f", "!"]
+
+
+@given(st.text())
+def test_words_are_all_that_is_not_space(text: str) -> None:
+    spans = word_spans(text)
+    assert "".join(split_words(text)) == "".join(text.split())
+    assert all(start < end for start, end in spans)
+    assert spans == sorted(spans)
+
+
+@given(st.text())
+def test_normal_form_does_not_change_the_number_of_words(text: str) -> None:
+    composed = unicodedata.normalize("NFC", text)
+    decomposed = unicodedata.normalize("NFD", text)
+    assert len(split_words(composed)) == len(split_words(decomposed))
