@@ -138,7 +138,7 @@ def test_pairs_in_memory_are_a_corpus_too() -> None:
 def test_alignments_are_read_as_they_are_written() -> None:
     assert str(parse_alignment("1-2 0-0 3?1")) == "0-0 1-2 3?1"
     for wrong in ("0", "a-b", "0--1", "1-2-3", "-1-2", "²-1"):
-        with pytest.raises(ValueError, match=wrong):
+        with pytest.raises(DataError, match=wrong):
             parse_alignment(wrong)
 
 
@@ -248,12 +248,12 @@ def test_few_lines_suggest_no_place() -> None:
     [
         ("p.tsv", "a\tb\nonly one\n", r"Line 2 of .*p\.tsv has 1 column\. .*Received: only one"),
         ("p.tsv", "a\tb\tc\td\n", "has 4 columns"),
-        ("p.tsv", "a\tb\tCC-BY 2.0\n", "third column that is no word alignment.*'CC-BY'.*cut -f1,2"),
+        ("p.tsv", "a\tb\tCC-BY 2.0\n", 'third column that is no word alignment.*"CC-BY".*cut -f1,2'),
         ("p.csv", '"open,b\n' + "x,y\n" * 40_000, "Line 1 .* not CSV.*quotation mark"),
         ("p.jsonl", '{"source": "a"}\n', "keys `source` and `target`"),
         ("p.jsonl", '{"source": "a", "target": "b"}\n{"source": "a"}\n', "Line 2 .* no text under 'target'"),
         ("p.jsonl", '{"source": "a", "target": 3}\n', "Line 1 .* no text under 'target'"),
-        ("p.jsonl", '{"source": "a", "target": "b", "alignment": 7}\n', "no word alignment.*'7'"),
+        ("p.jsonl", '{"source": "a", "target": "b", "alignment": 7}\n', 'no word alignment.*"7"'),
         ("p.jsonl", "[1]\n", "not a JSON object"),
         ("p.jsonl", "{\n", "not JSON"),
         ("p.jsonl", "[" * 100_000 + "\n", "not JSON"),

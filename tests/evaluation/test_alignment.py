@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from jumok.corpus import parse_alignment
 from jumok.errors import DataError, RecipeError
-from jumok.evaluation import parse_alignment, read_alignments, score_alignments, symmetrise
+from jumok.evaluation import read_alignments, score_alignments, symmetrise
 from jumok.values import Alignment
 
 SHARED = Path(__file__).parents[3] / "shared" / "data" / "alignments"

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from jumok.evaluation import evaluate_translator, parse_alignment
+from jumok.corpus import parse_alignment
+from jumok.evaluation import evaluate_translator
 from jumok.values import Alignment, Pair
 
 if TYPE_CHECKING:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
+from jumok.errors import DataError
 from jumok.values import Alignment
 
 if TYPE_CHECKING:
@@ -14,16 +16,21 @@ if TYPE_CHECKING:
 __all__ = ["parse_alignment", "turned"]
 
 
-def parse_alignment(text: str) -> Alignment:
-    """Read the Pharaoh form. Raises ValueError with the link that is none."""
+_LINK = re.compile(r"(\d+)([-?p])(\d+)", re.ASCII)
+
+
+def parse_alignment(text: str, *, one_based: bool = False) -> Alignment:
+    """Pharaoh's form, `source-target` and so on: `0-0 2-1 3?1`. `i?j` and `ipj` are only possible links."""
     sure: set[Link] = set()
     possible: set[Link] = set()
-    for link in text.split():
-        mark = "-" if "-" in link else "?"
-        left, _, right = link.partition(mark)
-        if not (left.isdecimal() and right.isdecimal()):
-            raise ValueError(link)
-        (sure if mark == "-" else possible).add((int(left), int(right)))
+    for token in text.split():
+        match = _LINK.fullmatch(token)
+        if match is None:
+            raise DataError(f'"{token}" is no link. A link reads 3-1, or 3?1 if it is only possible.')
+        link = (int(match[1]) - one_based, int(match[3]) - one_based)
+        if min(link) < 0:
+            raise DataError(f'"{token}" counts from 0, but the links were said to count from 1.')
+        (sure if match[2] == "-" else possible).add(link)
     return Alignment(frozenset(sure), frozenset(possible))
 
 

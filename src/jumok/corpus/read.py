@@ -164,13 +164,12 @@ def _pair_of_cells(file: InputFile, number: int, cells: list[str], noticed: Coun
 def _parsed(file: InputFile, number: int, text: str) -> Alignment:
     try:
         return parse_alignment(text)
-    except ValueError as error:
+    except DataError as error:
         raise _bad_line(
             file,
             number,
             "has a third column that is no word alignment",
-            f"Links are written 0-0 1-2, and 3?1 where only possible. Received: {_shortened(str(error))!r}. "
-            "Columns that are not needed can be cut off: `cut -f1,2`.",
+            f"{_shortened(str(error))} Columns that are not needed can be cut off: `cut -f1,2`.",
         ) from None
 
 

@@ -2,7 +2,6 @@
 
 from jumok.evaluation.alignment import (
     AlignmentScores,
-    parse_alignment,
     read_alignments,
     score_alignments,
     symmetrise,
@@ -18,7 +17,6 @@ __all__ = [
     "Scores",
     "compare",
     "evaluate_translator",
-    "parse_alignment",
     "read_alignments",
     "score",
     "score_alignments",

@@ -11,32 +11,28 @@ Counts are summed over the corpus before they are divided.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from jumok.corpus.alignments import parse_alignment
 from jumok.errors import DataError, RecipeError, nearest
-from jumok.values import Alignment
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from collections.abc import Set as AbstractSet
     from pathlib import Path
 
-    from jumok.values import Link
+    from jumok.values import Alignment, Link
 
 __all__ = [
     "AlignmentScores",
     "Symmetrisation",
-    "parse_alignment",
     "read_alignments",
     "score_alignments",
     "symmetrise",
 ]
 
 Symmetrisation = Literal["intersection", "union", "grow-diagonal", "grow-diagonal-final"]
-
-_LINK = re.compile(r"(\d+)([-?p])(\d+)", re.ASCII)
 
 # Koehn's order, (target, source): the four sides, then the corners.
 _NEIGHBOURS = ((-1, 0), (0, -1), (1, 0), (0, 1), (-1, -1), (-1, 1), (1, -1), (1, 1))
@@ -76,21 +72,6 @@ def score_alignments(links: Sequence[Alignment], gold: Sequence[Alignment]) -> A
         links=proposed,
         sentences=len(pairs),
     )
-
-
-def parse_alignment(text: str, *, one_based: bool = False) -> Alignment:
-    """Pharaoh's form, `source-target` and so on: `0-0 2-1 3?1`. `i?j` and `ipj` are only possible links."""
-    sure: set[Link] = set()
-    possible: set[Link] = set()
-    for token in text.split():
-        match = _LINK.fullmatch(token)
-        if match is None:
-            raise DataError(f'"{token}" is no link. A link reads 3-1, or 3?1 if it is only possible.')
-        link = (int(match[1]) - one_based, int(match[3]) - one_based)
-        if min(link) < 0:
-            raise DataError(f'"{token}" counts from 0, but the links were said to count from 1.')
-        (sure if match[2] == "-" else possible).add(link)
-    return Alignment(frozenset(sure), frozenset(possible))
 
 
 def read_alignments(path: Path, *, one_based: bool = False) -> list[Alignment]:
