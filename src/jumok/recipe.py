@@ -203,13 +203,19 @@ def write_recipe(recipe: Recipe) -> str:
 def flatten(recipe: Recipe, *, only_set: bool = False) -> dict[str, Any]:
     """`section.name` → value, of all settings or of those that were set."""
     nested = recipe.model_dump(exclude_unset=only_set)
-    return {f"{section}.{name}": value for section, values in nested.items() for name, value in values.items()}
+    return {
+        f"{section}.{name}": value for section, values in nested.items() for name, value in values.items()
+    }
 
 
 def differences(asked: Recipe, stored: Recipe) -> list[tuple[str, Any, Any]]:
     """The settings that were asked for by name and differ from the stored ones: (name, asked, stored)."""
     have = flatten(stored)
-    return [(name, value, have[name]) for name, value in flatten(asked, only_set=True).items() if value != have[name]]
+    return [
+        (name, value, have[name])
+        for name, value in flatten(asked, only_set=True).items()
+        if value != have[name]
+    ]
 
 
 def _toml_lines(settings: Settings) -> list[str]:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import pytest
 import torch
 from decoding_steppers import batch_of
 
 from jumok.decoding import SearchPlan, beam, greedy
-from jumok.values import BEGIN, Batch, LogProbs
 
 ctranslate2 = pytest.importorskip("ctranslate2")
 
@@ -18,8 +17,6 @@ from ctranslate2_twin import random_transformer, token, twin  # noqa: E402
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from torch import Tensor
 
 PIECES = 24
 BASE = SearchPlan(beam=4, n_best=4, longest=0.0, extra=12)
@@ -41,38 +38,6 @@ PLANS = {
 }
 
 
-@dataclass
-class Remembered:
-    state: Any
-    batch: Batch
-    pieces: Tensor  # (row, step)
-
-
-class Attending:
-    """A Transformer that tells its attention: the last layer's, averaged over heads, by teacher forcing."""
-
-    def __init__(self, model: Any) -> None:
-        self.model = model
-
-    def begin(self, source: Batch) -> Remembered:
-        return Remembered(self.model.begin(source), source, torch.empty(len(source), 0, dtype=torch.int64))
-
-    def step(self, state: Remembered, last: Tensor) -> tuple[LogProbs, Remembered]:
-        log_probs, inner = self.model.step(state.state, last)
-        return log_probs, Remembered(inner, state.batch, torch.cat([state.pieces, last[:, None]], dim=1))
-
-    def reorder(self, state: Remembered, order: Tensor) -> Remembered:
-        batch = Batch(state.batch.source[order], state.batch.source_lengths[order])
-        return Remembered(self.model.reorder(state.state, order), batch, state.pieces[order])
-
-    def step_with_attention(self, state: Remembered, last: Tensor) -> tuple[LogProbs, Remembered, Tensor]:
-        log_probs, state = self.step(state, last)
-        target = torch.cat([state.pieces, torch.full((len(last), 1), BEGIN)], dim=1)
-        lengths = torch.full((len(last),), target.shape[1])
-        batch = Batch(state.batch.source, state.batch.source_lengths, target, lengths)
-        return log_probs, state, self.model.attention(batch)["cross"][:, -1, :, -1].mean(dim=1)
-
-
 def sources(seed: int) -> list[list[int]]:
     generator = torch.Generator().manual_seed(seed)
     lengths = torch.randint(1, 9, (6,), generator=generator).tolist()
@@ -91,7 +56,7 @@ def test_the_real_engine_agrees(name: str, with_prefix: bool, tmp_path: Path) ->
         prefixes = [source[: seed % 3 + 1] for source in inputs] if with_prefix else None
         search = greedy if plan.beam == 1 else beam
         with torch.inference_mode():
-            ours = search(Attending(model), batch_of(*inputs), plan, prefixes=prefixes)
+            ours = search(model, batch_of(*inputs), plan, prefixes=prefixes)
         theirs = twin(model, tmp_path / str(seed)).translate_batch(
             [[token(piece) for piece in source] for source in inputs],
             [[token(piece) for piece in prefix] for prefix in prefixes] if prefixes else None,

@@ -1,0 +1,249 @@
+"""What every attention promises, so that models, search and viewers need to know no mechanism by name.
+
+Two layers share one set of verbs:
+
+    Mechanism   how a head weighs values, given projected queries and keys      (batch, head, length, width)
+    Attention   what a model calls: projections, heads, the way back            (batch, length, width)
+
+    memory   = attention.prepare(keys, values, allowed_keys)      once a sentence, for cross-attention
+    memory   = attention.extend(memory, keys, values)             a step of cached self-attention
+    attended = attention(query, memory, *, allowed, bias, first, edit, need_weights)
+
+Nothing is stored on a module during a call: a memory is a value that the caller holds.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, ClassVar, Generic, Protocol, Self, TypeAlias, TypeVar
+
+from torch import Tensor, nn
+
+from jumok.errors import UnsupportedError
+
+if TYPE_CHECKING:
+    from jumok.attention.beams import Beams
+
+__all__ = [
+    "Attended",
+    "Attention",
+    "Edit",
+    "Mechanism",
+    "Memory",
+    "Place",
+    "Supports",
+    "WeightEdit",
+    "edit_at",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Attended:
+    """What came of attending. Weights are per head and before dropout; None where nobody asked for them."""
+
+    context: Tensor  # (batch, query, width); of a mechanism (batch, head, query, width)
+    weights: Tensor | None = None  # (batch, head, query, key)
+
+
+@dataclass(frozen=True, slots=True)
+class Supports:
+    """What a mechanism can do, as data: callers ask before they call."""
+
+    causal: bool = True
+    cross: bool = True
+    weights: bool = True
+    incremental: bool = True
+    bias: bool = True
+    edit: bool = True
+
+    def missing(self, *needs: str) -> list[str]:
+        """Those of `needs` (names of the fields above) that are not supported."""
+        known = {field.name for field in fields(self)}
+        return [need for need in needs if need not in known or not getattr(self, need)]
+
+
+class Memory(Protocol):
+    """The keys and values of a batch as a mechanism keeps them: whole, or only their sums.
+
+    Where `beams` is set, several rows of queries read one row of the memory, which is not copied for them.
+    """
+
+    @property
+    def beams(self) -> Beams | None: ...
+
+    def select(self, rows: Tensor) -> Self:
+        """The memory whose row r is row `rows[r]` of this one: repeated, reordered or left out."""
+        ...
+
+    def shared(self, beams: Beams | None) -> Self:
+        """The same memory, read by the rows that `beams` describes."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where weights stand: the site ("encoder", "decoder", "cross"), the layer from 0, the rows, the step."""
+
+    site: str
+    layer: int
+    rows: Tensor  # (row,) int64: the sentence of the batch that each row of the weights belongs to
+    first: int  # absolute position of the first query
+
+
+class Edit(Protocol):
+    """Rewrites weights between softmax and dropout: knock-out, forced alignment, freezing."""
+
+    def __call__(self, weights: Tensor, place: Place, /) -> Tensor:
+        """New weights (row, head, query, key) in the place of these."""
+        ...
+
+
+WeightEdit: TypeAlias = Callable[[Tensor, int], Tensor]
+"""An edit whose site, layer and rows are settled: it is given the weights and the absolute step."""
+
+
+def edit_at(edit: Edit | None, *, site: str, layer: int, rows: Tensor) -> WeightEdit | None:
+    """The edit as one attention of a model sees it, which itself knows neither site nor layer."""
+    if edit is None:
+        return None
+    return lambda weights, first: edit(weights, Place(site=site, layer=layer, rows=rows, first=first))
+
+
+MemoryT = TypeVar("MemoryT", bound=Memory)
+
+
+class Mechanism(nn.Module, ABC, Generic[MemoryT]):
+    """How each head weighs values. A new mechanism is `supports`, `prepare`, `extend` and `attend`.
+
+    `causal` mechanisms let a query see the keys up to its own place and none after it. `dropout` is applied
+    to the weights, after they were edited and reported.
+    """
+
+    supports: ClassVar[Supports] = Supports()
+
+    def __init__(self, *, causal: bool = False, dropout: nn.Module | None = None) -> None:
+        super().__init__()
+        if causal:
+            self._require("causal")
+        self.causal = causal
+        self.dropout = dropout if dropout is not None else nn.Identity()
+
+    @abstractmethod
+    def prepare(self, keys: Tensor, values: Tensor, allowed_keys: Tensor | None) -> MemoryT:
+        """The memory of these keys and values, (batch, head, key, width); `allowed_keys` is (batch, key)."""
+
+    @abstractmethod
+    def extend(self, memory: MemoryT, keys: Tensor, values: Tensor) -> MemoryT:
+        """The memory with keys and values added at the end. It consumes the memory it is given."""
+
+    @abstractmethod
+    def attend(
+        self,
+        query: Tensor,
+        memory: MemoryT,
+        *,
+        allowed: Tensor | None,
+        bias: Tensor | None,
+        first: int,
+        edit: WeightEdit | None,
+        need_weights: bool,
+    ) -> Attended:
+        """The mechanism itself, with one row of memory for each row of queries."""
+
+    def forward(
+        self,
+        query: Tensor,
+        memory: MemoryT,
+        *,
+        allowed: Tensor | None = None,
+        bias: Tensor | None = None,
+        first: int = 0,
+        edit: WeightEdit | None = None,
+        need_weights: bool = False,
+    ) -> Attended:
+        """Attend with `query` (batch, head, query, width) to the memory.
+
+        `allowed` (bool) and `bias` (float, added to the scores) broadcast to (batch, head, query, key);
+        `first` is the absolute position of the first query.
+        """
+        asked = {"bias": bias is not None, "edit": edit is not None, "weights": need_weights}
+        self._require(*(need for need, wanted in asked.items() if wanted))
+        beams = memory.beams
+        alike = not self.causal and allowed is None and bias is None and edit is None
+        if beams is not None and alike:
+            return self._attend_together(query, memory, beams, first=first, need_weights=need_weights)
+        if beams is not None:
+            # What differs from row to row needs a row of memory each.
+            memory = memory.select(beams.sentence).shared(None)
+        return self.attend(
+            query, memory, allowed=allowed, bias=bias, first=first, edit=edit, need_weights=need_weights
+        )
+
+    def _attend_together(
+        self, query: Tensor, memory: MemoryT, beams: Beams, *, first: int, need_weights: bool
+    ) -> Attended:
+        """The rows that read one memory as so many queries of it."""
+        attended = self.attend(
+            beams.gather(query),
+            memory,
+            allowed=None,
+            bias=None,
+            first=first,
+            edit=None,
+            need_weights=need_weights,
+        )
+        queries = query.shape[2]
+        weights = None if attended.weights is None else beams.spread(attended.weights, queries)
+        return Attended(beams.spread(attended.context, queries), weights)
+
+    def _require(self, *needs: str) -> None:
+        missing = self.supports.missing(*needs)
+        if missing:
+            raise UnsupportedError(
+                f"{type(self).__name__} attention does not support {' and '.join(missing)}. "
+                'The mechanism "scaled-dot" does.'
+            )
+
+
+class Attention(nn.Module, ABC):
+    """What a model calls. Queries, keys, values and the context are (batch, length, width)."""
+
+    supports: Supports
+    heads: int
+
+    @abstractmethod
+    def prepare(self, keys: Tensor, values: Tensor, allowed_keys: Tensor | None = None) -> Memory:
+        """The memory of these keys and values; `allowed_keys` (batch, key) is False at padding."""
+
+    @abstractmethod
+    def extend(self, memory: Memory, keys: Tensor, values: Tensor) -> Memory:
+        """The memory with keys and values added at the end. It consumes the memory it is given."""
+
+    @abstractmethod
+    def forward(
+        self,
+        query: Tensor,
+        memory: Memory,
+        *,
+        allowed: Tensor | None = None,
+        bias: Tensor | None = None,
+        first: int = 0,
+        edit: WeightEdit | None = None,
+        need_weights: bool = False,
+    ) -> Attended:
+        """Attend with `query` to the memory; the arguments are those of `Mechanism.forward`."""
+
+    def attend_self(
+        self,
+        states: Tensor,
+        *,
+        allowed_keys: Tensor | None = None,
+        edit: WeightEdit | None = None,
+        need_weights: bool = False,
+    ) -> Attended:
+        """Self-attention of whole sentences: `states` are the queries, the keys and the values."""
+        memory = self.prepare(states, states, allowed_keys)
+        attended: Attended = self(states, memory, edit=edit, need_weights=need_weights)
+        return attended

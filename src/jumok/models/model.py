@@ -1,0 +1,64 @@
+"""What every family of models promises to training, search and viewers."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import linear, log_softmax
+
+if TYPE_CHECKING:
+    from jumok.attention import Edit
+    from jumok.values import Batch, LogProbs
+
+__all__ = ["OutputLayer", "State", "TranslationModel"]
+
+State: TypeAlias = Any
+"""What a model remembers between two steps of decoding; search only hands it back."""
+
+
+class OutputLayer(nn.Module):
+    """From states to scores of the pieces. `weight` may be the parameter of an embedding."""
+
+    bias: nn.Parameter | None
+
+    def __init__(self, weight: nn.Parameter, *, bias: bool = False) -> None:
+        super().__init__()
+        self.weight = weight  # (pieces, width)
+        self.bias = nn.Parameter(torch.zeros(len(weight))) if bias else None  # (pieces,)
+
+    def forward(self, states: Tensor) -> Tensor:
+        """(…, width) -> (…, pieces), before the softmax."""
+        return linear(states, self.weight, self.bias)
+
+    def log_probs(self, states: Tensor) -> Tensor:
+        """(…, width) -> (…, pieces), log-probabilities."""
+        return log_softmax(linear(states, self.weight, self.bias), dim=-1)
+
+
+class TranslationModel(nn.Module, ABC):
+    """A model that translates: teacher forced for training and viewing, step by step for search."""
+
+    output: OutputLayer
+
+    @abstractmethod
+    def forward(self, batch: Batch, *, edit: Edit | None = None) -> Tensor:
+        """States (batch, target - 1, width): state t is what predicts target piece t + 1, teacher forced."""
+
+    @abstractmethod
+    def attention(self, batch: Batch, *, edit: Edit | None = None) -> dict[str, Tensor]:
+        """Site -> weights (batch, layer, head, query, key) of one teacher-forced pass; 0 at padded keys."""
+
+    @abstractmethod
+    def begin(self, source: Batch, *, edit: Edit | None = None) -> State:
+        """The state before the first step, one row a sentence. `edit` holds for this decoding."""
+
+    @abstractmethod
+    def step(self, state: State, last: Tensor) -> tuple[LogProbs, State]:
+        """What follows the pieces `last` (row,), and the state after them. It consumes the state."""
+
+    @abstractmethod
+    def reorder(self, state: State, order: Tensor) -> State:
+        """The state whose row r continues row `order[r]`: widened, narrowed or reordered. It consumes it."""

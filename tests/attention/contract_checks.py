@@ -1,0 +1,311 @@
+"""The attention contract of docs/design.md, one function a point, for any attention.
+
+A check is given a `Subject` (how to make the attention, and in which precision) and a `Case` (sizes, masks
+and numbers). It raises AssertionError where the promise is broken.
+"""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from jumok.attention import Attention, group_rows, look_ahead, padding
+from jumok.errors import UnsupportedError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+WIDTH = 8
+
+
+@dataclass(frozen=True)
+class Subject:
+    make: Callable[..., Attention]  # make(heads=, causal=, dropout=)
+    dtype: torch.dtype
+
+    def attention(self, case: Case, *, causal: bool = False, dropout: nn.Module | None = None) -> Attention:
+        torch.manual_seed(case.seed)
+        return self.make(heads=case.heads, causal=causal, dropout=dropout).to(self.dtype).eval()
+
+    def can(self, *needs: str) -> bool:
+        return not self.make(heads=1, causal=False, dropout=None).supports.missing(*needs)
+
+    @property
+    def close(self) -> dict[str, float]:
+        return {"atol": 1e-6, "rtol": 0.0} if self.dtype == torch.float32 else {"atol": 1e-12, "rtol": 0.0}
+
+
+@dataclass(frozen=True)
+class Case:
+    batch: int
+    heads: int
+    queries: int
+    keys: int
+    density: float  # share of (query, key) that the random mask allows
+    seed: int
+
+    def numbers(self, subject: Subject) -> tuple[Tensor, Tensor, Tensor]:
+        """Query states, key states and the mask (batch, 1, query, key)."""
+        random = torch.Generator().manual_seed(self.seed)
+        query = torch.randn(self.batch, self.queries, WIDTH, generator=random).to(subject.dtype)
+        keys = torch.randn(self.batch, self.keys, WIDTH, generator=random).to(subject.dtype)
+        allowed = torch.rand(self.batch, 1, self.queries, self.keys, generator=random) < self.density
+        return query, keys, allowed
+
+    def lengths(self) -> Tensor:
+        return torch.randint(
+            0, self.keys + 1, (self.batch,), generator=torch.Generator().manual_seed(self.seed)
+        )
+
+
+def shapes(subject: Subject, case: Case) -> None:
+    """Contexts are (batch, query, width); weights have a head axis, or are None when nobody asked."""
+    attention = subject.attention(case)
+    query, keys, _ = case.numbers(subject)
+    memory = attention.prepare(keys, keys)
+    attended = attention(query, memory, need_weights=True)
+    assert attended.context.shape == (case.batch, case.queries, WIDTH)
+    assert attended.weights.shape == (case.batch, case.heads, case.queries, case.keys)
+    assert attended.context.dtype == attended.weights.dtype == subject.dtype
+    assert attention(query, memory).weights is None
+
+
+def masked_means_zero(subject: Subject, case: Case) -> None:
+    """What is not allowed has weight exactly 0, and its numbers cannot reach the context."""
+    attention = subject.attention(case)
+    query, keys, allowed = case.numbers(subject)
+    attended = attention(query, attention.prepare(keys, keys), allowed=allowed, need_weights=True)
+    assert torch.all(attended.weights.masked_select(~allowed.expand_as(attended.weights)) == 0)
+    unseen = ~allowed.any(dim=2)[:, 0]  # (batch, key): keys that no query may see
+    other = torch.where(unseen[..., None], keys + 100, keys)
+    for need_weights in (False, True):
+        changed = attention(
+            query, attention.prepare(other, other), allowed=allowed, need_weights=need_weights
+        )
+        torch.testing.assert_close(changed.context, attended.context, **subject.close)
+
+
+def masks_compose(subject: Subject, case: Case) -> None:
+    """Padding, look-ahead and the mask of the call hold together, as their AND would alone."""
+    query, keys, allowed = case.numbers(subject)
+    allowed_keys = padding(case.lengths(), case.keys)
+    first = max(0, case.keys - case.queries)
+    for causal in {False, subject.can("causal")}:
+        attention = subject.attention(case, causal=causal)
+        three = attention(query, attention.prepare(keys, keys, allowed_keys), allowed=allowed, first=first)
+        every = allowed & allowed_keys[:, None, None]
+        if causal:
+            every = every & look_ahead(case.queries, case.keys, first=first)
+        plain = subject.attention(case)
+        once = plain(query, plain.prepare(keys, keys), allowed=every)
+        torch.testing.assert_close(three.context, once.context, **subject.close)
+
+
+def masks_broadcast(subject: Subject, case: Case) -> None:
+    """A mask may leave out or shrink any axis of (batch, head, query, key)."""
+    attention = subject.attention(case)
+    query, keys, allowed = case.numbers(subject)
+    memory = attention.prepare(keys, keys)
+    for mask in (allowed[0, 0, 0], allowed[0, 0], allowed[:, :, :, :1], allowed[:, :, :1], allowed[:1]):
+        full = mask.expand(case.batch, case.heads, case.queries, case.keys)
+        short, long = attention(query, memory, allowed=mask), attention(query, memory, allowed=full)
+        torch.testing.assert_close(short.context, long.context, **subject.close)
+
+
+def empty_rows(subject: Subject, case: Case) -> None:
+    """A query that may see nothing: weight 0, context 0, gradient 0, never NaN; on either path."""
+    attention = subject.attention(case)
+    query, keys, allowed = case.numbers(subject)
+    allowed[:, :, 0] = False
+    for need_weights in (False, True):
+        query = query.detach().requires_grad_()
+        keys = keys.detach().requires_grad_()
+        attended = attention(query, attention.prepare(keys, keys), allowed=allowed, need_weights=need_weights)
+        assert torch.all(attended.context[:, 0] == 0)
+        if need_weights:
+            assert torch.all(attended.weights[:, :, 0] == 0)
+        attended.context.square().sum().backward()
+        for leaf in (query, keys, *attention.parameters()):
+            assert torch.isfinite(leaf.grad).all()
+        assert torch.all(query.grad[:, 0] == 0)
+        (only,) = torch.autograd.grad(
+            attention(query, attention.prepare(keys, keys), allowed=allowed).context[:, 0].sum(), keys
+        )
+        assert torch.all(only == 0)
+        attention.zero_grad()
+
+
+def asking_changes_nothing(subject: Subject, case: Case) -> None:
+    """In eval mode the context is the same whether or not weights are asked for."""
+    query, keys, allowed = case.numbers(subject)
+    for causal in {False, subject.can("causal")}:
+        attention = subject.attention(case, causal=causal)
+        memory = attention.prepare(keys, keys, padding(case.lengths(), case.keys))
+        with_weights = attention(query, memory, allowed=allowed, first=1, need_weights=True)
+        without = attention(query, memory, allowed=allowed, first=1)
+        torch.testing.assert_close(with_weights.context, without.context, **subject.close)
+        alone = attention.attend_self(keys, need_weights=True)
+        torch.testing.assert_close(alone.context, attention.attend_self(keys).context, **subject.close)
+
+
+def gradients_agree(subject: Subject, case: Case) -> None:
+    """Both paths have the same gradient."""
+    attention = subject.attention(case)
+    query, keys, allowed = case.numbers(subject)
+    gradients = []
+    for need_weights in (False, True):
+        leaves = [query.clone().requires_grad_(), keys.clone().requires_grad_()]
+        memory = attention.prepare(leaves[1], leaves[1])
+        attended = attention(leaves[0], memory, allowed=allowed, need_weights=need_weights)
+        attended.context.pow(2).sum().backward()
+        gradients.append([leaf.grad for leaf in leaves])
+    tolerance = 1e-4 if subject.dtype == torch.float32 else 1e-10
+    for one, other in zip(*gradients, strict=True):
+        torch.testing.assert_close(one, other, atol=tolerance, rtol=tolerance)
+
+
+def self_is_prepare_and_call(subject: Subject, case: Case) -> None:
+    """`attend_self` is prepare and call on the same states."""
+    _, keys, _ = case.numbers(subject)
+    allowed_keys = padding(case.lengths(), case.keys)
+    for causal in {False, subject.can("causal")}:
+        attention = subject.attention(case, causal=causal)
+        short = attention.attend_self(keys, allowed_keys=allowed_keys, need_weights=True)
+        long = attention(keys, attention.prepare(keys, keys, allowed_keys), need_weights=True)
+        torch.testing.assert_close(short.context, long.context, **subject.close)
+        torch.testing.assert_close(short.weights, long.weights, **subject.close)
+
+
+def steps_are_the_whole(subject: Subject, case: Case) -> None:
+    """Cached step by step, causal attention is that of the whole sentence: aligned to the end of the keys."""
+    attention = subject.attention(case, causal=subject.can("causal"))
+    if not subject.can("causal", "incremental"):
+        return
+    _, keys, _ = case.numbers(subject)
+    whole = attention.attend_self(keys, need_weights=True)
+    with torch.no_grad():
+        memory = attention.prepare(keys[:, :0], keys[:, :0])
+        for place in range(case.keys):
+            state = keys[:, place : place + 1]
+            memory = attention.extend(memory, state, state)
+            for need_weights in (False, True):
+                step = attention(state, memory, first=place, need_weights=need_weights)
+                torch.testing.assert_close(
+                    step.context[:, 0], whole.context[:, place].detach(), **subject.close
+                )
+            torch.testing.assert_close(
+                step.weights[:, :, 0], whole.weights[:, :, place, : place + 1], **subject.close
+            )
+
+
+def nothing_is_stored(subject: Subject, case: Case) -> None:
+    """A call leaves the module as it was, so that two decodings may be interleaved."""
+    attention = subject.attention(case, causal=subject.can("causal"))
+    query, keys, allowed = case.numbers(subject)
+    before = [set(vars(module)) for module in attention.modules()]
+    buffers = copy.deepcopy(attention.state_dict())
+    memory = attention.prepare(keys, keys)
+    once = attention(query, memory, allowed=allowed, first=2, need_weights=True)
+    other = attention.prepare(keys + 1, keys - 1)
+    attention(query * 2, attention.extend(other, keys, keys), first=3)
+    again = attention(query, memory, allowed=allowed, first=2, need_weights=True)
+    assert torch.equal(once.context, again.context)
+    assert before == [set(vars(module)) for module in attention.modules()]
+    assert all(torch.equal(buffers[name], value) for name, value in attention.state_dict().items())
+
+
+def edits(subject: Subject, case: Case) -> None:
+    """The edit sees the weights and the step; what it returns is what is read and reported."""
+    attention = subject.attention(case)
+    if not subject.can("edit"):
+        return
+    query, keys, allowed = case.numbers(subject)
+    memory = attention.prepare(keys, keys)
+    told: list[int] = []
+
+    def keep(weights: Tensor, first: int) -> Tensor:
+        told.append(first)
+        return weights
+
+    plain = attention(query, memory, allowed=allowed, first=5, need_weights=True)
+    kept = attention(query, memory, allowed=allowed, first=5, edit=keep)
+    assert told == [5]
+    torch.testing.assert_close(kept.context, plain.context, **subject.close)
+    knocked = attention(query, memory, edit=lambda weights, first: weights * 0, need_weights=True)
+    assert torch.all(knocked.context == 0)
+    assert torch.all(knocked.weights == 0)
+
+
+def weights_before_dropout(subject: Subject, case: Case) -> None:
+    """Dropout falls on what is read, never on what is reported."""
+    query, keys, allowed = case.numbers(subject)
+    attention = subject.attention(case, dropout=nn.Dropout(0.5))
+    quiet = attention(query, attention.prepare(keys, keys), allowed=allowed, need_weights=True)
+    attention.train()
+    loud = attention(query, attention.prepare(keys, keys), allowed=allowed, need_weights=True)
+    torch.testing.assert_close(loud.weights, quiet.weights, **subject.close)
+
+
+def beams_share(subject: Subject, case: Case) -> None:
+    """Several rows that read one memory get what they would get from a copy each, in whatever order."""
+    attention = subject.attention(case)
+    query, keys, _ = case.numbers(subject)
+    memory = attention.prepare(keys, keys, padding(case.lengths(), case.keys))
+    random = torch.Generator().manual_seed(case.seed)
+    regular = torch.arange(case.batch).repeat_interleave(2)
+    for rows in (regular, torch.randint(0, case.batch, (case.batch + 2,), generator=random)):
+        states = query[rows] + torch.arange(len(rows), dtype=subject.dtype)[:, None, None]
+        shared = memory.shared(group_rows(rows, case.batch))
+        copied = attention(states, memory.select(rows), need_weights=True)
+        for need_weights in (False, True):
+            together = attention(states, shared, need_weights=need_weights)
+            torch.testing.assert_close(together.context, copied.context, **subject.close)
+        torch.testing.assert_close(together.weights, copied.weights, **subject.close)
+        allowed = torch.rand(len(rows), 1, case.queries, case.keys, generator=random) < case.density
+        masked = attention(states, shared, allowed=allowed)
+        expected = attention(states, memory.select(rows), allowed=allowed)
+        torch.testing.assert_close(masked.context, expected.context, **subject.close)
+
+
+def bias_is_added(subject: Subject, case: Case) -> None:
+    """A bias that is the same for every key changes nothing; a very low one takes a key away."""
+    attention = subject.attention(case)
+    query, keys, allowed = case.numbers(subject)
+    memory = attention.prepare(keys, keys)
+    if not subject.can("bias"):
+        with pytest.raises(UnsupportedError):
+            attention(query, memory, bias=torch.zeros(1))
+        return
+    plain = attention(query, memory)
+    shifted = attention(query, memory, bias=torch.full((1, 1, 1, 1), 3.0, dtype=subject.dtype))
+    torch.testing.assert_close(shifted.context, plain.context, **subject.close)
+    allowed[..., 0] = True
+    low = torch.where(allowed, 0.0, -1e4).to(subject.dtype)
+    torch.testing.assert_close(
+        attention(query, memory, bias=low).context,
+        attention(query, memory, allowed=allowed).context,
+        **subject.close,
+    )
+
+
+CHECKS = [
+    shapes,
+    masked_means_zero,
+    masks_compose,
+    masks_broadcast,
+    empty_rows,
+    asking_changes_nothing,
+    gradients_agree,
+    self_is_prepare_and_call,
+    steps_are_the_whole,
+    nothing_is_stored,
+    edits,
+    weights_before_dropout,
+    beams_share,
+    bias_is_added,
+]

@@ -1,0 +1,150 @@
+"""Every mechanism of the catalogue keeps every point of the contract; a broken one is caught."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from contract_checks import CHECKS, WIDTH, Case, Subject
+from hypothesis import given, settings
+from hypothesis import strategies as some
+
+from jumok.attention import CATALOGUE, MultiHead, ScaledDot, Supports, find_entry, make_attention
+from jumok.attention import scaled_dot as scaled_dot_module
+from jumok.errors import RecipeError, UnsupportedError
+
+CASES = some.builds(
+    Case,
+    batch=some.integers(1, 3),
+    heads=some.sampled_from([1, 2, 4]),
+    queries=some.integers(1, 5),
+    keys=some.integers(1, 6) | some.sampled_from([15, 16, 19]),
+    density=some.sampled_from([0.0, 0.3, 0.7, 1.0]),
+    seed=some.integers(0, 2**20),
+)
+TYPICAL = Case(batch=3, heads=2, queries=4, keys=5, density=0.6, seed=1)
+
+
+def subject(name: str, dtype: torch.dtype) -> Subject:
+    chosen = CATALOGUE[name].settings()
+    return Subject(lambda **options: make_attention(chosen, width=WIDTH, **options), dtype)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=["float32", "float64"])
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+@pytest.mark.parametrize("name", list(CATALOGUE))
+@settings(max_examples=15, deadline=None, derandomize=True)
+@given(case=CASES)
+def test_contract(name, check, dtype, case):
+    check(subject(name, dtype), case)
+
+
+class LooksAhead(ScaledDot):
+    """Causal aligned to the start: the mistake that torch's `is_causal` invites."""
+
+    def allowed(self, query, memory, allowed, first):
+        return super().allowed(query, memory, allowed, 0)
+
+
+class MeanOfNothing(ScaledDot):
+    """Forgets that a row may be empty: the softmax of equal scores is the mean of all values."""
+
+    def attend(self, query, memory, *, allowed, bias, first, edit, need_weights):
+        allowed = self.allowed(query, memory, allowed, first)
+        scores = self.scores(query, memory.keys)
+        if allowed is not None:
+            scores = scores.masked_fill(~allowed, -1e9)
+        weights = scores.softmax(-1)
+        weights = weights if edit is None else edit(weights, first)
+        return super().attend(
+            query,
+            memory,
+            allowed=None,
+            bias=bias,
+            first=first,
+            edit=lambda *_: weights,
+            need_weights=need_weights,
+        )
+
+
+class Remembers(ScaledDot):
+    """Keeps the keys on the module."""
+
+    def prepare(self, keys, values, allowed_keys):
+        self.keys = keys
+        return super().prepare(keys, values, allowed_keys)
+
+
+class DropsReported(ScaledDot):
+    """Reports other weights than it reads."""
+
+    def attend(self, query, memory, **call):
+        attended = super().attend(query, memory, **call)
+        weights = None if attended.weights is None else self.dropout(attended.weights)
+        return type(attended)(attended.context, weights)
+
+
+@pytest.mark.parametrize(
+    ("broken", "caught_by"),
+    [
+        (LooksAhead, "steps_are_the_whole"),
+        (MeanOfNothing, "empty_rows"),
+        (Remembers, "nothing_is_stored"),
+        (DropsReported, "weights_before_dropout"),
+    ],
+)
+def test_a_broken_mechanism_is_caught(broken, caught_by):
+    def make(*, heads, causal, dropout):
+        return MultiHead(width=WIDTH, heads=heads, mechanism=broken(causal=causal, dropout=dropout))
+
+    check = next(check for check in CHECKS if check.__name__ == caught_by)
+    with pytest.raises(AssertionError):
+        check(Subject(make, torch.float64), TYPICAL)
+
+
+class Sums(ScaledDot):
+    supports = Supports(causal=False, bias=False, edit=False, weights=False)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [{"bias": torch.zeros(1)}, {"edit": lambda weights, first: weights}, {"need_weights": True}],
+    ids=["bias", "edit", "weights"],
+)
+def test_what_is_not_supported_raises_and_names_an_alternative(call):
+    attention = MultiHead(width=WIDTH, heads=2, mechanism=Sums())
+    states = torch.randn(1, 3, WIDTH)
+    with pytest.raises(UnsupportedError, match='"scaled-dot" does'):
+        attention(states, attention.prepare(states, states), **call)
+
+
+def test_causal_is_refused_when_it_cannot_be():
+    with pytest.raises(UnsupportedError, match="causal"):
+        Sums(causal=True)
+
+
+def test_unknown_name_suggests_the_nearest():
+    with pytest.raises(RecipeError, match='Did you mean "scaled-dot"'):
+        find_entry("scaled_dot")
+
+
+def test_every_entry_says_where_it_comes_from():
+    for name, entry in CATALOGUE.items():
+        assert entry.settings().kind == name
+        assert entry.paper
+        assert entry.supports is entry.mechanism.supports
+
+
+def test_fast_path_is_the_one_taken(monkeypatch):
+    """The contract would hold without it; this test notices when it is no longer used."""
+    calls = []
+    fused = scaled_dot_module.scaled_dot_product_attention
+    monkeypatch.setattr(
+        scaled_dot_module,
+        "scaled_dot_product_attention",
+        lambda *tensors, **options: calls.append(1) or fused(*tensors, **options),
+    )
+    attention = MultiHead(width=WIDTH, heads=2, mechanism=ScaledDot(causal=True))
+    attention.attend_self(torch.randn(2, 3, WIDTH))
+    assert calls
+    attention.attend_self(torch.randn(2, 3, WIDTH), need_weights=True)
+    assert len(calls) == 1

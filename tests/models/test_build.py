@@ -1,0 +1,125 @@
+import math
+
+import pytest
+import torch
+
+from jumok.attention import CATALOGUE, Entry, ScaledDot, Supports
+from jumok.errors import RecipeError, UnsupportedError
+from jumok.models import build_model
+from jumok.models.layers import Embedding, FeedForward, PostNorm, PreNorm
+from jumok.recipe import ScaledDotSettings, TransformerSettings
+
+SMALL = TransformerSettings(width=16, heads=2, feed_forward=32, encoder_layers=2, decoder_layers=3)
+
+
+def build(*, source_pieces=50, target_pieces=50, shared=True, **changes):
+    settings = SMALL.model_copy(update=changes)
+    return build_model(settings, source_pieces=source_pieces, target_pieces=target_pieces, shared=shared)
+
+
+def test_tied_three_ways_where_the_vocabulary_is_shared():
+    model = build()
+    assert model.source_embedding.weight is model.target_embedding.weight is model.output.weight
+
+
+def test_tied_two_ways_where_it_is_not():
+    model = build(shared=False, source_pieces=30)
+    assert model.target_embedding.weight is model.output.weight
+    assert model.source_embedding.weight.shape == (30, 16)
+
+
+def test_untied():
+    model = build(tied=False)
+    weights = {id(part.weight) for part in (model.source_embedding, model.target_embedding, model.output)}
+    assert len(weights) == 3
+
+
+@pytest.mark.parametrize(
+    ("norm", "kind", "norms"), [("pre", PreNorm, 2 * 2 + 3 * 3 + 2), ("post", PostNorm, 13)]
+)
+def test_norms(norm, kind, norms):
+    model = build(norm=norm)
+    assert isinstance(model.encoder[0].around_attention, kind)
+    assert sum(isinstance(module, torch.nn.LayerNorm) for module in model.modules()) == norms
+
+
+def test_formulas_of_the_norms():
+    states, change = torch.randn(2, 3, 8), torch.randn(2, 3, 8)
+    norm = torch.nn.LayerNorm(8)
+    before, after = PreNorm(width=8, dropout=0.0), PostNorm(width=8, dropout=0.0)
+    torch.testing.assert_close(before.enter(states), norm(states))
+    torch.testing.assert_close(before.leave(states, change), states + change)
+    assert after.enter(states) is states
+    torch.testing.assert_close(after.leave(states, change), norm(states + change))
+
+
+def test_embedding_is_scaled_and_placed():
+    embedding = Embedding(pieces=5, width=4, dropout=0.0)
+    places = torch.tensor([[math.sin(3), math.cos(3), math.sin(0.03), math.cos(0.03)]])
+    expected = 2 * embedding.weight[[1]] + places
+    torch.testing.assert_close(embedding(torch.tensor([[1]]), first=3)[0], expected)
+
+
+def test_feed_forward_formula():
+    layer = FeedForward(width=4, hidden=6)
+    states = torch.randn(2, 3, 4)
+    widened = (states @ layer.widen.weight.T + layer.widen.bias).clamp(min=0)
+    torch.testing.assert_close(layer(states), widened @ layer.narrow.weight.T + layer.narrow.bias)
+
+
+def test_initial_weights():
+    """Xavier for matrices, normal(0, width^-0.5) for embeddings, zeros for biases, ones for norms."""
+    torch.manual_seed(0)
+    model = build(width=64, feed_forward=256, source_pieces=2000, target_pieces=2000)
+    assert model.output.weight.std().item() == pytest.approx(64**-0.5, rel=0.02)
+    for name, value in model.named_parameters():
+        if name.endswith("bias"):
+            assert torch.all(value == 0), name
+        elif "norm" in name or name.startswith("after"):
+            assert torch.all(value == 1), name
+        elif "embedding" not in name:
+            bound = math.sqrt(6 / sum(value.shape))
+            assert value.abs().max().item() <= bound, name
+            assert value.std().item() == pytest.approx(bound / math.sqrt(3), rel=0.05), name
+
+
+def test_paper_base_has_the_papers_size():
+    """Table 3 of the paper: 65 million parameters with 37,000 shared pieces (here 63: no biases)."""
+    settings = TransformerSettings(
+        width=512, heads=8, feed_forward=2048, encoder_layers=6, decoder_layers=6, norm="post"
+    )
+    with torch.device("meta"):
+        model = build_model(settings, source_pieces=37_000, target_pieces=37_000, shared=True)
+    assert sum(value.numel() for value in model.parameters()) / 1e6 == pytest.approx(63, abs=0.5)
+
+
+def test_same_seed_same_model():
+    torch.manual_seed(1)
+    one = build().state_dict()
+    torch.manual_seed(1)
+    other = build().state_dict()
+    assert all(torch.equal(one[name], other[name]) for name in one)
+
+
+def test_heads_must_divide_the_width():
+    with pytest.raises(UnsupportedError, match=r"3 heads .* 1, 2, 4, 8, 16"):
+        build(heads=3)
+
+
+def test_a_shared_vocabulary_has_one_size():
+    with pytest.raises(UnsupportedError, match=r"text\.shared = false"):
+        build(source_pieces=40)
+
+
+def test_unknown_family():
+    with pytest.raises(RecipeError, match='Did you mean "transformer"'):
+        build(family="transformers")
+
+
+def test_a_mechanism_that_cannot_stand_at_a_site(monkeypatch):
+    class Sums(ScaledDot):
+        supports = Supports(causal=False, incremental=False)
+
+    monkeypatch.setitem(CATALOGUE, "scaled-dot", Entry(Sums, ScaledDotSettings, "none"))
+    with pytest.raises(UnsupportedError, match=r'site "decoder".* causal and incremental.*scaled-dot'):
+        build()
