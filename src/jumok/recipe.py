@@ -8,6 +8,8 @@ everywhere: `--help`, the commented `recipe.toml` and the reference page.
 
 from __future__ import annotations
 
+import copy
+import json
 import tomllib
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -38,7 +40,7 @@ Size = Literal["auto", "tiny", "small", "base", "big"]
 
 
 class Settings(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, use_attribute_docstrings=True)
 
 
 class LanguageSettings(Settings):
@@ -169,11 +171,11 @@ def make_recipe(settings: dict[str, Any] | None = None, **flat: Any) -> Recipe:
     >>> make_recipe({"model": {"size": "tiny"}}, **{"training.minutes": 45}).training.minutes
     45.0
     """
-    nested = {name: dict(values) for name, values in (settings or {}).items()}
+    nested = copy.deepcopy(settings or {})
     for path, value in flat.items():
-        if value is not None:
-            section, _, name = path.partition(".")
-            nested.setdefault(section, {})[name] = value
+        section, _, name = path.partition(".")
+        if value is not None and isinstance(nested.setdefault(section, {}), dict):
+            nested[section][name] = value
     try:
         return Recipe.model_validate(nested)
     except ValidationError as error:
@@ -202,9 +204,11 @@ def write_recipe(recipe: Recipe) -> str:
 
 def flatten(recipe: Recipe, *, only_set: bool = False) -> dict[str, Any]:
     """`section.name` → value, of all settings or of those that were set."""
-    nested = recipe.model_dump(exclude_unset=only_set)
     return {
-        f"{section}.{name}": value for section, values in nested.items() for name, value in values.items()
+        f"{section}.{name}": value
+        for section, settings in recipe
+        for name, value in settings.model_dump().items()
+        if not only_set or name in settings.model_fields_set
     }
 
 
@@ -235,7 +239,8 @@ def _toml(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, str):
-        return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+        # JSON escapes are TOML escapes; TOML alone also refuses a bare DEL.
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
     return repr(value)
 
 

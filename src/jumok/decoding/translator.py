@@ -17,7 +17,7 @@ from jumok.decoding.translation import Translation
 from jumok.decoding.walk import greedy, sample
 from jumok.errors import DataError
 from jumok.recipe import SearchSettings
-from jumok.text.piece_words import NO_WORD, merge_to_words
+from jumok.text.piece_words import merge_to_words
 from jumok.text.words import split_words
 from jumok.values import AttentionMap, Pair
 
@@ -156,9 +156,10 @@ class Translator:
         weights = merge_to_words(
             chosen_map(pair, self._read_out(pair)),
             pair.target_words,
-            [*pair.source_words, NO_WORD],
+            [*pair.source_words, len(keys)],
             query_count=len(queries),
-            key_count=len(keys),
+            key_count=len(keys) + 1,
+            keep_marks=False,
         )
         return AttentionMap("cross", weights[None, None], tuple(queries), (*keys, "</s>"))
 

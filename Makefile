@@ -1,0 +1,51 @@
+# The same verbs for everyone: a stranger, a developer and CI. Each prepares .venv by itself the first time.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+SOURCES := src tests
+# Words for the program behind a verb: make test ARGS="-k alignment", make demo ARGS="--minutes 1".
+ARGS ?=
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help demo check test test-all format clean
+
+help: ## say what can be made
+	@echo "jumok: train a translator on your own sentence pairs and see what it pays attention to."
+	@echo
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: $(READY) ## train on the built-in corpus, translate, score and draw, in a few minutes
+	$(BIN)/jumok demo --out runs/demo $(ARGS)
+
+check: $(READY) ## format, lint, types and the fast tests: before every commit
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/pytest -q -m "not medium and not slow" $(ARGS)
+
+test: $(READY) ## the tests that a change must pass, with coverage
+	$(BIN)/pytest -q -n 2 -m "not slow" --cov --cov-report=term:skip-covered --cov-fail-under=90 $(ARGS)
+
+test-all: $(READY) ## every test, the slow ones too
+	$(BIN)/pytest -q -n 2 $(ARGS)
+
+format: $(READY) ## format the sources and sort their imports
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean: ## remove caches and builds; runs/ and .venv/ stay
+	rm -rf build dist htmlcov .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	find $(SOURCES) -type d -name __pycache__ -prune -exec rm -rf {} +
+
+$(READY): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+	  echo "jumok needs Python 3.11 or newer. $(PYTHON) is: $$($(PYTHON) --version 2>&1)"; \
+	  echo "Name another one: make $(MAKECMDGOALS) PYTHON=python3.12"; exit 1; }
+	@echo "preparing $(VENV) (once; a few minutes)"
+	@$(PYTHON) -m venv $(VENV) || { \
+	  echo "$(PYTHON) could not make a virtual environment. On Debian and Ubuntu: apt install python3-venv"; exit 1; }
+	@$(BIN)/pip install --quiet --quiet --disable-pip-version-check -c constraints.txt -e ".[dev]"
+	@touch $@

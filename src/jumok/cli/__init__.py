@@ -1,0 +1,97 @@
+"""The command line: `jumok VERB …`. One verb a file, each thin over plain functions of the other rooms.
+
+Only the module of the verb that was asked for is imported, and torch only inside it, so `jumok --help`
+answers at once.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from typing import TYPE_CHECKING
+
+import typer
+
+from jumok.cli.arguments import spread_options
+from jumok.errors import JumokError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+__all__ = ["main"]
+
+VERBS = {
+    "demo": "Train on the built-in corpus, translate, score and draw: everything at once.",
+    "check": "Say what is in your sentence pairs and what is wrong with them.",
+    "train": "Train a translator on your sentence pairs. No config file.",
+    "translate": "Translate lines from a file or standard input.",
+    "evaluate": "Score a model on a test set: BLEU, chrF, TER, alignment error.",
+    "look": "Draw what a model attends to while it translates a sentence.",
+    "info": "Say what a model folder holds.",
+    "corpus": "Print the built-in corpus as a file of sentence pairs.",
+}
+
+EPILOG = "Two commands: jumok train pairs.tsv --out runs/mine · jumok translate runs/mine/model < in.txt"
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run one verb. Errors that jumok raises on purpose end with one paragraph and exit code 2."""
+    words = spread_options(list(sys.argv[1:] if arguments is None else arguments))
+    verb = next((word for word in words if not word.startswith("-")), "")
+    try:
+        _application(verb)(args=words, prog_name="jumok", standalone_mode=True)
+    except JumokError as error:
+        _complain(verb, str(error))
+    except BrokenPipeError:
+        # The reader (`head`, say) has left: with stdout pointed at nothing, Python's last flush is silent.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(141)
+    except OSError as error:
+        if error.filename is None and error.errno is None:
+            raise
+        place = f" ({error.filename})" if error.filename else ""
+        _complain(verb, f"the system said: {error.strerror or error}{place}.")
+
+
+def _application(verb: str) -> typer.Typer:
+    application = typer.Typer(
+        add_completion=False,
+        no_args_is_help=True,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+        help="jumok (주목, attention): train a translator on your own pairs and see what it attends to.",
+        epilog=EPILOG,
+    )
+    application.callback(invoke_without_command=True)(_options)
+    for name, summary in VERBS.items():
+        function = _function(name) if name == verb else _not_asked
+        application.command(name, help=function.__doc__ or summary, short_help=summary)(function)
+    return application
+
+
+def _options(
+    version: bool = typer.Option(False, "--version", help="Print the version and leave.", is_eager=True),
+) -> None:
+    if version:
+        from jumok import __version__
+
+        typer.echo(f"jumok {__version__}")
+        raise typer.Exit
+
+
+def _function(verb: str) -> Callable[..., None]:
+    module = importlib.import_module(f"jumok.cli.{verb}")
+    function: Callable[..., None] = getattr(module, verb)
+    return function
+
+
+def _not_asked() -> None:
+    """Stand for a verb that this call did not ask for, so that only its summary is needed."""
+
+
+def _complain(verb: str, message: str) -> None:
+    name = f"jumok {verb}" if verb in VERBS else "jumok"
+    typer.echo(f"{name}: {message}", err=True)
+    sys.exit(2)

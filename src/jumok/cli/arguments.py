@@ -1,0 +1,62 @@
+"""Arguments that several verbs share, and the one liberty taken with them.
+
+`--valid val.en val.de` names two files after one option, as a person would write it. The parser underneath
+takes one value an option, so the words are spread into `--valid val.en --valid val.de` before it sees them.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+__all__ = ["FromOption", "ModelArgument", "PairsArgument", "ToOption", "spread_options"]
+
+_FILE_OPTIONS = ("--valid", "--test")
+_ONE_FILE_SUFFIXES = (".tsv", ".csv", ".jsonl")
+_PACKED_SUFFIXES = (".gz", ".xz", ".zst")
+
+ModelArgument = Annotated[
+    Path, typer.Argument(metavar="MODEL", help="A model folder, as training writes it.")
+]
+PairsArgument = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="PAIRS...", help="One file (.tsv, .csv, .jsonl) or two with equal lines; '-' is stdin."
+    ),
+]
+FromOption = Annotated[
+    str | None, typer.Option("--from", metavar="CODE", help="Source language, such as en.")
+]
+ToOption = Annotated[str | None, typer.Option("--to", metavar="CODE", help="Target language, such as ko.")]
+
+
+def spread_options(words: list[str]) -> list[str]:
+    """`--valid a.en a.de` → `--valid a.en --valid a.de`; a file that holds both sides stays alone.
+
+    >>> spread_options(["train", "t.en", "t.de", "--valid", "v.en", "v.de", "--out", "runs/x"])[3:7]
+    ['--valid', 'v.en', '--valid', 'v.de']
+    """
+    spread: list[str] = []
+    rest = iter(words)
+    for word in rest:
+        spread.append(word)
+        if word not in _FILE_OPTIONS:
+            continue
+        first = next(rest, None)
+        if first is None:
+            continue
+        spread.append(first)
+        if not _holds_both_sides(first):
+            second = next(rest, None)
+            if second is not None:
+                spread.extend([second] if second.startswith("--") else [word, second])
+    return spread
+
+
+def _holds_both_sides(name: str) -> bool:
+    name = name.partition(":")[0]
+    for suffix in _PACKED_SUFFIXES:
+        name = name.removesuffix(suffix)
+    return name.endswith(_ONE_FILE_SUFFIXES)

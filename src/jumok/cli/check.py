@@ -1,0 +1,125 @@
+"""`jumok check pairs.tsv`: what is in my data, what is wrong with it, what training will skip."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from jumok.cli.arguments import FromOption, PairsArgument, ToOption
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from jumok.corpus import CheckUp, FaultReport, SideReport
+
+
+def check(
+    pairs: PairsArgument,
+    valid: Annotated[
+        list[str] | None, typer.Option(metavar="PAIRS", help="Validation pairs, to look for leaks.")
+    ] = None,
+    test: Annotated[
+        list[str] | None, typer.Option(metavar="PAIRS", help="Test pairs, to look for leaks.")
+    ] = None,
+    source: FromOption = None,
+    target: ToOption = None,
+    examples: Annotated[int, typer.Option(help="Examples shown of each fault.", min=0, max=3)] = 2,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Say what is in your sentence pairs, what is wrong with them, and what training will skip."""
+    from rich.console import Console
+
+    from jumok.corpus import check_up, open_corpora
+
+    corpora = open_corpora(pairs, source=source, target=target)
+    languages = {"source": corpora[0].source_language or None, "target": corpora[0].target_language or None}
+    against = [corpus for named in (valid, test) if named for corpus in open_corpora(named, **languages)]
+    report = check_up(corpora, against=against)
+    if as_json:
+        typer.echo(json.dumps(_as_dict(report), ensure_ascii=False, indent=1))
+    else:
+        _show(Console(highlight=False, soft_wrap=True), report, examples)
+
+
+def _show(console: Console, report: CheckUp, examples: int) -> None:
+    from rich.markup import escape
+
+    for corpus in report.corpora:
+        weight = f", weight {corpus.weight:g}" if corpus.weight != 1 else ""
+        noticed = "".join(f"; {count:,} {what}" for what, count in corpus.noticed.items())
+        console.print(f"[bold]{escape(corpus.name)}[/]: {corpus.pairs:,} pairs{weight}{noticed}")
+    for name, side in (("source", report.source), ("target", report.target)):
+        console.print(f"  {name:<7}{_side(side)}")
+    if not report.faults:
+        console.print("nothing is wrong with them.")
+    for fault in report.faults:
+        _show_fault(console, fault, examples)
+    for name, count in report.leaked.items():
+        if count:
+            of = report.against[name]
+            console.print(
+                f"[yellow]{count:,} of {of:,} sentences of {escape(name)} are also in the training pairs.[/]"
+            )
+    left_out = report.pairs - report.kept
+    console.print(
+        f"training will use [bold]{report.kept:,}[/] of {report.pairs:,} pairs and skip {left_out:,}."
+    )
+
+
+def _side(side: SideReport) -> str:
+    median, most, longest = (side.percentile(share) for share in (50, 99, 100))
+    return (
+        f"{side.language or 'language unknown'} · {side.words:,} words, {side.distinct_words:,} distinct · "
+        f"words a sentence: median {median}, 99 % up to {most}, longest {longest}"
+    )
+
+
+def _show_fault(console: Console, report: FaultReport, examples: int) -> None:
+    from rich.markup import escape
+
+    fault = report.fault
+    fate = f"{report.skipped:,} skipped" if fault.skips else "kept"
+    console.print(f"[yellow]{report.count:>9,} {fault.title}[/] ({fate}): {fault.meaning}")
+    for example in report.examples[:examples]:
+        pair = f"{_short(example.source)} ||| {_short(example.target)}"
+        console.print(f"[dim]          line {example.line:,}: {escape(pair)}[/]")
+
+
+def _short(text: str, most: int = 70) -> str:
+    """One printable line: control characters are shown, not sent to the terminal."""
+    shown = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+    return shown if len(shown) <= most else shown[: most - 1] + "…"
+
+
+def _as_dict(report: CheckUp) -> dict[str, Any]:
+    sides = {"source": report.source, "target": report.target}
+    return {
+        "pairs": report.pairs,
+        "kept": report.kept,
+        "skipped": {fault.title: count for fault, count in report.skipped.items()},
+        "faults": [
+            {
+                "fault": one.fault.title,
+                "count": one.count,
+                "skipped": one.skipped,
+                "examples": [
+                    {"corpus": e.corpus, "line": e.line, "source": e.source, "target": e.target}
+                    for e in one.examples
+                ],
+            }
+            for one in report.faults
+        ],
+        "leaked": dict(report.leaked),
+        **{
+            name: {
+                "language": side.language,
+                "words": side.words,
+                "distinct_words": side.distinct_words,
+                "median": side.percentile(50),
+                "longest": side.percentile(100),
+            }
+            for name, side in sides.items()
+        },
+    }

@@ -1,0 +1,125 @@
+"""`jumok demo`: the whole line once, on the built-in corpus, in a few minutes.
+
+It generates English–Korean pairs, trains on them with nothing set but the time, scores the model on
+combinations it has never seen, translates a few sentences and draws what the model attended to.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from jumok.decoding import Translator
+
+MINUTES = 2.6
+PAIRS = {"train": 200_000, "valid": 500, "test": 1_000}
+SENTENCES = (
+    "I go home.",
+    "<polite> I go home.",
+    "The student reads two books at the library.",
+    "The teacher did not drink coffee yesterday.",
+    "If it rains tomorrow, I will stay at home.",
+)
+
+
+def demo(
+    out: Annotated[
+        Path, typer.Option(help="Where the corpus, the run, the report and the picture go.")
+    ] = Path("runs/demo"),
+    minutes: Annotated[float, typer.Option(help="How long to train.", min=0.05)] = MINUTES,
+    pairs: Annotated[int, typer.Option(help="How many pairs to train on.", min=100)] = PAIRS["train"],
+) -> None:
+    """Train on the built-in corpus, translate, score and draw: everything at once, in about three minutes."""
+    from rich.console import Console
+
+    from jumok.cli.display import TrainingDisplay
+    from jumok.decoding import load
+    from jumok.training import training_events
+
+    console = Console()
+    files = _write_corpus(out / "corpus", {**PAIRS, "train": pairs})
+    started = time.monotonic()
+    with TrainingDisplay(console) as display:
+        display.say(f"built-in corpus: {pairs:,} English–Korean pairs in {files['train']}", style="bold")
+        for event in training_events(
+            [str(files["train"])], out=out, valid=[str(files["valid"])], minutes=minutes
+        ):
+            display.show(event)
+    if not (out / "model").exists():
+        raise typer.Exit(code=130)
+    train_seconds = time.monotonic() - started
+    translator = load(out / "model")
+    report = _report(translator, files["test"]) | {"train_seconds": round(train_seconds, 1), "pairs": pairs}
+    picture = _draw(translator, out)
+    (out / "report.json").write_text(
+        json.dumps(report, ensure_ascii=False, indent=1) + "\n", encoding="utf-8"
+    )
+    _tell(report, out, picture)
+
+
+def _write_corpus(folder: Path, counts: dict[str, int]) -> dict[str, Path]:
+    """The three splits as TSV files, which also shows the format. Files of the right size are kept."""
+    from jumok.corpus.english_korean import generate
+
+    folder.mkdir(parents=True, exist_ok=True)
+    files = {split: folder / f"{split}.en-ko.tsv" for split in counts}
+    for split, path in files.items():
+        if path.exists() and sum(1 for _ in path.open(encoding="utf-8")) == counts[split]:
+            continue
+        with path.open("w", encoding="utf-8") as file:
+            file.writelines(
+                f"{pair.source}\t{pair.target}\t{pair.alignment}\n" for pair in generate(split, counts[split])
+            )
+    return files
+
+
+def _report(translator: Translator, test: Path) -> dict[str, Any]:
+    """Scores on the test split and a few translations, as they go into report.json."""
+    from jumok.corpus import open_corpus
+    from jumok.evaluation import evaluate_translator
+
+    evaluation = evaluate_translator(translator, list(open_corpus([test]).pairs()), tokenize="13a")
+    examples = [
+        {
+            "source": translation.source,
+            "translation": translation.text,
+            "alignment": str(translation.alignment),
+        }
+        for translation in translator.translate(SENTENCES)
+    ]
+    return {
+        **evaluation.as_dict(),
+        "parameters": sum(weight.numel() for weight in translator.model.parameters()),
+        "examples": examples,
+    }
+
+
+def _draw(translator: Translator, out: Path) -> Path:
+    from jumok.look import save
+
+    sentence = SENTENCES[-1]
+    picture = out / "attention.svg"
+    save(translator.word_attention(sentence, translator.translate([sentence])[0].text), picture)
+    return picture
+
+
+def _tell(report: dict[str, Any], out: Path, picture: Path) -> None:
+    typer.echo("")
+    for example in report["examples"]:
+        typer.echo(f"  {example['source']}\n  → {example['translation']}")
+    typer.echo("")
+    typer.echo(
+        f"  BLEU {report['bleu']:.1f} · chrF {report['chrf']:.1f} on {report['sentences']:,} unseen pairs"
+    )
+    typer.echo(
+        f"  alignment error {report['alignment_error']:.3f} · trained in {report['train_seconds']:.0f} s"
+    )
+    typer.echo(f"  model    {out / 'model'}")
+    typer.echo(f"  picture  {picture}")
+    typer.echo(f"  report   {out / 'report.json'}")
+    typer.echo(f'  try      jumok translate {out / "model"}  ·  jumok look {out / "model"} "I go home."')

@@ -1,0 +1,81 @@
+"""`jumok evaluate MODEL test.en test.de --json`: a test set's scores, each with its signature."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from jumok.cli.arguments import ModelArgument, PairsArgument
+
+if TYPE_CHECKING:
+    from jumok.evaluation import Comparison
+
+
+def evaluate(
+    model: ModelArgument,
+    pairs: PairsArgument,
+    against: Annotated[
+        Path | None, typer.Option(metavar="MODEL", help="Another model: is MODEL better? Paired bootstrap.")
+    ] = None,
+    beam: Annotated[
+        int | None, typer.Option(help="Hypotheses kept at each step; 1 is greedy.", min=1)
+    ] = None,
+    length_penalty: Annotated[float | None, typer.Option(help="A score is log p / length^penalty.")] = None,
+    tokenize: Annotated[
+        str | None,
+        typer.Option(help="sacreBLEU's tokeniser: 13a, none, char, ko-mecab …; chosen by language."),
+    ] = None,
+    lowercase: Annotated[bool, typer.Option(help="Score without regard to case.")] = False,
+    out: Annotated[Path | None, typer.Option(help="Also write the translations to this file.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Score a model on a test set: BLEU, chrF, TER with signatures; alignment error where there is gold."""
+    from jumok.corpus import open_corpora
+    from jumok.decoding import load
+    from jumok.evaluation import compare, evaluate_translator
+
+    translator = load(model)
+    languages = {"source": translator.source_language or None, "target": translator.target_language or None}
+    test = [pair for corpus in open_corpora(pairs, **languages) for pair in corpus.pairs()]
+    search: dict[str, Any] = {"beam": beam, "length_penalty": length_penalty}
+    how: dict[str, Any] = {"tokenize": tokenize, "lowercase": lowercase}
+    evaluation = evaluate_translator(translator, test, **search, **how)
+    found: dict[str, Any] = evaluation.as_dict()
+    if out is not None:
+        out.write_text("".join(f"{text}\n" for text in evaluation.translations), encoding="utf-8")
+    if against is not None:
+        baseline = evaluate_translator(load(against), test, metrics=("bleu", "chrf"), **search, **how)
+        compared = compare(
+            baseline.translations,
+            evaluation.translations,
+            [pair.target for pair in test],
+            language=translator.target_language,
+            **how,
+        )
+        found["against"] = {name: asdict(one) for name, one in compared.items()}
+    if as_json:
+        typer.echo(json.dumps(found, ensure_ascii=False, indent=1))
+        return
+    for metric in ("bleu", "chrf", "ter"):
+        typer.echo(f"{metric:<6} {found[metric]:6.2f}   {found[f'{metric}_signature']}")
+    if "alignment_error" in found:
+        typer.echo(
+            f"alignment error {found['alignment_error']:.3f} (precision {found['alignment_precision']:.3f}, "
+            f"recall {found['alignment_recall']:.3f})"
+        )
+    if against is not None:
+        for comparison in compared.values():
+            typer.echo(_verdict(comparison, str(against)))
+
+
+def _verdict(comparison: Comparison, against: str) -> str:
+    low, high = comparison.delta_interval
+    sure = "chance is an unlikely cause" if comparison.p_value < 0.05 else "this may be chance"
+    return (
+        f"{comparison.metric:<6} {comparison.delta:+.2f} against {against} "
+        f"(95 %: {low:+.2f} to {high:+.2f}, p = {comparison.p_value:.3f}): {sure}"
+    )

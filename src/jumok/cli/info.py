@@ -1,0 +1,73 @@
+"""`jumok info MODEL`: what a model folder holds, with every file's checksum verified on the way."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from jumok.cli.arguments import ModelArgument
+
+if TYPE_CHECKING:
+    from jumok.storage import ModelCard
+
+
+def info(
+    model: ModelArgument,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Say what a model folder holds: languages, sizes, scores, corpora. Every file's checksum is verified."""
+    from jumok.storage import read_model_folder
+
+    card, weights, vocabularies = read_model_folder(model)
+    facts = _facts(card, sum(tensor.numel() for tensor in weights.values()), sorted(vocabularies))
+    if as_json:
+        typer.echo(json.dumps(facts, ensure_ascii=False, indent=1))
+        return
+    typer.echo(f"{model}")
+    for name, value in facts.items():
+        typer.echo(f"  {name:<12} {_in_words(value)}")
+
+
+def _facts(card: ModelCard, parameters: int, vocabularies: list[str]) -> dict[str, Any]:
+    recipe = card.recipe
+    model = recipe.model
+    return {
+        "languages": f"{recipe.languages.source or '?'} → {recipe.languages.target or '?'}",
+        "model": f"{model.family} {model.size}: {model.encoder_layers}+{model.decoder_layers} layers, "
+        f"width {model.width}, {model.heads} heads, {model.norm}-norm",
+        "parameters": parameters,
+        "pieces": f"{recipe.text.pieces:,} ({recipe.text.kind}, {' and '.join(vocabularies)})",
+        "scores": {
+            name: {"value": score.value, "signature": score.signature} for name, score in card.scores.items()
+        },
+        "read_out": None if card.read_out is None else _read_out(card),
+        "corpora": [f"{corpus.name}: {corpus.pairs:,} pairs" for corpus in card.corpora],
+        "facts": dict(card.facts),
+        "created_by": f"jumok {card.created_by}",
+    }
+
+
+def _read_out(card: ModelCard) -> str:
+    if card.read_out is None:
+        return "none"
+    head = "heads averaged" if card.read_out.head is None else f"head {card.read_out.head}"
+    step = "the step that consumes a piece" if card.read_out.shift else "the step that produces a piece"
+    return f"cross-attention, layer {card.read_out.layer}, {head}, at {step}"
+
+
+def _in_words(value: Any) -> str:
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, list):
+        return "; ".join(str(item) for item in value)
+    if isinstance(value, dict):
+        return "; ".join(f"{name} {_entry(item)}" for name, item in value.items())
+    return str(value)
+
+
+def _entry(item: Any) -> str:
+    if isinstance(item, dict) and "value" in item:
+        return f"{item['value']:.2f} ({item['signature']})"
+    return str(item)

@@ -1,0 +1,86 @@
+"""`jumok train pairs.tsv --out runs/mine`: from sentence pairs to a model folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from jumok.cli.arguments import FromOption, PairsArgument, ToOption
+from jumok.errors import RecipeError
+from jumok.recipe import Size, TrainingSettings, TransformerSettings, make_recipe, read_recipe
+
+
+def _help(settings: Any, name: str) -> str:
+    """The help of an option is the docstring of its setting."""
+    return str(settings.model_fields[name].description)
+
+
+def train(
+    pairs: PairsArgument,
+    out: Annotated[Path, typer.Option(help="Run folder. The same folder again continues the run.")],
+    valid: Annotated[
+        list[str] | None,
+        typer.Option(metavar="PAIRS", help="Validation pairs; held out from PAIRS if not given."),
+    ] = None,
+    source: FromOption = None,
+    target: ToOption = None,
+    size: Annotated[Size | None, typer.Option(help=_help(TransformerSettings, "size"))] = None,
+    minutes: Annotated[float | None, typer.Option(help=_help(TrainingSettings, "minutes"))] = None,
+    steps: Annotated[int | None, typer.Option(help=_help(TrainingSettings, "steps"))] = None,
+    epochs: Annotated[float | None, typer.Option(help=_help(TrainingSettings, "epochs"))] = None,
+    seed: Annotated[int | None, typer.Option(help=_help(TrainingSettings, "seed"))] = None,
+    recipe: Annotated[
+        Path | None, typer.Option(help="A recipe.toml with settings; options here override it.")
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="NAME=VALUE", help="Any setting of a recipe, such as model.dropout=0.2."
+        ),
+    ] = None,
+    tensorboard: Annotated[bool, typer.Option(help="Also write the curves for TensorBoard.")] = False,
+) -> None:
+    """Train a translator on your sentence pairs. What you do not set is derived from them and the machine."""
+    asked = make_recipe(
+        read_recipe(recipe) if recipe else None,
+        **{
+            **_assignments(settings or []),
+            "languages.source": source,
+            "languages.target": target,
+            "model.size": size,
+            "training.minutes": minutes,
+            "training.steps": steps,
+            "training.epochs": epochs,
+            "training.seed": seed,
+        },
+    )
+    from rich.console import Console
+
+    from jumok.cli.display import TrainingDisplay
+    from jumok.training import training_events
+
+    with TrainingDisplay(Console(stderr=True)) as display:
+        for event in training_events(
+            pairs, out=out, valid=valid or (), recipe=asked, tensorboard=tensorboard
+        ):
+            display.show(event)
+
+
+def _assignments(words: list[str]) -> dict[str, Any]:
+    """`training.steps=100` → {"training.steps": 100}, values read as TOML, else as a string."""
+    import tomllib
+
+    found: dict[str, Any] = {}
+    for word in words:
+        name, equals, value = word.partition("=")
+        if not equals or "." not in name:
+            raise RecipeError(
+                f"--set takes SECTION.NAME=VALUE, such as model.dropout=0.2. Received: {word!r}."
+            )
+        try:
+            found[name] = tomllib.loads(f"value = {value}")["value"]
+        except tomllib.TOMLDecodeError:
+            found[name] = value
+    return found

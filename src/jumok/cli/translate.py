@@ -1,0 +1,94 @@
+"""`jumok translate MODEL < in.txt > out.txt`: one line in, one line out, in order."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from jumok.cli.arguments import ModelArgument
+from jumok.errors import DataError, RecipeError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from jumok.decoding import Translation
+
+
+def translate(
+    model: ModelArgument,
+    source: Annotated[
+        Path | None,
+        typer.Argument(metavar="FILE", help="Text, a sentence a line; standard input if not given."),
+    ] = None,
+    beam: Annotated[
+        int | None, typer.Option(help="Hypotheses kept at each step; 1 is greedy.", min=1)
+    ] = None,
+    n_best: Annotated[
+        int, typer.Option(help="Translations of each line; more than 1 needs --json.", min=1)
+    ] = 1,
+    length_penalty: Annotated[float | None, typer.Option(help="A score is log p / length^penalty.")] = None,
+    sample: Annotated[bool, typer.Option(help="Draw at random instead of searching.")] = False,
+    temperature: Annotated[
+        float, typer.Option(help="With --sample: below 1 is bolder, above 1 wilder.")
+    ] = 1.0,
+    top_k: Annotated[int, typer.Option(help="With --sample: only the k likeliest pieces; 0 is all.")] = 0,
+    top_p: Annotated[float, typer.Option(help="With --sample: the likeliest pieces up to this mass.")] = 1.0,
+    seed: Annotated[int, typer.Option(help="With --sample: the seed.")] = 1,
+    align: Annotated[bool, typer.Option(help="With --json: add word alignments.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="A JSON object a line: text, score, pieces.")
+    ] = False,
+) -> None:
+    """Translate lines from a file or standard input to standard output. Empty lines stay empty."""
+    if n_best > 1 and not as_json:
+        raise RecipeError(
+            f"--n-best {n_best} gives several translations a line; plain output holds one. Add --json."
+        )
+    if align and not as_json:
+        raise RecipeError("--align adds a field to each result. Add --json.")
+    from jumok.decoding import Sampling, load
+
+    translator = load(model)
+    choices: dict[str, Any] = {"beam": beam, "n_best": n_best, "length_penalty": length_penalty}
+    if sample:
+        choices["sampling"] = Sampling(temperature=temperature, top_k=top_k, top_p=top_p, seed=seed)
+    for translation in translator.stream(_lines(source), **choices):
+        sys.stdout.write(_as_json(translation, align=align) if as_json else translation.text)
+        sys.stdout.write("\n")
+
+
+def _lines(path: Path | None) -> Iterator[str]:
+    """Lines split at \\n only, so that n lines in are n lines out whatever the text holds."""
+    name = "standard input" if path is None else str(path)
+    try:
+        with sys.stdin.buffer if path is None else path.open("rb") as stream:
+            for number, line in enumerate(stream, 1):
+                try:
+                    yield line.removesuffix(b"\n").removesuffix(b"\r").decode("utf-8")
+                except UnicodeDecodeError as error:
+                    raise DataError(
+                        f"{name}, line {number:,}, byte {error.start + 1}: this is not UTF-8. "
+                        "Convert the file (iconv -f latin1 -t utf-8, say) and run again."
+                    ) from None
+    except FileNotFoundError:
+        raise DataError(f"there is no file {path}.") from None
+
+
+def _as_json(translation: Translation, *, align: bool) -> str:
+    record: dict[str, Any] = {
+        "source": translation.source,
+        "text": translation.text,
+        "score": round(translation.score, 5),
+        "pieces": list(translation.pieces),
+    }
+    if translation.alternatives:
+        record["alternatives"] = [
+            {"text": text, "score": round(score, 5)} for text, score in translation.alternatives
+        ]
+    if align:
+        record["alignment"] = str(translation.alignment)
+    return json.dumps(record, ensure_ascii=False)

@@ -1,0 +1,88 @@
+"""From an attention map to the one matrix that a flat picture can show."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from jumok.errors import DataError
+from jumok.values import AttentionMap
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import ArrayLike, NDArray
+
+__all__ = ["Grid", "alignment_map", "flat_grid", "map_weights"]
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """A row for each query (a target word), a column for each key (a source word).
+
+    There may be none of either: a model that has hardly learnt anything may translate into nothing.
+    """
+
+    weights: NDArray[np.float64]  # (query, key)
+    queries: tuple[str, ...]
+    keys: tuple[str, ...]
+    origin: str
+    """Which layer and head the weights come from, for people; empty when there was nothing to choose."""
+
+    @property
+    def top(self) -> float:
+        """The weight that is drawn brightest: 1, or more where a mechanism goes beyond it."""
+        finite = self.weights[np.isfinite(self.weights)]
+        return max(1.0, float(finite.max(initial=1.0)))
+
+
+def alignment_map(
+    weights: ArrayLike,
+    *,
+    source: Sequence[str],
+    target: Sequence[str],
+    facts: Mapping[str, str] | None = None,
+) -> AttentionMap:
+    """A map of plain numbers: `weights[j][i]` is how much target word j looked at source word i."""
+    matrix = np.asarray(weights, dtype=np.float32)
+    attention = AttentionMap("cross", matrix[None, None], tuple(target), tuple(source), dict(facts or {}))
+    map_weights(attention)
+    return attention
+
+
+def map_weights(attention: AttentionMap) -> NDArray[Any]:
+    """The weights as (layer, head, query, key), checked against the labels."""
+    weights = np.asarray(attention.weights)
+    if weights.ndim == 2:
+        weights = weights[None, None]
+    labelled = (len(attention.queries), len(attention.keys))
+    if weights.ndim != 4 or weights.shape[2:] != labelled:
+        raise DataError(
+            "The weights of the attention map do not fit its words. "
+            f"Received: shape {weights.shape} for {labelled[0]} target and {labelled[1]} source words; "
+            f"expected (layer, head, {labelled[0]}, {labelled[1]})."
+        )
+    if 0 in weights.shape[:2]:
+        raise DataError(f"The attention map has no layer or no head. Received: shape {weights.shape}.")
+    return weights
+
+
+def flat_grid(attention: AttentionMap, *, layer: int | None = None, head: int | None = None) -> Grid:
+    """One layer and head of a map, counted from 0; None takes the mean over them, and `origin` says so."""
+    weights = map_weights(attention).astype(np.float64)
+    weights, layer_name = _choose(weights, layer, "layer")
+    weights, head_name = _choose(weights, head, "head")
+    origin = ", ".join(name for name in (layer_name, head_name) if name)
+    return Grid(weights, attention.queries, attention.keys, origin)
+
+
+def _choose(weights: NDArray[np.float64], index: int | None, axis: str) -> tuple[NDArray[np.float64], str]:
+    """Take one entry of the first axis, or its mean; and say in words which."""
+    count = weights.shape[0]
+    if index is None:
+        return weights.mean(axis=0), "" if count == 1 else f"mean of {count} {axis}s"
+    if not 0 <= index < count:
+        raise DataError(f"The attention map has no {axis} {index}. It has {count}, counted from 0.")
+    return weights[index], "" if count == 1 else f"{axis} {index}"

@@ -1,0 +1,262 @@
+"""The alignment map of a translation as an SVG, after Bahdanau, Cho & Bengio 2015, figure 3.
+
+Source words stand along the top, target words down the side; black is 0 and white is 1. The picture brings
+its own paper, so that it reads alike on a light and on a dark page. It holds no style sheet, script or id, so
+that several can stand in one page; and the same map always gives the same bytes.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from html import escape
+from typing import TYPE_CHECKING
+
+from jumok.look.grid import flat_grid
+from jumok.look.lettering import ems, shown, wrap
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from jumok.look.grid import Grid
+    from jumok.values import Alignment, AttentionMap
+
+__all__ = ["draw_alignment"]
+
+FONTS = "'Noto Sans KR','Noto Sans CJK KR','Apple SD Gothic Neo','Malgun Gothic',sans-serif"
+PAPER, EDGE, INK, FADED = "#faf9f6", "#dedbd3", "#1c1d21", "#6a6b70"
+GRID_LINE, DARKEST, LIGHTEST = "#2c2d33", 0x10, 0xFF
+LINK, BROKEN = "#ff7a1a", "#8c2f5b"
+
+MARGIN, GAP = 24, 8
+TITLE_SIZE, SMALL_SIZE = 16, 11
+NARROWEST = 320
+"""No narrower than this: below it, titles and captions would fall into too many lines."""
+SLANT = 55
+"""Degrees. Steep enough that labels stay apart over the smallest cells, flat enough to be read."""
+SWATCHES, SWATCH_WIDTH, LEGEND_HEIGHT = 16, 7, 12
+
+
+def draw_alignment(
+    attention: AttentionMap,
+    *,
+    title: str = "",
+    links: Alignment | None = None,
+    layer: int | None = None,
+    head: int | None = None,
+) -> str:
+    """The map as a picture: an SVG document.
+
+    `links` marks word links, drawn by a person or read from a model: a ring where sure, a dashed one where
+    only possible. A map of several layers or heads is drawn as their mean unless one is named; the caption
+    says which. Pointing at a cell tells its two words and its weight.
+    """
+    grid = flat_grid(attention, layer=layer, head=head)
+    picture = _Picture.lay_out(grid, title=shown(title), caption=_caption(attention, grid), links=links)
+    return "\n".join(picture.lines()) + "\n"
+
+
+def _caption(attention: AttentionMap, grid: Grid) -> str:
+    facts = [f"{name}: {value}" for name, value in attention.facts.items()]
+    parts = [f"{attention.site} attention", grid.origin, *facts]
+    return shown(" · ".join(part for part in parts if part))
+
+
+@dataclass(frozen=True)
+class _Picture:
+    """Where everything stands, in pixels; `lines` writes it down."""
+
+    grid: Grid
+    links: Alignment | None
+    cell: int
+    font_size: int
+    left: int  # of the grid
+    top: int  # of the grid
+    width: int
+    height: int
+    title: list[str]
+    caption: list[str]
+
+    @classmethod
+    def lay_out(cls, grid: Grid, *, title: str, caption: str, links: Alignment | None) -> _Picture:
+        cell = _cell_size(max(len(grid.keys), len(grid.queries)))
+        font_size = max(11, min(15, round(cell * 0.62)))
+        left = MARGIN + _widest(grid.queries, font_size) + GAP
+        rise, reach = _slanted_extent(grid.keys, cell, font_size)
+        inside = max(left - MARGIN + max(len(grid.keys) * cell, reach), _legend_width(links), NARROWEST)
+        heading = wrap(title, inside / TITLE_SIZE)
+        footing = wrap(caption, inside / SMALL_SIZE)
+        inside = max(inside, _widest(heading, TITLE_SIZE), _widest(footing, SMALL_SIZE))
+        top = MARGIN + _height(heading, TITLE_SIZE) + rise + GAP
+        below = 2 * GAP + LEGEND_HEIGHT + GAP + _height(footing, SMALL_SIZE) + MARGIN - GAP
+        height = top + len(grid.queries) * cell + below
+        return cls(grid, links, cell, font_size, left, top, inside + 2 * MARGIN, height, heading, footing)
+
+    @property
+    def bottom(self) -> int:
+        """The lower edge of the grid."""
+        return self.top + len(self.grid.queries) * self.cell
+
+    def lines(self) -> Iterator[str]:
+        rows, columns = self.grid.weights.shape
+        name = " ".join(self.title) or f"Attention of {rows} target words on {columns} source words"
+        yield (
+            f'<svg xmlns="http://www.w3.org/2000/svg" width="{self.width}" height="{self.height}" '
+            f'viewBox="0 0 {self.width} {self.height}" role="img" font-family="{FONTS}">'
+        )
+        yield f"<title>{escape(name)}</title>"
+        yield (
+            f'<rect x="0.5" y="0.5" width="{self.width - 1}" height="{self.height - 1}" rx="10" '
+            f'fill="{PAPER}" stroke="{EDGE}"/>'
+        )
+        yield from _text_lines(self.title, y=MARGIN, size=TITLE_SIZE, look=f'font-weight="600" fill="{INK}"')
+        yield from self._source_labels()
+        yield from self._target_labels()
+        yield from self._cells()
+        yield from self._links()
+        yield from self._legend(self.bottom + 2 * GAP)
+        caption_top = self.bottom + 3 * GAP + LEGEND_HEIGHT
+        yield from _text_lines(self.caption, y=caption_top, size=SMALL_SIZE, look=f'fill="{FADED}"')
+        yield "</svg>"
+
+    def _source_labels(self) -> Iterator[str]:
+        yield f'<g class="source" font-size="{self.font_size}" fill="{INK}">'
+        y = self.top - GAP
+        drop = _number(self.font_size * 0.35)
+        for column, word in enumerate(self.grid.keys):
+            x = self.left + column * self.cell + self.cell / 2
+            place = f"translate({_number(x)} {y}) rotate(-{SLANT})"
+            yield f'<text transform="{place}" y="{drop}">{escape(shown(word))}</text>'
+        yield "</g>"
+
+    def _target_labels(self) -> Iterator[str]:
+        yield f'<g class="target" font-size="{self.font_size}" fill="{INK}" text-anchor="end">'
+        x = self.left - GAP
+        for row, word in enumerate(self.grid.queries):
+            y = self.top + row * self.cell + self.cell / 2 + self.font_size * 0.35
+            yield f'<text x="{x}" y="{_number(y)}">{escape(shown(word))}</text>'
+        yield "</g>"
+
+    def _cells(self) -> Iterator[str]:
+        """A cell is a pixel smaller than its place; what shows between is the grid."""
+        across, down = len(self.grid.keys) * self.cell, len(self.grid.queries) * self.cell
+        yield (
+            f'<rect x="{self.left - 1}" y="{self.top - 1}" width="{across + 1}" height="{down + 1}" '
+            f'fill="{GRID_LINE}" shape-rendering="crispEdges"/>'
+        )
+        yield '<g class="cells" shape-rendering="crispEdges">'
+        size = self.cell - 1
+        for row, query in enumerate(self.grid.queries):
+            y = self.top + row * self.cell
+            for column, key in enumerate(self.grid.keys):
+                x = self.left + column * self.cell
+                weight = float(self.grid.weights[row, column])
+                tip = escape(f"{shown(key)} → {shown(query)}: {weight:.4f}")
+                fill = _shade(weight, self.grid.top)
+                yield (
+                    f'<rect x="{x}" y="{y}" width="{size}" height="{size}" fill="{fill}">'
+                    f"<title>{tip}</title></rect>"
+                )
+        yield "</g>"
+
+    def _links(self) -> Iterator[str]:
+        """Rings let the cell's own shade be seen, and leave the pointer to the cell for its tooltip."""
+        if self.links is None:
+            return
+        yield f'<g class="links" fill="none" stroke="{LINK}" stroke-width="2" pointer-events="none">'
+        for source, target in sorted(self.links.possible):
+            if source < len(self.grid.keys) and target < len(self.grid.queries):
+                x, y = self.left + source * self.cell, self.top + target * self.cell
+                yield _ring(x, y, self.cell - 1, sure=(source, target) in self.links.sure)
+        yield "</g>"
+
+    def _legend(self, y: int) -> Iterator[str]:
+        """The scale from 0 to the top, and what a ring means where rings are drawn."""
+        baseline = y + 10
+        yield f'<g class="legend" font-size="{SMALL_SIZE}" fill="{FADED}">'
+        yield f'<text x="{MARGIN}" y="{baseline}">0</text>'
+        x = MARGIN + 12
+        yield '<g shape-rendering="crispEdges">'
+        for step in range(SWATCHES):
+            fill = _shade(step / (SWATCHES - 1), 1.0)
+            place = f'x="{x + SWATCH_WIDTH * step}" y="{y}" width="{SWATCH_WIDTH}" height="{LEGEND_HEIGHT}"'
+            yield f'<rect {place} fill="{fill}"/>'
+        yield "</g>"
+        frame = f'width="{SWATCH_WIDTH * SWATCHES + 1}" height="{LEGEND_HEIGHT + 1}"'
+        yield f'<rect x="{x - 0.5}" y="{y - 0.5}" {frame} fill="none" stroke="{FADED}"/>'
+        x += SWATCH_WIDTH * SWATCHES + 6
+        yield f'<text x="{x}" y="{baseline}">{self.grid.top:.3g}</text>'
+        x += 40
+        for name, sure in _ring_names(self.links):
+            ring = _ring(x, y, LEGEND_HEIGHT, sure=sure)
+            yield f'<g fill="none" stroke="{LINK}" stroke-width="2">{ring}</g>'
+            yield f'<text x="{x + 18}" y="{baseline}">{name}</text>'
+            x += _ring_name_width(name)
+        yield "</g>"
+
+
+def _cell_size(words: int) -> int:
+    """Large for a phrase, small for a paragraph: 40 pixels up to 12 words, 23 for 30, 18 for 60."""
+    return max(16, min(40, round(12 + 340 / max(words, 1))))
+
+
+def _widest(texts: list[str] | tuple[str, ...], size: int) -> int:
+    return math.ceil(size * max((ems(shown(text)) for text in texts), default=0.0))
+
+
+def _slanted_extent(words: tuple[str, ...], cell: int, font_size: int) -> tuple[int, int]:
+    """How far slanted labels rise above the grid, and how far they reach to the right of its left edge."""
+    sine, cosine = math.sin(math.radians(SLANT)), math.cos(math.radians(SLANT))
+    rise = reach = 0.0
+    for column, word in enumerate(words):
+        length = ems(shown(word)) * font_size
+        rise = max(rise, length * sine + font_size * cosine)
+        reach = max(reach, cell * (column + 0.5) + length * cosine + font_size * sine)
+    return math.ceil(rise), math.ceil(reach)
+
+
+def _height(lines: list[str], size: int) -> int:
+    """Of a block of text and the gap below it."""
+    return round(size * 1.4) * len(lines) + (GAP if lines else 0)
+
+
+def _text_lines(lines: list[str], *, y: int, size: int, look: str) -> Iterator[str]:
+    """A block of text at the left margin, its upper edge at `y`."""
+    for row, line in enumerate(lines):
+        baseline = y + round(size * 1.4) * row + size
+        yield f'<text x="{MARGIN}" y="{baseline}" font-size="{size}" {look}>{escape(line)}</text>'
+
+
+def _shade(weight: float, top: float) -> str:
+    """Black at 0 (and below), white at the top. What is not a number gets a colour of its own."""
+    if math.isnan(weight):
+        return BROKEN
+    share = min(1.0, max(0.0, weight / top))
+    level = round(DARKEST + share * (LIGHTEST - DARKEST))
+    return f"#{level:02x}{level:02x}{level:02x}"
+
+
+def _ring(x: int, y: int, size: int, *, sure: bool) -> str:
+    dashes = "" if sure else ' stroke-dasharray="3 2"'
+    return f'<rect x="{x + 1}" y="{y + 1}" width="{size - 2}" height="{size - 2}" rx="2"{dashes}/>'
+
+
+def _ring_names(links: Alignment | None) -> list[tuple[str, bool]]:
+    """What the legend explains: only the kinds of link that are there."""
+    if links is None:
+        return []
+    names = [("link", True)] if links.sure else []
+    return [*names, ("possible link", False)] if links.possible - links.sure else names
+
+
+def _ring_name_width(name: str) -> int:
+    return 30 + _widest([name], SMALL_SIZE)
+
+
+def _legend_width(links: Alignment | None) -> int:
+    return 12 + SWATCH_WIDTH * SWATCHES + 46 + sum(_ring_name_width(name) for name, _ in _ring_names(links))
+
+
+def _number(value: float) -> str:
+    """`12` or `12.3`: short, and the same bytes however the sum was made."""
+    return f"{value:.1f}".removesuffix(".0")

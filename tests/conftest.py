@@ -1,0 +1,16 @@
+"""What every test stands on: the same random examples each time, and one thread a process."""
+
+from __future__ import annotations
+
+import os
+
+from hypothesis import settings
+
+# Small tensors gain nothing from a second thread, and workers of pytest-xdist would fight over the cores.
+# This must stand before the first import of torch.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+# Examples that change between runs let a first run fail by chance; the profile `search` hunts for more.
+settings.register_profile("steady", derandomize=True, deadline=None)
+settings.register_profile("search", deadline=None, max_examples=1000)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))

@@ -1,0 +1,248 @@
+"""The picture of an alignment: well-formed, complete, safe, and nothing cut."""
+
+from __future__ import annotations
+
+import math
+import re
+import subprocess
+import sys
+import xml.etree.ElementTree as ElementTree
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from jumok.errors import DataError
+from jumok.look import alignment_map, draw_alignment
+from jumok.look.lettering import ems
+from jumok.values import Alignment, AttentionMap
+
+SVG = "{http://www.w3.org/2000/svg}"
+SOURCE = ("I", "go", "home", ".")
+TARGET = ("나는", "집에", "간다", ".")
+WEIGHTS = np.array(
+    [[0.85, 0.05, 0.05, 0.05], [0.1, 0.2, 0.7, 0], [0.02, 0.9, 0.0312, 0.0488], [0, 0, 0.25, 0.75]],
+    dtype=np.float32,
+)
+
+
+def small_map() -> AttentionMap:
+    return alignment_map(WEIGHTS, source=SOURCE, target=TARGET)
+
+
+def even_map(source: tuple[str, ...], target: tuple[str, ...]) -> AttentionMap:
+    return alignment_map(np.full((len(target), len(source)), 1 / len(source)), source=source, target=target)
+
+
+def parse(svg: str) -> ElementTree.Element:
+    return ElementTree.fromstring(svg)
+
+
+def group(root: ElementTree.Element, name: str) -> ElementTree.Element:
+    return next(g for g in root.iter(f"{SVG}g") if g.get("class") == name)
+
+
+def labels(root: ElementTree.Element, name: str) -> list[str]:
+    return [text.text or "" for text in group(root, name).iter(f"{SVG}text")]
+
+
+def cells(root: ElementTree.Element) -> list[ElementTree.Element]:
+    return group(root, "cells").findall(f"{SVG}rect")
+
+
+def tip(cell: ElementTree.Element) -> str:
+    title = cell.find(f"{SVG}title")
+    assert title is not None
+    return title.text or ""
+
+
+def test_labels_stand_in_order() -> None:
+    root = parse(draw_alignment(small_map()))
+    assert labels(root, "source") == list(SOURCE)
+    assert labels(root, "target") == list(TARGET)
+
+
+def test_a_cell_for_each_pair_of_words_with_its_number() -> None:
+    drawn = cells(parse(draw_alignment(small_map())))
+    assert len(drawn) == 16
+    told = [float(tip(cell).rsplit(" ", 1)[1]) for cell in drawn]
+    assert told == [round(float(weight), 4) for weight in WEIGHTS.ravel()]
+    assert tip(drawn[6]) == "home → 집에: 0.7000"
+
+
+def test_white_is_one_and_black_is_zero() -> None:
+    identity = alignment_map(np.eye(2), source=("a", "b"), target=("c", "d"))
+    fills = [cell.get("fill") for cell in cells(parse(draw_alignment(identity)))]
+    assert fills == ["#ffffff", "#101010", "#101010", "#ffffff"]
+
+
+@given(st.floats(0, 1), st.floats(0, 1))
+def test_a_larger_weight_is_never_darker(first: float, second: float) -> None:
+    drawn = cells(parse(draw_alignment(alignment_map([[first, second]], source=("a", "b"), target=("c",)))))
+    shades = [int((cell.get("fill") or "")[1:3], 16) for cell in drawn]
+    assert (shades[0] <= shades[1]) or first > second
+
+
+def test_cells_stand_under_their_label_and_do_not_overlap() -> None:
+    root = parse(draw_alignment(even_map(tuple("abcdefg"), tuple("xyz"))))
+    middles = [
+        float(re.findall(r"translate\(([\d.]+)", text.get("transform") or "")[0])
+        for text in group(root, "source").iter(f"{SVG}text")
+    ]
+    first_row = cells(root)[:7]
+    lefts = [int(cell.get("x") or 0) for cell in first_row]
+    sizes = [int(cell.get("width") or 0) for cell in first_row]
+    assert all(
+        left <= middle <= left + size for left, middle, size in zip(lefts, middles, sizes, strict=True)
+    )
+    assert all(a + size < b + 1 for a, b, size in zip(lefts, lefts[1:], sizes, strict=False))
+
+
+def test_text_is_escaped_everywhere() -> None:
+    nasty = '</text><script>alert("1")</script>&\x00'
+    attention = alignment_map([[1.0]], source=[nasty], target=[nasty], facts={nasty: nasty})
+    svg = draw_alignment(attention, title=nasty)
+    root = parse(svg)
+    assert "<script" not in svg
+    assert not list(root.iter(f"{SVG}script"))
+    assert labels(root, "source") == [nasty.replace("\x00", "�")]
+
+
+@given(
+    source=st.lists(st.text(min_size=1, max_size=30), min_size=1, max_size=12),
+    target=st.lists(st.text(min_size=1, max_size=30), min_size=1, max_size=12),
+    title=st.text(max_size=100),
+)
+@settings(max_examples=60)
+def test_any_words_make_a_well_formed_picture_with_nothing_cut(
+    source: list[str], target: list[str], title: str
+) -> None:
+    svg = draw_alignment(even_map(tuple(source), tuple(target)), title=title)
+    nothing_is_cut(parse(svg))
+
+
+@pytest.mark.parametrize("words", [1, 2, 4, 12, 30, 60])
+@pytest.mark.parametrize(
+    "word", ["집으로", ".", "Donaudampfschifffahrtsgesellschaftskapitänsmützenabzeichenverordnung"]
+)
+def test_nothing_is_cut_at_any_size(words: int, word: str) -> None:
+    links = Alignment(frozenset({(0, 0)}), frozenset({(words - 1, words - 1)}))
+    attention = even_map((word,) * words, (word,) * words)
+    root = parse(draw_alignment(attention, title="A title " * 20, links=links))
+    nothing_is_cut(root)
+    assert len(cells(root)) == words * words
+
+
+def nothing_is_cut(root: ElementTree.Element) -> None:
+    """Every text, as wide as it is estimated and turned as it is drawn, lies inside the view box."""
+    _, _, width, height = map(float, (root.get("viewBox") or "").split())
+    for parent in root.iter():
+        for text in parent.findall(f"{SVG}text"):
+            size = float(text.get("font-size") or parent.get("font-size") or 0)
+            corners = corners_of(text, size, anchored_at_end=parent.get("text-anchor") == "end")
+            assert all(0 <= x <= width and 0 <= y <= height for x, y in corners), text.text
+
+
+def corners_of(text: ElementTree.Element, size: float, *, anchored_at_end: bool) -> list[tuple[float, float]]:
+    length = ems(text.text or "") * size
+    left, baseline = float(text.get("x") or 0), float(text.get("y") or 0)
+    left -= length if anchored_at_end else 0
+    box = [(x, y) for x in (left, left + length) for y in (baseline - size, baseline + 0.25 * size)]
+    turned = re.fullmatch(r"translate\((\S+) (\S+)\) rotate\((\S+)\)", text.get("transform") or "")
+    if not turned:
+        return box
+    origin_x, origin_y, degrees = map(float, turned.groups())
+    sine, cosine = math.sin(math.radians(degrees)), math.cos(math.radians(degrees))
+    return [(origin_x + x * cosine - y * sine, origin_y + x * sine + y * cosine) for x, y in box]
+
+
+def test_links_are_ringed_and_explained() -> None:
+    links = Alignment(frozenset({(0, 0), (2, 1)}), frozenset({(3, 3)}))
+    root = parse(draw_alignment(small_map(), links=links))
+    rings = group(root, "links").findall(f"{SVG}rect")
+    assert [ring.get("stroke-dasharray") is None for ring in rings] == [True, True, False]
+    assert {"link", "possible link"} <= set(labels(root, "legend"))
+
+
+def test_links_outside_the_map_are_left_out() -> None:
+    root = parse(draw_alignment(small_map(), links=Alignment(frozenset({(9, 0), (0, 9), (1, 1)}))))
+    assert len(group(root, "links").findall(f"{SVG}rect")) == 1
+
+
+def test_without_links_no_ring_is_explained() -> None:
+    assert labels(parse(draw_alignment(small_map())), "legend") == ["0", "1"]
+
+
+def test_the_scale_reaches_the_largest_weight() -> None:
+    root = parse(draw_alignment(alignment_map([[2.5, -1.0]], source=("a", "b"), target=("c",))))
+    assert labels(root, "legend") == ["0", "2.5"]
+    assert [cell.get("fill") for cell in cells(root)] == ["#ffffff", "#101010"]
+
+
+def test_a_weight_that_is_not_a_number_stands_out() -> None:
+    first, second = cells(parse(draw_alignment(alignment_map([[np.nan, 1]], source="ab", target="c"))))
+    assert first.get("fill") not in {"#101010", "#ffffff"}
+    assert tip(first).endswith("nan")
+    assert second.get("fill") == "#ffffff"
+
+
+def test_layers_and_heads_are_averaged_and_the_caption_says_so() -> None:
+    weights = np.random.default_rng(0).random((2, 3, 1, 2))
+    attention = AttentionMap("cross", weights, ("x",), ("a", "b"))
+    svg = draw_alignment(attention)
+    assert "mean of 2 layers, mean of 3 heads" in " ".join(" ".join(parse(svg).itertext()).split())
+    told = [float(tip(cell).rsplit(" ", 1)[1]) for cell in cells(parse(svg))]
+    assert told == pytest.approx(weights.mean(axis=(0, 1)).ravel(), abs=1e-4)
+
+
+def test_one_layer_and_head_can_be_chosen() -> None:
+    weights = np.random.default_rng(0).random((2, 3, 1, 2))
+    attention = AttentionMap("cross", weights, ("x",), ("a", "b"))
+    svg = draw_alignment(attention, layer=1, head=2)
+    assert "layer 1, head 2" in svg
+    told = [float(tip(cell).rsplit(" ", 1)[1]) for cell in cells(parse(svg))]
+    assert told == pytest.approx(weights[1, 2].ravel(), abs=1e-4)
+
+
+def test_a_missing_layer_is_refused() -> None:
+    with pytest.raises(DataError, match="no layer 1"):
+        draw_alignment(small_map(), layer=1)
+
+
+def test_weights_that_do_not_fit_the_words_are_refused() -> None:
+    with pytest.raises(DataError, match=r"shape \(1, 1, 4, 4\) for 4 target and 3 source words"):
+        alignment_map(WEIGHTS, source=SOURCE[:3], target=TARGET)
+
+
+@pytest.mark.parametrize(("source", "target"), [(SOURCE, ()), ((), TARGET), ((), ())])
+def test_a_side_without_words_is_drawn_without_cells(
+    source: tuple[str, ...], target: tuple[str, ...]
+) -> None:
+    root = parse(
+        draw_alignment(AttentionMap("cross", np.zeros((1, 1, len(target), len(source))), target, source))
+    )
+    assert labels(root, "source") == list(source)
+    assert labels(root, "target") == list(target)
+    assert cells(root) == []
+    nothing_is_cut(root)
+
+
+def test_a_map_without_layers_is_refused() -> None:
+    with pytest.raises(DataError, match="no layer or no head"):
+        draw_alignment(AttentionMap("cross", np.zeros((0, 1, 4, 4)), TARGET, SOURCE))
+
+
+def test_the_same_map_gives_the_same_bytes() -> None:
+    links = Alignment(frozenset({(i, i) for i in range(4)}))
+    assert draw_alignment(small_map(), links=links) == draw_alignment(small_map(), links=links)
+
+
+def test_drawing_needs_no_torch() -> None:
+    code = "import sys, jumok.look; raise SystemExit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_a_plain_matrix_may_stand_in_a_map() -> None:
+    plain = AttentionMap("cross", WEIGHTS, TARGET, SOURCE)
+    assert draw_alignment(plain) == draw_alignment(small_map())

@@ -1,0 +1,100 @@
+"""Maps in files: JSON comes back as it went, and a wrong suffix is answered kindly."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as numpy_strategies
+
+from jumok.errors import DataError, StorageError, UnsupportedError
+from jumok.look import alignment_map, draw_alignment, from_json, save, to_json
+from jumok.values import Alignment, AttentionMap
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SHAPES = st.tuples(*[st.integers(1, 3)] * 2, *[st.integers(0, 6)] * 2)
+WEIGHTS = SHAPES.flatmap(
+    lambda shape: numpy_strategies.arrays(np.float32, shape, elements=st.floats(0, 1, width=32))
+)
+
+
+def small_map() -> AttentionMap:
+    return alignment_map([[0.5, 0.123456]], source=("go", "<b>"), target=("간다",), facts={"layer": "3"})
+
+
+@given(weights=WEIGHTS, data=st.data())
+def test_json_round_trip(weights: np.ndarray, data: st.DataObject) -> None:
+    _, _, rows, columns = weights.shape
+    words = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
+    attention = AttentionMap(
+        site=data.draw(st.sampled_from(["encoder", "decoder", "cross"])),
+        weights=weights,
+        queries=tuple(data.draw(st.lists(words, min_size=rows, max_size=rows))),
+        keys=tuple(data.draw(st.lists(words, min_size=columns, max_size=columns))),
+        facts=data.draw(st.dictionaries(words, words, max_size=3)),
+    )
+    again = from_json(to_json(attention))
+    assert (again.site, again.queries, again.keys) == (attention.site, attention.queries, attention.keys)
+    assert again.facts == attention.facts
+    assert np.asarray(again.weights).shape == weights.shape
+    np.testing.assert_allclose(np.asarray(again.weights), weights, atol=5.1e-5)
+    assert to_json(again) == to_json(attention)
+
+
+def test_json_is_plain_and_rounded() -> None:
+    assert json.loads(to_json(small_map())) == {
+        "site": "cross",
+        "keys": ["go", "<b>"],
+        "queries": ["간다"],
+        "weights": [[[[0.5, 0.1235]]]],
+        "facts": {"layer": "3"},
+    }
+    assert "간다" in to_json(small_map())
+
+
+def test_not_a_number_travels_as_null() -> None:
+    text = to_json(alignment_map([[np.nan, 1.0]], source="ab", target="c"))
+    assert "[null, 1.0]" in text
+    assert np.isnan(np.asarray(from_json(text).weights)[0, 0, 0, 0])
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"site": "cross"}', "null", '"x"'])
+def test_something_else_is_refused(text: str) -> None:
+    with pytest.raises(DataError, match="not an attention map"):
+        from_json(text)
+
+
+def test_json_whose_weights_do_not_fit_is_refused() -> None:
+    document = json.loads(to_json(small_map()))
+    with pytest.raises(DataError, match="do not fit"):
+        from_json(json.dumps({**document, "keys": ["go"]}))
+
+
+def test_the_suffix_chooses(tmp_path: Path) -> None:
+    links = Alignment(frozenset({(0, 0)}))
+    save(small_map(), tmp_path / "map.svg", title="Going", links=links)
+    save(small_map(), str(tmp_path / "map.JSON"))
+    drawn = draw_alignment(small_map(), title="Going", links=links)
+    assert (tmp_path / "map.svg").read_text(encoding="utf-8") == drawn
+    assert (tmp_path / "map.JSON").read_text(encoding="utf-8") == to_json(small_map())
+
+
+@pytest.mark.parametrize(("name", "hint"), [("map.svgz", '".svg"'), ("map.jsn", '".json"'), ("map.png", "")])
+def test_another_suffix_is_refused_with_the_choices(tmp_path: Path, name: str, hint: str) -> None:
+    with pytest.raises(UnsupportedError) as caught:
+        save(small_map(), tmp_path / name)
+    assert ".json or .svg" in str(caught.value)
+    assert name in str(caught.value)
+    assert hint in str(caught.value)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(StorageError, match="missing"):
+        save(small_map(), tmp_path / "missing" / "map.svg")

@@ -1,0 +1,53 @@
+"""The exception tree: what its docstring draws is what the classes are."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from jumok import errors
+from jumok.errors import JumokError, RecipeError, UnsupportedError, nearest
+
+CLASSES = [getattr(errors, name) for name in errors.__all__ if isinstance(getattr(errors, name), type)]
+
+
+@pytest.mark.parametrize("error", CLASSES, ids=lambda error: error.__name__)
+def test_one_except_catches_them_all(error: type[Exception]) -> None:
+    assert issubclass(error, JumokError)
+    assert error.__doc__
+
+
+def test_unsupported_is_a_fault_of_the_recipe() -> None:
+    assert UnsupportedError.__base__ is RecipeError
+
+
+def test_the_drawing_shows_every_error_below_its_parent() -> None:
+    drawn: list[tuple[int, str]] = [
+        (match.start(1), match[1])
+        for line in (errors.__doc__ or "").splitlines()
+        if (match := re.match(r"[ │├└─]*(\w+Error)\b", line))
+    ]
+    parents = {}
+    for index, (depth, name) in enumerate(drawn):
+        above = [other for other_depth, other in drawn[:index] if other_depth < depth]
+        parents[name] = above[-1] if above else "Exception"
+    assert parents == {error.__name__: error.__base__.__name__ for error in CLASSES}
+
+
+@pytest.mark.parametrize(
+    ("name", "known", "expected"),
+    [
+        ("germann", ["german", "korean"], ' Did you mean "german"?'),
+        ("korean", ("german", "korean"), ' Did you mean "korean"?'),
+        ("xyz", ["german", "korean"], ""),
+        ("german", [], ""),
+        ("", ["german"], ""),
+    ],
+)
+def test_the_nearest_name_is_suggested(name: str, known: list[str], expected: str) -> None:
+    assert nearest(name, known) == expected
+
+
+def test_any_iterable_of_names_will_do() -> None:
+    assert nearest("bea", (name for name in ("beam", "greedy"))) == ' Did you mean "beam"?'
