@@ -1,0 +1,224 @@
+"""The nouns of the corpus, as tables to be read and edited.
+
+A row is: English, Korean, counter, classes. `~` before the English marks a mass noun (bread), `+` a noun that
+is always plural (pants), `=` a name; `child/children` gives an irregular plural; `_` stands for a space.
+Classes decide what may be done with a thing, so that no chair eats.
+"""
+
+from __future__ import annotations
+
+PEOPLE = """
+student          학생      명  person job young
+doctor           의사      명  person job adult
+nurse            간호사    명  person job adult
+singer           가수      명  person job adult
+writer           작가      명  person job adult
+farmer           농부      명  person job adult
+chef             요리사    명  person job adult
+painter          화가      명  person job adult
+soldier          군인      명  person job adult
+actor            배우      명  person job adult
+scientist        과학자    명  person job adult
+police_officer   경찰관    명  person job adult
+child/children   아이      명  person young little
+boy              소년      명  person young little
+girl             소녀      명  person young little
+man/men          남자      명  person adult
+woman/women      여자      명  person adult
+friend           친구      명  person adult kin
+cousin           사촌      명  person adult kin
+younger_brother  남동생    명  person young kin
+younger_sister   여동생    명  person young kin
+son              아들      명  person young kin
+daughter         딸        명  person young kin
+mother           어머니    분  elder kin ours
+father           아버지    분  elder kin ours
+grandmother      할머니    분  elder kin ours
+grandfather      할아버지  분  elder kin ours
+teacher          선생님    분  elder ours
+professor        교수님    분  elder ours
+=Minsu           민수      명  person adult name
+=Jisu            지수      명  person adult name
+=Yuna            유나      명  person adult name
+=Mina            미나      명  person adult name
+=Minho           민호      명  person adult name
+"""
+
+ANIMALS = """
+dog              개        마리  animal pet runner hunter
+cat              고양이    마리  animal pet runner hunter
+bird             새        마리  animal pet
+rabbit           토끼      마리  animal pet runner
+horse            말        마리  animal farmed runner mount
+cow              소        마리  animal farmed
+duck             오리      마리  animal farmed
+mouse/mice       쥐        마리  animal tiny
+fox              여우      마리  animal wild runner hunter
+tiger            호랑이    마리  animal wild runner fierce hunter
+bear             곰        마리  animal wild fierce
+lion             사자      마리  animal wild runner fierce hunter
+monkey           원숭이    마리  animal wild
+"""
+
+FOOD = """
+apple            사과      개    food fruit fresh red
+banana           바나나    개    food fruit fresh yellow
+orange           오렌지    개    food fruit fresh
+strawberry       딸기      개    food fruit fresh red
+potato           감자      개    food vegetable fresh baked
+tomato           토마토    개    food vegetable fresh red
+carrot           당근      개    food vegetable fresh
+egg              달걀      개    food fresh cooked fragile
+cookie           쿠키      개    food baked sweet homemade
+cake             케이크    개    food baked sweet homemade
+sandwich         샌드위치  개    food homemade
+~bread           빵        개    food baked fresh homemade
+~rice            밥        그릇  food hot
+~meat            고기      근    food cooked
+~fish            생선      마리  food cooked fresh
+~soup            수프      그릇  food hot homemade spicy
+~kimchi          김치      포기  food spicy homemade
+~chocolate       초콜릿    개    food sweet homemade
+~ice_cream       아이스크림 개   food sweet
+~fruit           과일      개    food fresh washable
++noodles         국수      그릇  food hot cooked spicy homemade
++vegetables      채소      개    food fresh washable cooked
+~water           물        잔    drink brewed
+~milk            우유      잔    drink brewed fresh
+~coffee          커피      잔    drink brewed sweet
+~tea             차        잔    drink brewed
+~juice           주스      잔    drink sweet
+~beer            맥주      잔    drink alcohol
+~breakfast       아침      끼    meal
+~lunch           점심      끼    meal
+~dinner          저녁      끼    meal
+"""
+
+CULTURE = """
+book             책        권    text goods portable lent
+newspaper        신문      부    text goods portable
+novel            소설      편    text writing
+letter           편지      통    text writing sent lengthy
+email            이메일    통    text writing sent lengthy
+report           보고서    개    text writing duty
+story            이야기    개    text heard known
+movie            영화      편    film known
+~news            뉴스      개    film heard
+~music           음악      곡    heard melody
+song             노래      곡    heard melody sung known
+radio            라디오    대    heard device goods mended
+~Korean          한국어    개    study language
+~English         영어      개    study language
+~history         역사      개    study
+~math            수학      개    study
+~science         과학      개    study
+~soccer          축구      개    sport
+~baseball        야구      개    sport
+~tennis          테니스    개    sport
+~basketball      농구      개    sport
+piano            피아노    대    keys goods
+guitar           기타      대    keys goods
+violin           바이올린  대    bowed goods
+~homework        숙제      개    duty study_duty
+~medicine        약        알    medicine
+"""
+
+CLOTHES = """
+shirt            셔츠      벌    goods clothes worn_body colored
+skirt            치마      벌    goods clothes worn_body colored lengthy
+dress            원피스    벌    goods clothes worn_body colored
+coat             코트      벌    goods clothes worn_body colored warm
++pants           바지      벌    goods clothes worn_body colored lengthy
++shoes           신발      켤레  goods clothes worn_foot colored
++socks           양말      켤레  goods clothes worn_foot colored warm
++boots           장화      켤레  goods clothes worn_foot colored
+hat              모자      개    goods clothes worn_head colored
++glasses         안경      개    goods clothes worn_head portable
++gloves          장갑      켤레  goods clothes worn_hand colored warm
+ring             반지      개    goods small worn_finger portable
+"""
+
+THINGS = """
+bag              가방      개    goods container colored portable weighty opened
+box              상자      개    goods container colored weighty opened
+cup              컵        개    goods dish fragile colored
+dish             접시      개    goods dish fragile
+chair            의자      개    goods furniture weighty handmade mended
+table            식탁      개    goods furniture weighty handmade surface
+desk             책상      개    goods furniture weighty handmade surface
+bed              침대      개    goods furniture handmade surface
+door             문        개    shut
+window           창문      개    shut fragile
+house            집        채    built cleaned ours sized
+clock            시계      개    goods mended
+phone            전화기    대    goods portable used mended
+computer         컴퓨터    대    goods used mended device weighty
+television       텔레비전  대    goods mended device watched
+camera           카메라    대    goods portable used mended weighty lent
+refrigerator     냉장고    대    goods container mended
+umbrella         우산      개    goods portable used colored lent
+key              열쇠      개    portable small
+wallet           지갑      개    goods portable small
+pencil           연필      자루  goods small used tool_write lent
+knife/knives     칼        개    goods used
+spoon            숟가락    개    goods used
+map              지도      장    goods used drawn shown
+picture          그림      장    goods drawn shown collected
+photo            사진      장    shown sent photographed
+gift             선물      개    goods sent given
+flower           꽃        송이  goods plant drawn given colored
+tree             나무      그루  plant drawn
+stone            돌        개    thrown dropped collected
+ball             공        개    goods thrown dropped colored
+toy              장난감    개    goods handmade collected given dropped
+doll             인형      개    goods handmade collected given
+ticket           표        장    small portable
+~money           돈        푼    sent lent needed
+light            불        개    lamp definite
+car              자동차    대    vehicle driven goods colored mended
+bicycle          자전거    대    mount goods colored mended lent
+bus              버스      대    vehicle driven transit
+train            기차      대    vehicle transit
+taxi             택시      대    vehicle driven transit
+subway           지하철    대    transit definite
+boat             배        척    vehicle transit
+airplane         비행기    대    vehicle transit
+"""
+
+# A place has two more columns before its classes: how English says where, and whether it takes "the".
+PLACES = """
+home             집        채    at  -    dining studying resting ours destination returned
+school           학교      개    at  -    indoor studying meeting built ours landmark destination returned
+library          도서관    개    at  the  indoor studying resting built landmark destination
+park             공원      개    in  the  outdoor meeting resting playing landmark destination
+market           시장      개    at  the  shopping landmark destination
+store            가게      개    at  the  indoor shopping landmark destination
+restaurant       식당      개    at  the  indoor dining meeting destination
+hospital         병원      개    at  the  indoor built working landmark destination
+office           사무실    개    at  the  indoor working cleaned destination returned
+bank             은행      개    at  the  indoor working landmark destination
+museum           박물관    개    at  the  indoor meeting built landmark destination
+station          역        개    at  the  meeting landmark destination
+airport          공항      개    at  the  meeting destination
+hotel            호텔      개    at  the  indoor resting built dining destination returned
+cafe             카페      개    at  the  indoor dining meeting studying destination
+bookstore        서점      개    at  the  indoor shopping meeting destination
+bakery           빵집      개    at  the  indoor shopping working destination
+company          회사      개    at  the  working ours destination returned
+kitchen          부엌      개    in  the  indoor cooking cleaned dining room
+room             방        개    in  the  indoor studying resting cleaned room
+classroom        교실      개    in  the  indoor studying cleaned room
+garden           정원      개    in  the  outdoor playing resting
+playground       운동장    개    on  the  outdoor playing
+farm             농장      개    on  the  outdoor working destination
+beach            바닷가    개    at  the  outdoor playing resting destination
+sea              바다      개    in  the  swimming destination
+river            강        개    in  the  swimming
+mountain         산        개    on  the  outdoor destination
+city             도시      개    in  the  town destination
+=Seoul           서울      개    in  -    town region destination
+=Busan           부산      개    in  -    town region destination
+=Korea           한국      개    in  -    region destination
+=Japan           일본      개    in  -    region destination
+=America         미국      개    in  -    region destination
+"""

@@ -1,0 +1,87 @@
+"""Ask the independent conjugator Kiwi for every stem of the lexicon with every ending, and store its answers.
+
+    .venv/bin/python tests/corpus/english_korean/make_kiwi_fixture.py
+
+Run by hand when the lexicon or the endings change; the tests read the stored answers and need no Kiwi.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from jumok.corpus.english_korean.inventory import all_stems
+
+if TYPE_CHECKING:
+    from jumok.corpus.english_korean.conjugation import Stem
+
+FIXTURE = Path(__file__).with_name("kiwi_forms.json")
+
+# Our notation of an ending: the morphemes Kiwi is given after the stem. The question ending 니 is missing,
+# because Kiwi reads it as the conjunction (으)니; hand-written forms test it.
+ENDINGS = {
+    "ㄴ다": [("ᆫ다", "EF")],
+    "어ㅆ다": [("었", "EP"), ("다", "EF")],
+    "어요": [("어요", "EF")],
+    "어ㅆ어요": [("었", "EP"), ("어요", "EF")],
+    "고": [("고", "EC")],
+    "어ㅆ고": [("었", "EP"), ("고", "EC")],
+    "지": [("지", "EC")],
+    "지만": [("지만", "EC")],
+    "어ㅆ지만": [("었", "EP"), ("지만", "EC")],
+    "으면": [("으면", "EC")],
+    "으면서": [("으면서", "EC")],
+    "으러": [("으러", "EC")],
+    "으려고": [("으려고", "EC")],
+    "어서": [("어서", "EC")],
+    "어야": [("어야", "EC")],
+    "어도": [("어도", "EC")],
+    "어": [("어", "EC")],
+    "으ㄹ": [("ᆯ", "ETM")],
+    "으ㄴ": [("ᆫ", "ETM")],
+    "는": [("는", "ETM")],
+    "어ㅆ을": [("었", "EP"), ("을", "ETM")],
+    "기": [("기", "ETN")],
+    "으시": [("시", "EP"), ("고", "EC")],
+    "어라": [("어라", "EF")],
+    "자": [("자", "EF")],
+}
+FOR_VERBS_ONLY = {"으러", "으려고", "어라", "자"}
+
+
+def morpheme(stem: Stem) -> tuple[str, str]:
+    """The stem as Kiwi wants it: VV or VA, with -I for an irregular and -R for a regular one.
+
+    A stem in 르 stays unmarked: Kiwi takes 르 with -I for the rarer class of 이르다, 이르러.
+    """
+    kind = "VV" if stem.kind == "verb" else "VA"
+    if stem.irregular == "르":
+        return stem.text, kind
+    return stem.text, f"{kind}-{'I' if stem.irregular else 'R'}"
+
+
+def main() -> None:
+    """Write the fixture."""
+    from kiwipiepy import Kiwi  # type: ignore[import-untyped]
+
+    kiwi = Kiwi()
+    forms = {}
+    for stem in all_stems():
+        for ending, morphemes in ENDINGS.items():
+            if ending in FOR_VERBS_ONLY and stem.kind != "verb":
+                continue
+            if ending == "는" and stem.kind == "adjective":
+                continue
+            given = [("다", "EF")] if ending == "ㄴ다" and stem.kind != "verb" else morphemes
+            form = kiwi.join([morpheme(stem), *given])
+            forms[f"{stem.text}다 {stem.kind} {ending}"] = (
+                form.removesuffix("고") if ending == "으시" else form
+            )
+    FIXTURE.write_text(
+        json.dumps(forms, ensure_ascii=False, indent=0, sort_keys=True) + "\n", encoding="utf-8"
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,32 @@
+"""Sentences translated by hand: the grammar must be able to say each of them, and say it in this Korean."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from guided import make
+
+from jumok.corpus.english_korean import pattern_names
+
+PAIRS = Path(__file__).with_name("hand_pairs.txt")
+
+
+def _rows() -> list[tuple[str, str, str]]:
+    lines = PAIRS.read_text(encoding="utf-8").splitlines()[1:]
+    rows = [tuple(cell.strip() for cell in line.split(" | ")) for line in lines]
+    return [(row[0], row[1], row[2]) for row in rows]
+
+
+@pytest.mark.parametrize(("pattern", "english", "korean"), _rows())
+def test_a_sentence_translated_by_hand(pattern: str, english: str, korean: str) -> None:
+    pair = make(pattern, english)
+    assert pair is not None, "the grammar does not say this"
+    assert pair.target == korean
+
+
+def test_nearly_every_pattern_has_a_sentence_translated_by_hand() -> None:
+    covered = {pattern for pattern, _, _ in _rows()}
+    assert covered <= set(pattern_names())
+    too_long_to_draw = {"three people", "when two people", "one who but one who"}
+    assert set(pattern_names()) - covered == too_long_to_draw
