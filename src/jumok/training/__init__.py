@@ -1,0 +1,18 @@
+"""Training: settings from the corpus, a loop that can be killed at any moment, events to watch it by."""
+
+from jumok.training.events import Event, Finished, Progress, Sample, Saved, Stage, Started, Validated, Warned
+from jumok.training.run import train, training_events
+
+__all__ = [
+    "Event",
+    "Finished",
+    "Progress",
+    "Sample",
+    "Saved",
+    "Stage",
+    "Started",
+    "Validated",
+    "Warned",
+    "train",
+    "training_events",
+]

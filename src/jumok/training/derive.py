@@ -1,0 +1,286 @@
+"""Settings from the corpus and the machine, each with its reason.
+
+A person sets what they care about; everything else comes from here. What was set by name is never touched. It
+happens in two moves, because some answers need the encoded corpus and a measured pace:
+
+    derive(asked, facts, machine)        the model, the pieces, the optimiser        before anything is learnt
+    derive_pace(recipe, asked, pace)     steps, warm-up, how often to validate       once the pace is known
+
+Every number that was chosen stands in the tables below: starting values, not yet tuned by experiment.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from jumok.recipe import Recipe, make_recipe
+
+if TYPE_CHECKING:
+    from jumok.recipe import TrainingSettings
+
+__all__ = [
+    "CorpusFacts",
+    "MachineFacts",
+    "Pace",
+    "Reason",
+    "derive",
+    "derive_pace",
+    "step_limit",
+    "this_machine",
+]
+
+# encoder layers, decoder layers, width, feed-forward, heads; tiny: Wu et al. 2021, base and big: Vaswani 2017
+SIZES = {
+    "tiny": (4, 4, 128, 256, 4),
+    "small": (4, 4, 256, 1024, 4),
+    "base": (6, 6, 512, 2048, 8),
+    "big": (6, 6, 1024, 4096, 16),
+}
+# the largest corpus, in pairs, for which a size is picked; beyond the last: the largest size of the row
+SIZES_ON_CPU = (("tiny", 100_000), ("small", 2_000_000), ("base", None))
+SIZES_ON_ACCELERATOR = (("tiny", 40_000), ("small", 300_000), ("base", 10_000_000), ("big", None))
+
+PIECES_AT_30K, PIECES_GROWTH, MOST_PIECES, FEWEST_PIECES = 8000, 0.25, 32_000, 512
+DROPOUT_SMALL, DROPOUT_LARGE = (50_000, 0.3), (1_000_000, 0.1)
+REPETITIVE_USES, REPETITIVE_WORDS, DROPOUT_REPETITIVE, PIECES_REPETITIVE = 150, 5_000, 0.1, 0.5
+RATE_AT_128, RATE_FALL = 4.5e-3, 1.2
+BATCHES_AN_EPOCH, FEWEST_BATCH_TOKENS, MOST_ON_CPU, MOST_ON_ACCELERATOR = 100, 512, 4096, 16_384
+WARMUP_SHARE, LONGEST_WARMUP = 0.1, 2000
+VALIDATIONS, VALIDATION_SHARE = 20, 0.08
+AVERAGED = 5
+MINUTES_USED = 0.97
+
+
+@dataclass(frozen=True, slots=True)
+class CorpusFacts:
+    """What is known of the training pairs before they are cut into pieces."""
+
+    pairs: int
+    source_words: int
+    target_words: int
+    distinct_source_words: int
+    distinct_target_words: int
+    distinct_characters: int
+    source_language: str = ""
+    target_language: str = ""
+
+    @property
+    def uses(self) -> float:
+        """How often a word is used, on the side with fewer distinct words: the other may inflect them."""
+        sides = [
+            (self.distinct_source_words, self.source_words),
+            (self.distinct_target_words, self.target_words),
+        ]
+        distinct, words = min(sides)
+        return words / max(distinct, 1)
+
+    @property
+    def repetitive(self) -> bool:
+        """Few words, each used very often: a generated corpus, a controlled language, a phrase book."""
+        fewest = min(self.distinct_source_words, self.distinct_target_words)
+        return self.uses > REPETITIVE_USES and fewest < REPETITIVE_WORDS
+
+
+@dataclass(frozen=True, slots=True)
+class MachineFacts:
+    """What the model is trained on."""
+
+    cores: int
+    accelerator: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """What a short measurement found. Times are in seconds; `spent` is what preparation has used already."""
+
+    batches_per_epoch: int
+    update: float
+    validation: float
+    finish: float = 0.0
+    spent: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why a setting has its value, in half a sentence that a person can argue with."""
+
+    setting: str
+    value: Any
+    why: str
+
+
+def this_machine() -> MachineFacts:
+    """The machine that this process runs on."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return MachineFacts(cores=cores, accelerator=torch.cuda.is_available())
+
+
+def derive(asked: Recipe, facts: CorpusFacts, machine: MachineFacts) -> tuple[Recipe, list[Reason]]:
+    """The recipe with every open setting filled in, and why. `derive_pace` settles what depends on time."""
+    reasons = [
+        *_languages(facts),
+        *_model(asked, facts, machine),
+        *_text(facts),
+    ]
+    recipe, kept = _fill(asked, asked, reasons)
+    recipe, more = _fill(recipe, asked, [*_dropout(facts), *_training(asked, recipe, facts, machine)])
+    return recipe, kept + more
+
+
+def derive_pace(recipe: Recipe, asked: Recipe, pace: Pace) -> tuple[Recipe, int | None, list[Reason]]:
+    """The number of steps (None: no end is planned), then the warm-up and the validations that go with it.
+
+    The steps are a plan and no setting: the recipe keeps the minutes or epochs that were asked for.
+    """
+    limits: list[tuple[int, str]] = []
+    most = step_limit(recipe.training, pace.batches_per_epoch)
+    if most is not None:
+        limits.append((most, "as many as were asked for, or as many epochs"))
+    if recipe.training.minutes is not None:
+        limits.append(_steps_in(recipe, asked, pace))
+    steps, why = min(limits) if limits else (None, "")
+    reasons = [Reason("training.steps", steps, why)] if steps != asked.training.steps else []
+    updates = pace.batches_per_epoch / recipe.training.accumulate
+    recipe, more = _fill(recipe, asked, [_warmup(steps), _validate_every(steps, pace, updates)])
+    return recipe, steps, reasons + more
+
+
+def step_limit(training: TrainingSettings, batches_per_epoch: int) -> int | None:
+    """The most steps that the settings allow by number, whatever the time."""
+    limits = [] if training.steps is None else [training.steps]
+    if training.epochs is not None:
+        limits.append(math.ceil(training.epochs * batches_per_epoch / training.accumulate))
+    return min(limits) if limits else None
+
+
+def _fill(recipe: Recipe, asked: Recipe, reasons: list[Reason]) -> tuple[Recipe, list[Reason]]:
+    """Put derived values where the person set nothing; the reasons of those that were used."""
+    nested = recipe.model_dump(exclude_unset=True)
+    used = []
+    for reason in reasons:
+        section, _, name = reason.setting.partition(".")
+        if name not in getattr(asked, section).model_fields_set or reason.setting == "model.size":
+            nested.setdefault(section, {})[name] = reason.value
+            used.append(reason)
+    return make_recipe(nested), used
+
+
+def _languages(facts: CorpusFacts) -> list[Reason]:
+    return [
+        Reason("languages.source", facts.source_language, "the corpus says so"),
+        Reason("languages.target", facts.target_language, "the corpus says so"),
+    ]
+
+
+def _model(asked: Recipe, facts: CorpusFacts, machine: MachineFacts) -> list[Reason]:
+    """The size, and the widths and depths that follow from it."""
+    size, why = _size(asked, facts, machine)
+    encoder_layers, decoder_layers, width, feed_forward, heads = SIZES[size]
+    width = asked.model.width if "width" in asked.model.model_fields_set else width
+    heads = next(count for count in range(heads, 0, -1) if width % count == 0)
+    dial = f"size {size}"
+    return [
+        Reason("model.size", size, why),
+        Reason("model.encoder_layers", encoder_layers, dial),
+        Reason("model.decoder_layers", decoder_layers, dial),
+        Reason("model.width", width, dial),
+        Reason("model.feed_forward", feed_forward, dial),
+        Reason("model.heads", heads, dial),
+    ]
+
+
+def _size(asked: Recipe, facts: CorpusFacts, machine: MachineFacts) -> tuple[str, str]:
+    if asked.model.size != "auto":
+        return asked.model.size, "as asked"
+    row = SIZES_ON_ACCELERATOR if machine.accelerator else SIZES_ON_CPU
+    size = next(size for size, most in row if most is None or facts.pairs <= most)
+    where = "an accelerator" if machine.accelerator else f"{machine.cores} CPU cores"
+    return size, f"{facts.pairs:,} pairs, to be trained on {where}"
+
+
+def _text(facts: CorpusFacts) -> list[Reason]:
+    """8,000 pieces for 30,000 pairs, growing with the fourth root; no more than there are words."""
+    words = facts.distinct_source_words + facts.distinct_target_words
+    grown = PIECES_AT_30K * (max(facts.pairs, 1) / 30_000) ** PIECES_GROWTH
+    floor = max(FEWEST_PIECES, 260 + 2 * facts.distinct_characters)  # marks, bytes and every character
+    if facts.repetitive:
+        pieces, why = max(words * PIECES_REPETITIVE, floor), f"few words ({words:,}), each used very often"
+    elif words < grown:
+        pieces, why = max(words, floor), f"the corpus has only {words:,} distinct words"
+    else:
+        pieces, why = max(grown, floor), f"{facts.pairs:,} pairs with {words:,} distinct words"
+    return [Reason("text.pieces", _multiple_of_8(min(pieces, MOST_PIECES)), why)]
+
+
+def _multiple_of_8(value: float) -> int:
+    return 8 * max(math.floor(value / 8), 8)
+
+
+def _dropout(facts: CorpusFacts) -> list[Reason]:
+    if facts.repetitive:
+        why = f"few words, each used about {facts.uses:.0f} times: little to memorise"
+        return [Reason("model.dropout", DROPOUT_REPETITIVE, why)]
+    (small, high), (large, low) = DROPOUT_SMALL, DROPOUT_LARGE
+    way = math.log(max(facts.pairs, 1) / small) / math.log(large / small)
+    dropout = high + (low - high) * min(max(way, 0.0), 1.0)
+    return [Reason("model.dropout", round(dropout, 2), f"{facts.pairs:,} pairs: the fewer, the more dropout")]
+
+
+def _training(asked: Recipe, recipe: Recipe, facts: CorpusFacts, machine: MachineFacts) -> list[Reason]:
+    width, training = recipe.model.width, asked.training
+    rate = RATE_AT_128 * min(128 / width, 1) ** RATE_FALL
+    most = MOST_ON_ACCELERATOR if machine.accelerator else MOST_ON_CPU
+    pieces = 1.3 * facts.target_words + facts.pairs  # a word is about 1.3 pieces; each pair has its </s>
+    batch = min(max(pieces / BATCHES_AN_EPOCH, FEWEST_BATCH_TOKENS), most)
+    reasons = [
+        Reason("training.learning_rate", float(f"{rate:.2g}"), f"width {width}"),
+        Reason("training.batch_tokens", _multiple_of_8(batch), f"about {pieces:,.0f} target pieces"),
+    ]
+    if training.steps is None and training.epochs is None and training.minutes is None:
+        no_end = "no limit was set: training stops when the validation score does"
+        return [
+            *reasons,
+            Reason("training.schedule", "inverse-sqrt", no_end),
+            Reason("training.average", AVERAGED, no_end),
+        ]
+    end = "the end is known, and a rate that falls to zero there does best"
+    return [
+        *reasons,
+        Reason("training.schedule", "cosine", end),
+        Reason("training.patience", 0, "the end is known, and most is gained just before it"),
+    ]
+
+
+def _steps_in(recipe: Recipe, asked: Recipe, pace: Pace) -> tuple[int, str]:
+    """How many updates fit, if validation takes its share of the time as well."""
+    minutes = asked.training.minutes or 0.0
+    left = 60 * minutes * MINUTES_USED - pace.spent - pace.finish
+    if "validate_every" in asked.training.model_fields_set:
+        update = pace.update + pace.validation / recipe.training.validate_every
+        steps = left / update
+    else:
+        validations = 1 + min(VALIDATIONS, int(left * VALIDATION_SHARE / max(pace.validation, 1e-9)))
+        steps = (left - validations * pace.validation) / pace.update
+    return max(int(steps), 1), f"{minutes:g} minutes at {pace.update * 1000:.0f} ms an update, as measured"
+
+
+def _warmup(steps: int | None) -> Reason:
+    if steps is None:
+        return Reason("training.warmup", LONGEST_WARMUP, "no end is planned")
+    warmup = min(math.ceil(WARMUP_SHARE * steps), LONGEST_WARMUP)
+    return Reason("training.warmup", warmup, f"a tenth of {steps:,} steps, at most {LONGEST_WARMUP:,}")
+
+
+def _validate_every(steps: int | None, pace: Pace, updates_per_epoch: float) -> Reason:
+    """Often enough to see what happens, rarely enough to cost at most 8 % of the time."""
+    wished = steps / VALIDATIONS if steps is not None else max(updates_per_epoch, 100)
+    cheapest = pace.validation * (1 - VALIDATION_SHARE) / (VALIDATION_SHARE * max(pace.update, 1e-9))
+    every = max(math.ceil(wished), math.ceil(cheapest), 1)
+    every = min(every, steps) if steps is not None else every
+    why = f"a validation costs about {pace.validation / max(pace.update, 1e-9):.0f} updates"
+    return Reason("training.validate_every", every, why)

@@ -1,0 +1,145 @@
+"""The end of a run: from checkpoints to a model folder.
+
+1. Which weights: the best checkpoint, or the average of the last ones where that validates better.
+2. Where alignments are read from: chosen on validation pairs, by their gold alignments where they have some.
+3. The score that the model folder carries: the validation set once more, with the beam of the recipe.
+
+All of it follows from the checkpoints. Killed here, a run does it again when it is continued.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from jumok.decoding import Translator, choose_read_out
+from jumok.errors import ModelFolderError
+from jumok.storage import CorpusRecord, ModelCard, load_module_weights, module_weights, save_model
+from jumok.training.average import average_weights
+from jumok.training.checkpoint import stored_weights
+from jumok.training.events import Event, Finished, Stage, Warned
+from jumok.training.state import ValidationRecord, better
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from torch import Tensor
+
+    from jumok.corpus import PairStore
+    from jumok.recipe import Recipe
+    from jumok.text import Vocabularies
+    from jumok.training.loop import Trainer
+    from jumok.training.validation import ValidationResult
+    from jumok.values import Pair, ReadOut
+
+__all__ = ["finish_run", "vocabulary_files"]
+
+MOST_READ_OUT_PAIRS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The weights that were chosen, and how."""
+
+    weights: Mapping[str, Tensor]
+    how: str
+
+
+def finish_run(
+    trainer: Trainer,
+    *,
+    recipe: Recipe,
+    vocabularies: Vocabularies,
+    store: PairStore,
+    folder: Path,
+) -> Iterator[Event]:
+    """Choose the weights, score them, write the model folder. Stops early if the run is interrupted."""
+    started = trainer.seconds
+    choice = yield from _choose_weights(trainer)
+    load_module_weights(trainer.model, choice.weights)
+    result = trainer.validation.validate(trainer.model, recipe.search.beam, stop=trainer.interrupted)
+    if result is None or trainer.interrupted():
+        yield Finished("interrupted", None, trainer.state.step, trainer.seconds)
+        return
+    read_out = _read_out(Translator(trainer.model, vocabularies), trainer.validation.pairs)
+    card = _card(trainer, recipe, store, result, read_out, choice.how)
+    save_model(
+        folder,
+        card,
+        module_weights(trainer.model),
+        vocabulary_files(vocabularies),
+        intact="All checkpoints are intact; the same command finishes the run.",
+    )
+    yield Stage(
+        "finishing", f"{choice.how}, scored with beam {recipe.search.beam}", trainer.seconds - started
+    )
+    yield Finished(trainer.reason or "done", folder, trainer.state.step, trainer.seconds, result.values())
+
+
+def vocabulary_files(vocabularies: Vocabularies) -> dict[str, bytes]:
+    """The vocabulary as files of a model folder."""
+    if vocabularies.shared:
+        return {"pieces.model": vocabularies.source.to_bytes()}
+    return {"source.model": vocabularies.source.to_bytes(), "target.model": vocabularies.target.to_bytes()}
+
+
+def _choose_weights(trainer: Trainer) -> Generator[Event, None, Choice]:
+    """The best checkpoint, unless the average of the last ones is better still."""
+    settings, state = trainer.settings, trainer.state
+    best = state.best(settings.stop_on)
+    if best is None:
+        return Choice(dict(module_weights(trainer.model)), f"the weights of step {state.step:,}")
+    kind = "moving average" if settings.ema else "checkpoint"
+    choice = Choice(_weights_of(trainer, best.step), f"the {kind} of step {best.step:,}")
+    steps = [record.step for record in state.validations[-settings.average :]]
+    readable = []
+    for step in steps if settings.average > 1 else []:
+        try:
+            readable.append(_weights_of(trainer, step))
+        except ModelFolderError as error:
+            yield Warned(f"a checkpoint is left out of the average: {error}")
+    if len(readable) > 1:
+        average = Choice(average_weights(readable), f"the average of the last {len(readable)} checkpoints")
+        return average if _is_better(trainer, average, best) else choice
+    return choice
+
+
+def _is_better(trainer: Trainer, choice: Choice, best: ValidationRecord) -> bool:
+    load_module_weights(trainer.model, choice.weights)
+    result = trainer.validation.validate(trainer.model, beam=1, stop=trainer.interrupted)
+    if result is None:
+        return False
+    record = ValidationRecord(trainer.state.step, result.loss, result.loss, result.values())
+    return better(record, best, trainer.settings.stop_on)
+
+
+def _weights_of(trainer: Trainer, step: int) -> dict[str, Tensor]:
+    return stored_weights(trainer.checkpoints, step, moving_average=trainer.settings.ema > 0)
+
+
+def _read_out(translator: Translator, pairs: Sequence[Pair]) -> ReadOut:
+    """On pairs with a gold alignment where there are any, else on some of them all."""
+    gold = [pair for pair in pairs if pair.alignment is not None]
+    return choose_read_out(translator.attended((gold or list(pairs))[:MOST_READ_OUT_PAIRS]))
+
+
+def _card(
+    trainer: Trainer, recipe: Recipe, store: PairStore, result: ValidationResult, read_out: ReadOut, how: str
+) -> ModelCard:
+    return ModelCard(
+        recipe=recipe,
+        scores=result.scores,
+        read_out=read_out,
+        corpora=tuple(
+            CorpusRecord(part.name, part.last - part.first, store.fingerprint) for part in store.parts
+        ),
+        facts={
+            "steps": trainer.state.step,
+            "seconds": round(trainer.seconds, 1),
+            "parameters": sum(tensor.numel() for tensor in trainer.model.parameters()),
+            "weights": how,
+            "validation_pairs": len(trainer.validation),
+            "validation_loss": result.loss,
+        },
+    )

@@ -1,0 +1,65 @@
+"""metrics.jsonl: one JSON object a line, appended as training goes, and TensorBoard where it is wanted.
+
+A resumed run cuts the file back to the length that its checkpoint recorded, so that no step stands there
+twice and a line torn by a crash is gone.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from jumok.errors import RecipeError
+from jumok.storage import disk_errors
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["Metrics"]
+
+_INTACT = "All checkpoints are intact."
+
+
+class Metrics:
+    """Append numbers of a run to `metrics.jsonl`, and to TensorBoard if a folder for it is given."""
+
+    def __init__(self, path: Path, *, length: int = 0, tensorboard: Path | None = None) -> None:
+        """Cut the file back to `length` bytes, then append."""
+        self._writer = _tensorboard_writer(tensorboard) if tensorboard else None
+        self._path = path
+        with disk_errors(path, _INTACT):
+            path.touch()
+            self._file = path.open("r+b")
+            self._file.truncate(min(length, path.stat().st_size))
+            self._file.seek(0, 2)
+
+    def write(self, kind: str, step: int, values: dict[str, Any]) -> None:
+        line = json.dumps({"kind": kind, "step": step, **values}, ensure_ascii=False)
+        with disk_errors(self._path, _INTACT):
+            self._file.write(line.encode() + b"\n")
+        if self._writer is not None:
+            for name, value in values.items():
+                if isinstance(value, int | float):
+                    self._writer.add_scalar(f"{kind}/{name}", value, step)
+
+    def length(self) -> int:
+        """Bytes so far, all of them handed to the operating system: what a checkpoint records."""
+        with disk_errors(self._path, _INTACT):
+            self._file.flush()
+        return self._file.tell()
+
+    def close(self) -> None:
+        self._file.close()
+        if self._writer is not None:
+            self._writer.close()
+
+
+def _tensorboard_writer(folder: Path) -> Any:
+    try:
+        from torch.utils.tensorboard import SummaryWriter
+    except ImportError:
+        raise RecipeError(
+            "TensorBoard was asked for, but it is not installed. Install it with "
+            "`pip install jumok[tensorboard]`, or leave it off: metrics.jsonl holds the same numbers."
+        ) from None
+    return SummaryWriter(str(folder))

@@ -1,0 +1,73 @@
+"""Adam, its state as named tensors, and the norm of a gradient.
+
+Adam with β = (.9, .98), ε = 1e-9 (Vaswani et al. 2017, section 5.3). Decoupled weight decay (Loshchilov &
+Hutter 2019) touches matrices only: biases and the gains of layer norms have no reason to be small. With
+decay 0 this is plain Adam. The fused kernel updates all parameters in one pass over memory, on the CPU too.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from jumok.errors import RunFolderError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from torch import Tensor, nn
+
+    from jumok.recipe import TrainingSettings
+
+__all__ = ["clip_gradients", "gradient_norm", "make_optimiser", "optimiser_tensors", "restore_optimiser"]
+
+_STATE = ("exp_avg", "exp_avg_sq", "step")
+
+
+def make_optimiser(model: nn.Module, settings: TrainingSettings) -> torch.optim.Optimizer:
+    """Adam over the model's parameters. The learning rate is set before each step, from the schedule."""
+    parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    groups: list[dict[str, Any]] = [
+        {"params": [p for p in parameters if p.ndim >= 2], "weight_decay": settings.weight_decay},
+        {"params": [p for p in parameters if p.ndim < 2], "weight_decay": 0.0},
+    ]
+    groups = [group for group in groups if group["params"]]
+    return torch.optim.AdamW(groups, lr=settings.learning_rate, betas=(0.9, 0.98), eps=1e-9, fused=True)
+
+
+def gradient_norm(parameters: Iterable[Tensor]) -> float:
+    """The global norm of the gradients; not finite if any of them is not."""
+    gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]
+    return float(torch.nn.utils.get_total_norm(gradients, foreach=True))
+
+
+def clip_gradients(parameters: Iterable[Tensor], norm: float, largest: float) -> None:
+    """Scale gradients to a global norm of at most `largest` (Pascanu et al. 2013); 0 leaves them alone."""
+    if largest and norm > largest:
+        gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]
+        torch._foreach_mul_(gradients, largest / norm)
+
+
+def optimiser_tensors(optimiser: torch.optim.Optimizer, model: nn.Module) -> dict[str, Tensor]:
+    """Adam's state under the names of the parameters: `exp_avg/encoder.0.weight` and so on."""
+    tensors = {}
+    for name, parameter in model.named_parameters():
+        for part, value in optimiser.state.get(parameter, {}).items():
+            tensors[f"{part}/{name}"] = value
+    return tensors
+
+
+def restore_optimiser(
+    optimiser: torch.optim.Optimizer, model: nn.Module, tensors: Mapping[str, Tensor]
+) -> None:
+    """The inverse of `optimiser_tensors`."""
+    expected = {f"{part}/{name}" for name, _ in model.named_parameters() for part in _STATE}
+    if tensors and set(tensors) != expected:
+        raise RunFolderError(
+            "The optimiser's state does not belong to this model. Received: "
+            f"{', '.join(sorted(set(tensors) ^ expected)[:3])}, … Start a new run in another folder."
+        )
+    for name, parameter in model.named_parameters():
+        if tensors:
+            optimiser.state[parameter] = {part: tensors[f"{part}/{name}"].clone() for part in _STATE}

@@ -1,0 +1,369 @@
+"""A whole run: sentence pairs in, events out, a model folder at the end.
+
+    for event in training_events("pairs.tsv", out="runs/mine", minutes=5):
+        ...
+
+Given the same folder again, it goes on where it stopped. What was decided before the first step (vocabulary,
+encoded pairs, settings, number of steps) is stored, and read instead of decided again.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from jumok.corpus import Batches, Corpus, open_corpora, open_store, write_store
+from jumok.errors import RecipeError, RunFolderError, StorageError, nearest
+from jumok.models import build_model
+from jumok.recipe import Recipe, flatten, make_recipe
+from jumok.storage import read_model_folder, write_file
+from jumok.text import Vocabularies, learn_vocabularies, load_subwords
+from jumok.training.checkpoint import load_newest
+from jumok.training.derive import MINUTES_USED, derive, derive_pace, step_limit, this_machine
+from jumok.training.events import Event, Finished, Stage, Started, Warned
+from jumok.training.finish import finish_run, vocabulary_files
+from jumok.training.folder import RunFolder, RunRecord
+from jumok.training.loop import Budget, Trainer
+from jumok.training.metrics import Metrics
+from jumok.training.pace import measure_pace, reckon_pace
+from jumok.training.pages import reuse_pages
+from jumok.training.schedule import Plan
+from jumok.training.sentences import Sentences, read_sentences
+from jumok.training.signals import watch_signals
+from jumok.training.update import seed_step
+from jumok.training.validation import ValidationSet
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterator, Sequence
+
+    from jumok.corpus import PairStore
+    from jumok.models import TranslationModel
+    from jumok.recipe import TrainingSettings
+
+__all__ = ["train", "training_events"]
+
+Pairs = str | Path | Corpus
+"""A file of pairs, or a corpus that is already open; two texts are two files in a row."""
+
+
+def train(
+    pairs: Pairs | Sequence[Pairs],
+    *,
+    out: str | Path,
+    valid: Pairs | Sequence[Pairs] = (),
+    recipe: Recipe | None = None,
+    tensorboard: bool = False,
+    **settings: Any,
+) -> Path:
+    """Train and return the model folder. The settings are those of `training_events`."""
+    finished: Finished | None = None
+    for event in training_events(
+        pairs, out=out, valid=valid, recipe=recipe, tensorboard=tensorboard, **settings
+    ):
+        if isinstance(event, Finished):
+            finished = event
+    if finished is None or finished.model_folder is None:
+        raise RunFolderError(f"Training in {out} was interrupted. Run the same command again to continue it.")
+    return finished.model_folder
+
+
+def training_events(
+    pairs: Pairs | Sequence[Pairs],
+    *,
+    out: str | Path,
+    valid: Pairs | Sequence[Pairs] = (),
+    recipe: Recipe | None = None,
+    tensorboard: bool = False,
+    **settings: Any,
+) -> Iterator[Event]:
+    """Train on sentence pairs, or continue the run in `out`. Nothing happens until events are asked for.
+
+    Settings may be given by name over those of `recipe`: `minutes=5`, or `**{"model.dropout": 0.2}` where a
+    name alone does not say which section is meant.
+    """
+    asked = _asked(recipe, settings)
+    folder = RunFolder(Path(out))
+    reuse_pages()
+    with folder.claimed():
+        if folder.model.exists():
+            yield _already_finished(folder, asked)
+            return
+        run = yield from _prepare(folder, asked, _listed(pairs), _listed(valid))
+        yield from _train(run, tensorboard=folder.path / "tensorboard" if tensorboard else None)
+
+
+@dataclass(frozen=True)
+class _Run:
+    """All that is decided before the first step."""
+
+    folder: RunFolder
+    record: RunRecord
+    vocabularies: Vocabularies
+    store: PairStore
+    validation: ValidationSet
+    started: float
+
+
+# --- what was asked ---
+
+
+def _asked(recipe: Recipe | None, settings: dict[str, Any]) -> Recipe:
+    nested = recipe.model_dump(exclude_unset=True) if recipe is not None else {}
+    asked = make_recipe(nested, **{_full_name(name): value for name, value in settings.items()})
+    _refuse_endless(asked.training)
+    return asked
+
+
+def _refuse_endless(training: TrainingSettings) -> None:
+    if (training.steps, training.epochs, training.minutes) != (None, None, None):
+        return
+    if "patience" in training.model_fields_set and training.patience == 0:
+        raise RecipeError(
+            "This run would never end: training.patience is 0 and neither steps, epochs nor minutes are set. "
+            "Set one of them."
+        )
+    if "schedule" in training.model_fields_set and training.schedule == "cosine":
+        raise RecipeError(
+            'The schedule "cosine" falls to zero at the last step, but nothing says when that is. '
+            'Set steps, epochs or minutes, or choose "inverse-sqrt".'
+        )
+
+
+def _full_name(name: str) -> str:
+    """`minutes` → `training.minutes`; a name with a dot is taken as it is."""
+    if "." in name:
+        return name
+    known = list(flatten(Recipe()))
+    found = [full for full in known if full.partition(".")[2] == name]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise RecipeError(
+            f"There are several settings called {name!r}: {', '.join(found)}. Name one in full."
+        )
+    short = [full.partition(".")[2] for full in known]
+    raise RecipeError(f"There is no setting called {name!r}.{nearest(name, short)}")
+
+
+def _listed(pairs: Pairs | Sequence[Pairs]) -> list[Pairs]:
+    return [pairs] if isinstance(pairs, str | Path | Corpus) else list(pairs)
+
+
+def _open(pairs: Sequence[Pairs], source: str, target: str) -> list[Corpus]:
+    """Open what is named by its path; corpora come as they are."""
+    corpora = [one for one in pairs if isinstance(one, Corpus)]
+    paths = [str(one) for one in pairs if not isinstance(one, Corpus)]
+    if paths:
+        corpora.extend(open_corpora(paths, source=source or None, target=target or None))
+    return corpora
+
+
+def _already_finished(folder: RunFolder, asked: Recipe) -> Finished:
+    card, _, _ = read_model_folder(folder.model)
+    record = folder.record()
+    if record is not None:
+        folder.refuse_changes(asked, record.fingerprint, record)
+    scores = {name: score.value for name, score in card.scores.items()}
+    steps, seconds = int(card.facts.get("steps", 0)), float(card.facts.get("seconds", 0.0))
+    return Finished("already finished", folder.model, steps, seconds, scores)
+
+
+# --- before the first step ---
+
+
+def _prepare(
+    folder: RunFolder, asked: Recipe, pairs: list[Pairs], valid: list[Pairs]
+) -> Generator[Event, None, _Run]:
+    """Read the sentences, then decide everything, or find it decided."""
+    started = time.perf_counter()
+    record = folder.record()
+    languages = asked.languages if record is None else record.recipe.languages
+    corpora = _open(pairs, languages.source, languages.target)
+    against = _open(valid, corpora[0].source_language, corpora[0].target_language) if valid else []
+    held_out = (asked if record is None else record.recipe).training.held_out
+    sentences = read_sentences(corpora, against, held_out=held_out)
+    yield Stage("reading", _reading(sentences), time.perf_counter() - started)
+    if record is not None:
+        folder.refuse_changes(asked, sentences.fingerprint, record)
+        return _reopen(folder, record, sentences, started)
+    recipe, reasons = derive(asked, sentences.facts, this_machine())
+    vocabularies = yield from _learn(folder, recipe, sentences)
+    store = yield from _encode(folder, recipe, sentences, vocabularies)
+    validation = ValidationSet(sentences.validation, vocabularies, recipe)
+    run = _Run(
+        folder, RunRecord(recipe, (), Plan(((0, None),)), ""), vocabularies, store, validation, started
+    )
+    record = yield from _decide(run, asked)
+    record = replace(record, reasons=(*reasons, *record.reasons), fingerprint=sentences.fingerprint)
+    folder.write_record(record)
+    return replace(run, record=record)
+
+
+def _reading(sentences: Sentences) -> str:
+    skipped = ", ".join(f"{count:,} {reason}" for reason, count in sentences.skipped.items())
+    left_out = f"; left out: {skipped}" if skipped else ""
+    return f"{sentences.facts.pairs:,} pairs, {len(sentences.validation):,} for validation{left_out}"
+
+
+def _learn(folder: RunFolder, recipe: Recipe, sentences: Sentences) -> Generator[Event, None, Vocabularies]:
+    started = time.perf_counter()
+    vocabularies = learn_vocabularies(
+        (pair.source for pair in sentences.pairs()),
+        (pair.target for pair in sentences.pairs()),
+        recipe.text,
+        recipe.text.pieces,
+    )
+    for name, data in vocabulary_files(vocabularies).items():
+        write_file(folder.path / name, data)
+    sizes = sorted({vocabularies.source.size, vocabularies.target.size})
+    detail = " and ".join(f"{size:,}" for size in sizes) + " pieces"
+    yield Stage("learning pieces", detail, time.perf_counter() - started)
+    return vocabularies
+
+
+def _encode(
+    folder: RunFolder, recipe: Recipe, sentences: Sentences, vocabularies: Vocabularies
+) -> Generator[Event, None, PairStore]:
+    started = time.perf_counter()
+    store = write_store(
+        folder.data,
+        sentences.parts(),
+        vocabularies,
+        longest=recipe.training.longest,
+        keep_text=recipe.text.sampling > 0,
+    )
+    pieces = int(store.target_lengths.sum()) - 2 * len(store)
+    yield Stage("encoding", f"{len(store):,} pairs, {pieces:,} target pieces", time.perf_counter() - started)
+    return store
+
+
+def _decide(run: _Run, asked: Recipe) -> Generator[Event, None, RunRecord]:
+    """How many steps, and what goes with them."""
+    recipe, batches = run.record.recipe, _batches(run)
+    if asked.training.minutes is None:
+        pace = reckon_pace(batches, run.validation, recipe.training)
+    else:
+        started = time.perf_counter()
+        spent = started - run.started
+        pace = measure_pace(_fresh_model(run), batches, run.validation, recipe.training, spent=spent)
+        detail = f"{pace.update * 1000:.0f} ms an update, {pace.validation:.1f} s a validation"
+        yield Stage("measuring", detail, time.perf_counter() - started)
+    recipe, steps, reasons = derive_pace(recipe, asked, pace)
+    plan = Plan(((0, steps),))
+    return RunRecord(recipe, tuple(reasons), plan, "", pace.validation, pace.finish)
+
+
+def _reopen(folder: RunFolder, record: RunRecord, sentences: Sentences, started: float) -> _Run:
+    """What was prepared before: the vocabulary must be there; pairs that are gone are encoded again."""
+    recipe = record.recipe
+    names = ["pieces.model"] if recipe.text.shared else ["source.model", "target.model"]
+    sides = [load_subwords(folder.path / name) for name in names]
+    vocabularies = Vocabularies(source=sides[0], target=sides[-1], shared=recipe.text.shared)
+    try:
+        store = open_store(folder.data)
+    except StorageError:
+        if folder.data.exists():
+            raise
+        store = write_store(
+            folder.data,
+            sentences.parts(),
+            vocabularies,
+            longest=recipe.training.longest,
+            keep_text=recipe.text.sampling > 0,
+        )
+    validation = ValidationSet(sentences.validation, vocabularies, recipe)
+    return _Run(folder, record, vocabularies, store, validation, started)
+
+
+def _batches(run: _Run) -> Batches:
+    recipe = run.record.recipe
+    return Batches(
+        run.store,
+        batch_tokens=recipe.training.batch_tokens,
+        seed=recipe.training.seed,
+        vocabularies=run.vocabularies,
+        sampling=recipe.text.sampling,
+    )
+
+
+def _fresh_model(run: _Run) -> TranslationModel:
+    """The model of step 0: a function of the settings and the seed."""
+    recipe = run.record.recipe
+    seed_step(recipe.training.seed, 0)
+    return build_model(
+        recipe.model,
+        source_pieces=run.vocabularies.source.size,
+        target_pieces=run.vocabularies.target.size,
+        shared=run.vocabularies.shared,
+    )
+
+
+# --- the steps ---
+
+
+def _train(run: _Run, *, tensorboard: Path | None) -> Iterator[Event]:
+    folder, record = run.folder, run.record
+    checkpoint, damaged = load_newest(folder.checkpoints)
+    for message in damaged:
+        yield Warned(
+            message, f"The checkpoint of step {checkpoint.step} is used instead." if checkpoint else ""
+        )
+    length = int(checkpoint.state["metrics_length"]) if checkpoint else 0
+    metrics = Metrics(folder.metrics, length=length, tensorboard=tensorboard)
+    try:
+        with watch_signals() as interrupted:
+            trainer = _trainer(run, metrics, interrupted)
+            if checkpoint is not None:
+                trainer.restore(checkpoint)
+            yield _started(run, trainer, checkpoint.step if checkpoint else None)
+            yield from trainer.events()
+            if trainer.reason == "interrupted":
+                yield Finished("interrupted", None, trainer.state.step, trainer.seconds)
+                return
+            yield from finish_run(
+                trainer,
+                recipe=record.recipe,
+                vocabularies=run.vocabularies,
+                store=run.store,
+                folder=folder.model,
+            )
+    finally:
+        metrics.close()
+
+
+def _trainer(run: _Run, metrics: Metrics, interrupted: Any) -> Trainer:
+    record, settings = run.record, run.record.recipe.training
+    batches = _batches(run)
+    budget = Budget(
+        total=None if settings.minutes is None else 60 * settings.minutes * MINUTES_USED,
+        validation=record.validation_seconds,
+        finish=record.finish_seconds,
+        most_steps=step_limit(settings, batches.per_epoch),
+    )
+    return Trainer(
+        model=_fresh_model(run),
+        batches=batches,
+        validation=run.validation,
+        settings=settings,
+        plan=record.plan,
+        checkpoints=run.folder.checkpoints,
+        metrics=metrics,
+        interrupted=interrupted,
+        revise=lambda plan: run.folder.write_record(replace(record, plan=plan)),
+        budget=budget,
+        spent=time.perf_counter() - run.started,
+    )
+
+
+def _started(run: _Run, trainer: Trainer, resumed_from: int | None) -> Started:
+    return Started(
+        recipe=run.record.recipe,
+        reasons=run.record.reasons,
+        parameters=sum(parameter.numel() for parameter in trainer.model.parameters()),
+        pairs=len(run.store),
+        validation_pairs=len(run.validation),
+        steps=trainer.plan.steps,
+        resumed_from=resumed_from,
+    )

@@ -1,0 +1,148 @@
+"""The sentences of a run: cleaned, with a validation set apart, and what is known of them.
+
+A corpus is read several times (to count, to learn pieces, to encode). Up to a million pairs stay in memory
+after the first time; beyond that the files are read again, so that ten million pairs need no more memory
+than one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from dataclasses import dataclass, field
+from itertools import chain, islice
+from typing import TYPE_CHECKING
+
+from jumok.corpus import Cleaner, HoldOut, Part, choose_hold_out
+from jumok.errors import DataError
+from jumok.text import split_words
+from jumok.training.derive import CorpusFacts
+from jumok.values import Pair
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from jumok.corpus import Corpus
+
+__all__ = ["Sentences", "read_sentences"]
+
+MOST_IN_MEMORY = 1_000_000
+MOST_COUNTED = 50_000
+
+
+@dataclass(frozen=True)
+class Sentences:
+    """Training pairs that can be read again and again, and the validation pairs taken from them or given."""
+
+    corpora: Sequence[Corpus]
+    against: Sequence[Corpus]
+    validation: Sequence[Pair]
+    facts: CorpusFacts
+    fingerprint: str
+    skipped: Mapping[str, int]
+    hold_out: HoldOut
+    kept: Sequence[Sequence[Pair]] | None = field(repr=False)
+
+    def parts(self) -> list[Part]:
+        """The pairs of each corpus with its weight. The streams are to be read in their order, once."""
+        streams = (
+            self.kept if self.kept is not None else _streams(Cleaner(against=self.against), self.corpora)
+        )
+        return [
+            Part(corpus.name, (pair for pair in stream if pair not in self.hold_out), corpus.weight)
+            for corpus, stream in zip(self.corpora, streams, strict=True)
+        ]
+
+    def pairs(self) -> Iterator[Pair]:
+        return chain.from_iterable(part.pairs for part in self.parts())
+
+
+def read_sentences(corpora: Sequence[Corpus], valid: Sequence[Corpus], *, held_out: int) -> Sentences:
+    """Read everything once. Sentences of the validation set are never trained on."""
+    cleaner = Cleaner(against=valid)
+    given = [pair for corpus in valid for pair in corpus.pairs() if pair.source and pair.target]
+    digest = hashlib.sha256(repr([corpus.weight for corpus in corpora]).encode())
+    kept, total = _read_once(_streams(cleaner, corpora), digest)
+    _digest_pairs(digest, given)
+
+    def pairs(*, from_memory: bool = True) -> Iterator[Pair]:
+        if kept is not None and from_memory:
+            return chain.from_iterable(kept)
+        return chain.from_iterable(_streams(Cleaner(against=valid), corpora))
+
+    hold_out = choose_hold_out(pairs(), count=held_out) if not valid else HoldOut(0)
+    # Held-out pairs are read again, since those in memory have lost their alignments.
+    validation = given if valid else [pair for pair in pairs(from_memory=False) if pair in hold_out]
+    if not validation:
+        raise DataError(
+            f"There is no sentence to validate on. Received: {total:,} pairs after cleaning, "
+            f"{len(valid)} validation files. Give a validation set with --valid, or ten pairs or more."
+        )
+    return Sentences(
+        corpora=corpora,
+        against=valid,
+        validation=validation,
+        facts=_facts(pairs(), total, total - (0 if valid else len(validation)), corpora[0]),
+        fingerprint=digest.hexdigest(),
+        skipped={fault.title: count for fault, count in cleaner.skipped.items() if count},
+        hold_out=hold_out,
+        kept=kept,
+    )
+
+
+def _streams(cleaner: Cleaner, corpora: Sequence[Corpus]) -> list[Iterator[Pair]]:
+    return [cleaner.clean(corpus) for corpus in corpora]
+
+
+def _read_once(
+    streams: Sequence[Iterator[Pair]], digest: hashlib._Hash
+) -> tuple[list[list[Pair]] | None, int]:
+    """All pairs in lists, or None where they are too many; and how many there are."""
+    kept: list[list[Pair]] | None = []
+    total = 0
+    for stream in streams:
+        if kept is not None:
+            kept.append([])
+        while block := list(islice(stream, 8192)):
+            _digest_pairs(digest, block)
+            total += len(block)
+            kept = kept if total <= MOST_IN_MEMORY else None
+            if kept is not None:  # alignments are not trained on, and are larger than the sentences
+                kept[-1].extend(Pair(pair.source, pair.target) for pair in block)
+    return kept, total
+
+
+def _digest_pairs(digest: hashlib._Hash, pairs: Sequence[Pair]) -> None:
+    text = "".join(f"{pair.source}\t{pair.target}\n" for pair in pairs)
+    digest.update(text.encode("utf-8", "surrogatepass"))
+
+
+def _facts(pairs: Iterator[Pair], total: int, training: int, corpus: Corpus) -> CorpusFacts:
+    """What settings are derived from, counted on a sample: every k-th pair."""
+    stride = max(total // MOST_COUNTED, 1)
+    source, target, counted = Counter[str](), Counter[str](), 0
+    for pair in islice(pairs, 0, None, stride):
+        counted += 1
+        source.update(pair.source.split())
+        target.update(pair.target.split())
+    source, target = _words(source), _words(target)
+    share = training / max(counted, 1)
+    return CorpusFacts(
+        pairs=training,
+        source_words=round(source.total() * share),
+        target_words=round(target.total() * share),
+        distinct_source_words=len(source),
+        distinct_target_words=len(target),
+        distinct_characters=len({character for word in chain(source, target) for character in word}),
+        source_language=corpus.source_language,
+        target_language=corpus.target_language,
+    )
+
+
+def _words(units: Counter[str]) -> Counter[str]:
+    """Words from what stands between spaces; each distinct unit is split once, which is most of the cost."""
+    words = Counter[str]()
+    for unit, count in units.items():
+        for word in split_words(unit):
+            words[word] += count
+    return words

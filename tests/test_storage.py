@@ -1,0 +1,334 @@
+"""Folders appear whole or not at all, and nothing in them is trusted."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import inspect
+import json
+import os
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import torch
+
+import jumok.storage
+from jumok.errors import ModelFolderError, StorageError
+from jumok.recipe import make_recipe
+from jumok.storage import (
+    CorpusRecord,
+    ModelCard,
+    ScoreRecord,
+    load_module_weights,
+    module_weights,
+    read_model_folder,
+    remove_leftovers,
+    save_model,
+    tensors_to_bytes,
+    verify_folder,
+    write_file,
+    write_folder,
+)
+from jumok.values import ReadOut
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+FILES = {"a.bin": b"alpha" * 100, "b.bin": b"", "c.txt": "다람쥐".encode()}
+
+
+def write(folder: Path) -> None:
+    write_folder(folder, FILES.items(), facts={"answer": 42})
+
+
+@pytest.fixture
+def card() -> ModelCard:
+    return ModelCard(
+        recipe=make_recipe({"languages": {"source": "en", "target": "ko"}, "model": {"size": "tiny"}}),
+        scores={"bleu": ScoreRecord(31.5, "nrefs:1|case:mixed")},
+        read_out=ReadOut(layer=2, head=None, shift=1),
+        corpora=(CorpusRecord("말뭉치.tsv", 1000, "abc"),),
+        facts={"steps": 7},
+    )
+
+
+@pytest.fixture
+def model(tmp_path: Path, card: ModelCard) -> Path:
+    folder = tmp_path / "model"
+    save_model(folder, card, {"w": torch.arange(6.0).reshape(2, 3)}, {"pieces.model": b"pieces"})
+    return folder
+
+
+def rewrite_card(folder: Path, change: Any) -> None:
+    """Change jumok.json as somebody hostile would: with a checksum that fits."""
+    path = folder / "jumok.json"
+    content = json.loads(path.read_text(encoding="utf-8"))
+    content.pop("checksum")
+    change(content)
+    fixed = json.dumps(content, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+    content["checksum"] = hashlib.sha256(fixed.encode()).hexdigest()
+    path.write_text(json.dumps(content), encoding="utf-8")
+
+
+def _same_json(one: bytes, other: bytes) -> bool:
+    """Whether only white space differs."""
+    try:
+        return bool(json.loads(one) == json.loads(other))
+    except ValueError:
+        return False
+
+
+class TestWriteFolder:
+    def test_reads_back(self, tmp_path: Path) -> None:
+        write(tmp_path / "folder")
+        assert verify_folder(tmp_path / "folder") == FILES
+        assert [path.name for path in tmp_path.iterdir()] == ["folder"]
+
+    @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EROFS, errno.EIO, errno.EDQUOT])
+    @pytest.mark.parametrize("call", range(5))
+    def test_a_failing_disk_leaves_nothing(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, call: int
+    ) -> None:
+        calls = iter(range(100))
+        real = os.fsync
+
+        def fsync(descriptor: int) -> None:
+            if next(calls) == call:
+                raise OSError(number, os.strerror(number))
+            real(descriptor)
+
+        monkeypatch.setattr(os, "fsync", fsync)
+        with pytest.raises(StorageError) as caught:
+            write_folder(tmp_path / "new", FILES.items(), intact="The old one is intact.")
+        assert "The old one is intact." in str(caught.value)
+        assert str(tmp_path / "new") in str(caught.value)
+        assert list(tmp_path.iterdir()) == []
+
+    def test_a_failure_of_whoever_makes_the_files_leaves_nothing(self, tmp_path: Path) -> None:
+        def files() -> Any:
+            yield "a", b"a"
+            raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            write_folder(tmp_path / "new", files())
+        assert list(tmp_path.iterdir()) == []
+
+    def test_the_messages_say_what_to_do(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        def full(descriptor: int) -> None:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+        monkeypatch.setattr(os, "fsync", full)
+        with pytest.raises(StorageError, match=r"the disk is full.*Free some space"):
+            write(tmp_path / "new")
+
+    def test_a_read_only_parent(self, tmp_path: Path) -> None:
+        (tmp_path / "file").write_text("not a folder")
+        with pytest.raises(StorageError, match="could not be written"):
+            write(tmp_path / "file" / "new")
+
+    def test_write_file_replaces_or_leaves_alone(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        path = tmp_path / "file"
+        write_file(path, b"one")
+        write_file(path, b"two")
+
+        def full(descriptor: int) -> None:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+        monkeypatch.setattr(os, "fsync", full)
+        with pytest.raises(StorageError):
+            write_file(path, b"three")
+        assert path.read_bytes() == b"two"
+        assert list(tmp_path.iterdir()) == [path]
+
+    def test_leftovers_of_the_killed_are_removed(self, tmp_path: Path) -> None:
+        write(tmp_path / "folder")
+        (tmp_path / "folder.tmp-123").mkdir()
+        (tmp_path / "folder.tmp-123" / "half").write_text("x")
+        (tmp_path / "run.json.tmp-9").write_text("x")
+        remove_leftovers(tmp_path)
+        assert [path.name for path in tmp_path.iterdir()] == ["folder"]
+
+
+class TestVerifyFolder:
+    @pytest.mark.parametrize("name", ["a.bin", "c.txt", "manifest.json"])
+    def test_every_flipped_bit_is_found(self, tmp_path: Path, name: str) -> None:
+        write(tmp_path / "folder")
+        path = tmp_path / "folder" / name
+        original = path.read_bytes()
+        for position in range(0, len(original), max(len(original) // 40, 1)):
+            for bit in (1, 16):
+                changed = bytearray(original)
+                changed[position] ^= bit
+                path.write_bytes(bytes(changed))
+                if name == "manifest.json" and _same_json(original, bytes(changed)):
+                    continue
+                with pytest.raises(ModelFolderError, match=name):
+                    verify_folder(tmp_path / "folder")
+
+    @pytest.mark.parametrize("name", ["a.bin", "c.txt", "manifest.json"])
+    @pytest.mark.parametrize("keep", [0, 3, -1])
+    def test_truncation_is_found_and_named(self, tmp_path: Path, name: str, keep: int) -> None:
+        write(tmp_path / "folder")
+        path = tmp_path / "folder" / name
+        path.write_bytes(path.read_bytes()[:keep])
+        if name == "manifest.json" and keep == -1:
+            verify_folder(tmp_path / "folder")  # only the last newline is gone
+            return
+        with pytest.raises(ModelFolderError, match=name):
+            verify_folder(tmp_path / "folder")
+
+    @pytest.mark.parametrize("name", [*FILES, "manifest.json"])
+    def test_a_deleted_file_is_named(self, tmp_path: Path, name: str) -> None:
+        write(tmp_path / "folder")
+        (tmp_path / "folder" / name).unlink()
+        with pytest.raises(ModelFolderError, match=f"{name} cannot be used: it is missing"):
+            verify_folder(tmp_path / "folder")
+
+    def test_an_appended_byte_is_found(self, tmp_path: Path) -> None:
+        write(tmp_path / "folder")
+        with (tmp_path / "folder" / "a.bin").open("ab") as file:
+            file.write(b"x")
+        with pytest.raises(ModelFolderError, match=r"a\.bin"):
+            verify_folder(tmp_path / "folder")
+
+
+class TestModelFolder:
+    def test_reads_back(self, model: Path, card: ModelCard) -> None:
+        found, weights, vocabularies = read_model_folder(model)
+        assert found == card
+        assert torch.equal(weights["w"], torch.arange(6.0).reshape(2, 3))
+        assert vocabularies == {"pieces.model": b"pieces"}
+
+    def test_two_vocabularies(self, tmp_path: Path, card: ModelCard) -> None:
+        files = {"source.model": b"s", "target.model": b"t"}
+        save_model(tmp_path / "m", card, {"w": torch.zeros(1)}, files)
+        assert read_model_folder(tmp_path / "m")[2] == files
+
+    def test_odd_vocabularies_are_refused(self, tmp_path: Path, card: ModelCard) -> None:
+        with pytest.raises(ModelFolderError, match=r"Received: source\.model"):
+            save_model(tmp_path / "m", card, {}, {"source.model": b"s"})
+
+    def test_an_existing_folder_is_not_overwritten(self, model: Path, card: ModelCard) -> None:
+        with pytest.raises(StorageError, match="exists already"):
+            save_model(model, card, {"w": torch.zeros(1)}, {"pieces.model": b""})
+
+    @pytest.mark.parametrize("name", ["weights.safetensors", "pieces.model", "jumok.json"])
+    def test_damage_is_named(self, model: Path, name: str) -> None:
+        data = bytearray((model / name).read_bytes())
+        data[len(data) // 2] ^= 4
+        (model / name).write_bytes(bytes(data))
+        with pytest.raises(ModelFolderError, match=name):
+            read_model_folder(model)
+
+    @pytest.mark.parametrize(
+        "name", ["../secret", "/etc/passwd", "..", "sub/file", "a\\b", "", "other.bin", "weights.bin"]
+    )
+    def test_names_that_lead_elsewhere_are_refused(self, model: Path, name: str) -> None:
+        (model.parent / "secret").write_text("s")
+        rewrite_card(model, lambda card: card["files"].update({name: {"sha256": "", "size": 1}}))
+        with pytest.raises(ModelFolderError, match="lists a file"):
+            read_model_folder(model)
+
+    @pytest.mark.parametrize("name", ["weights.safetensors", "pieces.model", "jumok.json"])
+    def test_symbolic_links_are_not_followed(self, model: Path, name: str) -> None:
+        (model / name).rename(model.parent / "elsewhere")
+        (model / name).symlink_to(model.parent / "elsewhere")
+        with pytest.raises(ModelFolderError, match="symbolic link"):
+            read_model_folder(model)
+
+    def test_pipes_and_folders_are_not_read(self, model: Path) -> None:
+        (model / "pieces.model").unlink()
+        os.mkfifo(model / "pieces.model")
+        with pytest.raises(ModelFolderError, match="not a plain file"):
+            read_model_folder(model)
+
+    def test_a_newer_format_names_the_way_out(self, model: Path) -> None:
+        rewrite_card(model, lambda card: card.update(format=99))
+        with pytest.raises(ModelFolderError, match=r"newer jumok\. Received format 99.*pip install -U jumok"):
+            read_model_folder(model)
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            lambda card: card.update(format="1"),
+            lambda card: card.pop("recipe"),
+            lambda card: card.update(recipe={"model": {"wdith": 3}}),
+            lambda card: card.update(recipe=3),
+            lambda card: card.update(scores={"bleu": 3}),
+            lambda card: card.update(read_out={"floor": 3}),
+            lambda card: card["files"].pop("weights.safetensors"),
+            lambda card: card["files"].pop("pieces.model"),
+            lambda card: card["files"].update({"pieces.model": 3}),
+            lambda card: card.update(files=[]),
+        ],
+    )
+    def test_odd_cards_give_a_typed_error(self, model: Path, change: Any) -> None:
+        rewrite_card(model, change)
+        with pytest.raises(ModelFolderError):
+            read_model_folder(model)
+
+    def test_hostile_json(self, model: Path) -> None:
+        (model / "jumok.json").write_text("[" * 100_000)
+        with pytest.raises(ModelFolderError, match="not JSON"):
+            read_model_folder(model)
+
+    def test_weights_that_are_not_safetensors(self, model: Path) -> None:
+        data = b"\x80\x04pickle?"
+        (model / "weights.safetensors").write_bytes(data)
+        line = {"sha256": hashlib.sha256(data).hexdigest(), "size": len(data)}
+        rewrite_card(model, lambda card: card["files"].update({"weights.safetensors": line}))
+        with pytest.raises(ModelFolderError, match="not a safetensors file"):
+            read_model_folder(model)
+
+    def test_a_foreign_folder_is_described(self, tmp_path: Path) -> None:
+        (tmp_path / "config.json").write_text("{}")
+        with pytest.raises(ModelFolderError, match=r"not a jumok model folder .*Received: config\.json"):
+            read_model_folder(tmp_path)
+
+    def test_a_run_folder_points_to_its_model(self, model: Path) -> None:
+        with pytest.raises(ModelFolderError, match="Did you mean"):
+            read_model_folder(model.parent)
+
+    def test_no_folder_and_a_file(self, tmp_path: Path) -> None:
+        with pytest.raises(ModelFolderError, match="There is no folder"):
+            read_model_folder(tmp_path / "nowhere")
+        (tmp_path / "file").write_text("")
+        with pytest.raises(ModelFolderError, match="is a file"):
+            read_model_folder(tmp_path / "file")
+
+    def test_no_pickle_on_the_path(self) -> None:
+        text = inspect.getsource(jumok.storage)
+        assert "torch.load" not in text
+        assert "import pickle" not in text
+
+
+class TestWeights:
+    def tied(self) -> torch.nn.Module:
+        module = torch.nn.ModuleDict({"a": torch.nn.Linear(2, 2), "b": torch.nn.Linear(2, 2)})
+        module["b"].weight = module["a"].weight
+        module.register_buffer("kept", torch.ones(2))
+        module.register_buffer("passing", torch.ones(2), persistent=False)
+        return module
+
+    def test_tied_weights_are_stored_once(self) -> None:
+        assert set(module_weights(self.tied())) == {"a.weight", "a.bias", "b.bias", "kept"}
+
+    def test_loading_is_the_inverse(self) -> None:
+        one, other = self.tied(), self.tied()
+        load_module_weights(other, module_weights(one))
+        for name, tensor in one.state_dict().items():
+            assert torch.equal(tensor, other.state_dict()[name])
+        assert other["b"].weight is other["a"].weight  # type: ignore[index]
+
+    def test_all_misfits_are_named(self) -> None:
+        weights = module_weights(self.tied())
+        del weights["a.bias"]
+        weights["new"] = torch.zeros(1)
+        with pytest.raises(ModelFolderError, match=r"2 weights do not fit the model. Received: a\.bias, new"):
+            load_module_weights(self.tied(), weights)
+
+    def test_equal_weights_give_equal_bytes(self) -> None:
+        one = {"b": torch.ones(2), "a": torch.zeros(3)}
+        assert tensors_to_bytes(one) == tensors_to_bytes(dict(reversed(one.items())))

@@ -1,0 +1,197 @@
+"""Killed at any moment and continued, a run ends bit for bit where the uninterrupted run ends.
+
+The default tier kills a few runs at chosen moments; `slow` kills one run at every single call that changes
+the disk, and in the middle of every write, and once more from outside, with strace.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+HERE = Path(__file__).parent
+STRACE = shutil.which("strace")
+Results = dict[str, dict[str, Any]]
+
+
+def kill(call: str, at: int, when: str = "before", number: int = signal.SIGKILL) -> dict[str, Any]:
+    return {"call": call, "at": at, "when": when, "signal": int(number)}
+
+
+def drive(folder: Path, scenarios: dict[str, Any], *, seconds: int = 600) -> Results:
+    done = subprocess.run(
+        [sys.executable, str(HERE / "kill_driver.py"), str(folder)],
+        input=json.dumps(scenarios),
+        capture_output=True,
+        text=True,
+        timeout=seconds,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    results: Results = json.loads(done.stdout)
+    return results
+
+
+def check(results: Results) -> None:
+    """Every scenario ended with the weights of the reference, after it was really killed."""
+    reference = results["reference"]
+    assert reference["weights"] is not None
+    for name, result in results.items():
+        assert result["weights"] == reference["weights"], name
+        assert result["leftovers"] == [], name
+        assert result["ends"][-1]["reason"] in ("done", "already finished"), name
+        assert not any(
+            "cannot be used" in text for end in result["ends"] for text in end.get("warned", [])
+        ), name
+        assert result["metrics"] == sorted(result["metrics"]), name
+        assert result["metrics"].count(18) == 1, name  # a validation stands there once
+
+
+QUICK = {
+    "in preparation": [kill("fsync", 5)],
+    "in the first save": [kill("fsync", 19)],
+    "middle of a write": [kill("write", 12, "middle")],
+    "before the rename": [kill("rename", 4)],
+    "three times": [kill("step", 11), kill("fsync", 4), kill("step", 9)],
+}
+MORE = {
+    "before the first checkpoint": [kill("step", 4)],
+    "after the rename": [kill("rename", 4, "after")],
+    "in a removal": [kill("unlink", 2)],
+    "at an epoch's end": [kill("step", 10, "after")],
+    "in the model folder": [kill("write", 26, "middle")],
+}
+POLITE = {
+    "SIGTERM": [kill("step", 13, "before", signal.SIGTERM)],
+    "Ctrl-C, then SIGKILL": [kill("step", 20, "before", signal.SIGINT), kill("step", 3)],
+}
+
+
+def scenarios(named: dict[str, list[dict[str, Any]]], **settings: Any) -> dict[str, Any]:
+    with_settings = {"reference": [], **named}
+    return {name: {"kills": kills, "settings": settings} for name, kills in with_settings.items()}
+
+
+@pytest.fixture(scope="module")
+def quick(tmp_path_factory: pytest.TempPathFactory) -> Results:
+    return drive(tmp_path_factory.mktemp("kills"), scenarios({**QUICK, **POLITE}))
+
+
+def test_killed_anywhere_the_end_is_the_same(quick: Results) -> None:
+    check(quick)
+    for name in QUICK:
+        assert quick[name]["ends"][0]["killed"], f"{name}: the kill came too late to happen"
+
+
+def test_asked_politely_a_run_saves_and_leaves(quick: Results) -> None:
+    for name in POLITE:
+        assert quick[name]["ends"][0]["reason"] == "interrupted", name
+    assert quick["SIGTERM"]["ends"][0]["steps"] == 13
+
+
+@pytest.mark.medium
+def test_killed_at_more_moments(tmp_path: Path) -> None:
+    results = drive(tmp_path, scenarios(MORE))
+    check(results)
+    for name in MORE:
+        assert results[name]["ends"][0]["killed"], f"{name}: the kill came too late to happen"
+
+
+@pytest.mark.medium
+def test_with_averages_too(tmp_path: Path) -> None:
+    named = {"three times": QUICK["three times"], "in a removal": MORE["in a removal"]}
+    settings = {"training.average": 3, "training.ema": 0.9, "training.accumulate": 2, "text.sampling": 0.1}
+    check(drive(tmp_path, scenarios(named, **settings)))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("call", "when"),
+    [
+        ("fsync", "before"),
+        ("write", "middle"),
+        ("rename", "before"),
+        ("rename", "after"),
+        ("replace", "before"),
+        ("replace", "after"),
+        ("mkdir", "before"),
+        ("unlink", "before"),
+        ("rmdir", "before"),
+        ("step", "before"),
+    ],
+)
+def test_killed_at_every_call(tmp_path: Path, call: str, when: str) -> None:
+    reference = drive(tmp_path / "count", scenarios({}))
+    calls = reference["reference"]["ends"][0]["counts"][call]
+    assert calls > 0
+    named = {f"{call} {at}": [kill(call, at, when)] for at in range(1, calls + 1)}
+    results = drive(tmp_path / "kill", scenarios(named), seconds=1800)
+    check(results)
+    assert all(results[name]["ends"][0]["killed"] for name in named)
+
+
+@pytest.mark.slow
+def test_random_kills(tmp_path: Path) -> None:
+    generator = random.Random(7)
+    calls = {"fsync": 30, "write": 15, "rename": 6, "step": 30}
+    named = {}
+    for number in range(40):
+        picked = generator.choices(list(calls), k=generator.randint(1, 3))
+        named[f"random {number}"] = [kill(call, generator.randint(1, calls[call])) for call in picked]
+    check(drive(tmp_path, scenarios(named), seconds=1800))
+
+
+# --- from outside, without the help of the process ---
+
+ONE_RUN = "import sys; sys.path.insert(0, sys.argv[2]); import kill_driver as k, pathlib, torch; \
+torch.set_num_threads(1); p = pathlib.Path(sys.argv[1]); sys.exit(k._train(p, {}, p.with_suffix('.report')))"
+
+
+def run_under_strace(out: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", ONE_RUN, str(out), str(HERE)]
+    if options:
+        traced = ["-f", "-qq", "-o", os.devnull, "-e", "trace=fsync,rename,write", *options]
+        command = [str(STRACE), *traced, *command]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False, env=environment)
+
+
+def weights_of(out: Path) -> str:
+    return hashlib.sha256((out / "model" / "weights.safetensors").read_bytes()).hexdigest()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(STRACE is None, reason="strace is not installed")
+@pytest.mark.parametrize(
+    "at", [("fsync", 3), ("fsync", 18), ("fsync", 21), ("fsync", 33), ("rename", 5), ("rename", 9)]
+)
+def test_killed_by_strace(tmp_path: Path, at: tuple[str, int]) -> None:
+    call, number = at
+    killed = run_under_strace(tmp_path / "run", "-e", f"inject={call}:signal=SIGKILL:when={number}")
+    assert killed.returncode != 0
+    assert not (tmp_path / "run" / "model").exists()
+    assert run_under_strace(tmp_path / "run").returncode == 0
+    assert run_under_strace(tmp_path / "reference").returncode == 0
+    assert weights_of(tmp_path / "run") == weights_of(tmp_path / "reference")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(STRACE is None, reason="strace is not installed")
+@pytest.mark.parametrize("fault", ["ENOSPC", "EROFS", "EIO"])
+def test_a_failing_disk_seen_from_outside(tmp_path: Path, fault: str) -> None:
+    failed = run_under_strace(tmp_path / "run", "-e", f"inject=fsync:error={fault}:when=26")
+    assert failed.returncode != 0
+    assert "StorageError" in failed.stderr
+    assert "is intact" in failed.stderr
+    assert run_under_strace(tmp_path / "run").returncode == 0

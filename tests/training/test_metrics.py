@@ -1,0 +1,44 @@
+"""metrics.jsonl: appended, and cut back when a run resumes."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from jumok.errors import RecipeError
+from jumok.training.metrics import Metrics
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_lines_are_cut_back_to_the_checkpoint(tmp_path: Path) -> None:
+    path = tmp_path / "metrics.jsonl"
+    metrics = Metrics(path)
+    metrics.write("train", 1, {"loss": 3.0})
+    length = metrics.length()
+    metrics.write("train", 2, {"loss": 2.0})
+    metrics.close()
+    with path.open("ab") as file:
+        file.write(b'{"kind": "train", "st')  # torn by a crash
+    again = Metrics(path, length=length)
+    again.write("train", 2, {"loss": 1.0})
+    again.close()
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    assert [(line["step"], line["loss"]) for line in lines] == [(1, 3.0), (2, 1.0)]
+
+
+def test_a_file_that_somebody_deleted_starts_anew(tmp_path: Path) -> None:
+    metrics = Metrics(tmp_path / "metrics.jsonl", length=1000)
+    metrics.write("train", 5, {"loss": 1.0})
+    assert metrics.length() < 100
+    metrics.close()
+
+
+@pytest.mark.skipif(importlib.util.find_spec("tensorboard") is not None, reason="TensorBoard is installed")
+def test_tensorboard_says_how_to_install_it(tmp_path: Path) -> None:
+    with pytest.raises(RecipeError, match=r"pip install jumok\[tensorboard\]"):
+        Metrics(tmp_path / "metrics.jsonl", tensorboard=tmp_path / "tensorboard")

@@ -1,0 +1,455 @@
+"""Whole runs on the smallest task: from pairs to a model folder, and what a run refuses."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import json
+import math
+import os
+import shutil
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import torch
+from digits import TINY, digit_corpus, digit_pairs
+
+import jumok
+import jumok.training.loop
+import jumok.training.update
+from jumok.corpus import corpus_of_pairs
+from jumok.errors import DataError, RecipeError, RunFolderError, StorageError, TrainingError
+from jumok.recipe import make_recipe
+from jumok.storage import checked_json, read_model_folder
+from jumok.training import (
+    Event,
+    Finished,
+    Progress,
+    Saved,
+    Stage,
+    Started,
+    Validated,
+    Warned,
+    train,
+    training_events,
+)
+from jumok.training.checkpoint import load_newest, saved_steps
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from jumok.training.update import Update
+
+SHORT = {**TINY, "training.steps": 12, "training.validate_every": 5, "training.warmup": 2}
+
+
+def run(out: Path, count: int = 200, seed: int = 1, **settings: Any) -> list[Event]:
+    return list(training_events(digit_corpus(count, seed), out=out, **{**SHORT, **settings}))
+
+
+def only(events: list[Event], kind: type) -> list[Any]:
+    return [event for event in events if isinstance(event, kind)]
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Event]]:
+    out = tmp_path_factory.mktemp("finished") / "run"
+    return out, run(out)
+
+
+class TestAWholeRun:
+    def test_events_come_in_their_order(self, finished: tuple[Path, list[Event]]) -> None:
+        _, events = finished
+        stages = [stage.name for stage in only(events, Stage)]
+        assert stages == ["reading", "learning pieces", "encoding", "finishing"]
+        [started] = only(events, Started)
+        assert (started.steps, started.resumed_from) == (12, None)
+        assert started.pairs + started.validation_pairs <= 200
+        assert started.parameters > 1000
+        assert [event.step for event in only(events, Validated)] == [5, 10, 12]
+        assert [event.step for event in only(events, Saved)] == [5, 10, 12]
+        assert isinstance(events[-1], Finished)
+        assert (events[-1].reason, events[-1].steps) == ("done", 12)
+
+    def test_the_folder_holds_what_the_design_says(self, finished: tuple[Path, list[Event]]) -> None:
+        out, _ = finished
+        names = {path.name for path in out.iterdir()}
+        assert names == {
+            "run.json",
+            "run.lock",
+            "recipe.toml",
+            "metrics.jsonl",
+            "checkpoints",
+            "data",
+            "model",
+            "pieces.model",
+        }
+        assert {path.name for path in (out / "model").iterdir()} == {
+            "jumok.json",
+            "weights.safetensors",
+            "pieces.model",
+        }
+        lines = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
+        assert [line["step"] for line in lines if line["kind"] == "validation"] == [5, 10, 12]
+
+    def test_the_model_can_be_loaded_and_says_what_it_is(self, finished: tuple[Path, list[Event]]) -> None:
+        out, events = finished
+        card, _, _ = read_model_folder(out / "model")
+        assert card.recipe.languages.source == "en"
+        assert card.scores["bleu"].signature
+        assert card.read_out is not None
+        assert card.facts["steps"] == 12
+        assert card.corpora[0].name == "digits-1"
+        assert events[-1].scores["chrf"] == card.scores["chrf"].value  # type: ignore[union-attr]
+        assert len(jumok.load(out / "model").translate(["one two", ""])) == 2
+
+    def test_a_finished_run_says_so_and_does_nothing(self, finished: tuple[Path, list[Event]]) -> None:
+        out, events = finished
+        before = {path: path.stat().st_mtime_ns for path in out.rglob("*") if path.is_file()}
+        again = run(out)
+        assert [type(event) for event in again] == [Finished]
+        assert again[0].reason == "already finished"  # type: ignore[union-attr]
+        assert again[0].scores == events[-1].scores  # type: ignore[union-attr]
+        after = {path: path.stat().st_mtime_ns for path in out.rglob("*") if path.is_file()}
+        assert {p for p in after if after[p] != before.get(p)} <= {out / "run.lock"}
+
+    def test_a_finished_run_refuses_other_settings(self, finished: tuple[Path, list[Event]]) -> None:
+        with pytest.raises(RunFolderError, match=r"training\.steps: asked 13, the run has 12"):
+            run(finished[0], **{"training.steps": 13})
+
+    def test_the_same_command_gives_the_same_weights(
+        self, finished: tuple[Path, list[Event]], tmp_path: Path
+    ) -> None:
+        run(tmp_path / "again")
+        one, other = (path / "model" / "weights.safetensors" for path in (finished[0], tmp_path / "again"))
+        assert one.read_bytes() == other.read_bytes()
+
+    def test_another_seed_gives_others(self, finished: tuple[Path, list[Event]], tmp_path: Path) -> None:
+        run(tmp_path / "again", **{"training.seed": 2})
+        one, other = (path / "model" / "weights.safetensors" for path in (finished[0], tmp_path / "again"))
+        assert one.read_bytes() != other.read_bytes()
+
+
+class TestLearning:
+    def test_it_learns_to_translate_digits(self, tmp_path: Path) -> None:
+        """A model really learns: digits it has never seen in this order come out right."""
+        settings = {
+            **TINY,
+            "training.steps": 240,
+            "training.validate_every": 80,
+            "training.batch_tokens": 512,
+            "model.dropout": 0.0,
+            "training.warmup": 30,
+        }
+        corpus = corpus_of_pairs(digit_pairs(2000, longest=4), source="en", target="de")
+        valid = corpus_of_pairs(digit_pairs(60, 99, longest=4), source="en", target="de")
+        events = list(training_events(corpus, valid=valid, out=tmp_path / "run", **settings))
+        losses = [event.loss for event in only(events, Validated)]
+        assert losses == sorted(losses, reverse=True)
+        assert events[-1].scores["chrf"] > 90  # type: ignore[union-attr]
+        assert only(events, Warned) == []  # a healthy run is left in peace
+        translator = jumok.load(tmp_path / "run" / "model")
+        assert translator.translate(["seven two nine"])[0].text == "sieben zwei neun"
+
+
+class TestSettings:
+    def test_names_may_be_short(self, tmp_path: Path) -> None:
+        with pytest.raises(RecipeError, match=r'no setting called .minuts.\. Did you mean "minutes"'):
+            next(iter(training_events(digit_corpus(50), out=tmp_path / "run", minuts=3)))
+        with pytest.raises(RecipeError, match=r"several settings called 'longest'"):
+            next(iter(training_events(digit_corpus(50), out=tmp_path / "run", longest=3)))
+
+    def test_a_run_without_end_is_refused(self, tmp_path: Path) -> None:
+        with pytest.raises(RecipeError, match="would never end"):
+            next(iter(training_events(digit_corpus(50), out=tmp_path / "run", patience=0)))
+
+    def test_a_cosine_needs_an_end(self, tmp_path: Path) -> None:
+        with pytest.raises(RecipeError, match="nothing says when that is"):
+            next(iter(training_events(digit_corpus(50), out=tmp_path / "run", schedule="cosine")))
+
+    def test_it_runs_in_a_thread(self, tmp_path: Path) -> None:
+        """Signals belong to the main thread; elsewhere a run does without them."""
+        with ThreadPoolExecutor(1) as pool:
+            events = pool.submit(run, tmp_path / "run", **{"training.steps": 2}).result()
+        assert events[-1].steps == 2  # type: ignore[union-attr]
+
+    def test_a_recipe_and_names_go_together(self, tmp_path: Path) -> None:
+        recipe = make_recipe(None, **{**SHORT, "training.steps": 99})
+        events = list(training_events(digit_corpus(100), out=tmp_path / "run", recipe=recipe, steps=3))
+        assert events[-1].steps == 3  # type: ignore[union-attr]
+
+    def test_nothing_to_validate_on(self, tmp_path: Path) -> None:
+        with pytest.raises(DataError, match=r"no sentence to validate on.*--valid"):
+            run(tmp_path / "run", count=5)
+
+    def test_train_returns_the_model_folder(self, tmp_path: Path) -> None:
+        folder = train(digit_corpus(100), out=str(tmp_path / "run"), **SHORT)
+        assert folder == tmp_path / "run" / "model"
+
+    def test_files_and_two_vocabularies(self, tmp_path: Path) -> None:
+        for name, seed in (("train", 1), ("valid", 2)):
+            pairs = digit_pairs(150, seed)
+            (tmp_path / f"{name}.en").write_text("".join(f"{pair.source}\n" for pair in pairs))
+            (tmp_path / f"{name}.de").write_text("".join(f"{pair.target}\n" for pair in pairs))
+        settings = {**SHORT, "text.shared": False, "text.pieces": 300}
+        events = list(
+            training_events(
+                [tmp_path / "train.en", tmp_path / "train.de"],
+                valid=[tmp_path / "valid.en", tmp_path / "valid.de"],
+                out=tmp_path / "run",
+                **settings,
+            )
+        )
+        assert events[-1].reason == "done"  # type: ignore[union-attr]
+        assert {path.name for path in (tmp_path / "run" / "model").glob("*.model")} == {
+            "source.model",
+            "target.model",
+        }
+
+    def test_early_stopping(self, tmp_path: Path) -> None:
+        settings = {
+            "training.steps": 400,
+            "training.validate_every": 4,
+            "training.patience": 2,
+            "training.learning_rate": 1e-12,  # nothing improves
+            "training.stop_on": "chrf",
+        }
+        events = run(tmp_path / "run", **settings)
+        assert events[-1].reason == "patience"  # type: ignore[union-attr]
+        assert events[-1].steps < 100  # type: ignore[union-attr]
+        assert len(only(events, Validated)) >= 3
+
+    @pytest.mark.parametrize("stop_on", ["bleu", "loss"])
+    def test_other_scores_to_stop_on(self, tmp_path: Path, stop_on: str) -> None:
+        events = run(tmp_path / "run", **{"training.stop_on": stop_on})
+        assert only(events, Validated)[0].best
+
+    def test_averages(self, tmp_path: Path) -> None:
+        events = run(tmp_path / "run", **{"training.average": 3, "training.ema": 0.5, "training.steps": 15})
+        assert saved_steps(tmp_path / "run" / "checkpoints") == [5, 10, 15]
+        assert events[-1].reason == "done"  # type: ignore[union-attr]
+        checkpoint, _ = load_newest(tmp_path / "run" / "checkpoints")
+        assert checkpoint is not None
+        assert checkpoint.moving_average is not None
+
+
+def stop_after(events: Iterator[Event], step: int) -> list[Event]:
+    """Abandon a run once a checkpoint of this step is saved, as a killed process would."""
+    seen = []
+    for event in events:
+        seen.append(event)
+        if isinstance(event, Saved) and event.step >= step:
+            break
+    events.close()  # type: ignore[attr-defined]
+    return seen
+
+
+class TestContinuing:
+    @pytest.fixture
+    def half(self, tmp_path: Path) -> Path:
+        stop_after(training_events(digit_corpus(200), out=tmp_path / "run", **SHORT), 10)
+        return tmp_path / "run"
+
+    def test_it_goes_on_where_it_was(self, half: Path, finished: tuple[Path, list[Event]]) -> None:
+        events = run(half)
+        [started] = only(events, Started)
+        assert started.resumed_from == 10
+        assert [event.step for event in only(events, Validated)] == [12]
+        one, other = (path / "model" / "weights.safetensors" for path in (half, finished[0]))
+        assert one.read_bytes() == other.read_bytes()
+
+    def test_settings_need_not_be_repeated(self, half: Path) -> None:
+        events = list(training_events(digit_corpus(200), out=half))
+        assert events[-1].reason == "done"  # type: ignore[union-attr]
+
+    @pytest.mark.parametrize(
+        ("name", "value"),
+        [("training.steps", 100), ("training.learning_rate", 0.5), ("model.width", 48), ("training.seed", 9)],
+    )
+    def test_changed_settings_are_refused_by_name(self, half: Path, name: str, value: Any) -> None:
+        with pytest.raises(RunFolderError, match=rf"{name}: asked {value!r}, the run has"):
+            run(half, **{name: value})
+
+    def test_changed_data_are_refused(self, half: Path) -> None:
+        with pytest.raises(RunFolderError, match="holds a run on other sentences"):
+            run(half, count=230)
+        with pytest.raises(RunFolderError, match="holds a run on other sentences"):
+            run(half, seed=2)
+
+    @pytest.mark.parametrize("name", ["weights.safetensors", "optimiser.safetensors", "state.json"])
+    def test_a_damaged_checkpoint_is_named_and_the_one_before_used(
+        self, half: Path, name: str, finished: tuple[Path, list[Event]]
+    ) -> None:
+        path = half / "checkpoints" / "step-10" / name
+        data = bytearray(path.read_bytes())
+        data[-3] ^= 8
+        path.write_bytes(bytes(data))
+        events = run(half)
+        assert str(path) in only(events, Warned)[0].message
+        assert "step 5 is used" in only(events, Warned)[0].advice
+        assert only(events, Started)[0].resumed_from == 5
+        one, other = (folder / "model" / "weights.safetensors" for folder in (half, finished[0]))
+        assert one.read_bytes() == other.read_bytes()
+
+    def test_no_whole_checkpoint_is_an_error(self, half: Path) -> None:
+        for step in saved_steps(half / "checkpoints"):
+            (half / "checkpoints" / f"step-{step}" / "weights.safetensors").unlink()
+        with pytest.raises(RunFolderError, match="does not start again from zero"):
+            run(half)
+
+    def test_pairs_that_are_gone_are_encoded_again(
+        self, half: Path, finished: tuple[Path, list[Event]]
+    ) -> None:
+        shutil.rmtree(half / "data")
+        run(half)
+        one, other = (folder / "model" / "weights.safetensors" for folder in (half, finished[0]))
+        assert one.read_bytes() == other.read_bytes()
+
+
+class TestTheFolder:
+    def test_a_foreign_folder_is_refused(self, tmp_path: Path) -> None:
+        (tmp_path / "thesis.tex").write_text("")
+        with pytest.raises(RunFolderError, match=r"not a run of jumok. Received: thesis\.tex"):
+            run(tmp_path)
+
+    def test_a_file_is_refused(self, tmp_path: Path) -> None:
+        (tmp_path / "file").write_text("")
+        with pytest.raises(RunFolderError, match="is a file"):
+            run(tmp_path / "file")
+
+    def test_an_empty_folder_and_one_with_a_corpus_are_fine(self, tmp_path: Path) -> None:
+        (tmp_path / "corpus").mkdir()
+        assert run(tmp_path, **{"training.steps": 1})[-1].steps == 1  # type: ignore[union-attr]
+
+    def test_two_processes_do_not_share_a_folder(self, tmp_path: Path) -> None:
+        (tmp_path / "run.lock").touch()
+        with (tmp_path / "run.lock").open() as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            with pytest.raises(RunFolderError, match="Another process is training"):
+                run(tmp_path)
+
+    def test_a_parent_that_is_a_file(self, tmp_path: Path) -> None:
+        (tmp_path / "file").write_text("")
+        with pytest.raises(StorageError, match="could not be written"):
+            run(tmp_path / "file" / "run")
+
+    def test_a_newer_run(self, tmp_path: Path) -> None:
+        (tmp_path / "run.json").write_bytes(checked_json({"format": 99}))
+        with pytest.raises(RunFolderError, match=r"newer jumok\. Received format 99"):
+            run(tmp_path)
+
+    def test_a_damaged_record_is_named(self, tmp_path: Path) -> None:
+        run(tmp_path, **{"training.steps": 1})
+        path = tmp_path / "run.json"
+        path.write_text(path.read_text().replace('"seed": 1', '"seed": 3'))
+        with pytest.raises(RunFolderError, match=r"run\.json cannot be used: its checksum"):
+            run(tmp_path, **{"training.steps": 1})
+
+    def test_a_record_from_elsewhere(self, tmp_path: Path) -> None:
+        (tmp_path / "run.json").write_bytes(checked_json({"format": 1, "recipe": {}}))
+        with pytest.raises(RunFolderError, match="cannot be continued"):
+            run(tmp_path)
+
+
+class TestDisasters:
+    @pytest.mark.parametrize("fault", [errno.ENOSPC, errno.EROFS, errno.EIO])
+    def test_a_full_disk_in_the_second_save(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: int
+    ) -> None:
+        real = os.fsync
+
+        def fsync(descriptor: int) -> None:
+            if "step-10" in os.readlink(f"/proc/self/fd/{descriptor}"):  # noqa: PTH115
+                raise OSError(fault, os.strerror(fault))
+            real(descriptor)
+
+        monkeypatch.setattr(os, "fsync", fsync)
+        with pytest.raises(StorageError, match=r"step-10 could not be written.*step 5 is intact"):
+            run(tmp_path)
+        assert saved_steps(tmp_path / "checkpoints") == [5]
+        assert not list((tmp_path / "checkpoints").glob("*.tmp*"))
+        monkeypatch.undo()
+        assert only(run(tmp_path), Started)[0].resumed_from == 5
+
+    def poison(self, monkeypatch: pytest.MonkeyPatch, steps: range, poison: float) -> None:
+        """Let some updates see a weight's gradient that is not finite."""
+        real = jumok.training.update.gradient_norm
+        calls = iter(range(1, 1000))
+
+        def gradient_norm(parameters: list[torch.Tensor]) -> float:
+            if next(calls) in steps:
+                gradient = parameters[0].grad
+                assert gradient is not None
+                gradient.view(-1)[3] = poison
+            return real(parameters)
+
+        monkeypatch.setattr(jumok.training.update, "gradient_norm", gradient_norm)
+
+    @pytest.mark.parametrize("poison", [math.nan, math.inf])
+    def test_a_poisoned_batch_leaves_the_weights_alone(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, poison: float
+    ) -> None:
+        seen: list[tuple[bool, bool]] = []
+        real = jumok.training.loop.make_update
+
+        def watched(model: torch.nn.Module, *rest: Any, **options: Any) -> Update:
+            before = [parameter.clone() for parameter in model.parameters()]
+            update = real(model, *rest, **options)  # type: ignore[arg-type]
+            same = all(map(torch.equal, before, model.parameters()))
+            seen.append((update.applied, same))
+            return update
+
+        monkeypatch.setattr(jumok.training.loop, "make_update", watched)
+        self.poison(monkeypatch, range(4, 6), poison)
+        events = run(tmp_path)
+        assert [applied for applied, _ in seen].count(False) == 2
+        assert all(applied != same for applied, same in seen[:-1])  # the rate of the last one is zero
+        warnings = [event.message for event in only(events, Warned)]
+        assert len(warnings) == 2
+        assert f"step 4: the gradient is {poison}" in warnings[0]
+        _, weights, _ = read_model_folder(tmp_path / "model")
+        assert all(bool(tensor.isfinite().all()) for tensor in weights.values())
+
+    def test_poison_for_ever_is_an_error(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.poison(monkeypatch, range(7, 1000), math.nan)
+        with pytest.raises(TrainingError, match=r"not finite in 10 updates in a row.*step 15 is intact"):
+            run(tmp_path, **{"training.steps": 40})
+        checkpoint, _ = load_newest(tmp_path / "checkpoints")
+        assert checkpoint is not None
+        assert all(bool(tensor.isfinite().all()) for tensor in checkpoint.weights.values())
+
+
+class TestTime:
+    @pytest.mark.medium
+    def test_minutes_are_kept(self, tmp_path: Path) -> None:
+        started = time.perf_counter()
+        settings = {key: value for key, value in TINY.items() if "batch" not in key}
+        events = list(training_events(digit_corpus(2000), out=tmp_path, minutes=0.3, **settings))
+        seconds = time.perf_counter() - started
+        assert events[-1].reason == "done"  # type: ignore[union-attr]
+        assert 0.7 * 18 < seconds < 18.5
+        assert only(events, Progress)[-1].seconds_left is not None
+
+    @pytest.mark.medium
+    def test_a_slower_machine_revises_the_plan_and_remembers(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        real = jumok.training.loop.make_update
+
+        def slow(*arguments: Any, **options: Any) -> Update:
+            time.sleep(0.02)
+            return real(*arguments, **options)
+
+        monkeypatch.setattr(jumok.training.loop, "make_update", slow)
+        settings = {"training.steps": None, "training.minutes": 0.1, "training.validate_every": 25}
+        events = list(
+            training_events(digit_corpus(200), out=tmp_path, **{**SHORT, **settings, "training.warmup": 5})
+        )
+        planned = only(events, Started)[0].steps
+        plan = json.loads((tmp_path / "run.json").read_text())["plan"]
+        assert plan[0] == [0, planned]
+        assert len(plan) > 1
+        assert events[-1].steps == plan[-1][1] < planned  # type: ignore[union-attr]
