@@ -60,7 +60,7 @@ class TextSettings(Settings):
     byte_fallback: bool = True
     """Characters never seen fall into bytes, so that no text is ever unknown."""
     sampling: float = Field(0.0, ge=0, le=1)
-    """Piece sampling (subword regularisation): 0 always takes the best cut, 0.1–0.3 varies it while training."""
+    """Share of the words that are cut otherwise than best while training; 0 always takes the best cut."""
 
 
 class ScaledDotSettings(Settings):
@@ -94,7 +94,7 @@ class TransformerSettings(Settings):
     norm: Literal["pre", "post"] = "pre"
     """Layer norm before each part of a block, or after it as published."""
     tied: bool = True
-    """One matrix for both embeddings and the output layer (needs a shared vocabulary), or for target and output."""
+    """One matrix for both embeddings and the output (for target and output, if vocabularies differ)."""
     encoder_attention: AttentionSettings = ScaledDotSettings()
     """Mechanism of the encoder's self-attention."""
     decoder_attention: AttentionSettings = ScaledDotSettings()
@@ -117,7 +117,7 @@ class TrainingSettings(Settings):
     learning_rate: float = Field(1e-3, gt=0)
     """Peak learning rate. Derived from the width."""
     schedule: Literal["inverse-sqrt", "cosine", "constant"] = "inverse-sqrt"
-    """After the warm-up: the paper's inverse square root, a cosine down to zero at the last step, or constant."""
+    """After the warm-up: the paper's inverse square root, a cosine to zero at the last step, or constant."""
     warmup: int = Field(1000, ge=0)
     """Updates over which the learning rate rises to its peak."""
     label_smoothing: float = Field(0.1, ge=0, lt=1)

@@ -103,8 +103,8 @@ class Hypothesis:
 class ReadOut:
     """How word alignments are read from a model's cross-attention; chosen on the validation set.
 
-    `layer` counts from 0; `head` None averages the heads. With `shift` 1 the row of a target piece is the step
-    that consumes it rather than the one that produces it.
+    `layer` counts from 0; `head` None averages the heads. With `shift` 1 the row of a target piece is the
+    step that consumes it rather than the one that produces it.
     """
 
     layer: int
@@ -116,8 +116,8 @@ class ReadOut:
 class AttentionMap:
     """The weights of one attention site for one sentence: (layer, head, query, key), with their labels.
 
-    `site` is "encoder", "decoder" or "cross". Queries are rows. Arrays are plain numpy float32, so that whoever
-    draws them needs no torch. Rows sum to 1 unless the mechanism says otherwise.
+    `site` is "encoder", "decoder" or "cross". Queries are rows. Arrays are plain numpy float32, so that
+    whoever draws them needs no torch. Rows sum to 1 unless the mechanism says otherwise.
     """
 
     site: str

@@ -37,6 +37,9 @@ EPILOG = "Two commands: jumok train pairs.tsv --out runs/mine · jumok translate
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run one verb. Errors that jumok raises on purpose end with one paragraph and exit code 2."""
+    # A thread that waits for another spins this long, then sleeps. The default, to spin for good, makes two
+    # threads many times slower as soon as anything else runs. OpenMP reads it when torch is imported.
+    os.environ.setdefault("GOMP_SPINCOUNT", "10000")
     words = spread_options(list(sys.argv[1:] if arguments is None else arguments))
     verb = next((word for word in words if not word.startswith("-")), "")
     try:
