@@ -295,8 +295,7 @@ def object_of(scene: Scene, verb: Verb, entry: Noun | None = None, *, generic: b
         pronoun = _object_pronoun(scene)
         if pronoun is not None:
             return pronoun
-    if verb.variety > 4:
-        scene.combine(verb.key, entry.key)
+    scene.combine(verb, entry)
     if entry.classes & _HUMAN:
         return human(scene, entry)
     kind = verb.forms.base in _GENERIC_VERBS and not entry.classes & {"melody", "film", "text"}
@@ -330,8 +329,7 @@ def going(scene: Scene, verb: Verb | None = None, goal: Noun | None = None) -> A
     preposition, particle = verb.joint
     if preposition in ("in", "at") and entry.preposition:
         preposition = entry.preposition
-    if verb.variety > 4:
-        scene.combine(verb.key, entry.key)
+    scene.combine(verb, entry)
     phrase = place_phrase(entry, preposition)
     return Action(verb, [Complement(phrase.english, phrase.korean(particle), OBJECT, 60)])
 

@@ -6,11 +6,13 @@ more often when it has few other chances to appear, so that every word is about 
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field, replace
 
 from jumok.corpus.english_korean import expressions, nouns, predicates
 from jumok.corpus.english_korean.conjugation import Stem, stem
 from jumok.corpus.english_korean.english import VerbForms, plural_of, verb_forms
+from jumok.corpus.english_korean.splits import combination_split
 
 __all__ = [
     "ADJECTIVES",
@@ -33,6 +35,7 @@ __all__ = [
     "Noun",
     "Verb",
     "human_verbs",
+    "kept_for",
     "nouns_of",
 ]
 
@@ -252,3 +255,23 @@ def human_verbs(names: str) -> tuple[Verb, ...]:
         for verb in (*TRANSITIVE, *INTRANSITIVE)
         if verb.people and verb.forms.base in wanted and (verb.forms.base != "play" or verb.objects)
     )
+
+
+# A combination is held out only where both of its words keep this many others: what a model is then asked for
+# is to combine two words that it knows well, not to guess.
+_FEWEST_COMPLEMENTS, _FEWEST_PREDICATES = 10, 8
+_PREDICATES_OF = Counter(
+    noun
+    for partners in (
+        *(adjective.things for adjective in ADJECTIVES),
+        *(verb.objects or verb.places for verb in (*TRANSITIVE, *MOTION)),
+    )
+    for noun in set(partners)
+)
+
+
+def kept_for(predicate: Verb | Adjective, noun: Noun) -> str:
+    """The split that a combination is kept for, or "train" when it may occur anywhere."""
+    if predicate.variety < _FEWEST_COMPLEMENTS or _PREDICATES_OF[noun] < _FEWEST_PREDICATES:
+        return "train"
+    return combination_split(predicate.key, noun.key)

@@ -143,8 +143,7 @@ def describe(scene: Scene, entry: Noun, probability: float) -> tuple[list[Word],
     if not options or not scene.chance(probability):
         return [], []
     adjective = scene.pick_new(options)
-    if adjective.variety > 4:
-        scene.combine(adjective.key, entry.key)
+    scene.combine(adjective, entry)
     word = Word(adjective.english)
     korean = [Eojeol(text, (word,)) for text in adjective.before]
     korean.append(Eojeol(conjugate(adjective.stem, "는"), (word,)))

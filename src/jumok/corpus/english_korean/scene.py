@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
 
-from jumok.corpus.english_korean.splits import combination_split
+from jumok.corpus.english_korean.lexicon import kept_for
 from jumok.values import Alignment, Pair
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+
+    from jumok.corpus.english_korean.lexicon import Adjective, Noun, Verb
 
 __all__ = ["Eojeol", "Scene", "Sentence", "Word", "words"]
 
@@ -83,9 +85,9 @@ class Scene:
         used.add(choice)
         return choice
 
-    def combine(self, predicate: str, complement: str) -> None:
+    def combine(self, predicate: Verb | Adjective, complement: Noun) -> None:
         """Note a combination of lexemes: some combinations are kept out of training."""
-        split = combination_split(predicate, complement)
+        split = kept_for(predicate, complement)
         if split != "train":
             self.splits.add(split)
 

@@ -46,8 +46,7 @@ def described_thing(scene: Scene, adjective: Adjective | None = None) -> tuple[N
     """A thing and an adjective that may be said of it."""
     adjective = adjective or scene.pick(ADJECTIVES)
     entry = scene.pick_new(adjective.things)
-    if adjective.variety > 4:
-        scene.combine(adjective.key, entry.key)
+    scene.combine(adjective, entry)
     scene.used.add(adjective)
     return _definite(scene, entry), adjective
 
@@ -94,8 +93,7 @@ def compared(scene: Scene) -> Sentence:
     comparative, adjective = scene.pick(_COMPARATIVES)
     first = scene.pick_new(adjective.things)
     second = scene.pick_new(_COMPARABLE[adjective, first] or adjective.things)
-    if adjective.variety > 4:
-        scene.combine(adjective.key, first.key)
+    scene.combine(adjective, first)
     doer, other = _definite(scene, first), _definite(scene, second)
     clause = Clause(doer, adjective, tense=scene.pick(("present", "present", "past")))
     head = words(comparative.split())
@@ -148,7 +146,7 @@ def the_most(scene: Scene) -> Sentence:
     """This is the most expensive camera."""
     adjective = scene.pick(_SUPERLATIVES)
     entry = scene.pick_new(_SHOWABLE[adjective])
-    scene.combine(adjective.key, entry.key)
+    scene.combine(adjective, entry)
     pointing, korean = scene.pick(_POINTERS)
     first, verb, the, most, quality = words([pointing, "is", "the", "most", adjective.english])
     head = words(entry.english)
@@ -495,7 +493,6 @@ def somebody_has(scene: Scene) -> Sentence:
     """I have a camera."""
     doer = someone(scene, PERSON)
     entry = scene.pick_new(_OWNED_THINGS)
-    scene.combine(OWNED.key, entry.key)
     phrase = indefinite(scene, entry, adjective=0.25)
     what = Complement(phrase.english, phrase.korean("이"), OBJECT, 60)
     negative, tense = scene.chance(0.3), scene.pick(("present", "present", "past"))
@@ -510,7 +507,6 @@ def somebody_has_so_many(scene: Scene) -> Sentence:
     """My friend has two cats."""
     doer = someone(scene, PERSON)
     entry = scene.pick_new(_COUNTED_THINGS)
-    scene.combine(OWNED.key, entry.key)
     phrase = counted(scene, entry)
     what = Complement(phrase.english, floated(phrase), OBJECT, 60)
     return state(scene, Clause(doer, OWNED, [what], tense=scene.pick(("present", "present", "past"))))
@@ -526,7 +522,6 @@ def somebody_needs(scene: Scene) -> Sentence:
     """I need an umbrella."""
     doer = someone(scene, PERSON)
     entry = scene.pick_new(_NEEDED_THINGS)
-    scene.combine(NEEDED.key, entry.key)
     phrase = indefinite(scene, entry, adjective=0.25)
     what = Complement(phrase.english, phrase.korean("이"), OBJECT, 60)
     tense = scene.pick(("present", "present", "past", "future"))
@@ -559,7 +554,6 @@ def how_many(scene: Scene) -> Sentence:
     """How many books do you have?"""
     doer = someone(scene, PERSON, you=0.5, others=True)
     entry = scene.pick_new(_COUNTED_THINGS)
-    scene.combine(OWNED.key, entry.key)
     how, many = words(["how", "many"])
     head = words(entry.plural)
     noun_phrase = NounPhrase(head, entry.korean, head)

@@ -34,8 +34,7 @@ from jumok.corpus.english_korean.scene import Scene, Sentence, Word, words
 def thing_that_somebody(scene: Scene, verb: Verb, entry: Noun) -> NounPhrase:
     """the book that I bought yesterday, 내가 어제 산 책."""
     scene.used.update((entry, CONJUNCTION))
-    if verb.variety > 4:
-        scene.combine(verb.key, entry.key)
+    scene.combine(verb, entry)
     doer = someone(scene, verb.subjects)
     complements = [time_for(scene, "past")] if scene.chance(0.3) else []
     clause = Clause(doer, verb, complements, tense="past")
@@ -109,8 +108,7 @@ def the_thing_that(scene: Scene) -> Sentence:
     verb, entry = scene.pick(_RELATIVE_THINGS)
     phrase = thing_that_somebody(scene, verb, entry)
     adjective = scene.pick(_SAID_OF[entry])
-    if adjective.variety > 4:
-        scene.combine(adjective.key, entry.key)
+    scene.combine(adjective, entry)
     clause = Clause(phrase, adjective, tense=scene.pick(("present", "past")), negative=scene.chance(0.15))
     return Sentence(clause.statement(), clause.korean(ending(scene)))
 
@@ -147,8 +145,7 @@ def somebody_does_it_with_the_thing_that(scene: Scene) -> Sentence:
     making, entry = scene.pick(_HANDLED[verb])
     phrase = thing_that_somebody(scene, making, entry)
     doer = someone(scene, verb.subjects)
-    if verb.variety > 4:
-        scene.combine(verb.key, entry.key)
+    scene.combine(verb, entry)
     what = Complement(phrase.english, phrase.korean("을"), OBJECT, 60)
     clause = Clause(doer, verb, [what], tense=scene.pick(("past", "future")))
     return Sentence(clause.statement(), clause.korean(ending(scene)))

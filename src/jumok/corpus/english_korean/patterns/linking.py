@@ -155,8 +155,8 @@ def likes_but_not(scene: Scene) -> Sentence:
     verb = _LIKE
     liked = scene.pick_new(_LIKABLE)
     disliked = scene.pick_new(_ALIKE[liked])
-    scene.combine(verb.key, liked.key)
-    scene.combine(verb.key, disliked.key)
+    scene.combine(verb, liked)
+    scene.combine(verb, disliked)
     one, other = thing(scene, liked, generic=True), thing(scene, disliked, generic=True)
     repeated = again(doer)
     first = Clause(doer, verb, [Complement(one.english, one.korean("을"), OBJECT, 60)])

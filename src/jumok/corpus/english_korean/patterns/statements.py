@@ -141,7 +141,7 @@ def somebody_goes_by_vehicle(scene: Scene) -> Sentence:
     verb = scene.pick(_TRAVELS)
     vehicles, places = scene.pick(_JOURNEYS)
     entry = scene.pick_new(places)
-    scene.combine(verb.key, entry.key)
+    scene.combine(verb, entry)
     goal = place_phrase(entry, "to")
     by, vehicle = Word("by"), scene.pick_new(vehicles)
     word = Word(vehicle.english[0])
@@ -194,8 +194,7 @@ def something_is_given(scene: Scene) -> Sentence:
 def things_are_counted(scene: Scene) -> Sentence:
     """Yuna bought three apples."""
     verb, entry = scene.pick(_COUNTED)
-    if verb.variety > 4:
-        scene.combine(verb.key, entry.key)
+    scene.combine(verb, entry)
     phrase = counted(scene, entry)
     action = Action(verb, [Complement(phrase.english, phrase.korean("을"), OBJECT, 60)])
     return state(scene, act(scene, action, tense=scene.pick(("past", "future")), negative=0.0, time=0.25))
@@ -205,8 +204,7 @@ def things_are_counted(scene: Scene) -> Sentence:
 def things_are_measured(scene: Scene) -> Sentence:
     """I drank two cups of coffee."""
     verb, entry = scene.pick(_MEASURED)
-    if verb.variety > 4:
-        scene.combine(verb.key, entry.key)
+    scene.combine(verb, entry)
     phrase = measured(scene, entry)
     action = Action(verb, [Complement(phrase.english, phrase.korean("을"), OBJECT, 60)])
     return state(scene, act(scene, action, tense=scene.pick(("past", "future")), negative=0.0, time=0.25))
