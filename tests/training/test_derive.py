@@ -72,10 +72,19 @@ def test_multi30k() -> None:
     assert recipe.languages.target == "de"
 
 
-def test_a_generated_corpus_has_few_pieces_and_little_dropout() -> None:
+def test_a_generated_corpus_gets_a_shallow_model_with_fewer_pieces_than_words() -> None:
     recipe, _ = derive(Recipe(), GENERATED, CPU)
-    assert recipe.text.pieces <= 3500
-    assert recipe.model.dropout == 0.1
+    assert recipe.text.pieces < GENERATED.distinct_source_words + GENERATED.distinct_target_words
+    assert (recipe.model.size, recipe.model.encoder_layers, recipe.model.decoder_layers) == ("tiny", 2, 2)
+    assert recipe.model.dropout <= 0.1
+    assert recipe.training.label_smoothing < 0.1
+
+
+def test_few_minutes_are_spent_on_many_small_updates() -> None:
+    short, _ = derive(make_recipe({"training": {"minutes": 3}}), GENERATED, CPU)
+    long, _ = derive(make_recipe({"training": {"minutes": 300}}), GENERATED, CPU)
+    assert short.training.batch_tokens < long.training.batch_tokens
+    assert short.training.learning_rate < long.training.learning_rate
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
 __all__ = ["learn_subwords", "learn_vocabularies"]
 
-_MOST_SENTENCES = 2_000_000
+# More sentences than this hardly change the pieces and take minutes to learn from.
+_SENTENCES_A_PIECE, _SENTENCES_AT_LEAST = 25, 100_000
 _MOST_COPIES = 8
 _LONGEST_SENTENCE = 1000  # characters; SentencePiece drops longer lines than 4192 bytes whole
 
@@ -52,7 +53,7 @@ def learn_subwords(
     marks and the 256 bytes. The result depends on the sentences, the settings and `threads`, which is
     therefore a constant and not the number of cores.
     """
-    sample = _sample(sentences)
+    sample = _sample(sentences, most=max(_SENTENCES_A_PIECE * pieces, _SENTENCES_AT_LEAST))
     if not sample:
         raise DataError(
             "There is no sentence to learn pieces from: the corpus is empty, or all its lines are blank."
@@ -76,7 +77,7 @@ def learn_vocabularies(
     return Vocabularies(source=source, target=target, shared=False)
 
 
-def _sample(sentences: Iterable[str], most: int = _MOST_SENTENCES) -> list[str]:
+def _sample(sentences: Iterable[str], *, most: int) -> list[str]:
     """At most `most` sentences, each equally likely, always the same ones (Vitter 1985, algorithm R)."""
     generator = random.Random(0)
     sample: list[str] = []

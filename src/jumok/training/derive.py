@@ -47,9 +47,17 @@ SIZES_ON_ACCELERATOR = (("tiny", 40_000), ("small", 300_000), ("base", 10_000_00
 
 PIECES_AT_30K, PIECES_GROWTH, MOST_PIECES, FEWEST_PIECES = 8000, 0.25, 32_000, 512
 DROPOUT_SMALL, DROPOUT_LARGE = (50_000, 0.3), (1_000_000, 0.1)
-REPETITIVE_USES, REPETITIVE_WORDS, DROPOUT_REPETITIVE, PIECES_REPETITIVE = 150, 5_000, 0.1, 0.5
-RATE_AT_128, RATE_FALL = 4.5e-3, 1.2
+# A repetitive corpus: what counts as one, and what it is given.
+REPETITIVE_USES, REPETITIVE_WORDS = 150, 5_000
+DROPOUT_REPETITIVE, PIECES_REPETITIVE, SMOOTHING_REPETITIVE, LAYERS_REPETITIVE = 0.05, 0.7, 0.02, 2
+RATE_AT_128, RATE_FALL, RATE_BY_BATCH = (
+    4.5e-3,
+    1.2,
+    0.4,
+)  # for batches of 4,096; smaller ones take a lower rate
 BATCHES_AN_EPOCH, FEWEST_BATCH_TOKENS, MOST_ON_CPU, MOST_ON_ACCELERATOR = 100, 512, 4096, 16_384
+# Few minutes are better spent on many small updates than on few large ones.
+UPDATES_WORTH_HAVING, TOKENS_A_SECOND = 4000, 10_000
 WARMUP_SHARE, LONGEST_WARMUP = 0.1, 2000
 VALIDATIONS, VALIDATION_SHARE = 20, 0.08
 AVERAGED = 5
@@ -181,13 +189,17 @@ def _model(asked: Recipe, facts: CorpusFacts, machine: MachineFacts) -> list[Rea
     """The size, and the widths and depths that follow from it."""
     size, why = _size(asked, facts, machine)
     encoder_layers, decoder_layers, width, feed_forward, heads = SIZES[size]
+    layers = f"size {size}"
+    if facts.repetitive and asked.model.size == "auto":
+        encoder_layers = decoder_layers = LAYERS_REPETITIVE
+        layers = "few words, each used very often: a shallow model learns them sooner"
     width = asked.model.width if "width" in asked.model.model_fields_set else width
     heads = next(count for count in range(heads, 0, -1) if width % count == 0)
     dial = f"size {size}"
     return [
         Reason("model.size", size, why),
-        Reason("model.encoder_layers", encoder_layers, dial),
-        Reason("model.decoder_layers", decoder_layers, dial),
+        Reason("model.encoder_layers", encoder_layers, layers),
+        Reason("model.decoder_layers", decoder_layers, layers),
         Reason("model.width", width, dial),
         Reason("model.feed_forward", feed_forward, dial),
         Reason("model.heads", heads, dial),
@@ -197,6 +209,8 @@ def _model(asked: Recipe, facts: CorpusFacts, machine: MachineFacts) -> list[Rea
 def _size(asked: Recipe, facts: CorpusFacts, machine: MachineFacts) -> tuple[str, str]:
     if asked.model.size != "auto":
         return asked.model.size, "as asked"
+    if facts.repetitive:
+        return "tiny", f"few words, each used about {facts.uses:.0f} times"
     row = SIZES_ON_ACCELERATOR if machine.accelerator else SIZES_ON_CPU
     size = next(size for size, most in row if most is None or facts.pairs <= most)
     where = "an accelerator" if machine.accelerator else f"{machine.cores} CPU cores"
@@ -233,14 +247,16 @@ def _dropout(facts: CorpusFacts) -> list[Reason]:
 
 def _training(asked: Recipe, recipe: Recipe, facts: CorpusFacts, machine: MachineFacts) -> list[Reason]:
     width, training = recipe.model.width, asked.training
-    rate = RATE_AT_128 * min(128 / width, 1) ** RATE_FALL
-    most = MOST_ON_ACCELERATOR if machine.accelerator else MOST_ON_CPU
-    pieces = 1.3 * facts.target_words + facts.pairs  # a word is about 1.3 pieces; each pair has its </s>
-    batch = min(max(pieces / BATCHES_AN_EPOCH, FEWEST_BATCH_TOKENS), most)
+    batch, why = _batch_tokens(asked, facts, machine)
+    batch = training.batch_tokens if "batch_tokens" in training.model_fields_set else batch
+    rate = RATE_AT_128 * min(128 / width, 1) ** RATE_FALL * min(batch / 4096, 1) ** RATE_BY_BATCH
     reasons = [
-        Reason("training.learning_rate", float(f"{rate:.2g}"), f"width {width}"),
-        Reason("training.batch_tokens", _multiple_of_8(batch), f"about {pieces:,.0f} target pieces"),
+        Reason("training.batch_tokens", batch, why),
+        Reason("training.learning_rate", float(f"{rate:.2g}"), f"width {width}, {batch:,} pieces a batch"),
     ]
+    if facts.repetitive:
+        smooth = "few words, each used very often: hardly anything to be unsure of"
+        reasons.append(Reason("training.label_smoothing", SMOOTHING_REPETITIVE, smooth))
     if training.steps is None and training.epochs is None and training.minutes is None:
         no_end = "no limit was set: training stops when the validation score does"
         return [
@@ -254,6 +270,18 @@ def _training(asked: Recipe, recipe: Recipe, facts: CorpusFacts, machine: Machin
         Reason("training.schedule", "cosine", end),
         Reason("training.patience", 0, "the end is known, and most is gained just before it"),
     ]
+
+
+def _batch_tokens(asked: Recipe, facts: CorpusFacts, machine: MachineFacts) -> tuple[int, str]:
+    """Small enough for many updates, in an epoch and in the time that there is."""
+    most = MOST_ON_ACCELERATOR if machine.accelerator else MOST_ON_CPU
+    pieces = 1.3 * facts.target_words + facts.pairs  # a word is about 1.3 pieces; each pair has its </s>
+    batch, why = pieces / BATCHES_AN_EPOCH, f"about {pieces:,.0f} target pieces"
+    if asked.training.minutes is not None:
+        room = asked.training.minutes * 60 * TOKENS_A_SECOND / UPDATES_WORTH_HAVING
+        if room < min(batch, most):
+            batch, why = room, f"{asked.training.minutes:g} minutes should hold some thousand updates"
+    return _multiple_of_8(min(max(batch, FEWEST_BATCH_TOKENS), most)), why
 
 
 def _steps_in(recipe: Recipe, asked: Recipe, pace: Pace) -> tuple[int, str]:
