@@ -7,6 +7,7 @@ answers at once.
 from __future__ import annotations
 
 import importlib
+import io
 import os
 import sys
 from typing import TYPE_CHECKING
@@ -40,6 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     # A thread that waits for another spins this long, then sleeps. The default, to spin for good, makes two
     # threads many times slower as soon as anything else runs. OpenMP reads it when torch is imported.
     os.environ.setdefault("GOMP_SPINCOUNT", "10000")
+    _write_utf8()
     words = spread_options(list(sys.argv[1:] if arguments is None else arguments))
     verb = next((word for word in words if not word.startswith("-")), "")
     try:
@@ -55,6 +57,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
             raise
         place = f" ({error.filename})" if error.filename else ""
         _complain(verb, f"the system said: {error.strerror or error}{place}.")
+
+
+def _write_utf8() -> None:
+    """Sentences are UTF-8 on their way out as on their way in, whatever the locale says."""
+    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.encoding.lower() != "utf-8":
+        sys.stdout.reconfigure(encoding="utf-8")
 
 
 def _application(verb: str) -> typer.Typer:

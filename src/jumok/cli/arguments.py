@@ -6,6 +6,7 @@ takes one value an option, so the words are spread into `--valid val.en --valid 
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Annotated
 
@@ -14,7 +15,7 @@ import typer
 __all__ = ["FromOption", "ModelArgument", "PairsArgument", "ToOption", "spread_options"]
 
 _FILE_OPTIONS = ("--valid", "--test")
-_ONE_FILE_SUFFIXES = (".tsv", ".csv", ".jsonl")
+_ONE_FILE_SUFFIXES = (".tsv", ".csv", ".jsonl", ".ndjson")
 _PACKED_SUFFIXES = (".gz", ".xz", ".zst")
 
 ModelArgument = Annotated[
@@ -39,24 +40,30 @@ def spread_options(words: list[str]) -> list[str]:
     ['--valid', 'v.en', '--valid', 'v.de']
     """
     spread: list[str] = []
-    rest = iter(words)
-    for word in rest:
+    rest = list(words)
+    while rest:
+        word = rest.pop(0)
         spread.append(word)
-        if word not in _FILE_OPTIONS:
+        if word == "--":  # what follows are arguments, whatever they look like
+            return spread + rest
+        if word not in _FILE_OPTIONS or not rest:
             continue
-        first = next(rest, None)
-        if first is None:
-            continue
+        first = rest.pop(0)
         spread.append(first)
-        if not _holds_both_sides(first):
-            second = next(rest, None)
-            if second is not None:
-                spread.extend([second] if second.startswith("--") else [word, second])
+        if _holds_both_sides(first) or not rest:
+            continue
+        if rest[0] == word:  # already spread: this option's value is the second file
+            spread.extend(rest[:2])
+            rest = rest[2:]
+        elif not rest[0].startswith("-"):
+            spread.extend([word, rest.pop(0)])
     return spread
 
 
 def _holds_both_sides(name: str) -> bool:
-    name = name.partition(":")[0]
+    if name == "-":
+        return True
+    name = re.sub(r":[\d.]+$", "", name)  # the weight of a corpus
     for suffix in _PACKED_SUFFIXES:
         name = name.removesuffix(suffix)
-    return name.endswith(_ONE_FILE_SUFFIXES)
+    return name.lower().endswith(_ONE_FILE_SUFFIXES)

@@ -44,12 +44,12 @@ def check(
 
 
 def _show(console: Console, report: CheckUp, examples: int) -> None:
-    from rich.markup import escape
+    from rich.text import Text
 
     for corpus in report.corpora:
         weight = f", weight {corpus.weight:g}" if corpus.weight != 1 else ""
         noticed = "".join(f"; {count:,} {what}" for what, count in corpus.noticed.items())
-        console.print(f"[bold]{escape(corpus.name)}[/]: {corpus.pairs:,} pairs{weight}{noticed}")
+        console.print(Text(corpus.name, "bold"), f": {corpus.pairs:,} pairs{weight}{noticed}", sep="")
     for name, side in (("source", report.source), ("target", report.target)):
         console.print(f"  {name:<7}{_side(side)}")
     if not report.faults:
@@ -59,9 +59,8 @@ def _show(console: Console, report: CheckUp, examples: int) -> None:
     for name, count in report.leaked.items():
         if count:
             of = report.against[name]
-            console.print(
-                f"[yellow]{count:,} of {of:,} sentences of {escape(name)} are also in the training pairs.[/]"
-            )
+            told = f"{count:,} of {of:,} sentences of {name} are also in the training pairs."
+            console.print(Text(told, "yellow"))
     left_out = report.pairs - report.kept
     console.print(
         f"training will use [bold]{report.kept:,}[/] of {report.pairs:,} pairs and skip {left_out:,}."
@@ -77,14 +76,15 @@ def _side(side: SideReport) -> str:
 
 
 def _show_fault(console: Console, report: FaultReport, examples: int) -> None:
-    from rich.markup import escape
+    from rich.text import Text
 
     fault = report.fault
     fate = f"{report.skipped:,} skipped" if fault.skips else "kept"
     console.print(f"[yellow]{report.count:>9,} {fault.title}[/] ({fate}): {fault.meaning}")
     for example in report.examples[:examples]:
         pair = f"{_short(example.source)} ||| {_short(example.target)}"
-        console.print(f"[dim]          line {example.line:,}: {escape(pair)}[/]")
+        # Text is data: as markup, its brackets, backslashes and :names: would turn into something else.
+        console.print(Text(f"          line {example.line:,}: {pair}", "dim"))
 
 
 def _short(text: str, most: int = 70) -> str:

@@ -26,9 +26,10 @@ def corpus(
         )
     from jumok.corpus.english_korean import generate
 
+    pairs = generate(split, count, seed=seed)  # refuses an unknown split before anything is printed
     write = sys.stdout.write
     write("en\tko\talignment\n" if align else "en\tko\n")
-    for pair in generate(split, count, seed=seed):
+    for pair in pairs:
         write(
             f"{pair.source}\t{pair.target}\t{pair.alignment}\n"
             if align

@@ -7,7 +7,6 @@ combinations it has never seen, translates a few sentences and draws what the mo
 from __future__ import annotations
 
 import json
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -39,22 +38,21 @@ def demo(
 
     from jumok.cli.display import TrainingDisplay
     from jumok.decoding import load
-    from jumok.training import training_events
+    from jumok.training import Finished, training_events
 
     console = Console()
+    _refuse_others(out, pairs)
     files = _write_corpus(out / "corpus", {**PAIRS, "train": pairs})
-    started = time.monotonic()
     with TrainingDisplay(console) as display:
         display.say(f"built-in corpus: {pairs:,} English–Korean pairs in {files['train']}", style="bold")
         for event in training_events(
             [str(files["train"])], out=out, valid=[str(files["valid"])], minutes=minutes
         ):
             display.show(event)
-    if not (out / "model").exists():
+    if not isinstance(event, Finished) or event.model_folder is None:
         raise typer.Exit(code=130)
-    train_seconds = time.monotonic() - started
     translator = load(out / "model")
-    report = _report(translator, files["test"]) | {"train_seconds": round(train_seconds, 1), "pairs": pairs}
+    report = _report(translator, files["test"]) | {"train_seconds": round(event.seconds, 1), "pairs": pairs}
     picture = _draw(translator, out)
     (out / "report.json").write_text(
         json.dumps(report, ensure_ascii=False, indent=1) + "\n", encoding="utf-8"
@@ -62,14 +60,39 @@ def demo(
     _tell(report, out, picture)
 
 
+def _refuse_others(out: Path, pairs: int) -> None:
+    """Nothing is written into a folder of somebody else's, nor over the pairs of a run that has begun."""
+    from jumok.errors import RunFolderError
+    from jumok.training.folder import RunFolder
+
+    folder, train = RunFolder(out), _corpus_file(out / "corpus", "train")
+    folder.refuse_foreign()
+    if not folder.record_file.exists() or folder.record() is None or not train.exists():
+        return
+    if (found := _count_lines(train)) != pairs:
+        raise RunFolderError(
+            f"{out} holds a demo on {found:,} pairs. Received: --pairs {pairs}. Give the same number to "
+            "continue it, or choose another folder with --out."
+        )
+
+
+def _corpus_file(folder: Path, split: str) -> Path:
+    return folder / f"{split}.en-ko.tsv"
+
+
+def _count_lines(path: Path) -> int:
+    with path.open("rb") as file:
+        return sum(1 for _ in file)
+
+
 def _write_corpus(folder: Path, counts: dict[str, int]) -> dict[str, Path]:
     """The three splits as TSV files, which also shows the format. Files of the right size are kept."""
     from jumok.corpus.english_korean import generate
 
     folder.mkdir(parents=True, exist_ok=True)
-    files = {split: folder / f"{split}.en-ko.tsv" for split in counts}
+    files = {split: _corpus_file(folder, split) for split in counts}
     for split, path in files.items():
-        if path.exists() and sum(1 for _ in path.open(encoding="utf-8")) == counts[split]:
+        if path.exists() and _count_lines(path) == counts[split]:
             continue
         with path.open("w", encoding="utf-8") as file:
             file.writelines(

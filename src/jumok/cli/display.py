@@ -10,9 +10,9 @@ from functools import singledispatchmethod
 from typing import TYPE_CHECKING, Self
 
 from rich.console import Console
-from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Table
+from rich.text import Text
 
 from jumok.training import events
 
@@ -59,11 +59,12 @@ class TrainingDisplay:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._bar.stop()
+        if self.console.is_terminal:  # elsewhere there is no bar, and stopping it would print a blank line
+            self._bar.stop()
 
     def say(self, text: str, *, style: str = "") -> None:
-        """A line that stays. Text is data: its brackets are not markup."""
-        self.console.print(escape(text), style=style, highlight=False, soft_wrap=True)
+        """A line that stays. Text is data: brackets, backslashes and :names: in it are not markup."""
+        self.console.print(Text(text, style), highlight=False, soft_wrap=True)
 
     @singledispatchmethod
     def show(self, event: object) -> None:
@@ -80,7 +81,7 @@ class TrainingDisplay:
         self.say(_plan(event.recipe, event.parameters, event.pairs, event.validation_pairs, event.steps))
         table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
         for reason in event.reasons:
-            table.add_row(f"  {reason.setting}", str(reason.value), escape(reason.why), style="dim")
+            table.add_row(f"  {reason.setting}", Text(str(reason.value)), Text(reason.why), style="dim")
         if event.reasons:
             self.say("derived, since you set nothing else:", style="dim")
             self.console.print(table, highlight=False)

@@ -37,6 +37,7 @@ def evaluate(
     from jumok.corpus import open_corpora
     from jumok.decoding import load
     from jumok.evaluation import compare, evaluate_translator
+    from jumok.storage import disk_errors
 
     translator = load(model)
     languages = {"source": translator.source_language or None, "target": translator.target_language or None}
@@ -46,7 +47,8 @@ def evaluate(
     evaluation = evaluate_translator(translator, test, **search, **how)
     found: dict[str, Any] = evaluation.as_dict()
     if out is not None:
-        out.write_text("".join(f"{text}\n" for text in evaluation.translations), encoding="utf-8")
+        with disk_errors(out, "No other file was written."):
+            out.write_text("".join(f"{text}\n" for text in evaluation.translations), encoding="utf-8")
     if against is not None:
         baseline = evaluate_translator(load(against), test, metrics=("bleu", "chrf"), **search, **how)
         compared = compare(

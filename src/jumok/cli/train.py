@@ -42,30 +42,33 @@ def train(
     ] = None,
     tensorboard: Annotated[bool, typer.Option(help="Also write the curves for TensorBoard.")] = False,
 ) -> None:
-    """Train a translator on your sentence pairs. What you do not set is derived from them and the machine."""
-    asked = make_recipe(
-        read_recipe(recipe) if recipe else None,
-        **{
-            **_assignments(settings or []),
-            "languages.source": source,
-            "languages.target": target,
-            "model.size": size,
-            "training.minutes": minutes,
-            "training.steps": steps,
-            "training.epochs": epochs,
-            "training.seed": seed,
-        },
-    )
+    """Train a translator on your sentence pairs. What you do not set is derived from them and the machine.
+
+    Ctrl-C saves and leaves with exit code 130; the same command continues.
+    """
+    options = {
+        "languages.source": source,
+        "languages.target": target,
+        "model.size": size,
+        "training.minutes": minutes,
+        "training.steps": steps,
+        "training.epochs": epochs,
+        "training.seed": seed,
+    }
+    given = {name: value for name, value in options.items() if value is not None}
+    asked = make_recipe(read_recipe(recipe) if recipe else None, **{**_assignments(settings or []), **given})
     from rich.console import Console
 
     from jumok.cli.display import TrainingDisplay
-    from jumok.training import training_events
+    from jumok.training import Finished, training_events
 
     with TrainingDisplay(Console(stderr=True)) as display:
         for event in training_events(
             pairs, out=out, valid=valid or (), recipe=asked, tensorboard=tensorboard
         ):
             display.show(event)
+    if isinstance(event, Finished) and event.reason == "interrupted":
+        raise typer.Exit(code=130)  # as a shell reports Ctrl-C: what stands behind `&&` must not run
 
 
 def _assignments(words: list[str]) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from codecs import BOM_UTF8
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -37,7 +38,7 @@ def translate(
     ] = 1.0,
     top_k: Annotated[int, typer.Option(help="With --sample: only the k likeliest pieces; 0 is all.")] = 0,
     top_p: Annotated[float, typer.Option(help="With --sample: the likeliest pieces up to this mass.")] = 1.0,
-    seed: Annotated[int, typer.Option(help="With --sample: the seed.")] = 1,
+    seed: Annotated[int, typer.Option(help="With --sample: the seed.", min=0, max=2**32 - 1)] = 1,
     align: Annotated[bool, typer.Option(help="With --json: add word alignments.")] = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="A JSON object a line: text, score, pieces.")
@@ -67,6 +68,8 @@ def _lines(path: Path | None) -> Iterator[str]:
     try:
         with sys.stdin.buffer if path is None else path.open("rb") as stream:
             for number, line in enumerate(stream, 1):
+                if number == 1:
+                    line = line.removeprefix(BOM_UTF8)
                 try:
                     yield line.removesuffix(b"\n").removesuffix(b"\r").decode("utf-8")
                 except UnicodeDecodeError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
@@ -42,6 +43,8 @@ class SearchPlan:
         _at_least("no_repeat", self.no_repeat, 0)
         _at_least("shortest", self.shortest, 0)
         _at_least("extra", self.extra, 1)
+        if not math.isfinite(self.length_penalty):
+            raise RecipeError(f"length_penalty must be a finite number. Received: {self.length_penalty}.")
         if self.patience <= 0:
             raise RecipeError(f"A search's patience must be above 0. Received: {self.patience}.")
 
@@ -86,9 +89,9 @@ class Sampling:
         _at_least("top_k", self.top_k, 0)
         if not 0 < self.top_p <= 1:
             raise RecipeError(f"top_p is a probability above 0 and at most 1. Received: {self.top_p}.")
-        if self.temperature <= 0:
+        if not 0 < self.temperature < math.inf:
             raise RecipeError(
-                f"The temperature of sampling must be above 0. Received: {self.temperature}. "
+                f"The temperature of sampling must be above 0 and finite. Received: {self.temperature}. "
                 "To take the likeliest piece always, use greedy search (beam 1)."
             )
 

@@ -81,7 +81,7 @@ class RunFolder:
     @contextmanager
     def claimed(self) -> Iterator[None]:
         """Hold the folder for this process: two trainings in one folder would each undo the other."""
-        self._refuse_foreign()
+        self.refuse_foreign()
         with disk_errors(self.path, "Nothing has been touched."):
             self.path.mkdir(parents=True, exist_ok=True)
             lock = (self.path / "run.lock").open("w")
@@ -98,7 +98,8 @@ class RunFolder:
                 self._write({"format": FORMAT})
             yield
 
-    def _refuse_foreign(self) -> None:
+    def refuse_foreign(self) -> None:
+        """Raise where the folder holds what no run of jumok has put there."""
         if self.path.exists() and not self.path.is_dir():
             raise RunFolderError(
                 f"{self.path} is a file. A run needs a folder: choose another name with --out."

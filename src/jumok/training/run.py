@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from jumok.corpus import Batches, Corpus, open_corpora, open_store, write_store
+from jumok.corpus import Batches, Corpus, language_code, open_corpora, open_store, write_store
 from jumok.errors import RecipeError, RunFolderError, StorageError, nearest
 from jumok.models import build_model
 from jumok.recipe import Recipe, flatten, make_recipe
@@ -112,6 +112,8 @@ class _Run:
 def _asked(recipe: Recipe | None, settings: dict[str, Any]) -> Recipe:
     nested = recipe.model_dump(exclude_unset=True) if recipe is not None else {}
     asked = make_recipe(nested, **{_full_name(name): value for name, value in settings.items()})
+    codes = {f"languages.{side}": language_code(word) for side, word in asked.languages if word}
+    asked = make_recipe(asked.model_dump(exclude_unset=True), **codes)  # "Korean" and "kor" are ko
     _refuse_endless(asked.training)
     return asked
 

@@ -1,0 +1,84 @@
+"""Two ways to call the command line, in this process and as a program, and pairs to call it with."""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+ENGLISH = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]
+GERMAN = ["null", "eins", "zwei", "drei", "vier", "fünf", "sechs", "sieben", "acht", "neun"]
+
+# So small that it learns nothing: what the command line does with a model does not depend on its quality.
+TINY: dict[str, Any] = {
+    "model.width": 16,
+    "model.feed_forward": 16,
+    "model.heads": 2,
+    "model.encoder_layers": 1,
+    "model.decoder_layers": 1,
+    "text.pieces": 300,
+    "training.batch_tokens": 64,
+    "training.steps": 3,
+    "search.beam": 2,
+    "search.longest": 1.0,
+}
+
+
+@dataclass(frozen=True)
+class Ran:
+    """How a call ended and what it said."""
+
+    code: int
+    out: str
+    err: str
+
+    def paragraph(self, verb: str) -> str:
+        """The one paragraph that a person gets for bad input, after checking that it is just that."""
+        assert self.code == 2, self.err
+        assert self.err.startswith(f"jumok {verb}: "), self.err
+        assert "Traceback" not in self.err
+        assert "\n\n" not in self.err
+        assert self.err.endswith("\n")
+        return self.err
+
+
+class Call(Protocol):
+    def __call__(self, *words: str | Path, stdin: bytes | None = None) -> Ran: ...
+
+
+def program(words: Sequence[str | Path]) -> list[str]:
+    return [sys.executable, "-c", "from jumok.cli import main; main()", *map(str, words)]
+
+
+def environment(**more: str) -> dict[str, str]:
+    return {**os.environ, "OMP_NUM_THREADS": "1", **more}
+
+
+def spawn(*words: str | Path, stdin: bytes = b"", **more: str) -> subprocess.CompletedProcess[bytes]:
+    """`jumok WORDS` as a program of its own."""
+    return subprocess.run(
+        program(words), input=stdin, capture_output=True, check=False, timeout=120, env=environment(**more)
+    )
+
+
+def digit_lines(count: int, seed: int = 1) -> list[tuple[str, str, str]]:
+    """Digits in English words, in German words, and their alignment; no line comes twice."""
+    generator = random.Random(seed)
+    lines: dict[str, tuple[str, str, str]] = {}
+    while len(lines) < count:
+        digits = [generator.randrange(10) for _ in range(generator.randint(2, 5))]
+        source, target = (" ".join(words[digit] for digit in digits) for words in (ENGLISH, GERMAN))
+        lines[source] = (source, target, " ".join(f"{i}-{i}" for i in range(len(digits))))
+    return list(lines.values())
+
+
+def write_tsv(path: Path, lines: Sequence[Sequence[str]]) -> Path:
+    path.write_text("".join("\t".join(cells) + "\n" for cells in lines), encoding="utf-8")
+    return path

@@ -1,0 +1,70 @@
+"""One tiny trained model for all tests of the command line, and `jumok WORDS` in this process."""
+
+from __future__ import annotations
+
+import io
+import shutil
+import sys
+from types import SimpleNamespace
+from typing import TYPE_CHECKING
+
+import pytest
+from cli_calls import TINY, Call, Ran, digit_lines, write_tsv
+
+from jumok.cli import main
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture
+def call(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Call:
+    """`jumok WORDS` in this process. An exception that is not the end of the program fails the test."""
+
+    def run(*words: str | Path, stdin: bytes | None = None) -> Ran:
+        capsys.readouterr()
+        with monkeypatch.context() as patched:
+            patched.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(stdin or b"")))
+            with pytest.raises(SystemExit) as end:
+                main([str(word) for word in words])
+        said = capsys.readouterr()
+        code = end.value.code
+        return Ran(code if isinstance(code, int) else int(bool(code)), said.out, said.err)
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def pairs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Sixty pairs with alignments."""
+    return write_tsv(tmp_path_factory.mktemp("pairs") / "digits.en-de.tsv", digit_lines(60))
+
+
+@pytest.fixture(scope="session")
+def finished_run(pairs: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run folder with a model in it. Tests must not change it: copy it first."""
+    import jumok
+
+    out = tmp_path_factory.mktemp("finished") / "run"
+    jumok.train(pairs, out=out, **TINY)
+    return out
+
+
+@pytest.fixture(scope="session")
+def model(finished_run: Path) -> Path:
+    return finished_run / "model"
+
+
+@pytest.fixture(scope="session")
+def gold_pairs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Six pairs with gold alignments."""
+    return write_tsv(tmp_path_factory.mktemp("gold") / "test.en-de.tsv", digit_lines(6, seed=2))
+
+
+@pytest.fixture
+def unfinished_run(finished_run: Path, tmp_path: Path) -> Path:
+    """A copy of the run as it stood before its model was written."""
+    copied = tmp_path / "unfinished"
+    shutil.copytree(finished_run, copied)
+    shutil.rmtree(copied / "model")
+    return copied

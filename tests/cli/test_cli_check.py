@@ -1,0 +1,162 @@
+"""`jumok check`: what is in the pairs, what is wrong with them, what leaks."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+from cli_calls import digit_lines, write_tsv
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from cli_calls import Call
+
+GOOD = [("I go home.", "나는 집에 간다."), ("You read a book.", "너는 책을 읽는다.")]
+PLANTED = {
+    "empty": ("Nothing here.", ""),
+    "too long": ("word " * 300, "낱말 " * 300),
+    "replaced characters": ("A broken � letter.", "깨진 글자가 있다."),
+    "mojibake": ("The cafÃ© is closed.", "카페가 닫혔다."),
+    "control characters": ("A bell \x07 rings.", "종이 울린다."),
+    "wrong script": ("This is not Korean.", "Das ist kein Koreanisch."),
+    "untranslated": ("Seoul Station", "Seoul Station"),
+    "odd length ratio": ("Yes.", "그렇다고 생각하지만 " * 12),
+    "duplicate": GOOD[0],
+    "other translation": (GOOD[1][0], "당신은 책을 읽습니다."),
+    "zero-width characters": ("A zero\u200bwidth space.", "폭이 없는 공백이다."),
+    "not NFC": ("The cafe\u0301 is open.", "카페가 열렸다."),
+    "HTML entities": ("Salt &amp; pepper.", "소금과 후추."),
+}
+KEPT_FAULTS = {"other translation", "zero-width characters", "not NFC", "HTML entities"}
+
+
+@pytest.fixture
+def faulty(tmp_path: Path) -> Path:
+    return write_tsv(tmp_path / "faulty.en-ko.tsv", [*GOOD, *PLANTED.values()])
+
+
+def test_nothing_wrong(call: Call, pairs: Path) -> None:
+    ran = call("check", pairs)
+    assert ran.code == 0
+    assert ran.err == ""
+    assert f"{pairs}: 60 pairs" in ran.out
+    assert "source en" in ran.out
+    assert "target de" in ran.out
+    assert "nothing is wrong with them." in ran.out
+    assert "training will use 60 of 60 pairs and skip 0." in ran.out
+
+
+def test_planted_faults_are_told(call: Call, faulty: Path) -> None:
+    ran = call("check", faulty)
+    assert ran.code == 0
+    for number, title in enumerate(PLANTED, start=len(GOOD) + 1):
+        assert f" {title} (" in ran.out
+        assert f"line {number}:" in ran.out
+    skipped = len(PLANTED) - len(KEPT_FAULTS)
+    total = len(PLANTED) + len(GOOD)
+    assert f"training will use {total - skipped} of {total} pairs and skip {skipped}." in ran.out
+    assert "\x07" not in ran.out
+    assert "\\x07" in ran.out
+
+
+def test_planted_faults_as_json(call: Call, faulty: Path) -> None:
+    ran = call("check", faulty, "--json")
+    assert ran.code == 0
+    report = json.loads(ran.out)
+    by_title = {fault["fault"]: fault for fault in report["faults"]}
+    assert set(PLANTED) <= set(by_title)
+    for number, title in enumerate(PLANTED, start=len(GOOD) + 1):
+        assert number in [example["line"] for example in by_title[title]["examples"]], title
+        if title != "untranslated":  # what is not translated is also in the wrong script, which counts first
+            assert (by_title[title]["skipped"] == 0) == (title in KEPT_FAULTS), title
+    assert report["pairs"] == len(PLANTED) + len(GOOD)
+    assert report["kept"] + sum(report["skipped"].values()) == report["pairs"]
+    assert report["kept"] == len(GOOD) + len(KEPT_FAULTS)
+    assert report["leaked"] == {}
+    assert report["source"]["language"] == "en"
+    assert report["target"]["language"] == "ko"
+    assert {"words", "distinct_words", "median", "longest"} <= set(report["source"])
+
+
+def test_examples_can_be_left_out(call: Call, faulty: Path) -> None:
+    assert "line 3:" not in call("check", faulty, "--examples", "0").out
+
+
+@pytest.mark.parametrize("text", [":heart: [bold]x[/] a", "[/] a b", "a b \\", "a b \\\\", "[red]a \\[b]"])
+def test_sentences_are_shown_as_they_are(text: str, call: Call, tmp_path: Path) -> None:
+    file = write_tsv(tmp_path / "marks.tsv", [("x y", "z"), (text, text)])
+    assert f"line 2: {text} ||| {text}\n" in call("check", file).out
+
+
+def test_a_name_is_shown_as_it_is(call: Call, tmp_path: Path) -> None:
+    file = write_tsv(tmp_path / "[bold]:heart:.tsv", [("x y", "z")])
+    assert f"{file}: 1 pairs" in call("check", file).out
+
+
+def test_what_the_reader_dropped_is_told(call: Call, tmp_path: Path) -> None:
+    file = tmp_path / "windows.en-de.tsv"
+    file.write_bytes(b"\xef\xbb\xbfone\teins\r\ntwo\tzwei")
+    ran = call("check", file)
+    assert "1 byte order mark" in ran.out
+    assert "1 carriage return" in ran.out
+    assert "1 no final newline" in ran.out
+
+
+def test_languages_can_be_said_and_turned(call: Call, tmp_path: Path) -> None:
+    file = write_tsv(tmp_path / "pairs.tsv", GOOD)
+    report = json.loads(call("check", file, "--from", "English", "--to", "kor", "--json").out)
+    assert (report["source"]["language"], report["target"]["language"]) == ("en", "ko")
+    named = write_tsv(tmp_path / "pairs.en-ko.tsv", GOOD)
+    report = json.loads(call("check", named, "--from", "ko", "--json").out)
+    assert (report["source"]["language"], report["target"]["language"]) == ("ko", "en")
+
+
+def test_two_texts_compressed_and_standard_input(call: Call, tmp_path: Path) -> None:
+    lines = digit_lines(5)
+    source, target = tmp_path / "t.en.gz", tmp_path / "t.de"
+    source.write_bytes(gzip.compress("".join(f"{line[0]}\n" for line in lines).encode()))
+    target.write_text("".join(f"{line[1]}\n" for line in lines), encoding="utf-8")
+    assert json.loads(call("check", source, target, "--json").out)["pairs"] == 5
+    piped = "".join(f"{line[0]}\t{line[1]}\n" for line in lines).encode()
+    assert json.loads(call("check", "-", "--json", stdin=piped).out)["pairs"] == 5
+
+
+@pytest.fixture
+def leaking(tmp_path: Path) -> dict[str, Path]:
+    """Ten pairs, and five for validation of which two are among them, as two texts and as one file."""
+    train, valid = digit_lines(10), [*digit_lines(2), ("nine nine nine nine nine nine", "neun " * 6, "")]
+    files = {"train": write_tsv(tmp_path / "train.en-de.tsv", [line[:2] for line in train])}
+    files["both"] = write_tsv(tmp_path / "valid.en-de.tsv", [line[:2] for line in valid])
+    for side, language in enumerate(("en", "de")):
+        files[language] = tmp_path / f"valid.{language}"
+        files[language].write_text("".join(f"{line[side]}\n" for line in valid), encoding="utf-8")
+    return files
+
+
+@pytest.mark.parametrize("option", ["--valid", "--test"])
+@pytest.mark.parametrize("before", [True, False], ids=["before the pairs", "after the pairs"])
+def test_leaks_from_two_texts(option: str, before: bool, call: Call, leaking: dict[str, Path]) -> None:
+    named = [option, leaking["en"], leaking["de"]]
+    words = [*named, leaking["train"]] if before else [leaking["train"], *named]
+    ran = call("check", *words)
+    name = f"{leaking['en']} + {leaking['de']}"
+    assert ran.code == 0
+    assert f"2 of 3 sentences of {name} are also in the training pairs." in ran.out
+    assert " leaked (2 skipped)" in ran.out
+    report = json.loads(call("check", *words, "--json").out)
+    assert report["leaked"] == {name: 2}
+    assert report["kept"] == 8
+
+
+def test_leaks_from_one_file(call: Call, leaking: dict[str, Path]) -> None:
+    report = json.loads(call("check", "--valid", leaking["both"], leaking["train"], "--json").out)
+    assert report["leaked"] == {str(leaking["both"]): 2}
+
+
+def test_leaks_of_validation_and_test(call: Call, leaking: dict[str, Path]) -> None:
+    words = ["--valid", leaking["en"], leaking["de"], "--test", leaking["both"], "--json"]
+    report = json.loads(call("check", leaking["train"], *words).out)
+    assert report["leaked"] == {f"{leaking['en']} + {leaking['de']}": 2, str(leaking["both"]): 2}

@@ -1,0 +1,111 @@
+"""`jumok corpus`: the built-in corpus as a file that the readers read back."""
+
+from __future__ import annotations
+
+import subprocess
+from typing import TYPE_CHECKING
+
+import pytest
+from cli_calls import environment, program, spawn
+
+from jumok.corpus import open_corpora
+from jumok.corpus.english_korean import generate
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from cli_calls import Call
+
+
+def test_header_and_count(call: Call) -> None:
+    ran = call("corpus", "english-korean", "--count", "7")
+    assert (ran.code, ran.err) == (0, "")
+    lines = ran.out.split("\n")
+    assert lines[0] == "en\tko\talignment"
+    assert lines[-1] == ""
+    assert len(lines) == 1 + 7 + 1
+    assert all(line.count("\t") == 2 for line in lines[:-1])
+
+
+def test_without_alignments(call: Call) -> None:
+    with_them = call("corpus", "english-korean", "--count", "4").out.splitlines()
+    without = call("corpus", "english-korean", "--count", "4", "--no-align").out.splitlines()
+    assert without[0] == "en\tko"
+    assert without[1:] == ["\t".join(line.split("\t")[:2]) for line in with_them[1:]]
+
+
+def test_what_is_printed_can_be_read_back(call: Call, tmp_path: Path) -> None:
+    file = tmp_path / "pairs.tsv"
+    file.write_text(call("corpus", "english-korean", "--count", "50").out, encoding="utf-8")
+    [corpus] = open_corpora([str(file)])
+    assert (corpus.source_language, corpus.target_language) == ("en", "ko")
+    assert list(corpus.pairs()) == list(generate("train", 50))
+    assert all(pair.alignment is not None for pair in corpus.pairs())
+
+
+def test_splits_and_seeds(call: Call) -> None:
+    printed = {
+        (split, seed): set(
+            call("corpus", "english-korean", "--count", "200", "--split", split, "--seed", seed).out.split(
+                "\n"
+            )[1:-1]
+        )
+        for split in ("train", "valid", "test")
+        for seed in ("1", "2")
+    }
+    assert all(len(lines) == 200 for lines in printed.values())
+    for split in ("train", "valid", "test"):
+        assert printed[split, "1"] != printed[split, "2"]
+        others = [lines for (other, _), lines in printed.items() if other != split]
+        assert all(printed[split, "1"].isdisjoint(lines) for lines in others)
+
+
+def test_an_unknown_name_suggests_the_known_one(call: Call) -> None:
+    ran = call("corpus", "english-corean")
+    assert "'english-corean'" in ran.paragraph("corpus")
+    assert 'Did you mean "english-korean"?' in ran.err
+    assert ran.out == ""
+
+
+def test_an_unknown_split_prints_nothing(call: Call) -> None:
+    ran = call("corpus", "english-korean", "--split", "tset")
+    assert 'Did you mean "test"?' in ran.paragraph("corpus")
+    assert ran.out == ""
+
+
+@pytest.mark.parametrize("count", [3, 20_000], ids=["at the end", "in the middle"])
+def test_a_reader_that_leaves_is_no_fault(count: int) -> None:
+    with subprocess.Popen(
+        program(["corpus", "english-korean", "--count", str(count)]),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment(),
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        if count > 3:
+            assert process.stdout.readline() == b"en\tko\talignment\n"
+        process.stdout.close()
+        said = process.stderr.read()
+        assert process.wait(timeout=60) in (1, 141)
+    assert said == b""
+
+
+def test_output_to_a_full_disk() -> None:
+    with open("/dev/full", "wb") as full:  # noqa: PTH123
+        done = subprocess.run(
+            program(["corpus", "english-korean", "--count", "3"]),
+            stdout=full,
+            stderr=subprocess.PIPE,
+            check=False,
+            timeout=60,
+            env=environment(),
+        )
+    assert done.returncode == 2
+    assert done.stderr == b"jumok corpus: the system said: No space left on device.\n"
+
+
+def test_sentences_are_utf8_whatever_the_locale() -> None:
+    done = spawn("corpus", "english-korean", "--count", "2", PYTHONIOENCODING="latin-1")
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert done.stdout.decode("utf-8").count("\n") == 3

@@ -1,0 +1,173 @@
+"""`jumok translate`: n lines in, n lines out, whatever the lines hold."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from typing import TYPE_CHECKING
+
+import pytest
+from cli_calls import environment, program, spawn
+
+import jumok
+from jumok.values import Alignment
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from cli_calls import Call
+
+ODD = [
+    b"one two",
+    b"",
+    b"   ",
+    "three\u2028four".encode(),
+    "five\u0085six".encode(),
+    b"seven\x0beight\x0cnine",
+    b"one\rtwo",
+    "하나 둘 🙂".encode(),
+    b"",
+    b"nine",
+]
+
+
+def lines_of(out: str) -> list[str]:
+    assert out == "" or out.endswith("\n")
+    return out.split("\n")[:-1]
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\r\n"], ids=["newline", "carriage return"])
+@pytest.mark.parametrize("last", [True, False], ids=["ended", "without a last newline"])
+def test_as_many_lines_out_as_in(end: bytes, last: bool, call: Call, model: Path) -> None:
+    text = end.join(ODD) + (end if last else b"")
+    ran = call("translate", model, stdin=text)
+    assert (ran.code, ran.err) == (0, "")
+    found = lines_of(ran.out)
+    assert len(found) == len(ODD)
+    assert [i for i, line in enumerate(ODD) if not line.strip()] == [i for i in (1, 2, 8) if found[i] == ""]
+    assert all(len(line.splitlines()) <= 1 for line in found)
+    expected = jumok.load(model).translate([line.decode() for line in ODD])
+    assert found == [translation.text for translation in expected]
+
+
+def test_a_file_and_standard_input_give_the_same(call: Call, model: Path, tmp_path: Path) -> None:
+    file = tmp_path / "in.txt"
+    file.write_bytes(b"\n".join(ODD))
+    assert call("translate", model, file) == call("translate", model, stdin=file.read_bytes())
+
+
+def test_a_byte_order_mark_is_no_text(call: Call, model: Path) -> None:
+    [found] = lines_of(call("translate", model, "--json", stdin=b"\xef\xbb\xbfone two\n").out)
+    assert json.loads(found)["source"] == "one two"
+
+
+@pytest.mark.parametrize(("text", "count"), [(b"", 0), (b"\n", 1), (b"\n\n", 2)])
+def test_nothing_in_nothing_out(text: bytes, count: int, call: Call, model: Path) -> None:
+    ran = call("translate", model, stdin=text)
+    assert (ran.code, ran.out) == (0, "\n" * count)
+
+
+def test_more_lines_than_are_looked_ahead(call: Call, model: Path) -> None:
+    ran = call("translate", model, "--beam", "1", stdin=b"one\n\n" * 300)
+    found = lines_of(ran.out)
+    assert len(found) == 600
+    assert set(found[1::2]) == {""}
+    assert len(set(found[::2])) == 1
+
+
+def test_json(call: Call, model: Path) -> None:
+    records = [
+        json.loads(line) for line in lines_of(call("translate", model, "--json", stdin=b"one two\n\n").out)
+    ]
+    assert [set(record) for record in records] == [{"source", "text", "score", "pieces"}] * 2
+    assert records[0]["source"] == "one two"
+    assert records[0]["score"] < 0
+    assert records[0]["pieces"]
+    assert records[1] == {"source": "", "text": "", "score": 0.0, "pieces": []}
+    [plain] = lines_of(call("translate", model, stdin=b"one two\n").out)
+    assert records[0]["text"] == plain
+
+
+def test_json_holds_odd_lines_on_one_line_each(call: Call, model: Path) -> None:
+    found = lines_of(call("translate", model, "--json", "--align", stdin=b"\n".join(ODD)).out)
+    assert [json.loads(line)["source"] for line in found] == [line.decode() for line in ODD]
+
+
+def test_n_best(call: Call, model: Path) -> None:
+    words = ["--json", "--n-best", "3", "--beam", "4"]
+    [line] = lines_of(call("translate", model, *words, stdin=b"one two three\n").out)
+    record = json.loads(line)
+    scores = [record["score"], *(other["score"] for other in record["alternatives"])]
+    assert 1 <= len(record["alternatives"]) <= 2
+    assert scores == sorted(scores, reverse=True)
+
+
+def test_alignments(call: Call, model: Path) -> None:
+    [line, empty] = lines_of(call("translate", model, "--json", "--align", stdin=b"one two\n\n").out)
+    record = json.loads(line)
+    expected = jumok.load(model).align("one two", record["text"])
+    assert record["alignment"] == str(expected)
+    assert json.loads(empty)["alignment"] == str(Alignment(frozenset()))
+
+
+def test_sampling_follows_its_seed(call: Call, model: Path) -> None:
+    text = b"one two three four five\n" * 4
+    sampled = {seed: call("translate", model, "--sample", "--seed", seed, stdin=text).out for seed in "123"}
+    assert sampled["1"] == call("translate", model, "--sample", "--seed", "1", stdin=text).out
+    assert sampled["1"] == call("translate", model, "--sample", stdin=text).out
+    assert len(set(sampled.values())) == 3
+    assert len(set(lines_of(sampled["1"]))) > 1
+
+
+def test_sampling_can_be_narrowed(call: Call, model: Path) -> None:
+    text = b"one two three\n"
+    greedy = call("translate", model, "--beam", "1", stdin=text).out
+    assert call("translate", model, "--sample", "--top-k", "1", stdin=text).out == greedy
+    assert call("translate", model, "--sample", "--top-p", "0.000001", stdin=text).out == greedy
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--n-best", "3"], "Add --json"),
+        (["--align"], "Add --json"),
+        (["--json", "--n-best", "3", "--beam", "2"], "n_best 3 with beam 2"),
+        (["--sample", "--temperature", "0"], "temperature"),
+        (["--sample", "--temperature", "nan"], "temperature"),
+        (["--sample", "--temperature", "inf"], "temperature"),
+        (["--sample", "--top-p", "2"], "top_p"),
+        (["--sample", "--top-k", "-1"], "top_k"),
+        (["--length-penalty", "nan"], "length_penalty"),
+    ],
+)
+def test_options_that_do_not_go_together(words: list[str], said: str, call: Call, model: Path) -> None:
+    ran = call("translate", model, *words, stdin=b"one\n")
+    assert said in ran.paragraph("translate")
+    assert ran.out == ""
+
+
+@pytest.mark.medium
+def test_as_a_program_in_a_pipe(model: Path) -> None:
+    done = spawn("translate", model, stdin=b"\n".join(ODD), PYTHONIOENCODING="ascii")
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert done.stdout.count(b"\n") == len(ODD)
+    done.stdout.decode("utf-8")
+
+
+@pytest.mark.medium
+def test_a_reader_that_leaves_is_no_fault_of_a_translation(model: Path, tmp_path: Path) -> None:
+    file = tmp_path / "many.txt"
+    file.write_bytes(b"one two three\n" * 3000)
+    with subprocess.Popen(
+        program(["translate", model, file, "--beam", "1"]),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment(),
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert process.stdout.readline().endswith(b"\n")
+        process.stdout.close()
+        said = process.stderr.read()
+        assert process.wait(timeout=60) in (1, 141)
+    assert said == b""
