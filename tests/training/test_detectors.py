@@ -59,7 +59,7 @@ def test_the_planted_case_is_found(kind: str) -> None:
     assert all(finding.message and finding.advice for finding in found)
 
 
-@pytest.mark.parametrize("kind", set(PLANTED) - {"odd pieces", "overfitting"})
+@pytest.mark.parametrize("kind", sorted(set(PLANTED) - {"odd pieces", "overfitting"}))
 def test_early_on_nothing_is_wrong_yet(kind: str) -> None:
     early = replace(HEALTHY, **PLANTED[kind], step=150)  # type: ignore[arg-type]
     assert inspect(early) == []
