@@ -24,7 +24,7 @@ def hand_made() -> AttendedPair:
     first = [
         # s0a  s0b  s1   </s>
         [0.3, 0.3, 0.4, 0.0],  # produces t0: word 0 by its sum, though the largest single weight is word 1
-        [0.1, 0.0, 0.2, 0.7],  # produces t1a: rests on </s>, which is no word
+        [0.1, 0.0, 0.2, 0.7],  # produces t1a: rests on </s>, which counts for the last word
         [0.3, 0.0, 0.6, 0.1],  # produces t1b
         [0.0, 0.0, 0.0, 1.0],  # produces </s>
     ]
@@ -38,14 +38,14 @@ def hand_made() -> AttendedPair:
     return AttendedPair(weights, source_words=[0, 0, 1], target_words=[0, 1, 1])
 
 
-def test_keys_are_added_queries_averaged_and_the_end_left_out() -> None:
+def test_keys_are_added_and_queries_averaged() -> None:
     pair = hand_made()
     assert links(read_alignment(pair, ReadOut(layer=0, head=0))) == {(0, 0), (1, 1)}
     assert links(read_alignment(pair, ReadOut(layer=0, head=1, shift=1))) == {(1, 0), (0, 1)}
 
 
-def test_a_target_word_that_attends_to_no_word_has_no_link() -> None:
-    assert links(read_alignment(hand_made(), ReadOut(layer=0, head=1))) == {(0, 1)}
+def test_the_end_counts_for_the_last_word() -> None:
+    assert links(read_alignment(hand_made(), ReadOut(layer=0, head=1))) == {(1, 0), (1, 1)}
 
 
 def test_no_head_is_the_average_of_the_heads() -> None:

@@ -15,7 +15,7 @@ import typer
 if TYPE_CHECKING:
     from jumok.decoding import Translator
 
-MINUTES = 2.6
+MINUTES = 2.8
 PAIRS = {"train": 200_000, "valid": 500, "test": 1_000}
 SENTENCES = (
     "I go home.",
