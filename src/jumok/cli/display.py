@@ -49,7 +49,6 @@ class TrainingDisplay:
         )
         self._task = self._bar.add_task("training", total=None, facts="", visible=False)
         self._last_line = 0.0
-        self._validation_loss = 0.0
 
     def __enter__(self) -> Self:
         if self.console.is_terminal:
@@ -108,10 +107,9 @@ class TrainingDisplay:
             style="bold" if event.best else "",
         )
         for sample in event.samples[: self._samples]:
-            right = "=" if sample.hypothesis == sample.reference else "≠"
             self.say(f"    {sample.source}\n    → {sample.hypothesis}", style="cyan")
-            if right == "≠":
-                self.say(f"    {right} {sample.reference}", style="dim")
+            if sample.hypothesis != sample.reference:
+                self.say(f"    ≠ {sample.reference}", style="dim")
 
     @show.register
     def _(self, event: events.Saved) -> None:
