@@ -46,7 +46,7 @@ def card() -> ModelCard:
     return ModelCard(
         recipe=make_recipe({"languages": {"source": "en", "target": "ko"}, "model": {"size": "tiny"}}),
         scores={"bleu": ScoreRecord(31.5, "nrefs:1|case:mixed")},
-        read_out=ReadOut(layer=2, head=None, shift=1),
+        read_out=ReadOut(heads=((2, 0), (1, 3)), shift=1),
         corpora=(CorpusRecord("말뭉치.tsv", 1000, "abc"),),
         facts={"steps": 7},
     )

@@ -145,8 +145,10 @@ class TrainingSettings(Settings):
 
 
 class SearchSettings(Settings):
-    beam: int = Field(5, ge=1, le=64)
+    beam: int = Field(4, ge=1, le=64)
     """Hypotheses kept at each step; 1 is greedy."""
+    patience_factor: float = Field(2.0, gt=0, le=64)
+    """The search of a sentence ends when `beam` times this many translations are finished."""
     length_penalty: float = 1.0
     """A score is log p / length^penalty."""
     coverage_penalty: float = Field(0.0, ge=0)
@@ -154,7 +156,7 @@ class SearchSettings(Settings):
     no_repeat: int = Field(0, ge=0)
     """No n-gram of this many pieces occurs twice in a translation; 0 does not guard."""
     longest: float = Field(3.0, gt=0)
-    """A translation is at most this many times as long as its source, plus 10 pieces."""
+    """A translation has at most this many times the pieces of its source, plus 10. Derived from the pairs."""
 
 
 class Recipe(Settings):

@@ -432,13 +432,18 @@ def _card_to_json(card: ModelCard) -> dict[str, Any]:
     }
 
 
+def _read_out(stored: Mapping[str, Any]) -> ReadOut:
+    heads = tuple((int(layer), int(head)) for layer, head in stored["heads"])
+    return ReadOut(heads, shift=int(stored["shift"]))
+
+
 def _card_from_json(folder: Path, content: Mapping[str, Any]) -> ModelCard:
     try:
         read_out = content.get("read_out")
         return ModelCard(
             recipe=make_recipe(content["recipe"]),
             scores={name: ScoreRecord(**score) for name, score in content.get("scores", {}).items()},
-            read_out=ReadOut(**read_out) if read_out else None,
+            read_out=_read_out(read_out) if read_out else None,
             corpora=tuple(CorpusRecord(**corpus) for corpus in content.get("corpora", [])),
             facts=content.get("facts", {}),
             created_by=str(content.get("created_by", "unknown")),

@@ -103,12 +103,11 @@ class Hypothesis:
 class ReadOut:
     """How word alignments are read from a model's cross-attention; chosen on the validation set.
 
-    `layer` counts from 0; `head` None averages the heads. With `shift` 1 the row of a target piece is the
-    step that consumes it rather than the one that produces it.
+    The maps of `heads`, each a layer and a head of it, both counted from 0, are averaged. With `shift` 1 the
+    row of a target piece is the step that consumes it rather than the one that produces it.
     """
 
-    layer: int
-    head: int | None = None
+    heads: tuple[tuple[int, int], ...]
     shift: int = 0
 
 

@@ -245,15 +245,17 @@ def test_without_attention_there_is_no_coverage() -> None:
 
 
 def test_more_hypotheses_than_the_beam_finds_are_refused() -> None:
-    with pytest.raises(RecipeError, match="n_best 4 with beam 3"):
-        beam(TableStepper(pieces=8, seed=1), batch_of([4]), SearchPlan(beam=3, n_best=4))
+    with pytest.raises(RecipeError, match="n_best 7 with beam 3"):
+        beam(TableStepper(pieces=8, seed=1), batch_of([4]), SearchPlan(beam=3, n_best=7))
 
 
 def test_a_plan_follows_the_recipe() -> None:
-    settings = SearchSettings(beam=3, length_penalty=0.6, no_repeat=4, longest=2.5, coverage_penalty=0.1)
+    settings = SearchSettings(
+        beam=3, length_penalty=0.6, no_repeat=4, longest=2.5, coverage_penalty=0.1, patience_factor=1.5
+    )
     plan = SearchPlan.of(settings, n_best=2)
     assert (plan.beam, plan.n_best, plan.length_penalty, plan.no_repeat) == (3, 2, 0.6, 4)
-    assert (plan.longest, plan.coverage_penalty) == (2.5, 0.1)
+    assert (plan.longest, plan.coverage_penalty, plan.patience) == (2.5, 0.1, 1.5)
     assert plan.limits(batch_of([4, 5, 6], [4])).tolist() == [17, 12]
 
 

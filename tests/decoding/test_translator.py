@@ -245,7 +245,7 @@ def test_attention_is_labelled_by_pieces(vocabularies: Vocabularies) -> None:
 
 
 def test_words_are_aligned_and_drawn(vocabularies: Vocabularies) -> None:
-    translator = echo_translator(vocabularies, read_out=ReadOut(layer=1, head=2))
+    translator = echo_translator(vocabularies, read_out=ReadOut(((1, 2),)))
     text = "the old house, near a tree."
     assert str(translator.align(text, text)) == "0-0 1-1 2-2 3-3 4-4 5-5 6-6 7-7"
     assert translator.align("", text).sure == frozenset()
@@ -264,7 +264,7 @@ def test_attended_pairs_choose_a_read_out(vocabularies: Vocabularies) -> None:
     attended = translator.attended(pairs, batch_tokens=4)
     assert [pair.gold for pair in attended] == [gold, None]
     assert [list(pair.target_words)[-1] for pair in attended] == [1, 3]
-    assert choose_read_out(attended) == ReadOut(layer=0, head=0, shift=0)
+    assert choose_read_out(attended) == ReadOut(((0, 0),), shift=0)
 
 
 def test_a_line_break_cannot_come_out(vocabularies: Vocabularies) -> None:
@@ -278,8 +278,8 @@ def test_what_is_asked_wrongly_is_refused(vocabularies: Vocabularies) -> None:
         translator.translate("one line")
     with pytest.raises(DataError, match="1 prefixes for 2 texts"):
         translator.translate(["a", "b"], prefix=["c"])
-    with pytest.raises(RecipeError, match="n_best 3 with beam 2"):
-        translator.translate(["a"], beam=2, n_best=3)
+    with pytest.raises(RecipeError, match="n_best 5 with beam 2"):
+        translator.translate(["a"], beam=2, n_best=5)
     with pytest.raises(RecipeError, match="n_best 2 with beam 1"):
         translator.translate(["a"], beam=1, n_best=2)
 

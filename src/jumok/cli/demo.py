@@ -15,8 +15,8 @@ import typer
 if TYPE_CHECKING:
     from jumok.decoding import Translator
 
-MINUTES = 2.9
-PAIRS = {"train": 160_000, "valid": 500, "test": 1_000}
+MINUTES = 2.95
+PAIRS = {"train": 120_000, "valid": 500, "test": 1_000}
 SENTENCES = (
     "I go home.",
     "<polite> I go home.",

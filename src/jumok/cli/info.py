@@ -52,9 +52,10 @@ def _facts(card: ModelCard, parameters: int, vocabularies: list[str]) -> dict[st
 def _read_out(card: ModelCard) -> str:
     if card.read_out is None:
         return "none"
-    head = "heads averaged" if card.read_out.head is None else f"head {card.read_out.head}"
+    heads = ", ".join(f"{layer}.{head}" for layer, head in card.read_out.heads)
+    mean = "the mean of " if len(card.read_out.heads) > 1 else ""
     step = "the step that consumes a piece" if card.read_out.shift else "the step that produces a piece"
-    return f"cross-attention, layer {card.read_out.layer}, {head}, at {step}"
+    return f"cross-attention, {mean}layer.head {heads}, at {step}"
 
 
 def _in_words(value: Any) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from jumok.errors import DataError
@@ -24,14 +25,21 @@ def parse_alignment(text: str, *, one_based: bool = False) -> Alignment:
     sure: set[Link] = set()
     possible: set[Link] = set()
     for token in text.split():
-        match = _LINK.fullmatch(token)
-        if match is None:
-            raise DataError(f'"{token}" is no link. A link reads 3-1, or 3?1 if it is only possible.')
-        link = (int(match[1]) - one_based, int(match[3]) - one_based)
-        if min(link) < 0:
-            raise DataError(f'"{token}" counts from 0, but the links were said to count from 1.')
-        (sure if match[2] == "-" else possible).add(link)
+        link, is_sure = _parse_link(token, one_based)
+        (sure if is_sure else possible).add(link)
     return Alignment(frozenset(sure), frozenset(possible))
+
+
+@lru_cache(maxsize=1 << 14)  # a corpus spells the same few thousand links again and again
+def _parse_link(token: str, one_based: bool) -> tuple[Link, bool]:
+    """The link, and whether it is sure."""
+    match = _LINK.fullmatch(token)
+    if match is None:
+        raise DataError(f'"{token}" is no link. A link reads 3-1, or 3?1 if it is only possible.')
+    link = (int(match[1]) - one_based, int(match[3]) - one_based)
+    if min(link) < 0:
+        raise DataError(f'"{token}" counts from 0, but the links were said to count from 1.')
+    return link, match[2] == "-"
 
 
 def turned(alignment: Alignment) -> Alignment:

@@ -24,10 +24,11 @@ class SearchPlan:
 
     Lengths count pieces without `<s>` and `</s>`. A translation has at least `shortest` pieces and at most
     ⌊longest · source pieces⌋ + extra, where it is cut. `patience` scales how many finished hypotheses end the
-    search of a sentence (Kasai et al. 2022, "A call for clarity in beam search").
+    search of a sentence (Kasai et al. 2022, "A call for clarity in beam search"): at 1, the poor and short
+    guesses of a model that is sure can all be finished, and end the search, before its good one is.
     """
 
-    beam: int = 5
+    beam: int = 4
     n_best: int = 1
     length_penalty: float = 1.0
     coverage_penalty: float = 0.0
@@ -35,7 +36,7 @@ class SearchPlan:
     shortest: int = 1
     longest: float = 3.0
     extra: int = 10
-    patience: float = 1.0
+    patience: float = 2.0
 
     def __post_init__(self) -> None:
         _at_least("beam", self.beam, 1)
@@ -58,6 +59,7 @@ class SearchPlan:
             coverage_penalty=settings.coverage_penalty,
             no_repeat=settings.no_repeat,
             longest=settings.longest,
+            patience=settings.patience_factor,
         )
 
     @property

@@ -2,8 +2,8 @@
 
     a(j) = argmaxᵢ W[j, i]
 
-for target word j, where W is the cross-attention of one layer and of one head (or of their average), merged
-from pieces to words: the keys of a word are added, its queries averaged. The row of a target piece is the
+for target word j, where W is the cross-attention of one head, or the mean of a few of any layer, merged from
+pieces to words: the keys of a word are added, its queries averaged. The row of a target piece is the
 step that produces it (`shift` 0) or the one that consumes it (`shift` 1; Chen et al. 2020, "Accurate word
 alignment induction from neural machine translation").
 
@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
     from numpy import bool_, floating, int64
     from numpy.typing import NDArray
+
+WORTH_ANOTHER_HEAD = 0.003
+"""How much better the agreement must become for one more head to be read."""
 
 __all__ = ["AttendedPair", "choose_read_out", "chosen_map", "default_read_out", "read_alignment"]
 
@@ -55,21 +58,23 @@ class AttendedPair:
             )
 
 
-def default_read_out(layers: int) -> ReadOut:
+def default_read_out(layers: int, heads: int) -> ReadOut:
     """Where nothing was chosen: the last layer but one, heads averaged (Garg et al. 2019)."""
-    return ReadOut(layer=max(0, layers - 2))
+    layer = max(0, layers - 2)
+    return ReadOut(tuple((layer, head) for head in range(heads)))
 
 
 def chosen_map(pair: AttendedPair, read_out: ReadOut) -> NDArray[floating]:
     """The one map that a read-out reads: (target piece, source piece), `</s>` being the last source piece."""
     layers, heads = pair.weights.shape[:2]
-    if read_out.layer >= layers or (read_out.head or 0) >= heads or read_out.shift not in (0, 1):
+    exist = all(0 <= layer < layers and 0 <= head < heads for layer, head in read_out.heads)
+    if not read_out.heads or not exist or read_out.shift not in (0, 1):
         raise DataError(
             f"There is no such place to read alignments from. Received: {read_out} for cross-attention of "
             f"{layers} layers and {heads} heads (both count from 0; shift is 0 or 1)."
         )
-    rows = pair.weights[read_out.layer, :, read_out.shift : read_out.shift + len(pair.target_words)]
-    chosen: NDArray[floating] = rows.mean(axis=0) if read_out.head is None else rows[read_out.head]
+    rows = pair.weights[:, :, read_out.shift : read_out.shift + len(pair.target_words)]
+    chosen: NDArray[floating] = numpy.mean([rows[place] for place in read_out.heads], axis=0)
     return chosen
 
 
@@ -97,7 +102,7 @@ def read_alignment(pair: AttendedPair, read_out: ReadOut) -> Alignment:
 
 
 def choose_read_out(samples: Sequence[AttendedPair]) -> ReadOut:
-    """The read-out that aligns the samples best, of all layers, heads (or their average) and shifts.
+    """The read-out that aligns the samples best: the best head, then whatever helps beside it.
 
     Where samples have gold alignments, by the alignment error over those (Och & Ney 2003):
 
@@ -111,41 +116,54 @@ def choose_read_out(samples: Sequence[AttendedPair]) -> ReadOut:
         raise DataError(
             f"A read-out is chosen on sentence pairs. Received: {len(samples)} samples, none with words."
         )
-    with_gold = [pair for pair in usable if pair.gold is not None]
-    counts = [_counts(pair) for pair in with_gold or usable]  # each (2, layer, head + 1, shift)
+    usable = [pair for pair in usable if pair.gold is not None] or usable
+    found = [_grown(usable, shift) for shift in (0, 1)]
+    return max(found, key=lambda one: one[1])[0]
+
+
+def _grown(pairs: Sequence[AttendedPair], shift: int) -> tuple[ReadOut, float]:
+    """The best read-out at that shift, and its quality: heads are added while they are worth it."""
+    maps = [_word_weights(pair, shift) for pair in pairs]
+    layers, heads = maps[0].shape[:2]
+    places = [(layer, head) for layer in range(layers) for head in range(heads)]
+    chosen, quality = _best(pairs, maps, [(place,) for place in places])
+    while len(chosen) < len(places):
+        longer, better = _best(pairs, maps, [(*chosen, place) for place in places if place not in chosen])
+        if better < quality + WORTH_ANOTHER_HEAD:
+            break
+        chosen, quality = longer, better
+    return ReadOut(chosen, shift), quality
+
+
+def _best(
+    pairs: Sequence[AttendedPair],
+    maps: Sequence[NDArray[floating]],
+    candidates: Sequence[tuple[tuple[int, int], ...]],
+) -> tuple[tuple[tuple[int, int], ...], float]:
+    """The heads whose mean aligns best, and how well."""
+    counts = []
+    for pair, weights in zip(pairs, maps, strict=True):
+        means = numpy.stack([sum(weights[place] for place in heads) for heads in candidates])
+        counts.append(_agreement(means) if pair.gold is None else _gold_agreement(means, pair.gold))
     agreed, total = numpy.sum(counts, axis=0)
     quality = agreed / numpy.maximum(total, 1)
-    layer, head, shift = (int(i) for i in numpy.unravel_index(quality.argmax(), quality.shape))
-    heads = quality.shape[1] - 1
-    return ReadOut(layer=layer, head=None if head == heads else head, shift=shift)
-
-
-def _counts(pair: AttendedPair) -> NDArray[floating]:
-    """What is agreed and out of how much, (2, layer, head + 1, shift); the last head is the average."""
-    columns = []
-    for shift in (0, 1):
-        weights = _word_weights(pair, shift)
-        weights = numpy.concatenate([weights, weights.mean(axis=1, keepdims=True)], axis=1)
-        if pair.gold is None:
-            columns.append(_agreement(weights))
-        else:
-            columns.append(_gold_agreement(weights, pair.gold))
-    return numpy.stack(columns, axis=-1)
+    first = int(quality.argmax())
+    return candidates[first], float(quality[first])
 
 
 def _agreement(weights: NDArray[floating]) -> NDArray[floating]:
-    """2 |A ∩ B| and |A| + |B| of the links chosen by target words and by source words: (2, layer, head)."""
+    """2 |A ∩ B| and |A| + |B| of the links chosen by target words and by source words: (2, candidate)."""
     target, source = weights.shape[-2:]
-    by_target = weights.argmax(axis=-1)  # (layer, head, target word)
-    by_source = weights.argmax(axis=-2)  # (layer, head, source word)
+    by_target = weights.argmax(axis=-1)  # (candidate, target word)
+    by_source = weights.argmax(axis=-2)  # (candidate, source word)
     back = numpy.take_along_axis(by_source, by_target, axis=-1)
     both = (back == numpy.arange(target)).sum(axis=-1)
     return numpy.stack([2.0 * both, numpy.full(both.shape, float(target + source))])
 
 
 def _gold_agreement(weights: NDArray[floating], gold: Alignment) -> NDArray[floating]:
-    """|A ∩ S| + |A ∩ P| and |A| + |S|: (2, layer, head)."""
-    best = weights.argmax(axis=-1)  # (layer, head, target word)
+    """|A ∩ S| + |A ∩ P| and |A| + |S|: (2, candidate)."""
+    best = weights.argmax(axis=-1)  # (candidate, target word)
     linked = weights.sum(axis=-1) > 0
     agreed = _hits(best, linked, gold.sure, weights) + _hits(best, linked, gold.possible, weights)
     return numpy.stack([agreed, linked.sum(axis=-1) + float(len(gold.sure))])
@@ -157,7 +175,7 @@ def _hits(
     links: frozenset[tuple[int, int]],
     weights: NDArray[floating],
 ) -> NDArray[floating]:
-    """How many of the chosen links are among these: (layer, head)."""
+    """How many of the chosen links are among these: (candidate,)."""
     target, source = weights.shape[-2:]
     table = numpy.zeros((target, source), dtype=bool)
     for i, j in links:

@@ -282,7 +282,7 @@ class Translator:
         ]
 
     def _read_out(self, pair: AttendedPair) -> ReadOut:
-        return self.read_out or default_read_out(pair.weights.shape[0])
+        return self.read_out or default_read_out(*pair.weights.shape[:2])
 
 
 def _unpadded(site: str, weights: NDArray[Any], source: int, target: int) -> NDArray[Any]:

@@ -1,9 +1,10 @@
 """Settings from the corpus and the machine, each with its reason.
 
 A person sets what they care about; everything else comes from here. What was set by name is never touched. It
-happens in two moves, because some answers need the encoded corpus and a measured pace:
+happens in three moves, because some answers need the encoded corpus and a measured pace:
 
     derive(asked, facts, machine)        the model, the pieces, the optimiser        before anything is learnt
+    derive_search(recipe, asked, store)  the longest translation                     once pairs are encoded
     derive_pace(recipe, asked, pace)     steps, warm-up, how often to validate       once the pace is known
 
 Every number that was chosen stands in the tables below: starting values, not yet tuned by experiment.
@@ -18,9 +19,11 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from jumok.decoding import SearchPlan
 from jumok.recipe import Recipe, make_recipe
 
 if TYPE_CHECKING:
+    from jumok.corpus import PairStore
     from jumok.recipe import TrainingSettings
 
 __all__ = [
@@ -30,6 +33,7 @@ __all__ = [
     "Reason",
     "derive",
     "derive_pace",
+    "derive_search",
     "step_limit",
     "this_machine",
 ]
@@ -50,17 +54,16 @@ DROPOUT_SMALL, DROPOUT_LARGE = (50_000, 0.3), (1_000_000, 0.1)
 # A repetitive corpus: what counts as one, and what it is given.
 REPETITIVE_USES, REPETITIVE_WORDS = 150, 5_000
 DROPOUT_REPETITIVE, PIECES_REPETITIVE, SMOOTHING_REPETITIVE, LAYERS_REPETITIVE = 0.0, 0.7, 0.02, 2
-RATE_AT_128, RATE_FALL, RATE_BY_BATCH = (
-    4.5e-3,
-    1.2,
-    0.4,
-)  # for batches of 4,096; smaller ones take a lower rate
+# For batches of 4,096 pieces; smaller ones take a lower rate.
+RATE_AT_128, RATE_FALL, RATE_BY_BATCH = 4.5e-3, 1.2, 0.3
 BATCHES_AN_EPOCH, FEWEST_BATCH_TOKENS, MOST_ON_CPU, MOST_ON_ACCELERATOR = 100, 512, 4096, 16_384
 # Few minutes are better spent on many small updates than on few large ones.
 UPDATES_WORTH_HAVING, TOKENS_A_SECOND = 4000, 10_000
 WARMUP_SHARE, LONGEST_WARMUP = 0.1, 2000
-VALIDATIONS, VALIDATION_SHARE = 20, 0.08
+VALIDATIONS, VALIDATION_SHARE = 12, 0.05
 AVERAGED = 5
+EXTRA_PIECES = SearchPlan().extra
+LONGER_THAN_SEEN, MOST_TIMES_LONGER = 1.25, 3.0
 MINUTES_USED = 0.97
 
 
@@ -138,6 +141,18 @@ def derive(asked: Recipe, facts: CorpusFacts, machine: MachineFacts) -> tuple[Re
     recipe, kept = _fill(asked, asked, reasons)
     recipe, more = _fill(recipe, asked, [*_dropout(facts), *_training(asked, recipe, facts, machine)])
     return recipe, kept + more
+
+
+def derive_search(recipe: Recipe, asked: Recipe, store: PairStore) -> tuple[Recipe, list[Reason]]:
+    """How long a translation may become: somewhat longer than any that was seen, for its source.
+
+    A search that has lost its way repeats itself until it is stopped; the sooner, the better.
+    """
+    source, target = store.source_lengths - 1, store.target_lengths - 2  # without marks
+    seen = float(((target - EXTRA_PIECES) / source.clip(min=1)).max(initial=0.0))
+    longest = round(min(max(LONGER_THAN_SEEN * seen, 1.0), MOST_TIMES_LONGER), 2)
+    why = f"no target is longer than {max(seen, 0):.2f} times its source and {EXTRA_PIECES} pieces more"
+    return _fill(recipe, asked, [Reason("search.longest", longest, why)])
 
 
 def derive_pace(recipe: Recipe, asked: Recipe, pace: Pace) -> tuple[Recipe, int | None, list[Reason]]:
@@ -305,7 +320,7 @@ def _warmup(steps: int | None) -> Reason:
 
 
 def _validate_every(steps: int | None, pace: Pace, updates_per_epoch: float) -> Reason:
-    """Often enough to see what happens, rarely enough to cost at most 8 % of the time."""
+    """Often enough to see what happens, rarely enough to cost at most 5 % of the time."""
     wished = steps / VALIDATIONS if steps is not None else max(updates_per_epoch, 100)
     cheapest = pace.validation * (1 - VALIDATION_SHARE) / (VALIDATION_SHARE * max(pace.update, 1e-9))
     every = max(math.ceil(wished), math.ceil(cheapest), 1)

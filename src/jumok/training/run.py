@@ -21,7 +21,7 @@ from jumok.recipe import Recipe, flatten, make_recipe
 from jumok.storage import read_model_folder, write_file
 from jumok.text import Vocabularies, learn_vocabularies, load_subwords
 from jumok.training.checkpoint import load_newest
-from jumok.training.derive import MINUTES_USED, derive, derive_pace, step_limit, this_machine
+from jumok.training.derive import MINUTES_USED, derive, derive_pace, derive_search, step_limit, this_machine
 from jumok.training.events import Event, Finished, Stage, Started, Warned
 from jumok.training.finish import finish_run, vocabulary_files
 from jumok.training.folder import RunFolder, RunRecord
@@ -193,6 +193,8 @@ def _prepare(
     recipe, reasons = derive(asked, sentences.facts, this_machine())
     vocabularies = yield from _learn(folder, recipe, sentences)
     store = yield from _encode(folder, recipe, sentences, vocabularies)
+    recipe, more = derive_search(recipe, asked, store)
+    reasons += more
     validation = ValidationSet(sentences.validation, vocabularies, recipe)
     run = _Run(
         folder, RunRecord(recipe, (), Plan(((0, None),)), ""), vocabularies, store, validation, started
