@@ -11,9 +11,17 @@ from __future__ import annotations
 import copy
 import json
 import tomllib
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Discriminator,
+    Field,
+    Tag,
+    ValidationError,
+    model_validator,
+)
 
 from jumok.errors import RecipeError, nearest
 
@@ -21,10 +29,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 __all__ = [
+    "AttentionSettings",
     "LanguageSettings",
+    "ModelSettings",
     "Recipe",
-    "ScaledDotSettings",
+    "RecurrentSettings",
     "SearchSettings",
+    "Settings",
     "Size",
     "TextSettings",
     "TrainingSettings",
@@ -33,6 +44,7 @@ __all__ = [
     "flatten",
     "make_recipe",
     "read_recipe",
+    "setting_names",
     "write_recipe",
 ]
 
@@ -40,6 +52,8 @@ Size = Literal["auto", "tiny", "small", "base", "big"]
 
 
 class Settings(BaseModel):
+    """Values that cannot change; a name that does not exist is an error."""
+
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, use_attribute_docstrings=True)
 
 
@@ -63,13 +77,28 @@ class TextSettings(Settings):
     """Share of the words that are cut otherwise than best while training; 0 always takes the best cut."""
 
 
-class ScaledDotSettings(Settings):
-    kind: Literal["scaled-dot"] = "scaled-dot"
-    """Scaled dot product, softmax(QKᵀ/√d)V, in several heads."""
+class AttentionSettings(Settings):
+    """A mechanism by its name in the catalogue (`jumok models` lists them), with options of its own.
 
+    In TOML `{ kind = "bahdanau", units = 256 }`, or the name alone where no option is set. The catalogue
+    checks the options: what they are is a matter of the mechanism.
+    """
 
-# One member today; each mechanism of the catalogue adds its own, told apart by `kind`.
-AttentionSettings = ScaledDotSettings
+    model_config = ConfigDict(extra="allow")
+
+    kind: str = "scaled-dot"
+    """The mechanism's name."""
+
+    @property
+    def options(self) -> dict[str, Any]:
+        return dict(self.model_extra or {})
+
+    @model_validator(mode="before")
+    @classmethod
+    def _name_alone(cls, value: Any) -> Any:
+        if isinstance(value, dict) and value and "kind" not in value:
+            raise ValueError('the mechanism\'s name is missing, as in { kind = "bahdanau" }')
+        return {"kind": value} if isinstance(value, str) else value
 
 
 class TransformerSettings(Settings):
@@ -95,12 +124,58 @@ class TransformerSettings(Settings):
     """Layer norm before each part of a block, or after it as published."""
     tied: bool = True
     """One matrix for both embeddings and the output (for target and output, if vocabularies differ)."""
-    encoder_attention: AttentionSettings = ScaledDotSettings()
+    encoder_attention: AttentionSettings = AttentionSettings()
     """Mechanism of the encoder's self-attention."""
-    decoder_attention: AttentionSettings = ScaledDotSettings()
+    decoder_attention: AttentionSettings = AttentionSettings()
     """Mechanism of the decoder's masked self-attention."""
-    cross_attention: AttentionSettings = ScaledDotSettings()
+    cross_attention: AttentionSettings = AttentionSettings()
     """Mechanism of the attention from decoder to encoder."""
+
+
+class RecurrentSettings(Settings):
+    family: Literal["recurrent"] = "recurrent"
+    """The family of the model."""
+    size: Size = "auto"
+    """The one dial: sets the widths and depths below. `auto` picks from the corpus and says why."""
+    cell: Literal["rnn", "lstm", "gru"] = "gru"
+    """What a step is made of: a plain tanh layer, a long short-term memory or a gated recurrent unit."""
+    encoder_layers: int = Field(1, ge=1, le=16)
+    """Recurrent layers of the encoder."""
+    decoder_layers: int = Field(1, ge=1, le=16)
+    """Recurrent layers of the decoder."""
+    width: int = Field(256, ge=8, le=8192)
+    """Width of the states; a bidirectional encoder gives half of it to each direction."""
+    embedding: int = Field(256, ge=8, le=8192)
+    """Width of the embeddings and of what predicts the next piece."""
+    bidirectional: bool = True
+    """The encoder reads both ways."""
+    dropout: float = Field(0.1, ge=0, lt=1)
+    """Share of activations dropped while training. Derived from the size of the corpus."""
+    tied: bool = True
+    """One matrix for both embeddings and the output (for target and output, if vocabularies differ)."""
+    attention: AttentionSettings = AttentionSettings(kind="bahdanau")
+    """Mechanism of the attention to the source; `none` leaves the decoder with the encoder's last state."""
+    order: Literal["auto", "before", "after"] = "auto"
+    """Whether the decoder attends before its step (Bahdanau) or after it (Luong); `auto`: as the mechanism's
+    paper does."""
+    input_feeding: bool = False
+    """Feed what was attended to into the next step as well (Luong et al. 2015, section 3.3)."""
+
+
+FAMILIES: dict[str, type[Settings]] = {"transformer": TransformerSettings, "recurrent": RecurrentSettings}
+
+
+def _family(model: Any) -> str:
+    """Which family settings belong to; those that name none are a Transformer's."""
+    if isinstance(model, dict):
+        return str(model.get("family", "transformer"))
+    return str(getattr(model, "family", "transformer"))
+
+
+ModelSettings = Annotated[
+    Annotated[TransformerSettings, Tag("transformer")] | Annotated[RecurrentSettings, Tag("recurrent")],
+    Discriminator(_family),
+]
 
 
 class TrainingSettings(Settings):
@@ -162,7 +237,7 @@ class SearchSettings(Settings):
 class Recipe(Settings):
     languages: LanguageSettings = LanguageSettings()
     text: TextSettings = TextSettings()
-    model: TransformerSettings = TransformerSettings()
+    model: ModelSettings = TransformerSettings()
     training: TrainingSettings = TrainingSettings()
     search: SearchSettings = SearchSettings()
 
@@ -214,13 +289,22 @@ def flatten(recipe: Recipe, *, only_set: bool = False) -> dict[str, Any]:
     }
 
 
+def setting_names() -> list[str]:
+    """`section.name` of every setting that there is, those of all families together."""
+    sections: list[tuple[str, type[BaseModel]]] = [
+        (section, type(settings)) for section, settings in Recipe() if section != "model"
+    ]
+    every = [*sections, *(("model", family) for family in FAMILIES.values())]
+    return list(dict.fromkeys(f"{section}.{name}" for section, kind in every for name in kind.model_fields))
+
+
 def differences(asked: Recipe, stored: Recipe) -> list[tuple[str, Any, Any]]:
     """The settings that were asked for by name and differ from the stored ones: (name, asked, stored)."""
     have = flatten(stored)
     return [
-        (name, value, have[name])
+        (name, value, have.get(name))
         for name, value in flatten(asked, only_set=True).items()
-        if value != have[name]
+        if value != have.get(name)
     ]
 
 
@@ -229,14 +313,14 @@ def _toml_lines(settings: Settings) -> list[str]:
     for name, info in type(settings).model_fields.items():
         value = getattr(settings, name)
         if value is not None:
-            lines.append(f"# {info.description}")
+            lines.append(f"# {' '.join((info.description or '').split())}")
             lines.append(f"{name} = {_toml(value)}")
     return lines
 
 
 def _toml(value: Any) -> str:
     if isinstance(value, BaseModel):
-        inside = ", ".join(f"{name} = {_toml(item)}" for name, item in value)
+        inside = ", ".join(f"{name} = {_toml(item)}" for name, item in value if item is not None)
         return f"{{ {inside} }}"
     if isinstance(value, bool):
         return str(value).lower()
@@ -251,19 +335,32 @@ def _explain(error: ValidationError) -> str:
     lines = ["The recipe cannot be used:"]
     for fault in error.errors():
         path = [str(part) for part in fault["loc"]]
-        name = ".".join(path)
+        section, name = _settings_at(path[:-1]), ".".join(_without_family(path))
         if fault["type"] == "extra_forbidden":
-            lines.append(f"  {name}: there is no such setting.{nearest(path[-1], _names(path[:-1]))}")
+            lines.append(f"  {name}: there is no such setting.{nearest(path[-1], section.model_fields)}")
+        elif fault["type"] == "union_tag_invalid":
+            family = _family(fault["input"])
+            known = ", ".join(FAMILIES)
+            lines.append(
+                f"  model.family: there is no {family!r}.{nearest(family, FAMILIES)} There are: {known}."
+            )
         else:
             lines.append(f"  {name}: {fault['msg']}. Received: {fault['input']!r}")
     return "\n".join(lines)
 
 
-def _names(section: list[str]) -> list[str]:
-    """The setting names of a section, or the section names at the top."""
-    model: type[BaseModel] = Recipe
-    for part in section:
-        annotation = model.model_fields[part].annotation if part in model.model_fields else None
-        candidates = [annotation, *get_args(annotation)]
-        model = next((c for c in candidates if isinstance(c, type) and issubclass(c, BaseModel)), model)
-    return list(model.model_fields)
+def _without_family(path: list[str]) -> list[str]:
+    """pydantic names the family behind `model`; nobody writes it there."""
+    return [
+        part for place, part in enumerate(path) if (path[0], place) != ("model", 1) or part not in FAMILIES
+    ]
+
+
+def _settings_at(path: list[str]) -> type[BaseModel]:
+    """The class of the settings that stand at a path such as ["model", "transformer"]."""
+    settings: type[BaseModel] = Recipe
+    for part in path:
+        annotation = settings.model_fields[part].annotation if part in settings.model_fields else None
+        candidates = [FAMILIES.get(part), annotation, *get_args(annotation)]
+        settings = next((c for c in candidates if isinstance(c, type) and issubclass(c, BaseModel)), settings)
+    return settings

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import torch
 from contract_checks import CHECKS, WIDTH, Case, Subject
@@ -11,6 +13,7 @@ from hypothesis import strategies as some
 from jumok.attention import CATALOGUE, MultiHead, ScaledDot, Supports, find_entry, make_attention
 from jumok.attention import scaled_dot as scaled_dot_module
 from jumok.errors import RecipeError, UnsupportedError
+from jumok.recipe import AttentionSettings
 
 CASES = some.builds(
     Case,
@@ -25,7 +28,7 @@ TYPICAL = Case(batch=3, heads=2, queries=4, keys=5, density=0.6, seed=1)
 
 
 def subject(name: str, dtype: torch.dtype) -> Subject:
-    chosen = CATALOGUE[name].settings()
+    chosen = AttentionSettings(kind=name)
     return Subject(lambda **options: make_attention(chosen, width=WIDTH, **options), dtype)
 
 
@@ -41,29 +44,18 @@ def test_contract(name, check, dtype, case):
 class LooksAhead(ScaledDot):
     """Causal aligned to the start: the mistake that torch's `is_causal` invites."""
 
-    def allowed(self, query, memory, allowed, first):
-        return super().allowed(query, memory, allowed, 0)
+    def allowed(self, query, memory, call):
+        return super().allowed(query, memory, replace(call, first=0))
 
 
 class MeanOfNothing(ScaledDot):
     """Forgets that a row may be empty: the softmax of equal scores is the mean of all values."""
 
-    def attend(self, query, memory, *, allowed, bias, first, edit, need_weights):
-        allowed = self.allowed(query, memory, allowed, first)
-        scores = self.scores(query, memory.keys)
-        if allowed is not None:
-            scores = scores.masked_fill(~allowed, -1e9)
-        weights = scores.softmax(-1)
-        weights = weights if edit is None else edit(weights, first)
-        return super().attend(
-            query,
-            memory,
-            allowed=None,
-            bias=bias,
-            first=first,
-            edit=lambda *_: weights,
-            need_weights=need_weights,
-        )
+    def normalise(self, scores, allowed, **_):
+        return scores.masked_fill(~allowed, -1e9).softmax(-1) if allowed is not None else scores.softmax(-1)
+
+    def attend(self, query, memory, call):
+        return super().attend(query, memory, replace(call, need_weights=True))
 
 
 class Remembers(ScaledDot):
@@ -77,8 +69,8 @@ class Remembers(ScaledDot):
 class DropsReported(ScaledDot):
     """Reports other weights than it reads."""
 
-    def attend(self, query, memory, **call):
-        attended = super().attend(query, memory, **call)
+    def attend(self, query, memory, call):
+        attended = super().attend(query, memory, call)
         weights = None if attended.weights is None else self.dropout(attended.weights)
         return type(attended)(attended.context, weights)
 
@@ -128,8 +120,8 @@ def test_unknown_name_suggests_the_nearest():
 
 
 def test_every_entry_says_where_it_comes_from():
-    for name, entry in CATALOGUE.items():
-        assert entry.settings().kind == name
+    for entry in CATALOGUE.values():
+        assert entry.settings()  # every option has a default
         assert entry.paper
         assert entry.supports is entry.mechanism.supports
 

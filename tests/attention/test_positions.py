@@ -1,9 +1,21 @@
 import math
 
+import numpy as np
 import pytest
 import torch
 
-from jumok.attention import SinusoidalPositions, sinusoids
+from jumok.attention import MultiHead, ScaledDot, SinusoidalPositions, sinusoids
+from jumok.attention.positions import (
+    LearnedPositions,
+    NoPositions,
+    RelativeBias,
+    RelativeKeys,
+    alibi_bias,
+    alibi_slopes,
+    relative_buckets,
+    rotate,
+)
+from jumok.errors import RecipeError, UnsupportedError
 
 
 @pytest.mark.parametrize(("place", "column"), [(0, 0), (0, 1), (3, 0), (3, 5), (100, 6), (511, 7)])
@@ -28,3 +40,173 @@ def test_odd_width():
 
 def test_table_is_not_stored():
     assert SinusoidalPositions(6).state_dict() == {}
+
+
+def test_learned_positions_are_rows_of_a_trained_table_and_end_with_it():
+    positions = LearnedPositions(6, longest=4)
+    assert torch.equal(positions(2, first=1), positions.table[1:3])
+    assert positions(4).shape == (4, 6)
+    positions(3).sum().backward()
+    assert positions.table.grad.sum(dim=1).tolist() == [6.0, 6.0, 6.0, 0.0]
+    with pytest.raises(UnsupportedError, match=r"end at 4 pieces, and 5 .*sinusoidal"):
+        positions(1, first=4)
+
+
+def test_no_positions_are_zeros_that_follow_the_model():
+    positions = NoPositions(3).to(torch.float64)
+    assert torch.equal(positions(2, first=7), torch.zeros(2, 3, dtype=torch.float64))
+    assert positions.state_dict() == {}
+
+
+@pytest.mark.parametrize("positions", [SinusoidalPositions(8), LearnedPositions(8), NoPositions(8)])
+def test_a_step_is_a_row_of_the_whole(positions):
+    assert torch.equal(positions(1, first=3), positions(6)[3:4])
+
+
+@pytest.mark.parametrize(("positions", "same"), [(NoPositions(8), True), (SinusoidalPositions(8), False)])
+def test_only_positions_tell_go_home_i_from_i_go_home(positions, same):
+    torch.manual_seed(0)
+    attention = MultiHead(width=8, heads=2, mechanism=ScaledDot()).eval()
+    word = dict(zip(["I", "go", "home"], torch.randn(3, 8), strict=True))
+    order = {"I go home": ["I", "go", "home"], "go home I": ["go", "home", "I"]}
+    context = {
+        sentence: attention.attend_self(torch.stack([word[w] for w in words])[None] + positions(3)).context[0]
+        for sentence, words in order.items()
+    }
+    moved = context["go home I"][[2, 0, 1]]  # back in the order of "I go home"
+    furthest = (moved - context["I go home"]).abs().max().item()
+    assert furthest < 1e-6 if same else furthest > 0.05
+
+
+def test_rotary_is_a_complex_rotation_of_the_two_halves():
+    states = np.random.default_rng(0).normal(size=(2, 3, 5, 8))
+    expected = np.empty_like(states)
+    for place in range(5):
+        for column in range(4):
+            turn = np.exp(1j * (place + 7) * 10000.0 ** (-2 * column / 8))
+            turned = (states[..., place, column] + 1j * states[..., place, column + 4]) * turn
+            expected[..., place, column], expected[..., place, column + 4] = turned.real, turned.imag
+    np.testing.assert_allclose(rotate(torch.from_numpy(states), first=7).numpy(), expected, atol=1e-12)
+    assert np.abs(rotate(torch.from_numpy(states), first=7, base=100.0).numpy() - expected).max() > 0.1
+
+
+def test_rotary_products_depend_on_the_distance_alone():
+    torch.manual_seed(1)
+    query, key = torch.randn(2, 1, 1, 1, 16, dtype=torch.float64)
+
+    def product(query_place, key_place):
+        return (rotate(query, first=query_place) * rotate(key, first=key_place)).sum().item()
+
+    assert product(3, 10) == pytest.approx(product(103, 110), abs=1e-10)
+    assert product(9, 2) == pytest.approx(product(7, 0), abs=1e-10)
+    assert product(4, 4) == pytest.approx((query * key).sum().item(), abs=1e-10)
+    assert abs(product(3, 10) - product(10, 3)) > 1e-3  # before and after are not the same
+
+
+def test_rotary_keeps_length_precision_and_steps():
+    torch.manual_seed(2)
+    states = torch.randn(2, 3, 6, 10)
+    turned = rotate(states)
+    torch.testing.assert_close(turned.norm(dim=-1), states.norm(dim=-1))
+    torch.testing.assert_close(rotate(states[:, :, 4:5], first=4), turned[:, :, 4:5])
+    assert torch.equal(turned[:, :, 0], states[:, :, 0])
+    assert rotate(states.bfloat16()).dtype == torch.bfloat16
+    with pytest.raises(UnsupportedError, match="width 5 has an odd one"):
+        rotate(torch.zeros(1, 1, 1, 5))
+
+
+def test_alibi_slopes_of_the_paper():
+    assert alibi_slopes(8) == [1 / 2, 1 / 4, 1 / 8, 1 / 16, 1 / 32, 1 / 64, 1 / 128, 1 / 256]
+    assert alibi_slopes(1) == [1 / 256]
+    assert alibi_slopes(16)[:3] == pytest.approx([2**-0.5, 2**-1, 2**-1.5])
+
+
+def test_alibi_slopes_between_powers_of_two():
+    """12 heads: the 8 of eight heads, then the 1st, 3rd, 5th and 7th of sixteen."""
+    assert alibi_slopes(12) == pytest.approx(
+        [2.0**-h for h in range(1, 9)] + [2**-0.5, 2**-1.5, 2**-2.5, 2**-3.5]
+    )
+    assert alibi_slopes(3) == pytest.approx([2**-4, 2**-8, 2**-2])
+    for heads in range(1, 20):
+        assert len(set(alibi_slopes(heads))) == heads
+    with pytest.raises(RecipeError, match="0"):
+        alibi_slopes(0)
+
+
+def test_alibi_bias_falls_with_the_distance():
+    bias = alibi_bias(8, 2, 4, first=1)
+    assert bias.shape == (8, 2, 4)
+    assert bias[0].tolist() == [[-0.5, 0.0, -0.5, -1.0], [-1.0, -0.5, 0.0, -0.5]]
+    torch.testing.assert_close(bias[7], bias[0] / 128)
+    assert torch.equal(alibi_bias(4, 6, 6)[:, 5:], alibi_bias(4, 1, 6, first=5))
+
+
+def t5_bucket(distance, buckets, farthest, both_ways):
+    """The bucket of one distance (key less query), as the T5 code defines it."""
+    bucket, behind = 0, -distance
+    if both_ways:
+        buckets //= 2
+        if behind < 0:
+            bucket += buckets
+        behind = abs(behind)
+    else:
+        behind = max(behind, 0)
+    exact = buckets // 2
+    if behind < exact:
+        return bucket + behind
+    wide = exact + int(math.log(behind / exact) / math.log(farthest / exact) * (buckets - exact))
+    return bucket + min(wide, buckets - 1)
+
+
+@pytest.mark.parametrize("both_ways", [True, False])
+@pytest.mark.parametrize(("buckets", "farthest"), [(32, 128), (8, 20), (16, 400)])
+def test_t5_buckets_follow_the_definition(buckets, farthest, both_ways):
+    distances = torch.arange(-500, 501)
+    ours = relative_buckets(distances, buckets, farthest, both_ways=both_ways).tolist()
+    assert ours == [t5_bucket(distance, buckets, farthest, both_ways) for distance in distances.tolist()]
+    # Both ways, the bucket "after by 0" can never be met.
+    assert set(ours) == set(range(buckets)) - ({buckets // 2} if both_ways else set())
+
+
+def test_t5_bias_reads_its_table_by_bucket():
+    bias = RelativeBias(2, buckets=8, farthest=20)
+    assert torch.equal(bias(3, 4), torch.zeros(2, 3, 4))
+    torch.nn.init.normal_(bias.table)
+    shown = bias(3, 4, first=9)
+    for head, query, key in ((0, 0, 0), (1, 2, 3), (0, 1, 2)):
+        bucket = t5_bucket(key - (9 + query), 8, 20, True)
+        assert shown[head, query, key] == bias.table[head, bucket]
+    torch.testing.assert_close(bias(6, 6)[:, 5:], bias(1, 6, first=5))
+    bias(2, 2).sum().backward()
+    assert bias.table.grad.sum() == 8
+
+
+@pytest.mark.parametrize("settings", [{"buckets": 2}, {"buckets": 9}, {"farthest": 8}])
+def test_t5_buckets_that_make_no_sense_are_refused(settings):
+    with pytest.raises(RecipeError, match=r"Received: buckets"):
+        RelativeBias(2, **settings)
+
+
+def test_shaw_s_relative_keys_are_the_plain_loop():
+    torch.manual_seed(3)
+    relative = RelativeKeys(heads=2, width=4, reach=2).double()
+    query = torch.randn(3, 2, 5, 4, dtype=torch.float64)
+    scores = relative.scores(query, 1, 7)
+    assert scores.shape == (3, 2, 5, 7)
+    for batch, head, place, key in np.ndindex(3, 2, 5, 7):
+        clipped = max(-2, min(2, key - (1 + place)))
+        vector = relative.table[head, clipped + 2]
+        expected = (query[batch, head, place] @ vector).item() / 2  # √4
+        assert scores[batch, head, place, key].item() == pytest.approx(expected, abs=1e-12)
+    torch.testing.assert_close(relative.scores(query[:, :, 3:4], 4, 7), scores[:, :, 3:4])
+
+
+def test_shaw_s_scores_added_as_a_bias_are_keys_with_their_vectors_added():
+    torch.manual_seed(4)
+    relative, mechanism = RelativeKeys(heads=1, width=6, reach=1), ScaledDot()
+    query, keys = torch.randn(1, 1, 1, 6), torch.randn(1, 1, 4, 6)
+    added = keys + relative.table[:, torch.tensor([0, 1, 2, 2])][None]  # distances -1 0 1 2 from place 1
+    bias = relative.scores(query, 1, 4)
+    biased = mechanism(query, mechanism.prepare(keys, keys, None), bias=bias, need_weights=True)
+    moved = mechanism(query, mechanism.prepare(added, keys, None), need_weights=True)
+    torch.testing.assert_close(biased.weights, moved.weights)

@@ -58,7 +58,8 @@ def program(words: Sequence[str | Path]) -> list[str]:
 
 
 def environment(**more: str) -> dict[str, str]:
-    return {**os.environ, "OMP_NUM_THREADS": "1", **more}
+    # Buffered, as it is for people: a closed pipe or a full disk may show at the very end only.
+    return {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "", **more}
 
 
 def spawn(*words: str | Path, stdin: bytes = b"", **more: str) -> subprocess.CompletedProcess[bytes]:

@@ -86,7 +86,33 @@ def test_an_empty_corpus(verb: str, content: bytes, read, tmp_path: Path) -> Non
 def test_a_corpus_with_nothing_worth_training(read, tmp_path: Path) -> None:
     file = tmp_path / "blank.en-de.tsv"
     file.write_text("\t\n" * 5 + "same\tsame\n", encoding="utf-8")
-    assert "0 pairs after cleaning" in read("train", file)
+    said = read("train", file)
+    assert "No pair was left to train on. Received: 6 pairs; skipped: 5 empty, 1 untranslated." in said
+    assert "`jumok check` with the same files" in said
+
+
+@pytest.mark.parametrize(
+    "content",
+    [None, b"", b"one\teins\nfive\tf\xfcnf\n", b"same\tsame\n"],
+    ids=["missing", "empty", "not UTF-8", "nothing left"],
+)
+def test_no_folder_is_left_of_a_run_that_could_not_begin(content: bytes | None, read, tmp_path: Path) -> None:
+    file = tmp_path / "pairs.en-de.tsv"
+    if content is not None:
+        file.write_bytes(content)
+    read("train", file)
+    assert list(tmp_path.iterdir()) == [file][: content is not None]
+    (tmp_path / "run").mkdir()
+    read("train", file)
+    assert (tmp_path / "run").is_dir()  # it was there before
+
+
+def test_a_missing_file_takes_nothing_from_a_run_that_has_begun(
+    call: Call, unfinished_run: Path, tmp_path: Path
+) -> None:
+    before = sorted(unfinished_run.rglob("*"))
+    call("train", tmp_path / "no.tsv", "--out", unfinished_run).paragraph("train")
+    assert sorted(unfinished_run.rglob("*")) == before
 
 
 @pytest.mark.parametrize("verb", READERS)

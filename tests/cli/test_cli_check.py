@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import gzip
 import json
+import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
-from cli_calls import digit_lines, write_tsv
+from cli_calls import digit_lines, environment, program, write_tsv
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -160,3 +161,15 @@ def test_leaks_of_validation_and_test(call: Call, leaking: dict[str, Path]) -> N
     words = ["--valid", leaking["en"], leaking["de"], "--test", leaking["both"], "--json"]
     report = json.loads(call("check", leaking["train"], *words).out)
     assert report["leaked"] == {f"{leaking['en']} + {leaking['de']}": 2, str(leaking["both"]): 2}
+
+
+def test_a_reader_that_leaves_before_the_report_is_no_fault(faulty: Path) -> None:
+    with subprocess.Popen(
+        program(["check", faulty]), stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment()
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        said = process.stderr.read()
+        assert process.wait(timeout=60) == 141
+    assert said == b""

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import subprocess
+from random import Random
 from typing import TYPE_CHECKING
 
 import pytest
 from cli_calls import environment, program, spawn
 
 from jumok.corpus import open_corpora
-from jumok.corpus.english_korean import generate
+from jumok.corpus.english_korean import generate, generation
+from jumok.corpus.english_korean.patterns import PATTERNS
+from jumok.corpus.english_korean.scene import Scene, Sentence
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -73,13 +76,31 @@ def test_an_unknown_split_prints_nothing(call: Call) -> None:
     assert ran.out == ""
 
 
+def test_more_pairs_than_the_grammar_has(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    def one_of_ten(scene: Scene) -> Sentence:
+        seed = int(10 * scene.random())
+        return PATTERNS["but the other"].build(Scene(Random(seed).random, scene.polite))
+
+    monkeypatch.setattr(generation, "_BUILDERS", (one_of_ten,))
+    monkeypatch.setattr(generation, "_CUMULATIVE", (1.0,))
+    monkeypatch.setattr(generation, "MOST_IN_VAIN", 500)
+    ran = call("corpus", "english-korean", "--count", "21")
+    printed = ran.out.splitlines()[1:]
+    assert 2 <= len(set(printed)) == len(printed) <= 20  # each plain and polite
+    said = ran.paragraph("corpus")
+    assert f"after {len(printed)} distinct ones, 500 draws in a row gave nothing new" in said
+    assert "Received: count 21" in said
+    assert call("corpus", "english-korean", "--count", str(len(printed))).code == 0
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"], ids=["buffered", "unbuffered"])
 @pytest.mark.parametrize("count", [3, 20_000], ids=["at the end", "in the middle"])
-def test_a_reader_that_leaves_is_no_fault(count: int) -> None:
+def test_a_reader_that_leaves_is_no_fault(count: int, unbuffered: str) -> None:
     with subprocess.Popen(
         program(["corpus", "english-korean", "--count", str(count)]),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        env=environment(),
+        env=environment(PYTHONUNBUFFERED=unbuffered),
     ) as process:
         assert process.stdout is not None
         assert process.stderr is not None
@@ -87,14 +108,15 @@ def test_a_reader_that_leaves_is_no_fault(count: int) -> None:
             assert process.stdout.readline() == b"en\tko\talignment\n"
         process.stdout.close()
         said = process.stderr.read()
-        assert process.wait(timeout=60) in (1, 141)
+        assert process.wait(timeout=60) == 141
     assert said == b""
 
 
-def test_output_to_a_full_disk() -> None:
+@pytest.mark.parametrize("count", [3, 20_000], ids=["at the end", "in the middle"])
+def test_output_to_a_full_disk(count: int) -> None:
     with open("/dev/full", "wb") as full:  # noqa: PTH123
         done = subprocess.run(
-            program(["corpus", "english-korean", "--count", "3"]),
+            program(["corpus", "english-korean", "--count", str(count)]),
             stdout=full,
             stderr=subprocess.PIPE,
             check=False,

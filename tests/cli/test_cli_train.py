@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import tomllib
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
@@ -15,8 +16,10 @@ from cli_calls import TINY, digit_lines, environment, program, write_tsv
 import jumok.storage
 import jumok.training.run
 from jumok.storage import read_model_folder
+from jumok.training.signals import Interrupt
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from cli_calls import Call
@@ -173,6 +176,29 @@ def test_a_disk_that_fills_up(
 
 
 # --- Ctrl-C ---
+
+
+def test_ctrl_c_before_the_first_step(
+    call: Call, pairs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    @contextmanager
+    def asked_at_once() -> Iterator[Interrupt]:
+        interrupt = Interrupt()
+        interrupt.asked = True
+        yield interrupt
+
+    words = ["train", pairs, "--out", tmp_path / "run", *settings()]
+    with monkeypatch.context() as patched:
+        patched.setattr(jumok.training.run, "watch_signals", asked_at_once)
+        ran = call(*words)
+    assert ran.code == 130
+    assert "saved" not in ran.err
+    assert "before the first step; the pieces and the encoded pairs are kept, but no step." in ran.err
+    assert not (tmp_path / "run" / "checkpoints").exists()
+    again = call(*words)
+    assert again.code == 0
+    assert "learning pieces" not in again.err
+    assert "finished · step 3" in again.err
 
 
 def test_ctrl_c_while_reading(

@@ -7,7 +7,7 @@ from jumok.attention import CATALOGUE, Entry, ScaledDot, Supports
 from jumok.errors import RecipeError, UnsupportedError
 from jumok.models import build_model
 from jumok.models.layers import Embedding, FeedForward, PostNorm, PreNorm
-from jumok.recipe import ScaledDotSettings, TransformerSettings
+from jumok.recipe import TransformerSettings
 
 SMALL = TransformerSettings(width=16, heads=2, feed_forward=32, encoder_layers=2, decoder_layers=3)
 
@@ -120,6 +120,8 @@ def test_a_mechanism_that_cannot_stand_at_a_site(monkeypatch):
     class Sums(ScaledDot):
         supports = Supports(causal=False, incremental=False)
 
-    monkeypatch.setitem(CATALOGUE, "scaled-dot", Entry(Sums, ScaledDotSettings, "none"))
-    with pytest.raises(UnsupportedError, match=r'site "decoder".* causal and incremental.*scaled-dot'):
+    monkeypatch.setitem(CATALOGUE, "scaled-dot", Entry(Sums, "none"))
+    with pytest.raises(
+        UnsupportedError, match=r"model\.decoder_attention .* causal and incremental.*scaled-dot"
+    ):
         build()

@@ -10,7 +10,8 @@ import os
 import shutil
 import time
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
 import torch
@@ -38,6 +39,7 @@ from jumok.training import (
 from jumok.training.checkpoint import load_newest, saved_steps
 
 if TYPE_CHECKING:
+    from collections import Counter
     from collections.abc import Iterator
     from pathlib import Path
 
@@ -273,6 +275,16 @@ class TestContinuing:
         with pytest.raises(RunFolderError, match=rf"{name}: asked {value!r}, the run has"):
             run(half, **{name: value})
 
+    def test_changed_settings_are_refused_before_anything_is_read(self, half: Path) -> None:
+        def read(noticed: Counter[str]) -> NoReturn:
+            pytest.fail("the corpus was read")
+
+        corpus = replace(digit_corpus(200), reader=read)
+        with pytest.raises(RunFolderError, match=r"training\.seed: asked 9, the run has 1"):
+            next(training_events(corpus, out=half, seed=9))
+        with pytest.raises(RunFolderError, match=r"training\.seed: asked 9, the run has 1"):
+            next(training_events("no.tsv", out=half, seed=9))
+
     def test_changed_data_are_refused(self, half: Path) -> None:
         with pytest.raises(RunFolderError, match="holds a run on other sentences"):
             run(half, count=230)
@@ -330,6 +342,39 @@ class TestTheFolder:
             fcntl.flock(lock, fcntl.LOCK_EX)
             with pytest.raises(RunFolderError, match="Another process is training"):
                 run(tmp_path)
+
+    def test_a_lock_that_was_removed_keeps_nobody_out(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Another process withdraws between the opening of its lock here and the locking."""
+        real, lock = fcntl.flock, tmp_path / "run.lock"
+
+        def too_late(*arguments: Any) -> None:
+            lock.unlink()
+            real(*arguments)
+
+        def taken_again(*arguments: Any) -> None:
+            too_late(*arguments)
+            lock.touch()
+
+        for flock in (too_late, taken_again):
+            monkeypatch.setattr(fcntl, "flock", flock)
+            with pytest.raises(RunFolderError, match="Another process is training"):
+                run(tmp_path)
+
+    def test_a_run_that_never_began_leaves_no_folder(self, tmp_path: Path) -> None:
+        with pytest.raises(DataError):
+            run(tmp_path / "run", count=5)
+        assert not (tmp_path / "run").exists()
+        events = training_events(digit_corpus(200), out=tmp_path / "run", **SHORT)
+        next(events)  # it has read the sentences, and kept nothing
+        events.close()  # type: ignore[attr-defined]
+        assert not (tmp_path / "run").exists()
+        events = training_events(digit_corpus(200), out=tmp_path / "run", **SHORT)
+        next(events)
+        next(events)
+        events.close()  # type: ignore[attr-defined]
+        assert (tmp_path / "run" / "pieces.model").exists()
 
     def test_a_parent_that_is_a_file(self, tmp_path: Path) -> None:
         (tmp_path / "file").write_text("")

@@ -69,6 +69,16 @@ def test_facts() -> None:
     assert (facts.distinct_target_words, facts.target_language) == (6, "de")
 
 
+def test_nothing_is_left_to_train_on() -> None:
+    pairs = [Pair("", "leer"), Pair("one", "eins"), Pair("one", "eins")]
+    with pytest.raises(
+        DataError, match=r"No pair was left.*: 3 pairs; skipped: 1 empty, 1 duplicate, 1 leaked\."
+    ):
+        read_sentences([corpus_of_pairs(pairs)], [corpus_of_pairs([Pair("One", "eins")])], held_out=0)
+    with pytest.raises(DataError, match=r"0 pairs; skipped: none"):
+        read_sentences([corpus_of_pairs([])], [], held_out=10)
+
+
 def test_nothing_to_validate_on() -> None:
     with pytest.raises(DataError, match="no sentence to validate on"):
         read_sentences([digit_corpus(5)], [], held_out=100)

@@ -29,7 +29,9 @@ if TYPE_CHECKING:
 __all__ = [
     "Attended",
     "Attention",
+    "Call",
     "Edit",
+    "HeadShape",
     "Mechanism",
     "Memory",
     "Place",
@@ -55,6 +57,7 @@ class Supports:
     cross: bool = True
     weights: bool = True
     incremental: bool = True
+    mask: bool = True  # a mask that differs from query to query; padding is always taken, by `prepare`
     bias: bool = True
     edit: bool = True
 
@@ -111,6 +114,31 @@ def edit_at(edit: Edit | None, *, site: str, layer: int, rows: Tensor) -> Weight
     return lambda weights, first: edit(weights, Place(site=site, layer=layer, rows=rows, first=first))
 
 
+@dataclass(frozen=True, slots=True)
+class Call:
+    """What a call asks for beside its query and its memory; the fields are those of `Mechanism.forward`."""
+
+    allowed: Tensor | None = None
+    bias: Tensor | None = None
+    first: int = 0
+    edit: WeightEdit | None = None
+    need_weights: bool = False
+
+    @property
+    def needs_weights(self) -> bool:
+        """Whether the weights must be formed, be it to report, to edit or to shift them."""
+        return self.need_weights or self.edit is not None or self.bias is not None
+
+
+@dataclass(frozen=True, slots=True)
+class HeadShape:
+    """How many heads there are and how wide their queries and keys, for mechanisms that have parameters."""
+
+    heads: int
+    query: int
+    key: int
+
+
 MemoryT = TypeVar("MemoryT", bound=Memory)
 
 
@@ -118,13 +146,16 @@ class Mechanism(nn.Module, ABC, Generic[MemoryT]):
     """How each head weighs values. A new mechanism is `supports`, `prepare`, `extend` and `attend`.
 
     `causal` mechanisms let a query see the keys up to its own place and none after it. `dropout` is applied
-    to the weights, after they were edited and reported.
+    to the weights, after they were edited and reported. Mechanisms that have parameters need the `shape`.
     """
 
     supports: ClassVar[Supports] = Supports()
 
-    def __init__(self, *, causal: bool = False, dropout: nn.Module | None = None) -> None:
+    def __init__(
+        self, shape: HeadShape | None = None, *, causal: bool = False, dropout: nn.Module | None = None
+    ) -> None:
         super().__init__()
+        self.shape = shape
         if causal:
             self._require("causal")
         self.causal = causal
@@ -139,17 +170,7 @@ class Mechanism(nn.Module, ABC, Generic[MemoryT]):
         """The memory with keys and values added at the end. It consumes the memory it is given."""
 
     @abstractmethod
-    def attend(
-        self,
-        query: Tensor,
-        memory: MemoryT,
-        *,
-        allowed: Tensor | None,
-        bias: Tensor | None,
-        first: int,
-        edit: WeightEdit | None,
-        need_weights: bool,
-    ) -> Attended:
+    def attend(self, query: Tensor, memory: MemoryT, call: Call) -> Attended:
         """The mechanism itself, with one row of memory for each row of queries."""
 
     def forward(
@@ -168,32 +189,25 @@ class Mechanism(nn.Module, ABC, Generic[MemoryT]):
         `allowed` (bool) and `bias` (float, added to the scores) broadcast to (batch, head, query, key);
         `first` is the absolute position of the first query.
         """
-        asked = {"bias": bias is not None, "edit": edit is not None, "weights": need_weights}
+        call = Call(allowed, bias, first, edit, need_weights)
+        asked = {
+            "mask": allowed is not None,
+            "bias": bias is not None,
+            "edit": edit is not None,
+            "weights": need_weights,
+        }
         self._require(*(need for need, wanted in asked.items() if wanted))
         beams = memory.beams
-        alike = not self.causal and allowed is None and bias is None and edit is None
-        if beams is not None and alike:
-            return self._attend_together(query, memory, beams, first=first, need_weights=need_weights)
-        if beams is not None:
-            # What differs from row to row needs a row of memory each.
-            memory = memory.select(beams.sentence).shared(None)
-        return self.attend(
-            query, memory, allowed=allowed, bias=bias, first=first, edit=edit, need_weights=need_weights
-        )
+        if beams is None:
+            return self.attend(query, memory, call)
+        if not self.causal and allowed is None and bias is None and edit is None:
+            return self._attend_together(query, memory, beams, call)
+        # What differs from row to row needs a row of memory each.
+        return self.attend(query, memory.select(beams.sentence).shared(None), call)
 
-    def _attend_together(
-        self, query: Tensor, memory: MemoryT, beams: Beams, *, first: int, need_weights: bool
-    ) -> Attended:
+    def _attend_together(self, query: Tensor, memory: MemoryT, beams: Beams, call: Call) -> Attended:
         """The rows that read one memory as so many queries of it."""
-        attended = self.attend(
-            beams.gather(query),
-            memory,
-            allowed=None,
-            bias=None,
-            first=first,
-            edit=None,
-            need_weights=need_weights,
-        )
+        attended = self.attend(beams.gather(query), memory, call)
         queries = query.shape[2]
         weights = None if attended.weights is None else beams.spread(attended.weights, queries)
         return Attended(beams.spread(attended.context, queries), weights)
@@ -202,7 +216,7 @@ class Mechanism(nn.Module, ABC, Generic[MemoryT]):
         missing = self.supports.missing(*needs)
         if missing:
             raise UnsupportedError(
-                f"{type(self).__name__} attention does not support {' and '.join(missing)}. "
+                f"{type(self).__name__} does not support {' and '.join(missing)}. "
                 'The mechanism "scaled-dot" does.'
             )
 

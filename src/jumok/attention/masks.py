@@ -9,7 +9,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-__all__ = ["all_allowed", "look_ahead", "masked_softmax", "padding"]
+__all__ = ["all_allowed", "look_ahead", "masked_softmax", "padding", "renormalised", "window"]
 
 
 def padding(lengths: Tensor, size: int) -> Tensor:
@@ -25,6 +25,17 @@ def look_ahead(queries: int, keys: int, *, first: int, device: torch.device | No
     """
     places = torch.arange(first, first + queries, device=device)
     return torch.arange(keys, device=device) <= places[:, None]
+
+
+def window(
+    queries: int, keys: int, *, reach: int, first: int = 0, device: torch.device | None = None
+) -> Tensor:
+    """Key j is allowed to query i when |j - (first + i)| ≤ reach, (queries, keys).
+
+    Restricted self-attention: Vaswani et al. 2017, section 4. As a mask it costs what full attention costs.
+    """
+    places = torch.arange(first, first + queries, device=device)
+    return (torch.arange(keys, device=device) - places[:, None]).abs() <= reach
 
 
 def all_allowed(*masks: Tensor | None) -> Tensor | None:
@@ -43,3 +54,25 @@ def masked_softmax(scores: Tensor, allowed: Tensor | None) -> Tensor:
     # A finite filling keeps the softmax of an empty row, and its gradient, free of NaN.
     weights = torch.softmax(scores.masked_fill(~allowed, torch.finfo(scores.dtype).min), dim=-1)
     return weights.masked_fill(~allowed, 0.0)
+
+
+def renormalised(weights: Tensor, allowed: Tensor) -> Tensor:
+    """Weights after a softmax with what is not allowed set to 0 and each row divided by its sum.
+
+    It equals masking by -∞ before the softmax. Let A be the allowed keys of a row, eᵢ its scores and
+    Z = Σⱼ exp(eⱼ) over all keys. For i in A
+
+        (exp(eᵢ) / Z) / Σ_{j∈A} (exp(eⱼ) / Z) = exp(eᵢ) / Σ_{j∈A} exp(eⱼ),
+
+    since Z cancels: the softmax over A alone, to which exp(-∞) = 0 leads as well. Elsewhere both are 0. Any
+    numbers ≥ 0 that are proportional to weights will do, so kernels are turned into weights here too.
+
+    In floating point one thing differs: where a key that is not allowed outweighs the allowed ones so much
+    that these became 0 in the softmax, or almost, nothing is left to divide, and the row is 0 like one
+    that is allowed nothing. `masked_softmax` has no such limit.
+    """
+    kept = weights.masked_fill(~allowed, 0.0)
+    total = kept.sum(dim=-1, keepdim=True)
+    # Below the smallest normal number, 1 / total would overflow and the gradient be infinite or NaN.
+    nothing = total < torch.finfo(total.dtype).tiny
+    return kept.masked_fill(nothing, 0.0) / total.masked_fill(nothing, 1.0)

@@ -1,15 +1,47 @@
-"""Sinusoidal positions: each place in a sentence is a point on circles of growing wavelength.
+"""Positions: attention itself sees a bag of vectors, so their order must be told to it, in one of three ways.
 
-PE(p, 2i)   = sin(p / 10000^(2i/d))
-PE(p, 2i+1) = cos(p / 10000^(2i/d))                          Vaswani et al. 2017, section 3.5
+Added to the embeddings, (places, width); each is called as `positions(places, first=…)`:
+
+    sinusoidal   PE(p, 2i) = sin(p / 10000^(2i/d)), PE(p, 2i+1) = cos(…)   Vaswani et al. 2017, section 3.5
+    learned      PE(p) = a learned vector                                  Gehring et al. 2017, section 3.1
+    none         PE(p) = 0
+
+Turned into queries and keys of each head, so that qᵀk depends on the distance only:
+
+    rotary       (q₁ + i q₂) · exp(i p θ)                                  Su et al. 2021, section 3.2
+
+Added to the scores, (head, query, key) or (batch, head, query, key):
+
+    ALiBi        -mₕ · |distance|                                          Press et al. 2022, section 3
+    T5           a learned number a bucket of distances                    Raffel et al. 2020, section 2.1
+    Shaw         q · a learned vector a clipped distance / √d              Shaw et al. 2018, eq. 4 and 5
+
+A distance is the place of the key less the place of the query; `first` is the absolute place of query 0.
 """
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import Tensor, nn
 
-__all__ = ["SinusoidalPositions", "sinusoids"]
+from jumok.errors import RecipeError, UnsupportedError
+
+__all__ = [
+    "LearnedPositions",
+    "NoPositions",
+    "RelativeBias",
+    "RelativeKeys",
+    "SinusoidalPositions",
+    "alibi_bias",
+    "alibi_slopes",
+    "relative_buckets",
+    "rotate",
+    "sinusoids",
+]
+
+# --- Added to the embeddings --------------------------------------------------------------------------------
 
 
 def sinusoids(places: int, width: int, *, first: int = 0) -> Tensor:
@@ -39,3 +71,168 @@ class SinusoidalPositions(nn.Module):
         if first + places <= len(self.table):
             return self.table[first : first + places]
         return sinusoids(places, self.width, first=first).to(self.table)
+
+
+class LearnedPositions(nn.Module):
+    """A learned vector for each of `longest` places; there is nothing to be said of places beyond."""
+
+    def __init__(self, width: int, longest: int = 512) -> None:
+        super().__init__()
+        self.table = nn.Parameter(torch.empty(longest, width))
+        nn.init.normal_(self.table, std=width**-0.5)
+
+    def forward(self, places: int, *, first: int = 0) -> Tensor:
+        """The positions `first` … `first + places - 1`, (places, width)."""
+        longest = len(self.table)
+        if first + places > longest:
+            raise UnsupportedError(
+                f"Learned positions end at {longest} pieces, and {first + places} were asked for. Give "
+                "shorter sentences, train with a larger `longest`, or use sinusoidal positions."
+            )
+        return self.table[first : first + places]
+
+
+class NoPositions(nn.Module):
+    """0 at every place: attention over a bag of words, or with the order told to its heads instead."""
+
+    zero: Tensor
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.register_buffer("zero", torch.zeros(1, width), persistent=False)
+
+    def forward(self, places: int, *, first: int = 0) -> Tensor:
+        """Zeros, (places, width)."""
+        return self.zero.expand(places, -1)
+
+
+# --- Turned into queries and keys ---------------------------------------------------------------------------
+
+
+def rotate(states: Tensor, first: int = 0, base: float = 10000.0) -> Tensor:
+    """Queries or keys (batch, head, length, width) turned by the angles of their places, `first` on.
+
+    Column i and column i + width/2 are one point of a plane, turned by p · base^(-2i/width): the half-split
+    layout of GPT-NeoX and Llama. The paper pairs neighbours, 2i and 2i + 1 (interleaved); that is the same up
+    to the order of columns, so weights trained with one layout are wrong with the other.
+    """
+    length, width = states.shape[-2:]
+    if width % 2:
+        raise UnsupportedError(
+            f"Rotary positions turn pairs of columns, and a head of width {width} has an odd one. "
+            "Choose a number of heads that leaves an even width, or another kind of positions."
+        )
+    place = torch.arange(first, first + length, dtype=torch.float64)[:, None]  # (length, 1)
+    angle = place / base ** (torch.arange(0, width, 2, dtype=torch.float64) / width)  # (length, width / 2)
+    cosine, sine = angle.cos().to(states), angle.sin().to(states)
+    left, right = states.chunk(2, dim=-1)  # (batch, head, length, width / 2) each
+    return torch.cat([left * cosine - right * sine, right * cosine + left * sine], dim=-1)
+
+
+# --- Added to the scores ------------------------------------------------------------------------------------
+
+
+def _distances(queries: int, keys: int, first: int, device: torch.device | None) -> Tensor:
+    """The place of key j less that of query i, (query, key)."""
+    places = torch.arange(first, first + queries, device=device)
+    return torch.arange(keys, device=device) - places[:, None]
+
+
+def alibi_slopes(heads: int) -> list[float]:
+    """mₕ = 2^(-8h/heads) for h = 1 … heads, where `heads` is a power of two.
+
+    Otherwise the slopes of the power of two below, then every second one of the power of two above: the rule
+    of the paper's code (the paper itself, section 3, speaks of powers of two).
+    """
+    if heads < 1:
+        raise RecipeError(f"ALiBi needs one head or more. Received: {heads}.")
+    below = 2 ** (heads.bit_length() - 1)
+    slopes = [2 ** (-8 * head / below) for head in range(1, below + 1)]
+    between = [2 ** (-8 * head / (2 * below)) for head in range(1, 2 * below + 1, 2)]
+    return slopes + between[: heads - below]
+
+
+def alibi_bias(
+    heads: int, queries: int, keys: int, first: int = 0, *, device: torch.device | None = None
+) -> Tensor:
+    """-mₕ · |distance|, (head, query, key): the farther a key, the lower its score, in each head its own way.
+
+    The paper is causal, and so are its distances; here keys after the query are as far as those before it.
+    Nothing is learned, so sentences may be longer than those of training.
+    """
+    slopes = torch.tensor(alibi_slopes(heads), device=device)[:, None, None]  # (head, 1, 1)
+    return -slopes * _distances(queries, keys, first, device).abs()
+
+
+def relative_buckets(distances: Tensor, buckets: int, farthest: int, *, both_ways: bool) -> Tensor:
+    """T5's bucket of each distance: one each while they are small, then wider and wider up to `farthest`.
+
+    With `both_ways` half of the buckets are for keys after the query; without, all of those share bucket 0.
+    """
+    after = torch.zeros_like(distances)
+    if both_ways:
+        buckets //= 2
+        after = (distances > 0) * buckets
+        apart = distances.abs()
+    else:
+        apart = (-distances).clamp(min=0)
+    exact = buckets // 2
+    growth = torch.log(apart.clamp(min=exact).double() / exact) / math.log(farthest / exact)
+    wide = exact + (growth * (buckets - exact)).long().clamp(max=buckets - exact - 1)
+    return after + torch.where(apart < exact, apart, wide)
+
+
+class RelativeBias(nn.Module):
+    """A learned number for each head and bucket of distances, as in T5. It starts as no bias at all.
+
+    T5 does not divide its scores by √d; its stored biases would need the same here.
+    """
+
+    def __init__(self, heads: int, buckets: int = 32, farthest: int = 128, both_ways: bool = True) -> None:
+        super().__init__()
+        exact = buckets // 4 if both_ways else buckets // 2
+        if exact < 1 or farthest <= exact or (both_ways and buckets % 2):
+            raise RecipeError(
+                "Relative positions need 4 buckets or more (an even number) both ways, 2 or more one way, "
+                f"and `farthest` beyond the distances that have a bucket each ({exact}). Received: buckets = "
+                f"{buckets}, farthest = {farthest}, both_ways = {both_ways}."
+            )
+        self.buckets = buckets
+        self.farthest = farthest
+        self.both_ways = both_ways
+        self.table = nn.Parameter(torch.zeros(heads, buckets))
+
+    def forward(self, queries: int, keys: int, first: int = 0) -> Tensor:
+        """The bias (head, query, key)."""
+        distances = _distances(queries, keys, first, self.table.device)
+        return self.table[
+            :, relative_buckets(distances, self.buckets, self.farthest, both_ways=self.both_ways)
+        ]
+
+
+class RelativeKeys(nn.Module):
+    """A learned vector a_r for each head and distance r, clipped to ±reach, which is added to the keys.
+
+    q (k + a_r)ᵀ / √d = q kᵀ / √d + q a_rᵀ / √d: the second part is what `scores` gives, as a bias of the
+    first. The paper shares the vectors between heads (section 3.3); here each head has its own.
+    """
+
+    def __init__(self, heads: int, width: int, reach: int) -> None:
+        super().__init__()
+        if reach < 0:
+            raise RecipeError(f"Relative keys reach 0 places or more. Received: {reach}.")
+        self.reach = reach
+        self.table = nn.Parameter(torch.empty(heads, 2 * reach + 1, width))
+        nn.init.normal_(self.table, std=width**-0.5)
+
+    def scores(self, query: Tensor, first: int, keys: int) -> Tensor:
+        """q a_rᵀ / √d for queries (batch, head, query, width) from the place `first` on and so many keys.
+
+        Each query meets the 2·reach + 1 vectors once, and the products are then laid out by distance:
+        (batch, head, query, key, width) is never formed.
+        """
+        queries, width = query.shape[-2:]
+        products = query @ self.table.transpose(-2, -1) / math.sqrt(width)  # (batch, head, query, vector)
+        distances = _distances(queries, keys, first, query.device)
+        which = distances.clamp(-self.reach, self.reach) + self.reach  # (query, key)
+        return products.gather(-1, which.expand(*products.shape[:2], -1, -1))  # (batch, head, query, key)

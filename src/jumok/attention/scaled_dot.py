@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import pad, scaled_dot_product_attention
 
-from jumok.attention.contract import Attended, WeightEdit
+from jumok.attention.contract import Attended, Call
 from jumok.attention.scored import KeyValues, Scored
 
 __all__ = ["ScaledDot"]
@@ -31,31 +31,19 @@ class ScaledDot(Scored):
         scaled = query * (1 / math.sqrt(query.shape[-1]))
         return scaled @ keys.transpose(-2, -1)  # (batch, head, query, key)
 
-    def attend(
-        self,
-        query: Tensor,
-        memory: KeyValues,
-        *,
-        allowed: Tensor | None,
-        bias: Tensor | None,
-        first: int,
-        edit: WeightEdit | None,
-        need_weights: bool,
-    ) -> Attended:
+    def attend(self, query: Tensor, memory: KeyValues, call: Call) -> Attended:
         drops = self.training and not isinstance(self.dropout, nn.Identity)
-        if need_weights or edit is not None or bias is not None or drops:
-            return super().attend(
-                query, memory, allowed=allowed, bias=bias, first=first, edit=edit, need_weights=need_weights
-            )
-        return Attended(self._fused(query, memory, allowed, first))
+        if call.needs_weights or drops:
+            return super().attend(query, memory, call)
+        return Attended(self._fused(query, memory, call))
 
-    def _fused(self, query: Tensor, memory: KeyValues, allowed: Tensor | None, first: int) -> Tensor:
+    def _fused(self, query: Tensor, memory: KeyValues, call: Call) -> Tensor:
         """The context alone, by torch's kernel."""
         keys, values = memory.keys, memory.values
-        from_start = self.causal and first == 0 and query.shape[2] <= memory.length
+        from_start = self.causal and call.first == 0 and query.shape[2] <= memory.length
         mask = None
-        if not from_start or allowed is not None or memory.allowed is not None:
-            mask = self.allowed(query, memory, allowed, first)
+        if not from_start or call.allowed is not None or memory.allowed is not None:
+            mask = self.allowed(query, memory, call)
         missing = FULL_VECTOR - memory.length
         if missing > 0 and query.shape[2] > 1:
             keys, values = pad(keys, (0, 0, 0, missing)), pad(values, (0, 0, 0, missing))

@@ -4,7 +4,7 @@
     context = dropout(edit(weights)) · values
 
 A new score is one short override: `scores(query, keys)`, and `prepare_keys` where a part of the score depends
-on the keys alone.
+on the keys alone. What turns scores into weights otherwise than by softmax overrides `normalise`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Self
 import torch
 from torch import Tensor
 
-from jumok.attention.contract import Attended, Mechanism, WeightEdit
+from jumok.attention.contract import Attended, Call, Mechanism
 from jumok.attention.masks import all_allowed, look_ahead, masked_softmax
 
 if TYPE_CHECKING:
@@ -38,6 +38,13 @@ class KeyValues:
     @property
     def keys(self) -> Tensor:
         return self.stored_keys[:, :, : self.length]  # (batch, head, key, width)
+
+    @property
+    def true_lengths(self) -> Tensor:
+        """How many keys of each row are no padding, (batch,)."""
+        if self.allowed is None:
+            return torch.full((len(self.stored_keys),), self.length, device=self.stored_keys.device)
+        return self.allowed.sum(dim=1)
 
     @property
     def values(self) -> Tensor:
@@ -100,31 +107,27 @@ class Scored(Mechanism[KeyValues]):
     def extend(self, memory: KeyValues, keys: Tensor, values: Tensor) -> KeyValues:
         return memory.extend(self.prepare_keys(keys), values)
 
-    def attend(
-        self,
-        query: Tensor,
-        memory: KeyValues,
-        *,
-        allowed: Tensor | None,
-        bias: Tensor | None,
-        first: int,
-        edit: WeightEdit | None,
-        need_weights: bool,
-    ) -> Attended:
-        allowed = self.allowed(query, memory, allowed, first)
-        scores = self.scores(query, memory.keys)  # (batch, head, query, key)
-        weights = masked_softmax(scores if bias is None else scores + bias, allowed)
-        if edit is not None:
-            weights = edit(weights, first)
-        context = self.dropout(weights) @ memory.values  # (batch, head, query, width)
-        return Attended(context, weights if need_weights else None)
+    def normalise(
+        self, scores: Tensor, allowed: Tensor | None, *, query: Tensor, memory: KeyValues, first: int
+    ) -> Tensor:
+        """Weights from scores (batch, head, query, key): the softmax over the allowed keys."""
+        return masked_softmax(scores, allowed)
 
-    def allowed(self, query: Tensor, memory: KeyValues, allowed: Tensor | None, first: int) -> Tensor | None:
+    def attend(self, query: Tensor, memory: KeyValues, call: Call) -> Attended:
+        allowed = self.allowed(query, memory, call)
+        scores = self.scores(query, memory.keys)  # (batch, head, query, key)
+        scores = scores if call.bias is None else scores + call.bias
+        weights = self.normalise(scores, allowed, query=query, memory=memory, first=call.first)
+        if call.edit is not None:
+            weights = call.edit(weights, call.first)
+        context = self.dropout(weights) @ memory.values  # (batch, head, query, width)
+        return Attended(context, weights if call.need_weights else None)
+
+    def allowed(self, query: Tensor, memory: KeyValues, call: Call) -> Tensor | None:
         """The masks of the call, of the memory's padding and of causality in one."""
         padded = None if memory.allowed is None else memory.allowed[:, None, None]  # (batch, 1, 1, key)
-        queries = query.shape[2]
         causal = None
-        if self.causal and memory.length > first + 1:
-            causal = look_ahead(queries, memory.length, first=first, device=query.device)  # (query, key)
-        every = all_allowed(padded, causal, allowed)
+        if self.causal and memory.length > call.first + 1:
+            causal = look_ahead(query.shape[2], memory.length, first=call.first, device=query.device)
+        every = all_allowed(padded, causal, call.allowed)
         return every[None] if every is not None and every.dim() < 2 else every

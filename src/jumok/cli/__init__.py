@@ -19,6 +19,7 @@ from jumok.errors import JumokError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from typing import TextIO
 
 __all__ = ["main"]
 
@@ -30,6 +31,7 @@ VERBS = {
     "evaluate": "Score a model on a test set: BLEU, chrF, TER, alignment error.",
     "look": "Draw what a model attends to while it translates a sentence.",
     "info": "Say what a model folder holds.",
+    "models": "List families of models, attention mechanisms, and what goes with what.",
     "corpus": "Print the built-in corpus as a file of sentence pairs.",
 }
 
@@ -45,18 +47,28 @@ def main(arguments: Sequence[str] | None = None) -> None:
     words = spread_options(list(sys.argv[1:] if arguments is None else arguments))
     verb = next((word for word in words if not word.startswith("-")), "")
     try:
-        _application(verb)(args=words, prog_name="jumok", standalone_mode=True)
+        _run(verb, words)
     except JumokError as error:
         _complain(verb, str(error))
     except BrokenPipeError:
-        # The reader (`head`, say) has left: with stdout pointed at nothing, Python's last flush is silent.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(141)
+        _discard(sys.stdout, sys.stderr)  # the reader (`head`, say) has left
+        sys.exit(141)  # as a shell reports SIGPIPE
     except OSError as error:
         if error.filename is None and error.errno is None:
             raise
         place = f" ({error.filename})" if error.filename else ""
         _complain(verb, f"the system said: {error.strerror or error}{place}.")
+
+
+def _run(verb: str, words: list[str]) -> None:
+    try:
+        _application(verb)(args=words, prog_name="jumok", standalone_mode=True)
+    except SystemExit as end:
+        # The parser, and rich where it prints, turn a closed pipe into exit code 1; its context tells.
+        if isinstance(end.__context__, BrokenPipeError):
+            raise end.__context__ from None
+        sys.stdout.flush()  # if the last lines cannot be written, it must show while it can be told
+        raise
 
 
 def _write_utf8() -> None:
@@ -105,4 +117,15 @@ def _not_asked() -> None:
 def _complain(verb: str, message: str) -> None:
     name = f"jumok {verb}" if verb in VERBS else "jumok"
     typer.echo(f"{name}: {message}", err=True)
+    try:
+        sys.stdout.flush()
+    except OSError:
+        _discard(sys.stdout)
     sys.exit(2)
+
+
+def _discard(*streams: TextIO) -> None:
+    """Point streams at nothing, or Python's last flush would complain of what cannot be written."""
+    nothing = os.open(os.devnull, os.O_WRONLY)
+    for stream in streams:
+        os.dup2(nothing, stream.fileno())

@@ -127,7 +127,7 @@ class TrainingDisplay:
         reasons = {
             "done": "finished",
             "patience": "finished early: the validation score no longer improves",
-            "interrupted": "interrupted; everything is saved. The same command continues",
+            "interrupted": _kept(event.steps),
             "already finished": "this run is already finished",
         }
         self._bar.update(self._task, visible=False)
@@ -139,6 +139,16 @@ class TrainingDisplay:
         )
         if event.model_folder is not None:
             self.say(f"model: {event.model_folder}", style="bold green")
+
+
+def _kept(steps: int) -> str:
+    """What an interrupted run leaves behind: a checkpoint, if there was a step to save."""
+    if steps:
+        return "interrupted; everything is saved. The same command continues"
+    return (
+        "interrupted before the first step; the pieces and the encoded pairs are kept, but no step. "
+        "The same command goes on from there"
+    )
 
 
 def _plan(recipe: Recipe, parameters: int, pairs: int, validation: int, steps: int | None) -> str:

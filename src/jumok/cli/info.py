@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from jumok.cli.arguments import ModelArgument
+from jumok.recipe import RecurrentSettings
 
 if TYPE_CHECKING:
+    from jumok.recipe import TransformerSettings
     from jumok.storage import ModelCard
 
 
@@ -36,7 +38,7 @@ def _facts(card: ModelCard, parameters: int, vocabularies: list[str]) -> dict[st
     return {
         "languages": f"{recipe.languages.source or '?'} → {recipe.languages.target or '?'}",
         "model": f"{model.family} {model.size}: {model.encoder_layers}+{model.decoder_layers} layers, "
-        f"width {model.width}, {model.heads} heads, {model.norm}-norm",
+        f"width {model.width}, {_inside(model)}",
         "parameters": parameters,
         "pieces": f"{recipe.text.pieces:,} ({recipe.text.kind}, {' and '.join(vocabularies)})",
         "scores": {
@@ -47,6 +49,15 @@ def _facts(card: ModelCard, parameters: int, vocabularies: list[str]) -> dict[st
         "facts": dict(card.facts),
         "created_by": f"jumok {card.created_by}",
     }
+
+
+def _inside(model: TransformerSettings | RecurrentSettings) -> str:
+    """What is particular to the family, and every mechanism that is not the usual one."""
+    if isinstance(model, RecurrentSettings):
+        return f"{model.cell}, attention {model.attention.kind}"
+    sites = {site: getattr(model, f"{site}_attention").kind for site in ("encoder", "decoder", "cross")}
+    others = "".join(f", {site} attention {kind}" for site, kind in sites.items() if kind != "scaled-dot")
+    return f"{model.heads} heads, {model.norm}-norm{others}"
 
 
 def _read_out(card: ModelCard) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -26,6 +26,14 @@ def train(
     ] = None,
     source: FromOption = None,
     target: ToOption = None,
+    model: Annotated[
+        Literal["transformer", "recurrent"] | None,
+        typer.Option(help="The family of the model. `jumok models` lists what there is."),
+    ] = None,
+    attention: Annotated[
+        str | None,
+        typer.Option(help="The mechanism, wherever in the model it can stand; `none` in a recurrent model."),
+    ] = None,
     size: Annotated[Size | None, typer.Option(help=_help(TransformerSettings, "size"))] = None,
     minutes: Annotated[float | None, typer.Option(help=_help(TrainingSettings, "minutes"))] = None,
     steps: Annotated[int | None, typer.Option(help=_help(TrainingSettings, "steps"))] = None,
@@ -49,6 +57,7 @@ def train(
     options = {
         "languages.source": source,
         "languages.target": target,
+        "model.family": model,
         "model.size": size,
         "training.minutes": minutes,
         "training.steps": steps,
@@ -56,7 +65,13 @@ def train(
         "training.seed": seed,
     }
     given = {name: value for name, value in options.items() if value is not None}
-    asked = make_recipe(read_recipe(recipe) if recipe else None, **{**_assignments(settings or []), **given})
+    written = read_recipe(recipe) if recipe else None
+    asked = make_recipe(written, **{**_assignments(settings or []), **given})
+    if attention is not None:
+        from jumok.models import place_attention
+
+        placed = place_attention(asked.model.family, attention)
+        asked = make_recipe(asked.model_dump(exclude_unset=True), **placed)
     from rich.console import Console
 
     from jumok.cli.display import TrainingDisplay

@@ -34,11 +34,17 @@ def translate(
     length_penalty: Annotated[float | None, typer.Option(help="A score is log p / length^penalty.")] = None,
     sample: Annotated[bool, typer.Option(help="Draw at random instead of searching.")] = False,
     temperature: Annotated[
-        float, typer.Option(help="With --sample: below 1 is bolder, above 1 wilder.")
-    ] = 1.0,
-    top_k: Annotated[int, typer.Option(help="With --sample: only the k likeliest pieces; 0 is all.")] = 0,
-    top_p: Annotated[float, typer.Option(help="With --sample: the likeliest pieces up to this mass.")] = 1.0,
-    seed: Annotated[int, typer.Option(help="With --sample: the seed.", min=0, max=2**32 - 1)] = 1,
+        float | None, typer.Option(help="With --sample: below 1 is bolder, above 1 wilder.")
+    ] = None,
+    top_k: Annotated[
+        int | None, typer.Option(help="With --sample: only the k likeliest pieces; 0 is all.")
+    ] = None,
+    top_p: Annotated[
+        float | None, typer.Option(help="With --sample: the likeliest pieces up to this mass; 1 is all.")
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option(help="With --sample: the seed, 1 if not given.", min=0, max=2**32 - 1)
+    ] = None,
     align: Annotated[bool, typer.Option(help="With --json: add word alignments.")] = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="A JSON object a line: text, score, pieces.")
@@ -51,12 +57,20 @@ def translate(
         )
     if align and not as_json:
         raise RecipeError("--align adds a field to each result. Add --json.")
+    drawing = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "seed": seed}
+    given: dict[str, Any] = {name: value for name, value in drawing.items() if value is not None}
+    if given and not sample:
+        options = ", ".join(f"--{name.replace('_', '-')}" for name in given)
+        raise RecipeError(
+            f"Without --sample nothing is drawn at random, so {options} would be ignored. "
+            f"Add --sample, or leave {options} out."
+        )
     from jumok.decoding import Sampling, load
 
     translator = load(model)
     choices: dict[str, Any] = {"beam": beam, "n_best": n_best, "length_penalty": length_penalty}
     if sample:
-        choices["sampling"] = Sampling(temperature=temperature, top_k=top_k, top_p=top_p, seed=seed)
+        choices["sampling"] = Sampling(**given)
     for translation in translator.stream(_lines(source), **choices):
         sys.stdout.write(_as_json(translation, align=align) if as_json else translation.text)
         sys.stdout.write("\n")

@@ -64,8 +64,8 @@ class SearchPlan:
 
     @property
     def wanted(self) -> int:
-        """How many finished hypotheses end the search of a sentence."""
-        return max(1, round(self.beam * self.patience))
+        """How many finished hypotheses end the search of a sentence. A beam of 1, greedy, ends with one."""
+        return max(1, round(self.beam * self.patience)) if self.beam > 1 else 1
 
     def limits(self, batch: Batch) -> Tensor:
         """The most pieces that the translation of each sentence may have: (batch,)."""

@@ -15,7 +15,7 @@ from jumok.decoding.readout import AttendedPair, chosen_map, default_read_out, r
 from jumok.decoding.splitting import join_parts, split_line
 from jumok.decoding.translation import Translation
 from jumok.decoding.walk import greedy, sample
-from jumok.errors import DataError
+from jumok.errors import DataError, UnsupportedError
 from jumok.recipe import SearchSettings
 from jumok.text.piece_words import merge_to_words
 from jumok.text.words import split_words
@@ -146,8 +146,11 @@ class Translator:
 
     def align(self, source: str, target: str) -> Alignment:
         """Which words of the source stand behind which words of the target, read from cross-attention."""
-        [pair] = self.attended([Pair(source, target)])
-        return read_alignment(pair, self._read_out(pair))
+        return self.align_all([Pair(source, target)])[0]
+
+    def align_all(self, pairs: Sequence[Pair]) -> list[Alignment]:
+        """The alignments of many pairs, which are read together."""
+        return [read_alignment(pair, self._read_out(pair)) for pair in self.attended(pairs)]
 
     def word_attention(self, source: str, target: str) -> AttentionMap:
         """The cross-attention that alignments are read from, between words; `</s>` is the last key."""
@@ -165,6 +168,11 @@ class Translator:
 
     def attended(self, pairs: Sequence[Pair], *, batch_tokens: int = 2048) -> list[AttendedPair]:
         """The cross-attention of sentence pairs, from which alignments and read-outs are made."""
+        if not self.model.looks_at_source:
+            raise UnsupportedError(
+                "This model has no attention to its source: there is no alignment to read, no map to draw. "
+                "Train one with attention; `jumok models` lists the kinds."
+            )
         encoded = [self._ids(pair) for pair in pairs]
         lengths = [len(source) + len(target) for source, target in encoded]
         attended: dict[int, AttendedPair] = {}

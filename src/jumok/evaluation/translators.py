@@ -12,14 +12,14 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from jumok.decoding import Translator
-    from jumok.values import Alignment, Pair
+    from jumok.values import Pair
 
 __all__ = ["Evaluation", "evaluate_translator"]
 
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """What a translator made of a test set. `alignment` is None where no pair has a gold alignment."""
+    """What a translator made of a test set. `alignment` is None without gold, or without attention."""
 
     scores: Scores
     alignment: AlignmentScores | None
@@ -66,10 +66,8 @@ def evaluate_translator(
 
 
 def _alignment_scores(translator: Translator, pairs: Sequence[Pair]) -> AlignmentScores | None:
-    gold: list[Alignment] = []
-    found: list[Alignment] = []
-    for pair in pairs:
-        if pair.alignment is not None:
-            gold.append(pair.alignment)
-            found.append(translator.align(pair.source, pair.target))
-    return score_alignments(found, gold) if gold else None
+    marked = [pair for pair in pairs if pair.alignment is not None]
+    gold = [pair.alignment for pair in marked if pair.alignment is not None]
+    if not gold or not translator.model.looks_at_source:
+        return None
+    return score_alignments(translator.align_all(marked), gold)

@@ -2,29 +2,50 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from jumok.attention import find_entry, make_attention
+from jumok.attention import check_options, find_entry, make_attention, make_direct
 from jumok.errors import RecipeError, UnsupportedError, nearest
 from jumok.models.dropout import Dropout
 from jumok.models.layers import RESIDUALS, Embedding, FeedForward, Residual
 from jumok.models.model import OutputLayer, TranslationModel
+from jumok.models.recurrent import (
+    AttendAfter,
+    AttendBefore,
+    NoAttention,
+    PieceEmbedding,
+    Recurrent,
+    RecurrentDecoder,
+    RecurrentEncoder,
+)
 from jumok.models.transformer import DecoderBlock, EncoderBlock, Transformer
+from jumok.recipe import RecurrentSettings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from jumok.attention import Attention
-    from jumok.recipe import ScaledDotSettings, TransformerSettings
+    from jumok.recipe import AttentionSettings, TransformerSettings
 
-__all__ = ["FAMILIES", "build_model", "build_transformer"]
+__all__ = [
+    "FAMILIES",
+    "NEEDS",
+    "NO_ATTENTION",
+    "build_model",
+    "build_recurrent",
+    "build_transformer",
+    "check_model",
+    "place_attention",
+]
+
+NO_ATTENTION = "none"
 
 # What a mechanism must be able to do to stand at each site.
 NEEDS = {"encoder": (), "decoder": ("causal", "incremental"), "cross": ("cross",)}
 
 
 def build_model(
-    settings: TransformerSettings, *, source_pieces: int, target_pieces: int, shared: bool
+    settings: TransformerSettings | RecurrentSettings, *, source_pieces: int, target_pieces: int, shared: bool
 ) -> TranslationModel:
     """The model that the settings describe. `shared` says that both languages have one vocabulary."""
     if settings.family not in FAMILIES:
@@ -39,6 +60,7 @@ def build_model(
             f"Received: {source_pieces:,} source pieces and {target_pieces:,} target pieces. "
             "Set text.shared = false for a vocabulary a language."
         )
+    check_model(settings)
     return FAMILIES[settings.family](
         settings, source_pieces=source_pieces, target_pieces=target_pieces, shared=shared
     )
@@ -68,7 +90,58 @@ def build_transformer(
     )
 
 
-FAMILIES: dict[str, Callable[..., TranslationModel]] = {"transformer": build_transformer}
+def build_recurrent(
+    settings: RecurrentSettings, *, source_pieces: int, target_pieces: int, shared: bool
+) -> Recurrent:
+    """Bahdanau et al. 2015 or Luong et al. 2015, or neither: a decoder without attention."""
+    width, dropout = settings.embedding, settings.dropout
+    target_embedding = PieceEmbedding(pieces=target_pieces, width=width, dropout=dropout)
+    source_embedding = PieceEmbedding(pieces=source_pieces, width=width, dropout=dropout)
+    output = OutputLayer(target_embedding.weight)
+    if not settings.tied:
+        output = OutputLayer(PieceEmbedding(pieces=target_pieces, width=width, dropout=dropout).weight)
+    elif shared:
+        source_embedding.weight = target_embedding.weight
+    return Recurrent(
+        source_embedding=source_embedding,
+        target_embedding=target_embedding,
+        encoder=RecurrentEncoder(
+            cell=settings.cell,
+            inputs=width,
+            width=settings.width,
+            layers=settings.encoder_layers,
+            bidirectional=settings.bidirectional,
+            dropout=dropout,
+        ),
+        decoder=_recurrent_decoder(settings),
+        output=output,
+    )
+
+
+def _recurrent_decoder(settings: RecurrentSettings) -> RecurrentDecoder:
+    parts: dict[str, Any] = {
+        "cell": settings.cell,
+        "embedding": settings.embedding,
+        "width": settings.width,
+        "layers": settings.decoder_layers,
+        "dropout": settings.dropout,
+    }
+    if settings.attention.kind == NO_ATTENTION:
+        return NoAttention(**parts)
+    attention = make_direct(settings.attention, query=settings.width, key=settings.width)
+    if _order(settings) == "after":
+        return AttendAfter(**parts, attention=attention, feeding=settings.input_feeding)
+    return AttendBefore(**parts, attention=attention)
+
+
+def _order(settings: RecurrentSettings) -> str:
+    return find_entry(settings.attention.kind).order if settings.order == "auto" else settings.order
+
+
+FAMILIES: dict[str, Callable[..., TranslationModel]] = {
+    "transformer": build_transformer,
+    "recurrent": build_recurrent,
+}
 
 
 def _encoder_block(settings: TransformerSettings) -> EncoderBlock:
@@ -93,13 +166,7 @@ def _residuals(settings: TransformerSettings, number: int) -> list[Residual]:
     return [norm(width=settings.width, dropout=settings.dropout) for _ in range(number)]
 
 
-def _attention(settings: TransformerSettings, mechanism: ScaledDotSettings, *, site: str) -> Attention:
-    missing = find_entry(mechanism.kind).supports.missing(*NEEDS[site])
-    if missing:
-        raise UnsupportedError(
-            f'The attention "{mechanism.kind}" cannot stand at the site "{site}": it does not support '
-            f'{" and ".join(missing)}. Set model.{site}_attention to {{ kind = "scaled-dot" }}.'
-        )
+def _attention(settings: TransformerSettings, mechanism: AttentionSettings, *, site: str) -> Attention:
     return make_attention(
         mechanism,
         width=settings.width,
@@ -107,3 +174,59 @@ def _attention(settings: TransformerSettings, mechanism: ScaledDotSettings, *, s
         causal=site == "decoder",
         dropout=Dropout(settings.attention_dropout) if settings.attention_dropout else None,
     )
+
+
+def check_model(settings: TransformerSettings | RecurrentSettings) -> None:
+    """Refuse what cannot be combined, before anything is read or built."""
+    if isinstance(settings, RecurrentSettings):
+        _check_recurrent(settings)
+        return
+    for site, needs in NEEDS.items():
+        mechanism: AttentionSettings = getattr(settings, f"{site}_attention")
+        _check_mechanism(mechanism, needs, setting=f"model.{site}_attention")
+
+
+def _check_recurrent(settings: RecurrentSettings) -> None:
+    if settings.bidirectional and settings.width % 2:
+        raise UnsupportedError(
+            "A bidirectional encoder gives half of model.width to each direction. "
+            f"Received: model.width = {settings.width}. Set an even width, or model.bidirectional = false."
+        )
+    attends = settings.attention.kind != NO_ATTENTION
+    if attends:
+        _check_mechanism(settings.attention, NEEDS["cross"], setting="model.attention")
+    if settings.input_feeding and not attends:
+        raise UnsupportedError(
+            "Input feeding feeds what was attended to, and there is no attention. "
+            "Set model.input_feeding = false, or choose a model.attention."
+        )
+    if settings.input_feeding and _order(settings) == "before":
+        raise UnsupportedError(
+            "A decoder that attends before its step is fed what it attended to in that very step. "
+            'Set model.input_feeding = false, or model.order = "after".'
+        )
+
+
+def _check_mechanism(mechanism: AttentionSettings, needs: tuple[str, ...], *, setting: str) -> None:
+    if mechanism.kind == NO_ATTENTION:
+        raise UnsupportedError(
+            f'{setting} cannot be "{NO_ATTENTION}": a Transformer is made of attention. '
+            f"Without it there is `--model recurrent --attention {NO_ATTENTION}`."
+        )
+    check_options(mechanism)
+    missing = find_entry(mechanism.kind).supports.missing(*needs)
+    if missing:
+        raise UnsupportedError(
+            f'{setting} cannot be "{mechanism.kind}": it does not support {" and ".join(missing)}. '
+            'Set it to "scaled-dot", which goes everywhere.'
+        )
+
+
+def place_attention(family: str, kind: str) -> dict[str, str]:
+    """The settings that put a mechanism into a model of that family, wherever it can stand."""
+    if family == "recurrent":
+        return {"model.attention": kind}
+    if kind == NO_ATTENTION:
+        return {"model.cross_attention": kind}  # which `check_model` refuses, with the reason
+    supports = find_entry(kind).supports
+    return {f"model.{site}_attention": kind for site, needs in NEEDS.items() if not supports.missing(*needs)}

@@ -43,6 +43,11 @@ class TranslationModel(nn.Module, ABC):
 
     output: OutputLayer
 
+    @property
+    def looks_at_source(self) -> bool:
+        """Whether there is a cross-attention to read alignments from."""
+        return True
+
     @abstractmethod
     def forward(self, batch: Batch, *, edit: Edit | None = None) -> Tensor:
         """States (batch, target - 1, width): state t is what predicts target piece t + 1, teacher forced."""

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, cast
 import torch
 from torch import Tensor, nn
 
-from jumok.attention import Attention, Beams, Edit, Memory, group_rows, padding
+from jumok.attention import Attention, Edit, Memory, padding
 from jumok.models.model import OutputLayer, TranslationModel
 from jumok.models.probe import Probe
+from jumok.models.sources import share_sources
 from jumok.values import Batch, LogProbs
 
 if TYPE_CHECKING:
@@ -23,9 +24,6 @@ if TYPE_CHECKING:
     from jumok.models.layers import Embedding, FeedForward, Residual
 
 __all__ = ["DecoderBlock", "EncoderBlock", "Transformer", "TransformerState"]
-
-# Memories of finished sentences are dropped once they are a quarter: dropping copies those that stay.
-SHARE_STILL_ALIVE = 0.75
 
 
 class EncoderBlock(nn.Module):
@@ -195,7 +193,7 @@ class Transformer(TranslationModel):
         if len(order) == rows and torch.equal(order, torch.arange(rows, device=order.device)):
             return state
         caches = tuple(cache.select(order) for cache in state.caches)
-        sources = _share(state.sources, rows, order)
+        sources = share_sources(state.sources, rows, order)
         return TransformerState(caches, sources, state.sentence[order], state.position, state.edit)
 
     def _teacher_forced(self, batch: Batch, probe: Probe) -> Tensor:
@@ -224,22 +222,3 @@ class Transformer(TranslationModel):
 
 def _rows(batch: Batch) -> Tensor:
     return torch.arange(len(batch), device=batch.source.device)
-
-
-def _share(sources: tuple[Memory, ...], rows: int, order: Tensor) -> tuple[Memory, ...]:
-    """Memories of the source after a reorder, still one row a sentence."""
-    beams = sources[0].beams
-    if beams is None:
-        beams = group_rows(torch.arange(rows, device=order.device), rows)
-    sentence = beams.sentence[order]
-    if torch.equal(sentence, beams.sentence):
-        return sources
-    alive = torch.unique(sentence)  # sorted
-    if len(alive) > SHARE_STILL_ALIVE * beams.sentences:
-        return _shared(sources, group_rows(sentence, beams.sentences))
-    kept = tuple(source.select(alive) for source in sources)
-    return _shared(kept, group_rows(torch.searchsorted(alive, sentence), len(alive)))
-
-
-def _shared(sources: tuple[Memory, ...], beams: Beams) -> tuple[Memory, ...]:
-    return tuple(source.shared(beams) for source in sources)

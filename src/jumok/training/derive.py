@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from jumok.decoding import SearchPlan
-from jumok.recipe import Recipe, make_recipe
+from jumok.recipe import Recipe, RecurrentSettings, make_recipe
 
 if TYPE_CHECKING:
     from jumok.corpus import PairStore
@@ -44,6 +44,13 @@ SIZES = {
     "small": (4, 4, 256, 1024, 4),
     "base": (6, 6, 512, 2048, 8),
     "big": (6, 6, 1024, 4096, 16),
+}
+# encoder layers, decoder layers, width, embedding of the recurrent family
+SIZES_RECURRENT = {
+    "tiny": (1, 1, 256, 256),
+    "small": (1, 1, 512, 256),
+    "base": (2, 2, 1024, 512),
+    "big": (4, 4, 1024, 1024),
 }
 # the largest corpus, in pairs, for which a size is picked; beyond the last: the largest size of the row
 SIZES_ON_CPU = (("tiny", 100_000), ("small", 2_000_000), ("base", None))
@@ -203,6 +210,10 @@ def _languages(facts: CorpusFacts) -> list[Reason]:
 def _model(asked: Recipe, facts: CorpusFacts, machine: MachineFacts) -> list[Reason]:
     """The size, and the widths and depths that follow from it."""
     size, why = _size(asked, facts, machine)
+    if isinstance(asked.model, RecurrentSettings):
+        names, values = ("encoder_layers", "decoder_layers", "width", "embedding"), SIZES_RECURRENT[size]
+        dials = [Reason(f"model.{n}", v, f"size {size}") for n, v in zip(names, values, strict=True)]
+        return [Reason("model.size", size, why), *dials]
     encoder_layers, decoder_layers, width, feed_forward, heads = SIZES[size]
     layers = f"size {size}"
     if facts.repetitive and asked.model.size == "auto":

@@ -118,14 +118,21 @@ def _weights_of(trainer: Trainer, step: int) -> dict[str, Tensor]:
     return stored_weights(trainer.checkpoints, step, moving_average=trainer.settings.ema > 0)
 
 
-def _read_out(translator: Translator, pairs: Sequence[Pair]) -> ReadOut:
+def _read_out(translator: Translator, pairs: Sequence[Pair]) -> ReadOut | None:
     """On pairs with a gold alignment where there are any, else on some of them all."""
+    if not translator.model.looks_at_source:
+        return None
     gold = [pair for pair in pairs if pair.alignment is not None]
     return choose_read_out(translator.attended((gold or list(pairs))[:MOST_READ_OUT_PAIRS]))
 
 
 def _card(
-    trainer: Trainer, recipe: Recipe, store: PairStore, result: ValidationResult, read_out: ReadOut, how: str
+    trainer: Trainer,
+    recipe: Recipe,
+    store: PairStore,
+    result: ValidationResult,
+    read_out: ReadOut | None,
+    how: str,
 ) -> ModelCard:
     return ModelCard(
         recipe=recipe,

@@ -14,7 +14,8 @@ A folder `corpus/` may lie beside them: sentences that somebody keeps with their
 from __future__ import annotations
 
 import fcntl
-from contextlib import contextmanager
+import os
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +35,7 @@ from jumok.training.schedule import Plan
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+    from typing import TextIO
 
 __all__ = ["RunFolder", "RunRecord"]
 
@@ -63,6 +65,10 @@ class RunFolder:
         return self.path / "run.json"
 
     @property
+    def lock_file(self) -> Path:
+        return self.path / "run.lock"
+
+    @property
     def checkpoints(self) -> Path:
         return self.path / "checkpoints"
 
@@ -80,23 +86,47 @@ class RunFolder:
 
     @contextmanager
     def claimed(self) -> Iterator[None]:
-        """Hold the folder for this process: two trainings in one folder would each undo the other."""
+        """Hold the folder for this process: two trainings in one folder would each undo the other.
+
+        A folder that is made here goes again if the run fails before it has anything to keep.
+        """
         self.refuse_foreign()
+        is_new = not self.path.exists()
         with disk_errors(self.path, "Nothing has been touched."):
             self.path.mkdir(parents=True, exist_ok=True)
-            lock = (self.path / "run.lock").open("w")
+            lock = self.lock_file.open("w")
         with lock:
+            self._take(lock)
             try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise RunFolderError(
-                    f"Another process is training in {self.path}. Wait for it, or choose another folder."
-                ) from None
-            remove_leftovers(self.path)
-            remove_leftovers(self.checkpoints)
-            if not self.record_file.exists():
-                self._write({"format": FORMAT})
-            yield
+                remove_leftovers(self.path)
+                remove_leftovers(self.checkpoints)
+                if not self.record_file.exists():
+                    self._write({"format": FORMAT})
+                yield
+            except BaseException:
+                if is_new:
+                    self._withdraw()
+                raise
+
+    def _take(self, lock: TextIO) -> None:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # Whoever held it before may have withdrawn: a lock on a file that is gone keeps nobody out.
+            taken = os.path.samestat(os.fstat(lock.fileno()), self.lock_file.stat())
+        except (BlockingIOError, FileNotFoundError):
+            taken = False
+        if not taken:
+            raise RunFolderError(
+                f"Another process is training in {self.path}. Wait for it, or choose another folder."
+            )
+
+    def _withdraw(self) -> None:
+        """Remove the folder if nothing is in it but the lock and a record that says nothing yet."""
+        with suppress(OSError):
+            if {self.record_file, self.lock_file}.issuperset(self.path.iterdir()):
+                self.record_file.unlink(missing_ok=True)
+                self.lock_file.unlink()  # last: from here on others may come in
+                self.path.rmdir()
 
     def refuse_foreign(self) -> None:
         """Raise where the folder holds what no run of jumok has put there."""
@@ -106,7 +136,7 @@ class RunFolder:
             )
         if not self.path.exists() or self.record_file.exists():
             return
-        others = sorted(path.name for path in self.path.iterdir() if path.name != "run.lock")
+        others = sorted(path.name for path in self.path.iterdir() if path != self.lock_file)
         others = [name for name in others if ".tmp-" not in name and name != "corpus"]
         if others:
             raise RunFolderError(
@@ -151,8 +181,8 @@ class RunFolder:
     def _write(self, content: dict[str, Any]) -> None:
         write_file(self.record_file, checked_json(content))
 
-    def refuse_changes(self, asked: Recipe, fingerprint: str, record: RunRecord) -> None:
-        """A run is continued with the settings and the data that it was started with, or not at all."""
+    def refuse_other_settings(self, asked: Recipe, record: RunRecord) -> None:
+        """A run is continued with the settings that it was started with, or not at all."""
         changed = [
             (name, new, old)
             for name, new, old in differences(asked, record.recipe)
@@ -165,6 +195,9 @@ class RunFolder:
                 "Its schedule was laid out with those, so they cannot change half-way. Leave them out to "
                 "continue the run, or choose another folder for a new one."
             )
+
+    def refuse_other_sentences(self, fingerprint: str, record: RunRecord) -> None:
+        """A run is continued on the sentences that it was started on, or not at all."""
         if fingerprint != record.fingerprint:
             raise RunFolderError(
                 f"{self.path} holds a run on other sentences. Received a corpus with fingerprint "

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from jumok.corpus import Batches, Corpus, language_code, open_corpora, open_store, write_store
 from jumok.errors import RecipeError, RunFolderError, StorageError, nearest
-from jumok.models import build_model
-from jumok.recipe import Recipe, flatten, make_recipe
+from jumok.models import build_model, check_model
+from jumok.recipe import Recipe, make_recipe, setting_names
 from jumok.storage import read_model_folder, write_file
 from jumok.text import Vocabularies, learn_vocabularies, load_subwords
 from jumok.training.checkpoint import load_newest
@@ -115,6 +115,7 @@ def _asked(recipe: Recipe | None, settings: dict[str, Any]) -> Recipe:
     codes = {f"languages.{side}": language_code(word) for side, word in asked.languages if word}
     asked = make_recipe(asked.model_dump(exclude_unset=True), **codes)  # "Korean" and "kor" are ko
     _refuse_endless(asked.training)
+    check_model(asked.model)
     return asked
 
 
@@ -137,7 +138,7 @@ def _full_name(name: str) -> str:
     """`minutes` → `training.minutes`; a name with a dot is taken as it is."""
     if "." in name:
         return name
-    known = list(flatten(Recipe()))
+    known = setting_names()
     found = [full for full in known if full.partition(".")[2] == name]
     if len(found) == 1:
         return found[0]
@@ -166,7 +167,7 @@ def _already_finished(folder: RunFolder, asked: Recipe) -> Finished:
     card, _, _ = read_model_folder(folder.model)
     record = folder.record()
     if record is not None:
-        folder.refuse_changes(asked, record.fingerprint, record)
+        folder.refuse_other_settings(asked, record)
     scores = {name: score.value for name, score in card.scores.items()}
     steps, seconds = int(card.facts.get("steps", 0)), float(card.facts.get("seconds", 0.0))
     return Finished("already finished", folder.model, steps, seconds, scores)
@@ -181,6 +182,8 @@ def _prepare(
     """Read the sentences, then decide everything, or find it decided."""
     started = time.perf_counter()
     record = folder.record()
+    if record is not None:
+        folder.refuse_other_settings(asked, record)  # before all is read: that may take minutes
     languages = asked.languages if record is None else record.recipe.languages
     corpora = _open(pairs, languages.source, languages.target)
     against = _open(valid, corpora[0].source_language, corpora[0].target_language) if valid else []
@@ -188,7 +191,7 @@ def _prepare(
     sentences = read_sentences(corpora, against, held_out=held_out)
     yield Stage("reading", _reading(sentences), time.perf_counter() - started)
     if record is not None:
-        folder.refuse_changes(asked, sentences.fingerprint, record)
+        folder.refuse_other_sentences(sentences.fingerprint, record)
         return _reopen(folder, record, sentences, started)
     recipe, reasons = derive(asked, sentences.facts, this_machine())
     vocabularies = yield from _learn(folder, recipe, sentences)

@@ -63,6 +63,13 @@ def read_sentences(corpora: Sequence[Corpus], valid: Sequence[Corpus], *, held_o
     given = [pair for corpus in valid for pair in corpus.pairs() if pair.source and pair.target]
     digest = hashlib.sha256(repr([corpus.weight for corpus in corpora]).encode())
     kept, total = _read_once(_streams(cleaner, corpora), digest)
+    skipped = {fault.title: count for fault, count in cleaner.skipped.items() if count}
+    if not total:
+        reasons = ", ".join(f"{count:,} {reason}" for reason, count in skipped.items())
+        raise DataError(
+            f"No pair was left to train on. Received: {sum(skipped.values()):,} pairs; skipped: "
+            f"{reasons or 'none'}. `jumok check` with the same files shows examples of each."
+        )
     _digest_pairs(digest, given)
 
     def pairs(*, from_memory: bool = True) -> Iterator[Pair]:
@@ -84,7 +91,7 @@ def read_sentences(corpora: Sequence[Corpus], valid: Sequence[Corpus], *, held_o
         validation=validation,
         facts=_facts(pairs(), total, total - (0 if valid else len(validation)), corpora[0]),
         fingerprint=digest.hexdigest(),
-        skipped={fault.title: count for fault, count in cleaner.skipped.items() if count},
+        skipped=skipped,
         hold_out=hold_out,
         kept=kept,
     )

@@ -1,0 +1,103 @@
+"""Additive attention: a small network compares a query with every key.
+
+    score(q, k) = vᵀ tanh(W_q q + W_k k)                   Bahdanau, Cho & Bengio 2015, appendix A.1.2
+    normed      = g · (v / ‖v‖)ᵀ tanh(W_q q + W_k k + b)   Salimans & Kingma 2016, eq. 2, for v
+
+The hidden layer is formed for every pair of query and key: O(L · S · units) time, and while gradients are
+wanted as much memory, which at 64 sentences of 50 pieces and 512 units in all is 330 MB a layer. The keys'
+half does not change while a sentence is decoded: it is computed once, with the memory.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import torch
+from pydantic import Field
+from torch import Tensor, nn
+from torch.nn.functional import normalize
+
+from jumok.attention.scored import Scored
+from jumok.recipe import Settings
+
+if TYPE_CHECKING:
+    from jumok.attention.contract import HeadShape
+
+__all__ = ["Additive", "AdditiveSettings", "head_matrices", "head_vectors"]
+
+# Without gradients nothing has to be kept: a hidden layer of more numbers than this (128 MB in float32) is
+# formed for some queries at a time.
+MOST_AT_ONCE = 2**25
+
+
+def head_matrices(heads: int, rows: int, columns: int) -> nn.Parameter:
+    """A matrix for each head, (head, rows, columns), each initialised on its own."""
+    matrices = torch.empty(heads, rows, columns)
+    for matrix in matrices:
+        nn.init.xavier_uniform_(matrix)
+    return nn.Parameter(matrices)
+
+
+def head_vectors(heads: int, width: int) -> nn.Parameter:
+    """A vector for each head, (head, width), that keeps the sum of `width` terms of size 1 near 1."""
+    bound = 1 / math.sqrt(width)
+    return nn.Parameter(torch.empty(heads, width).uniform_(-bound, bound))
+
+
+class AdditiveSettings(Settings):
+    units: int | None = Field(None, ge=1)
+    """Width of a head's hidden layer; that of the keys unless set."""
+    normed: bool = False
+    """Learn the length of v apart from its direction, and add a bias."""
+
+
+class Additive(Scored):
+    """Bahdanau's score. `units` is the width of a head's hidden layer, that of the keys unless given.
+
+    `normed` learns the length of v (`gain`) apart from its direction and adds a bias to the hidden layer. The
+    gain starts at √(1 / units), as in TensorFlow's normed BahdanauAttention.
+    """
+
+    gain: nn.Parameter | None
+    bias: nn.Parameter | None
+
+    def __init__(
+        self,
+        shape: HeadShape,
+        *,
+        units: int | None = None,
+        normed: bool = False,
+        causal: bool = False,
+        dropout: nn.Module | None = None,
+    ) -> None:
+        super().__init__(shape, causal=causal, dropout=dropout)
+        units = shape.key if units is None else units
+        self.query = head_matrices(shape.heads, shape.query, units)
+        self.key = head_matrices(shape.heads, shape.key, units)
+        self.energy = head_vectors(shape.heads, units)
+        self.gain = nn.Parameter(torch.full((shape.heads,), math.sqrt(1 / units))) if normed else None
+        self.bias = nn.Parameter(torch.zeros(shape.heads, units)) if normed else None
+
+    def prepare_keys(self, keys: Tensor) -> Tensor:
+        projected = keys @ self.key  # (batch, head, key, units)
+        return projected if self.bias is None else projected + self.bias[:, None]
+
+    def scores(self, query: Tensor, keys: Tensor) -> Tensor:
+        projected = query @ self.query  # (batch, head, query, units)
+        one_query = keys.numel()  # numbers in the hidden layer of one query of every head
+        if torch.is_grad_enabled() or projected.shape[2] * one_query <= MOST_AT_ONCE:
+            return self._compare(projected, keys)
+        parts = torch.split(projected, max(1, MOST_AT_ONCE // one_query), dim=2)
+        return torch.cat([self._compare(part, keys) for part in parts], dim=2)
+
+    def _compare(self, query: Tensor, keys: Tensor) -> Tensor:
+        """vᵀ tanh(query + key) for every pair of what was projected, (batch, head, query, key)."""
+        hidden = (query[:, :, :, None] + keys[:, :, None]).tanh_()  # (batch, head, query, key, units)
+        return (hidden @ self._energy()[:, None, :, None]).squeeze(-1)
+
+    def _energy(self) -> Tensor:
+        """v of each head, (head, units)."""
+        if self.gain is None:
+            return self.energy
+        return self.gain[:, None] * normalize(self.energy, dim=-1)

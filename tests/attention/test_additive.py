@@ -1,0 +1,156 @@
+import math
+
+import pytest
+import torch
+from contract_checks import CHECKS, WIDTH, Case, Subject
+
+from jumok.attention import HeadShape, MultiHead
+from jumok.attention import additive as additive_module
+from jumok.attention.additive import Additive
+
+CASES = [
+    Case(batch=1, heads=1, queries=1, keys=1, density=1.0, seed=0),
+    Case(batch=2, heads=2, queries=3, keys=5, density=0.6, seed=1),
+    Case(batch=3, heads=4, queries=5, keys=3, density=0.3, seed=2),
+    Case(batch=2, heads=2, queries=2, keys=17, density=0.0, seed=3),
+]
+OPTIONS = {"plain": {}, "units": {"units": 3}, "normed": {"normed": True}}
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+@pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
+def test_the_contract_is_kept(options, check, case):
+    def make(*, heads, causal, dropout):
+        shape = HeadShape(heads, WIDTH // heads, WIDTH // heads)
+        mechanism = Additive(shape, causal=causal, dropout=dropout, **options)
+        return MultiHead(width=WIDTH, heads=heads, mechanism=mechanism)
+
+    check(Subject(make, torch.float64), case)
+
+
+def make_numbers(*, shape, batch=2, queries=3, keys=4):
+    torch.manual_seed(11)
+    query = torch.randn(batch, shape.heads, queries, shape.query, dtype=torch.float64)
+    key = torch.randn(batch, shape.heads, keys, shape.key, dtype=torch.float64)
+    values = torch.randn(batch, shape.heads, keys, 2, dtype=torch.float64)
+    return query, key, values
+
+
+def loop_score(mechanism, head, query, key):
+    """The formula, number by number; `query` and `key` are lists."""
+    to_query, to_key = mechanism.query[head].tolist(), mechanism.key[head].tolist()
+    energy = mechanism.energy[head].tolist()
+    bias = [0.0] * len(energy)
+    if mechanism.gain is not None:
+        length = math.sqrt(sum(number * number for number in energy))
+        energy = [mechanism.gain[head].item() * number / length for number in energy]
+        bias = mechanism.bias[head].tolist()
+    score = 0.0
+    for unit in range(len(energy)):
+        hidden = bias[unit]
+        hidden += sum(query[place] * to_query[place][unit] for place in range(len(query)))
+        hidden += sum(key[place] * to_key[place][unit] for place in range(len(key)))
+        score += energy[unit] * math.tanh(hidden)
+    return score
+
+
+@pytest.mark.parametrize("normed", [False, True])
+def test_weights_and_context_are_those_of_a_plain_loop(normed):
+    shape = HeadShape(2, query=3, key=4)
+    query, keys, values = make_numbers(shape=shape)
+    mechanism = Additive(shape, units=5, normed=normed).double()
+    if normed:
+        torch.nn.init.normal_(mechanism.bias)
+        torch.nn.init.normal_(mechanism.gain)
+    allowed = torch.tensor([[True] * 4, [True, True, False, False]])
+    attended = mechanism(query, mechanism.prepare(keys, values, allowed), need_weights=True)
+    for batch in range(2):
+        for head in range(2):
+            for place in range(3):
+                seen = [key for key in range(4) if allowed[batch, key]]
+                asked = query[batch, head, place].tolist()
+                powers = {
+                    key: math.exp(loop_score(mechanism, head, asked, keys[batch, head, key].tolist()))
+                    for key in seen
+                }
+                total = sum(powers.values())
+                expected = [powers.get(key, 0.0) / total for key in range(4)]
+                assert attended.weights[batch, head, place].tolist() == pytest.approx(expected, abs=1e-12)
+                context = [
+                    sum(expected[key] * float(values[batch, head, key, column]) for key in range(4))
+                    for column in range(2)
+                ]
+                assert attended.context[batch, head, place].tolist() == pytest.approx(context, abs=1e-12)
+
+
+def test_two_keys_by_hand():
+    """tanh(½ ln 3) = ½, so v = 2 ln 3 gives the scores 0 and ln 3 and the weights ¼ and ¾."""
+    mechanism = Additive(HeadShape(1, query=1, key=1))
+    with torch.no_grad():
+        mechanism.query.fill_(1.0)
+        mechanism.key.fill_(1.0)
+        mechanism.energy.fill_(2 * math.log(3))
+    query = torch.tensor([[[[0.0], [-math.log(3) / 2]]]])
+    keys = torch.tensor([[[[0.0], [math.log(3) / 2]]]])
+    weights = mechanism(query, mechanism.prepare(keys, keys, None), need_weights=True).weights
+    # The second query takes ½ ln 3 from either key: scores −ln 3 and 0, the same weights.
+    torch.testing.assert_close(weights[0, 0], torch.tensor([[0.25, 0.75], [0.25, 0.75]]))
+
+
+def test_normed_starts_with_a_v_of_length_one_over_the_root_of_units():
+    mechanism = Additive(HeadShape(3, query=4, key=4), units=16, normed=True)
+    assert mechanism.gain.tolist() == [0.25] * 3
+    assert torch.all(mechanism.bias == 0)
+    assert mechanism.bias.shape == (3, 16)
+    torch.testing.assert_close(mechanism._energy().norm(dim=-1), torch.full((3,), 0.25))
+    before = mechanism._energy()
+    with torch.no_grad():
+        mechanism.energy.mul_(7.0)  # its length does not matter
+    torch.testing.assert_close(mechanism._energy(), before)
+
+
+def test_units_are_the_width_of_the_keys_unless_given():
+    assert Additive(HeadShape(2, query=3, key=4)).energy.shape == (2, 4)
+    mechanism = Additive(HeadShape(2, query=3, key=4), units=6)
+    shapes = {name: tuple(parameter.shape) for name, parameter in mechanism.named_parameters()}
+    assert shapes == {"query": (2, 3, 6), "key": (2, 4, 6), "energy": (2, 6)}
+    assert mechanism.prepare_keys(torch.zeros(1, 2, 5, 4)).shape == (1, 2, 5, 6)
+
+
+def test_every_parameter_starts_within_its_bounds_and_no_two_heads_alike():
+    mechanism = Additive(HeadShape(2, query=30, key=20), units=40)
+    for parameter, bound in (
+        (mechanism.query, math.sqrt(6 / 70)),
+        (mechanism.key, math.sqrt(6 / 60)),
+        (mechanism.energy, math.sqrt(1 / 40)),
+    ):
+        assert 0.8 * bound < parameter.abs().max() <= bound
+        assert not torch.equal(parameter[0], parameter[1])
+
+
+@pytest.mark.parametrize("most", [1, 100, 250])
+def test_some_queries_at_a_time_give_what_all_at_once_give(monkeypatch, most):
+    """Per query the hidden layer has 2 · 2 · 4 · 5 = 80 numbers: parts of 1, of 1 and of 3 queries."""
+    shape = HeadShape(2, query=3, key=4)
+    query, keys, values = make_numbers(shape=shape, queries=7)
+    mechanism = Additive(shape, units=5).double()
+    memory = mechanism.prepare(keys, values, None)
+    whole = mechanism(query, memory, need_weights=True)
+    sizes = []
+    compare = Additive._compare
+
+    def watched(self, part, keys):
+        sizes.append(part.shape[2])
+        return compare(self, part, keys)
+
+    monkeypatch.setattr(Additive, "_compare", watched)
+    monkeypatch.setattr(additive_module, "MOST_AT_ONCE", most)
+    with torch.no_grad():
+        parts = mechanism(query, memory, need_weights=True)
+    assert sizes == ([3, 3, 1] if most == 250 else [1] * 7)
+    torch.testing.assert_close(parts.weights, whole.weights, atol=1e-14, rtol=0)
+    torch.testing.assert_close(parts.context, whole.context, atol=1e-14, rtol=0)
+    sizes.clear()
+    mechanism(query, memory)
+    assert sizes == [7]  # with gradients, which keep the hidden layer anyway

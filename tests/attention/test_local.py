@@ -1,0 +1,266 @@
+import math
+
+import pytest
+import torch
+from contract_checks import CHECKS, WIDTH, Case, Subject
+
+from jumok.attention import HeadShape, MultiHead, group_rows, look_ahead, padding
+from jumok.attention.local import LuongLocalM, LuongLocalP
+from jumok.errors import RecipeError, UnsupportedError
+
+
+def subject(kind, **options):
+    def make(*, heads, causal, dropout):
+        shape = HeadShape(heads, WIDTH // heads, WIDTH // heads)
+        mechanism = kind(shape, causal=causal, dropout=dropout, **options)
+        return MultiHead(width=WIDTH, heads=heads, mechanism=mechanism)
+
+    return Subject(make, torch.float64)
+
+
+def masks_compose(subject, case):
+    """As the contract has it, where padding is told as padding: p goes by the true length and the place."""
+    query, keys, allowed = case.numbers(subject)
+    allowed_keys = padding(case.lengths(), case.keys)
+    first = max(0, case.keys - case.queries)
+    for causal in {False, subject.can("causal")}:
+        attention, plain = subject.attention(case, causal=causal), subject.attention(case)
+        three = attention(query, attention.prepare(keys, keys, allowed_keys), allowed=allowed, first=first)
+        every = allowed & allowed_keys[:, None, None]
+        if causal:
+            every = every & look_ahead(case.queries, case.keys, first=first)
+        once = plain(query, plain.prepare(keys, keys, allowed_keys), allowed=every, first=first)
+        torch.testing.assert_close(three.context, once.context, **subject.close)
+
+
+def bias_is_added(subject, case):
+    """As the contract has it, where the mask leaves each query a key that its window reaches."""
+    attention = subject.attention(case)
+    query, keys, allowed = case.numbers(subject)
+    memory = attention.prepare(keys, keys)
+    plain = attention(query, memory, need_weights=True)
+    shifted = attention(query, memory, bias=torch.full((1, 1, 1, 1), 3.0, dtype=subject.dtype))
+    torch.testing.assert_close(shifted.context, plain.context, **subject.close)
+    best = torch.zeros_like(plain.weights).scatter(-1, plain.weights.argmax(dim=-1, keepdim=True), 1.0)
+    allowed = allowed | best.bool()
+    low = torch.where(allowed, 0.0, -1e4).to(subject.dtype)
+    masked, biased = attention(query, memory, allowed=allowed), attention(query, memory, bias=low)
+    torch.testing.assert_close(biased.context, masked.context, **subject.close)
+
+
+OWN = {"masks_compose": masks_compose, "bias_is_added": bias_is_added}
+LOCAL_CHECKS = [OWN.get(check.__name__, check) for check in CHECKS]
+CASES = [
+    Case(batch=1, heads=1, queries=1, keys=1, density=1.0, seed=0),
+    Case(batch=2, heads=2, queries=3, keys=5, density=0.6, seed=1),
+    Case(batch=3, heads=4, queries=5, keys=3, density=0.3, seed=2),
+    Case(batch=3, heads=2, queries=4, keys=19, density=0.7, seed=4),
+]
+KINDS = [LuongLocalM, LuongLocalP]
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+@pytest.mark.parametrize("check", LOCAL_CHECKS, ids=lambda check: check.__name__)
+@pytest.mark.parametrize("window", [1, 2, 10])
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+def test_the_contract_is_kept(kind, window, check, case):
+    check(subject(kind, window=window), case)
+
+
+@pytest.mark.parametrize("case", CASES[:3], ids=str)
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+def test_local_m_whose_window_takes_in_every_key_keeps_the_contract_to_the_letter(check, case):
+    check(subject(LuongLocalM), case)
+
+
+def test_own_checks_replace_checks_of_the_contract():
+    assert OWN.keys() <= {check.__name__ for check in CHECKS}
+
+
+def make_numbers(*, batch=3, heads=2, queries=4, keys=7):
+    torch.manual_seed(14)
+    query = torch.randn(batch, heads, queries, 3, dtype=torch.float64)
+    key = torch.randn(batch, heads, keys, 4, dtype=torch.float64)
+    values = torch.randn(batch, heads, keys, 2, dtype=torch.float64)
+    return query, key, values
+
+
+def loop_weights(mechanism, head, query, keys, length, place):
+    """The weights of one query over its keys, number by number: only the first `length` are no padding."""
+    weight = mechanism.weight[head].tolist()
+    powers = [0.0] * len(keys)
+    for number in range(length):
+        if abs(number - place) <= mechanism.window:
+            score = 0.0
+            for row in range(len(query)):
+                for column in range(len(keys[number])):
+                    score += query[row] * weight[row][column] * keys[number][column]
+            powers[number] = math.exp(score)
+    total = sum(powers)
+    return [power / total if total else 0.0 for power in powers]
+
+
+def loop_place(mechanism, head, query, length):
+    """p = S · sigmoid(v_pᵀ tanh(W_p h)), number by number."""
+    matrix, vector = mechanism.place[head].tolist(), mechanism.place_energy[head].tolist()
+    energy = 0.0
+    for unit in range(len(vector)):
+        energy += vector[unit] * math.tanh(sum(query[row] * matrix[row][unit] for row in range(len(query))))
+    return length / (1 + math.exp(-energy))
+
+
+LENGTHS = [7, 4, 0]
+
+
+@pytest.mark.parametrize("first", [0, 3, 9])
+@pytest.mark.parametrize("window", [1, 2])
+def test_local_m_is_a_plain_loop(window, first):
+    query, keys, values = make_numbers()
+    mechanism = LuongLocalM(HeadShape(2, query=3, key=4), window=window).double()
+    memory = mechanism.prepare(keys, values, padding(torch.tensor(LENGTHS), 7))
+    attended = mechanism(query, memory, first=first, need_weights=True)
+    for batch, length in enumerate(LENGTHS):
+        for head in range(2):
+            for number in range(4):
+                asked = query[batch, head, number].tolist()
+                place = min(first + number, length - 1)
+                known = keys[batch, head].tolist()
+                expected = loop_weights(mechanism, head, asked, known, length, place)
+                assert attended.weights[batch, head, number].tolist() == pytest.approx(expected, abs=1e-12)
+    torch.testing.assert_close(attended.context, attended.weights @ values)
+
+
+@pytest.mark.parametrize("window", [1, 2, 10])
+def test_local_p_is_a_plain_loop(window):
+    query, keys, values = make_numbers()
+    mechanism = LuongLocalP(HeadShape(2, query=3, key=4), window=window).double()
+    torch.nn.init.normal_(mechanism.place_energy, std=2.0)  # so that the places lie apart
+    memory = mechanism.prepare(keys, values, padding(torch.tensor(LENGTHS), 7))
+    attended = mechanism(query, memory, need_weights=True)
+    places = []
+    for batch, length in enumerate(LENGTHS):
+        for head in range(2):
+            for number in range(4):
+                asked = query[batch, head, number].tolist()
+                place = loop_place(mechanism, head, asked, length)
+                places.append(place)
+                known = keys[batch, head].tolist()
+                aligned = loop_weights(mechanism, head, asked, known, length, place)
+                expected = [
+                    weight * math.exp(-((key - place) ** 2) / (2 * (window / 2) ** 2))
+                    for key, weight in enumerate(aligned)
+                ]
+                assert attended.weights[batch, head, number].tolist() == pytest.approx(expected, abs=1e-12)
+    assert max(places) - min(places) > 3
+    torch.testing.assert_close(attended.context, attended.weights @ values)
+
+
+def indifferent(kind, window):
+    """A mechanism that scores every key alike; local-p then expects p in the middle."""
+    mechanism = kind(HeadShape(1, query=1, key=1), window=window)
+    for parameter in mechanism.parameters():
+        torch.nn.init.zeros_(parameter)
+    return mechanism
+
+
+def weights_of(mechanism, *, queries, keys, allowed=None, first=0):
+    states = torch.ones(1, 1, keys, 1)
+    memory = mechanism.prepare(states, states, allowed)
+    return mechanism(torch.ones(1, 1, queries, 1), memory, first=first, need_weights=True).weights[0, 0]
+
+
+def test_local_m_by_hand():
+    """D = 1 over four keys; the fifth and sixth query stand beyond the end and look round the last key."""
+    half, third = 1 / 2, 1 / 3
+    expected = torch.tensor(
+        [
+            [half, half, 0, 0],
+            [third, third, third, 0],
+            [0, third, third, third],
+            [0, 0, half, half],
+            [0, 0, half, half],
+            [0, 0, half, half],
+        ]
+    )
+    mechanism = indifferent(LuongLocalM, 1)
+    torch.testing.assert_close(weights_of(mechanism, queries=6, keys=4), expected)
+    torch.testing.assert_close(weights_of(mechanism, queries=1, keys=4, first=2), expected[2:3])
+    padded = weights_of(mechanism, queries=4, keys=4, allowed=torch.tensor([[True, True, True, False]]))
+    torch.testing.assert_close(padded[3], torch.tensor([0, half, half, 0]))
+
+
+def test_local_m_whose_window_is_masked_gives_nothing():
+    only_first = torch.tensor([[True, False, False, False, False]])
+    mechanism = indifferent(LuongLocalM, 1)
+    states = torch.ones(1, 1, 5, 1)
+    memory = mechanism.prepare(states, states, None)
+    attended = mechanism(states, memory, allowed=only_first[:, None, None], need_weights=True)
+    assert attended.weights[0, 0, :, 0].tolist() == [1, 1, 0, 0, 0]
+    assert torch.all(attended.context[0, 0, 2:] == 0)
+
+
+def test_local_m_keeps_the_places_of_rows_that_share_a_memory():
+    """Three hypotheses of one sentence stand at one place, not one after the other."""
+    mechanism = indifferent(LuongLocalM, 1)
+    states = torch.ones(1, 1, 6, 1)
+    memory = mechanism.prepare(states, states, None).shared(group_rows(torch.zeros(3, dtype=torch.long), 1))
+    weights = mechanism(torch.ones(3, 1, 1, 1), memory, first=2, need_weights=True).weights
+    assert weights.shape == (3, 1, 1, 6)
+    torch.testing.assert_close(weights[:, 0, 0], torch.tensor([[0, 1 / 3, 1 / 3, 1 / 3, 0, 0]] * 3))
+
+
+def test_local_p_by_hand():
+    """S = 4, so p = 2; D = 2, so σ = 1 and the window takes in every key."""
+    near, far = math.exp(-0.5), math.exp(-2)
+    weights = weights_of(indifferent(LuongLocalP, 2), queries=1, keys=4)
+    torch.testing.assert_close(weights, torch.tensor([[far / 4, near / 4, 1 / 4, near / 4]]))
+
+
+def test_local_p_goes_by_the_true_length():
+    """Two keys and four of padding: p = 1, as if the padding were not there."""
+    allowed = torch.tensor([[True, True, False, False, False, False]])
+    mechanism = indifferent(LuongLocalP, 2)
+    weights = weights_of(mechanism, queries=1, keys=6, allowed=allowed)
+    torch.testing.assert_close(weights, torch.tensor([[math.exp(-0.5) / 2, 1 / 2, 0, 0, 0, 0]]))
+    torch.testing.assert_close(weights[:, :2], weights_of(mechanism, queries=1, keys=2))
+
+
+def test_rows_of_local_p_sum_to_less_than_one():
+    query, keys, values = make_numbers(keys=12)
+    mechanism = LuongLocalP(HeadShape(2, query=3, key=4), window=3).double()
+    sums = mechanism(query, mechanism.prepare(keys, values, None), need_weights=True).weights.sum(dim=-1)
+    assert torch.all(sums > 0)
+    assert torch.all(sums < 1)
+
+
+def test_local_p_learns_its_place_through_the_gaussian():
+    query, keys, values = make_numbers()
+    mechanism = LuongLocalP(HeadShape(2, query=3, key=4), window=10).double()
+    memory = mechanism.prepare(keys, values, None)
+
+    def context(place, place_energy):
+        replaced = {"place": place, "place_energy": place_energy}
+        return torch.func.functional_call(mechanism, replaced, (query, memory)).context
+
+    leaves = tuple(
+        leaf.detach().clone().requires_grad_() for leaf in (mechanism.place, mechanism.place_energy)
+    )
+    gradients = torch.autograd.grad(context(*leaves).square().sum(), leaves)
+    assert all(torch.all(gradient != 0) for gradient in gradients)
+    assert torch.autograd.gradcheck(context, leaves)
+
+
+def test_local_p_is_neither_causal_nor_incremental():
+    shape = HeadShape(1, query=1, key=1)
+    with pytest.raises(UnsupportedError, match="LuongLocalP does not support causal"):
+        LuongLocalP(shape, causal=True)
+    mechanism = LuongLocalP(shape)
+    states = torch.ones(1, 1, 2, 1)
+    with pytest.raises(UnsupportedError, match="does not support incremental"):
+        mechanism.extend(mechanism.prepare(states, states, None), states, states)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_window_must_reach_somewhere(kind):
+    with pytest.raises(RecipeError, match=r"at least 1 key .* given 0"):
+        kind(HeadShape(1, query=1, key=1), window=0)

@@ -1,0 +1,177 @@
+import math
+
+import pytest
+import torch
+from contract_checks import CHECKS, WIDTH, Case, Subject
+
+from jumok.attention import HeadShape, MultiHead
+from jumok.attention.additive import Additive
+from jumok.attention.luong import LuongConcat, LuongDot, LuongGeneral, LuongLocation
+from jumok.errors import UnsupportedError
+
+CASES = [
+    Case(batch=1, heads=1, queries=1, keys=1, density=1.0, seed=0),
+    Case(batch=2, heads=2, queries=3, keys=5, density=0.6, seed=1),
+    Case(batch=3, heads=4, queries=5, keys=3, density=0.3, seed=2),
+    Case(batch=2, heads=2, queries=2, keys=17, density=0.0, seed=3),
+]
+KINDS = [LuongDot, LuongGeneral, LuongConcat, LuongLocation]
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+def test_the_contract_is_kept(kind, check, case):
+    def make(*, heads, causal, dropout):
+        shape = HeadShape(heads, WIDTH // heads, WIDTH // heads)
+        mechanism = kind(shape, causal=causal, dropout=dropout)
+        return MultiHead(width=WIDTH, heads=heads, mechanism=mechanism)
+
+    check(Subject(make, torch.float64), case)
+
+
+def loop_dot(mechanism, head, query, key, place):
+    return sum(one * other for one, other in zip(query, key, strict=True))
+
+
+def loop_general(mechanism, head, query, key, place):
+    weight = mechanism.weight[head].tolist()
+    return sum(
+        query[row] * weight[row][column] * key[column]
+        for row in range(len(query))
+        for column in range(len(key))
+    )
+
+
+def loop_concat(mechanism, head, query, key, place):
+    """One matrix W over query and key side by side, (units, query + key)."""
+    joined = torch.cat([mechanism.query[head], mechanism.key[head]]).T.tolist()
+    both = query + key
+    score = 0.0
+    for energy, row in zip(mechanism.energy[head].tolist(), joined, strict=True):
+        score += energy * math.tanh(sum(one * other for one, other in zip(row, both, strict=True)))
+    return score
+
+
+def loop_location(mechanism, head, query, key, place):
+    column = mechanism.weight[head, :, place].tolist()
+    return sum(one * other for one, other in zip(query, column, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("kind", "loop_score", "key_width"),
+    [
+        (LuongDot, loop_dot, 3),
+        (LuongGeneral, loop_general, 4),
+        (LuongConcat, loop_concat, 4),
+        (LuongLocation, loop_location, 4),
+    ],
+    ids=lambda value: getattr(value, "__name__", None),
+)
+def test_weights_and_context_are_those_of_a_plain_loop(kind, loop_score, key_width):
+    torch.manual_seed(12)
+    query = torch.randn(2, 2, 3, 3, dtype=torch.float64)
+    keys = torch.randn(2, 2, 5, key_width, dtype=torch.float64)
+    values = torch.randn(2, 2, 5, 2, dtype=torch.float64)
+    mechanism = kind(HeadShape(2, query=3, key=key_width)).double()
+    allowed = torch.tensor([[True] * 5, [True, True, True, False, False]])
+    attended = mechanism(query, mechanism.prepare(keys, values, allowed), need_weights=True)
+    for batch in range(2):
+        for head in range(2):
+            for place in range(3):
+                asked = query[batch, head, place].tolist()
+                powers = [0.0] * 5
+                for key in range(5):
+                    if allowed[batch, key]:
+                        score = loop_score(mechanism, head, asked, keys[batch, head, key].tolist(), key)
+                        powers[key] = math.exp(score)
+                expected = [power / sum(powers) for power in powers]
+                assert attended.weights[batch, head, place].tolist() == pytest.approx(expected, abs=1e-12)
+                context = [
+                    sum(expected[key] * float(values[batch, head, key, column]) for key in range(5))
+                    for column in range(2)
+                ]
+                assert attended.context[batch, head, place].tolist() == pytest.approx(context, abs=1e-12)
+
+
+def weights_of(mechanism, query, keys, allowed=None):
+    attended = mechanism(query, mechanism.prepare(keys, keys, allowed), need_weights=True)
+    return attended.weights[0, 0]
+
+
+def test_dot_by_hand_is_not_scaled():
+    """Width 4, query of ones: the scores are 0 and ln 3, where the scaled ones would be half of that."""
+    query = torch.ones(1, 1, 1, 4)
+    keys = torch.tensor([[0.0] * 4, [math.log(3) / 4] * 4])[None, None]
+    weights = weights_of(LuongDot(HeadShape(1, query=4, key=4)), query, keys)
+    torch.testing.assert_close(weights, torch.tensor([[0.25, 0.75]]))
+
+
+def test_dot_of_unequal_widths_is_refused():
+    with pytest.raises(UnsupportedError, match=r'width 3 and keys of width 5.*"luong-general"'):
+        LuongDot(HeadShape(1, query=3, key=5))
+
+
+def test_general_by_hand_takes_keys_of_another_width():
+    """W picks the key's second number for the query's only one, twice."""
+    mechanism = LuongGeneral(HeadShape(1, query=1, key=2))
+    with torch.no_grad():
+        mechanism.weight.copy_(torch.tensor([[[0.0, 2.0]]]))
+    query = torch.tensor([[[[1.0], [2.0]]]])
+    keys = torch.tensor([[[[5.0, 0.0], [-5.0, math.log(3) / 2]]]])
+    weights = weights_of(mechanism, query, keys)
+    torch.testing.assert_close(weights, torch.tensor([[0.25, 0.75], [0.1, 0.9]]))
+    assert mechanism.prepare_keys(keys).shape == (1, 1, 2, 1)  # as wide as the query
+
+
+def test_general_with_the_identity_is_dot():
+    query, keys = torch.randn(2, 3, 2, 4), torch.randn(2, 3, 5, 4)
+    shape = HeadShape(3, query=4, key=4)
+    general = LuongGeneral(shape)
+    with torch.no_grad():
+        general.weight.copy_(torch.eye(4).expand(3, 4, 4))
+    torch.testing.assert_close(weights_of(general, query, keys), weights_of(LuongDot(shape), query, keys))
+
+
+def test_concat_is_additive_with_its_matrix_split_in_two():
+    torch.manual_seed(13)
+    shape = HeadShape(2, query=3, key=4)
+    joined = torch.randn(2, 6, 3 + 4, dtype=torch.float64)  # W of each head, (units, query + key)
+    concat, additive = LuongConcat(shape, units=6).double(), Additive(shape, units=6).double()
+    with torch.no_grad():
+        for mechanism in (concat, additive):
+            mechanism.query.copy_(joined[:, :, :3].transpose(1, 2))
+            mechanism.key.copy_(joined[:, :, 3:].transpose(1, 2))
+            mechanism.energy.copy_(additive.energy)
+    query = torch.randn(2, 2, 3, 3, dtype=torch.float64)
+    keys = torch.randn(2, 2, 5, 4, dtype=torch.float64)
+    side_by_side = torch.cat(
+        [query[:, :, :, None].expand(-1, -1, -1, 5, -1), keys[:, :, None].expand(-1, -1, 3, -1, -1)], dim=-1
+    )  # (batch, head, query, key, query + key)
+    hidden = torch.einsum("bhqkw,huw->bhqku", side_by_side, joined).tanh()
+    expected = torch.einsum("bhqku,hu->bhqk", hidden, additive.energy).softmax(dim=-1)
+    for mechanism in (concat, additive):
+        weights = mechanism(query, mechanism.prepare(keys, keys, None), need_weights=True).weights
+        torch.testing.assert_close(weights, expected, atol=1e-12, rtol=0)
+
+
+def test_location_by_hand_is_renormalised_over_the_positions_there_are():
+    mechanism = LuongLocation(HeadShape(1, query=1, key=7), longest=3)
+    with torch.no_grad():
+        mechanism.weight.copy_(torch.tensor([[[0.0, math.log(3), math.log(6)]]]))
+    query, keys = torch.ones(1, 1, 1, 1), torch.randn(1, 1, 3, 7)
+    torch.testing.assert_close(weights_of(mechanism, query, keys), torch.tensor([[0.1, 0.3, 0.6]]))
+    torch.testing.assert_close(weights_of(mechanism, query, keys[:, :, :2]), torch.tensor([[0.25, 0.75]]))
+    masked = weights_of(mechanism, query, keys, torch.tensor([[True, False, True]]))
+    torch.testing.assert_close(masked, torch.tensor([[1 / 7, 0.0, 6 / 7]]))
+    assert torch.equal(weights_of(mechanism, query, keys), weights_of(mechanism, query, -5 * keys))
+
+
+def test_location_refuses_a_memory_longer_than_it_knows():
+    mechanism = LuongLocation(HeadShape(1, query=2, key=2), longest=3)
+    keys = torch.randn(1, 1, 3, 2)
+    memory = mechanism.prepare(keys, keys, None)
+    assert mechanism(keys, memory).context.shape == (1, 1, 3, 2)
+    memory = mechanism.extend(memory, keys[:, :, :1], keys[:, :, :1])
+    with pytest.raises(UnsupportedError, match=r'3 positions .* 4 keys\. Set its option "longest" to 4'):
+        mechanism(keys, memory)

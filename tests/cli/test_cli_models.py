@@ -1,0 +1,84 @@
+"""`jumok models`, and a run of another family with another mechanism, by a word each."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+from cli_calls import TINY
+
+from jumok.attention import CATALOGUE
+from jumok.recipe import FAMILIES
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from cli_calls import Call
+
+RECURRENT = {name: value for name, value in TINY.items() if name not in ("model.feed_forward", "model.heads")}
+SMALL = [word for name, value in RECURRENT.items() for word in ("--set", f"{name}={value}")]
+
+
+def test_every_family_and_mechanism_is_listed_with_its_paper(call: Call) -> None:
+    ran = call("models")
+    assert ran.code == 0
+    for name in [*FAMILIES, *CATALOGUE, "none"]:
+        assert f"  {name} " in ran.out
+    assert "Bahdanau et al. 2015" in ran.out
+    facts = json.loads(call("models", "--json").out)
+    assert set(facts["families"]) == set(FAMILIES)
+    assert facts["mechanisms"]["restricted"]["places"] == ["transformer encoder", "transformer decoder"]
+    assert facts["mechanisms"]["none"]["places"] == ["recurrent"]
+    assert "window" in facts["mechanisms"]["luong-local-p"]["options"]
+
+
+@pytest.mark.parametrize("attention", ["luong-general", "none"])
+def test_a_recurrent_model_is_trained_and_used_with_the_same_commands(
+    call: Call, pairs: Path, tmp_path: Path, attention: str
+) -> None:
+    out = tmp_path / "run"
+    words = ["--model", "recurrent", "--attention", attention, *SMALL]
+    ran = call("train", pairs, "--out", out, *words)
+    assert ran.code == 0, ran.err
+    assert "recurrent" in ran.err
+    told = call("info", out / "model").out
+    assert f"gru, attention {attention}" in told
+    translated = call("translate", out / "model", stdin=b"one two\n\nthree\n")
+    assert translated.code == 0
+    assert len(translated.out.splitlines()) == 3
+    scored = call("evaluate", out / "model", pairs, "--json")
+    assert scored.code == 0, scored.err
+    looked = call("look", out / "model", "one two", "--out", tmp_path / "map.svg")
+    if attention == "none":
+        assert "no attention to its source" in looked.paragraph("look")
+    else:
+        assert looked.code == 0, looked.err
+    again = call("train", pairs, "--out", out)
+    assert "already finished" in again.err, "what is not named is not changed"
+
+
+def test_one_word_puts_a_mechanism_wherever_it_can_stand(call: Call, pairs: Path, tmp_path: Path) -> None:
+    small = [word for name, value in TINY.items() for word in ("--set", f"{name}={value}")]
+    ran = call("train", pairs, "--out", tmp_path / "run", "--attention", "efficient", *small)
+    assert ran.code == 0, ran.err
+    told = call("info", tmp_path / "run" / "model").out
+    assert "encoder attention efficient, cross attention efficient" in told
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--attention", "none"], "a Transformer is made of attention"),
+        (["--attention", "bahdanu"], 'Did you mean "bahdanau"'),
+        (["--model", "recurrent", "--attention", "restricted"], "does not support cross"),
+        (["--model", "recurrent", "--set", "model.input_feeding=true"], "before its step"),
+        (["--set", 'model.cross_attention={kind = "bahdanau", unts = 3}'], 'Did you mean "units"'),
+    ],
+)
+def test_what_cannot_be_combined_is_refused_before_anything_is_read(
+    call: Call, tmp_path: Path, words: list[str], said: str
+) -> None:
+    ran = call("train", tmp_path / "no-such.tsv", "--out", tmp_path / "run", *words)
+    assert said in ran.paragraph("train")
+    assert not (tmp_path / "run").exists()
