@@ -1,13 +1,16 @@
+import json
 import math
+from pathlib import Path
 
 import pytest
 import torch
 from torch import nn
 from torch.nn.functional import scaled_dot_product_attention
 
-from jumok.attention import MultiHead, ScaledDot
+from jumok.attention import MultiHead, ScaledDot, Widths, attend_over_axes, make_attention
 from jumok.attention.scored import KeyValues
 from jumok.errors import UnsupportedError
+from jumok.recipe import AttentionSettings
 
 
 def test_two_by_two_by_hand():
@@ -83,3 +86,82 @@ def test_padding_of_a_memory_survives_extending():
     memory = KeyValues(torch.zeros(2, 1, 2, 2), torch.zeros(2, 1, 2, 2), 2, torch.tensor([[True, False]] * 2))
     extended = memory.extend(torch.ones(2, 1, 1, 2), torch.ones(2, 1, 1, 2))
     assert extended.allowed.tolist() == [[True, False, True]] * 2
+
+
+KERAS = json.loads(Path(__file__).with_name("keras_numbers.json").read_text(encoding="utf-8"))["cases"]
+
+
+def from_keras(case):
+    """A MultiHead with the weights of a Keras layer, whose kernels are (states, head, width)."""
+    options = case["options"]
+    arrays = {
+        path.split("/", 1)[1]: torch.tensor(w, dtype=torch.float64) for path, w in case["weights"].items()
+    }
+    query, _, key = arrays["query/kernel"].shape
+    source, heads, value = arrays["value/kernel"].shape
+    widths = Widths(query, source, key=key, value=value, output=arrays["attention_output/kernel"].shape[-1])
+    bias = options.get("use_bias", True)
+    ours = MultiHead(width=widths, heads=heads, mechanism=ScaledDot(), bias=bias).double().eval()
+    parts = {"query": ours.query, "key": ours.key, "value": ours.value, "attention_output": ours.out}
+    with torch.no_grad():
+        for name, projection in parts.items():
+            flat = -2 if name == "attention_output" else -1
+            kernel = arrays[f"{name}/kernel"]
+            kernel = kernel.flatten(0, 1) if flat == -2 else kernel.flatten(1)
+            projection.weight.copy_(kernel.T)
+            if bias:
+                projection.bias.copy_(arrays[f"{name}/bias"].flatten())
+    return ours
+
+
+@pytest.mark.parametrize("name", ["documented", "widths", "no bias"])
+def test_equal_to_keras_on_the_same_weights(name):
+    case = KERAS[name]
+    ours = from_keras(case)
+    query = torch.tensor(case["query"], dtype=torch.float64)
+    source = query if case["value"] is None else torch.tensor(case["value"], dtype=torch.float64)
+    attended = ours(query, ours.prepare(source, source), need_weights=True)
+    torch.testing.assert_close(attended.context, torch.tensor(case["output"], dtype=torch.float64))
+    torch.testing.assert_close(attended.weights, torch.tensor(case["scores"], dtype=torch.float64))
+
+
+def test_several_axes_as_in_keras():
+    case = KERAS["axes"]
+    states = torch.tensor(case["query"], dtype=torch.float64)
+    attended = attend_over_axes(from_keras(case), states, (2, 3), need_weights=True)
+    torch.testing.assert_close(attended.context, torch.tensor(case["output"], dtype=torch.float64))
+    torch.testing.assert_close(attended.weights, torch.tensor(case["scores"], dtype=torch.float64))
+
+
+def test_the_documented_shapes():
+    two = MultiHead(width=Widths(16, 16, key=2, value=2, output=16), heads=2, mechanism=ScaledDot())
+    target, source = torch.randn(3, 8, 16), torch.randn(3, 4, 16)
+    attended = two(target, two.prepare(source, source), need_weights=True)
+    assert attended.context.shape == (3, 8, 16)
+    assert attended.weights.shape == (3, 2, 8, 4)
+    assert attend_over_axes(two, torch.randn(3, 5, 3, 4, 16), (2, 3)).context.shape == (3, 5, 3, 4, 16)
+
+
+@pytest.mark.parametrize("axes", [(), (0, 2), (2, 2), (4,)])
+def test_axes_that_cannot_be_attended_over(axes):
+    attention = make_attention(AttentionSettings(), width=16, heads=2)
+    with pytest.raises(UnsupportedError, match="between the batch"):
+        attend_over_axes(attention, torch.randn(2, 3, 4, 5, 16), axes)
+
+
+@pytest.mark.parametrize("groups", [1, 2, 4])
+def test_heads_share_keys_in_groups_as_in_torch(groups):
+    torch.manual_seed(1)
+    ours = MultiHead(width=16, heads=4, mechanism=ScaledDot(), groups=groups).eval()
+    states = torch.randn(2, 5, 16)
+    query = ours.query(states).view(2, 5, 4, 4).transpose(1, 2)
+    key, value = (part(states).view(2, 5, groups, 4).transpose(1, 2) for part in (ours.key, ours.value))
+    theirs = scaled_dot_product_attention(query, key, value, enable_gqa=True)
+    expected = ours.out(theirs.transpose(1, 2).flatten(2))
+    torch.testing.assert_close(ours.attend_self(states).context, expected, atol=1e-6, rtol=0)
+    assert ours.key.weight.shape == (groups * 4, 16)
+
+
+def test_groups_that_do_not_divide_the_heads():
+    with pytest.raises(UnsupportedError, match=r"4 heads .* 3 groups"):
+        MultiHead(width=16, heads=4, mechanism=ScaledDot(), groups=3)

@@ -31,7 +31,7 @@ from jumok.attention.local import LuongLocalM, LuongLocalP
 from jumok.attention.lookup import Database, look_up, nadaraya_watson, name_database
 from jumok.attention.luong import LuongConcat, LuongDot, LuongGeneral, LuongLocation
 from jumok.attention.masks import all_allowed, look_ahead, masked_softmax, padding, renormalised, window
-from jumok.attention.multi_head import MultiHead
+from jumok.attention.multi_head import MultiHead, Widths, attend_over_axes
 from jumok.attention.positions import (
     LearnedPositions,
     NoPositions,
@@ -81,8 +81,10 @@ __all__ = [
     "SinusoidalPositions",
     "Supports",
     "WeightEdit",
+    "Widths",
     "alibi_bias",
     "all_allowed",
+    "attend_over_axes",
     "attention_graph",
     "check_options",
     "edit_at",
