@@ -29,7 +29,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 __all__ = [
+    "FAMILIES",
     "AttentionSettings",
+    "DecoderOnlySettings",
     "LanguageSettings",
     "ModelSettings",
     "Recipe",
@@ -162,7 +164,36 @@ class RecurrentSettings(Settings):
     """Feed what was attended to into the next step as well (Luong et al. 2015, section 3.3)."""
 
 
-FAMILIES: dict[str, type[Settings]] = {"transformer": TransformerSettings, "recurrent": RecurrentSettings}
+class DecoderOnlySettings(Settings):
+    family: Literal["decoder-only"] = "decoder-only"
+    """The family of the model."""
+    size: Size = "auto"
+    """The one dial: sets the widths and depths below. `auto` picks from the corpus and says why."""
+    layers: int = Field(8, ge=1, le=128)
+    """Blocks of the one stack that reads source and target."""
+    width: int = Field(256, ge=8, le=8192)
+    """Width of the embeddings and of every block."""
+    feed_forward: int = Field(1024, ge=8, le=65536)
+    """Width of the hidden layer of the position-wise network."""
+    heads: int = Field(4, ge=1, le=64)
+    """Attention heads of a block; must divide the width."""
+    dropout: float = Field(0.1, ge=0, lt=1)
+    """Share of activations dropped while training. Derived from the size of the corpus."""
+    attention_dropout: float = Field(0.0, ge=0, lt=1)
+    """Share of attention weights dropped while training."""
+    norm: Literal["pre", "post"] = "pre"
+    """Layer norm before each part of a block, or after it."""
+    tied: bool = True
+    """One matrix for both embeddings and the output (for target and output, if vocabularies differ)."""
+    attention: AttentionSettings = AttentionSettings()
+    """Mechanism of the masked self-attention."""
+
+
+FAMILIES: dict[str, type[Settings]] = {
+    "transformer": TransformerSettings,
+    "recurrent": RecurrentSettings,
+    "decoder-only": DecoderOnlySettings,
+}
 
 
 def _family(model: Any) -> str:
@@ -173,7 +204,9 @@ def _family(model: Any) -> str:
 
 
 ModelSettings = Annotated[
-    Annotated[TransformerSettings, Tag("transformer")] | Annotated[RecurrentSettings, Tag("recurrent")],
+    Annotated[TransformerSettings, Tag("transformer")]
+    | Annotated[RecurrentSettings, Tag("recurrent")]
+    | Annotated[DecoderOnlySettings, Tag("decoder-only")],
     Discriminator(_family),
 ]
 

@@ -28,9 +28,24 @@ def test_every_family_and_mechanism_is_listed_with_its_paper(call: Call) -> None
     assert "Bahdanau et al. 2015" in ran.out
     facts = json.loads(call("models", "--json").out)
     assert set(facts["families"]) == set(FAMILIES)
-    assert facts["mechanisms"]["restricted"]["places"] == ["transformer encoder", "transformer decoder"]
+    assert facts["mechanisms"]["restricted"]["places"] == [
+        "transformer encoder",
+        "transformer decoder",
+        "decoder-only",
+    ]
     assert facts["mechanisms"]["none"]["places"] == ["recurrent"]
     assert "window" in facts["mechanisms"]["luong-local-p"]["options"]
+
+
+def test_the_decoder_alone_translates_too(call: Call, pairs: Path, tmp_path: Path) -> None:
+    small = [name for name in TINY if not name.endswith("_layers")]
+    words = [word for name in small for word in ("--set", f"{name}={TINY[name]}")]
+    out = tmp_path / "run"
+    ran = call("train", pairs, "--out", out, "--model", "decoder-only", "--set", "model.layers=2", *words)
+    assert ran.code == 0, ran.err
+    assert "decoder-only" in call("info", out / "model").out
+    assert len(call("translate", out / "model", stdin=b"one two\n\nthree\n").out.splitlines()) == 3
+    assert call("look", out / "model", "one two", "--out", tmp_path / "map.svg").code == 0
 
 
 @pytest.mark.parametrize("attention", ["luong-general", "none"])

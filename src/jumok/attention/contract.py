@@ -60,6 +60,7 @@ class Supports:
     mask: bool = True  # a mask that differs from query to query; padding is always taken, by `prepare`
     bias: bool = True
     edit: bool = True
+    left_padding: bool = True  # keys may begin after padding: only distances count, or only contents
 
     def missing(self, *needs: str) -> list[str]:
         """Those of `needs` (names of the fields above) that are not supported."""

@@ -65,6 +65,8 @@ class LuongLocalM(_Local):
     round the last key instead: p is at most S − 1. A causal query's own key is there, so nothing changes.
     """
 
+    supports = Supports(left_padding=False)
+
     def normalise(
         self, scores: Tensor, allowed: Tensor | None, *, query: Tensor, memory: KeyValues, first: int
     ) -> Tensor:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from pydantic import Field
 
 from jumok.attention.additive import Additive, head_matrices
+from jumok.attention.contract import Supports
 from jumok.attention.scored import Scored
 from jumok.errors import UnsupportedError
 from jumok.recipe import Settings
@@ -92,6 +93,8 @@ class LuongLocation(Scored):
     W has a row for each position, so that no memory may have more than `longest` keys. In a shorter one, and
     where keys are masked, the softmax is taken over the positions that remain.
     """
+
+    supports = Supports(left_padding=False)
 
     def __init__(
         self,

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from jumok.cli.arguments import ModelArgument
-from jumok.recipe import RecurrentSettings
+from jumok.recipe import DecoderOnlySettings, RecurrentSettings
 
 if TYPE_CHECKING:
-    from jumok.recipe import TransformerSettings
+    from jumok.recipe import ModelSettings
     from jumok.storage import ModelCard
 
 
@@ -37,8 +37,8 @@ def _facts(card: ModelCard, parameters: int, vocabularies: list[str]) -> dict[st
     model = recipe.model
     return {
         "languages": f"{recipe.languages.source or '?'} → {recipe.languages.target or '?'}",
-        "model": f"{model.family} {model.size}: {model.encoder_layers}+{model.decoder_layers} layers, "
-        f"width {model.width}, {_inside(model)}",
+        "model": f"{model.family} {model.size}: {_layers(model)} layers, width {model.width}, "
+        f"{_inside(model)}",
         "parameters": parameters,
         "pieces": f"{recipe.text.pieces:,} ({recipe.text.kind}, {' and '.join(vocabularies)})",
         "scores": {
@@ -51,12 +51,21 @@ def _facts(card: ModelCard, parameters: int, vocabularies: list[str]) -> dict[st
     }
 
 
-def _inside(model: TransformerSettings | RecurrentSettings) -> str:
+def _layers(model: ModelSettings) -> str:
+    if isinstance(model, DecoderOnlySettings):
+        return str(model.layers)
+    return f"{model.encoder_layers}+{model.decoder_layers}"
+
+
+def _inside(model: ModelSettings) -> str:
     """What is particular to the family, and every mechanism that is not the usual one."""
     if isinstance(model, RecurrentSettings):
         return f"{model.cell}, attention {model.attention.kind}"
-    sites = {site: getattr(model, f"{site}_attention").kind for site in ("encoder", "decoder", "cross")}
-    others = "".join(f", {site} attention {kind}" for site, kind in sites.items() if kind != "scaled-dot")
+    sites = {"": "attention"}
+    if not isinstance(model, DecoderOnlySettings):
+        sites = {f"{site} ": f"{site}_attention" for site in ("encoder", "decoder", "cross")}
+    kinds = {site: getattr(model, name).kind for site, name in sites.items()}
+    others = "".join(f", {site}attention {kind}" for site, kind in kinds.items() if kind != "scaled-dot")
     return f"{model.heads} heads, {model.norm}-norm{others}"
 
 

@@ -29,13 +29,14 @@ def models(
 
 PAPERS = {
     "transformer": "Vaswani et al. 2017, Attention is all you need",
+    "decoder-only": "Radford et al. 2018, Improving language understanding by generative pre-training",
     "recurrent": "Bahdanau et al. 2015 and Luong et al. 2015; without attention Sutskever et al. 2014",
 }
 
 
 def _facts() -> dict[str, Any]:
     from jumok.attention import CATALOGUE
-    from jumok.models import FAMILIES, NEEDS, NO_ATTENTION
+    from jumok.models import FAMILIES, NEEDS, NEEDS_DECODER_ONLY, NO_ATTENTION
 
     mechanisms: dict[str, Any] = {
         NO_ATTENTION: {"paper": "a decoder with nothing but the encoder's last state", "options": {}}
@@ -45,6 +46,7 @@ def _facts() -> dict[str, Any]:
         missing = entry.supports.missing
         places = [f"transformer {site}" for site, needs in NEEDS.items() if not missing(*needs)]
         places += [] if missing(*NEEDS["cross"]) else ["recurrent"]
+        places += [] if missing(*NEEDS_DECODER_ONLY) else ["decoder-only"]
         options = {field: info.description for field, info in entry.settings.model_fields.items()}
         mechanisms[name] = {"paper": entry.paper, "places": places, "options": options}
     return {"families": {name: {"paper": PAPERS[name]} for name in FAMILIES}, "mechanisms": mechanisms}

@@ -27,7 +27,7 @@ def train(
     source: FromOption = None,
     target: ToOption = None,
     model: Annotated[
-        Literal["transformer", "recurrent"] | None,
+        Literal["transformer", "recurrent", "decoder-only"] | None,
         typer.Option(help="The family of the model. `jumok models` lists what there is."),
     ] = None,
     attention: Annotated[

@@ -1,6 +1,15 @@
 """Families of translation models, built of attention."""
 
-from jumok.models.build import FAMILIES, NEEDS, NO_ATTENTION, build_model, check_model, place_attention
+from jumok.models.build import (
+    FAMILIES,
+    NEEDS,
+    NEEDS_DECODER_ONLY,
+    NO_ATTENTION,
+    build_model,
+    check_model,
+    place_attention,
+)
+from jumok.models.decoder_only import DecoderOnly, DecoderOnlyState
 from jumok.models.dropout import Dropout, seed_dropout
 from jumok.models.model import OutputLayer, State, TranslationModel
 from jumok.models.recurrent import Recurrent, RecurrentState
@@ -9,7 +18,10 @@ from jumok.models.transformer import Transformer, TransformerState
 __all__ = [
     "FAMILIES",
     "NEEDS",
+    "NEEDS_DECODER_ONLY",
     "NO_ATTENTION",
+    "DecoderOnly",
+    "DecoderOnlyState",
     "Dropout",
     "OutputLayer",
     "Recurrent",

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from jumok.attention import check_options, find_entry, make_attention, make_direct
 from jumok.errors import RecipeError, UnsupportedError, nearest
+from jumok.models.decoder_only import DecoderOnly, DecoderOnlyBlock
 from jumok.models.dropout import Dropout
 from jumok.models.layers import RESIDUALS, Embedding, FeedForward, Residual
 from jumok.models.model import OutputLayer, TranslationModel
@@ -19,18 +20,20 @@ from jumok.models.recurrent import (
     RecurrentEncoder,
 )
 from jumok.models.transformer import DecoderBlock, EncoderBlock, Transformer
-from jumok.recipe import RecurrentSettings
+from jumok.recipe import DecoderOnlySettings, RecurrentSettings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from jumok.attention import Attention
-    from jumok.recipe import AttentionSettings, TransformerSettings
+    from jumok.recipe import AttentionSettings, ModelSettings, TransformerSettings
 
 __all__ = [
     "FAMILIES",
     "NEEDS",
+    "NEEDS_DECODER_ONLY",
     "NO_ATTENTION",
+    "build_decoder_only",
     "build_model",
     "build_recurrent",
     "build_transformer",
@@ -41,11 +44,16 @@ __all__ = [
 NO_ATTENTION = "none"
 
 # What a mechanism must be able to do to stand at each site.
-NEEDS = {"encoder": (), "decoder": ("causal", "incremental"), "cross": ("cross",)}
+NEEDS: dict[str, tuple[str, ...]] = {
+    "encoder": (),
+    "decoder": ("causal", "incremental"),
+    "cross": ("cross",),
+}
+NEEDS_DECODER_ONLY = ("causal", "incremental", "left_padding")
 
 
 def build_model(
-    settings: TransformerSettings | RecurrentSettings, *, source_pieces: int, target_pieces: int, shared: bool
+    settings: ModelSettings, *, source_pieces: int, target_pieces: int, shared: bool
 ) -> TranslationModel:
     """The model that the settings describe. `shared` says that both languages have one vocabulary."""
     if settings.family not in FAMILIES:
@@ -70,6 +78,22 @@ def build_transformer(
     settings: TransformerSettings, *, source_pieces: int, target_pieces: int, shared: bool
 ) -> Transformer:
     """Vaswani et al. 2017. Tied, the output is the target's embedding, and the source's too where shared."""
+    source_embedding, target_embedding, output = _embeddings(settings, source_pieces, target_pieces, shared)
+    norm = RESIDUALS[settings.norm]
+    return Transformer(
+        source_embedding=source_embedding,
+        target_embedding=target_embedding,
+        encoder=[_encoder_block(settings) for _ in range(settings.encoder_layers)],
+        decoder=[_decoder_block(settings) for _ in range(settings.decoder_layers)],
+        after_encoder=norm.last(settings.width),
+        after_decoder=norm.last(settings.width),
+        output=output,
+    )
+
+
+def _embeddings(
+    settings: TransformerSettings | DecoderOnlySettings, source_pieces: int, target_pieces: int, shared: bool
+) -> tuple[Embedding, Embedding, OutputLayer]:
     width, dropout = settings.width, settings.dropout
     target_embedding = Embedding(pieces=target_pieces, width=width, dropout=dropout)
     source_embedding = Embedding(pieces=source_pieces, width=width, dropout=dropout)
@@ -78,16 +102,7 @@ def build_transformer(
         output = OutputLayer(Embedding(pieces=target_pieces, width=width, dropout=dropout).weight)
     elif shared:
         source_embedding.weight = target_embedding.weight
-    norm = RESIDUALS[settings.norm]
-    return Transformer(
-        source_embedding=source_embedding,
-        target_embedding=target_embedding,
-        encoder=[_encoder_block(settings) for _ in range(settings.encoder_layers)],
-        decoder=[_decoder_block(settings) for _ in range(settings.decoder_layers)],
-        after_encoder=norm.last(width),
-        after_decoder=norm.last(width),
-        output=output,
-    )
+    return source_embedding, target_embedding, output
 
 
 def build_recurrent(
@@ -138,15 +153,39 @@ def _order(settings: RecurrentSettings) -> str:
     return find_entry(settings.attention.kind).order if settings.order == "auto" else settings.order
 
 
+def build_decoder_only(
+    settings: DecoderOnlySettings, *, source_pieces: int, target_pieces: int, shared: bool
+) -> DecoderOnly:
+    """One stack of masked self-attention that reads the source and writes the target."""
+    source_embedding, target_embedding, output = _embeddings(settings, source_pieces, target_pieces, shared)
+    norm = RESIDUALS[settings.norm]
+    blocks = [
+        DecoderOnlyBlock(
+            attention=_attention(settings, settings.attention, causal=True),
+            feed_forward=FeedForward(width=settings.width, hidden=settings.feed_forward),
+            residuals=_residuals(settings, 2),
+        )
+        for _ in range(settings.layers)
+    ]
+    return DecoderOnly(
+        source_embedding=source_embedding,
+        target_embedding=target_embedding,
+        blocks=blocks,
+        after_blocks=norm.last(settings.width),
+        output=output,
+    )
+
+
 FAMILIES: dict[str, Callable[..., TranslationModel]] = {
     "transformer": build_transformer,
     "recurrent": build_recurrent,
+    "decoder-only": build_decoder_only,
 }
 
 
 def _encoder_block(settings: TransformerSettings) -> EncoderBlock:
     return EncoderBlock(
-        attention=_attention(settings, settings.encoder_attention, site="encoder"),
+        attention=_attention(settings, settings.encoder_attention),
         feed_forward=FeedForward(width=settings.width, hidden=settings.feed_forward),
         residuals=_residuals(settings, 2),
     )
@@ -154,32 +193,37 @@ def _encoder_block(settings: TransformerSettings) -> EncoderBlock:
 
 def _decoder_block(settings: TransformerSettings) -> DecoderBlock:
     return DecoderBlock(
-        attention=_attention(settings, settings.decoder_attention, site="decoder"),
-        cross_attention=_attention(settings, settings.cross_attention, site="cross"),
+        attention=_attention(settings, settings.decoder_attention, causal=True),
+        cross_attention=_attention(settings, settings.cross_attention),
         feed_forward=FeedForward(width=settings.width, hidden=settings.feed_forward),
         residuals=_residuals(settings, 3),
     )
 
 
-def _residuals(settings: TransformerSettings, number: int) -> list[Residual]:
+def _residuals(settings: TransformerSettings | DecoderOnlySettings, number: int) -> list[Residual]:
     norm = RESIDUALS[settings.norm]
     return [norm(width=settings.width, dropout=settings.dropout) for _ in range(number)]
 
 
-def _attention(settings: TransformerSettings, mechanism: AttentionSettings, *, site: str) -> Attention:
+def _attention(
+    settings: TransformerSettings | DecoderOnlySettings, mechanism: AttentionSettings, *, causal: bool = False
+) -> Attention:
     return make_attention(
         mechanism,
         width=settings.width,
         heads=settings.heads,
-        causal=site == "decoder",
+        causal=causal,
         dropout=Dropout(settings.attention_dropout) if settings.attention_dropout else None,
     )
 
 
-def check_model(settings: TransformerSettings | RecurrentSettings) -> None:
+def check_model(settings: ModelSettings) -> None:
     """Refuse what cannot be combined, before anything is read or built."""
     if isinstance(settings, RecurrentSettings):
         _check_recurrent(settings)
+        return
+    if isinstance(settings, DecoderOnlySettings):
+        _check_mechanism(settings.attention, NEEDS_DECODER_ONLY, setting="model.attention")
         return
     for site, needs in NEEDS.items():
         mechanism: AttentionSettings = getattr(settings, f"{site}_attention")
@@ -224,7 +268,7 @@ def _check_mechanism(mechanism: AttentionSettings, needs: tuple[str, ...], *, se
 
 def place_attention(family: str, kind: str) -> dict[str, str]:
     """The settings that put a mechanism into a model of that family, wherever it can stand."""
-    if family == "recurrent":
+    if family in ("recurrent", "decoder-only"):
         return {"model.attention": kind}
     if kind == NO_ATTENTION:
         return {"model.cross_attention": kind}  # which `check_model` refuses, with the reason

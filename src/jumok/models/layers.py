@@ -35,7 +35,15 @@ class Embedding(nn.Module):
     def forward(self, pieces: Tensor, *, first: int = 0) -> Tensor:
         """(batch, length) ids of which the first stands at place `first` -> (batch, length, width)."""
         places: Tensor = self.positions(pieces.shape[1], first=first)  # (length, width)
-        states: Tensor = self.dropout(torch.add(places, embedding(pieces, self.weight), alpha=self.scale))
+        return self._placed(pieces, places)
+
+    def at(self, pieces: Tensor, places: Tensor) -> Tensor:
+        """Ids (batch, length) that stand at `places` (batch, length) -> (batch, length, width)."""
+        table: Tensor = self.positions(int(places.max()) + 1 if places.numel() else 0)  # (place, width)
+        return self._placed(pieces, table[places])
+
+    def _placed(self, pieces: Tensor, positions: Tensor) -> Tensor:
+        states: Tensor = self.dropout(torch.add(positions, embedding(pieces, self.weight), alpha=self.scale))
         return states
 
 

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from jumok.decoding import SearchPlan
-from jumok.recipe import Recipe, RecurrentSettings, make_recipe
+from jumok.recipe import DecoderOnlySettings, Recipe, RecurrentSettings, make_recipe
 
 if TYPE_CHECKING:
     from jumok.corpus import PairStore
@@ -221,14 +221,14 @@ def _model(asked: Recipe, facts: CorpusFacts, machine: MachineFacts) -> list[Rea
         layers = "few words, each used very often: a shallow model learns them sooner"
     width = asked.model.width if "width" in asked.model.model_fields_set else width
     heads = next(count for count in range(heads, 0, -1) if width % count == 0)
-    dial = f"size {size}"
+    depth = {"encoder_layers": encoder_layers, "decoder_layers": decoder_layers}
+    if isinstance(asked.model, DecoderOnlySettings):
+        depth = {"layers": encoder_layers + decoder_layers}
+    widths = {"width": width, "feed_forward": feed_forward, "heads": heads}
     return [
         Reason("model.size", size, why),
-        Reason("model.encoder_layers", encoder_layers, layers),
-        Reason("model.decoder_layers", decoder_layers, layers),
-        Reason("model.width", width, dial),
-        Reason("model.feed_forward", feed_forward, dial),
-        Reason("model.heads", heads, dial),
+        *(Reason(f"model.{name}", value, layers) for name, value in depth.items()),
+        *(Reason(f"model.{name}", value, f"size {size}") for name, value in widths.items()),
     ]
 
 
