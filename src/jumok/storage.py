@@ -15,6 +15,7 @@ import errno
 import hashlib
 import json
 import os
+import re
 import shutil
 import stat
 from contextlib import contextmanager
@@ -38,6 +39,7 @@ __all__ = [
     "ScoreRecord",
     "checked_json",
     "disk_errors",
+    "is_leftover",
     "jumok_version",
     "load_module_weights",
     "module_weights",
@@ -127,9 +129,16 @@ def remove_folder(folder: Path) -> None:
         shutil.rmtree(doomed, ignore_errors=True)
 
 
+def is_leftover(name: str) -> bool:
+    """Whether a name is that of something half written or half removed."""
+    return re.search(r"\.tmp-(removed-)?\d+$", name) is not None
+
+
 def remove_leftovers(folder: Path) -> None:
-    """Remove what killed writers left in a folder: everything named `….tmp-…`."""
+    """Remove what killed writers left in a folder: `name.tmp-PID` and `name.tmp-removed-PID`."""
     for path in folder.glob("*.tmp-*"):
+        if not is_leftover(path.name):
+            continue
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path, ignore_errors=True)
         else:

@@ -68,6 +68,8 @@ class EchoState:
 class Echo:
     """Says its source, piece by piece, and looks at what it says."""
 
+    looks_at_source = True
+
     def __init__(self, pieces: int, *, certainty: float = 8.0) -> None:
         self.pieces = pieces
         self.certainty = certainty

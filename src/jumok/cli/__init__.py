@@ -29,9 +29,11 @@ VERBS = {
     "train": "Train a translator on your sentence pairs. No config file.",
     "translate": "Translate lines from a file or standard input.",
     "evaluate": "Score a model on a test set: BLEU, chrF, TER, alignment error.",
+    "compare": "Train several models on the same pairs with the same budget and compare them.",
     "look": "Draw what a model attends to while it translates a sentence.",
     "info": "Say what a model folder holds.",
     "models": "List families of models, attention mechanisms, and what goes with what.",
+    "bench": "Measure what attention costs as a sequence grows: time, memory, steps, paths.",
     "corpus": "Print the built-in corpus as a file of sentence pairs.",
 }
 

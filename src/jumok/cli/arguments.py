@@ -8,11 +8,21 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-__all__ = ["FromOption", "ModelArgument", "PairsArgument", "ToOption", "spread_options"]
+from jumok.errors import RecipeError
+
+__all__ = [
+    "FromOption",
+    "ModelArgument",
+    "PairsArgument",
+    "ToOption",
+    "assignments",
+    "setting_help",
+    "spread_options",
+]
 
 _FILE_OPTIONS = ("--valid", "--test")
 _ONE_FILE_SUFFIXES = (".tsv", ".csv", ".jsonl", ".ndjson")
@@ -67,3 +77,26 @@ def _holds_both_sides(name: str) -> bool:
     for suffix in _PACKED_SUFFIXES:
         name = name.removesuffix(suffix)
     return name.lower().endswith(_ONE_FILE_SUFFIXES)
+
+
+def setting_help(settings: Any, name: str) -> str:
+    """The help of an option is the docstring of its setting."""
+    return str(settings.model_fields[name].description)
+
+
+def assignments(words: list[str]) -> dict[str, Any]:
+    """`training.steps=100` → {"training.steps": 100}, values read as TOML, else as a string."""
+    import tomllib
+
+    found: dict[str, Any] = {}
+    for word in words:
+        name, equals, value = word.partition("=")
+        if not equals or "." not in name:
+            raise RecipeError(
+                f"--set takes SECTION.NAME=VALUE, such as model.dropout=0.2. Received: {word!r}."
+            )
+        try:
+            found[name] = tomllib.loads(f"value = {value}")["value"]
+        except tomllib.TOMLDecodeError:
+            found[name] = value
+    return found

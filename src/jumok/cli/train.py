@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import typer
 
-from jumok.cli.arguments import FromOption, PairsArgument, ToOption
-from jumok.errors import RecipeError
+from jumok.cli.arguments import FromOption, PairsArgument, ToOption, assignments, setting_help
 from jumok.recipe import Size, TrainingSettings, TransformerSettings, make_recipe, read_recipe
-
-
-def _help(settings: Any, name: str) -> str:
-    """The help of an option is the docstring of its setting."""
-    return str(settings.model_fields[name].description)
 
 
 def train(
@@ -34,11 +28,11 @@ def train(
         str | None,
         typer.Option(help="The mechanism, wherever in the model it can stand; `none` in a recurrent model."),
     ] = None,
-    size: Annotated[Size | None, typer.Option(help=_help(TransformerSettings, "size"))] = None,
-    minutes: Annotated[float | None, typer.Option(help=_help(TrainingSettings, "minutes"))] = None,
-    steps: Annotated[int | None, typer.Option(help=_help(TrainingSettings, "steps"))] = None,
-    epochs: Annotated[float | None, typer.Option(help=_help(TrainingSettings, "epochs"))] = None,
-    seed: Annotated[int | None, typer.Option(help=_help(TrainingSettings, "seed"))] = None,
+    size: Annotated[Size | None, typer.Option(help=setting_help(TransformerSettings, "size"))] = None,
+    minutes: Annotated[float | None, typer.Option(help=setting_help(TrainingSettings, "minutes"))] = None,
+    steps: Annotated[int | None, typer.Option(help=setting_help(TrainingSettings, "steps"))] = None,
+    epochs: Annotated[float | None, typer.Option(help=setting_help(TrainingSettings, "epochs"))] = None,
+    seed: Annotated[int | None, typer.Option(help=setting_help(TrainingSettings, "seed"))] = None,
     recipe: Annotated[
         Path | None, typer.Option(help="A recipe.toml with settings; options here override it.")
     ] = None,
@@ -66,7 +60,7 @@ def train(
     }
     given = {name: value for name, value in options.items() if value is not None}
     written = read_recipe(recipe) if recipe else None
-    asked = make_recipe(written, **{**_assignments(settings or []), **given})
+    asked = make_recipe(written, **{**assignments(settings or []), **given})
     if attention is not None:
         from jumok.models import place_attention
 
@@ -84,21 +78,3 @@ def train(
             display.show(event)
     if isinstance(event, Finished) and event.reason == "interrupted":
         raise typer.Exit(code=130)  # as a shell reports Ctrl-C: what stands behind `&&` must not run
-
-
-def _assignments(words: list[str]) -> dict[str, Any]:
-    """`training.steps=100` → {"training.steps": 100}, values read as TOML, else as a string."""
-    import tomllib
-
-    found: dict[str, Any] = {}
-    for word in words:
-        name, equals, value = word.partition("=")
-        if not equals or "." not in name:
-            raise RecipeError(
-                f"--set takes SECTION.NAME=VALUE, such as model.dropout=0.2. Received: {word!r}."
-            )
-        try:
-            found[name] = tomllib.loads(f"value = {value}")["value"]
-        except tomllib.TOMLDecodeError:
-            found[name] = value
-    return found

@@ -61,7 +61,9 @@ class Batches:
         self.batch_tokens = batch_tokens
         self.seed = seed
         self.sampling = sampling
-        self._vocabularies = _checked_vocabularies(store, vocabularies) if sampling > 0 else None
+        if vocabularies is not None:
+            _refuse_other_vocabulary(store, vocabularies)
+        self._vocabularies = _to_sample_with(store, vocabularies) if sampling > 0 else None
         stretch = self._measure_stretch() if self._vocabularies else 1.0
         self._slots: SlotPlan = plan_slots(
             _stretched(store.source_lengths, stretch),
@@ -206,7 +208,15 @@ def _stretched(lengths: NDArray[np.int32], stretch: float) -> NDArray[Any]:
     return lengths if stretch == 1.0 else np.ceil(lengths * stretch)
 
 
-def _checked_vocabularies(store: PairStore, vocabularies: VocabularyPair | None) -> VocabularyPair:
+def _refuse_other_vocabulary(store: PairStore, vocabularies: VocabularyPair) -> None:
+    if vocabulary_hash(vocabularies) != store.vocabulary:
+        raise StorageError(
+            f"The pairs in {store.folder} were encoded with another vocabulary than the one given. "
+            "Delete that folder; they are encoded again by the next run."
+        )
+
+
+def _to_sample_with(store: PairStore, vocabularies: VocabularyPair | None) -> VocabularyPair:
     if vocabularies is None:
         raise RecipeError(
             "Piece sampling cuts the text anew, so Batches(sampling=…) also needs `vocabularies`."
@@ -214,10 +224,5 @@ def _checked_vocabularies(store: PairStore, vocabularies: VocabularyPair | None)
     if not store.has_text:
         raise RecipeError(
             f"The store in {store.folder} has no text to sample pieces from. Write it with keep_text=True."
-        )
-    if vocabulary_hash(vocabularies) != store.vocabulary:
-        raise StorageError(
-            f"The pairs in {store.folder} were encoded with another vocabulary than the one given. "
-            "Delete that folder; they are encoded again by the next run."
         )
     return vocabularies

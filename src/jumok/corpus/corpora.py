@@ -175,7 +175,7 @@ def _open_jsonl(file: InputFile, source: str, target: str) -> Corpus:
         raise DataError(
             f"Line {number} of {file.name} should have the keys `source` and `target` or two language codes. "
             f"Found: {', '.join(columns) or 'none of them'}. "
-            + ("Say which are meant with --source and --target." if columns else "")
+            + ("Say which are meant with --from and --to." if columns else "")
         )
     keys = list(columns)
     reader = partial(read_jsonl, file, source_key=keys[0], target_key=keys[1])

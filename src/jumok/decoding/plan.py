@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from jumok.recipe import SearchSettings
     from jumok.values import Batch
 
+MOST_PENALTY = 20
+
 __all__ = ["Listener", "Sampling", "SearchPlan", "SearchStep"]
 
 
@@ -44,8 +46,11 @@ class SearchPlan:
         _at_least("no_repeat", self.no_repeat, 0)
         _at_least("shortest", self.shortest, 0)
         _at_least("extra", self.extra, 1)
-        if not math.isfinite(self.length_penalty):
-            raise RecipeError(f"length_penalty must be a finite number. Received: {self.length_penalty}.")
+        if not -MOST_PENALTY <= self.length_penalty <= MOST_PENALTY:
+            raise RecipeError(
+                f"length_penalty lies between -{MOST_PENALTY} and {MOST_PENALTY}; 1 is the mean score of a "
+                f"piece. Received: {self.length_penalty}."
+            )
         if self.patience <= 0:
             raise RecipeError(f"A search's patience must be above 0. Received: {self.patience}.")
 
@@ -65,7 +70,7 @@ class SearchPlan:
     @property
     def wanted(self) -> int:
         """How many finished hypotheses end the search of a sentence. A beam of 1, greedy, ends with one."""
-        return max(1, round(self.beam * self.patience)) if self.beam > 1 else 1
+        return max(1, math.floor(self.beam * self.patience + 0.5)) if self.beam > 1 else 1
 
     def limits(self, batch: Batch) -> Tensor:
         """The most pieces that the translation of each sentence may have: (batch,)."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -19,7 +20,7 @@ from jumok.errors import DataError, UnsupportedError
 from jumok.recipe import SearchSettings
 from jumok.text.piece_words import merge_to_words
 from jumok.text.words import split_words
-from jumok.values import AttentionMap, Pair
+from jumok.values import AttentionMap, Hypothesis, Pair
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
     from jumok.models import TranslationModel
     from jumok.text import Vocabularies
-    from jumok.values import Alignment, Hypothesis, ReadOut
+    from jumok.values import Alignment, ReadOut
 
     Progress = Callable[[int, int], None]
 
@@ -240,6 +241,8 @@ class Translator:
         """One line from its parts. The r-th translation joins the r-th of each part, or its last."""
         if not done:
             return Translation(source, "", 0.0)
+        # A model whose scores are no numbers leaves no hypothesis alive: it has nothing to say.
+        done = [(part, found or [Hypothesis((), -math.inf, -math.inf)]) for part, found in done]
         ranked: dict[str, float] = {}
         for rank in range(max(len(found) for _, found in done)):
             chosen = [found[min(rank, len(found) - 1)] for _, found in done]

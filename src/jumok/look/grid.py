@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["Grid", "alignment_map", "flat_grid", "map_weights"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Grid:
     """A row for each query (a target word), a column for each key (a source word).
 
@@ -31,7 +32,7 @@ class Grid:
     origin: str
     """Which layer and head the weights come from, for people; empty when there was nothing to choose."""
 
-    @property
+    @cached_property
     def top(self) -> float:
         """The weight that is drawn brightest: 1, or more where a mechanism goes beyond it."""
         finite = self.weights[np.isfinite(self.weights)]

@@ -157,8 +157,10 @@ def derive_search(recipe: Recipe, asked: Recipe, store: PairStore) -> tuple[Reci
     """
     source, target = store.source_lengths - 1, store.target_lengths - 2  # without marks
     seen = float(((target - EXTRA_PIECES) / source.clip(min=1)).max(initial=0.0))
-    longest = round(min(max(LONGER_THAN_SEEN * seen, 1.0), MOST_TIMES_LONGER), 2)
-    why = f"no target is longer than {max(seen, 0):.2f} times its source and {EXTRA_PIECES} pieces more"
+    usual = float(target.sum() / max(source.sum(), 1))  # a source may come that is longer than any of these
+    times = max(seen, usual)
+    longest = round(min(max(LONGER_THAN_SEEN * times, 1.0), MOST_TIMES_LONGER), 2)
+    why = f"no target has more than {times:.2f} times the pieces of its source and {EXTRA_PIECES} more"
     return _fill(recipe, asked, [Reason("search.longest", longest, why)])
 
 

@@ -24,6 +24,7 @@ from jumok.recipe import Recipe, differences, make_recipe, write_recipe
 from jumok.storage import (
     checked_json,
     disk_errors,
+    is_leftover,
     jumok_version,
     read_checked_json,
     remove_leftovers,
@@ -137,7 +138,7 @@ class RunFolder:
         if not self.path.exists() or self.record_file.exists():
             return
         others = sorted(path.name for path in self.path.iterdir() if path != self.lock_file)
-        others = [name for name in others if ".tmp-" not in name and name != "corpus"]
+        others = [name for name in others if not is_leftover(name) and name != "corpus"]
         if others:
             raise RunFolderError(
                 f"{self.path} is not empty and is not a run of jumok. Received: {', '.join(others[:5])}. "

@@ -265,11 +265,15 @@ class Trainer:
 
     def _validate(self) -> Iterator[Event]:
         started = time.perf_counter()
-        with self._evaluated_weights():
-            result = self.validation.validate(self.model, beam=1, stop=self.interrupted)
-            if result is None:
-                return
-            evidence = self._evidence(result)
+        try:
+            with self._evaluated_weights():
+                result = self.validation.validate(self.model, beam=1, stop=self.interrupted)
+                if result is None:
+                    return
+                evidence = self._evidence(result)
+        except Exception:
+            self._save()  # whatever is wrong with the validation, the steps are not lost
+            raise
         seconds = time.perf_counter() - started
         self._validations, self._validation_seconds = (
             self._validations + 1,

@@ -37,6 +37,7 @@ class Metrics:
         line = json.dumps({"kind": kind, "step": step, **values}, ensure_ascii=False)
         with disk_errors(self._path, _INTACT):
             self._file.write(line.encode() + b"\n")
+            self._file.flush()  # whoever follows the file sees it at once
         if self._writer is not None:
             for name, value in values.items():
                 if isinstance(value, int | float):

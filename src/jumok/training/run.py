@@ -88,7 +88,7 @@ def training_events(
     reuse_pages()
     with folder.claimed():
         if folder.model.exists():
-            yield _already_finished(folder, asked)
+            yield _already_finished(folder, asked, _listed(pairs), _listed(valid))
             return
         run = yield from _prepare(folder, asked, _listed(pairs), _listed(valid))
         yield from _train(run, tensorboard=folder.path / "tensorboard" if tensorboard else None)
@@ -163,11 +163,13 @@ def _open(pairs: Sequence[Pairs], source: str, target: str) -> list[Corpus]:
     return corpora
 
 
-def _already_finished(folder: RunFolder, asked: Recipe) -> Finished:
+def _already_finished(folder: RunFolder, asked: Recipe, pairs: list[Pairs], valid: list[Pairs]) -> Finished:
     card, _, _ = read_model_folder(folder.model)
     record = folder.record()
     if record is not None:
         folder.refuse_other_settings(asked, record)
+        sentences = _read(pairs, valid, record.recipe)
+        folder.refuse_other_sentences(sentences.fingerprint, record)
     scores = {name: score.value for name, score in card.scores.items()}
     steps, seconds = int(card.facts.get("steps", 0)), float(card.facts.get("seconds", 0.0))
     return Finished("already finished", folder.model, steps, seconds, scores)
@@ -184,11 +186,7 @@ def _prepare(
     record = folder.record()
     if record is not None:
         folder.refuse_other_settings(asked, record)  # before all is read: that may take minutes
-    languages = asked.languages if record is None else record.recipe.languages
-    corpora = _open(pairs, languages.source, languages.target)
-    against = _open(valid, corpora[0].source_language, corpora[0].target_language) if valid else []
-    held_out = (asked if record is None else record.recipe).training.held_out
-    sentences = read_sentences(corpora, against, held_out=held_out)
+    sentences = _read(pairs, valid, asked if record is None else record.recipe)
     yield Stage("reading", _reading(sentences), time.perf_counter() - started)
     if record is not None:
         folder.refuse_other_sentences(sentences.fingerprint, record)
@@ -206,6 +204,12 @@ def _prepare(
     record = replace(record, reasons=(*reasons, *record.reasons), fingerprint=sentences.fingerprint)
     folder.write_record(record)
     return replace(run, record=record)
+
+
+def _read(pairs: list[Pairs], valid: list[Pairs], recipe: Recipe) -> Sentences:
+    corpora = _open(pairs, recipe.languages.source, recipe.languages.target)
+    against = _open(valid, corpora[0].source_language, corpora[0].target_language) if valid else []
+    return read_sentences(corpora, against, held_out=recipe.training.held_out)
 
 
 def _reading(sentences: Sentences) -> str:
@@ -242,7 +246,10 @@ def _encode(
         keep_text=recipe.text.sampling > 0,
     )
     pieces = int(store.target_lengths.sum()) - 2 * len(store)
-    yield Stage("encoding", f"{len(store):,} pairs, {pieces:,} target pieces", time.perf_counter() - started)
+    skipped = sum(store.skipped.values())
+    left_out = f"; left out: {skipped:,} of more than {recipe.training.longest} pieces" if skipped else ""
+    detail = f"{len(store):,} pairs, {pieces:,} target pieces{left_out}"
+    yield Stage("encoding", detail, time.perf_counter() - started)
     return store
 
 

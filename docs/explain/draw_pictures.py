@@ -1,0 +1,234 @@
+"""Draws the pictures of the pages on mechanisms, from examples that are the same in every run.
+
+python docs/explain/draw_pictures.py
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from jumok.attention import (
+    Additive,
+    Efficient,
+    HeadShape,
+    LinearAttention,
+    LuongDot,
+    LuongGeneral,
+    LuongLocalM,
+    LuongLocalP,
+    MultiHead,
+    Restricted,
+    ScaledDot,
+)
+from jumok.attention.lookup import NAMES, Score, attend, gaussian, name_database, name_vector
+from jumok.look import draw_alignment
+from jumok.values import AttentionMap
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from torch import Tensor
+
+    from jumok.attention import Mechanism
+
+FOLDER = Path(__file__).with_name("pictures")
+
+# A word of the source or of the target is its number in these, and its state is often the unit vector of it.
+HOME, HOME_IN_KOREAN = ("I", "go", "home", "."), ("나는", "집에", "간다", ".")
+ANSWERED_BY = [0, 2, 1, 3]  # the place in HOME that each word of HOME_IN_KOREAN is about
+BOOKS = ("I", "read", "two", "books", "at", "the", "library", "today")
+BOOKS_IN_KOREAN = ("나는", "오늘", "도서관에서", "책", "두", "권을", "읽는다")
+LONGER = ("그", "학생은", "오늘", "도서관에서", "책", "두", "권을", "읽는다")
+
+
+def weights_of(mechanism: Mechanism[Any], query: Tensor, keys: Tensor) -> Tensor:
+    """The weights (query, key) of one head, for queries and keys (length, width)."""
+    memory = mechanism.prepare(keys[None, None], keys[None, None], None)
+    weights: Tensor = mechanism(query[None, None], memory, need_weights=True).weights
+    return weights[0, 0]
+
+
+def draw(
+    weights: Tensor, queries: Sequence[str], keys: Sequence[str], /, *, site: str, title: str, **facts: str
+) -> str:
+    """One map as an SVG; the facts stand in the line below it."""
+    told = AttentionMap(site, weights.numpy()[None, None], tuple(queries), tuple(keys), facts)
+    return draw_alignment(told, title=title)
+
+
+def random_states(length: int, width: int, *, seed: int) -> tuple[Tensor, Tensor]:
+    """Queries and keys of independent numbers with mean 0 and variance 1, (length, width) each."""
+    random = torch.Generator().manual_seed(seed)
+    return torch.randn(length, width, generator=random), torch.randn(length, width, generator=random)
+
+
+def additive() -> str:
+    mechanism = Additive(HeadShape(1, query=4, key=4))
+    mechanism.query.copy_(torch.eye(4))
+    mechanism.key.copy_(torch.eye(4))
+    mechanism.energy.fill_(-6.0)
+    weights = weights_of(mechanism, torch.eye(4)[ANSWERED_BY], torch.eye(4))
+    return draw(weights, HOME_IN_KOREAN, HOME, site="cross", title="Additive", states="unit vectors", v="−6")
+
+
+def luong_dot() -> str:
+    weights = weights_of(LuongDot(HeadShape(1, query=4, key=4)), 3 * torch.eye(4), torch.eye(4))
+    return draw(weights, HOME_IN_KOREAN, HOME, site="cross", title="Dot: number meets number", W="none")
+
+
+def luong_general() -> str:
+    mechanism = LuongGeneral(HeadShape(1, query=4, key=4))
+    mechanism.weight.copy_(torch.eye(4)[ANSWERED_BY])
+    weights = weights_of(mechanism, 3 * torch.eye(4), torch.eye(4))
+    title = "General: W knows the order of words"
+    return draw(weights, HOME_IN_KOREAN, HOME, site="cross", title=title, W="집에 ↔ home, 간다 ↔ go")
+
+
+def local_m() -> str:
+    mechanism = LuongLocalM(HeadShape(1, query=1, key=1), window=2)
+    mechanism.weight.zero_()
+    weights = weights_of(mechanism, torch.zeros(len(BOOKS_IN_KOREAN), 1), torch.zeros(len(BOOKS), 1))
+    return draw(weights, BOOKS_IN_KOREAN, BOOKS, site="cross", title="Local-m: along the diagonal", D="2")
+
+
+def local_p() -> str:
+    """The queries are chosen so that v_pᵀ tanh(W_p h) gives the place that each Korean word is about."""
+    mechanism = LuongLocalP(HeadShape(1, query=1, key=1), window=2)
+    mechanism.weight.zero_()
+    mechanism.place.fill_(1.0)
+    mechanism.place_energy.fill_(6.0)
+    places = torch.tensor([0.3, 7.0, 5.4, 3.0, 2.0, 2.5, 1.0])
+    query = torch.atanh(torch.logit(places / len(BOOKS)) / 6)[:, None]
+    weights = weights_of(mechanism, query, torch.zeros(len(BOOKS), 1))
+    title = "Local-p: each word names its place"
+    return draw(weights, BOOKS_IN_KOREAN, BOOKS, site="cross", title=title, D="2", σ="1")
+
+
+def scaled_dot() -> str:
+    weights = weights_of(ScaledDot(), *random_states(len(LONGER), 64, seed=1))
+    title = "Divided by √64: every word is heard"
+    return draw(weights, LONGER, LONGER, site="encoder", title=title, states="random, 64 wide")
+
+
+def scaled_dot_unscaled() -> str:
+    weights = weights_of(LuongDot(HeadShape(1, query=64, key=64)), *random_states(len(LONGER), 64, seed=1))
+    title = "Not divided: one or two words take all"
+    return draw(weights, LONGER, LONGER, site="encoder", title=title, states="the same")
+
+
+def two_heads() -> Tensor:
+    """Weights (head, query, key) of a head that looks at the same word and one that looks at the word before.
+
+    A state is the unit vector of its word beside that of its place. The first head's W_Q and W_K read the
+    word; the second's read the place, with the keys moved on by one.
+    """
+    attention = MultiHead(width=8, heads=2, mechanism=ScaledDot())
+    for projection in (attention.query, attention.key):
+        projection.weight.zero_()
+    attention.query.weight[:4, :4] = attention.query.weight[4:, 4:] = 6 * torch.eye(4)
+    attention.key.weight[:4, :4] = torch.eye(4)
+    attention.key.weight[4:, 4:] = torch.diag(torch.ones(3), -1)
+    states = torch.eye(4).repeat(1, 2)[None]
+    weights = attention.attend_self(states, need_weights=True).weights
+    if weights is None:
+        raise RuntimeError("Weights were asked for and not given.")
+    return weights[0]
+
+
+def multi_head_same() -> str:
+    title = "Head 0: the word itself"
+    return draw(two_heads()[0], HOME_IN_KOREAN, HOME_IN_KOREAN, site="encoder", title=title, head="0 of 2")
+
+
+def multi_head_before() -> str:
+    title = "Head 1: the word before"
+    return draw(two_heads()[1], HOME_IN_KOREAN, HOME_IN_KOREAN, site="encoder", title=title, head="1 of 2")
+
+
+def efficient() -> str:
+    query, keys = random_states(len(LONGER), 3, seed=4)
+    weights = weights_of(Efficient(), 2 * query, 2 * keys)
+    title = "Efficient: three maps, mixed"
+    return draw(weights, LONGER, LONGER, site="encoder", title=title, weights="implied")
+
+
+def efficient_softmax() -> str:
+    query, keys = random_states(len(LONGER), 3, seed=4)
+    weights = weights_of(ScaledDot(), 2 * query, 2 * keys)
+    title = "Scaled dot product, same states"
+    return draw(weights, LONGER, LONGER, site="encoder", title=title, weights="softmax")
+
+
+def linear() -> str:
+    query, keys = random_states(len(LONGER), 4, seed=5)
+    weights = weights_of(LinearAttention(causal=True), 2 * query, 2 * keys)
+    return draw(weights, LONGER, LONGER, site="decoder", title="Linear, causal", weights="implied")
+
+
+def restricted() -> str:
+    query, keys = random_states(len(LONGER), 8, seed=6)
+    weights = weights_of(Restricted(neighbours=2), query, keys)
+    return draw(weights, LONGER, LONGER, site="encoder", title="Restricted to neighbours", r="2")
+
+
+def look_up_names() -> str:
+    """Ten times the cosine, so that the nearest key stands out."""
+    near = Score(lambda query, keys: 10 * query @ keys.T)
+    asked = ("Li", "Zhangg", "Smole")
+    rows = [attend(name_vector(name), name_database(), near).context for name in asked]
+    left = [place for place, (key, _) in enumerate(NAMES) if key != "Li"]
+    without = torch.zeros(len(NAMES))
+    without[left] = attend(name_vector("Li"), name_database([NAMES[place] for place in left]), near).context
+    labels = [f"{key} → {value}" for key, value in NAMES]
+    title = "Who answers for a name?"
+    return draw(
+        torch.stack([rows[0], without, *rows[1:]]),
+        ("Li", "Li, left out", *asked[1:]),
+        labels,
+        site="look-up",
+        title=title,
+        score="ten times the cosine",
+    )
+
+
+def look_up_kernel() -> str:
+    points, asked = torch.tensor([0.0, 0.5, 1.0, 1.5, 3.0, 3.5, 4.0]), torch.arange(0.0, 4.5, 0.5)
+    weights = replace(gaussian, width=0.5).weights(asked[:, None], points[:, None])
+    rows, columns = ([f"{place:g}" for place in places.tolist()] for places in (asked, points))
+    title = "Nadaraya–Watson: near points answer"
+    return draw(weights, rows, columns, site="look-up", title=title, kernel="Gaussian, width 0.5")
+
+
+DRAWINGS: dict[str, Callable[[], str]] = {
+    "additive": additive,
+    "luong-dot": luong_dot,
+    "luong-general": luong_general,
+    "local-m": local_m,
+    "local-p": local_p,
+    "scaled-dot": scaled_dot,
+    "scaled-dot-unscaled": scaled_dot_unscaled,
+    "multi-head-same": multi_head_same,
+    "multi-head-before": multi_head_before,
+    "efficient": efficient,
+    "efficient-softmax": efficient_softmax,
+    "linear": linear,
+    "restricted": restricted,
+    "look-up-names": look_up_names,
+    "look-up-kernel": look_up_kernel,
+}
+
+
+def draw_all(folder: Path) -> None:
+    """Write every picture into the folder, as `<name>.svg`."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with torch.no_grad():
+        for name, drawing in DRAWINGS.items():
+            (folder / f"{name}.svg").write_text(drawing(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    draw_all(FOLDER)

@@ -1,0 +1,67 @@
+"""Why scores are divided by √d: the experiment behind a footnote.
+
+Vaswani et al. 2017, section 3.2.1, footnote 4: where the numbers of q and k have mean 0 and variance 1, q·k
+has mean 0 and variance d. The softmax of large numbers puts nearly all weight on one key, and its gradient is
+then nearly 0; divided by √d, scores have variance 1 whatever d is.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+__all__ = ["Scaling", "Softness", "softmax_examples", "widths_compared"]
+
+WIDTHS = (2, 8, 32, 100, 512)
+QUERIES, KEYS = 1024, 16
+
+EXAMPLES = ((1.1, -0.8, -1.7), (9.0, -11.0, 7.0))
+"""Scores with a variance of a few, and of about a hundred."""
+
+
+@dataclass(frozen=True, slots=True)
+class Softness:
+    """How evenly weights are spread: means over many queries."""
+
+    entropy: float  # in nats: ln 16 where 16 weights are equal, 0 where one has everything
+    largest: float  # the largest weight
+
+
+@dataclass(frozen=True, slots=True)
+class Scaling:
+    """What becomes of unit normal queries and keys of one width."""
+
+    width: int
+    variance: float  # of q·k
+    plain: Softness  # softmax(q·k)
+    scaled: Softness  # softmax(q·k / √d)
+
+
+def widths_compared(widths: tuple[int, ...] = WIDTHS, *, seed: int = 0) -> list[Scaling]:
+    """The experiment for each width: as many queries as there are, each with keys of its own."""
+    generator = torch.Generator().manual_seed(seed)
+    compared = []
+    for width in widths:
+        queries = torch.randn(QUERIES, width, 1, generator=generator)
+        keys = torch.randn(QUERIES, KEYS, width, generator=generator)
+        products = (keys @ queries).squeeze(-1)  # (query, key)
+        plain, scaled = _softness(products), _softness(products / math.sqrt(width))
+        compared.append(Scaling(width, float(products.var()), plain, scaled))
+    return compared
+
+
+def _softness(scores: Tensor) -> Softness:
+    weights = torch.softmax(scores, dim=-1)
+    entropy = torch.special.entr(weights).sum(dim=-1)  # 0 · ln 0 is 0
+    return Softness(float(entropy.mean()), float(weights.amax(dim=-1).mean()))
+
+
+def softmax_examples() -> list[dict[str, list[float]]]:
+    """Two rows of three scores, small and large, each with its softmax."""
+    return [
+        {"scores": list(scores), "weights": torch.softmax(torch.tensor(scores), dim=-1).tolist()}
+        for scores in EXAMPLES
+    ]

@@ -1,0 +1,38 @@
+"""Digits in English and in German words, and settings for models too small to learn them."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+ENGLISH = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]
+GERMAN = ["null", "eins", "zwei", "drei", "vier", "fünf", "sechs", "sieben", "acht", "neun"]
+
+TINY: dict[str, Any] = {
+    "model.width": 16,
+    "model.encoder_layers": 1,
+    "model.decoder_layers": 1,
+    "text.pieces": 300,
+    "search.beam": 2,
+    "search.longest": 1.0,
+}
+
+
+def digit_lines(count: int, seed: int = 1) -> list[tuple[str, str, str]]:
+    """Source, target and alignment; no source comes twice."""
+    generator = random.Random(seed)
+    lines: dict[str, tuple[str, str, str]] = {}
+    while len(lines) < count:
+        digits = [generator.randrange(10) for _ in range(generator.randint(2, 6))]
+        source, target = (" ".join(words[digit] for digit in digits) for words in (ENGLISH, GERMAN))
+        lines[source] = (source, target, " ".join(f"{i}-{i}" for i in range(len(digits))))
+    return list(lines.values())
+
+
+def write_tsv(path: Path, lines: Sequence[Sequence[str]]) -> Path:
+    path.write_text("".join("\t".join(cells) + "\n" for cells in lines), encoding="utf-8")
+    return path

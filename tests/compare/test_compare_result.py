@@ -1,0 +1,114 @@
+"""The numbers of a comparison: quarters of source length, learning curves, what JSON holds."""
+
+from __future__ import annotations
+
+import json
+
+from jumok.compare import CurvePoint, Result, Row, as_markdown
+from jumok.compare.outcome import Outcome, peak_memory, read_memory, read_outcome, write_memory, write_outcome
+from jumok.compare.result import quarters_by_length, read_curve
+from jumok.look import alignment_map
+
+
+def test_quarters_are_equal_parts_from_few_words_to_many():
+    lengths = [8, 1, 7, 2, 6, 3, 5, 4]
+    quarters = quarters_by_length(["w " * length for length in lengths])
+    assert [(one.shortest, one.longest) for one in quarters] == [(1, 2), (3, 4), (5, 6), (7, 8)]
+    assert [one.sentences for one in quarters] == [(1, 3), (5, 7), (6, 4), (2, 0)]
+
+
+def test_every_sentence_is_in_one_quarter_however_many_there_are():
+    for count in range(1, 14):
+        quarters = quarters_by_length(["one two three"] * count)
+        assert len(quarters) == min(count, 4)
+        assert sorted(index for one in quarters for index in one.sentences) == list(range(count))
+        sizes = [len(one.sentences) for one in quarters]
+        assert max(sizes) - min(sizes) <= 1
+
+
+def test_punctuation_counts_as_words_do_in_alignments():
+    assert quarters_by_length(["No, I go home."])[0].longest == 6
+
+
+def test_a_curve_has_the_time_of_the_run_and_the_median_speed(tmp_path):
+    records = [
+        {"kind": "train", "step": 20, "tokens_per_second": 100.0, "seconds": 4.0},
+        {"kind": "train", "step": 40, "tokens_per_second": 300.0, "seconds": 5.0},
+        {"kind": "validation", "step": 40, "loss": 2.5, "bleu": 10.0, "chrf": 20.0, "seconds": 0.5},
+        {"kind": "validation", "step": 41, "loss": 2.4, "bleu": 11.0, "chrf": 21.0, "seconds": 0.5},
+        {"kind": "train", "step": 60, "tokens_per_second": 310.0, "seconds": 7.0},
+        {"kind": "validation", "step": 60, "loss": float("nan"), "bleu": 0.0, "seconds": 0.5},
+    ]
+    path = tmp_path / "metrics.jsonl"
+    path.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
+    assert read_curve(path) == ((CurvePoint(40, 5.5, 2.5, 10.0), CurvePoint(41, 6.0, 2.4, 11.0)), 300.0)
+    path.write_text(json.dumps(records[2]) + "\n", encoding="utf-8")
+    assert read_curve(path) == ((CurvePoint(40, None, 2.5, 10.0),), None)
+
+
+def make_outcome():
+    return Outcome(
+        key="k",
+        translations=("eins", "", "zwei\u2028drei"),
+        seconds=0.5,
+        pieces=7,
+        alignment_error=None,
+        parameters=10,
+        steps=3,
+        training_seconds=1.5,
+        sentence_translation="eins",
+        attention=alignment_map([[0.25, 0.75]], source=["one", "</s>"], target=["eins"]),
+    )
+
+
+def test_an_outcome_comes_back_as_it_was_or_not_at_all(tmp_path):
+    assert read_outcome(tmp_path) is None
+    write_outcome(tmp_path, make_outcome())
+    found = read_outcome(tmp_path)
+    assert found.translations == ("eins", "", "zwei\u2028drei")
+    assert (found.key, found.pieces, found.alignment_error) == ("k", 7, None)
+    assert found.attention.weights.tolist() == [[[[0.25, 0.75]]]]
+    (tmp_path / "translations.txt").write_text("eins\n", encoding="utf-8")
+    assert read_outcome(tmp_path) is None
+    (tmp_path / "outcome.json").write_text("{}", encoding="utf-8")
+    assert read_outcome(tmp_path) is None
+
+
+def test_the_most_memory_of_all_processes_is_remembered(tmp_path):
+    assert read_memory(tmp_path) is None
+    for peak in (5, 9, 7):
+        write_memory(tmp_path, peak)
+    assert read_memory(tmp_path) == 9
+    assert 2**20 < peak_memory() < 2**40
+
+
+def test_a_result_is_json_without_the_maps_and_a_table_in_markdown():
+    row = Row(
+        name="a",
+        bleu=12.34,
+        bleu_interval=(10.0, 14.0),
+        p_value=None,
+        chrf=30.0,
+        alignment_error=None,
+        parameters=1234,
+        steps=3,
+        training_seconds=1.0,
+        training_tokens=None,
+        decoding_pieces=100.0,
+        decoding_sentences=10.0,
+        peak_memory=None,
+        curve=(CurvePoint(3, None, 2.0, 1.0),),
+        bleu_by_length=(1.0, 2.0),
+        translation="eins",
+        attention=alignment_map([[1.0]], source=["one"], target=["eins"]),
+    )
+    quarters = quarters_by_length(["one", "one two"])
+    result = Result((row,), quarters, 2, "one", "nrefs:1", "3 steps", ("text.kind is not the same.",))
+    found = json.loads(json.dumps(result.as_dict(), allow_nan=False))
+    assert found["contenders"][0]["curve"] == [{"step": 3, "seconds": None, "loss": 2.0, "bleu": 1.0}]
+    assert "attention" not in found["contenders"][0]
+    assert found["quarters"][1] == {"shortest": 2, "longest": 2, "sentences": 1}
+    markdown = as_markdown(result)
+    assert "| a | 12.3 | 10.0–14.0 | – | 30.0 | – | 1,234 | – | 100 | – |" in markdown
+    assert "- text.kind is not the same." in markdown
+    assert "| contender | 1 word | 2 words |" in markdown
