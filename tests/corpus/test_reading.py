@@ -105,7 +105,7 @@ def test_json_in_the_forms_people_use(tmp_path: Path) -> None:
     assert (nested.source_language, nested.target_language) == ("de", "en")
     several = '{"en": "a", "ko": "b", "fr": "c"}\n'
     assert pairs_of(tmp_path / "c.jsonl", several, source="fr", target="en") == [Pair("c", "a")]
-    with pytest.raises(DataError, match=r"en, ko, fr.*--source"):
+    with pytest.raises(DataError, match=r"en, ko, fr.*--from"):
         pairs_of(tmp_path / "d.jsonl", several)
 
 
