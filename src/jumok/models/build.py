@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from jumok.attention import check_options, find_entry, make_attention, make_direct
 from jumok.errors import RecipeError, UnsupportedError, nearest
@@ -42,6 +42,7 @@ __all__ = [
 ]
 
 NO_ATTENTION = "none"
+EmbeddingT = TypeVar("EmbeddingT", Embedding, PieceEmbedding)
 
 # What a mechanism must be able to do to stand at each site.
 NEEDS: dict[str, tuple[str, ...]] = {
@@ -77,8 +78,15 @@ def build_model(
 def build_transformer(
     settings: TransformerSettings, *, source_pieces: int, target_pieces: int, shared: bool
 ) -> Transformer:
-    """Vaswani et al. 2017. Tied, the output is the target's embedding, and the source's too where shared."""
-    source_embedding, target_embedding, output = _embeddings(settings, source_pieces, target_pieces, shared)
+    """Vaswani et al. 2017."""
+    source_embedding, target_embedding, output = _embeddings(
+        Embedding,
+        (source_pieces, target_pieces),
+        width=settings.width,
+        dropout=settings.dropout,
+        tied=settings.tied,
+        shared=shared,
+    )
     norm = RESIDUALS[settings.norm]
     return Transformer(
         source_embedding=source_embedding,
@@ -92,41 +100,40 @@ def build_transformer(
 
 
 def _embeddings(
-    settings: TransformerSettings | DecoderOnlySettings, source_pieces: int, target_pieces: int, shared: bool
-) -> tuple[Embedding, Embedding, OutputLayer]:
-    width, dropout = settings.width, settings.dropout
-    target_embedding = Embedding(pieces=target_pieces, width=width, dropout=dropout)
-    source_embedding = Embedding(pieces=source_pieces, width=width, dropout=dropout)
-    output = OutputLayer(target_embedding.weight)
-    if not settings.tied:
-        output = OutputLayer(Embedding(pieces=target_pieces, width=width, dropout=dropout).weight)
-    elif shared:
-        source_embedding.weight = target_embedding.weight
-    return source_embedding, target_embedding, output
+    kind: type[EmbeddingT], pieces: tuple[int, int], *, width: int, dropout: float, tied: bool, shared: bool
+) -> tuple[EmbeddingT, EmbeddingT, OutputLayer]:
+    """Source, target and output. Tied, the output is the target's matrix, and the source's too if shared."""
+    target = kind(pieces=pieces[1], width=width, dropout=dropout)
+    source = kind(pieces=pieces[0], width=width, dropout=dropout)
+    if not tied:
+        return source, target, OutputLayer(kind(pieces=pieces[1], width=width, dropout=dropout).weight)
+    if shared:
+        source.weight = target.weight
+    return source, target, OutputLayer(target.weight)
 
 
 def build_recurrent(
     settings: RecurrentSettings, *, source_pieces: int, target_pieces: int, shared: bool
 ) -> Recurrent:
     """Bahdanau et al. 2015 or Luong et al. 2015, or neither: a decoder without attention."""
-    width, dropout = settings.embedding, settings.dropout
-    target_embedding = PieceEmbedding(pieces=target_pieces, width=width, dropout=dropout)
-    source_embedding = PieceEmbedding(pieces=source_pieces, width=width, dropout=dropout)
-    output = OutputLayer(target_embedding.weight)
-    if not settings.tied:
-        output = OutputLayer(PieceEmbedding(pieces=target_pieces, width=width, dropout=dropout).weight)
-    elif shared:
-        source_embedding.weight = target_embedding.weight
+    source_embedding, target_embedding, output = _embeddings(
+        PieceEmbedding,
+        (source_pieces, target_pieces),
+        width=settings.embedding,
+        dropout=settings.dropout,
+        tied=settings.tied,
+        shared=shared,
+    )
     return Recurrent(
         source_embedding=source_embedding,
         target_embedding=target_embedding,
         encoder=RecurrentEncoder(
             cell=settings.cell,
-            inputs=width,
+            inputs=settings.embedding,
             width=settings.width,
             layers=settings.encoder_layers,
             bidirectional=settings.bidirectional,
-            dropout=dropout,
+            dropout=settings.dropout,
         ),
         decoder=_recurrent_decoder(settings),
         output=output,
@@ -157,7 +164,14 @@ def build_decoder_only(
     settings: DecoderOnlySettings, *, source_pieces: int, target_pieces: int, shared: bool
 ) -> DecoderOnly:
     """One stack of masked self-attention that reads the source and writes the target."""
-    source_embedding, target_embedding, output = _embeddings(settings, source_pieces, target_pieces, shared)
+    source_embedding, target_embedding, output = _embeddings(
+        Embedding,
+        (source_pieces, target_pieces),
+        width=settings.width,
+        dropout=settings.dropout,
+        tied=settings.tied,
+        shared=shared,
+    )
     norm = RESIDUALS[settings.norm]
     blocks = [
         DecoderOnlyBlock(

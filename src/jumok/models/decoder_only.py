@@ -18,27 +18,20 @@ from torch import Tensor, nn
 
 from jumok.models.model import OutputLayer, TranslationModel
 from jumok.models.probe import Probe
+from jumok.models.transformer import EncoderBlock
 from jumok.values import PAD, Batch, LogProbs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from jumok.attention import Attended, Attention, Edit, Memory
-    from jumok.models.layers import Embedding, FeedForward, Residual
+    from jumok.attention import Attended, Edit, Memory
+    from jumok.models.layers import Embedding
 
 __all__ = ["DecoderOnly", "DecoderOnlyBlock", "DecoderOnlyState"]
 
 
-class DecoderOnlyBlock(nn.Module):
-    """Masked self-attention, then the position-wise network. `residuals` stand round each, in that order."""
-
-    def __init__(
-        self, *, attention: Attention, feed_forward: FeedForward, residuals: Sequence[Residual]
-    ) -> None:
-        super().__init__()
-        self.attention = attention
-        self.feed_forward = feed_forward
-        self.around_attention, self.around_feed_forward = residuals
+class DecoderOnlyBlock(EncoderBlock):
+    """The encoder's block with a mask, whole or step by step."""
 
     def read(
         self, states: Tensor, allowed_keys: Tensor, *, layer: int, probe: Probe
@@ -46,7 +39,7 @@ class DecoderOnlyBlock(nn.Module):
         """Whole sequences (batch, length, width) from their beginning, and the memory of them."""
         entered = self.around_attention.enter(states)
         memory = self.attention.prepare(entered, entered, allowed_keys)
-        return self._after_attention(states, self._attend(entered, memory, 0, layer, probe)), memory
+        return self.after_attention(states, self._attend(entered, memory, 0, layer, probe)), memory
 
     def step(
         self, states: Tensor, memory: Memory, *, first: int, layer: int, probe: Probe
@@ -54,7 +47,7 @@ class DecoderOnlyBlock(nn.Module):
         """One more position, (row, 1, width), and the memory that knows it."""
         entered = self.around_attention.enter(states)
         memory = self.attention.extend(memory, entered, entered)
-        return self._after_attention(states, self._attend(entered, memory, first, layer, probe)), memory
+        return self.after_attention(states, self._attend(entered, memory, first, layer, probe)), memory
 
     def _attend(self, entered: Tensor, memory: Memory, first: int, layer: int, probe: Probe) -> Tensor:
         attended: Attended = self.attention(
@@ -65,11 +58,6 @@ class DecoderOnlyBlock(nn.Module):
             need_weights=probe.gathers,
         )
         return probe.note("decoder", attended)
-
-    def _after_attention(self, states: Tensor, change: Tensor) -> Tensor:
-        states = self.around_attention.leave(states, change)
-        change = self.feed_forward(self.around_feed_forward.enter(states))
-        return self.around_feed_forward.leave(states, change)
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,7 +45,11 @@ class EncoderBlock(nn.Module):
             edit=probe.edit_at("encoder", layer),
             need_weights=probe.gathers,
         )
-        states = self.around_attention.leave(states, probe.note("encoder", attended))
+        return self.after_attention(states, probe.note("encoder", attended))
+
+    def after_attention(self, states: Tensor, change: Tensor) -> Tensor:
+        """The rest of the block, given what was attended to."""
+        states = self.around_attention.leave(states, change)
         change = self.feed_forward(self.around_feed_forward.enter(states))
         return self.around_feed_forward.leave(states, change)
 

@@ -160,7 +160,9 @@ def derive_search(recipe: Recipe, asked: Recipe, store: PairStore) -> tuple[Reci
     usual = float(target.sum() / max(source.sum(), 1))  # a source may come that is longer than any of these
     times = max(seen, usual)
     longest = round(min(max(LONGER_THAN_SEEN * times, 1.0), MOST_TIMES_LONGER), 2)
-    why = f"no target has more than {times:.2f} times the pieces of its source and {EXTRA_PIECES} more"
+    why = (
+        f"targets have {usual:.2f} times the pieces of their sources; {EXTRA_PIECES} more are allowed to each"
+    )
     return _fill(recipe, asked, [Reason("search.longest", longest, why)])
 
 
