@@ -17,7 +17,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, ClassVar, Generic, Protocol, Self, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, Self, TypeAlias, TypeVar
 
 from torch import Tensor, nn
 
@@ -117,7 +117,7 @@ def edit_at(edit: Edit | None, *, site: str, layer: int, rows: Tensor) -> Weight
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """What a call asks for beside its query and its memory; the fields are those of `Mechanism.forward`."""
+    """What a call asks for beside query and memory; the fields are the keywords of `Attends.forward`."""
 
     allowed: Tensor | None = None
     bias: Tensor | None = None
@@ -140,10 +140,36 @@ class HeadShape:
     key: int
 
 
+class Attends(nn.Module, ABC):
+    """The one call of the contract, for both of its layers: keywords become a `Call` for `respond`."""
+
+    def forward(
+        self,
+        query: Tensor,
+        memory: Any,
+        *,
+        allowed: Tensor | None = None,
+        bias: Tensor | None = None,
+        first: int = 0,
+        edit: WeightEdit | None = None,
+        need_weights: bool = False,
+    ) -> Attended:
+        """Attend with `query` to the memory.
+
+        `allowed` (bool) and `bias` (float, added to the scores) broadcast to (batch, head, query, key);
+        `first` is the absolute position of the first query.
+        """
+        return self.respond(query, memory, Call(allowed, bias, first, edit, need_weights))
+
+    @abstractmethod
+    def respond(self, query: Tensor, memory: Any, call: Call) -> Attended:
+        """The answer to a call."""
+
+
 MemoryT = TypeVar("MemoryT", bound=Memory)
 
 
-class Mechanism(nn.Module, ABC, Generic[MemoryT]):
+class Mechanism(Attends, Generic[MemoryT]):
     """How each head weighs values. A new mechanism is `supports`, `prepare`, `extend` and `attend`.
 
     `causal` mechanisms let a query see the keys up to its own place and none after it. `dropout` is applied
@@ -174,34 +200,19 @@ class Mechanism(nn.Module, ABC, Generic[MemoryT]):
     def attend(self, query: Tensor, memory: MemoryT, call: Call) -> Attended:
         """The mechanism itself, with one row of memory for each row of queries."""
 
-    def forward(
-        self,
-        query: Tensor,
-        memory: MemoryT,
-        *,
-        allowed: Tensor | None = None,
-        bias: Tensor | None = None,
-        first: int = 0,
-        edit: WeightEdit | None = None,
-        need_weights: bool = False,
-    ) -> Attended:
-        """Attend with `query` (batch, head, query, width) to the memory.
-
-        `allowed` (bool) and `bias` (float, added to the scores) broadcast to (batch, head, query, key);
-        `first` is the absolute position of the first query.
-        """
-        call = Call(allowed, bias, first, edit, need_weights)
+    def respond(self, query: Tensor, memory: MemoryT, call: Call) -> Attended:
+        """What is asked is supported, and rows that share a memory are taken care of; then `attend`."""
         asked = {
-            "mask": allowed is not None,
-            "bias": bias is not None,
-            "edit": edit is not None,
-            "weights": need_weights,
+            "mask": call.allowed is not None,
+            "bias": call.bias is not None,
+            "edit": call.edit is not None,
+            "weights": call.need_weights,
         }
         self._require(*(need for need, wanted in asked.items() if wanted))
         beams = memory.beams
         if beams is None:
             return self.attend(query, memory, call)
-        if not self.causal and allowed is None and bias is None and edit is None:
+        if not self.causal and call.allowed is None and call.bias is None and call.edit is None:
             return self._attend_together(query, memory, beams, call)
         # What differs from row to row needs a row of memory each.
         return self.attend(query, memory.select(beams.sentence).shared(None), call)
@@ -222,7 +233,7 @@ class Mechanism(nn.Module, ABC, Generic[MemoryT]):
             )
 
 
-class Attention(nn.Module, ABC):
+class Attention(Attends):
     """What a model calls. Queries, keys, values and the context are (batch, length, width)."""
 
     supports: Supports
@@ -235,20 +246,6 @@ class Attention(nn.Module, ABC):
     @abstractmethod
     def extend(self, memory: Memory, keys: Tensor, values: Tensor) -> Memory:
         """The memory with keys and values added at the end. It consumes the memory it is given."""
-
-    @abstractmethod
-    def forward(
-        self,
-        query: Tensor,
-        memory: Memory,
-        *,
-        allowed: Tensor | None = None,
-        bias: Tensor | None = None,
-        first: int = 0,
-        edit: WeightEdit | None = None,
-        need_weights: bool = False,
-    ) -> Attended:
-        """Attend with `query` to the memory; the arguments are those of `Mechanism.forward`."""
 
     def attend_self(
         self,

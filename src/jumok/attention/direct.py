@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from jumok.attention.contract import Attended, Attention, Memory, WeightEdit
+from jumok.attention.contract import Attended, Attention, Call, Memory
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -34,24 +34,6 @@ class Direct(Attention):
         extended: Memory = self.mechanism.extend(memory, keys[:, None], values[:, None])
         return extended
 
-    def forward(
-        self,
-        query: Tensor,
-        memory: Memory,
-        *,
-        allowed: Tensor | None = None,
-        bias: Tensor | None = None,
-        first: int = 0,
-        edit: WeightEdit | None = None,
-        need_weights: bool = False,
-    ) -> Attended:
-        attended: Attended = self.mechanism(
-            query[:, None],
-            memory,
-            allowed=allowed,
-            bias=bias,
-            first=first,
-            edit=edit,
-            need_weights=need_weights,
-        )
+    def respond(self, query: Tensor, memory: Memory, call: Call) -> Attended:
+        attended = self.mechanism.respond(query[:, None], memory, call)
         return Attended(attended.context[:, 0], attended.weights)

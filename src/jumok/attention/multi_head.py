@@ -19,7 +19,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from jumok.attention.contract import Attended, Attention, Mechanism, Memory, WeightEdit
+from jumok.attention.contract import Attended, Attention, Call, Mechanism, Memory
 from jumok.errors import UnsupportedError
 
 __all__ = ["MultiHead", "Widths", "attend_over_axes"]
@@ -92,27 +92,8 @@ class MultiHead(Attention):
         extended: Memory = self.mechanism.extend(memory, keys, values)
         return extended
 
-    def forward(
-        self,
-        query: Tensor,
-        memory: Memory,
-        *,
-        allowed: Tensor | None = None,
-        bias: Tensor | None = None,
-        first: int = 0,
-        edit: WeightEdit | None = None,
-        need_weights: bool = False,
-    ) -> Attended:
-        attended: Attended = self.mechanism(
-            _split(self.query(query), self.heads),
-            memory,
-            allowed=allowed,
-            bias=bias,
-            first=first,
-            edit=edit,
-            need_weights=need_weights,
-        )
-        return self._merge(attended)
+    def respond(self, query: Tensor, memory: Memory, call: Call) -> Attended:
+        return self._merge(self.mechanism.respond(_split(self.query(query), self.heads), memory, call))
 
     def _shared(self, states: Tensor) -> Tensor:
         """Keys or values for every head: neighbouring heads read those of their group."""
