@@ -248,6 +248,9 @@ class TrainingSettings(Settings):
     """Pairs with more pieces than this on either side are skipped, and counted."""
     held_out: int = Field(1000, ge=0)
     """Pairs held out for validation where no validation set is given (at most a tenth of the corpus)."""
+    processes: int = Field(1, ge=1, le=256)
+    """Processes that share every update, a thread each; 1: this one with all its threads. Measured where
+    minutes are set."""
     seed: int = Field(1, ge=0)
     """Every random number is a function of this seed and the step."""
 

@@ -23,7 +23,7 @@ import torch
 from digits import TINY, digit_corpus
 
 import jumok.storage
-import jumok.training.loop
+import jumok.training.update
 from jumok.training import Finished, Warned, training_events
 
 SETTINGS = {
@@ -42,7 +42,7 @@ PLACES = {
     "rmdir": (os, "rmdir"),
     "unlink": (os, "unlink"),
     "write": (jumok.storage, "_write_and_sync"),
-    "step": (jumok.training.loop, "make_update"),
+    "step": (jumok.training.update.Member, "update"),
 }
 COUNTED: dict[str, int] = dict.fromkeys(PLACES, 0)
 
@@ -67,6 +67,11 @@ def watch(call: str, kill: dict[str, Any] | None) -> None:
         return result
 
     setattr(module, name, watched)
+
+
+def validated_steps(metrics: Path) -> list[int]:
+    rows = [json.loads(line) for line in metrics.read_text().splitlines()]
+    return [row["step"] for row in rows if row["kind"] == "validation"]
 
 
 def train_in_fork(out: Path, settings: dict[str, Any], kill: dict[str, Any] | None) -> dict[str, Any]:
@@ -111,7 +116,7 @@ def run_scenario(out: Path, scenario: dict[str, Any]) -> dict[str, Any]:
         "ends": ends,
         "weights": hashlib.sha256(model.read_bytes()).hexdigest() if model.exists() else None,
         "leftovers": [str(path) for path in out.rglob("*") if ".tmp" in path.name],
-        "metrics": [json.loads(line)["step"] for line in (out / "metrics.jsonl").read_text().splitlines()],
+        "validations": validated_steps(out / "metrics.jsonl"),
     }
 
 

@@ -18,7 +18,6 @@ import torch
 from digits import TINY, digit_corpus, digit_pairs
 
 import jumok
-import jumok.training.loop
 import jumok.training.update
 from jumok.corpus import corpus_of_pairs
 from jumok.errors import DataError, RecipeError, RunFolderError, StorageError, TrainingError
@@ -37,6 +36,7 @@ from jumok.training import (
     training_events,
 )
 from jumok.training.checkpoint import load_newest, saved_steps
+from jumok.training.update import Member
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -421,33 +421,31 @@ class TestDisasters:
 
     def poison(self, monkeypatch: pytest.MonkeyPatch, steps: range, poison: float) -> None:
         """Let some updates see a weight's gradient that is not finite."""
-        real = jumok.training.update.gradient_norm
+        real = jumok.training.update.squared_norm
         calls = iter(range(1, 1000))
 
-        def gradient_norm(parameters: list[torch.Tensor]) -> float:
+        def squared_norm(gradients: list[torch.Tensor]) -> float:
             if next(calls) in steps:
-                gradient = parameters[0].grad
-                assert gradient is not None
-                gradient.view(-1)[3] = poison
-            return real(parameters)
+                gradients[0].view(-1)[3] = poison
+            return real(gradients)
 
-        monkeypatch.setattr(jumok.training.update, "gradient_norm", gradient_norm)
+        monkeypatch.setattr(jumok.training.update, "squared_norm", squared_norm)
 
     @pytest.mark.parametrize("poison", [math.nan, math.inf])
     def test_a_poisoned_batch_leaves_the_weights_alone(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, poison: float
     ) -> None:
         seen: list[tuple[bool, bool]] = []
-        real = jumok.training.loop.make_update
+        real = Member.update
 
-        def watched(model: torch.nn.Module, *rest: Any, **options: Any) -> Update:
-            before = [parameter.clone() for parameter in model.parameters()]
-            update = real(model, *rest, **options)  # type: ignore[arg-type]
-            same = all(map(torch.equal, before, model.parameters()))
+        def watched(member: Member, *rest: Any) -> Update:
+            before = [parameter.clone() for parameter in member.model.parameters()]
+            update = real(member, *rest)
+            same = all(map(torch.equal, before, member.model.parameters()))
             seen.append((update.applied, same))
             return update
 
-        monkeypatch.setattr(jumok.training.loop, "make_update", watched)
+        monkeypatch.setattr(Member, "update", watched)
         self.poison(monkeypatch, range(4, 6), poison)
         events = run(tmp_path)
         assert [applied for applied, _ in seen].count(False) == 2
@@ -482,17 +480,20 @@ class TestTime:
     def test_a_slower_machine_revises_the_plan_and_remembers(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        real = jumok.training.loop.make_update
+        real = Member.update
 
         def slow(*arguments: Any, **options: Any) -> Update:
             time.sleep(0.02)
             return real(*arguments, **options)
 
-        monkeypatch.setattr(jumok.training.loop, "make_update", slow)
         settings = {"training.steps": None, "training.minutes": 0.1, "training.validate_every": 25}
-        events = list(
-            training_events(digit_corpus(200), out=tmp_path, **{**SHORT, **settings, "training.warmup": 5})
-        )
+        events = []
+        for event in training_events(
+            digit_corpus(200), out=tmp_path, **{**SHORT, **settings, "training.warmup": 5}
+        ):
+            events.append(event)
+            if isinstance(event, Started):  # measured by now
+                monkeypatch.setattr(Member, "update", slow)
         planned = only(events, Started)[0].steps
         plan = json.loads((tmp_path / "run.json").read_text())["plan"]
         assert plan[0] == [0, planned]

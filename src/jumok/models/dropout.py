@@ -28,9 +28,10 @@ _stream: ContextVar[numpy.random.SFC64 | None] = ContextVar("_stream", default=N
 
 
 @contextmanager
-def seed_dropout(seed: int, step: int) -> Iterator[None]:
-    """Within this block every mask follows from the seed, the step and the number of masks before it."""
-    token = _stream.set(numpy.random.SFC64(numpy.random.SeedSequence([seed, step])))
+def seed_dropout(seed: int, step: int, rank: int = 0) -> Iterator[None]:
+    """Within this block a mask follows from the seed, step and rank, and from the number of masks before."""
+    entropy = [seed, step, rank] if rank else [seed, step]
+    token = _stream.set(numpy.random.SFC64(numpy.random.SeedSequence(entropy)))
     try:
         yield
     finally:

@@ -12,29 +12,24 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
-import torch
-
 from jumok.errors import TrainingError
 from jumok.storage import load_module_weights, module_weights
 from jumok.training.average import update_moving_average
 from jumok.training.checkpoint import Checkpoint, remove_old, save_checkpoint, saved_steps
 from jumok.training.detectors import Evidence, inspect
 from jumok.training.events import Event, Progress, Saved, Validated, Warned
-from jumok.training.optimiser import make_optimiser, optimiser_tensors, restore_optimiser
+from jumok.training.optimiser import optimiser_tensors, restore_optimiser
 from jumok.training.schedule import Plan, learning_rate
 from jumok.training.state import RunState, ValidationRecord
-from jumok.training.update import Update, make_update
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from torch import Tensor
-
-    from jumok.corpus import Batches
-    from jumok.models import TranslationModel
     from jumok.recipe import TrainingSettings
     from jumok.training.metrics import Metrics
+    from jumok.training.team import Team
+    from jumok.training.update import Update
     from jumok.training.validation import ValidationResult, ValidationSet
 
 __all__ = ["Budget", "Trainer"]
@@ -64,8 +59,8 @@ class Tally:
     """Sums since the last report."""
 
     started: float = field(default_factory=time.perf_counter)
-    loss: Tensor = field(default_factory=lambda: torch.zeros(()))
-    nll: Tensor = field(default_factory=lambda: torch.zeros(()))
+    loss: float = 0.0
+    nll: float = 0.0
     tokens: int = 0
     updates: int = 0
     gradient_norm: float = 0.0
@@ -88,8 +83,7 @@ class Trainer:
     def __init__(
         self,
         *,
-        model: TranslationModel,
-        batches: Batches,
+        team: Team,
         validation: ValidationSet,
         settings: TrainingSettings,
         plan: Plan,
@@ -100,14 +94,14 @@ class Trainer:
         budget: Budget,
         spent: float = 0.0,
     ) -> None:
-        self.model, self.batches, self.validation = model, batches, validation
+        self.team, self.validation = team, validation
+        self.model, self.optimiser = team.model, team.optimiser
         self.settings, self.plan = settings, plan
         self.checkpoints, self.metrics = checkpoints, metrics
         self.interrupted, self.revise, self.budget = interrupted, revise, budget
         self.state = RunState()
-        self.optimiser = make_optimiser(model, settings)
         self.average = (
-            {name: w.clone() for name, w in module_weights(model).items()} if settings.ema else None
+            {name: w.clone() for name, w in module_weights(self.model).items()} if settings.ema else None
         )
         self.reason: Reason | None = None
         self._clock = time.perf_counter() - spent
@@ -155,11 +149,9 @@ class Trainer:
 
     def _advance(self) -> Iterator[Event]:
         started = time.perf_counter()
-        step, accumulate = self.state.step + 1, self.settings.accumulate
-        self.model.train()
-        batches = [self.batches.batch((step - 1) * accumulate + i) for i in range(accumulate)]
+        step = self.state.step + 1
         rate = learning_rate(step, self.settings, self.plan)
-        update = make_update(self.model, self.optimiser, batches, self.settings, step=step, rate=rate)
+        update = self.team.update(step, rate)
         self.state.step = step
         if update.applied:
             self.state.skipped_in_a_row = 0
@@ -196,12 +188,12 @@ class Trainer:
     def _report(self, rate: float) -> Progress:
         tally, self._tally = self._tally, Tally()
         tokens = max(tally.tokens, 1)
-        nll = float(tally.nll) / tokens
+        nll = tally.nll / tokens
         self._training_loss = nll if tally.tokens else self._training_loss
         progress = Progress(
             step=self.state.step,
             steps=self.plan.steps,
-            loss=float(tally.loss) / tokens,
+            loss=tally.loss / tokens,
             perplexity=math.exp(min(nll, 700)),
             learning_rate=rate,
             tokens_per_second=tally.tokens / max(time.perf_counter() - tally.started, 1e-9),

@@ -16,13 +16,13 @@ import torch
 from jumok.errors import RunFolderError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from torch import Tensor, nn
 
     from jumok.recipe import TrainingSettings
 
-__all__ = ["clip_gradients", "gradient_norm", "make_optimiser", "optimiser_tensors", "restore_optimiser"]
+__all__ = ["clip_gradients", "make_optimiser", "optimiser_tensors", "restore_optimiser", "squared_norm"]
 
 FORGOTTEN_AT_4096 = 0.02
 _STATE = ("exp_avg", "exp_avg_sq", "step")
@@ -45,10 +45,11 @@ def _second_beta(pieces: int) -> float:
     return 1 - FORGOTTEN_AT_4096 * min(pieces / 4096, 1)
 
 
-def gradient_norm(parameters: Iterable[Tensor]) -> float:
-    """The global norm of the gradients; not finite if any of them is not."""
-    gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]
-    return float(torch.nn.utils.get_total_norm(gradients, foreach=True))
+def squared_norm(gradients: Sequence[Tensor]) -> float:
+    """The square of the global norm of gradients; not finite if any of them is not."""
+    if not gradients:
+        return 0.0
+    return float(torch.nn.utils.get_total_norm(gradients, foreach=True)) ** 2
 
 
 def clip_gradients(parameters: Iterable[Tensor], norm: float, largest: float) -> None:
@@ -79,4 +80,7 @@ def restore_optimiser(
         )
     for name, parameter in model.named_parameters():
         if tensors:
-            optimiser.state[parameter] = {part: tensors[f"{part}/{name}"].clone() for part in _STATE}
+            state = optimiser.state[parameter]
+            for part in _STATE:  # in place where there is a place: a team shares it
+                given = tensors[f"{part}/{name}"]
+                state[part] = state[part].copy_(given) if part in state else given.clone()

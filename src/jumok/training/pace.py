@@ -2,7 +2,7 @@
 
 Batches are taken from the beginning of the first epoch, whose order is random, so that short and long
 sentences come in their true proportion. The model that is measured is not the one that is trained: that one
-is built anew from the seed.
+starts over from the seed.
 """
 
 from __future__ import annotations
@@ -11,23 +11,31 @@ import time
 from typing import TYPE_CHECKING
 
 from jumok.training.derive import Pace
-from jumok.training.optimiser import make_optimiser
-from jumok.training.update import make_update
 
 if TYPE_CHECKING:
     from jumok.corpus import Batches
     from jumok.models import TranslationModel
     from jumok.recipe import TrainingSettings
+    from jumok.training.team import Team
     from jumok.training.validation import ValidationSet
 
-__all__ = ["measure_pace", "reckon_pace"]
+__all__ = ["measure_pace", "measure_team", "reckon_pace"]
 
 MOST_UPDATES, WARM_UP_UPDATES = 60, 2
 SHARE_OF_BUDGET, LONGEST_MEASUREMENT = 0.015, 15.0
 FINISH_IN_VALIDATIONS = 2.0
 
 
+def measure_team(team: Team, settings: TrainingSettings) -> float:
+    """Seconds that a team takes for an update. Its model is spoilt by this."""
+    longest = LONGEST_MEASUREMENT
+    if settings.minutes is not None:
+        longest = min(longest, SHARE_OF_BUDGET * 60 * settings.minutes)
+    return _seconds_an_update(team, longest)
+
+
 def measure_pace(
+    update: float,
     model: TranslationModel,
     batches: Batches,
     validation: ValidationSet,
@@ -35,12 +43,8 @@ def measure_pace(
     *,
     spent: float,
 ) -> Pace:
-    """Seconds an update and a validation take. The model is spoilt by this."""
-    longest = LONGEST_MEASUREMENT
-    if settings.minutes is not None:
-        longest = min(longest, SHARE_OF_BUDGET * 60 * settings.minutes)
+    """The pace of a run whose updates take that many seconds each."""
     started = time.perf_counter()
-    update = _seconds_an_update(model, batches, settings, longest)
     check = validation.estimate_seconds(model)
     return Pace(
         batches_per_epoch=batches.per_epoch,
@@ -60,18 +64,13 @@ def reckon_pace(batches: Batches, validation: ValidationSet, settings: TrainingS
     return Pace(batches.per_epoch, update=1.0, validation=validation.cost_in_pieces() / pieces)
 
 
-def _seconds_an_update(
-    model: TranslationModel, batches: Batches, settings: TrainingSettings, longest: float
-) -> float:
+def _seconds_an_update(team: Team, longest: float) -> float:
     """The mean over a random sample of updates, the first ones left out: they warm caches and allocators."""
-    optimiser = make_optimiser(model, settings)
-    model.train()
+    team.await_all()
     seconds: list[float] = []
     while len(seconds) < MOST_UPDATES and sum(seconds) < longest:
         started = time.perf_counter()
-        first = len(seconds) * settings.accumulate
-        group = [batches.batch(first + i) for i in range(settings.accumulate)]
-        make_update(model, optimiser, group, settings, step=len(seconds) + 1, rate=1e-6)
+        team.update(len(seconds) + 1, rate=1e-6)
         seconds.append(time.perf_counter() - started)
     counted = seconds[WARM_UP_UPDATES:] or seconds[-1:]
     return sum(counted) / len(counted)

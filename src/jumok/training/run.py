@@ -14,35 +14,47 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from jumok.corpus import Batches, Corpus, language_code, open_corpora, open_store, write_store
+from jumok.corpus import Corpus, language_code, open_corpora, open_store, write_store
 from jumok.errors import RecipeError, RunFolderError, StorageError, nearest
-from jumok.models import build_model, check_model
+from jumok.models import check_model
 from jumok.recipe import Recipe, make_recipe, setting_names
 from jumok.storage import read_model_folder, write_file
-from jumok.text import Vocabularies, learn_vocabularies, load_subwords
+from jumok.text import learn_vocabularies
+from jumok.training.board import can_share_memory
 from jumok.training.checkpoint import load_newest
-from jumok.training.derive import MINUTES_USED, derive, derive_pace, derive_search, step_limit, this_machine
+from jumok.training.derive import (
+    MINUTES_USED,
+    Reason,
+    derive,
+    derive_pace,
+    derive_search,
+    step_limit,
+    this_machine,
+)
 from jumok.training.events import Event, Finished, Stage, Started, Warned
 from jumok.training.finish import finish_run, vocabulary_files
 from jumok.training.folder import RunFolder, RunRecord
 from jumok.training.loop import Budget, Trainer
 from jumok.training.metrics import Metrics
-from jumok.training.pace import measure_pace, reckon_pace
+from jumok.training.pace import measure_pace, measure_team, reckon_pace
 from jumok.training.pages import reuse_pages
+from jumok.training.prepared import fresh_model, load_vocabularies, make_batches
 from jumok.training.schedule import Plan
 from jumok.training.sentences import Sentences, read_sentences
 from jumok.training.signals import watch_signals
-from jumok.training.update import seed_step
+from jumok.training.team import Team
 from jumok.training.validation import ValidationSet
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Sequence
 
-    from jumok.corpus import PairStore
-    from jumok.models import TranslationModel
+    from jumok.corpus import Batches, PairStore
     from jumok.recipe import TrainingSettings
+    from jumok.text import Vocabularies
 
 __all__ = ["train", "training_events"]
+
+SHORTEST_FOR_A_TEAM = 1.0  # minutes: further processes take some seconds to start
 
 Pairs = str | Path | Corpus
 """A file of pairs, or a corpus that is already open; two texts are two files in a row."""
@@ -104,6 +116,16 @@ class _Run:
     store: PairStore
     validation: ValidationSet
     started: float
+    team: Team | None = None  # where the measurement has gathered one already
+
+    def batches(self) -> Batches:
+        return make_batches(self.record.recipe, self.store, self.vocabularies)
+
+    def gathered(self, members: int) -> Team:
+        """A team at step 0."""
+        recipe = self.record.recipe
+        model = fresh_model(recipe, self.vocabularies)
+        return Team(model, self.batches(), recipe, self.folder, members=members)
 
 
 # --- what was asked ---
@@ -200,10 +222,10 @@ def _prepare(
     run = _Run(
         folder, RunRecord(recipe, (), Plan(((0, None),)), ""), vocabularies, store, validation, started
     )
-    record = yield from _decide(run, asked)
+    record, team = yield from _decide(run, asked)
     record = replace(record, reasons=(*reasons, *record.reasons), fingerprint=sentences.fingerprint)
     folder.write_record(record)
-    return replace(run, record=record)
+    return replace(run, record=record, team=team)
 
 
 def _read(pairs: list[Pairs], valid: list[Pairs], recipe: Recipe) -> Sentences:
@@ -253,28 +275,50 @@ def _encode(
     return store
 
 
-def _decide(run: _Run, asked: Recipe) -> Generator[Event, None, RunRecord]:
-    """How many steps, and what goes with them."""
-    recipe, batches = run.record.recipe, _batches(run)
+def _decide(run: _Run, asked: Recipe) -> Generator[Event, None, tuple[RunRecord, Team | None]]:
+    """How many processes and steps, and what goes with them."""
+    recipe, batches, team = run.record.recipe, run.batches(), None
+    reasons: list[Reason] = []
     if asked.training.minutes is None:
         pace = reckon_pace(batches, run.validation, recipe.training)
     else:
         started = time.perf_counter()
-        spent = started - run.started
-        pace = measure_pace(_fresh_model(run), batches, run.validation, recipe.training, spent=spent)
+        team, update, reasons = _choose_team(run, asked)
+        spent = time.perf_counter() - run.started
+        pace = measure_pace(update, team.model, batches, run.validation, recipe.training, spent=spent)
         detail = f"{pace.update * 1000:.0f} ms an update, {pace.validation:.1f} s a validation"
         yield Stage("measuring", detail, time.perf_counter() - started)
-    recipe, steps, reasons = derive_pace(recipe, asked, pace)
-    plan = Plan(((0, steps),))
-    return RunRecord(recipe, tuple(reasons), plan, "", pace.validation, pace.finish)
+        recipe = make_recipe(recipe.model_dump(exclude_unset=True), **{"training.processes": team.members})
+    recipe, steps, more = derive_pace(recipe, asked, pace)
+    record = RunRecord(recipe, (*reasons, *more), Plan(((0, steps),)), "", pace.validation, pace.finish)
+    return record, team
+
+
+def _choose_team(run: _Run, asked: Recipe) -> tuple[Team, float, list[Reason]]:
+    """The faster of one process with all threads and a process a core; and its seconds an update."""
+    settings, cores = run.record.recipe.training, this_machine().cores
+    if "processes" in asked.training.model_fields_set:
+        team = run.gathered(settings.processes)
+        return team, measure_team(team, settings), []
+    alone = run.gathered(1)
+    seconds_alone = measure_team(alone, settings)
+    too_short = (settings.minutes or 0) < SHORTEST_FOR_A_TEAM
+    if cores == 1 or too_short or not can_share_memory():
+        return alone, seconds_alone, []
+    team = run.gathered(cores)
+    seconds = measure_team(team, settings)
+    if seconds < seconds_alone:
+        why = f"{seconds * 1000:.0f} ms an update, and {seconds_alone * 1000:.0f} with threads alone"
+        return team, seconds, [Reason("training.processes", cores, why)]
+    team.close()
+    why = f"{seconds_alone * 1000:.0f} ms an update, and {seconds * 1000:.0f} with {cores} processes"
+    return alone, seconds_alone, [Reason("training.processes", 1, why)]
 
 
 def _reopen(folder: RunFolder, record: RunRecord, sentences: Sentences, started: float) -> _Run:
     """What was prepared before: the vocabulary must be there; pairs that are gone are encoded again."""
     recipe = record.recipe
-    names = ["pieces.model"] if recipe.text.shared else ["source.model", "target.model"]
-    sides = [load_subwords(folder.path / name) for name in names]
-    vocabularies = Vocabularies(source=sides[0], target=sides[-1], shared=recipe.text.shared)
+    vocabularies = load_vocabularies(folder, recipe)
     try:
         store = open_store(folder.data)
     except StorageError:
@@ -291,29 +335,6 @@ def _reopen(folder: RunFolder, record: RunRecord, sentences: Sentences, started:
     return _Run(folder, record, vocabularies, store, validation, started)
 
 
-def _batches(run: _Run) -> Batches:
-    recipe = run.record.recipe
-    return Batches(
-        run.store,
-        batch_tokens=recipe.training.batch_tokens,
-        seed=recipe.training.seed,
-        vocabularies=run.vocabularies,
-        sampling=recipe.text.sampling,
-    )
-
-
-def _fresh_model(run: _Run) -> TranslationModel:
-    """The model of step 0: a function of the settings and the seed."""
-    recipe = run.record.recipe
-    seed_step(recipe.training.seed, 0)
-    return build_model(
-        recipe.model,
-        source_pieces=run.vocabularies.source.size,
-        target_pieces=run.vocabularies.target.size,
-        shared=run.vocabularies.shared,
-    )
-
-
 # --- the steps ---
 
 
@@ -326,13 +347,16 @@ def _train(run: _Run, *, tensorboard: Path | None) -> Iterator[Event]:
         )
     length = int(checkpoint.state["metrics_length"]) if checkpoint else 0
     metrics = Metrics(folder.metrics, length=length, tensorboard=tensorboard)
+    team = run.team or run.gathered(record.recipe.training.processes)
     try:
-        with watch_signals() as interrupted:
-            trainer = _trainer(run, metrics, interrupted)
+        with watch_signals() as interrupted, team:
+            team.start_over(fresh_model(record.recipe, run.vocabularies))
+            trainer = _trainer(run, team, metrics, interrupted)
             if checkpoint is not None:
                 trainer.restore(checkpoint)
             yield _started(run, trainer, checkpoint.step if checkpoint else None)
             yield from trainer.events()
+            team.close()
             if trainer.reason == "interrupted":
                 yield Finished("interrupted", None, trainer.state.step, trainer.seconds)
                 return
@@ -347,18 +371,16 @@ def _train(run: _Run, *, tensorboard: Path | None) -> Iterator[Event]:
         metrics.close()
 
 
-def _trainer(run: _Run, metrics: Metrics, interrupted: Any) -> Trainer:
+def _trainer(run: _Run, team: Team, metrics: Metrics, interrupted: Any) -> Trainer:
     record, settings = run.record, run.record.recipe.training
-    batches = _batches(run)
     budget = Budget(
         total=None if settings.minutes is None else 60 * settings.minutes * MINUTES_USED,
         validation=record.validation_seconds,
         finish=record.finish_seconds,
-        most_steps=step_limit(settings, batches.per_epoch),
+        most_steps=step_limit(settings, run.batches().per_epoch),
     )
     return Trainer(
-        model=_fresh_model(run),
-        batches=batches,
+        team=team,
         validation=run.validation,
         settings=settings,
         plan=record.plan,
