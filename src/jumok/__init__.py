@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         UnsupportedError,
     )
     from jumok.evaluation import score
+    from jumok.explain import Explanation
     from jumok.recipe import Recipe
     from jumok.training import train, training_events
     from jumok.values import Alignment, AttentionMap, Pair
@@ -39,6 +40,7 @@ _ROOM = {
     "Alignment": "values",
     "AttentionMap": "values",
     "DataError": "errors",
+    "Explanation": "explain",
     "JumokError": "errors",
     "ModelFolderError": "errors",
     "Pair": "values",
@@ -62,6 +64,7 @@ __all__ = [
     "Alignment",
     "AttentionMap",
     "DataError",
+    "Explanation",
     "JumokError",
     "ModelFolderError",
     "Pair",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import jumok
+from jumok.explain import open_explanation
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -40,15 +41,27 @@ def test_look_as_a_picture(call: Call, model: Path, tmp_path: Path) -> None:
     assert all(word in words for word in ("one", "two", "eins", "zwei"))
 
 
-def test_look_as_json(call: Call, model: Path, tmp_path: Path) -> None:
-    file = tmp_path / "map.json"
-    assert call("look", model, "one two", "--target", "eins zwei drei", "--out", file).code == 0
-    found = json.loads(file.read_text(encoding="utf-8"))
-    assert found["keys"] == ["one", "two", "</s>"]
-    assert found["queries"] == ["eins", "zwei", "drei"]
-    [[rows]] = found["weights"]
-    assert [len(row) for row in rows] == [3, 3, 3]
-    assert all(sum(row) == pytest.approx(1, abs=1e-3) for row in rows)
+@pytest.mark.parametrize("suffix", [".json", ".npz"])
+def test_look_at_all_there_is(suffix: str, call: Call, model: Path, tmp_path: Path) -> None:
+    file = tmp_path / f"one{suffix}"
+    ran = call("look", model, "one two", "--target", "eins zwei drei", "--out", file)
+    assert (ran.code, ran.err) == (0, f"wrote {file}\n")
+    assert ran.out.startswith("eins zwei drei\n")
+    found = open_explanation(file)
+    words = found.words("cross")
+    assert words.keys == ("one", "two", "</s>")
+    assert words.queries == ("eins", "zwei", "drei", "</s>")
+    assert words.weights.sum(axis=-1) == pytest.approx(1, abs=0.05)
+    assert [steps.cell.site for steps in found.cells] == ["encoder", "decoder", "cross"]
+    assert found.statistics["cross"].effect is not None
+
+
+def test_look_writes_what_explain_gives(call: Call, model: Path, tmp_path: Path) -> None:
+    file = tmp_path / "one.json"
+    assert call("look", model, "one two", "--out", file).code == 0
+    explanation = jumok.load(model).explain("one two").with_effects().with_steps()
+    assert file.read_text(encoding="utf-8") == explanation.to_json()
+    assert json.loads(explanation.to_json())["version"] == 1
 
 
 @pytest.mark.parametrize("sentence", ["", "   ", "\u2028", "[bold]:heart:"])
@@ -60,7 +73,7 @@ def test_look_at_odd_sentences(sentence: str, call: Call, model: Path, tmp_path:
 
 def test_look_refuses_other_pictures(call: Call, model: Path, tmp_path: Path) -> None:
     said = call("look", model, "one", "--out", tmp_path / "map.bmp").paragraph("look")
-    assert ".json or .svg" in said
+    assert ".json, .npz, .png or .svg" in said
     assert "map.bmp" in said
     assert list(tmp_path.iterdir()) == []
 

@@ -159,19 +159,20 @@ def test_when_everything_is_forbidden_the_translation_ends() -> None:
 @given(seed=SEEDS, sources=SOURCES, plan=PLANS)
 def test_a_listener_can_rebuild_the_hypotheses(seed: int, sources: list[list[int]], plan: SearchPlan) -> None:
     stepper = TableStepper(pieces=9, seed=seed)
-    plan = replace(plan, n_best=plan.beam, shortest=0, length_penalty=0.0)
+    plan = replace(plan, n_best=plan.beam, shortest=0)
     for search in (beam, greedy):
         told: list[SearchStep] = []
         found = search(stepper, batch_of(*sources), plan, listener=told.append)
         rebuilt = rebuild(told)
         for sentence, hypotheses in enumerate(found):
             for hypothesis in hypotheses:
-                assert rebuilt[sentence, hypothesis.ids] == pytest.approx(hypothesis.score)
+                told_of = rebuilt[sentence, hypothesis.ids]
+                assert told_of == pytest.approx((hypothesis.score, hypothesis.log_prob), abs=1e-5)
 
 
-def rebuild(told: list[SearchStep]) -> dict[tuple[int, tuple[int, ...]], float]:
-    """(sentence, ids) → score, from nothing but the reports."""
-    finished: dict[tuple[int, tuple[int, ...]], float] = {}
+def rebuild(told: list[SearchStep]) -> dict[tuple[int, tuple[int, ...]], tuple[float, float]]:
+    """(sentence, ids) → score and log-probability, from nothing but the reports."""
+    finished: dict[tuple[int, tuple[int, ...]], tuple[float, float]] = {}
     paths: dict[tuple[int, int], tuple[int, ...]] = {}
     for report in told:
         extended: dict[tuple[int, int], tuple[int, ...]] = {}
@@ -180,7 +181,8 @@ def rebuild(told: list[SearchStep]) -> dict[tuple[int, tuple[int, ...]], float]:
                 before = paths.get((sentence, int(report.parents[row, place])), ()) if report.step else ()
                 path = before if token == END else (*before, token)
                 if report.finished[row, place]:
-                    finished[sentence, path] = float(report.scores[row, place])
+                    ranking, log_prob = report.ranking[row, place], report.log_probs[row, place]
+                    finished[sentence, path] = float(ranking), float(log_prob)
                 if report.kept[row, place]:
                     extended[sentence, place] = path
         paths = extended

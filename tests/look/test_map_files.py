@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -85,13 +86,31 @@ def test_the_suffix_chooses(tmp_path: Path) -> None:
     assert (tmp_path / "map.JSON").read_text(encoding="utf-8") == to_json(small_map())
 
 
-@pytest.mark.parametrize(("name", "hint"), [("map.svgz", '".svg"'), ("map.jsn", '".json"'), ("map.png", "")])
+@pytest.mark.parametrize(("name", "hint"), [("map.svgz", '".svg"'), ("map.jsn", '".json"'), ("map.gif", "")])
 def test_another_suffix_is_refused_with_the_choices(tmp_path: Path, name: str, hint: str) -> None:
     with pytest.raises(UnsupportedError) as caught:
         save(small_map(), tmp_path / name)
-    assert ".json or .svg" in str(caught.value)
+    assert ".json, .png or .svg" in str(caught.value)
     assert name in str(caught.value)
     assert hint in str(caught.value)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_picture_in_pixels(tmp_path: Path) -> None:
+    pytest.importorskip("resvg_py", reason="missing optional part: jumok[png]")
+    save(small_map(), tmp_path / "map.png", title="Going")
+    data = (tmp_path / "map.png").read_bytes()
+    assert data.startswith(b"\x89PNG\r\n\x1a\n")
+    width = int.from_bytes(data[16:20], "big")
+    assert f'width="{width // 2}"' in draw_alignment(small_map(), title="Going")
+
+
+def test_without_resvg_a_picture_in_pixels_is_refused_with_a_way_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "resvg_py", None)
+    with pytest.raises(UnsupportedError, match=r"jumok\[png\].*or write \.svg"):
+        save(small_map(), tmp_path / "map.png")
     assert not list(tmp_path.iterdir())
 
 

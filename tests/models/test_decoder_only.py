@@ -119,6 +119,8 @@ def test_what_targets_see_of_their_source_is_given_as_cross(name):
         torch.testing.assert_close(
             maps["cross"][row, :, :, :real, :length], alone["cross"][0], atol=1e-5, rtol=0
         )
+        among_itself = maps["encoder"][row, :, :, :length, :length]
+        torch.testing.assert_close(among_itself, alone["encoder"][0], atol=1e-5, rtol=0)
     whole = maps["cross"].sum(-1) + maps["decoder"].sum(-1)
     if CATALOGUE[name].supports.weights and name != "luong-local-p":
         torch.testing.assert_close(whole, torch.ones_like(whole), atol=1e-5, rtol=0)

@@ -94,9 +94,9 @@ class Additive(Scored):
     def _compare(self, query: Tensor, keys: Tensor) -> Tensor:
         """vᵀ tanh(query + key) for every pair of what was projected, (batch, head, query, key)."""
         hidden = (query[:, :, :, None] + keys[:, :, None]).tanh_()  # (batch, head, query, key, units)
-        return (hidden @ self._energy()[:, None, :, None]).squeeze(-1)
+        return (hidden @ self.energies()[:, None, :, None]).squeeze(-1)
 
-    def _energy(self) -> Tensor:
+    def energies(self) -> Tensor:
         """v of each head, (head, units)."""
         if self.gain is None:
             return self.energy

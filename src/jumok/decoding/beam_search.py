@@ -141,7 +141,7 @@ def beam(
         found.extend(_finished(candidates, ending, beams, plan))
         order, continued = _continued(candidates, ending, beams, plan, final=final)
         if listener is not None:
-            listener(_report(candidates, ending, beams, continued))
+            listener(_report(candidates, ending, beams, continued, plan))
         beams = continued
         if len(order):
             state = stepper.reorder(state, order)
@@ -246,8 +246,11 @@ def _enough(num_finished: Tensor, best_ended: Tensor, plan: SearchPlan) -> Tenso
     return num_finished >= plan.wanted
 
 
-def _report(candidates: Candidates, ending: Tensor, beams: Beams, continued: Beams) -> SearchStep:
+def _report(
+    candidates: Candidates, ending: Tensor, beams: Beams, continued: Beams, plan: SearchPlan
+) -> SearchStep:
     """The step as a listener hears it."""
+    coverage = None if beams.coverage is None else beams.coverage[beams.rows(candidates.parents)]
     kept = torch.zeros_like(ending)
     goes_on = torch.isin(beams.sentences, continued.sentences)
     kept[goes_on] = kept[goes_on].scatter(1, continued.origins, value=True)
@@ -257,6 +260,8 @@ def _report(candidates: Candidates, ending: Tensor, beams: Beams, continued: Bea
         parents=beams.origins.gather(1, candidates.parents),
         tokens=candidates.tokens,
         scores=candidates.scores,
+        log_probs=candidates.log_probs,
+        ranking=ranking_scores(candidates.scores, beams.step + 1, coverage, plan),
         kept=kept & candidates.alive,
         finished=ending,
     )

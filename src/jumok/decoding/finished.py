@@ -35,12 +35,12 @@ class Finished:
 
 
 def ranking_scores(sums: Tensor, steps: int, coverage: Tensor | None, plan: SearchPlan) -> Tensor:
-    """The formula above for hypotheses that took as many steps. `coverage` is (hypothesis, source)."""
+    """The formula above for sums (…) of hypotheses that took as many steps. `coverage` is (…, source)."""
     scores = sums / float(steps**plan.length_penalty)
     if coverage is None:
         return scores
     attended = torch.where(coverage > 0, coverage.clamp(max=1.0), 1.0)
-    return scores + plan.coverage_penalty * attended.log().sum(dim=1)
+    return scores + plan.coverage_penalty * attended.log().sum(dim=-1)
 
 
 def rank(finished: list[Finished], *, sentences: int, n_best: int) -> list[list[Hypothesis]]:

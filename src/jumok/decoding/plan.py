@@ -117,6 +117,8 @@ class SearchStep:
     parents: Tensor  # (sentence, candidate) int64
     tokens: Tensor  # (sentence, candidate) int64
     scores: Tensor  # (sentence, candidate) sum of log-probabilities, -inf where there is no candidate
+    log_probs: Tensor  # (sentence, candidate) the model's own sum: nothing forbidden, a prefix not for free
+    ranking: Tensor  # (sentence, candidate) what a candidate is ranked by if it is finished here
     kept: Tensor  # (sentence, candidate) bool: continued in the next step
     finished: Tensor  # (sentence, candidate) bool: became a hypothesis
 

@@ -29,10 +29,20 @@ if TYPE_CHECKING:
     from numpy import bool_, floating, int64
     from numpy.typing import NDArray
 
+    from jumok.values import Link
+
 WORTH_ANOTHER_HEAD = 0.003
 """How much better the agreement must become for one more head to be read."""
 
-__all__ = ["AttendedPair", "choose_read_out", "chosen_map", "default_read_out", "read_alignment"]
+__all__ = [
+    "AttendedPair",
+    "choose_read_out",
+    "chosen_map",
+    "default_read_out",
+    "head_errors",
+    "link_both_ways",
+    "read_alignment",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +109,25 @@ def read_alignment(pair: AttendedPair, read_out: ReadOut) -> Alignment:
     linked = numpy.flatnonzero(weights.sum(axis=1) > 0)
     best = weights.argmax(axis=1)
     return Alignment(frozenset((int(best[j]), int(j)) for j in linked))
+
+
+def link_both_ways(pair: AttendedPair, read_out: ReadOut) -> tuple[frozenset[Link], frozenset[Link]]:
+    """Links that each target word chooses, and those that each source word chooses, from one map."""
+    weights = merge_to_words(
+        chosen_map(pair, read_out), pair.target_words, _words_of_keys(pair), keep_marks=False
+    )  # (target word, source word)
+    chosen_by_source = weights.argmax(axis=0) if len(weights) else []
+    seen = numpy.flatnonzero(weights.sum(axis=0) > 0)
+    backward = frozenset((int(i), int(chosen_by_source[i])) for i in seen)
+    return read_alignment(pair, read_out).sure, backward
+
+
+def head_errors(pair: AttendedPair, gold: Alignment) -> NDArray[floating]:
+    """The alignment error of every head by itself, (layer, head)."""
+    weights = _word_weights(pair, 0)
+    agreed, total = _gold_agreement(weights.reshape(-1, *weights.shape[2:]), gold)
+    errors: NDArray[floating] = 1 - agreed / numpy.maximum(total, 1)
+    return errors.reshape(weights.shape[:2])
 
 
 def choose_read_out(samples: Sequence[AttendedPair]) -> ReadOut:

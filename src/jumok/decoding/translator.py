@@ -5,18 +5,20 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 
 from jumok.corpus.batches import padded_batch
 from jumok.decoding.beam_search import beam as beam_search
+from jumok.decoding.explaining import Question, explain_sentence
 from jumok.decoding.plan import Sampling, SearchPlan
 from jumok.decoding.readout import AttendedPair, chosen_map, default_read_out, read_alignment
 from jumok.decoding.splitting import join_parts, split_line
 from jumok.decoding.translation import Translation
 from jumok.decoding.walk import greedy, sample
 from jumok.errors import DataError, UnsupportedError
+from jumok.explain import label_maps, site_weights
 from jumok.recipe import SearchSettings
 from jumok.text.piece_words import merge_to_words
 from jumok.text.words import split_words
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
     from numpy import floating
     from numpy.typing import NDArray
 
+    from jumok.attention import Edit
+    from jumok.explain import Change, Explanation
     from jumok.models import TranslationModel
     from jumok.text import Vocabularies
     from jumok.values import Alignment, ReadOut
@@ -136,14 +140,30 @@ class Translator:
         """
         target = self.translate([source])[0].text if target is None else target
         source_ids, target_ids = self._ids(Pair(source, target))
-        keys = (*self.vocabularies.source.pieces(source_ids), "</s>")
-        pieces = tuple(self.vocabularies.target.pieces(target_ids))
-        produced, read = (*pieces, "</s>"), ("<s>", *pieces)
-        labels = {"encoder": (keys, keys), "decoder": (produced, read), "cross": (produced, keys)}
-        maps: dict[str, AttentionMap] = {}
-        for site, weights in self._weights([source_ids], [target_ids])[0].items():
-            maps[site] = AttentionMap(site, weights, *labels[site])
-        return maps
+        [weights] = site_weights(self.model, [source_ids], [target_ids])
+        pieces = (self.vocabularies.source.pieces(source_ids), self.vocabularies.target.pieces(target_ids))
+        return label_maps(weights, *pieces)
+
+    def explain(
+        self,
+        sentence: str,
+        *,
+        target: str | None = None,
+        beam: int | None = None,
+        forced_prefix: str | Sequence[int] = "",
+        edit: Change | Sequence[Change] | Edit | None = None,
+        gold: Alignment | None = None,
+        candidates: int = 8,
+    ) -> Explanation:
+        """All that can be seen of one translation: attention, search, candidates, alignments, statistics.
+
+        `target` is looked at instead of the model's own translation. `forced_prefix` is how that must begin,
+        as text or as pieces; `edit` changes attention while it is written, from the first step it touches on.
+        With `gold`, heads are judged by their alignment error. `candidates` pieces are kept of every step.
+        """
+        question = Question(sentence, target, forced_prefix, gold, candidates)
+        plan = self._plan(beam=beam, n_best=1, length_penalty=None)
+        return explain_sentence(self, question, plan, edit)
 
     def align(self, source: str, target: str) -> Alignment:
         """Which words of the source stand behind which words of the target, read from cross-attention."""
@@ -179,7 +199,7 @@ class Translator:
         attended: dict[int, AttendedPair] = {}
         for group in _batches(lengths, batch_tokens):
             sources, targets = zip(*(encoded[i] for i in group), strict=True)
-            for i, sites in zip(group, self._weights(sources, targets), strict=True):
+            for i, sites in zip(group, site_weights(self.model, sources, targets), strict=True):
                 attended[i] = self._attended_pair(pairs[i], *encoded[i], sites["cross"])
         return [attended[i] for i in range(len(pairs))]
 
@@ -277,30 +297,8 @@ class Translator:
             gold=pair.alignment,
         )
 
-    @torch.inference_mode()
-    def _weights(
-        self, sources: Sequence[list[int]], targets: Sequence[list[int]]
-    ) -> list[dict[str, NDArray[Any]]]:
-        """Site → weights (layer, head, query, key) of each pair, without padding."""
-        sites = self.model.attention(padded_batch(sources, targets))
-        arrays = {site: weights.float().numpy() for site, weights in sites.items()}
-        lengths = [
-            (len(source) + 1, len(target) + 1) for source, target in zip(sources, targets, strict=True)
-        ]
-        return [
-            {site: _unpadded(site, array[row], *both) for site, array in arrays.items()}
-            for row, both in enumerate(lengths)
-        ]
-
     def _read_out(self, pair: AttendedPair) -> ReadOut:
         return self.read_out or default_read_out(*pair.weights.shape[:2])
-
-
-def _unpadded(site: str, weights: NDArray[Any], source: int, target: int) -> NDArray[Any]:
-    """The weights (layer, head, query, key) of a pair of these lengths, without padding."""
-    queries = source if site == "encoder" else target
-    keys = target if site == "decoder" else source
-    return weights[:, :, :queries, :keys]
 
 
 def _batches(lengths: Sequence[int], batch_tokens: int) -> Iterator[list[int]]:

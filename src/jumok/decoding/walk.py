@@ -148,9 +148,9 @@ def _walk(
         ended = last == END
         cut = ~ended & (route.limits[walks.sentences] == walks.step + 1)
         done = ended | cut
-        if listener is not None:
-            listener(_report(walks, names, last, done))
         walks = walks.extended(last, attention)
+        if listener is not None:
+            listener(_report(walks, names, last, done, route.plan))
         found.extend(_finished(walks, ended, cut, route.plan))
         rows = (~done).nonzero().squeeze(1)
         if 0 < len(rows) < len(names):
@@ -187,13 +187,16 @@ def _finished(walks: Walks, ended: Tensor, cut: Tensor, plan: SearchPlan) -> lis
     return groups
 
 
-def _report(walks: Walks, names: Tensor, last: Tensor, done: Tensor) -> SearchStep:
+def _report(walks: Walks, names: Tensor, last: Tensor, done: Tensor, plan: SearchPlan) -> SearchStep:
+    """The step that was just taken, as a listener hears it."""
     return SearchStep(
-        step=walks.step,
+        step=walks.step - 1,
         sentences=names,
         parents=torch.zeros_like(names)[:, None],
         tokens=last[:, None],
         scores=walks.scores[:, None],
+        log_probs=walks.log_probs[:, None],
+        ranking=ranking_scores(walks.scores, walks.step, walks.coverage, plan)[:, None],
         kept=~done[:, None],
         finished=done[:, None],
     )

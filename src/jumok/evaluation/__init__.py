@@ -1,11 +1,7 @@
 """How good is it? BLEU, chrF, TER, alignment error, and whether a difference is chance."""
 
-from jumok.evaluation.alignment import (
-    AlignmentScores,
-    read_alignments,
-    score_alignments,
-    symmetrise,
-)
+from jumok.corpus.symmetrise import symmetrise
+from jumok.evaluation.alignment import AlignmentScores, read_alignments, score_alignments
 from jumok.evaluation.bootstrap import Comparison, compare
 from jumok.evaluation.scores import Scores, score
 from jumok.evaluation.translators import Evaluation, evaluate_translator

@@ -1,4 +1,4 @@
-"""Word alignments against gold: error rate, precision, recall; and two directions made into one.
+"""Word alignments against gold: error rate, precision, recall.
 
 Gold holds sure links S and possible links P ⊇ S; the links to be judged are A (Och & Ney 2003, §4.1):
 
@@ -12,30 +12,18 @@ Counts are summed over the corpus before they are divided.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from jumok.corpus.alignments import parse_alignment
-from jumok.errors import DataError, RecipeError, nearest
+from jumok.errors import DataError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-    from collections.abc import Set as AbstractSet
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
-    from jumok.values import Alignment, Link
+    from jumok.values import Alignment
 
-__all__ = [
-    "AlignmentScores",
-    "Symmetrisation",
-    "read_alignments",
-    "score_alignments",
-    "symmetrise",
-]
-
-Symmetrisation = Literal["intersection", "union", "grow-diagonal", "grow-diagonal-final"]
-
-# Koehn's order, (target, source): the four sides, then the corners.
-_NEIGHBOURS = ((-1, 0), (0, -1), (1, 0), (0, 1), (-1, -1), (-1, 1), (1, -1), (1, 1))
+__all__ = ["AlignmentScores", "read_alignments", "score_alignments"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,64 +69,6 @@ def read_alignments(path: Path, *, one_based: bool = False) -> list[Alignment]:
     except (OSError, UnicodeDecodeError) as error:
         raise DataError(f"The alignments at {path} cannot be read: {error}.") from None
     return list(_parse_lines(path, text.removesuffix("\n").split("\n") if text else [], one_based))
-
-
-def symmetrise(
-    forward: AbstractSet[Link], backward: AbstractSet[Link], method: Symmetrisation = "grow-diagonal-final"
-) -> frozenset[Link]:
-    """One set of links from those of two directions, both as (source, target).
-
-    Koehn, Och & Marcu 2003, §4.5: start from the links that both directions have and grow towards their
-    neighbours in either (`grow-diagonal`); `final` then adds those of either that reach an unlinked word.
-    A link reaches one if its source word or its target word has no link yet, as in Moses' symal; programs
-    that ask it of both words give fewer links.
-    """
-    if method not in _METHODS:
-        suggestion = nearest(method, _METHODS)
-        raise RecipeError(
-            f'There is no way "{method}" to symmetrise.{suggestion} Known: {", ".join(_METHODS)}.'
-        )
-    return frozenset(_METHODS[method](forward, backward))
-
-
-def _grow_diagonal(forward: AbstractSet[Link], backward: AbstractSet[Link]) -> set[Link]:
-    either = forward | backward
-    links = set(forward & backward)
-    order = sorted(either, key=lambda link: (link[1], link[0]))
-    growing = True
-    while growing:
-        growing = False
-        for source, target in order:
-            if (source, target) not in links:
-                continue
-            for target_step, source_step in _NEIGHBOURS:
-                neighbour = (source + source_step, target + target_step)
-                if neighbour in either and neighbour not in links and _reaches_unlinked(neighbour, links):
-                    links.add(neighbour)
-                    growing = True
-    return links
-
-
-def _grow_diagonal_final(forward: AbstractSet[Link], backward: AbstractSet[Link]) -> set[Link]:
-    links = _grow_diagonal(forward, backward)
-    for direction in (forward, backward):
-        for link in sorted(direction, key=lambda link: (link[1], link[0])):
-            if _reaches_unlinked(link, links):
-                links.add(link)
-    return links
-
-
-def _reaches_unlinked(link: Link, links: AbstractSet[Link]) -> bool:
-    source, target = link
-    return all(i != source for i, _ in links) or all(j != target for _, j in links)
-
-
-_METHODS: dict[str, Callable[[AbstractSet[Link], AbstractSet[Link]], AbstractSet[Link]]] = {
-    "intersection": lambda forward, backward: forward & backward,
-    "union": lambda forward, backward: forward | backward,
-    "grow-diagonal": _grow_diagonal,
-    "grow-diagonal-final": _grow_diagonal_final,
-}
 
 
 def _parse_lines(path: Path, lines: Iterable[str], one_based: bool) -> Iterator[Alignment]:

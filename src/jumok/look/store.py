@@ -19,26 +19,41 @@ if TYPE_CHECKING:
 
 __all__ = ["from_json", "save", "to_json"]
 
-_SUFFIXES = (".json", ".svg")
+_SUFFIXES = (".json", ".png", ".svg")
+_SHARPNESS = 2
+"""Pixels of a PNG for each of the SVG: letters stay crisp on today's screens."""
 _DIGITS = 4
 
 
 def save(
     attention: AttentionMap, path: str | Path, *, title: str = "", links: Alignment | None = None
 ) -> None:
-    """Write a map as the file name says: a picture to `.svg`, numbers to `.json`."""
+    """Write a map as the file name says: a picture to `.svg` or `.png`, numbers to `.json`."""
     path = Path(path)
     suffix = path.suffix.lower()
     if suffix not in _SUFFIXES:
         raise UnsupportedError(
-            f"An attention map can be saved as {' or '.join(_SUFFIXES)}. "
+            f"An attention map can be saved as {', '.join(_SUFFIXES[:-1])} or {_SUFFIXES[-1]}. "
             f"Received: {path}.{nearest(suffix, _SUFFIXES)}"
         )
-    text = draw_alignment(attention, title=title, links=links) if suffix == ".svg" else to_json(attention)
+    text = to_json(attention) if suffix == ".json" else draw_alignment(attention, title=title, links=links)
+    data = _png(text) if suffix == ".png" else text.encode()
     try:
-        path.write_text(text, encoding="utf-8")
+        path.write_bytes(data)
     except OSError as error:
         raise StorageError(f"The attention map could not be written to {path}: {error.strerror}.") from error
+
+
+def _png(svg: str) -> bytes:
+    """The picture in pixels, by resvg, which knows the fonts of the machine, Hangul where they have it."""
+    try:
+        import resvg_py
+    except ImportError as error:
+        raise UnsupportedError(
+            "A picture as .png needs resvg, which is not installed. "
+            'Do: pip install "jumok[png]", or write .svg, which every browser opens.'
+        ) from error
+    return bytes(resvg_py.svg_to_bytes(svg_string=svg, zoom=_SHARPNESS))
 
 
 def to_json(attention: AttentionMap) -> str:

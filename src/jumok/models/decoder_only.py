@@ -95,14 +95,19 @@ class DecoderOnly(TranslationModel):
         return self._teacher_forced(batch, Probe(rows=_rows(batch), edit=edit))
 
     def attention(self, batch: Batch, *, edit: Edit | None = None) -> dict[str, Tensor]:
-        """Under "decoder" the targets among themselves, under "cross" what they see of their source."""
+        """Under "encoder" the sources among themselves, under "decoder" the targets; "cross" is between."""
         probe = Probe(rows=_rows(batch), edit=edit, gathers=True)
         self._teacher_forced(batch, probe)
         every = probe.weights()["decoder"]  # (batch, layer, head, place, place)
         columns = batch.source.shape[1]
         targets = every[..., columns:, :]  # the queries that read a target piece
-        to_source = _to_the_left(targets[..., :columns], _missing(batch))
-        return {"decoder": targets[..., columns:], "cross": to_source}
+        missing = _missing(batch)
+        sources = _to_the_left(every[..., :columns, :columns], missing).transpose(-2, -1)
+        return {
+            "encoder": _to_the_left(sources, missing).transpose(-2, -1),
+            "decoder": targets[..., columns:],
+            "cross": _to_the_left(targets[..., :columns], missing),
+        }
 
     def begin(self, source: Batch, *, edit: Edit | None = None) -> DecoderOnlyState:
         rows = _rows(source)

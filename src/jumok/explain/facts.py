@@ -1,0 +1,42 @@
+"""What a page tells of the model behind an explanation."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from jumok.attention import CATALOGUE
+from jumok.models import DecoderOnly, Recurrent, Transformer
+from jumok.models.layers import PostNorm
+
+if TYPE_CHECKING:
+    from jumok.models import TranslationModel
+
+__all__ = ["model_facts"]
+
+
+def model_facts(model: TranslationModel) -> dict[str, Any]:
+    """The family, the mechanism of each site by its name in the catalogue, and how it is built."""
+    facts: dict[str, Any] = {"parameters": sum(weight.numel() for weight in model.parameters())}
+    if isinstance(model, Transformer):
+        encoder, decoder = model.encoder[0], model.decoder[0]
+        sites = {"encoder": encoder.attention, "decoder": decoder.attention, "cross": decoder.cross_attention}
+        around = encoder.around_attention
+        facts |= {"family": "transformer", "norm": "post" if isinstance(around, PostNorm) else "pre"}
+    elif isinstance(model, DecoderOnly):
+        sites = dict.fromkeys(("encoder", "decoder", "cross"), model.blocks[0].attention)
+        around = model.blocks[0].around_attention
+        facts |= {"family": "decoder-only", "norm": "post" if isinstance(around, PostNorm) else "pre"}
+    elif isinstance(model, Recurrent):
+        attention = getattr(model.decoder, "attention", None)
+        sites = {} if attention is None else {"cross": attention}
+        facts |= {"family": "recurrent", "cell": type(model.decoder.layers[0]).__name__.lower()}
+    else:
+        return facts
+    facts["mechanisms"] = {site: _name(attention) for site, attention in sites.items()}
+    return facts
+
+
+def _name(attention: Any) -> str:
+    kind = type(attention.mechanism)
+    known = {entry.mechanism: name for name, entry in CATALOGUE.items()}
+    return known.get(kind, kind.__name__)

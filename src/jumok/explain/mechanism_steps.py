@@ -1,0 +1,149 @@
+"""From a query and the keys to scores, step by step, for every mechanism whose inside is worth showing.
+
+A mechanism that is not listed is still shown: by its scores, where it has any, and by its weights.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from jumok.attention import (
+    Additive,
+    Efficient,
+    LinearAttention,
+    LuongGeneral,
+    LuongLocalM,
+    LuongLocalP,
+    LuongLocation,
+    Mechanism,
+    Restricted,
+    ScaledDot,
+    Scored,
+)
+from jumok.attention.contract import Call
+from jumok.explain.steps import Step
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+__all__ = ["HeadInputs", "number", "over_keys", "score_steps", "vector"]
+
+
+@dataclass(frozen=True, slots=True)
+class HeadInputs:
+    """What the heads of an attention are given, and the cell that is watched: one head, query and key."""
+
+    mechanism: Mechanism[Any]
+    queries: Tensor  # (1, head, query, width)
+    keys: Tensor  # (1, head, key, width), before the mechanism prepares them
+    memory: Any
+    head: int
+    query: int
+    key: int
+    first: int  # absolute place of the first query
+
+    @property
+    def own_query(self) -> Tensor:
+        return self.queries[0, self.head, self.query]  # (width,)
+
+    @property
+    def own_key(self) -> Tensor:
+        return self.keys[0, self.head, self.key]  # (width,)
+
+
+def vector(name: str, formula: str, values: Tensor) -> Step:
+    return Step(name, formula, values.float().numpy(), "width")
+
+
+def over_keys(name: str, formula: str, values: Tensor) -> Step:
+    return Step(name, formula, values.float().numpy(), "keys")
+
+
+def number(name: str, formula: str, value: Tensor | float) -> Step:
+    return Step(name, formula, torch.as_tensor(value).float().numpy(), "number")
+
+
+def score_steps(inputs: HeadInputs, weights: Tensor) -> Iterator[Step]:
+    """Everything between query and key and the row's weights (key,), which the model reports."""
+    for kind, explain in _INSIDE.items():
+        if isinstance(inputs.mechanism, kind):
+            yield from explain(inputs)
+            break
+    mechanism = inputs.mechanism
+    if isinstance(mechanism, Scored):
+        scores = mechanism.scores(inputs.queries, inputs.memory.keys)[0, inputs.head, inputs.query]
+        yield over_keys("scores", "e", scores)
+        yield number("score", "eᵢ", scores[inputs.key])
+        yield over_keys(
+            "allowed", "1 where the query may look, 0 where it may not", _allowed(inputs, weights)
+        )
+
+
+def _allowed(inputs: HeadInputs, weights: Tensor) -> Tensor:
+    """Which keys the query may see, (key,)."""
+    if isinstance(inputs.mechanism, Restricted | LuongLocalM | LuongLocalP):
+        return weights > 0  # their windows are no mask: only what came of them tells
+    mechanism: Scored = inputs.mechanism  # type: ignore[assignment]
+    mask = mechanism.allowed(inputs.queries, inputs.memory, Call(first=inputs.first))
+    everywhere = torch.ones(*inputs.queries.shape[:3], len(weights), dtype=torch.bool)
+    return (everywhere if mask is None else mask & everywhere)[0, inputs.head, inputs.query]
+
+
+def _scaled_dot(inputs: HeadInputs) -> Iterator[Step]:
+    products = inputs.keys[0, inputs.head] @ inputs.own_query  # (key,)
+    yield over_keys("products", "q · k", products)
+    yield number("product", "q · kᵢ", products[inputs.key])
+    yield number("scale", "√d", math.sqrt(len(inputs.own_query)))
+
+
+def _additive(inputs: HeadInputs) -> Iterator[Step]:
+    mechanism: Additive = inputs.mechanism  # type: ignore[assignment]
+    query = inputs.own_query @ mechanism.query[inputs.head]
+    key = inputs.memory.keys[0, inputs.head, inputs.key]
+    yield vector("query part", "W_q s", query)
+    yield vector("key part", "W_k hᵢ", key)
+    yield vector("hidden", "tanh(W_q s + W_k hᵢ)", torch.tanh(query + key))
+    yield vector("energy", "v", mechanism.energies()[inputs.head])
+
+
+def _general(inputs: HeadInputs) -> Iterator[Step]:
+    yield vector("turned key", "W hᵢ", inputs.memory.keys[0, inputs.head, inputs.key])
+
+
+def _location(inputs: HeadInputs) -> Iterator[Step]:
+    mechanism: LuongLocation = inputs.mechanism  # type: ignore[assignment]
+    yield vector(
+        "place weights", "the column of W for this place", mechanism.weight[inputs.head, :, inputs.key]
+    )
+
+
+def _linear(inputs: HeadInputs) -> Iterator[Step]:
+    query, keys = (
+        torch.nn.functional.elu(part) + 1 for part in (inputs.own_query, inputs.keys[0, inputs.head])
+    )
+    yield vector("query features", "φ(q) = elu(q) + 1", query)
+    yield vector("key features", "φ(kᵢ) = elu(kᵢ) + 1", keys[inputs.key])
+    yield over_keys("products", "φ(q) · φ(k)", keys @ query)
+
+
+def _efficient(inputs: HeadInputs) -> Iterator[Step]:
+    yield vector("query features", "ρ(q): softmax over the features", inputs.own_query.softmax(dim=-1))
+    yield vector(
+        "key features", "ρ(kᵢ): softmax over the keys", inputs.memory.maps[0, inputs.head, :, inputs.key]
+    )
+
+
+# A class stands before those it is made from.
+_INSIDE: dict[type[Mechanism[Any]], Callable[[HeadInputs], Iterator[Step]]] = {
+    ScaledDot: _scaled_dot,
+    Additive: _additive,
+    LuongLocation: _location,
+    LuongGeneral: _general,
+    LinearAttention: _linear,
+    Efficient: _efficient,
+}

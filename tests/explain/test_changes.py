@@ -1,0 +1,173 @@
+"""Attention changed by a person: the model writes on under the change, as the edit hook has it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from explain_translators import FAMILIES, SENTENCE, TARGET, family_translator, make_translator
+
+from jumok.corpus.batches import padded_batch
+from jumok.decoding import force
+from jumok.decoding.explaining import Edited
+from jumok.errors import DataError, UnsupportedError
+from jumok.explain import Explanation, Paint, Pin, Silence, change_from_json, change_to_json
+from jumok.values import END
+
+CHANGES = [
+    Silence("cross", 0, 0),
+    Silence("cross", 0),
+    Silence("cross"),
+    Paint("cross", 0, 0, query=2, key=3, weight=0.8),
+    Paint("cross", query=4, key=1, weight=0.5),
+    Pin("cross", queries=(3, 4), keys=(0, 2)),
+]
+every_family = pytest.mark.parametrize("name", FAMILIES)
+every_change = pytest.mark.parametrize("change", CHANGES, ids=lambda change: f"{change.kind}")
+
+
+@every_family
+@every_change
+def test_a_change_acts_alike_in_one_pass_and_step_by_step(name: str, change) -> None:
+    translator = family_translator(name)
+    explanation = translator.explain(SENTENCE, target=TARGET, edit=change)
+    assert explanation.live is not None
+    source, target = explanation.source.ids, explanation.target.ids
+    with torch.inference_mode():
+        stepped = force(
+            Edited(translator.model, explanation.live.edit), padded_batch([source]), [list(target)]
+        )
+    np.testing.assert_allclose(explanation.log_probs, stepped[0].numpy(), atol=1e-4)
+    plain = translator.explain(SENTENCE, target=TARGET)
+    assert not np.allclose(explanation.log_probs, plain.log_probs, atol=1e-3, rtol=0)
+    first = change.first_step
+    np.testing.assert_allclose(explanation.log_probs[:first], plain.log_probs[:first], atol=1e-4)
+
+
+@pytest.mark.parametrize("name", ["transformer", "bahdanau"])
+def test_a_painted_weight_is_what_the_edit_hook_makes_of_it(name: str) -> None:
+    translator = family_translator(name)
+    paint = Paint("cross", 0, 0, query=2, key=3, weight=0.8)
+    explanation = translator.explain(SENTENCE, target=TARGET, edit=paint)
+
+    def by_hand(weights, place, /):
+        if (place.site, place.layer) != ("cross", 0) or not 0 <= 2 - place.first < weights.shape[2]:
+            return weights
+        edited = weights.clone()
+        row = edited[:, 0, 2 - place.first]
+        others = [key for key in range(row.shape[-1]) if key != 3]
+        row[:, others] *= 0.2 / row[:, others].sum(dim=-1, keepdim=True)
+        row[:, 3] = 0.8
+        return edited
+
+    expected = translator.explain(SENTENCE, target=TARGET, edit=by_hand)
+    np.testing.assert_allclose(explanation.log_probs, expected.log_probs, atol=1e-5)
+    weights = explanation.attention["cross"].weights
+    assert weights[0, 0, 2, 3] == pytest.approx(0.8)
+    np.testing.assert_allclose(weights.sum(axis=-1), 1.0, atol=1e-5)
+    plain = translator.explain(SENTENCE, target=TARGET).attention["cross"].weights
+    others = [key for key in range(weights.shape[-1]) if key != 3]
+    ratio = weights[0, 0, 2, others] / plain[0, 0, 2, others]
+    np.testing.assert_allclose(ratio, ratio[0], rtol=1e-3)
+
+
+@every_family
+def test_silenced_heads_have_no_weight_and_the_others_keep_theirs(name: str) -> None:
+    translator = family_translator(name)
+    explanation = translator.explain(SENTENCE, target=TARGET, edit=Silence("cross", 0, 0))
+    weights = explanation.attention["cross"].weights
+    assert np.all(weights[0, 0] == 0)
+    if weights.shape[1] > 1:
+        plain = translator.explain(SENTENCE, target=TARGET)
+        np.testing.assert_allclose(weights[0, 1], plain.attention["cross"].weights[0, 1], atol=1e-5)
+        np.testing.assert_allclose(  # a decoder alone has "cross" and "decoder" in one row
+            explanation.attention["decoder"].weights[0], plain.attention["decoder"].weights[0], atol=1e-5
+        )
+
+
+@every_family
+def test_a_pinned_word_looks_at_its_word_only(name: str) -> None:
+    translator = family_translator(name)
+    plain = translator.explain(SENTENCE, target=TARGET)
+    pinned = translator.explain(SENTENCE, target=TARGET, edit=plain.pin_words(2, 4))
+    words = pinned.words("cross").weights  # (layer, head, target word, source word)
+    np.testing.assert_allclose(words[:, :, 2, 4], 1.0, atol=1e-5)
+    with pytest.raises(DataError, match="target word 90 of 7"):
+        plain.pin_words(90, 0)
+
+
+@every_family
+def test_what_was_written_before_the_change_stays(name: str) -> None:
+    translator = family_translator(name)
+    plain = translator.explain(SENTENCE)
+    changed = translator.explain(SENTENCE, edit=Paint("cross", query=3, key=0, weight=1.0))
+    assert changed.forced == 3
+    assert changed.target.ids[:3] == plain.target.ids[:3]
+    assert changed.before is not None
+    assert changed.before.target == plain.target
+    assert changed.before.log_prob == pytest.approx(plain.log_prob, abs=1e-4)
+    written = torch.tensor([*plain.target.ids, END][: len(plain.target.ids) + plain.ended])
+    assert changed.live is not None
+    under_change = changed.live.log_probs(plain.target.ids)[: len(written)].gather(1, written[:, None]).sum()
+    assert changed.before.log_prob_changed == pytest.approx(float(under_change), abs=1e-4)
+
+
+@every_family
+def test_a_change_that_changes_nothing_gives_the_same_translation(name: str) -> None:
+    translator = family_translator(name)
+    plain = translator.explain(SENTENCE)
+    same = translator.explain(SENTENCE, edit=lambda weights, place: weights)
+    none = translator.explain(SENTENCE, edit=[])
+    assert plain.target.ids == same.target.ids == none.target.ids
+    assert (none.changes, none.before is not None) == ((), True)
+
+
+@every_family
+def test_all_heads_are_ranked_in_one_batch_as_one_by_one(name: str) -> None:
+    translator = family_translator(name)
+    plain = translator.explain(SENTENCE, target=TARGET)
+    effects = plain.head_effects()
+    assert {site: effect.shape for site, effect in effects.items()} == {
+        site: one.weights.shape[:2] for site, one in plain.attention.items()
+    }
+    for site, effect in effects.items():
+        last = effect.shape[0] - 1, effect.shape[1] - 1
+        alone = translator.explain(SENTENCE, target=TARGET, edit=Silence(site, *last))
+        assert effect[last] == pytest.approx(alone.log_prob - plain.log_prob, abs=1e-3)
+    kept = plain.with_effects()
+    np.testing.assert_array_equal(kept.statistics["cross"].effect, effects["cross"])
+
+
+@every_change
+def test_changes_travel_as_json(change) -> None:
+    assert change_from_json(change_to_json(change)) == change
+
+
+def test_changes_that_name_no_place_are_refused() -> None:
+    translator = family_translator("bahdanau")
+    with pytest.raises(DataError, match=r'no attention "encoder"\. It has: cross'):
+        translator.explain(SENTENCE, target=TARGET, edit=Silence("encoder"))
+    with pytest.raises(DataError, match="no head 1: there are 1"):
+        translator.explain(SENTENCE, target=TARGET, edit=Silence("cross", 0, 1))
+    with pytest.raises(DataError, match="no query 99"):
+        translator.explain(SENTENCE, target=TARGET, edit=Paint("cross", query=99))
+    with pytest.raises(DataError, match="between 0 and 1"):
+        Paint("cross", weight=1.5)
+    with pytest.raises(DataError, match='Did you mean "silence"'):
+        change_from_json({"kind": "silense", "site": "cross"})
+    with pytest.raises(DataError, match="no change of kind"):
+        change_from_json({"kind": "paint", "site": "cross", "colour": 3})
+
+
+def test_several_changes_are_made_together() -> None:
+    translator = make_translator(FAMILIES["transformer"])
+    both = translator.explain(
+        SENTENCE, target=TARGET, edit=[Silence("encoder", 1, 0), Paint("cross", 1, 1, query=0, key=0)]
+    )
+    assert np.all(both.attention["encoder"].weights[1, 0] == 0)
+    assert both.attention["cross"].weights[1, 1, 0, 0] == 1
+    assert len(both.changes) == 2
+    frozen = Explanation.from_json(both.to_json())
+    assert frozen.changes == both.changes
+    with pytest.raises(UnsupportedError, match="comes from a file"):
+        frozen.head_effects()

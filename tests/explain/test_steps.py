@@ -1,0 +1,152 @@
+"""The steps of one number: each follows from those before it, and the last is what the model has."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+import torch
+from explain_translators import SENTENCE, SMALL, TARGET, family_translator, make_translator
+
+from jumok.attention import CATALOGUE
+from jumok.corpus.batches import padded_batch
+from jumok.errors import DataError
+from jumok.explain import Paint
+from jumok.models.build import NEEDS
+from jumok.recipe import AttentionSettings, RecurrentSettings, TransformerSettings
+
+if TYPE_CHECKING:
+    from jumok.decoding import Translator
+    from jumok.explain import Explanation
+
+CELLS = [("encoder", 1, 1, 3, 2), ("decoder", 1, 0, 4, 1), ("cross", 1, 1, 2, 5), ("cross", 0, 0, 0, 0)]
+PLACES = [
+    (name, site)
+    for name, entry in CATALOGUE.items()
+    for site, needs in NEEDS.items()
+    if not entry.supports.missing(*needs)
+]
+
+
+def model_weight(explanation: Explanation, site: str, *place: int) -> float:
+    return float(explanation.attention[site].weights[place])
+
+
+def layer_output(translator: Translator, explanation: Explanation, site: str, layer: int) -> np.ndarray:
+    """What the model itself hands on after an attention, (query, width): told by the part that comes next."""
+    model = translator.model
+    if site == "encoder":
+        after = model.encoder[layer].around_feed_forward
+    else:
+        block = model.decoder[layer]
+        after = block.around_cross if site == "decoder" else block.around_feed_forward
+    entered, original = [], after.enter
+    after.enter = lambda states: entered.append(states) or original(states)
+    try:
+        with torch.inference_mode():
+            model(padded_batch([explanation.source.ids], [explanation.target.ids]))
+    finally:
+        del after.enter
+    return entered[0][0].numpy()
+
+
+@pytest.mark.parametrize("name", ["transformer", "post-norm"])
+@pytest.mark.parametrize("cell", CELLS)
+def test_every_step_of_a_transformer_follows_from_those_before(name: str, cell: tuple) -> None:
+    translator = family_translator(name)
+    explanation = translator.explain(SENTENCE, target=TARGET)
+    site, layer, head, query, _ = cell
+    steps = explanation.steps(*cell)
+    np.testing.assert_allclose(
+        steps["query embedding"] + steps["query position"], steps["query input"], atol=1e-6
+    )
+    if layer == 0 and site != "cross":
+        np.testing.assert_allclose(steps["query state"], steps["query input"], atol=1e-6)
+    product = steps["query"] @ steps["key"]
+    assert product == pytest.approx(steps["product"], abs=1e-4)
+    assert steps["score"] == pytest.approx(product / np.sqrt(len(steps["query"])), abs=1e-4)
+    exponentials = np.where(steps["allowed"] > 0, np.exp(steps["scores"]), 0.0)
+    np.testing.assert_allclose(steps["weights"], exponentials / exponentials.sum(), atol=1e-5)
+    assert steps["weight"] == pytest.approx(model_weight(explanation, *cell), abs=1e-5)
+    np.testing.assert_allclose(steps["weighted value"], steps["weight"] * steps["value"], atol=1e-6)
+    width = len(steps["context"])
+    np.testing.assert_allclose(steps["heads"][head * width : (head + 1) * width], steps["context"], atol=1e-5)
+    np.testing.assert_allclose(steps["added"], steps["query state"] + steps["output"], atol=1e-5)
+    last = steps["normed"] if name == "post-norm" else steps["added"]
+    np.testing.assert_allclose(last, layer_output(translator, explanation, site, layer)[query], atol=1e-4)
+    if site == "decoder":
+        assert steps["allowed"].tolist() == [1.0 if k <= query else 0.0 for k in range(len(steps["allowed"]))]
+
+
+@pytest.mark.parametrize(("kind", "site"), PLACES)
+def test_every_mechanism_shows_the_weight_that_the_model_has(kind: str, site: str) -> None:
+    base = TransformerSettings(encoder_layers=1, decoder_layers=2, **SMALL)
+    settings = base.model_copy(update={f"{site}_attention": AttentionSettings(kind=kind)})
+    explanation = make_translator(settings).explain(SENTENCE, target=TARGET)
+    cell = (site, 0 if site == "encoder" else 1, 1, 3, 2)
+    steps = explanation.steps(*cell)
+    assert steps["weight"] == pytest.approx(model_weight(explanation, *cell), abs=1e-5)
+    row = explanation.attention[site].weights[cell[1], cell[2], cell[3]]
+    np.testing.assert_allclose(steps["weights"], row, atol=1e-5)
+
+
+@pytest.mark.parametrize("cell", [("encoder", 1, 0, 3, 1), ("decoder", 1, 1, 3, 2), ("cross", 1, 0, 2, 4)])
+def test_the_steps_of_a_decoder_alone(cell: tuple) -> None:
+    explanation = family_translator("decoder-only").explain(SENTENCE, target=TARGET)
+    steps = explanation.steps(*cell)
+    assert steps["weight"] == pytest.approx(model_weight(explanation, *cell), abs=1e-5)
+    columns = len(explanation.source.ids) + 1
+    assert len(steps["weights"]) == columns + len(explanation.target.ids) + 1
+    np.testing.assert_allclose(
+        steps["query embedding"] + steps["query position"], steps["query input"], atol=1e-6
+    )
+
+
+@pytest.mark.parametrize("name", ["bahdanau", "luong", "feeding"])
+def test_the_steps_of_a_recurrent_model_lead_to_what_predicts_the_next_piece(name: str) -> None:
+    translator = family_translator(name)
+    explanation = translator.explain(SENTENCE, target=TARGET)
+    for query, key in [(0, 0), (3, 2), (5, 7)]:
+        steps = explanation.steps("cross", 0, 0, query, key)
+        assert steps["weight"] == pytest.approx(
+            model_weight(explanation, "cross", 0, 0, query, key), abs=1e-5
+        )
+        if name == "bahdanau":
+            hidden = np.tanh(steps["query part"] + steps["key part"])
+            np.testing.assert_allclose(steps["hidden"], hidden, atol=1e-6)
+            assert steps["score"] == pytest.approx(hidden @ steps["energy"], abs=1e-5)
+        exponentials = np.exp(steps["scores"] - steps["scores"].max())
+        np.testing.assert_allclose(steps["weights"], exponentials / exponentials.sum(), atol=1e-5)
+        with torch.inference_mode():
+            states = translator.model(padded_batch([explanation.source.ids], [explanation.target.ids]))
+        np.testing.assert_allclose(steps["output"], states[0, query].numpy(), atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", [name for name, entry in CATALOGUE.items() if entry.supports.cross])
+def test_every_mechanism_shows_its_steps_in_a_recurrent_model(kind: str) -> None:
+    settings = RecurrentSettings(width=16, embedding=12, attention=AttentionSettings(kind=kind))
+    explanation = make_translator(settings).explain(SENTENCE, target=TARGET)
+    steps = explanation.steps("cross", 0, 0, 4, 3)
+    np.testing.assert_allclose(steps["weights"], explanation.attention["cross"].weights[0, 0, 4], atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["transformer", "bahdanau", "decoder-only"])
+def test_steps_under_an_edit_tell_both_weights(name: str) -> None:
+    translator = family_translator(name)
+    paint = Paint("cross", 0, 0, query=2, key=1, weight=0.9)
+    explanation = translator.explain(SENTENCE, target=TARGET, edit=paint)
+    steps = explanation.steps("cross", 0, 0, 2, 1)
+    assert steps["weight"] == pytest.approx(0.9)
+    assert steps["edited weights"][1] == pytest.approx(0.9)
+    plain = translator.explain(SENTENCE, target=TARGET).attention["cross"].weights[0, 0, 2, 1]
+    assert steps["weights"][1] == pytest.approx(plain, abs=1e-5)
+    np.testing.assert_allclose(steps["weighted value"], 0.9 * steps["value"], atol=1e-5)
+
+
+def test_cells_and_steps_that_are_not_there_are_refused() -> None:
+    explanation = family_translator("transformer").explain(SENTENCE, target=TARGET)
+    with pytest.raises(DataError, match=r"shape \(2, 2, "):
+        explanation.steps("cross", 2, 0, 0, 0)
+    with pytest.raises(DataError, match='Did you mean "weights"'):
+        explanation.steps("cross", 0, 0, 0, 0)["wights"]
