@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,9 +19,7 @@ from jumok.explain import Cell, Explanation, Silence, open_explanation
 from jumok.explain.packing import pack_weights, unpack_weights
 from jumok.recipe import SearchSettings, TransformerSettings
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
+FORMAT_PAGE = Path(__file__).parents[2] / "docs" / "explanation-format.md"
 SHAPES = st.tuples(st.integers(1, 3), st.integers(1, 2), st.integers(0, 5), st.integers(1, 5))
 
 
@@ -162,6 +160,19 @@ def test_damaged_files_are_refused(tmp_path: Path) -> None:
         open_explanation(tmp_path / "x.json")
     with pytest.raises(DataError, match="cannot be read"):
         open_explanation(tmp_path / "missing.json")
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_the_page_on_the_format_names_every_key(name: str) -> None:
+    page = FORMAT_PAGE.read_text(encoding="utf-8")
+    document = json.loads(complete(name).to_json())
+    places = [document, document["facts"], document["source"], document["alignments"][0], document["search"]]
+    places += [document["search"]["steps"][0], document["before"], document["attention"]["cross"]]
+    places += [document["statistics"]["cross"], *document["changes"], *document["steps"]]
+    places += [document["steps"][0]["steps"][0]]
+    named = {key for place in places for key in place}
+    named |= {step["name"] for cell in document["steps"] for step in cell["steps"]}
+    assert {key for key in named if f"`{key}`" not in page} == set()
 
 
 def test_examples_for_a_page_are_written(tmp_path: Path) -> None:
