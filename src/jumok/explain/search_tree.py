@@ -16,9 +16,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Candidate", "SearchTree"]
 
-ROOT = -1
-"""The parent of the first step's candidates, which continue `<s>`."""
-
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
