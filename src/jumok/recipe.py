@@ -51,6 +51,8 @@ __all__ = [
 ]
 
 Size = Literal["auto", "tiny", "small", "base", "big"]
+NormName = Literal["layer", "rms", "batch"]
+PositionName = Literal["sinusoidal", "learned", "none", "rotary", "alibi", "relative-keys", "relative-bias"]
 
 
 class Settings(BaseModel):
@@ -123,7 +125,13 @@ class TransformerSettings(Settings):
     attention_dropout: float = Field(0.0, ge=0, lt=1)
     """Share of attention weights dropped while training."""
     norm: Literal["pre", "post"] = "pre"
-    """Layer norm before each part of a block, or after it as published."""
+    """A norm before each part of a block, or after it as published."""
+    norm_kind: NormName = "layer"
+    """Over the features of a position (`layer`; `rms` keeps their mean) or the positions of a `batch`."""
+    positions: PositionName = "sinusoidal"
+    """How order is told: added to embeddings, or to the heads of self-attention (see `jumok models`)."""
+    places: int = Field(1024, ge=2, le=1_000_000)
+    """How many places learned positions know. The other kinds have no end."""
     tied: bool = True
     """One matrix for both embeddings and the output (for target and output, if vocabularies differ)."""
     encoder_attention: AttentionSettings = AttentionSettings()
@@ -182,7 +190,13 @@ class DecoderOnlySettings(Settings):
     attention_dropout: float = Field(0.0, ge=0, lt=1)
     """Share of attention weights dropped while training."""
     norm: Literal["pre", "post"] = "pre"
-    """Layer norm before each part of a block, or after it."""
+    """A norm before each part of a block, or after it."""
+    norm_kind: NormName = "layer"
+    """Over the features of a position (`layer`; `rms` keeps their mean) or the positions of a `batch`."""
+    positions: PositionName = "sinusoidal"
+    """How order is told: added to embeddings, or to the heads of self-attention (see `jumok models`)."""
+    places: int = Field(1024, ge=2, le=1_000_000)
+    """How many places learned positions know, source and target counted. The other kinds have no end."""
     tied: bool = True
     """One matrix for both embeddings and the output (for target and output, if vocabularies differ)."""
     attention: AttentionSettings = AttentionSettings()

@@ -10,7 +10,7 @@ from contract_checks import CHECKS, WIDTH, Case, Subject
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from jumok.attention import CATALOGUE, MultiHead, ScaledDot, Supports, find_entry, make_attention
+from jumok.attention import CATALOGUE, POSITIONS, MultiHead, ScaledDot, Supports, find_entry, make_attention
 from jumok.attention import scaled_dot as scaled_dot_module
 from jumok.errors import RecipeError, UnsupportedError
 from jumok.recipe import AttentionSettings
@@ -39,6 +39,18 @@ def subject(name: str, dtype: torch.dtype) -> Subject:
 @given(case=CASES)
 def test_contract(name, check, dtype, case):
     check(subject(name, dtype), case)
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+@pytest.mark.parametrize("positions", [name for name, kind in POSITIONS.items() if kind.needs])
+@settings(max_examples=15, deadline=None, derandomize=True)
+@given(case=CASES.filter(lambda case: WIDTH // case.heads % 2 == 0))
+def test_contract_of_heads_that_are_told_of_positions(positions, check, case):
+    chosen = AttentionSettings(kind="scaled-dot")
+    told = Subject(
+        lambda **options: make_attention(chosen, width=WIDTH, positions=positions, **options), torch.float64
+    )
+    check(told, case)
 
 
 class LooksAhead(ScaledDot):

@@ -6,10 +6,13 @@ import torch
 
 from jumok.attention import MultiHead, ScaledDot, SinusoidalPositions, sinusoids
 from jumok.attention.positions import (
+    Alibi,
+    HeadPositions,
     LearnedPositions,
     NoPositions,
     RelativeBias,
     RelativeKeys,
+    Rotary,
     alibi_bias,
     alibi_slopes,
     relative_buckets,
@@ -191,14 +194,14 @@ def test_shaw_s_relative_keys_are_the_plain_loop():
     torch.manual_seed(3)
     relative = RelativeKeys(heads=2, width=4, reach=2).double()
     query = torch.randn(3, 2, 5, 4, dtype=torch.float64)
-    scores = relative.scores(query, 1, 7)
+    scores = relative.bias(query, 7, 1)
     assert scores.shape == (3, 2, 5, 7)
     for batch, head, place, key in np.ndindex(3, 2, 5, 7):
         clipped = max(-2, min(2, key - (1 + place)))
         vector = relative.table[head, clipped + 2]
         expected = (query[batch, head, place] @ vector).item() / 2  # √4
         assert scores[batch, head, place, key].item() == pytest.approx(expected, abs=1e-12)
-    torch.testing.assert_close(relative.scores(query[:, :, 3:4], 4, 7), scores[:, :, 3:4])
+    torch.testing.assert_close(relative.bias(query[:, :, 3:4], 7, 4), scores[:, :, 3:4])
 
 
 def test_shaw_s_scores_added_as_a_bias_are_keys_with_their_vectors_added():
@@ -206,7 +209,57 @@ def test_shaw_s_scores_added_as_a_bias_are_keys_with_their_vectors_added():
     relative, mechanism = RelativeKeys(heads=1, width=6, reach=1), ScaledDot()
     query, keys = torch.randn(1, 1, 1, 6), torch.randn(1, 1, 4, 6)
     added = keys + relative.table[:, torch.tensor([0, 1, 2, 2])][None]  # distances -1 0 1 2 from place 1
-    bias = relative.scores(query, 1, 4)
+    bias = relative.bias(query, 4, 1)
     biased = mechanism(query, mechanism.prepare(keys, keys, None), bias=bias, need_weights=True)
     moved = mechanism(query, mechanism.prepare(added, keys, None), need_weights=True)
     torch.testing.assert_close(biased.weights, moved.weights)
+
+
+def test_the_table_of_rotary_is_the_formula_within_it_and_beyond():
+    torch.manual_seed(5)
+    states, short = torch.randn(2, 3, 6, 10), Rotary(10, longest=4)
+    assert short.state_dict() == {}
+    for first in (0, 2, 9):
+        torch.testing.assert_close(short.turn(states, first), rotate(states, first))
+        torch.testing.assert_close(Rotary(10).turn(states, first), rotate(states, first))
+
+
+def test_alibi_of_a_decoder_is_the_paper_s_and_of_an_encoder_knows_left_from_right():
+    query = torch.zeros(1, 4, 5, 2)
+    bias = Alibi(4).bias(query, 5, 0)
+    before = torch.ones(5, 5).tril().bool()
+    assert torch.equal(bias[:, before], alibi_bias(4, 5, 5)[:, before])
+    assert bias[0, 2].tolist() == [-2 / 4, -1 / 4, 0, -1 / 256, -2 / 256]
+    assert torch.equal(bias.flip(1, 2), bias.flip(0)), "mirrored, the heads change places"
+    assert not torch.equal(bias.flip(1, 2), bias)
+
+
+@pytest.mark.parametrize(
+    "positions", [HeadPositions(), Rotary(4), Alibi(2), RelativeBias(2), RelativeKeys(2, 4, 3)]
+)
+def test_heads_are_told_of_distances_alone(positions):
+    """A sentence that stands three places later has the same scores: padding on the left changes nothing."""
+    torch.manual_seed(6)
+    for parameter in positions.parameters():
+        torch.nn.init.normal_(parameter)
+    query, keys = torch.randn(2, 1, 2, 5, 4)
+
+    def scores(first: int) -> torch.Tensor:
+        turned = positions.turn(query, first)
+        products = turned @ positions.turn(keys, first).transpose(-2, -1)
+        bias = positions.bias(turned, first + 5, first)
+        return products if bias is None else products + bias[..., first:]
+
+    torch.testing.assert_close(scores(3), scores(0), atol=1e-5, rtol=0)
+
+
+def test_a_bias_of_the_call_comes_on_top_of_that_of_the_positions():
+    torch.manual_seed(7)
+    told = MultiHead(width=8, heads=2, mechanism=ScaledDot(), positions=Alibi(2)).eval()
+    plain = MultiHead(width=8, heads=2, mechanism=ScaledDot()).eval()
+    plain.load_state_dict(told.state_dict())
+    states, more = torch.randn(1, 5, 8), torch.randn(2, 5, 5)
+    both = Alibi(2).bias(torch.zeros(1, 2, 5, 4), 5, 0) + more
+    one = told(states, told.prepare(states, states), bias=more)
+    other = plain(states, plain.prepare(states, states), bias=both)
+    torch.testing.assert_close(one.context, other.context)

@@ -33,10 +33,15 @@ from jumok.attention.luong import LuongConcat, LuongDot, LuongGeneral, LuongLoca
 from jumok.attention.masks import all_allowed, look_ahead, masked_softmax, padding, renormalised, window
 from jumok.attention.multi_head import MultiHead, Widths, attend_over_axes
 from jumok.attention.positions import (
+    POSITIONS,
+    Alibi,
+    HeadPositions,
     LearnedPositions,
     NoPositions,
+    PositionKind,
     RelativeBias,
     RelativeKeys,
+    Rotary,
     SinusoidalPositions,
     alibi_bias,
     rotate,
@@ -48,7 +53,9 @@ from jumok.attention.scored import KeyValues, Scored
 
 __all__ = [
     "CATALOGUE",
+    "POSITIONS",
     "Additive",
+    "Alibi",
     "Attended",
     "Attention",
     "Beams",
@@ -58,6 +65,7 @@ __all__ = [
     "Edit",
     "Efficient",
     "Entry",
+    "HeadPositions",
     "HeadShape",
     "KeyValues",
     "LearnedPositions",
@@ -73,9 +81,11 @@ __all__ = [
     "MultiHead",
     "NoPositions",
     "Place",
+    "PositionKind",
     "RelativeBias",
     "RelativeKeys",
     "Restricted",
+    "Rotary",
     "ScaledDot",
     "Scored",
     "SinusoidalPositions",

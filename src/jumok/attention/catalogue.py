@@ -26,6 +26,7 @@ from jumok.attention.luong import (
     LuongLocation,
 )
 from jumok.attention.multi_head import MultiHead
+from jumok.attention.positions import POSITIONS
 from jumok.attention.restricted import Restricted, RestrictedSettings
 from jumok.attention.scaled_dot import ScaledDot
 from jumok.errors import RecipeError, nearest
@@ -97,11 +98,16 @@ def make_attention(
     heads: int,
     causal: bool = False,
     dropout: nn.Module | None = None,
+    positions: str = "none",
 ) -> Attention:
-    """The multi-head attention that the settings describe, ready for states of that width."""
+    """The multi-head attention that the settings describe, ready for states of that width.
+
+    Where it is a self-attention, its heads can be told of `positions`, one of `POSITIONS`.
+    """
     shape = HeadShape(heads, query=width // heads, key=width // heads)
     mechanism = _make_mechanism(settings, shape, causal=causal, dropout=dropout)
-    return MultiHead(width=width, heads=heads, mechanism=mechanism)
+    told = POSITIONS[positions].heads(shape, causal)
+    return MultiHead(width=width, heads=heads, mechanism=mechanism, positions=told)
 
 
 def make_direct(settings: AttentionSettings, *, query: int, key: int) -> Attention:

@@ -61,6 +61,7 @@ class Supports:
     bias: bool = True
     edit: bool = True
     left_padding: bool = True  # keys may begin after padding: only distances count, or only contents
+    products: bool = False  # scores are products qᵀk, in which turned queries and keys leave their distance
 
     def missing(self, *needs: str) -> list[str]:
         """Those of `needs` (names of the fields above) that are not supported."""
@@ -76,6 +77,11 @@ class Memory(Protocol):
 
     @property
     def beams(self) -> Beams | None: ...
+
+    @property
+    def length(self) -> int:
+        """How many keys there are, padding counted."""
+        ...
 
     def select(self, rows: Tensor) -> Self:
         """The memory whose row r is row `rows[r]` of this one: repeated, reordered or left out."""

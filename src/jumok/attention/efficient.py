@@ -36,6 +36,10 @@ class FeatureMaps:
     means: Tensor  # (batch, head, key width, value width): ρ_k(K)ᵀ V
     beams: Beams | None = None
 
+    @property
+    def length(self) -> int:
+        return self.maps.shape[-1]
+
     def select(self, rows: Tensor) -> Self:
         return replace(
             self,

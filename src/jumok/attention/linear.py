@@ -46,6 +46,10 @@ class FeatureSums:
     def beams(self) -> Beams | None:
         return self.seen.beams
 
+    @property
+    def length(self) -> int:
+        return self.seen.length
+
     def select(self, rows: Tensor) -> Self:
         return replace(self, seen=self.seen.select(rows), sums=self.sums.index_select(0, rows))
 

@@ -41,6 +41,8 @@ class LocationSettings(Settings):
 class LuongDot(Scored):
     """The plain dot product, for queries and keys of one width."""
 
+    supports = Supports(products=True)
+
     def __init__(self, shape: HeadShape, *, causal: bool = False, dropout: nn.Module | None = None) -> None:
         super().__init__(shape, causal=causal, dropout=dropout)
         if shape.query != shape.key:

@@ -14,12 +14,13 @@ attention (Shazeer 2019, "Fast Transformer decoding").
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from torch import Tensor, nn
 
 from jumok.attention.contract import Attended, Attention, Call, Mechanism, Memory
+from jumok.attention.positions import HeadPositions
 from jumok.errors import UnsupportedError
 
 __all__ = ["MultiHead", "Widths", "attend_over_axes"]
@@ -50,7 +51,8 @@ class MultiHead(Attention):
     """The projections W_Q, W_K, W_V and W_O round a mechanism.
 
     There are no biases unless asked for, as in the paper: so a query that may see nothing gets a context of
-    exactly 0. With a bias it gets that of W_O.
+    exactly 0. With a bias it gets that of W_O. `positions` are told to a self-attention: query and key i are
+    then those of one place.
     """
 
     def __init__(
@@ -61,6 +63,7 @@ class MultiHead(Attention):
         mechanism: Mechanism[Any],
         groups: int | None = None,
         bias: bool = False,
+        positions: HeadPositions | None = None,
     ) -> None:
         super().__init__()
         widths = Widths.of(width, heads) if isinstance(width, int) else width
@@ -73,6 +76,7 @@ class MultiHead(Attention):
         self.heads, self.groups = heads, groups
         self.supports = mechanism.supports
         self.mechanism = mechanism
+        self.positions = HeadPositions() if positions is None else positions
         self.query = nn.Linear(widths.query_states, heads * widths.key, bias=bias)
         self.key = nn.Linear(widths.source_states, groups * widths.key, bias=bias)
         self.value = nn.Linear(widths.source_states, groups * widths.value, bias=bias)
@@ -83,17 +87,24 @@ class MultiHead(Attention):
                 nn.init.zeros_(projection.bias)
 
     def prepare(self, keys: Tensor, values: Tensor, allowed_keys: Tensor | None = None) -> Memory:
-        keys, values = self._shared(self.key(keys)), self._shared(self.value(values))
+        keys, values = self._keys_and_values(keys, values, first=0)
         memory: Memory = self.mechanism.prepare(keys, values, allowed_keys)
         return memory
 
     def extend(self, memory: Memory, keys: Tensor, values: Tensor) -> Memory:
-        keys, values = self._shared(self.key(keys)), self._shared(self.value(values))
+        keys, values = self._keys_and_values(keys, values, first=memory.length)
         extended: Memory = self.mechanism.extend(memory, keys, values)
         return extended
 
     def respond(self, query: Tensor, memory: Memory, call: Call) -> Attended:
-        return self._merge(self.mechanism.respond(_split(self.query(query), self.heads), memory, call))
+        queries = self.positions.turn(_split(self.query(query), self.heads), call.first)
+        bias = self.positions.bias(queries, memory.length, call.first)
+        if bias is not None:
+            call = replace(call, bias=bias if call.bias is None else bias + call.bias)
+        return self._merge(self.mechanism.respond(queries, memory, call))
+
+    def _keys_and_values(self, keys: Tensor, values: Tensor, *, first: int) -> tuple[Tensor, Tensor]:
+        return self.positions.turn(self._shared(self.key(keys)), first), self._shared(self.value(values))
 
     def _shared(self, states: Tensor) -> Tensor:
         """Keys or values for every head: neighbouring heads read those of their group."""

@@ -16,23 +16,36 @@ Added to the scores, (head, query, key) or (batch, head, query, key):
     T5           a learned number a bucket of distances                    Raffel et al. 2020, section 2.1
     Shaw         q · a learned vector a clipped distance / √d              Shaw et al. 2018, eq. 4 and 5
 
-A distance is the place of the key less the place of the query; `first` is the absolute place of query 0.
+A distance is the place of the key less the place of the query; `first` is the absolute place of query 0. What
+heads are told depends on distances alone: padding on the left, which moves a sentence, does not change it.
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
 
 from jumok.errors import RecipeError, UnsupportedError
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from jumok.attention.contract import HeadShape
+
 __all__ = [
+    "POSITIONS",
+    "Alibi",
+    "HeadPositions",
     "LearnedPositions",
     "NoPositions",
+    "PositionKind",
     "RelativeBias",
     "RelativeKeys",
+    "Rotary",
     "SinusoidalPositions",
     "alibi_bias",
     "alibi_slopes",
@@ -40,6 +53,8 @@ __all__ = [
     "rotate",
     "sinusoids",
 ]
+
+REACH = 16  # distances of the paper's base model, Shaw et al. 2018, section 4.1
 
 # --- Added to the embeddings --------------------------------------------------------------------------------
 
@@ -87,7 +102,7 @@ class LearnedPositions(nn.Module):
         if first + places > longest:
             raise UnsupportedError(
                 f"Learned positions end at {longest} pieces, and {first + places} were asked for. Give "
-                "shorter sentences, train with a larger `longest`, or use sinusoidal positions."
+                "shorter sentences, train with a larger model.places, or use sinusoidal positions."
             )
         return self.table[first : first + places]
 
@@ -106,6 +121,21 @@ class NoPositions(nn.Module):
         return self.zero.expand(places, -1)
 
 
+# --- Told to the heads of a self-attention ------------------------------------------------------------------
+
+
+class HeadPositions(nn.Module):
+    """What each head of a self-attention is told of places: by itself, nothing."""
+
+    def turn(self, states: Tensor, first: int) -> Tensor:
+        """Queries or keys (batch, head, length, width), from the place `first` on, as they are compared."""
+        return states
+
+    def bias(self, query: Tensor, keys: int, first: int) -> Tensor | None:
+        """What is added to the scores of queries (batch, head, query, width) against so many keys."""
+        return None
+
+
 # --- Turned into queries and keys ---------------------------------------------------------------------------
 
 
@@ -117,16 +147,41 @@ def rotate(states: Tensor, first: int = 0, base: float = 10000.0) -> Tensor:
     to the order of columns, so weights trained with one layout are wrong with the other.
     """
     length, width = states.shape[-2:]
+    return _turned(states, _turns(length, width, first=first, base=base).to(states))
+
+
+def _turns(places: int, width: int, *, first: int = 0, base: float = 10000.0) -> Tensor:
+    """Cosines and sines of the angles at the places `first` on, (2, places, width / 2)."""
     if width % 2:
         raise UnsupportedError(
             f"Rotary positions turn pairs of columns, and a head of width {width} has an odd one. "
             "Choose a number of heads that leaves an even width, or another kind of positions."
         )
-    place = torch.arange(first, first + length, dtype=torch.float64)[:, None]  # (length, 1)
-    angle = place / base ** (torch.arange(0, width, 2, dtype=torch.float64) / width)  # (length, width / 2)
-    cosine, sine = angle.cos().to(states), angle.sin().to(states)
+    place = torch.arange(first, first + places, dtype=torch.float64)[:, None]  # (places, 1)
+    angle = place / base ** (torch.arange(0, width, 2, dtype=torch.float64) / width)  # (places, width / 2)
+    return torch.stack([angle.cos(), angle.sin()])
+
+
+def _turned(states: Tensor, turns: Tensor) -> Tensor:
+    cosine, sine = turns
     left, right = states.chunk(2, dim=-1)  # (batch, head, length, width / 2) each
     return torch.cat([left * cosine - right * sine, right * cosine + left * sine], dim=-1)
+
+
+class Rotary(HeadPositions):
+    """Queries and keys turned by `rotate`, from a table of `longest` places; beyond it on demand."""
+
+    table: Tensor
+
+    def __init__(self, width: int, *, longest: int = 512) -> None:
+        super().__init__()
+        self.register_buffer("table", _turns(longest, width).to(torch.float32), persistent=False)
+
+    def turn(self, states: Tensor, first: int) -> Tensor:
+        length, width = states.shape[-2:]
+        if first + length <= self.table.shape[1]:
+            return _turned(states, self.table[:, first : first + length])
+        return _turned(states, _turns(length, width, first=first).to(self.table))
 
 
 # --- Added to the scores ------------------------------------------------------------------------------------
@@ -164,6 +219,26 @@ def alibi_bias(
     return -slopes * _distances(queries, keys, first, device).abs()
 
 
+class Alibi(HeadPositions):
+    """`alibi_bias` for so many heads, in which keys after the query fall by the slopes in reverse order.
+
+    By distance alone a sentence and its mirror image are one to an encoder. So a head that sees near keys on
+    one side sees far ones on the other, as in the paper's code for encoders slopes differ by side. One head
+    alone has one slope, and no side; where causal there are no keys after the query, and all is as published.
+    """
+
+    def __init__(self, heads: int) -> None:
+        super().__init__()
+        self.heads = heads
+
+    def bias(self, query: Tensor, keys: int, first: int) -> Tensor:
+        """The bias (head, query, key)."""
+        queries = query.shape[2]
+        before = alibi_bias(self.heads, queries, keys, first, device=query.device)
+        after = _distances(queries, keys, first, query.device) > 0
+        return torch.where(after, before.flip(0), before).to(query.dtype)
+
+
 def relative_buckets(distances: Tensor, buckets: int, farthest: int, *, both_ways: bool) -> Tensor:
     """T5's bucket of each distance: one each while they are small, then wider and wider up to `farthest`.
 
@@ -182,10 +257,11 @@ def relative_buckets(distances: Tensor, buckets: int, farthest: int, *, both_way
     return after + torch.where(apart < exact, apart, wide)
 
 
-class RelativeBias(nn.Module):
+class RelativeBias(HeadPositions):
     """A learned number for each head and bucket of distances, as in T5. It starts as no bias at all.
 
-    T5 does not divide its scores by √d; its stored biases would need the same here.
+    T5 does not divide its scores by √d; its stored biases would need the same here. It shares one table among
+    its layers; a layer of this project's models has its own.
     """
 
     def __init__(self, heads: int, buckets: int = 32, farthest: int = 128, both_ways: bool = True) -> None:
@@ -209,12 +285,16 @@ class RelativeBias(nn.Module):
             :, relative_buckets(distances, self.buckets, self.farthest, both_ways=self.both_ways)
         ]
 
+    def bias(self, query: Tensor, keys: int, first: int) -> Tensor:
+        bias: Tensor = self(query.shape[2], keys, first)
+        return bias
 
-class RelativeKeys(nn.Module):
+
+class RelativeKeys(HeadPositions):
     """A learned vector a_r for each head and distance r, clipped to ±reach, which is added to the keys.
 
-    q (k + a_r)ᵀ / √d = q kᵀ / √d + q a_rᵀ / √d: the second part is what `scores` gives, as a bias of the
-    first. The paper shares the vectors between heads (section 3.3); here each head has its own.
+    q (k + a_r)ᵀ / √d = q kᵀ / √d + q a_rᵀ / √d: the second part is what `bias` gives. The paper shares the
+    vectors between heads (section 3.3); here each head has its own.
     """
 
     def __init__(self, heads: int, width: int, reach: int) -> None:
@@ -225,8 +305,8 @@ class RelativeKeys(nn.Module):
         self.table = nn.Parameter(torch.empty(heads, 2 * reach + 1, width))
         nn.init.normal_(self.table, std=width**-0.5)
 
-    def scores(self, query: Tensor, first: int, keys: int) -> Tensor:
-        """q a_rᵀ / √d for queries (batch, head, query, width) from the place `first` on and so many keys.
+    def bias(self, query: Tensor, keys: int, first: int) -> Tensor:
+        """q a_rᵀ / √d, (batch, head, query, key).
 
         Each query meets the 2·reach + 1 vectors once, and the products are then laid out by distance:
         (batch, head, query, key, width) is never formed.
@@ -236,3 +316,50 @@ class RelativeKeys(nn.Module):
         distances = _distances(queries, keys, first, query.device)
         which = distances.clamp(-self.reach, self.reach) + self.reach  # (query, key)
         return products.gather(-1, which.expand(*products.shape[:2], -1, -1))  # (batch, head, query, key)
+
+
+# --- By name ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class PositionKind:
+    """A row of `POSITIONS`: what is added to the embeddings, and what heads of self-attention are told."""
+
+    paper: str
+    added: Callable[[int, int], nn.Module] = lambda width, places: NoPositions(width)
+    heads: Callable[[HeadShape, bool], HeadPositions] = lambda shape, causal: HeadPositions()
+    needs: tuple[str, ...] = ()
+    """What the mechanism of a self-attention must support to be told."""
+
+
+POSITIONS: dict[str, PositionKind] = {
+    "sinusoidal": PositionKind(
+        "Vaswani et al. 2017, Attention is all you need, section 3.5",
+        added=lambda width, places: SinusoidalPositions(width),
+    ),
+    "learned": PositionKind(
+        "Gehring et al. 2017, Convolutional sequence to sequence learning, section 3.1",
+        added=LearnedPositions,
+    ),
+    "none": PositionKind("a bag of words; only the look-ahead mask of a decoder tells of an order"),
+    "rotary": PositionKind(
+        "Su et al. 2021, RoFormer: enhanced Transformer with rotary position embedding, section 3.2",
+        heads=lambda shape, causal: Rotary(shape.key),
+        needs=("products",),
+    ),
+    "alibi": PositionKind(
+        "Press et al. 2022, Train short, test long: attention with linear biases, section 3",
+        heads=lambda shape, causal: Alibi(shape.heads),
+        needs=("bias",),
+    ),
+    "relative-keys": PositionKind(
+        "Shaw et al. 2018, Self-attention with relative position representations, eq. 4",
+        heads=lambda shape, causal: RelativeKeys(shape.heads, shape.key, REACH),
+        needs=("products", "bias"),
+    ),
+    "relative-bias": PositionKind(
+        "Raffel et al. 2020, Exploring the limits of transfer learning (T5), section 2.1",
+        heads=lambda shape, causal: RelativeBias(shape.heads, both_ways=not causal),
+        needs=("bias",),
+    ),
+}

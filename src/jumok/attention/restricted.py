@@ -40,7 +40,7 @@ class Restricted(ScaledDot):
     What needs weights query by key (to report, to edit, to shift or to mask them) takes the dense path.
     """
 
-    supports = Supports(cross=False)
+    supports = Supports(cross=False, products=True)
 
     def __init__(
         self,

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import pad, scaled_dot_product_attention
 
-from jumok.attention.contract import Attended, Call
+from jumok.attention.contract import Attended, Call, Supports
 from jumok.attention.scored import KeyValues, Scored
 
 __all__ = ["ScaledDot"]
@@ -26,6 +26,8 @@ FULL_VECTOR = 16
 
 class ScaledDot(Scored):
     """The dot product divided by √d, so that the softmax does not saturate as d grows."""
+
+    supports = Supports(products=True)
 
     def scores(self, query: Tensor, keys: Tensor) -> Tensor:
         scaled = query * (1 / math.sqrt(query.shape[-1]))

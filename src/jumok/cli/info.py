@@ -66,7 +66,9 @@ def _inside(model: ModelSettings) -> str:
         sites = {f"{site} ": f"{site}_attention" for site in ("encoder", "decoder", "cross")}
     kinds = {site: getattr(model, name).kind for site, name in sites.items()}
     others = "".join(f", {site}attention {kind}" for site, kind in kinds.items() if kind != "scaled-dot")
-    return f"{model.heads} heads, {model.norm}-norm{others}"
+    norm = "" if model.norm_kind == "layer" else f" ({model.norm_kind})"
+    positions = "" if model.positions == "sinusoidal" else f", positions {model.positions}"
+    return f"{model.heads} heads, {model.norm}-norm{norm}{positions}{others}"
 
 
 def _read_out(card: ModelCard) -> str:

@@ -11,7 +11,7 @@ import typer
 def models(
     as_json: Annotated[bool, typer.Option("--json", help="The same for machines.")] = False,
 ) -> None:
-    """List the families of models and the attention mechanisms, where each can stand, and its paper."""
+    """List families, attention mechanisms, positions and norms: what goes with what, and the papers."""
     facts = _facts()
     if as_json:
         typer.echo(json.dumps(facts, ensure_ascii=False, indent=1))
@@ -25,6 +25,13 @@ def models(
         typer.echo(f"  {'':<14} goes with: {', '.join(mechanism['places'])}")
         for option, meaning in mechanism["options"].items():
             typer.echo(f"  {'':<14} {option}: {meaning}")
+    typer.echo("\npositions of a transformer or decoder-only (--set model.positions=NAME)")
+    for name, kind in facts["positions"].items():
+        typer.echo(f"  {name:<14} {kind['paper']}")
+        typer.echo(f"  {'':<14} self-attention: {', '.join(kind['mechanisms'])}")
+    typer.echo("\nnorms of a transformer or decoder-only (--set model.norm_kind=NAME)")
+    for name, norm in facts["norms"].items():
+        typer.echo(f"  {name:<14} {norm['paper']}")
 
 
 PAPERS = {
@@ -35,8 +42,8 @@ PAPERS = {
 
 
 def _facts() -> dict[str, Any]:
-    from jumok.attention import CATALOGUE
-    from jumok.models import FAMILIES, NEEDS, NEEDS_DECODER_ONLY, NO_ATTENTION
+    from jumok.attention import CATALOGUE, POSITIONS
+    from jumok.models import FAMILIES, NEEDS, NEEDS_DECODER_ONLY, NO_ATTENTION, NORMS
 
     mechanisms: dict[str, Any] = {
         NO_ATTENTION: {"paper": "a decoder with nothing but the encoder's last state", "options": {}}
@@ -49,4 +56,18 @@ def _facts() -> dict[str, Any]:
         places += [] if missing(*NEEDS_DECODER_ONLY) else ["decoder-only"]
         options = {field: info.description for field, info in entry.settings.model_fields.items()}
         mechanisms[name] = {"paper": entry.paper, "places": places, "options": options}
-    return {"families": {name: {"paper": PAPERS[name]} for name in FAMILIES}, "mechanisms": mechanisms}
+    positions = {
+        name: {
+            "paper": kind.paper,
+            "mechanisms": [
+                mechanism for mechanism, entry in CATALOGUE.items() if not entry.supports.missing(*kind.needs)
+            ],
+        }
+        for name, kind in POSITIONS.items()
+    }
+    return {
+        "families": {name: {"paper": PAPERS[name]} for name in FAMILIES},
+        "mechanisms": mechanisms,
+        "positions": positions,
+        "norms": {name: {"paper": kind.paper} for name, kind in NORMS.items()},
+    }

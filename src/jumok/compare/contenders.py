@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from jumok.errors import RecipeError
-from jumok.models import check_model, place_attention
+from jumok.models import check_recipe, place_attention
 from jumok.recipe import Recipe, TextSettings, flatten, make_recipe, read_recipe
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def _from_word(word: str, settings: Mapping[str, Any]) -> Contender:
         if mechanism:
             nested = recipe.model_dump(exclude_unset=True)
             recipe = make_recipe(nested, **place_attention(family, mechanism))
-        check_model(recipe.model)
+        check_recipe(recipe)
     except RecipeError as error:
         raise _cannot_take_part(name, error) from None
     return Contender(name, recipe)
@@ -106,7 +106,7 @@ def _from_file(path: Path, settings: Mapping[str, Any]) -> Contender:
         nested["training"] = {key: value for key, value in training.items() if key not in BUDGET}
     try:
         recipe = make_recipe(nested, **settings)
-        check_model(recipe.model)
+        check_recipe(recipe)
     except RecipeError as error:
         raise _cannot_take_part(name, error) from None
     return Contender(name, recipe)

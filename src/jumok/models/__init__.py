@@ -7,11 +7,13 @@ from jumok.models.build import (
     NO_ATTENTION,
     build_model,
     check_model,
+    check_recipe,
     place_attention,
 )
 from jumok.models.decoder_only import DecoderOnly, DecoderOnlyState
 from jumok.models.dropout import Dropout, seed_dropout
 from jumok.models.model import OutputLayer, State, TranslationModel
+from jumok.models.norms import NORMS, BatchNorm
 from jumok.models.recurrent import Recurrent, RecurrentState
 from jumok.models.transformer import Transformer, TransformerState
 
@@ -19,7 +21,9 @@ __all__ = [
     "FAMILIES",
     "NEEDS",
     "NEEDS_DECODER_ONLY",
+    "NORMS",
     "NO_ATTENTION",
+    "BatchNorm",
     "DecoderOnly",
     "DecoderOnlyState",
     "Dropout",
@@ -32,6 +36,7 @@ __all__ = [
     "TranslationModel",
     "build_model",
     "check_model",
+    "check_recipe",
     "place_attention",
     "seed_dropout",
 ]

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-from jumok.attention import check_options, find_entry, make_attention, make_direct
+from jumok.attention import POSITIONS, check_options, find_entry, make_attention, make_direct
 from jumok.errors import RecipeError, UnsupportedError, nearest
 from jumok.models.decoder_only import DecoderOnly, DecoderOnlyBlock
 from jumok.models.dropout import Dropout
 from jumok.models.layers import RESIDUALS, Embedding, FeedForward, Residual
 from jumok.models.model import OutputLayer, TranslationModel
+from jumok.models.norms import NORMS
 from jumok.models.recurrent import (
     AttendAfter,
     AttendBefore,
@@ -25,8 +27,12 @@ from jumok.recipe import DecoderOnlySettings, RecurrentSettings
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from torch import nn
+
     from jumok.attention import Attention
-    from jumok.recipe import AttentionSettings, ModelSettings, TransformerSettings
+    from jumok.recipe import AttentionSettings, ModelSettings, Recipe, TransformerSettings
+
+    BlockSettings: TypeAlias = TransformerSettings | DecoderOnlySettings
 
 __all__ = [
     "FAMILIES",
@@ -38,6 +44,7 @@ __all__ = [
     "build_recurrent",
     "build_transformer",
     "check_model",
+    "check_recipe",
     "place_attention",
 ]
 
@@ -49,6 +56,10 @@ NEEDS: dict[str, tuple[str, ...]] = {
     "encoder": (),
     "decoder": ("causal", "incremental"),
     "cross": ("cross",),
+}
+POSITION_NEEDS = {
+    "products": "its scores are no products of queries and keys",
+    "bias": "it has no scores that a bias could be added to",
 }
 NEEDS_DECODER_ONLY = ("causal", "incremental", "left_padding")
 
@@ -79,28 +90,37 @@ def build_transformer(
     settings: TransformerSettings, *, source_pieces: int, target_pieces: int, shared: bool
 ) -> Transformer:
     """Vaswani et al. 2017."""
+
+    def embedding(**parts: Any) -> Embedding:
+        return Embedding(**parts, positions=_added_positions(settings))
+
     source_embedding, target_embedding, output = _embeddings(
-        Embedding,
+        embedding,
         (source_pieces, target_pieces),
         width=settings.width,
         dropout=settings.dropout,
         tied=settings.tied,
         shared=shared,
     )
-    norm = RESIDUALS[settings.norm]
     return Transformer(
         source_embedding=source_embedding,
         target_embedding=target_embedding,
         encoder=[_encoder_block(settings) for _ in range(settings.encoder_layers)],
         decoder=[_decoder_block(settings) for _ in range(settings.decoder_layers)],
-        after_encoder=norm.last(settings.width),
-        after_decoder=norm.last(settings.width),
+        after_encoder=_last_norm(settings),
+        after_decoder=_last_norm(settings),
         output=output,
     )
 
 
 def _embeddings(
-    kind: type[EmbeddingT], pieces: tuple[int, int], *, width: int, dropout: float, tied: bool, shared: bool
+    kind: Callable[..., EmbeddingT],
+    pieces: tuple[int, int],
+    *,
+    width: int,
+    dropout: float,
+    tied: bool,
+    shared: bool,
 ) -> tuple[EmbeddingT, EmbeddingT, OutputLayer]:
     """Source, target and output. Tied, the output is the target's matrix, and the source's too if shared."""
     target = kind(pieces=pieces[1], width=width, dropout=dropout)
@@ -165,17 +185,16 @@ def build_decoder_only(
 ) -> DecoderOnly:
     """One stack of masked self-attention that reads the source and writes the target."""
     source_embedding, target_embedding, output = _embeddings(
-        Embedding,
+        partial(Embedding, positions=_added_positions(settings)),  # one sequence has one table of places
         (source_pieces, target_pieces),
         width=settings.width,
         dropout=settings.dropout,
         tied=settings.tied,
         shared=shared,
     )
-    norm = RESIDUALS[settings.norm]
     blocks = [
         DecoderOnlyBlock(
-            attention=_attention(settings, settings.attention, causal=True),
+            attention=_self_attention(settings, settings.attention, causal=True),
             feed_forward=FeedForward(width=settings.width, hidden=settings.feed_forward),
             residuals=_residuals(settings, 2),
         )
@@ -185,7 +204,7 @@ def build_decoder_only(
         source_embedding=source_embedding,
         target_embedding=target_embedding,
         blocks=blocks,
-        after_blocks=norm.last(settings.width),
+        after_blocks=_last_norm(settings),
         output=output,
     )
 
@@ -199,7 +218,7 @@ FAMILIES: dict[str, Callable[..., TranslationModel]] = {
 
 def _encoder_block(settings: TransformerSettings) -> EncoderBlock:
     return EncoderBlock(
-        attention=_attention(settings, settings.encoder_attention),
+        attention=_self_attention(settings, settings.encoder_attention),
         feed_forward=FeedForward(width=settings.width, hidden=settings.feed_forward),
         residuals=_residuals(settings, 2),
     )
@@ -207,20 +226,35 @@ def _encoder_block(settings: TransformerSettings) -> EncoderBlock:
 
 def _decoder_block(settings: TransformerSettings) -> DecoderBlock:
     return DecoderBlock(
-        attention=_attention(settings, settings.decoder_attention, causal=True),
+        attention=_self_attention(settings, settings.decoder_attention, causal=True),
         cross_attention=_attention(settings, settings.cross_attention),
         feed_forward=FeedForward(width=settings.width, hidden=settings.feed_forward),
         residuals=_residuals(settings, 3),
     )
 
 
-def _residuals(settings: TransformerSettings | DecoderOnlySettings, number: int) -> list[Residual]:
-    norm = RESIDUALS[settings.norm]
-    return [norm(width=settings.width, dropout=settings.dropout) for _ in range(number)]
+def _residuals(settings: BlockSettings, number: int) -> list[Residual]:
+    residual, norm = RESIDUALS[settings.norm], NORMS[settings.norm_kind].make
+    return [residual(width=settings.width, dropout=settings.dropout, norm=norm) for _ in range(number)]
+
+
+def _last_norm(settings: BlockSettings) -> nn.Module:
+    return RESIDUALS[settings.norm].last(settings.width, NORMS[settings.norm_kind].make)
+
+
+def _added_positions(settings: BlockSettings) -> nn.Module:
+    """What is added to embeddings of these settings."""
+    return POSITIONS[settings.positions].added(settings.width, settings.places)
+
+
+def _self_attention(
+    settings: BlockSettings, mechanism: AttentionSettings, *, causal: bool = False
+) -> Attention:
+    return _attention(settings, mechanism, causal=causal, positions=settings.positions)
 
 
 def _attention(
-    settings: TransformerSettings | DecoderOnlySettings, mechanism: AttentionSettings, *, causal: bool = False
+    settings: BlockSettings, mechanism: AttentionSettings, *, causal: bool = False, positions: str = "none"
 ) -> Attention:
     return make_attention(
         mechanism,
@@ -228,7 +262,30 @@ def _attention(
         heads=settings.heads,
         causal=causal,
         dropout=Dropout(settings.attention_dropout) if settings.attention_dropout else None,
+        positions=positions,
     )
+
+
+def check_recipe(recipe: Recipe) -> None:
+    """Refuse a model that cannot be, or that the rest of its recipe asks too much of."""
+    check_model(recipe.model)
+    _check_places(recipe)
+
+
+def _check_places(recipe: Recipe) -> None:
+    """Learned positions must reach to the end of the longest translation that a search may try."""
+    model, longest = recipe.model, recipe.training.longest
+    if isinstance(model, RecurrentSettings) or model.positions != "learned":
+        return
+    needed = int(longest * recipe.search.longest) + 11
+    if isinstance(model, DecoderOnlySettings):
+        needed += longest + 1
+    if model.places < needed:
+        raise UnsupportedError(
+            f"Learned positions must know {needed} places for sources of training.longest = {longest} pieces "
+            f"and the translations that a search may try. Received: model.places = {model.places}. Raise it, "
+            'lower training.longest, or set model.positions to "sinusoidal", which has no end.'
+        )
 
 
 def check_model(settings: ModelSettings) -> None:
@@ -238,10 +295,13 @@ def check_model(settings: ModelSettings) -> None:
         return
     if isinstance(settings, DecoderOnlySettings):
         _check_mechanism(settings.attention, NEEDS_DECODER_ONLY, setting="model.attention")
+        _check_positions(settings, settings.attention, setting="model.attention")
         return
     for site, needs in NEEDS.items():
         mechanism: AttentionSettings = getattr(settings, f"{site}_attention")
         _check_mechanism(mechanism, needs, setting=f"model.{site}_attention")
+        if site != "cross":
+            _check_positions(settings, mechanism, setting=f"model.{site}_attention")
 
 
 def _check_recurrent(settings: RecurrentSettings) -> None:
@@ -277,6 +337,25 @@ def _check_mechanism(mechanism: AttentionSettings, needs: tuple[str, ...], *, se
         raise UnsupportedError(
             f'{setting} cannot be "{mechanism.kind}": it does not support {" and ".join(missing)}. '
             'Set it to "scaled-dot", which goes everywhere.'
+        )
+
+
+def _check_positions(settings: BlockSettings, mechanism: AttentionSettings, *, setting: str) -> None:
+    """A self-attention of that mechanism can be told of the positions."""
+    kind = settings.positions
+    missing = find_entry(mechanism.kind).supports.missing(*POSITIONS[kind].needs)
+    if missing:
+        raise UnsupportedError(
+            f'model.positions cannot be "{kind}" where {setting} is "{mechanism.kind}": '
+            f"{' and '.join(POSITION_NEEDS[need] for need in missing)}. "
+            'Set model.positions to "sinusoidal", which goes with every mechanism, or '
+            f'{setting} to "scaled-dot".'
+        )
+    if kind == "rotary" and settings.width // settings.heads % 2:
+        raise UnsupportedError(
+            "Rotary positions turn pairs of columns, and a head of "
+            f"model.width / model.heads = {settings.width // settings.heads} has an odd one. "
+            'Set model.heads so that heads are of even width, or model.positions to "alibi".'
         )
 
 

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from jumok.models.model import OutputLayer, TranslationModel
 from jumok.models.probe import Probe
-from jumok.models.transformer import EncoderBlock
+from jumok.models.transformer import EncoderBlock, real_targets
 from jumok.values import PAD, Batch, LogProbs
 
 if TYPE_CHECKING:
@@ -34,12 +34,15 @@ class DecoderOnlyBlock(EncoderBlock):
     """The encoder's block with a mask, whole or step by step."""
 
     def read(
-        self, states: Tensor, allowed_keys: Tensor, *, layer: int, probe: Probe
+        self, states: Tensor, allowed_keys: Tensor, *, layer: int, probe: Probe, real: Tensor | None = None
     ) -> tuple[Tensor, Memory]:
-        """Whole sequences (batch, length, width) from their beginning, and the memory of them."""
-        entered = self.around_attention.enter(states)
+        """Whole sequences (batch, length, width) from their beginning, and the memory of them.
+
+        `allowed_keys` is False at padding on the left; `real`, for norms, at that on the right as well.
+        """
+        entered = self.around_attention.enter(states, real)
         memory = self.attention.prepare(entered, entered, allowed_keys)
-        return self.after_attention(states, self._attend(entered, memory, 0, layer, probe)), memory
+        return self.after_attention(states, self._attend(entered, memory, 0, layer, probe), real), memory
 
     def step(
         self, states: Tensor, memory: Memory, *, first: int, layer: int, probe: Probe
@@ -161,7 +164,10 @@ class DecoderOnly(TranslationModel):
             [self._embedded_source(batch, missing), self.target_embedding.at(target, places)], dim=1
         )  # (batch, source + target - 1, width)
         # What is padded behind a target stands after its last piece, where the look-ahead mask hides it.
-        states, _ = self._read(states, _real(missing, states.shape[1]), probe)
+        allowed = _real(missing, states.shape[1])
+        targets = real_targets(batch)
+        real = None if targets is None else torch.cat([allowed[:, :columns], targets], dim=1)
+        states, _ = self._read(states, allowed, probe, real=real)
         return states[:, columns:]
 
     def _embedded_source(self, batch: Batch, missing: Tensor) -> Tensor:
@@ -171,12 +177,14 @@ class DecoderOnly(TranslationModel):
         pieces = batch.source.gather(1, wanted.clamp(min=0)).masked_fill(wanted < 0, PAD)
         return self.source_embedding.at(pieces, wanted.clamp(min=0))
 
-    def _read(self, states: Tensor, allowed: Tensor, probe: Probe) -> tuple[Tensor, tuple[Memory, ...]]:
+    def _read(
+        self, states: Tensor, allowed: Tensor, probe: Probe, *, real: Tensor | None = None
+    ) -> tuple[Tensor, tuple[Memory, ...]]:
         memories = []
         for layer, block in enumerate(self._blocks()):
-            states, memory = block.read(states, allowed, layer=layer, probe=probe)
+            states, memory = block.read(states, allowed, layer=layer, probe=probe, real=real)
             memories.append(memory)
-        return self.after_blocks(states), tuple(memories)
+        return self.after_blocks(states, real), tuple(memories)
 
     def _blocks(self) -> list[DecoderOnlyBlock]:
         return cast("list[DecoderOnlyBlock]", list(self.blocks))

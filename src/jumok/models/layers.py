@@ -17,18 +17,21 @@ from torch.nn.functional import embedding, linear, relu
 
 from jumok.attention import SinusoidalPositions
 from jumok.models.dropout import Dropout
+from jumok.models.norms import LayerNorm, MakeNorm, NoNorm
 
 __all__ = ["RESIDUALS", "Embedding", "FeedForward", "PostNorm", "PreNorm", "Residual"]
 
 
 class Embedding(nn.Module):
-    """Pieces as vectors, scaled by √width, with their positions added."""
+    """Pieces as vectors, scaled by √width, with their positions added: sinusoids unless others are given."""
 
-    def __init__(self, *, pieces: int, width: int, dropout: float) -> None:
+    def __init__(
+        self, *, pieces: int, width: int, dropout: float, positions: nn.Module | None = None
+    ) -> None:
         super().__init__()
         self.weight = nn.Parameter(torch.empty(pieces, width))
         self.scale = math.sqrt(width)
-        self.positions = SinusoidalPositions(width)
+        self.positions = SinusoidalPositions(width) if positions is None else positions
         self.dropout = Dropout(dropout)
         nn.init.normal_(self.weight, std=width**-0.5)
 
@@ -66,55 +69,58 @@ class FeedForward(nn.Module):
 
 
 class Residual(nn.Module, ABC):
-    """What stands round every part of a block: `leave(states, part(enter(states)))`."""
+    """What stands round every part of a block: `leave(states, part(enter(states)))`.
 
-    def __init__(self, *, width: int, dropout: float) -> None:
+    `real` (batch, length) is False at padding, which a norm over the batch must not count; None: no padding.
+    """
+
+    def __init__(self, *, width: int, dropout: float, norm: MakeNorm = LayerNorm) -> None:
         super().__init__()
-        self.norm = nn.LayerNorm(width)
+        self.norm = norm(width)
         self.dropout = Dropout(dropout)
 
     @abstractmethod
-    def enter(self, states: Tensor) -> Tensor:
+    def enter(self, states: Tensor, real: Tensor | None = None) -> Tensor:
         """What the part is given."""
 
     @abstractmethod
-    def leave(self, states: Tensor, change: Tensor) -> Tensor:
+    def leave(self, states: Tensor, change: Tensor, real: Tensor | None = None) -> Tensor:
         """The states after the part, which answered `change`."""
 
     @staticmethod
     @abstractmethod
-    def last(width: int) -> nn.Module:
+    def last(width: int, norm: MakeNorm = LayerNorm) -> nn.Module:
         """What stands after the last block of a stack."""
 
 
 class PreNorm(Residual):
     """x + dropout(part(norm(x))), with one more norm after the last block."""
 
-    def enter(self, states: Tensor) -> Tensor:
-        normed: Tensor = self.norm(states)
+    def enter(self, states: Tensor, real: Tensor | None = None) -> Tensor:
+        normed: Tensor = self.norm(states, real)
         return normed
 
-    def leave(self, states: Tensor, change: Tensor) -> Tensor:
+    def leave(self, states: Tensor, change: Tensor, real: Tensor | None = None) -> Tensor:
         return self.dropout.add(states, change)
 
     @staticmethod
-    def last(width: int) -> nn.Module:
-        return nn.LayerNorm(width)
+    def last(width: int, norm: MakeNorm = LayerNorm) -> nn.Module:
+        return norm(width)
 
 
 class PostNorm(Residual):
     """norm(x + dropout(part(x))), as published."""
 
-    def enter(self, states: Tensor) -> Tensor:
+    def enter(self, states: Tensor, real: Tensor | None = None) -> Tensor:
         return states
 
-    def leave(self, states: Tensor, change: Tensor) -> Tensor:
-        normed: Tensor = self.norm(self.dropout.add(states, change))
+    def leave(self, states: Tensor, change: Tensor, real: Tensor | None = None) -> Tensor:
+        normed: Tensor = self.norm(self.dropout.add(states, change), real)
         return normed
 
     @staticmethod
-    def last(width: int) -> nn.Module:
-        return nn.Identity()
+    def last(width: int, norm: MakeNorm = LayerNorm) -> nn.Module:
+        return NoNorm()
 
 
 RESIDUALS: dict[str, type[Residual]] = {"pre": PreNorm, "post": PostNorm}

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from jumok.models.layers import Embedding, FeedForward, Residual
 
-__all__ = ["DecoderBlock", "EncoderBlock", "Transformer", "TransformerState"]
+__all__ = ["DecoderBlock", "EncoderBlock", "Transformer", "TransformerState", "real_targets"]
 
 
 class EncoderBlock(nn.Module):
@@ -40,18 +40,18 @@ class EncoderBlock(nn.Module):
     def forward(self, states: Tensor, *, allowed_keys: Tensor, layer: int, probe: Probe) -> Tensor:
         """(batch, source, width) -> (batch, source, width)."""
         attended = self.attention.attend_self(
-            self.around_attention.enter(states),
+            self.around_attention.enter(states, allowed_keys),
             allowed_keys=allowed_keys,
             edit=probe.edit_at("encoder", layer),
             need_weights=probe.gathers,
         )
-        return self.after_attention(states, probe.note("encoder", attended))
+        return self.after_attention(states, probe.note("encoder", attended), allowed_keys)
 
-    def after_attention(self, states: Tensor, change: Tensor) -> Tensor:
-        """The rest of the block, given what was attended to."""
-        states = self.around_attention.leave(states, change)
-        change = self.feed_forward(self.around_feed_forward.enter(states))
-        return self.around_feed_forward.leave(states, change)
+    def after_attention(self, states: Tensor, change: Tensor, real: Tensor | None = None) -> Tensor:
+        """The rest of the block, given what was attended to; `real` (batch, length) is False at padding."""
+        states = self.around_attention.leave(states, change, real)
+        change = self.feed_forward(self.around_feed_forward.enter(states, real))
+        return self.around_feed_forward.leave(states, change, real)
 
 
 class DecoderBlock(nn.Module):
@@ -71,18 +71,21 @@ class DecoderBlock(nn.Module):
         self.feed_forward = feed_forward
         self.around_attention, self.around_cross, self.around_feed_forward = residuals
 
-    def forward(self, states: Tensor, source: Memory, *, layer: int, probe: Probe) -> Tensor:
+    def forward(
+        self, states: Tensor, source: Memory, *, layer: int, probe: Probe, real: Tensor | None = None
+    ) -> Tensor:
         """Whole sentences, teacher forced: (batch, target, width) -> (batch, target, width).
 
-        Padding stands after the last piece, where the look-ahead mask already hides it.
+        Padding stands after the last piece, where the look-ahead mask already hides it from attention; `real`
+        (batch, target) hides it from norms.
         """
         attended = self.attention.attend_self(
-            self.around_attention.enter(states),
+            self.around_attention.enter(states, real),
             edit=probe.edit_at("decoder", layer),
             need_weights=probe.gathers,
         )
-        states = self.around_attention.leave(states, probe.note("decoder", attended))
-        return self._after_attention(states, source, first=0, layer=layer, probe=probe)
+        states = self.around_attention.leave(states, probe.note("decoder", attended), real)
+        return self._after_attention(states, source, first=0, layer=layer, probe=probe, real=real)
 
     def step(
         self, states: Tensor, cache: Memory, source: Memory, *, first: int, layer: int, probe: Probe
@@ -101,18 +104,25 @@ class DecoderBlock(nn.Module):
         return self._after_attention(states, source, first=first, layer=layer, probe=probe), cache
 
     def _after_attention(
-        self, states: Tensor, source: Memory, *, first: int, layer: int, probe: Probe
+        self,
+        states: Tensor,
+        source: Memory,
+        *,
+        first: int,
+        layer: int,
+        probe: Probe,
+        real: Tensor | None = None,
     ) -> Tensor:
         attended = self.cross_attention(
-            self.around_cross.enter(states),
+            self.around_cross.enter(states, real),
             source,
             first=first,
             edit=probe.edit_at("cross", layer),
             need_weights=probe.gathers,
         )
-        states = self.around_cross.leave(states, probe.note("cross", attended))
-        change = self.feed_forward(self.around_feed_forward.enter(states))
-        return self.around_feed_forward.leave(states, change)
+        states = self.around_cross.leave(states, probe.note("cross", attended), real)
+        change = self.feed_forward(self.around_feed_forward.enter(states, real))
+        return self.around_feed_forward.leave(states, change, real)
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,9 +215,10 @@ class Transformer(TranslationModel):
             raise ValueError("A teacher-forced pass needs the target. Received: a batch without one.")
         sources = self._sources(batch, probe)
         states = self.target_embedding(batch.target[:, :-1])  # (batch, target - 1, width)
+        real = real_targets(batch)
         for layer, block in enumerate(self._decoder_blocks()):
-            states = block(states, sources[layer], layer=layer, probe=probe)
-        return cast("Tensor", self.after_decoder(states))
+            states = block(states, sources[layer], layer=layer, probe=probe, real=real)
+        return cast("Tensor", self.after_decoder(states, real))
 
     def _sources(self, batch: Batch, probe: Probe) -> tuple[Memory, ...]:
         """The encoded source as the cross-attention of each decoder block remembers it."""
@@ -215,13 +226,20 @@ class Transformer(TranslationModel):
         states = self.source_embedding(batch.source)  # (batch, source, width)
         for layer, block in enumerate(self.encoder):
             states = block(states, allowed_keys=allowed_keys, layer=layer, probe=probe)
-        states = self.after_encoder(states)
+        states = self.after_encoder(states, allowed_keys)
         return tuple(
             block.cross_attention.prepare(states, states, allowed_keys) for block in self._decoder_blocks()
         )
 
     def _decoder_blocks(self) -> list[DecoderBlock]:
         return cast("list[DecoderBlock]", list(self.decoder))
+
+
+def real_targets(batch: Batch) -> Tensor | None:
+    """Which pieces that a target is read from (all but its last) are no padding, (batch, target - 1)."""
+    if batch.target is None or batch.target_lengths is None:
+        return None
+    return padding(batch.target_lengths - 1, batch.target.shape[1] - 1)
 
 
 def _rows(batch: Batch) -> Tensor:

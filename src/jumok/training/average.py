@@ -4,6 +4,9 @@
     moving (EMA)    w̄ₙ = d w̄ₙ₋₁ + (1 - d) wₙ                  Polyak & Juditsky 1992
                     d = min(decay, (1 + n) / (10 + n))
 
+Running statistics of batch norms are averaged like weights. Of checkpoints near each other their mean is
+close to what the averaged weights would bring about; the finish keeps an average only if it validates better.
+
 The moving average starts from random weights; the smaller d of the first steps forgets them quickly.
 """
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from jumok.corpus import Corpus, language_code, open_corpora, open_store, write_store
 from jumok.errors import RecipeError, RunFolderError, StorageError, nearest
-from jumok.models import check_model
+from jumok.models import check_recipe
 from jumok.recipe import Recipe, make_recipe, setting_names
 from jumok.storage import read_model_folder, write_file
 from jumok.text import learn_vocabularies
@@ -137,7 +137,7 @@ def _asked(recipe: Recipe | None, settings: dict[str, Any]) -> Recipe:
     codes = {f"languages.{side}": language_code(word) for side, word in asked.languages if word}
     asked = make_recipe(asked.model_dump(exclude_unset=True), **codes)  # "Korean" and "kor" are ko
     _refuse_endless(asked.training)
-    check_model(asked.model)
+    check_recipe(asked)
     return asked
 
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import numpy
 import torch
 
+from jumok.models import BatchNorm
 from jumok.models.dropout import seed_dropout
 from jumok.training.board import Board
 from jumok.training.loss import sequence_loss
@@ -76,6 +77,7 @@ class Member:
         """This member's part of update `step` (counted from 1). `meet` returns when all have called it."""
         self.model.train()
         self.optimiser.zero_grad(set_to_none=True)
+        statistics = [(tensor, tensor.clone()) for tensor in _running_statistics(self.model)]
         notes = self.board.notes  # (member, loss · nll · squared norm)
         tokens, notes[self.rank, 0], notes[self.rank, 1] = self._find_gradients(step)
         self._post()
@@ -89,6 +91,9 @@ class Member:
             for group in self.optimiser.param_groups:
                 group["lr"] = rate
             self.optimiser.step()
+        else:
+            for tensor, before in statistics:
+                tensor.copy_(before)
         meet()
         return update
 
@@ -137,6 +142,16 @@ def seed_step(seed: int, step: int, rank: int = 0) -> None:
     """Make torch's own generator a function of (seed, step, rank) as well."""
     entropy = [seed, step, rank] if rank else [seed, step]
     torch.manual_seed(int(numpy.random.SeedSequence(entropy).generate_state(1, numpy.uint64)[0] >> 1))
+
+
+def _running_statistics(model: TranslationModel) -> list[Tensor]:
+    """What a forward pass alone changes in a model, which an update that is left out must not.
+
+    A batch norm knows the rows of its own member. Stored are the statistics of the first one, and no other's
+    are ever read.
+    """
+    norms = [module for module in model.modules() if isinstance(module, BatchNorm)]
+    return [statistic for norm in norms for statistic in (norm.mean, norm.variance)]
 
 
 def _gradient(parameter: Tensor) -> Tensor:
