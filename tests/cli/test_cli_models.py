@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 from cli_calls import TINY
 
-from jumok.attention import CATALOGUE
+from jumok.attention import CATALOGUE, POSITIONS
+from jumok.models import NORMS
 from jumok.recipe import FAMILIES
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ SMALL = [word for name, value in RECURRENT.items() for word in ("--set", f"{name
 def test_every_family_and_mechanism_is_listed_with_its_paper(call: Call) -> None:
     ran = call("models")
     assert ran.code == 0
-    for name in [*FAMILIES, *CATALOGUE, "none"]:
+    for name in [*FAMILIES, *CATALOGUE, *POSITIONS, *NORMS, "none"]:
         assert f"  {name} " in ran.out
     assert "Bahdanau et al. 2015" in ran.out
     facts = json.loads(call("models", "--json").out)
@@ -35,6 +36,22 @@ def test_every_family_and_mechanism_is_listed_with_its_paper(call: Call) -> None
     ]
     assert facts["mechanisms"]["none"]["places"] == ["recurrent"]
     assert "window" in facts["mechanisms"]["luong-local-p"]["options"]
+    assert facts["positions"]["rotary"]["mechanisms"] == ["scaled-dot", "luong-dot", "restricted"]
+    assert "Zhang & Sennrich 2019" in facts["norms"]["rms"]["paper"]
+
+
+@pytest.mark.parametrize("family", ["transformer", "decoder-only"])
+def test_positions_and_norm_are_a_setting_each(call: Call, pairs: Path, tmp_path: Path, family: str) -> None:
+    layers = {"transformer": {}, "decoder-only": {"model.layers": 1}}[family]
+    usual = {name: value for name, value in TINY.items() if not layers or not name.endswith("_layers")}
+    chosen = {**usual, **layers, "model.positions": "relative-keys", "model.norm_kind": "batch"}
+    words = [word for name, value in chosen.items() for word in ("--set", f"{name}={value}")]
+    out = tmp_path / "run"
+    ran = call("train", pairs, "--out", out, "--model", family, *words)
+    assert ran.code == 0, ran.err
+    assert "pre-norm (batch), positions relative-keys" in call("info", out / "model").out
+    assert len(call("translate", out / "model", stdin=b"one two\n\nthree\n").out.splitlines()) == 3
+    assert call("look", out / "model", "one two", "--out", tmp_path / "map.svg").code == 0
 
 
 def test_the_decoder_alone_translates_too(call: Call, pairs: Path, tmp_path: Path) -> None:
@@ -88,6 +105,9 @@ def test_one_word_puts_a_mechanism_wherever_it_can_stand(call: Call, pairs: Path
         (["--attention", "bahdanu"], 'Did you mean "bahdanau"'),
         (["--model", "recurrent", "--attention", "restricted"], "does not support cross"),
         (["--model", "recurrent", "--set", "model.input_feeding=true"], "before its step"),
+        (["--attention", "linear", "--set", "model.positions=alibi"], 'Set model.positions to "sinusoidal"'),
+        (["--set", "model.positions=learned", "--set", "model.places=90"], "must know 611 places"),
+        (["--set", "model.positions=rotory"], "'rotary'"),
         (["--set", 'model.cross_attention={kind = "bahdanau", unts = 3}'], 'Did you mean "units"'),
     ],
 )

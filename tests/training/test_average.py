@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
+from jumok.models import BatchNorm
+from jumok.storage import module_weights
 from jumok.training.average import average_weights, update_moving_average
 
 
@@ -18,6 +20,19 @@ def test_average_of_checkpoints() -> None:
 def test_the_average_of_one_is_the_one() -> None:
     weights = {"w": torch.randn(100)}
     assert torch.equal(average_weights([weights])["w"], weights["w"])
+
+
+def test_running_statistics_are_averaged_like_weights() -> None:
+    norms = [BatchNorm(2), BatchNorm(2)]
+    norms[0](torch.tensor([[0.0, 1.0], [2.0, 5.0]]))
+    norms[1](torch.tensor([[4.0, 1.0], [4.0, 3.0]]))
+    mean = average_weights([module_weights(norm) for norm in norms])
+    assert mean["mean"].tolist() == pytest.approx([(0.1 + 0.4) / 2, (0.3 + 0.2) / 2])
+    assert mean["variance"].tolist() == pytest.approx([0.9 + 0.1 * 2 / 2, 0.9 + 0.1 * (8 + 2) / 2])
+    moving = {name: tensor.clone() for name, tensor in module_weights(norms[0]).items()}
+    update_moving_average(moving, module_weights(norms[1]), 0.5, 100)
+    for name, tensor in moving.items():
+        torch.testing.assert_close(tensor, mean[name])
 
 
 def test_moving_average_by_hand() -> None:

@@ -22,7 +22,7 @@ import jumok.training.update
 from jumok.corpus import corpus_of_pairs
 from jumok.errors import DataError, RecipeError, RunFolderError, StorageError, TrainingError
 from jumok.recipe import make_recipe
-from jumok.storage import checked_json, read_model_folder
+from jumok.storage import checked_json, module_weights, read_model_folder
 from jumok.training import (
     Event,
     Finished,
@@ -263,6 +263,31 @@ class TestContinuing:
         one, other = (path / "model" / "weights.safetensors" for path in (half, finished[0]))
         assert one.read_bytes() == other.read_bytes()
 
+    def test_running_statistics_go_on_where_they_were(self, tmp_path: Path) -> None:
+        """Batch norm changes its statistics in every pass; they are stored, averaged and continued."""
+        settings = {
+            **SHORT,
+            "model.norm_kind": "batch",
+            "model.positions": "learned",
+            "training.average": 2,
+            "training.ema": 0.5,
+            "training.accumulate": 2,
+        }
+        whole, half = tmp_path / "whole", tmp_path / "half"
+        run(whole, **settings)
+        stop_after(training_events(digit_corpus(200), out=half, **settings), 10)
+        assert only(run(half), Started)[0].resumed_from == 10
+        one, other = (path / "model" / "weights.safetensors" for path in (half, whole))
+        assert one.read_bytes() == other.read_bytes()
+        _, weights, _ = read_model_folder(half / "model")
+        statistics = [name for name in weights if name.endswith((".mean", ".variance"))]
+        assert len(statistics) == 2 * (2 + 3 + 2)
+        assert all(bool((weights[name] > 0).all()) for name in statistics if name.endswith(".variance"))
+        alone, together = (
+            jumok.load(half / "model").translate(texts) for texts in (["one"], ["one", "two six"])
+        )
+        assert alone[0].score == pytest.approx(together[0].score, abs=1e-5)
+
     def test_settings_need_not_be_repeated(self, half: Path) -> None:
         events = list(training_events(digit_corpus(200), out=half))
         assert events[-1].reason == "done"  # type: ignore[union-attr]
@@ -431,23 +456,24 @@ class TestDisasters:
 
         monkeypatch.setattr(jumok.training.update, "squared_norm", squared_norm)
 
+    @pytest.mark.parametrize("norm", ["layer", "batch"])
     @pytest.mark.parametrize("poison", [math.nan, math.inf])
     def test_a_poisoned_batch_leaves_the_weights_alone(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, poison: float
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, poison: float, norm: str
     ) -> None:
         seen: list[tuple[bool, bool]] = []
         real = Member.update
 
         def watched(member: Member, *rest: Any) -> Update:
-            before = [parameter.clone() for parameter in member.model.parameters()]
+            before = [tensor.clone() for tensor in module_weights(member.model).values()]
             update = real(member, *rest)
-            same = all(map(torch.equal, before, member.model.parameters()))
+            same = all(map(torch.equal, before, module_weights(member.model).values()))
             seen.append((update.applied, same))
             return update
 
         monkeypatch.setattr(Member, "update", watched)
         self.poison(monkeypatch, range(4, 6), poison)
-        events = run(tmp_path)
+        events = run(tmp_path, **{"model.norm_kind": norm})
         assert [applied for applied, _ in seen].count(False) == 2
         assert all(applied != same for applied, same in seen[:-1])  # the rate of the last one is zero
         warnings = [event.message for event in only(events, Warned)]

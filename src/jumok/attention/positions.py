@@ -222,9 +222,9 @@ def alibi_bias(
 class Alibi(HeadPositions):
     """`alibi_bias` for so many heads, in which keys after the query fall by the slopes in reverse order.
 
-    By distance alone a sentence and its mirror image are one to an encoder. So a head that sees near keys on
-    one side sees far ones on the other, as in the paper's code for encoders slopes differ by side. One head
-    alone has one slope, and no side; where causal there are no keys after the query, and all is as published.
+    The paper is about decoders, where there are no keys after the query. By distance alone an encoder could
+    not tell a sentence from its mirror image: so a head that sees only near keys on one side sees far ones on
+    the other. One head alone has one slope, and no side.
     """
 
     def __init__(self, heads: int) -> None:

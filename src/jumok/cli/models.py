@@ -28,7 +28,9 @@ def models(
     typer.echo("\npositions of a transformer or decoder-only (--set model.positions=NAME)")
     for name, kind in facts["positions"].items():
         typer.echo(f"  {name:<14} {kind['paper']}")
-        typer.echo(f"  {'':<14} self-attention: {', '.join(kind['mechanisms'])}")
+        every = len(kind["mechanisms"]) == len(facts["mechanisms"]) - 1  # all but none
+        mechanisms = "every mechanism" if every else ", ".join(kind["mechanisms"])
+        typer.echo(f"  {'':<14} goes with: {mechanisms}")
     typer.echo("\nnorms of a transformer or decoder-only (--set model.norm_kind=NAME)")
     for name, norm in facts["norms"].items():
         typer.echo(f"  {name:<14} {norm['paper']}")
