@@ -263,7 +263,8 @@ class TestContinuing:
         one, other = (path / "model" / "weights.safetensors" for path in (half, finished[0]))
         assert one.read_bytes() == other.read_bytes()
 
-    def test_running_statistics_go_on_where_they_were(self, tmp_path: Path) -> None:
+    @pytest.mark.parametrize("processes", [1, pytest.param(2, marks=pytest.mark.medium)])
+    def test_running_statistics_go_on_where_they_were(self, tmp_path: Path, processes: int) -> None:
         """Batch norm changes its statistics in every pass; they are stored, averaged and continued."""
         settings = {
             **SHORT,
@@ -272,6 +273,7 @@ class TestContinuing:
             "training.average": 2,
             "training.ema": 0.5,
             "training.accumulate": 2,
+            "training.processes": processes,
         }
         whole, half = tmp_path / "whole", tmp_path / "half"
         run(whole, **settings)
