@@ -9,10 +9,11 @@ import pytest
 import torch
 from explain_translators import SENTENCE, SMALL, TARGET, family_translator, make_translator
 
-from jumok.attention import CATALOGUE
+from jumok.attention import CATALOGUE, POSITIONS
 from jumok.corpus.batches import padded_batch
 from jumok.errors import DataError
 from jumok.explain import Paint
+from jumok.models import NORMS
 from jumok.models.build import NEEDS
 from jumok.recipe import AttentionSettings, RecurrentSettings, TransformerSettings
 
@@ -42,7 +43,7 @@ def layer_output(translator: Translator, explanation: Explanation, site: str, la
         block = model.decoder[layer]
         after = block.around_cross if site == "decoder" else block.around_feed_forward
     entered, original = [], after.enter
-    after.enter = lambda states: entered.append(states) or original(states)
+    after.enter = lambda states, real=None: entered.append(states) or original(states, real)
     try:
         with torch.inference_mode():
             model(padded_batch([explanation.source.ids], [explanation.target.ids]))
@@ -77,6 +78,27 @@ def test_every_step_of_a_transformer_follows_from_those_before(name: str, cell: 
     np.testing.assert_allclose(last, layer_output(translator, explanation, site, layer)[query], atol=1e-4)
     if site == "decoder":
         assert steps["allowed"].tolist() == [1.0 if k <= query else 0.0 for k in range(len(steps["allowed"]))]
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"positions": kind} for kind in POSITIONS] + [{"norm_kind": kind, "norm": "post"} for kind in NORMS],
+    ids=lambda settings: " ".join(settings.values()),
+)
+@pytest.mark.parametrize("cell", CELLS[:3])
+def test_steps_know_every_kind_of_positions_and_norms(settings: dict, cell: tuple) -> None:
+    model = TransformerSettings(encoder_layers=2, decoder_layers=2, **SMALL, **settings)
+    translator = make_translator(model)
+    explanation = translator.explain(SENTENCE, target=TARGET)
+    site, layer, _, query, _ = cell
+    steps = explanation.steps(*cell)
+    added = steps["position bias"] if "position bias" in steps else np.zeros_like(steps["scores"])
+    product = steps["query"] @ steps["key"] / np.sqrt(len(steps["query"]))
+    assert steps["score"] == pytest.approx(product + added[cell[-1]], abs=1e-3)
+    assert steps["weight"] == pytest.approx(model_weight(explanation, *cell), abs=1e-5)
+    last = steps["normed"] if settings.get("norm") == "post" else steps["added"]
+    wanted = layer_output(translator, explanation, site, layer)[query]
+    np.testing.assert_allclose(last, wanted, rtol=1e-3, atol=1e-3)
 
 
 @pytest.mark.parametrize(("kind", "site"), PLACES)

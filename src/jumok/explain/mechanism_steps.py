@@ -46,6 +46,7 @@ class HeadInputs:
     query: int
     key: int
     first: int  # absolute place of the first query
+    bias: Tensor | None = None  # (…, head, query, key) what positions add to the scores
 
     @property
     def own_query(self) -> Tensor:
@@ -77,6 +78,10 @@ def score_steps(inputs: HeadInputs, weights: Tensor) -> Iterator[Step]:
     mechanism = inputs.mechanism
     if isinstance(mechanism, Scored):
         scores = mechanism.scores(inputs.queries, inputs.memory.keys)[0, inputs.head, inputs.query]
+        if inputs.bias is not None:
+            bias = inputs.bias.view(-1, *inputs.bias.shape[-2:])[inputs.head, inputs.query]  # (key,)
+            yield over_keys("position bias", "what the distance adds", bias)
+            scores = scores + bias
         yield over_keys("scores", "e", scores)
         yield number("score", "eᵢ", scores[inputs.key])
         yield over_keys(

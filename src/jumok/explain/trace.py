@@ -64,32 +64,36 @@ class Scene:
     def steps(self) -> tuple[list[Step], Tensor]:
         """From query, key and value to the contexts (head, width) of the query."""
         mechanism = cast("Mechanism[Any]", self.attention.mechanism)
-        queries = self.heads("query", self.entered)
-        keys, values = self.heads("key", self.remembered), self.heads("value", self.remembered)
+        queries, keys = self.heads("query", self.entered), self.heads("key", self.remembered)
+        values = self.heads("value", self.remembered)
+        bias = None
+        if isinstance(self.attention, MultiHead):  # where it is told of places, as it compares them
+            positions = self.attention.positions
+            queries, keys = positions.turn(queries, self.first), positions.turn(keys, 0)
+            bias = positions.bias(queries, keys.shape[2], self.first)
         everyone = torch.ones(1, keys.shape[2], dtype=torch.bool)
         memory = mechanism.prepare(keys, values, everyone)
         inputs = HeadInputs(
-            mechanism, queries, keys, memory, self.head, self.query, self.key, first=self.first
+            mechanism, queries, keys, memory, self.head, self.query, self.key, first=self.first, bias=bias
         )
-        row, contexts = self._attended(mechanism, queries, memory, None)
+        row, contexts = self._attended(inputs, None)
         found = [vector("query", "q", inputs.own_query), vector("key", "kᵢ", inputs.own_key)]
         found += [vector("value", "vᵢ", values[0, self.head, self.key]), *score_steps(inputs, row)]
         found.append(over_keys("weights", "α", row))
         if self.edit is not None:
-            row, contexts = self._attended(mechanism, queries, memory, self.edit)
+            row, contexts = self._attended(inputs, self.edit)
             found.append(over_keys("edited weights", "α after the edit", row))
         found.append(number("weight", "αᵢ", row[self.key]))
         found.append(vector("weighted value", "αᵢ vᵢ", row[self.key] * values[0, self.head, self.key]))
         found.append(vector("context", "Σᵢ αᵢ vᵢ", row @ values[0, self.head]))
         return found, contexts
 
-    def _attended(
-        self, mechanism: Mechanism[Any], queries: Tensor, memory: Any, edit: Edit | None
-    ) -> tuple[Tensor, Tensor]:
+    def _attended(self, inputs: HeadInputs, edit: Edit | None) -> tuple[Tensor, Tensor]:
         """The row of weights (key,) that is watched, and the contexts (head, width) of its query."""
         rows = torch.zeros(1, dtype=torch.int64)
         hook = edit_at(edit, site=self.site, layer=self.layer, rows=rows)
-        attended = mechanism.attend(queries, memory, Call(first=self.first, edit=hook, need_weights=True))
+        call = Call(first=self.first, edit=hook, need_weights=True, bias=inputs.bias)
+        attended = inputs.mechanism.attend(inputs.queries, inputs.memory, call)
         weights = cast("Tensor", attended.weights)
         return weights[0, self.head, self.query], attended.context[0, :, self.query]
 
@@ -179,7 +183,7 @@ def _embedded(
     piece = table.weight[pieces[0, index]] * table.scale
     position = table.positions(place + 1)[place]
     yield vector(f"{name} embedding", "√d · E[piece]", piece)
-    yield vector(f"{name} position", "sine and cosine of the place", position)
+    yield vector(f"{name} position", "what is added for the place", position)
     yield vector(f"{name} input", "embedding + position", piece + position)
 
 
@@ -221,7 +225,7 @@ def _block_steps(
     yield vector("output", "heads · W_O", output)
     yield vector("added", "x + output", added)
     if isinstance(around, PostNorm):
-        yield vector("normed", "norm(x + output)", around.norm(added))
+        yield vector("normed", "norm(x + output)", around.norm(added[None])[0])
 
 
 def _recurrent(model: Recurrent, batch: Batch, cell: Cell, edit: Edit | None) -> Iterator[Step]:
