@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,6 +12,7 @@ from hypothesis import strategies as st
 
 from jumok.corpus import Part, open_store, store, write_store
 from jumok.errors import DataError, StorageError
+from jumok.storage import checked_json, read_checked_json
 from jumok.values import Pair
 
 if TYPE_CHECKING:
@@ -148,10 +148,24 @@ def test_a_damaged_list_of_contents_is_refused(tmp_path: Path, text: str) -> Non
 def test_changed_counts_are_refused(tmp_path: Path) -> None:
     write(tmp_path / "data")
     meta_path = tmp_path / "data" / "store.json"
-    meta = json.loads(meta_path.read_text())
-    meta_path.write_text(json.dumps(meta | {"pairs": 3}))
+    meta = read_checked_json(meta_path)
+    meta_path.write_bytes(checked_json(meta | {"pairs": 3}))
     with pytest.raises(StorageError, match="should hold 3 pairs"):
         open_store(tmp_path / "data")
+
+
+def test_a_flipped_digit_in_the_list_of_contents_is_refused(tmp_path: Path) -> None:
+    write(tmp_path / "data")
+    meta_path = tmp_path / "data" / "store.json"
+    original = meta_path.read_bytes()
+    digits = [place for place, byte in enumerate(original) if chr(byte).isdigit()]
+    assert b'"weight": 1.0' in original  # no other number would tell that this one was changed
+    for place in digits:
+        flipped = bytearray(original)
+        flipped[place] ^= 1
+        meta_path.write_bytes(bytes(flipped))
+        with pytest.raises(StorageError, match=r"store\.json"):
+            open_store(tmp_path / "data")
 
 
 def test_a_missing_store_is_an_error(tmp_path: Path) -> None:

@@ -78,11 +78,6 @@ class Batches:
         """Batches in an epoch: the same number in every one."""
         return len(self._slots.starts) - 1
 
-    @property
-    def pairs_per_epoch(self) -> int:
-        """Pairs in an epoch, weights counted."""
-        return len(self._slots.merge)
-
     def epoch_of(self, position: int) -> int:
         return position // self.per_epoch
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
     from jumok.values import Pair
 
@@ -42,14 +42,6 @@ class HoldOut:
 
     def __contains__(self, pair: Pair) -> bool:
         return self.threshold > 0 and _stable_hash(pair.source) < self.threshold
-
-    def split(self, pairs: Iterable[Pair], held_out: list[Pair]) -> Iterator[Pair]:
-        """Stream the pairs to train on; those held out are put into the list as they come by."""
-        for pair in pairs:
-            if pair in self:
-                held_out.append(pair)
-            else:
-                yield pair
 
 
 def choose_hold_out(pairs: Iterable[Pair], *, count: int) -> HoldOut:

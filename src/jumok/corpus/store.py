@@ -1,7 +1,8 @@
 """The store: pairs encoded once, then read through memory maps for the rest of the run.
 
     data/
-      store.json            counts, parts with their weights, vocabulary hash, sha256 and size of every file
+      store.json            counts, parts with their weights, vocabulary hash, sha256 and size of every file,
+                            and a checksum of itself
       source.ids            piece ids of all sentences, one after the other, without marks
       source.offsets        where each sentence begins; one number more than there are sentences
       source.text           only with piece sampling: the sentences themselves, and where each begins
@@ -15,7 +16,6 @@ Pairs are encoded in blocks and appended, so ten million of them need no more me
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import shutil
 from collections import Counter
@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from jumok.errors import DataError, StorageError
+from jumok.errors import DataError, ModelFolderError, StorageError
 from jumok.values import Pair
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PairStore", "Part", "PieceEncoder", "VocabularyPair", "open_store", "write_store"]
 
-FORMAT = 1
+FORMAT = 2
 META = "store.json"
 SOURCE_MARKS, TARGET_MARKS = 1, 2  # a source row ends with </s>; a target row also begins with <s>
 NO_PIECES, TOO_MANY_PIECES = "no pieces", "too many pieces"
@@ -298,8 +298,10 @@ def _write_contents(
         "fingerprint": _fingerprint(files),
         "files": files,
     }
+    from jumok.storage import checked_json  # late: `jumok check` opens this room and needs none of it
+
     column = _Column(folder / META)
-    column.append((json.dumps(meta, indent=1, ensure_ascii=False) + "\n").encode("utf-8"))
+    column.append(checked_json(meta))
     column.finish()
     _sync_folder(folder)
 
@@ -349,15 +351,15 @@ def _fingerprint(files: Mapping[str, Mapping[str, Any]]) -> str:
 
 
 def _read_meta(folder: Path) -> dict[str, Any]:
+    from jumok.storage import read_checked_json  # late: as above
+
+    if not (folder / META).exists():
+        raise StorageError(f"There are no encoded pairs in {folder}: it has no {META}.")
     try:
-        meta = json.loads((folder / META).read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise StorageError(f"There are no encoded pairs in {folder}: it has no {META}.") from None
-    except OSError as error:
-        raise StorageError(f"The encoded pairs in {folder} cannot be read: {error}.") from error
-    except ValueError as error:
-        raise _damaged(folder, f"{META} is not JSON ({error})") from None
-    if not isinstance(meta, dict) or meta.get("format") != FORMAT:
+        meta = read_checked_json(folder / META)
+    except ModelFolderError as error:
+        raise _damaged(folder, str(error).removesuffix(".")) from None
+    if meta.get("format") != FORMAT:
         raise _damaged(folder, f"{META} is not of format {FORMAT}")
     return meta
 
