@@ -238,6 +238,8 @@ class TrainingSettings(Settings):
     """Batches whose gradients are added up into one update."""
     learning_rate: float = Field(1e-3, gt=0)
     """Peak learning rate. Derived from the width."""
+    beta2: float = Field(0.98, ge=0, lt=1)
+    """Adam's β₂: how much of its average of squared gradients an update leaves. Derived from its pieces."""
     schedule: Literal["inverse-sqrt", "cosine", "constant"] = "inverse-sqrt"
     """After the warm-up: the paper's inverse square root, a cosine to zero at the last step, or constant."""
     warmup: int = Field(1000, ge=0)

@@ -119,6 +119,17 @@ def test_larger_corpora_have_more_pieces_and_less_dropout() -> None:
     assert (dropout[0], dropout[-1]) == (0.3, 0.1)
 
 
+@pytest.mark.parametrize(
+    ("batch", "accumulate", "beta"), [(4096, 1, 0.98), (512, 1, 0.9975), (512, 8, 0.98), (16384, 1, 0.98)]
+)
+def test_small_updates_are_remembered_longer(batch: int, accumulate: int, beta: float) -> None:
+    """The squared gradients of about as many pieces are averaged, whatever the size of an update."""
+    asked = make_recipe({"training": {"batch_tokens": batch, "accumulate": accumulate}})
+    recipe, reasons = derive(asked, MULTI30K, CPU)
+    assert recipe.training.beta2 == beta
+    assert "training.beta2" in {reason.setting for reason in reasons}
+
+
 def test_heads_divide_an_odd_width() -> None:
     recipe, _ = derive(make_recipe({"model": {"width": 90}}), MULTI30K, CPU)
     assert recipe.model.width % recipe.model.heads == 0

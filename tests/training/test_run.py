@@ -37,6 +37,7 @@ from jumok.training import (
 )
 from jumok.training.checkpoint import load_newest, saved_steps
 from jumok.training.update import Member
+from jumok.values import Pair
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -186,6 +187,17 @@ class TestSettings:
     def test_nothing_to_validate_on(self, tmp_path: Path) -> None:
         with pytest.raises(DataError, match=r"no sentence to validate on.*--valid"):
             run(tmp_path / "run", count=5)
+
+    def test_validation_pairs_too_long_to_train_on_are_left_out_and_counted(self, tmp_path: Path) -> None:
+        long = Pair(" ".join(["one"] * 300), " ".join(["eins"] * 300))
+        valid = corpus_of_pairs([*digit_pairs(20, 9), long], source="en", target="de")
+        events = list(training_events(digit_corpus(100), valid=valid, out=tmp_path / "run", **SHORT))
+        [encoding] = [stage for stage in only(events, Stage) if stage.name == "encoding"]
+        assert encoding.detail.endswith("left out: 1 for validation of more than 200 pieces")
+        assert only(events, Started)[0].validation_pairs == 20
+        alone = corpus_of_pairs([long], source="en", target="de")
+        with pytest.raises(DataError, match=r"all 1 validation pairs have more than 200 pieces.*--valid"):
+            list(training_events(digit_corpus(100), valid=alone, out=tmp_path / "other", **SHORT))
 
     def test_train_returns_the_model_folder(self, tmp_path: Path) -> None:
         folder = train(digit_corpus(100), out=str(tmp_path / "run"), **SHORT)
@@ -413,6 +425,17 @@ class TestTheFolder:
         with pytest.raises(RunFolderError, match=r"newer jumok\. Received format 99"):
             run(tmp_path)
 
+    def test_an_older_run_is_not_continued(self, tmp_path: Path) -> None:
+        """Its record does not say all that was decided: going on would change it half-way."""
+        (tmp_path / "run.json").write_bytes(checked_json({"format": 1, "recipe": {}}))
+        with pytest.raises(RunFolderError, match=r"older jumok.*Received format 1.*Start a new run"):
+            run(tmp_path)
+
+    def test_all_that_was_derived_stands_in_the_record(self, tmp_path: Path) -> None:
+        run(tmp_path, **{"training.steps": 1})
+        training = json.loads((tmp_path / "run.json").read_text())["recipe"]["training"]
+        assert training["beta2"] == pytest.approx(0.99875)  # for updates of 256 pieces
+
     def test_a_damaged_record_is_named(self, tmp_path: Path) -> None:
         run(tmp_path, **{"training.steps": 1})
         path = tmp_path / "run.json"
@@ -421,7 +444,7 @@ class TestTheFolder:
             run(tmp_path, **{"training.steps": 1})
 
     def test_a_record_from_elsewhere(self, tmp_path: Path) -> None:
-        (tmp_path / "run.json").write_bytes(checked_json({"format": 1, "recipe": {}}))
+        (tmp_path / "run.json").write_bytes(checked_json({"format": 2, "recipe": {}}))
         with pytest.raises(RunFolderError, match="cannot be continued"):
             run(tmp_path)
 

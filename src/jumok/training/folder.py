@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 __all__ = ["RunFolder", "RunRecord"]
 
-FORMAT = 1
+FORMAT = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +154,15 @@ class RunFolder:
                     f"{self.path} was made by a newer jumok. Received format {content['format']}; this one "
                     f"reads up to {FORMAT}. Install a newer jumok: pip install -U jumok."
                 )
-            return _record_from_json(content) if "recipe" in content else None
+            if "recipe" not in content:
+                return None
+            if content["format"] < FORMAT:
+                raise RunFolderError(
+                    f"The run in {self.path} was started by an older jumok, whose record does not say all "
+                    f"that was decided. Received format {content['format']}; this one continues {FORMAT}. "
+                    "Start a new run in another folder."
+                )
+            return _record_from_json(content)
         except (ModelFolderError, RecipeError, KeyError, TypeError) as error:
             raise RunFolderError(
                 f"The run in {self.path} cannot be continued: {error} Start a new run in another folder."

@@ -1,10 +1,9 @@
 """Adam, its state as named tensors, and the norm of a gradient.
 
-Adam with β₁ = .9, ε = 1e-9 (Vaswani et al. 2017, section 5.3) and a β₂ that remembers the same number of
-pieces whatever the batch: .98, the paper's, for updates of 4,096 pieces or more, nearer to 1 for smaller
-ones, in which a rare word is seldom met. Decoupled weight decay (Loshchilov & Hutter 2019) touches matrices
-only: biases and the gains of layer norms have no reason to be small. With decay 0 this is plain Adam. The
-fused kernel updates all parameters in one pass over memory, on the CPU too.
+Adam with β₁ = .9, ε = 1e-9 (Vaswani et al. 2017, section 5.3) and the β₂ of the recipe. Decoupled weight
+decay (Loshchilov & Hutter 2019) touches matrices only: biases and the gains of layer norms have no reason to
+be small. With decay 0 this is plain Adam. The fused kernel updates all parameters in one pass over memory, on
+the CPU too.
 """
 
 from __future__ import annotations
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
 
 __all__ = ["clip_gradients", "make_optimiser", "optimiser_tensors", "restore_optimiser", "squared_norm"]
 
-FORGOTTEN_AT_4096 = 0.02
 _STATE = ("exp_avg", "exp_avg_sq", "step")
 
 
@@ -36,13 +34,8 @@ def make_optimiser(model: nn.Module, settings: TrainingSettings) -> torch.optim.
         {"params": [p for p in parameters if p.ndim < 2], "weight_decay": 0.0},
     ]
     groups = [group for group in groups if group["params"]]
-    betas = (0.9, _second_beta(settings.batch_tokens * settings.accumulate))
+    betas = (0.9, settings.beta2)
     return torch.optim.AdamW(groups, lr=settings.learning_rate, betas=betas, eps=1e-9, fused=True)
-
-
-def _second_beta(pieces: int) -> float:
-    """How much of the squared gradients' average an update of that many pieces leaves."""
-    return 1 - FORGOTTEN_AT_4096 * min(pieces / 4096, 1)
 
 
 def squared_norm(gradients: Sequence[Tensor]) -> float:

@@ -215,10 +215,13 @@ def _prepare(
         return _reopen(folder, record, sentences, started)
     recipe, reasons = derive(asked, sentences.facts, this_machine())
     vocabularies = yield from _learn(folder, recipe, sentences)
-    store = yield from _encode(folder, recipe, sentences, vocabularies)
+    encoding = time.perf_counter()
+    store = _encode(folder, recipe, sentences, vocabularies)
     recipe, more = derive_search(recipe, asked, store)
     reasons += more
     validation = ValidationSet(sentences.validation, vocabularies, recipe)
+    detail = _encoding(store, validation, recipe.training.longest)
+    yield Stage("encoding", detail, time.perf_counter() - encoding)
     run = _Run(
         folder, RunRecord(recipe, (), Plan(((0, None),)), ""), vocabularies, store, validation, started
     )
@@ -256,23 +259,22 @@ def _learn(folder: RunFolder, recipe: Recipe, sentences: Sentences) -> Generator
     return vocabularies
 
 
-def _encode(
-    folder: RunFolder, recipe: Recipe, sentences: Sentences, vocabularies: Vocabularies
-) -> Generator[Event, None, PairStore]:
-    started = time.perf_counter()
-    store = write_store(
+def _encode(folder: RunFolder, recipe: Recipe, sentences: Sentences, vocabularies: Vocabularies) -> PairStore:
+    return write_store(
         folder.data,
         sentences.parts(),
         vocabularies,
         longest=recipe.training.longest,
         keep_text=recipe.text.sampling > 0,
     )
+
+
+def _encoding(store: PairStore, validation: ValidationSet, longest: int) -> str:
     pieces = int(store.target_lengths.sum()) - 2 * len(store)
-    skipped = sum(store.skipped.values())
-    left_out = f"; left out: {skipped:,} of more than {recipe.training.longest} pieces" if skipped else ""
-    detail = f"{len(store):,} pairs, {pieces:,} target pieces{left_out}"
-    yield Stage("encoding", detail, time.perf_counter() - started)
-    return store
+    counts = {"": sum(store.skipped.values()), " for validation": validation.left_out}
+    skipped = " and ".join(f"{count:,}{what}" for what, count in counts.items() if count)
+    left_out = f"; left out: {skipped} of more than {longest} pieces" if skipped else ""
+    return f"{len(store):,} pairs, {pieces:,} target pieces{left_out}"
 
 
 def _decide(run: _Run, asked: Recipe) -> Generator[Event, None, tuple[RunRecord, Team | None]]:
@@ -324,13 +326,7 @@ def _reopen(folder: RunFolder, record: RunRecord, sentences: Sentences, started:
     except StorageError:
         if folder.data.exists():
             raise
-        store = write_store(
-            folder.data,
-            sentences.parts(),
-            vocabularies,
-            longest=recipe.training.longest,
-            keep_text=recipe.text.sampling > 0,
-        )
+        store = _encode(folder, recipe, sentences, vocabularies)
     validation = ValidationSet(sentences.validation, vocabularies, recipe)
     return _Run(folder, record, vocabularies, store, validation, started)
 

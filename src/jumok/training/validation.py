@@ -1,7 +1,8 @@
 """What the validation set says of a model: its loss, and translations with their scores.
 
-The loss is teacher forced, over at most 2,000 pairs. At most 400 of them, spread evenly over the set, are
-also translated, greedily, since a loss does not show that a model repeats itself or stops too soon.
+The loss is teacher forced, over at most 2,000 pairs, none longer than those that are trained on. At most 400
+of them, spread evenly over the set, are also translated, greedily, since a loss does not show that a model
+repeats itself or stops too soon.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import torch
 
 from jumok.corpus import padded_batch
 from jumok.decoding import SearchPlan, Translator, greedy
+from jumok.errors import DataError
 from jumok.evaluation import score
 from jumok.storage import ScoreRecord
 from jumok.training.detectors import flatness, odd_piece_share, unigram_entropy
@@ -64,13 +66,24 @@ class ValidationSet:
     """Validation pairs, encoded and batched once."""
 
     def __init__(self, pairs: Sequence[Pair], vocabularies: Vocabularies, recipe: Recipe) -> None:
-        self.pairs = _spread(pairs, MOST_PAIRS)
-        self.translated = _spread(self.pairs, MOST_TRANSLATED)
         self._vocabularies = vocabularies
         self._language = recipe.languages.target
         self._search = recipe.search
-        sources = vocabularies.source.encode_batch([pair.source for pair in self.pairs])
-        targets = vocabularies.target.encode_batch([pair.target for pair in self.pairs])
+        some = _spread(pairs, MOST_PAIRS)
+        sources = vocabularies.source.encode_batch([pair.source for pair in some])
+        targets = vocabularies.target.encode_batch([pair.target for pair in some])
+        longest = recipe.training.longest
+        lengths = (max(len(source), len(target)) for source, target in zip(sources, targets, strict=True))
+        short = [i for i, length in enumerate(lengths) if length <= longest]
+        if not short:
+            raise DataError(
+                f"There is no sentence to validate on: all {len(some):,} validation pairs have more than "
+                f"{longest} pieces on a side. Raise training.longest, or give shorter ones with --valid."
+            )
+        self.left_out = len(some) - len(short)
+        self.pairs = [some[i] for i in short]
+        sources, targets = [sources[i] for i in short], [targets[i] for i in short]
+        self.translated = _spread(self.pairs, MOST_TRANSLATED)
         self._source_lengths = [len(source) for source in sources]
         self._target_lengths = [len(target) for target in targets]
         self._batches = [
