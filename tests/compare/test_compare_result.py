@@ -37,7 +37,7 @@ def test_a_curve_has_the_time_of_the_run_and_the_median_speed(tmp_path):
         {"kind": "validation", "step": 40, "loss": 2.5, "bleu": 10.0, "chrf": 20.0, "seconds": 0.5},
         {"kind": "validation", "step": 41, "loss": 2.4, "bleu": 11.0, "chrf": 21.0, "seconds": 0.5},
         {"kind": "train", "step": 60, "tokens_per_second": 310.0, "seconds": 7.0},
-        {"kind": "validation", "step": 60, "loss": float("nan"), "bleu": 0.0, "seconds": 0.5},
+        {"kind": "validation", "step": 60, "loss": None, "bleu": 0.0, "seconds": 0.5},
     ]
     path = tmp_path / "metrics.jsonl"
     path.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")

@@ -37,6 +37,7 @@ PLANTED = {
     "same output": {"hypotheses": ("a man .",) * 30 + REFERENCES[:10]},
     "odd pieces": {"odd_pieces": 0.2},
     "flat attention": {"flatness": 0.98},
+    "not finite": {"loss": math.nan},
     "stuck": {"loss": 5.9},
     "too short": {"hypotheses": tuple(text[:10] for text in REFERENCES)},
     "too long": {"hypotheses": tuple(text * 2 for text in REFERENCES)},
@@ -59,7 +60,7 @@ def test_the_planted_case_is_found(kind: str) -> None:
     assert all(finding.message and finding.advice for finding in found)
 
 
-@pytest.mark.parametrize("kind", sorted(set(PLANTED) - {"odd pieces", "overfitting"}))
+@pytest.mark.parametrize("kind", sorted(set(PLANTED) - {"odd pieces", "overfitting", "not finite"}))
 def test_early_on_nothing_is_wrong_yet(kind: str) -> None:
     early = replace(HEALTHY, **PLANTED[kind], step=150)  # type: ignore[arg-type]
     assert inspect(early) == []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import math
 from typing import TYPE_CHECKING
 
 import pytest
@@ -36,6 +37,15 @@ def test_a_file_that_somebody_deleted_starts_anew(tmp_path: Path) -> None:
     metrics.write("train", 5, {"loss": 1.0})
     assert metrics.length() < 100
     metrics.close()
+
+
+@pytest.mark.parametrize("odd", [math.nan, math.inf, -math.inf])
+def test_what_is_not_finite_is_null(tmp_path: Path, odd: float) -> None:
+    metrics = Metrics(tmp_path / "metrics.jsonl")
+    metrics.write("validation", 5, {"loss": odd, "bleu": 1.5})
+    metrics.close()
+    text = (tmp_path / "metrics.jsonl").read_text()
+    assert text == '{"kind": "validation", "step": 5, "loss": null, "bleu": 1.5}\n'
 
 
 @pytest.mark.skipif(importlib.util.find_spec("tensorboard") is not None, reason="TensorBoard is installed")

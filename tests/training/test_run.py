@@ -360,6 +360,44 @@ class TestContinuing:
         assert one.read_bytes() == other.read_bytes()
 
 
+def spoil(path: Path) -> None:
+    data = bytearray(path.read_bytes())
+    data[-3] ^= 8
+    path.write_bytes(bytes(data))
+
+
+class TestFinishing:
+    """A run whose last step is done, so that only the choice of weights and the model folder are left."""
+
+    @pytest.fixture
+    def nearly(self, tmp_path: Path) -> Path:
+        """Checkpoints 5, 10 and 12; nothing is learnt after step 5, which is therefore the best."""
+        settings = {**SHORT, "training.learning_rate": 1e-12}
+        stop_after(training_events(digit_corpus(200), out=tmp_path / "run", **settings), 12)
+        return tmp_path / "run"
+
+    def test_a_damaged_best_checkpoint_gives_way_to_the_next_best(self, nearly: Path) -> None:
+        damaged = nearly / "checkpoints" / "step-5" / "weights.safetensors"
+        spoil(damaged)
+        events = list(training_events(digit_corpus(200), out=nearly))
+        [warned] = only(events, Warned)
+        assert str(damaged) in warned.message
+        assert warned.advice == "Used instead: the checkpoint of step 10."
+        card, _, _ = read_model_folder(nearly / "model")
+        assert card.facts["weights"] == "the checkpoint of step 10"
+
+    def test_without_any_the_weights_at_hand_are_used(self, nearly: Path) -> None:
+        events = training_events(digit_corpus(200), out=nearly)
+        seen = [next(events), next(events)]
+        assert isinstance(seen[-1], Started)
+        for step in saved_steps(nearly / "checkpoints"):
+            spoil(nearly / "checkpoints" / f"step-{step}" / "weights.safetensors")
+        rest = list(events)
+        advice = [warned.advice for warned in only(rest, Warned)]
+        assert advice == ["Used instead: the weights of step 12."] * 3
+        assert rest[-1].reason == "done"  # type: ignore[union-attr]
+
+
 class TestTheFolder:
     def test_a_foreign_folder_is_refused(self, tmp_path: Path) -> None:
         (tmp_path / "thesis.tex").write_text("")
@@ -514,6 +552,37 @@ class TestDisasters:
         checkpoint, _ = load_newest(tmp_path / "checkpoints")
         assert checkpoint is not None
         assert all(bool(tensor.isfinite().all()) for tensor in checkpoint.weights.values())
+
+    def test_a_report_of_updates_that_were_all_left_out_has_no_loss(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(jumok.training.loop, "STEPS_BETWEEN_REPORTS", 4)
+        self.poison(monkeypatch, range(1, 5), math.nan)
+        progress = only(run(tmp_path), Progress)
+        assert math.isnan(progress[0].loss)
+        assert math.isnan(progress[0].perplexity)
+        assert math.isfinite(progress[1].loss)
+        first = (tmp_path / "metrics.jsonl").read_text().splitlines()[0]
+        assert '"loss": null, "perplexity": null' in first
+
+    def test_weights_that_blow_up_are_told_of_and_the_good_checkpoint_is_kept(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def rate(step: int, *_: Any) -> float:
+            return 0.01 if step <= 5 else 1e30
+
+        monkeypatch.setattr(jumok.training.loop, "learning_rate", rate)
+        events: list[Event] = []
+        with pytest.raises(TrainingError, match=r"not finite in 10 updates in a row.*step 5 is intact"):
+            events.extend(training_events(digit_corpus(200), out=tmp_path, **{**SHORT, "training.steps": 40}))
+        told = [warned.message for warned in only(events, Warned)]
+        assert sum("the validation loss is nan" in message for message in told) == 1
+        assert saved_steps(tmp_path / "checkpoints") == [5, 10, 15]
+
+    def test_no_model_is_made_of_weights_that_blew_up_from_the_start(self, tmp_path: Path) -> None:
+        with pytest.raises(TrainingError, match=r"nothing to make a model of.*validation loss is nan"):
+            run(tmp_path, **{"training.steps": 5, "training.learning_rate": 1e30})
+        assert not (tmp_path / "model").exists()
 
 
 class TestTime:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from jumok.recipe import TrainingSettings
 from jumok.training.state import RunState, ValidationRecord
 
@@ -36,6 +38,14 @@ def test_of_equal_scores_the_smaller_loss_is_best() -> None:
     best = state(1.0, 3.0, 3.0).best("chrf")
     assert best is not None
     assert best.step == 30
+
+
+def test_a_loss_that_is_not_finite_is_the_worst_wherever_it_stands() -> None:
+    sound = ValidationRecord(10, 3.0, 3.0, {"chrf": 1.0})
+    broken = ValidationRecord(20, math.nan, 3.0, {"chrf": 9.0})
+    for records in ([sound, broken], [broken, sound]):
+        for stop_on in ("chrf", "loss"):
+            assert RunState(validations=records).best(stop_on) is sound
 
 
 def test_patience() -> None:

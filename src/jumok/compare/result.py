@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from dataclasses import asdict, dataclass, field, fields
 from statistics import median
 from typing import TYPE_CHECKING, Any
@@ -178,7 +177,7 @@ def read_curve(metrics: Path) -> tuple[tuple[CurvePoint, ...], float | None]:
         if record["kind"] == "train":
             speeds.append(record["tokens_per_second"])
             seconds = record["seconds"]
-        elif record["kind"] == "validation" and math.isfinite(record["loss"]):
+        elif record["kind"] == "validation" and record["loss"] is not None:
             # A validation tells how long it took, and training how long all has taken.
             seconds = None if seconds is None else round(seconds + record["seconds"], 2)
             points.append(CurvePoint(record["step"], seconds, record["loss"], record["bleu"]))

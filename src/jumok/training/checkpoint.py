@@ -111,6 +111,8 @@ def stored_weights(folder: Path, step: int, *, moving_average: bool) -> dict[str
     path = folder / f"step-{step}"
     files = verify_folder(path)
     name = "ema.safetensors" if moving_average else "weights.safetensors"
+    if name not in files:
+        raise ModelFolderError(f"{path} does not list {name}.")
     return tensors_from_bytes(files[name], path / name)
 
 

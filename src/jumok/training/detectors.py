@@ -116,6 +116,18 @@ def flat_attention(evidence: Evidence) -> Finding | None:
     )
 
 
+def not_finite(evidence: Evidence) -> Finding | None:
+    """A loss that is no number, or infinite."""
+    if math.isfinite(evidence.loss):
+        return None
+    return Finding(
+        "not finite",
+        f"the validation loss is {evidence.loss}: the weights have grown beyond what can be computed with",
+        "The best checkpoint before is kept. Start a new run with a lower training.learning_rate or a longer "
+        "training.warmup.",
+    )
+
+
 def overfitting(evidence: Evidence) -> Finding | None:
     """Better and better on what it has seen, worse and worse on what it has not."""
     if len(evidence.validations) < OVERFITTED_VALIDATIONS:
@@ -169,6 +181,7 @@ def wrong_length(evidence: Evidence) -> Finding | None:
 
 
 DETECTORS: tuple[Callable[[Evidence], Finding | None], ...] = (
+    not_finite,
     same_output,
     odd_pieces,
     flat_attention,

@@ -44,7 +44,10 @@ class Started:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How it goes. `loss` is the smoothed training loss a piece, `perplexity` that of the right pieces."""
+    """How it goes. `loss` is the smoothed training loss a piece, `perplexity` that of the right pieces.
+
+    Both, and the norm of the last gradient, are NaN where every update since the last report was left out.
+    """
 
     step: int
     steps: int | None

@@ -1,6 +1,7 @@
 """The end of a run: from checkpoints to a model folder.
 
-1. Which weights: the best checkpoint, or the average of the last ones where that validates better.
+1. Which weights: the best checkpoint that can be read, or the average of the last ones where that validates
+   better.
 2. Where alignments are read from: chosen on validation pairs, by their gold alignments where they have some.
 3. The score that the model folder carries: the validation set once more, with the beam of the recipe.
 
@@ -9,14 +10,15 @@ All of it follows from the checkpoints. Killed here, a run does it again when it
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from jumok.decoding import Translator, choose_read_out
-from jumok.errors import ModelFolderError
+from jumok.errors import ModelFolderError, TrainingError
 from jumok.storage import CorpusRecord, ModelCard, load_module_weights, module_weights, save_model
 from jumok.training.average import average_weights
-from jumok.training.checkpoint import stored_weights
+from jumok.training.checkpoint import saved_steps, stored_weights
 from jumok.training.events import Event, Finished, Stage, Warned
 from jumok.training.state import ValidationRecord, better
 
@@ -62,6 +64,12 @@ def finish_run(
     if result is None or trainer.interrupted():
         yield Finished("interrupted", None, trainer.state.step, trainer.seconds)
         return
+    if not math.isfinite(result.loss):
+        raise TrainingError(
+            f"There is nothing to make a model of: with {choice.how}, the best there is, the validation loss "
+            f"is {result.loss}. Start a new run with a lower training.learning_rate or a longer "
+            "training.warmup."
+        )
     read_out = _read_out(Translator(trainer.model, vocabularies), trainer.validation.pairs)
     card = _card(trainer, recipe, store, result, read_out, choice.how)
     save_model(
@@ -85,13 +93,11 @@ def vocabulary_files(vocabularies: Vocabularies) -> dict[str, bytes]:
 
 
 def _choose_weights(trainer: Trainer) -> Generator[Event, None, Choice]:
-    """The best checkpoint, unless the average of the last ones is better still."""
+    """The best checkpoint that can be read, unless the average of the last ones is better still."""
     settings, state = trainer.settings, trainer.state
-    best = state.best(settings.stop_on)
+    best, choice = yield from _best_readable(trainer)
     if best is None:
-        return Choice(dict(module_weights(trainer.model)), f"the weights of step {state.step:,}")
-    kind = "moving average" if settings.ema else "checkpoint"
-    choice = Choice(_weights_of(trainer, best.step), f"the {kind} of step {best.step:,}")
+        return choice
     steps = [record.step for record in state.validations[-settings.average :]]
     readable = []
     for step in steps if settings.average > 1 else []:
@@ -103,6 +109,28 @@ def _choose_weights(trainer: Trainer) -> Generator[Event, None, Choice]:
         average = Choice(average_weights(readable), f"the average of the last {len(readable)} checkpoints")
         return average if _is_better(trainer, average, best) else choice
     return choice
+
+
+def _best_readable(trainer: Trainer) -> Generator[Event, None, tuple[ValidationRecord | None, Choice]]:
+    """The best checkpoint; where it is damaged the next best on the disk, at last the weights in memory."""
+    settings, state = trainer.settings, trainer.state
+    kind = "moving average" if settings.ema else "checkpoint"
+    found = None
+    choice = Choice(trainer.average or module_weights(trainer.model), f"the weights of step {state.step:,}")
+    best, stored, damaged = state.best(settings.stop_on), saved_steps(trainer.checkpoints), []
+    for record in state.ranked(settings.stop_on):
+        if record is not best and record.step not in stored:
+            continue  # removed long ago: there were better ones
+        try:
+            choice = Choice(_weights_of(trainer, record.step), f"the {kind} of step {record.step:,}")
+        except ModelFolderError as error:
+            damaged.append(str(error))
+        else:
+            found = record
+            break
+    for message in damaged:
+        yield Warned(message, f"Used instead: {choice.how}.")
+    return found, choice
 
 
 def _is_better(trainer: Trainer, choice: Choice, best: ValidationRecord) -> bool:

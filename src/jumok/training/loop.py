@@ -63,7 +63,7 @@ class Tally:
     nll: float = 0.0
     tokens: int = 0
     updates: int = 0
-    gradient_norm: float = 0.0
+    gradient_norm: float = math.nan
 
     def add(self, update: Update) -> None:
         self.updates += 1
@@ -171,23 +171,24 @@ class Trainer:
         self.state.skipped += 1
         self.state.skipped_in_a_row += 1
         if self.state.skipped_in_a_row >= MOST_SKIPPED_IN_A_ROW:
-            steps = saved_steps(self.checkpoints)
-            kept = (
-                f"The checkpoint of step {steps[-1]} is intact." if steps else "No checkpoint was saved yet."
-            )
+            stored = saved_steps(self.checkpoints)
+            sound = [one.step for one in self.state.validations if math.isfinite(one.loss)]
+            good = [step for step in sound if step in stored]
+            kept = f"The checkpoint of step {good[-1]} is intact." if good else "No checkpoint is good."
             raise TrainingError(
-                f"The gradient was not finite in {MOST_SKIPPED_IN_A_ROW} updates in a row, up to step "
-                f"{self.state.step}; none of them touched the weights. {kept} Start a new run with a lower "
-                "training.learning_rate or a longer training.warmup."
+                f"The loss or its gradient was not finite in {MOST_SKIPPED_IN_A_ROW} updates in a row, up to "
+                f"step {self.state.step}; none of them touched the weights. {kept} Start a new run with a "
+                "lower training.learning_rate or a longer training.warmup."
             )
         return Warned(
-            f"step {self.state.step}: the gradient is {update.gradient_norm}, so this update was left out",
+            f"step {self.state.step}: the gradient is {update.gradient_norm} at a loss of "
+            f"{update.loss / update.tokens:.2f}, so this update was left out",
             "One in a while does no harm. If it comes often, lower training.learning_rate.",
         )
 
     def _report(self, rate: float) -> Progress:
         tally, self._tally = self._tally, Tally()
-        tokens = max(tally.tokens, 1)
+        tokens = tally.tokens or math.nan  # where every update was left out, there is no loss to tell
         nll = tally.nll / tokens
         self._training_loss = nll if tally.tokens else self._training_loss
         progress = Progress(

@@ -1,12 +1,14 @@
 """metrics.jsonl: one JSON object a line, appended as training goes, and TensorBoard where it is wanted.
 
-A resumed run cuts the file back to the length that its checkpoint recorded, so that no step stands there
-twice and a line torn by a crash is gone.
+A number that is not finite is written as null, since JSON has no word for it. A resumed run cuts the file
+back to the length that its checkpoint recorded, so that no step stands there twice and a line torn by a crash
+is gone.
 """
 
 from __future__ import annotations
 
 import json
+import math
 from typing import TYPE_CHECKING, Any
 
 from jumok.errors import RecipeError
@@ -34,12 +36,13 @@ class Metrics:
             self._file.seek(0, 2)
 
     def write(self, kind: str, step: int, values: dict[str, Any]) -> None:
-        line = json.dumps({"kind": kind, "step": step, **values}, ensure_ascii=False)
+        told = {name: None if _is_odd(value) else value for name, value in values.items()}
+        line = json.dumps({"kind": kind, "step": step, **told}, ensure_ascii=False, allow_nan=False)
         with disk_errors(self._path, _INTACT):
             self._file.write(line.encode() + b"\n")
             self._file.flush()  # whoever follows the file sees it at once
         if self._writer is not None:
-            for name, value in values.items():
+            for name, value in told.items():
                 if isinstance(value, int | float):
                     self._writer.add_scalar(f"{kind}/{name}", value, step)
 
@@ -53,6 +56,10 @@ class Metrics:
         self._file.close()
         if self._writer is not None:
             self._writer.close()
+
+
+def _is_odd(value: object) -> bool:
+    return isinstance(value, float) and not math.isfinite(value)
 
 
 def _tensorboard_writer(folder: Path) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +24,12 @@ class ValidationRecord:
     scores: Mapping[str, float]
 
     def quality(self, stop_on: str) -> tuple[float, float]:
-        """What decides, turned so that more is better: the score, and of equal scores the loss."""
+        """What decides, turned so that more is better: the score, and of equal scores the loss.
+
+        A loss that is not finite is worse than any other, whatever the model happened to say.
+        """
+        if not math.isfinite(self.loss):
+            return (-math.inf, -math.inf)
         return (-self.loss if stop_on == "loss" else self.scores[stop_on], -self.loss)
 
 
@@ -72,11 +78,11 @@ class RunState:
 
     def best(self, stop_on: str) -> ValidationRecord | None:
         """The best validation; of equal ones, the first."""
-        best: ValidationRecord | None = None
-        for record in self.validations:
-            if best is None or better(record, best, stop_on):
-                best = record
-        return best
+        return next(iter(self.ranked(stop_on)), None)
+
+    def ranked(self, stop_on: str) -> list[ValidationRecord]:
+        """All validations, the best first."""
+        return sorted(self.validations, key=lambda record: record.quality(stop_on), reverse=True)
 
     def out_of_patience(self, settings: TrainingSettings) -> bool:
         """Whether the last validations, as many as the patience, brought nothing better."""

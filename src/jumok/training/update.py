@@ -1,7 +1,8 @@
 """One update: forward, backward and a step of the optimiser, by one process or by several together.
 
 Everything random in update n follows from (seed, n) and the member's rank, so a resumed run needs no stored
-random state. A gradient that is not finite never reaches the weights: the update is left out and reported.
+random state. A loss or gradient that is not finite never reaches the weights: the update is left out and
+reported.
 
 Several members share an update so: each takes every so-manieth row of the batches; when all have their
 gradients, the owner of a parameter adds them up; all agree on the norm; each owner steps Adam for what it
@@ -47,7 +48,7 @@ class Update:
 
     @property
     def applied(self) -> bool:
-        return math.isfinite(self.gradient_norm)
+        return math.isfinite(self.gradient_norm) and math.isfinite(self.loss)
 
 
 def nobody_to_meet() -> None:
