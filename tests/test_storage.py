@@ -6,6 +6,7 @@ import errno
 import hashlib
 import inspect
 import json
+import math
 import os
 from typing import TYPE_CHECKING, Any
 
@@ -249,6 +250,14 @@ class TestModelFolder:
         with pytest.raises(ModelFolderError, match=r"newer jumok\. Received format 99.*pip install -U jumok"):
             read_model_folder(model)
 
+    def test_an_older_format_names_the_way_out(self, model: Path) -> None:
+        def older(card: dict[str, Any]) -> None:
+            card.update(format=1, read_out={"layer": 2, "head": None, "shift": 0})
+
+        rewrite_card(model, older)
+        with pytest.raises(ModelFolderError, match=r"older jumok\. Received format 1.*Train the model again"):
+            read_model_folder(model)
+
     @pytest.mark.parametrize(
         "change",
         [
@@ -257,7 +266,17 @@ class TestModelFolder:
             lambda card: card.update(recipe={"model": {"wdith": 3}}),
             lambda card: card.update(recipe=3),
             lambda card: card.update(scores={"bleu": 3}),
+            lambda card: card.update(scores={"bleu": {"value": "high", "signature": "x"}}),
+            lambda card: card.update(scores={"bleu": {"value": 3.0, "signature": 7}}),
+            lambda card: card.update(scores={"bleu": {"value": math.nan, "signature": "x"}}),
             lambda card: card.update(read_out={"floor": 3}),
+            lambda card: card.update(read_out={"heads": [[1, "x"]], "shift": 0}),
+            lambda card: card.update(corpora=[{"name": "x", "pairs": "many", "fingerprint": "f"}]),
+            lambda card: card.update(facts=3),
+            lambda card: card.update(facts=[["steps", 3]]),
+            lambda card: card.update(facts={"steps": {"a": {}}}),
+            lambda card: card.update(facts={"steps": math.inf}),
+            lambda card: card.update(created_by=[1]),
             lambda card: card["files"].pop("weights.safetensors"),
             lambda card: card["files"].pop("pieces.model"),
             lambda card: card["files"].update({"pieces.model": 3}),
@@ -267,6 +286,17 @@ class TestModelFolder:
     def test_odd_cards_give_a_typed_error(self, model: Path, change: Any) -> None:
         rewrite_card(model, change)
         with pytest.raises(ModelFolderError):
+            read_model_folder(model)
+
+    def test_an_odd_part_is_named(self, model: Path) -> None:
+        rewrite_card(model, lambda card: card["corpora"][0].update(pairs="many"))
+        with pytest.raises(ModelFolderError, match=r"jumok\.json .*corpora\.0\.pairs is 'many'"):
+            read_model_folder(model)
+
+    def test_half_a_character(self, model: Path) -> None:
+        text = (model / "jumok.json").read_text(encoding="utf-8").replace("말뭉치", "\\ud800")
+        (model / "jumok.json").write_text(text, encoding="utf-8")
+        with pytest.raises(ModelFolderError, match=r"jumok\.json .*surrogates not allowed"):
             read_model_folder(model)
 
     def test_hostile_json(self, model: Path) -> None:

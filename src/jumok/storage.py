@@ -23,9 +23,11 @@ from dataclasses import asdict, dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
+from pydantic import BaseModel, ConfigDict, ValidationError
+
 from jumok.errors import ModelFolderError, RecipeError, StorageError
 from jumok.recipe import Recipe, make_recipe
-from jumok.values import ReadOut
+from jumok.values import ReadOut  # noqa: TC001 - pydantic reads the type when the program runs
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -46,6 +48,7 @@ __all__ = [
     "read_checked_json",
     "read_model_folder",
     "read_regular_file",
+    "refuse_misfits",
     "remove_folder",
     "remove_leftovers",
     "save_model",
@@ -56,7 +59,7 @@ __all__ = [
     "write_folder",
 ]
 
-MODEL_FORMAT = 1
+MODEL_FORMAT = 2
 CARD = "jumok.json"
 WEIGHTS = "weights.safetensors"
 VOCABULARY_FILES = ("pieces.model", "source.model", "target.model")
@@ -180,7 +183,8 @@ def disk_errors(path: Path, intact: str) -> Iterator[None]:
 
 def checked_json(content: Mapping[str, Any]) -> bytes:
     """JSON for people, with a checksum of its content inside."""
-    text = json.dumps({**content, "checksum": _checksum(content)}, ensure_ascii=False, indent=1)
+    whole = {**content, "checksum": _checksum(content)}
+    text = json.dumps(whole, ensure_ascii=False, indent=1, allow_nan=False)
     return (text + "\n").encode()
 
 
@@ -192,16 +196,22 @@ def _checksum(content: Mapping[str, Any]) -> str:
 
 def read_checked_json(path: Path) -> dict[str, Any]:
     """The inverse of `checked_json`; a file that was changed since is refused."""
+    data = read_regular_file(path, largest=LARGEST_MANIFEST)
     try:
-        content = json.loads(read_regular_file(path, largest=LARGEST_MANIFEST))
+        content = json.loads(data, parse_constant=_refuse_constant)
+        if not isinstance(content, dict):
+            raise ModelFolderError(_damaged(path, "it is not a JSON object"))
+        recorded = content.pop("checksum", None)
+        found = _checksum(content)  # half a character, which JSON can spell, cannot be encoded
     except (ValueError, RecursionError) as error:
         raise ModelFolderError(_damaged(path, f"it is not JSON ({error})")) from None
-    if not isinstance(content, dict):
-        raise ModelFolderError(_damaged(path, "it is not a JSON object"))
-    checksum = content.pop("checksum", None)
-    if checksum != _checksum(content):
+    if recorded != found:
         raise ModelFolderError(_damaged(path, "its checksum does not match its content"))
     return content
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is no number of JSON")
 
 
 def _read_manifest(path: Path) -> dict[str, Any]:
@@ -298,9 +308,17 @@ def module_weights(module: nn.Module) -> dict[str, Tensor]:
 
 
 def load_module_weights(module: nn.Module, weights: Mapping[str, Tensor]) -> None:
-    """The inverse: copy weights into a module. Names and shapes must fit; all misfits are named at once."""
+    """The inverse: copy weights into a module whose names and shapes must fit."""
     import torch
 
+    refuse_misfits(module, weights)
+    with torch.no_grad():
+        for name, tensor in module_weights(module).items():
+            tensor.copy_(weights[name])
+
+
+def refuse_misfits(module: nn.Module, weights: Mapping[str, Tensor]) -> None:
+    """Raise where names, shapes or types differ; all misfits are named at once. Nothing is read or copied."""
     own = module_weights(module)
     misfits = [name for name in {*own, *weights} if not _fits(own.get(name), weights.get(name))]
     if misfits:
@@ -308,9 +326,6 @@ def load_module_weights(module: nn.Module, weights: Mapping[str, Tensor]) -> Non
             f"{len(misfits)} weights do not fit the model. Received: {', '.join(sorted(misfits)[:5])}. "
             "The recipe and the weights come from different models; copy the folder again."
         )
-    with torch.no_grad():
-        for name, tensor in own.items():
-            tensor.copy_(weights[name])
 
 
 def _fits(own: Tensor | None, given: Tensor | None) -> bool:
@@ -404,6 +419,11 @@ def _check_format(folder: Path, found: object) -> None:
             f"{folder} was made by a newer jumok. Received format {found}; this one ({jumok_version()}) "
             f"reads up to {MODEL_FORMAT}. Install a newer jumok: pip install -U jumok."
         )
+    if found < MODEL_FORMAT:
+        raise ModelFolderError(
+            f"{folder} was made by an older jumok. Received format {found}; this one ({jumok_version()}) "
+            f"reads {MODEL_FORMAT}. Train the model again from its pairs, or use the version that made it."
+        )
 
 
 def _check_vocabularies(folder: Path, vocabularies: Mapping[str, bytes]) -> None:
@@ -441,23 +461,28 @@ def _card_to_json(card: ModelCard) -> dict[str, Any]:
     }
 
 
-def _read_out(stored: Mapping[str, Any]) -> ReadOut:
-    heads = tuple((int(layer), int(head)) for layer, head in stored["heads"])
-    return ReadOut(heads, shift=int(stored["shift"]))
+class _StoredCard(BaseModel):
+    """The types of what a card says: whoever shows or uses it need not ask again."""
+
+    model_config = ConfigDict(allow_inf_nan=False)
+
+    recipe: dict[str, Any]
+    scores: dict[str, ScoreRecord]
+    read_out: ReadOut | None
+    corpora: tuple[CorpusRecord, ...]
+    facts: dict[str, str | int | float | bool | None]
+    created_by: str
 
 
 def _card_from_json(folder: Path, content: Mapping[str, Any]) -> ModelCard:
     try:
-        read_out = content.get("read_out")
-        return ModelCard(
-            recipe=make_recipe(content["recipe"]),
-            scores={name: ScoreRecord(**score) for name, score in content.get("scores", {}).items()},
-            read_out=_read_out(read_out) if read_out else None,
-            corpora=tuple(CorpusRecord(**corpus) for corpus in content.get("corpora", [])),
-            facts=content.get("facts", {}),
-            created_by=str(content.get("created_by", "unknown")),
-        )
+        stored = _StoredCard.model_validate(content)
+        recipe = make_recipe(stored.recipe)
     except RecipeError as error:
         raise ModelFolderError(_damaged(folder / CARD, f"its recipe does not hold. {error}")) from None
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
-        raise ModelFolderError(_damaged(folder / CARD, f"a part is missing or odd ({error})")) from None
+    except ValidationError as error:
+        fault = error.errors()[0]
+        where = ".".join(str(part) for part in fault["loc"][:3])
+        reason = f"a part is missing or odd: {where} is {fault['input']!r:.60}"
+        raise ModelFolderError(_damaged(folder / CARD, reason)) from None
+    return ModelCard(recipe, stored.scores, stored.read_out, stored.corpora, stored.facts, stored.created_by)

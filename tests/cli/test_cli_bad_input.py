@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from jumok.storage import checked_json, read_checked_json
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -217,6 +219,23 @@ def test_a_missing_or_cut_off_part(name: str, call: Call, model: Path, tmp_path:
     assert str(part) in use(call, ["info"], tmp_path / "model")
     part.unlink()
     assert "it is missing" in use(call, ["info"], tmp_path / "model")
+
+
+@pytest.mark.parametrize("words", USERS, ids=lambda words: words[0])
+@pytest.mark.parametrize(
+    ("part", "odd"),
+    [("facts", "fast"), ("scores", {"bleu": {"value": "x", "signature": ""}}), ("corpora", [{"pairs": 3}])],
+    ids=["facts", "scores", "corpora"],
+)
+def test_an_odd_card(
+    part: str, odd: object, words: list[str], call: Call, model: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(model, tmp_path / "model")
+    path = tmp_path / "model" / "jumok.json"
+    path.write_bytes(checked_json({**read_checked_json(path), part: odd}))
+    said = use(call, words, tmp_path / "model")
+    assert str(path) in said
+    assert part in said
 
 
 @pytest.mark.parametrize("words", USERS, ids=lambda words: words[0])

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from jumok.recipe import Recipe, flatten, make_recipe
-from jumok.training.derive import CorpusFacts, MachineFacts, Pace, derive, derive_pace
+from jumok.training.derive import SIZES, CorpusFacts, MachineFacts, Pace, derive, derive_pace
 
 MULTI30K = CorpusFacts(
     pairs=29_000,
@@ -128,6 +128,12 @@ def test_small_updates_are_remembered_longer(batch: int, accumulate: int, beta: 
     recipe, reasons = derive(asked, MULTI30K, CPU)
     assert recipe.training.beta2 == beta
     assert "training.beta2" in {reason.setting for reason in reasons}
+
+
+@pytest.mark.parametrize("heads", range(1, 65))
+def test_heads_fit_the_width_of_every_size_or_of_none(heads: int) -> None:
+    """So that heads that cannot fit are refused before the size is known."""
+    assert len({width % heads == 0 for _, _, width, _, _ in SIZES.values()}) == 1
 
 
 def test_heads_divide_an_odd_width() -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from jumok.errors import RecipeError
+from jumok.training import training_events
 from jumok.training.metrics import Metrics
 
 if TYPE_CHECKING:
@@ -49,6 +50,32 @@ def test_what_is_not_finite_is_null(tmp_path: Path, odd: float) -> None:
 
 
 @pytest.mark.skipif(importlib.util.find_spec("tensorboard") is not None, reason="TensorBoard is installed")
-def test_tensorboard_says_how_to_install_it(tmp_path: Path) -> None:
+def test_tensorboard_says_how_to_install_it_before_anything_is_read_or_written(tmp_path: Path) -> None:
+    events = training_events("no.tsv", out=tmp_path / "run", tensorboard=True)
     with pytest.raises(RecipeError, match=r"pip install jumok\[tensorboard\]"):
-        Metrics(tmp_path / "metrics.jsonl", tensorboard=tmp_path / "tensorboard")
+        next(events)
+    assert list(tmp_path.iterdir()) == []
+
+
+class Curves:
+    """Points as `SummaryWriter` is given them."""
+
+    def __init__(self) -> None:
+        self.points: list[tuple[str, float, int]] = []
+        self.closed = False
+
+    def add_scalar(self, tag: str, scalar_value: float, global_step: int) -> None:
+        self.points.append((tag, scalar_value, global_step))
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def test_numbers_become_curves_and_nothing_else_does(tmp_path: Path) -> None:
+    curves = Curves()
+    metrics = Metrics(tmp_path / "metrics.jsonl", curves=curves)
+    metrics.write("train", 7, {"loss": 2.5, "perplexity": math.nan, "note": "none"})
+    metrics.write("validation", 8, {"bleu": 3})
+    metrics.close()
+    assert curves.points == [("train/loss", 2.5, 7), ("validation/bleu", 3, 8)]
+    assert curves.closed

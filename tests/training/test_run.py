@@ -20,7 +20,7 @@ from digits import TINY, digit_corpus, digit_pairs
 import jumok
 import jumok.training.update
 from jumok.corpus import corpus_of_pairs
-from jumok.errors import DataError, RecipeError, RunFolderError, StorageError, TrainingError
+from jumok.errors import DataError, RecipeError, RunFolderError, StorageError, TrainingError, UnsupportedError
 from jumok.recipe import make_recipe
 from jumok.storage import checked_json, module_weights, read_model_folder
 from jumok.training import (
@@ -172,6 +172,25 @@ class TestSettings:
     def test_a_cosine_needs_an_end(self, tmp_path: Path) -> None:
         with pytest.raises(RecipeError, match="nothing says when that is"):
             next(iter(training_events(digit_corpus(50), out=tmp_path / "run", schedule="cosine")))
+
+    @pytest.mark.parametrize(
+        ("settings", "said"),
+        [
+            ({"model.width": 32, "model.heads": 5}, "5 heads cannot share a width of 32 evenly"),
+            ({"model.heads": 3}, "3 heads cannot share a width"),
+            ({"model.family": "decoder-only", "model.heads": 3}, "3 heads cannot share a width"),
+            (
+                {"model.family": "recurrent", "model.attention": "none", "search.coverage_penalty": 0.2},
+                r"there is no attention\. Received: search\.coverage_penalty = 0\.2",
+            ),
+        ],
+    )
+    def test_what_cannot_go_together_is_refused_before_anything_is_read_or_written(
+        self, tmp_path: Path, settings: dict[str, Any], said: str
+    ) -> None:
+        with pytest.raises(UnsupportedError, match=said):
+            next(iter(training_events("no.tsv", out=tmp_path / "run", **settings)))
+        assert list(tmp_path.iterdir()) == []
 
     def test_it_runs_in_a_thread(self, tmp_path: Path) -> None:
         """Signals belong to the main thread; elsewhere a run does without them."""

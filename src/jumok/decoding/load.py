@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch.overrides import TorchFunctionMode
 
 from jumok.decoding.translator import Translator
+from jumok.errors import ModelFolderError
 from jumok.models import build_model
-from jumok.storage import load_module_weights, read_model_folder
+from jumok.storage import load_module_weights, read_model_folder, refuse_misfits
 from jumok.text import Subwords, Vocabularies
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
+
+    from jumok.models import TranslationModel
+    from jumok.recipe import ModelSettings
 
 __all__ = ["load"]
 
@@ -21,12 +28,9 @@ def load(folder: str | Path) -> Translator:
     card, weights, files = read_model_folder(Path(folder))
     vocabularies = _vocabularies(files)
     recipe = card.recipe
-    model = build_model(
-        recipe.model,
-        source_pieces=vocabularies.source.size,
-        target_pieces=vocabularies.target.size,
-        shared=vocabularies.shared,
-    )
+    refuse_misfits(_outline(Path(folder), recipe.model, vocabularies), weights)
+    with _Unfilled("cpu"):
+        model = _build(recipe.model, vocabularies)
     load_module_weights(model, weights)
     return Translator(
         model,
@@ -36,6 +40,49 @@ def load(folder: str | Path) -> Translator:
         source_language=recipe.languages.source,
         target_language=recipe.languages.target,
         longest_source=recipe.training.longest,
+    )
+
+
+class _Unfilled(TorchFunctionMode):
+    """Within it a model is built without initial weights: stored ones take their place.
+
+    On the device "meta" weights have a shape and no memory. `torch.device("meta")` would say so of all
+    tensors; but to compute the table of positions there, torch first imports half of its compiler.
+    """
+
+    def __init__(self, device: str) -> None:
+        super().__init__()
+        self._device = device
+
+    def __torch_function__(
+        self, func: Callable[..., Any], types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        given = kwargs or {}
+        if getattr(func, "__name__", "") in ("kaiming_uniform_", "normal_", "uniform_"):
+            return args[0] if args else given["tensor"]
+        if func in (torch.empty, torch.zeros):
+            given = {**given, "device": self._device}
+        return func(*args, **given)
+
+
+def _outline(folder: Path, settings: ModelSettings, vocabularies: Vocabularies) -> TranslationModel:
+    """The model without memory for its weights: a card may ask for more than any machine has."""
+    try:
+        with _Unfilled("meta"):
+            return _build(settings, vocabularies)
+    except (OverflowError, RuntimeError, TypeError) as error:
+        raise ModelFolderError(
+            f"{folder} cannot be used: its recipe describes no model that could be built ({error}). Copy the "
+            "folder again from where it came, or make it anew."
+        ) from None
+
+
+def _build(settings: ModelSettings, vocabularies: Vocabularies) -> TranslationModel:
+    return build_model(
+        settings,
+        source_pieces=vocabularies.source.size,
+        target_pieces=vocabularies.target.size,
+        shared=vocabularies.shared,
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-from jumok.attention import POSITIONS, check_options, find_entry, make_attention, make_direct
+from jumok.attention import POSITIONS, Widths, check_options, find_entry, make_attention, make_direct
 from jumok.errors import RecipeError, UnsupportedError, nearest
 from jumok.models.decoder_only import DecoderOnly, DecoderOnlyBlock
 from jumok.models.dropout import Dropout
@@ -270,6 +270,7 @@ def check_recipe(recipe: Recipe) -> None:
     """Refuse a model that cannot be, or that the rest of its recipe asks too much of."""
     check_model(recipe.model)
     _check_places(recipe)
+    _check_coverage(recipe)
 
 
 def _check_places(recipe: Recipe) -> None:
@@ -288,11 +289,23 @@ def _check_places(recipe: Recipe) -> None:
         )
 
 
+def _check_coverage(recipe: Recipe) -> None:
+    """The coverage penalty counts attention, so there must be some."""
+    model, penalty = recipe.model, recipe.search.coverage_penalty
+    if penalty and isinstance(model, RecurrentSettings) and model.attention.kind == NO_ATTENTION:
+        raise UnsupportedError(
+            "The coverage penalty asks which source words were attended to, and there is no attention. "
+            f"Received: search.coverage_penalty = {penalty:g}. Set it to 0, or choose another model.attention."
+        )
+
+
 def check_model(settings: ModelSettings) -> None:
     """Refuse what cannot be combined, before anything is read or built."""
     if isinstance(settings, RecurrentSettings):
         _check_recurrent(settings)
         return
+    if "heads" in settings.model_fields_set:  # else they are derived, from a width that may be derived too
+        Widths.of(settings.width, settings.heads)
     if isinstance(settings, DecoderOnlySettings):
         _check_mechanism(settings.attention, NEEDS_DECODER_ONLY, setting="model.attention")
         _check_positions(settings, settings.attention, setting="model.attention")

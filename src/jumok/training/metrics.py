@@ -9,25 +9,33 @@ from __future__ import annotations
 
 import json
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from jumok.errors import RecipeError
 from jumok.storage import disk_errors
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
-__all__ = ["Metrics"]
+__all__ = ["CurveWriter", "Metrics", "tensorboard_writer"]
 
 _INTACT = "All checkpoints are intact."
 
 
-class Metrics:
-    """Append numbers of a run to `metrics.jsonl`, and to TensorBoard if a folder for it is given."""
+class CurveWriter(Protocol):
+    """What is asked of TensorBoard's `SummaryWriter`."""
 
-    def __init__(self, path: Path, *, length: int = 0, tensorboard: Path | None = None) -> None:
+    def add_scalar(self, tag: str, scalar_value: float, global_step: int) -> None: ...
+    def close(self) -> None: ...
+
+
+class Metrics:
+    """Append numbers of a run to `metrics.jsonl`, and to curves where somebody draws them."""
+
+    def __init__(self, path: Path, *, length: int = 0, curves: CurveWriter | None = None) -> None:
         """Cut the file back to `length` bytes, then append."""
-        self._writer = _tensorboard_writer(tensorboard) if tensorboard else None
+        self._curves = curves
         self._path = path
         with disk_errors(path, _INTACT):
             path.touch()
@@ -41,10 +49,10 @@ class Metrics:
         with disk_errors(self._path, _INTACT):
             self._file.write(line.encode() + b"\n")
             self._file.flush()  # whoever follows the file sees it at once
-        if self._writer is not None:
+        if self._curves is not None:
             for name, value in told.items():
                 if isinstance(value, int | float):
-                    self._writer.add_scalar(f"{kind}/{name}", value, step)
+                    self._curves.add_scalar(f"{kind}/{name}", value, step)
 
     def length(self) -> int:
         """Bytes so far, all of them handed to the operating system: what a checkpoint records."""
@@ -54,15 +62,16 @@ class Metrics:
 
     def close(self) -> None:
         self._file.close()
-        if self._writer is not None:
-            self._writer.close()
+        if self._curves is not None:
+            self._curves.close()
 
 
 def _is_odd(value: object) -> bool:
     return isinstance(value, float) and not math.isfinite(value)
 
 
-def _tensorboard_writer(folder: Path) -> Any:
+def tensorboard_writer() -> Callable[[str], CurveWriter]:
+    """TensorBoard's writer, to be given a folder; an error where it is not installed."""
     try:
         from torch.utils.tensorboard import SummaryWriter
     except ImportError:
@@ -70,4 +79,5 @@ def _tensorboard_writer(folder: Path) -> Any:
             "TensorBoard was asked for, but it is not installed. Install it with "
             "`pip install jumok[tensorboard]`, or leave it off: metrics.jsonl holds the same numbers."
         ) from None
-    return SummaryWriter(str(folder))
+    writer: Callable[[str], CurveWriter] = SummaryWriter
+    return writer

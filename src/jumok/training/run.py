@@ -35,7 +35,7 @@ from jumok.training.events import Event, Finished, Stage, Started, Warned
 from jumok.training.finish import finish_run, vocabulary_files
 from jumok.training.folder import RunFolder, RunRecord
 from jumok.training.loop import Budget, Trainer
-from jumok.training.metrics import Metrics
+from jumok.training.metrics import Metrics, tensorboard_writer
 from jumok.training.pace import measure_pace, measure_team, reckon_pace
 from jumok.training.pages import reuse_pages
 from jumok.training.prepared import fresh_model, load_vocabularies, make_batches
@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from jumok.corpus import Batches, PairStore
     from jumok.recipe import TrainingSettings
     from jumok.text import Vocabularies
+    from jumok.training.metrics import CurveWriter
 
 __all__ = ["train", "training_events"]
 
@@ -97,13 +98,14 @@ def training_events(
     """
     asked = _asked(recipe, settings)
     folder = RunFolder(Path(out))
+    draw = tensorboard_writer() if tensorboard else None
     reuse_pages()
     with folder.claimed():
         if folder.model.exists():
             yield _already_finished(folder, asked, _listed(pairs), _listed(valid))
             return
         run = yield from _prepare(folder, asked, _listed(pairs), _listed(valid))
-        yield from _train(run, tensorboard=folder.path / "tensorboard" if tensorboard else None)
+        yield from _train(run, draw(str(folder.path / "tensorboard")) if draw else None)
 
 
 @dataclass(frozen=True)
@@ -193,8 +195,14 @@ def _already_finished(folder: RunFolder, asked: Recipe, pairs: list[Pairs], vali
         sentences = _read(pairs, valid, record.recipe)
         folder.refuse_other_sentences(sentences.fingerprint, record)
     scores = {name: score.value for name, score in card.scores.items()}
-    steps, seconds = int(card.facts.get("steps", 0)), float(card.facts.get("seconds", 0.0))
-    return Finished("already finished", folder.model, steps, seconds, scores)
+    steps, seconds = card.facts.get("steps"), card.facts.get("seconds")
+    return Finished(
+        "already finished",
+        folder.model,
+        steps if isinstance(steps, int) else 0,
+        seconds if isinstance(seconds, float) else 0.0,
+        scores,
+    )
 
 
 # --- before the first step ---
@@ -334,7 +342,7 @@ def _reopen(folder: RunFolder, record: RunRecord, sentences: Sentences, started:
 # --- the steps ---
 
 
-def _train(run: _Run, *, tensorboard: Path | None) -> Iterator[Event]:
+def _train(run: _Run, curves: CurveWriter | None) -> Iterator[Event]:
     folder, record = run.folder, run.record
     checkpoint, damaged = load_newest(folder.checkpoints)
     for message in damaged:
@@ -342,7 +350,7 @@ def _train(run: _Run, *, tensorboard: Path | None) -> Iterator[Event]:
             message, f"The checkpoint of step {checkpoint.step} is used instead." if checkpoint else ""
         )
     length = int(checkpoint.state["metrics_length"]) if checkpoint else 0
-    metrics = Metrics(folder.metrics, length=length, tensorboard=tensorboard)
+    metrics = Metrics(folder.metrics, length=length, curves=curves)
     team = run.team or run.gathered(record.recipe.training.processes)
     try:
         with watch_signals() as interrupted, team:
