@@ -29,6 +29,21 @@ print(json.dumps([code, sorted(sys.modules)]), file=sys.stderr)
 """
 
 
+INTERRUPTED = """
+import os, signal, sys
+from jumok.__main__ import main
+
+class CtrlC:
+    def find_spec(self, name, path=None, target=None):
+        if name == moment:
+            os.kill(os.getpid(), signal.SIGINT)
+
+moment = sys.argv.pop(1)
+sys.meta_path.insert(0, CtrlC())
+main()
+"""
+
+
 def modules_after(*words: str) -> tuple[int, set[str]]:
     done = subprocess.run(
         [sys.executable, "-c", LOADED, *words], capture_output=True, check=True, text=True, timeout=60
@@ -78,6 +93,18 @@ def test_help_of_a_verb_needs_no_torch(verb: str) -> None:
     code, modules = modules_after(verb, "--help")
     assert code == 0
     assert modules & HEAVY == set()
+
+
+@pytest.mark.parametrize("moment", ["jumok.cli", "typer", "jumok.cli.info"])
+def test_ctrl_c_in_the_first_moments_is_one_line(moment: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED, moment, "info", "model"],
+        capture_output=True,
+        check=False,
+        text=True,
+        timeout=60,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "jumok: interrupted.\n")
 
 
 def test_version(call: Call) -> None:

@@ -31,13 +31,16 @@ class Interrupt:
 
 @contextmanager
 def watch_signals() -> Iterator[Interrupt]:
-    """Within this block SIGINT and SIGTERM raise the flag; a second one acts as it would have without it."""
+    """Within this block SIGINT and SIGTERM raise the flag; a second one acts as it would have without it.
+
+    Who started the program so that it ignores one of them (`nohup`, a job in the background) meant it.
+    """
     interrupt = Interrupt()
     if threading.current_thread() is not threading.main_thread():
         yield interrupt
         return
-    watched = (signal.SIGINT, signal.SIGTERM)
-    before = {number: signal.getsignal(number) for number in watched}
+    found = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: handler for number, handler in found.items() if handler is not signal.SIG_IGN}
 
     def restore() -> None:
         for number, handler in before.items():
@@ -47,7 +50,7 @@ def watch_signals() -> Iterator[Interrupt]:
         interrupt.asked = True
         restore()
 
-    for number in watched:
+    for number in before:
         signal.signal(number, note)
     try:
         yield interrupt
