@@ -31,6 +31,10 @@ RECURRENT = {"family": "recurrent", "width": 16, "embedding": 16}
 MODELS: dict[str, dict[str, Any]] = {
     "transformer": TRANSFORMER,
     "post-norm": {**TRANSFORMER, "norm": "post", "tied": False, "encoder_attention": "linear"},
+    "learned positions": {**TRANSFORMER, "positions": "learned", "norm_kind": "batch"},
+    "rotary": {**TRANSFORMER, "positions": "rotary", "norm_kind": "rms"},
+    "relative keys": {**TRANSFORMER, "positions": "relative-keys"},
+    "relative bias": {**TRANSFORMER, "positions": "relative-bias"},
     "bahdanau": RECURRENT,
     "lstm": {**RECURRENT, "cell": "lstm", "attention": "luong-location"},
     "local": {**RECURRENT, "attention": "luong-local-p", "input_feeding": True},
@@ -71,6 +75,7 @@ def test_every_kind_of_model_comes_back(tmp_path: Path, pieces: Subwords, name: 
         ("lstm", {"attention": {"kind": "luong-location", "longest": 10**12}}),
         ("transformer", {"width": 10**9}),
         ("transformer", {"feed_forward": 65536, "width": 8192, "encoder_layers": 64, "decoder_layers": 64}),
+        ("learned positions", {"places": 1_000_000}),
         ("transformer", {"width": 32}),
     ],
 )

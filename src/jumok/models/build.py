@@ -295,7 +295,7 @@ def _check_coverage(recipe: Recipe) -> None:
     if penalty and isinstance(model, RecurrentSettings) and model.attention.kind == NO_ATTENTION:
         raise UnsupportedError(
             "The coverage penalty asks which source words were attended to, and there is no attention. "
-            f"Received: search.coverage_penalty = {penalty:g}. Set it to 0, or choose another model.attention."
+            f"Received: search.coverage_penalty = {penalty:g}. Set it to 0 or choose a model.attention."
         )
 
 
