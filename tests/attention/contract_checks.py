@@ -10,11 +10,19 @@ import copy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import pytest
 import torch
 from torch import Tensor, nn
 
-from jumok.attention import Attention, Memory, group_rows, look_ahead, padding
+from jumok.attention import (
+    Attention,
+    HeadShape,
+    Mechanism,
+    Memory,
+    MultiHead,
+    group_rows,
+    look_ahead,
+    padding,
+)
 from jumok.errors import UnsupportedError
 
 if TYPE_CHECKING:
@@ -27,6 +35,17 @@ WIDTH = 8
 class Subject:
     make: Callable[..., Attention]  # make(heads=, causal=, dropout=)
     dtype: torch.dtype
+
+    @classmethod
+    def of(cls, kind: type[Mechanism], dtype: torch.dtype = torch.float64, **options: object) -> Subject:
+        """The mechanism in the heads of an attention."""
+
+        def make(*, heads: int, causal: bool, dropout: nn.Module | None) -> Attention:
+            shape = HeadShape(heads, WIDTH // heads, WIDTH // heads)
+            mechanism = kind(shape, causal=causal, dropout=dropout, **options)
+            return MultiHead(width=WIDTH, heads=heads, mechanism=mechanism)
+
+        return cls(make, dtype)
 
     def attention(self, case: Case, *, causal: bool = False, dropout: nn.Module | None = None) -> Attention:
         torch.manual_seed(case.seed)
@@ -76,6 +95,16 @@ def masked(
     return attention.prepare(keys, keys, shared[:, 0]), {}, shared[:, :, None].expand_as(allowed)
 
 
+def assert_refused(ask: Callable[[], object], *, way_out: str) -> None:
+    """What is asked raises an error that names a way out, and is neither done nor ignored."""
+    said = "nothing"
+    try:
+        ask()
+    except UnsupportedError as error:
+        said = str(error)
+    assert way_out in said
+
+
 def shapes(subject: Subject, case: Case) -> None:
     """Contexts are (batch, query, width); weights have a head axis, or are None when nobody asked."""
     attention = subject.attention(case)
@@ -122,18 +151,28 @@ def masks_compose(subject: Subject, case: Case) -> None:
 
 
 def masks_broadcast(subject: Subject, case: Case) -> None:
-    """A mask may leave out or shrink any axis of (batch, head, query, key); or none is taken at all."""
+    """A mask may leave out or shrink any axis of (batch, head, query, key)."""
+    if not subject.can("mask"):
+        return
     attention = subject.attention(case)
     query, keys, allowed = case.numbers(subject)
     memory = attention.prepare(keys, keys)
-    if not subject.can("mask"):
-        with pytest.raises(UnsupportedError):
-            attention(query, memory, allowed=allowed)
-        return
     for mask in (allowed[0, 0, 0], allowed[0, 0], allowed[:, :, :, :1], allowed[:, :, :1], allowed[:1]):
         full = mask.expand(case.batch, case.heads, case.queries, case.keys)
         short, long = attention(query, memory, allowed=mask), attention(query, memory, allowed=full)
         torch.testing.assert_close(short.context, long.context, **subject.close)
+
+
+def masks_are_bool(subject: Subject, case: Case) -> None:
+    """Numbers in the place of a mask are refused: one path would add them to the scores, and another not."""
+    if not subject.can("mask"):
+        return
+    attention = subject.attention(case)
+    query, keys, allowed = case.numbers(subject)
+    memory = attention.prepare(keys, keys)
+    for need_weights in (False, True):
+        call = {"allowed": allowed.to(subject.dtype), "need_weights": need_weights}
+        assert_refused(lambda call=call: attention(query, memory, **call), way_out="bias")
 
 
 def empty_rows(subject: Subject, case: Case) -> None:
@@ -204,11 +243,14 @@ def self_is_prepare_and_call(subject: Subject, case: Case) -> None:
 
 def steps_are_the_whole(subject: Subject, case: Case) -> None:
     """Cached step by step, causal attention is that of the whole sentence: aligned to the end of the keys."""
-    attention = subject.attention(case, causal=subject.can("causal"))
     if not subject.can("causal", "incremental"):
         return
+    attention = subject.attention(case, causal=True)
     _, keys, _ = case.numbers(subject)
     whole = attention.attend_self(keys, need_weights=True)
+    half = case.keys // 2
+    rest = attention(keys[:, half:], attention.prepare(keys, keys), first=half)
+    torch.testing.assert_close(rest.context, whole.context[:, half:], **subject.close)
     with torch.no_grad():
         memory = attention.prepare(keys[:, :0], keys[:, :0])
         for place in range(case.keys):
@@ -224,11 +266,22 @@ def steps_are_the_whole(subject: Subject, case: Case) -> None:
             )
 
 
+def held_by(attention: Attention) -> list[dict[str, tuple[int, int]]]:
+    """For each module its attributes: which object each is, and how much is in it."""
+    return [
+        {
+            name: (id(value), len(value) if hasattr(value, "__len__") else 0)
+            for name, value in vars(part).items()
+        }
+        for part in attention.modules()
+    ]
+
+
 def nothing_is_stored(subject: Subject, case: Case) -> None:
     """A call leaves the module as it was, so that two decodings may be interleaved."""
     attention = subject.attention(case, causal=subject.can("causal"))
     query, keys, allowed = case.numbers(subject)
-    before = [set(vars(module)) for module in attention.modules()]
+    before = held_by(attention)
     buffers = copy.deepcopy(attention.state_dict())
     memory, mask, _ = masked(subject, attention, keys, allowed)
     once = attention(query, memory, **mask, first=2, need_weights=True)
@@ -238,7 +291,7 @@ def nothing_is_stored(subject: Subject, case: Case) -> None:
     attention(query * 2, other, first=3)
     again = attention(query, memory, **mask, first=2, need_weights=True)
     assert torch.equal(once.context, again.context)
-    assert before == [set(vars(module)) for module in attention.modules()]
+    assert before == held_by(attention)
     assert all(torch.equal(buffers[name], value) for name, value in attention.state_dict().items())
 
 
@@ -259,20 +312,27 @@ def edits(subject: Subject, case: Case) -> None:
     kept = attention(query, memory, **mask, first=5, edit=keep)
     assert told == [5]
     torch.testing.assert_close(kept.context, plain.context, **subject.close)
-    knocked = attention(query, memory, edit=lambda weights, first: weights * 0, need_weights=True)
-    assert torch.all(knocked.context == 0)
+    for need_weights in (False, True):
+        knocked = attention(query, memory, edit=lambda weights, _: weights * 0, need_weights=need_weights)
+        assert torch.all(knocked.context == 0)
     assert torch.all(knocked.weights == 0)
 
 
 def weights_before_dropout(subject: Subject, case: Case) -> None:
-    """Dropout falls on what is read, never on what is reported."""
+    """Dropout falls on what is read, asked for or not, and never on what is edited or reported."""
+    if not subject.can("dropout"):
+        return
     query, keys, allowed = case.numbers(subject)
-    attention = subject.attention(case, dropout=nn.Dropout(0.5))
+    attention = subject.attention(case, dropout=nn.Dropout(1.0))
     memory, mask, _ = masked(subject, attention, keys, allowed)
     quiet = attention(query, memory, **mask, need_weights=True)
     attention.train()
     loud = attention(query, memory, **mask, need_weights=True)
     torch.testing.assert_close(loud.weights, quiet.weights, **subject.close)
+    calls = [{}, {"need_weights": True}]
+    calls += [{"edit": lambda weights, _: torch.ones_like(weights)}] if subject.can("edit") else []
+    for call in calls:
+        assert torch.all(attention(query, memory, **mask, **call).context == 0)
 
 
 def beams_share(subject: Subject, case: Case) -> None:
@@ -300,13 +360,11 @@ def beams_share(subject: Subject, case: Case) -> None:
 
 def bias_is_added(subject: Subject, case: Case) -> None:
     """A bias that is the same for every key changes nothing; a very low one takes a key away."""
+    if not subject.can("bias"):
+        return
     attention = subject.attention(case)
     query, keys, allowed = case.numbers(subject)
     memory = attention.prepare(keys, keys)
-    if not subject.can("bias"):
-        with pytest.raises(UnsupportedError):
-            attention(query, memory, bias=torch.zeros(1))
-        return
     plain = attention(query, memory, need_weights=True)
     shifted = attention(query, memory, bias=torch.full((1, 1, 1, 1), 3.0, dtype=subject.dtype))
     torch.testing.assert_close(shifted.context, plain.context, **subject.close)
@@ -320,11 +378,31 @@ def bias_is_added(subject: Subject, case: Case) -> None:
     )
 
 
+def what_it_cannot_do_is_refused(subject: Subject, case: Case) -> None:
+    """What `supports` denies raises an error that names a mechanism which can."""
+    attention = subject.attention(case)
+    query, keys, allowed = case.numbers(subject)
+    memory = attention.prepare(keys, keys)
+    asked = {
+        "causal": lambda: subject.attention(case, causal=True),
+        "dropout": lambda: subject.attention(case, dropout=nn.Dropout(0.5)),
+        "incremental": lambda: attention.extend(memory, keys, keys),
+        "mask": lambda: attention(query, memory, allowed=allowed),
+        "bias": lambda: attention(query, memory, bias=torch.zeros(1, dtype=subject.dtype)),
+        "edit": lambda: attention(query, memory, edit=lambda weights, _: weights),
+        "weights": lambda: attention(query, memory, need_weights=True),
+    }
+    for need, ask in asked.items():
+        if not subject.can(need):
+            assert_refused(ask, way_out='"scaled-dot"')
+
+
 CHECKS = [
     shapes,
     masked_means_zero,
     masks_compose,
     masks_broadcast,
+    masks_are_bool,
     empty_rows,
     asking_changes_nothing,
     gradients_agree,
@@ -335,4 +413,5 @@ CHECKS = [
     weights_before_dropout,
     beams_share,
     bias_is_added,
+    what_it_cannot_do_is_refused,
 ]

@@ -2,9 +2,9 @@ import math
 
 import pytest
 import torch
-from contract_checks import CHECKS, WIDTH, Case, Subject
+from contract_checks import CHECKS, Case, Subject
 
-from jumok.attention import HeadShape, MultiHead
+from jumok.attention import HeadShape
 from jumok.attention import additive as additive_module
 from jumok.attention.additive import Additive
 
@@ -21,12 +21,7 @@ OPTIONS = {"plain": {}, "units": {"units": 3}, "normed": {"normed": True}}
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
 @pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
 def test_the_contract_is_kept(options, check, case):
-    def make(*, heads, causal, dropout):
-        shape = HeadShape(heads, WIDTH // heads, WIDTH // heads)
-        mechanism = Additive(shape, causal=causal, dropout=dropout, **options)
-        return MultiHead(width=WIDTH, heads=heads, mechanism=mechanism)
-
-    check(Subject(make, torch.float64), case)
+    check(Subject.of(Additive, **options), case)
 
 
 def make_numbers(*, shape, batch=2, queries=3, keys=4):

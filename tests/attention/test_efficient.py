@@ -6,12 +6,11 @@ import math
 
 import pytest
 import torch
-from contract_checks import CHECKS, WIDTH, Case, Subject
+from attention_costs import check_gradients, largest, numbers
+from contract_checks import CHECKS, Case, Subject
 from torch import nn
-from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves
 
-from jumok.attention import HeadShape, MultiHead, padding
+from jumok.attention import chunks
 from jumok.attention.efficient import Efficient
 from jumok.errors import UnsupportedError
 
@@ -21,35 +20,6 @@ CASES = [
     Case(batch=2, heads=4, queries=5, keys=19, density=0.3, seed=3),
     Case(batch=2, heads=2, queries=3, keys=6, density=0.0, seed=4),
 ]
-
-
-class Largest(TorchDispatchMode):
-    """How many numbers the largest tensor has that an operation read or wrote; views cost nothing."""
-
-    def __init__(self):
-        super().__init__()
-        self.numbers = 0
-
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        made = func(*args, **(kwargs or {}))
-        if not func.is_view:
-            touched = [leaf for leaf in tree_leaves((args, made)) if isinstance(leaf, torch.Tensor)]
-            self.numbers = max([self.numbers, *(tensor.numel() for tensor in touched)])
-        return made
-
-
-def make(*, heads, causal, dropout):
-    shape = HeadShape(heads, WIDTH // heads, WIDTH // heads)
-    mechanism = Efficient(shape, causal=causal, dropout=dropout)
-    return MultiHead(width=WIDTH, heads=heads, mechanism=mechanism)
-
-
-def numbers(queries=5, keys=7, *, seed=0):
-    """Queries, keys and values of two sentences and three heads, and padding (4 and all of the keys)."""
-    random = torch.Generator().manual_seed(seed)
-    sizes = [(2, 3, queries, 4), (2, 3, keys, 4), (2, 3, keys, 2)]
-    drawn = [torch.randn(size, generator=random, dtype=torch.float64) for size in sizes]
-    return *drawn, padding(torch.tensor([4, keys]), keys)
 
 
 def plain(query, keys, values, allowed):
@@ -70,16 +40,20 @@ def plain(query, keys, values, allowed):
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"seed{case.seed}")
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
 def test_efficient_attention_keeps_the_contract(check, case, dtype):
-    check(Subject(make, dtype), case)
+    check(Subject.of(Efficient, dtype), case)
 
 
-def test_both_paths_are_the_formula():
-    query, keys, values, allowed = numbers()
+@pytest.mark.parametrize("places", [512, 7, 3, 2, 1])
+def test_both_paths_are_the_formula(monkeypatch, places):
+    """In one chunk and in several; all chunks of the third sentence are empty, and some of the second."""
+    monkeypatch.setattr(chunks, "PLACES", places)
+    query, keys, values, allowed = numbers(5, 7)
     weights, context = plain(query, keys, values, allowed)
     mechanism = Efficient()
     memory = mechanism.prepare(keys, values, allowed)
     explicit = mechanism(query, memory, need_weights=True)
     for ours, theirs in [
+        (memory.means, memory.maps @ values),
         (explicit.weights, weights),
         (explicit.context, context),
         (mechanism(query, memory).context, context),
@@ -87,54 +61,69 @@ def test_both_paths_are_the_formula():
         torch.testing.assert_close(ours, theirs, atol=1e-12, rtol=0)
 
 
+@pytest.mark.parametrize("padded", [False, True])
+def test_several_chunks_of_full_size_are_the_maps_gradients_included(padded):
+    query, keys, values, allowed = (tensor.float() for tensor in numbers(1100, 1300))
+    leaves = [tensor.requires_grad_() for tensor in (query, keys, values)]
+    mechanism = Efficient()
+    memory = mechanism.prepare(keys, values, allowed.bool() if padded else None)
+    fast = mechanism(query, memory).context
+    slow = torch.softmax(query, dim=-1) @ (memory.maps @ values)
+    torch.testing.assert_close(fast, slow, atol=1e-6, rtol=0)
+    factors = torch.randn(fast.shape, generator=torch.Generator().manual_seed(1))
+    for one, other in zip(
+        torch.autograd.grad((fast * factors).sum(), leaves),
+        torch.autograd.grad((slow * factors).sum(), leaves),
+        strict=True,
+    ):
+        torch.testing.assert_close(one, other, atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("high", [80.0, 1000.0])
+def test_a_very_high_key_in_one_chunk_neither_overflows_nor_hides_the_others(monkeypatch, high):
+    monkeypatch.setattr(chunks, "PLACES", 2)
+    keys = torch.tensor([0.0, 1.0, high, 0.0, high - 1.0, 0.0])[None, None, :, None].repeat(1, 1, 1, 2)
+    keys[..., 1] *= -1  # a feature whose highest keys are where the others are lowest
+    values = torch.eye(6)[None, None]
+    memory = Efficient().prepare(keys, values, None)
+    torch.testing.assert_close(memory.means, torch.softmax(keys, dim=2).transpose(-2, -1))
+
+
 def test_implied_weights_are_a_distribution_over_the_keys():
-    query, keys, values, allowed = numbers()
+    query, keys, values, allowed = numbers(5, 7)
     mechanism = Efficient()
     weights = mechanism(query, mechanism.prepare(keys, values, allowed), need_weights=True).weights
     assert torch.all(weights >= 0)
-    assert torch.all(weights[0, :, :, 4:] == 0)
-    torch.testing.assert_close(weights.sum(-1), torch.ones_like(weights[..., 0]), atol=1e-12, rtol=0)
+    assert torch.all(weights[1, :, :, 5:] == 0)
+    torch.testing.assert_close(weights[:2].sum(-1), torch.ones_like(weights[:2, ..., 0]), atol=1e-12, rtol=0)
 
 
-def test_padding_is_as_if_it_were_not_there():
-    query, keys, values, allowed = numbers()
+@pytest.mark.parametrize("places", [512, 2])
+def test_padding_is_as_if_it_were_not_there(monkeypatch, places):
+    monkeypatch.setattr(chunks, "PLACES", places)
+    query, keys, values, allowed = numbers(5, 7)
     mechanism = Efficient()
     padded = mechanism(query, mechanism.prepare(keys, values, allowed)).context
-    cut = mechanism(query[:1], mechanism.prepare(keys[:1, :, :4], values[:1, :, :4], None)).context
-    torch.testing.assert_close(padded[:1], cut, atol=1e-12, rtol=0)
+    cut = mechanism(query[1:2], mechanism.prepare(keys[1:2, :, :5], values[1:2, :, :5], None)).context
+    torch.testing.assert_close(padded[1:2], cut, atol=1e-12, rtol=0)
 
 
 @pytest.mark.parametrize("need_weights", [False, True])
-def test_gradients_are_those_of_finite_differences(need_weights):
-    query, keys, values, _ = numbers(2, 3)
-    allowed = torch.tensor([[True, False, True], [False, False, False]])
-
-    def context(query, keys, values):
-        mechanism = Efficient()
-        return mechanism(query, mechanism.prepare(keys, values, allowed), need_weights=need_weights).context
-
-    leaves = [tensor[:, :1].clone().requires_grad_() for tensor in (query, keys, values)]
-    assert torch.autograd.gradcheck(context, leaves)
-
-
-def largest(length, **options):
-    random = torch.Generator().manual_seed(0)
-    states = torch.randn(1, 2, length, 4, generator=random).requires_grad_()
-    mechanism = Efficient()
-    with Largest() as recorded:
-        memory = mechanism.prepare(states, states, torch.ones(1, length, dtype=torch.bool))
-        mechanism(states, memory, **options).context.sum().backward()
-    return recorded.numbers
+@pytest.mark.parametrize("places", [512, 2])
+def test_gradients_are_those_of_finite_differences(monkeypatch, places, need_weights):
+    monkeypatch.setattr(chunks, "PLACES", places)
+    check_gradients(Efficient(), numbers(3, 3), need_weights=need_weights)
 
 
 def test_no_tensor_grows_faster_than_the_sentence():
-    assert largest(1024) <= 2 * largest(512)
-    assert largest(512) < 512 * 512
-    assert largest(512, need_weights=True) == 2 * 512 * 512  # what it would be; the record would show it
+    mechanism = Efficient()
+    assert largest(mechanism, 1024) <= 2 * largest(mechanism, 512)
+    assert largest(mechanism, 512) < 512 * 512
+    assert largest(mechanism, 512, need_weights=True) == 2 * 512 * 512  # the record would show it
 
 
 def test_steps_and_causality_are_refused_with_a_way_out():
-    _, keys, values, _ = numbers()
+    _, keys, values, _ = numbers(5, 7)
     mechanism = Efficient()
     with pytest.raises(UnsupportedError, match=r'7 more.*"linear" or "scaled-dot"'):
         mechanism.extend(mechanism.prepare(keys, values, None), keys, values)
@@ -142,11 +131,6 @@ def test_steps_and_causality_are_refused_with_a_way_out():
         Efficient(causal=True)
 
 
-def test_dropout_falls_on_weights_and_on_nothing_else():
-    query, keys, values, allowed = numbers()
-    mechanism = Efficient(dropout=nn.Dropout(0.5)).train()
-    memory = mechanism.prepare(keys, values, allowed)
-    _, context = plain(query, keys, values, allowed)
-    torch.testing.assert_close(mechanism(query, memory).context, context, atol=1e-12, rtol=0)
-    torch.manual_seed(0)
-    assert not torch.allclose(mechanism(query, memory, need_weights=True).context, context)
+def test_dropout_of_weights_is_refused():
+    with pytest.raises(UnsupportedError, match="does not support dropout"):
+        Efficient(dropout=nn.Dropout(0.5))

@@ -2,54 +2,12 @@ import math
 
 import pytest
 import torch
-from contract_checks import CHECKS, WIDTH, Case, Subject
+from contract_checks import CHECKS, Case, Subject
 
-from jumok.attention import HeadShape, MultiHead, group_rows, look_ahead, padding
+from jumok.attention import HeadShape, group_rows, padding
 from jumok.attention.local import LuongLocalM, LuongLocalP
 from jumok.errors import RecipeError, UnsupportedError
 
-
-def subject(kind, **options):
-    def make(*, heads, causal, dropout):
-        shape = HeadShape(heads, WIDTH // heads, WIDTH // heads)
-        mechanism = kind(shape, causal=causal, dropout=dropout, **options)
-        return MultiHead(width=WIDTH, heads=heads, mechanism=mechanism)
-
-    return Subject(make, torch.float64)
-
-
-def masks_compose(subject, case):
-    """As the contract has it, where padding is told as padding: p goes by the true length and the place."""
-    query, keys, allowed = case.numbers(subject)
-    allowed_keys = padding(case.lengths(), case.keys)
-    first = max(0, case.keys - case.queries)
-    for causal in {False, subject.can("causal")}:
-        attention, plain = subject.attention(case, causal=causal), subject.attention(case)
-        three = attention(query, attention.prepare(keys, keys, allowed_keys), allowed=allowed, first=first)
-        every = allowed & allowed_keys[:, None, None]
-        if causal:
-            every = every & look_ahead(case.queries, case.keys, first=first)
-        once = plain(query, plain.prepare(keys, keys, allowed_keys), allowed=every, first=first)
-        torch.testing.assert_close(three.context, once.context, **subject.close)
-
-
-def bias_is_added(subject, case):
-    """As the contract has it, where the mask leaves each query a key that its window reaches."""
-    attention = subject.attention(case)
-    query, keys, allowed = case.numbers(subject)
-    memory = attention.prepare(keys, keys)
-    plain = attention(query, memory, need_weights=True)
-    shifted = attention(query, memory, bias=torch.full((1, 1, 1, 1), 3.0, dtype=subject.dtype))
-    torch.testing.assert_close(shifted.context, plain.context, **subject.close)
-    best = torch.zeros_like(plain.weights).scatter(-1, plain.weights.argmax(dim=-1, keepdim=True), 1.0)
-    allowed = allowed | best.bool()
-    low = torch.where(allowed, 0.0, -1e4).to(subject.dtype)
-    masked, biased = attention(query, memory, allowed=allowed), attention(query, memory, bias=low)
-    torch.testing.assert_close(biased.context, masked.context, **subject.close)
-
-
-OWN = {"masks_compose": masks_compose, "bias_is_added": bias_is_added}
-LOCAL_CHECKS = [OWN.get(check.__name__, check) for check in CHECKS]
 CASES = [
     Case(batch=1, heads=1, queries=1, keys=1, density=1.0, seed=0),
     Case(batch=2, heads=2, queries=3, keys=5, density=0.6, seed=1),
@@ -60,21 +18,17 @@ KINDS = [LuongLocalM, LuongLocalP]
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
-@pytest.mark.parametrize("check", LOCAL_CHECKS, ids=lambda check: check.__name__)
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
 @pytest.mark.parametrize("window", [1, 2, 10])
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 def test_the_contract_is_kept(kind, window, check, case):
-    check(subject(kind, window=window), case)
+    check(Subject.of(kind, window=window), case)
 
 
 @pytest.mark.parametrize("case", CASES[:3], ids=str)
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
 def test_local_m_whose_window_takes_in_every_key_keeps_the_contract_to_the_letter(check, case):
-    check(subject(LuongLocalM), case)
-
-
-def test_own_checks_replace_checks_of_the_contract():
-    assert OWN.keys() <= {check.__name__ for check in CHECKS}
+    check(Subject.of(LuongLocalM), case)
 
 
 def make_numbers(*, batch=3, heads=2, queries=4, keys=7):

@@ -1,9 +1,11 @@
+import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
 from jumok.attention import all_allowed, look_ahead, masked_softmax, padding
 from jumok.attention.masks import renormalised, window
+from jumok.errors import UnsupportedError
 
 
 def test_padding_counts_from_the_start():
@@ -21,6 +23,12 @@ def test_all_allowed_is_and():
     assert all_allowed(None, None) is None
     assert all_allowed(one, None) is one
     assert torch.equal(all_allowed(one, None, other), one & other)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.uint8])
+def test_a_mask_of_numbers_is_refused(dtype):
+    with pytest.raises(UnsupportedError, match=rf"Received: {dtype}\..*`bias`"):
+        all_allowed(None, torch.ones(3, dtype=dtype))
 
 
 def test_masked_softmax_is_exactly_zero_where_not_allowed():

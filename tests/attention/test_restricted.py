@@ -6,12 +6,11 @@ import math
 
 import pytest
 import torch
-from contract_checks import CHECKS, WIDTH, Case, Subject
+from attention_costs import check_gradients, largest, largest_of_a_step, numbers
+from contract_checks import CHECKS, Case, Subject
 from torch import nn
-from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves
 
-from jumok.attention import HeadShape, MultiHead, ScaledDot, padding
+from jumok.attention import ScaledDot
 from jumok.attention.restricted import Restricted, RestrictedSettings
 from jumok.errors import RecipeError
 
@@ -24,40 +23,6 @@ CASES = [
     (2, Case(batch=2, heads=2, queries=7, keys=7, density=1.0, seed=5)),
     (1, Case(batch=3, heads=1, queries=4, keys=4, density=1.0, seed=6)),
 ]
-
-
-class Largest(TorchDispatchMode):
-    """How many numbers the largest tensor has that an operation read or wrote; views cost nothing."""
-
-    def __init__(self):
-        super().__init__()
-        self.numbers = 0
-
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        made = func(*args, **(kwargs or {}))
-        if not func.is_view:
-            touched = [leaf for leaf in tree_leaves((args, made)) if isinstance(leaf, torch.Tensor)]
-            self.numbers = max([self.numbers, *(tensor.numel() for tensor in touched)])
-        return made
-
-
-def maker(neighbours):
-    def make(*, heads, causal, dropout):
-        shape = HeadShape(heads, WIDTH // heads, WIDTH // heads)
-        mechanism = Restricted(shape, neighbours=neighbours, causal=causal, dropout=dropout)
-        return MultiHead(width=WIDTH, heads=heads, mechanism=mechanism)
-
-    return make
-
-
-def numbers(queries, keys, *, seed=0):
-    """Queries, keys and values of three sentences and two heads; the keys of one are all padding."""
-    random = torch.Generator().manual_seed(seed)
-    sizes = [(3, 2, queries, 4), (3, 2, keys, 4), (3, 2, keys, 5)]
-    drawn = [torch.randn(size, generator=random, dtype=torch.float64) for size in sizes]
-    allowed = padding(torch.tensor([keys, keys - keys // 3, 0]), keys)
-    allowed[0, 0] = keys == 1  # padding at the start, too: causal queries then see nothing at first
-    return *drawn, allowed
 
 
 def plain(query, keys, values, allowed, *, neighbours, causal, first=0):
@@ -78,7 +43,7 @@ def plain(query, keys, values, allowed, *, neighbours, causal, first=0):
 @pytest.mark.parametrize(("neighbours", "case"), CASES, ids=[f"seed{case.seed}" for _, case in CASES])
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
 def test_restricted_attention_keeps_the_contract(check, neighbours, case, dtype):
-    check(Subject(maker(neighbours), dtype), case)
+    check(Subject.of(Restricted, dtype, neighbours=neighbours), case)
 
 
 @pytest.mark.parametrize("causal", [False, True])
@@ -115,16 +80,8 @@ def test_a_query_stands_where_first_says(queries, keys, first, padded, causal):
 @pytest.mark.parametrize("need_weights", [False, True])
 def test_gradients_are_those_of_finite_differences(causal, need_weights):
     """In the first sentence a query sees nothing where causal; in the third none does."""
-    query, keys, values, allowed = numbers(4, 4)
     mechanism = Restricted(neighbours=1, causal=causal)
-
-    def context(query, keys, values):
-        return mechanism(query, mechanism.prepare(keys, values, allowed), need_weights=need_weights).context
-
-    leaves = [tensor[:, :1].clone().requires_grad_() for tensor in (query, keys, values)]
-    assert torch.autograd.gradcheck(context, leaves)
-    for gradient in torch.autograd.grad(context(*leaves).square().sum(), leaves):
-        assert torch.all(gradient[2] == 0)
+    check_gradients(mechanism, numbers(4, 4), need_weights=need_weights)
 
 
 @pytest.mark.parametrize("causal", [False, True])
@@ -136,39 +93,20 @@ def test_neighbours_as_many_as_the_sentence_has_places_are_no_restriction(causal
     torch.testing.assert_close(context, expected, atol=1e-12, rtol=0)
 
 
-def largest(length, *, causal, dropout=None, **options):
-    states = torch.randn(1, 2, length, 4, generator=torch.Generator().manual_seed(0)).requires_grad_()
-    mechanism = Restricted(neighbours=16, causal=causal, dropout=dropout)
-    with Largest() as recorded:
-        memory = mechanism.prepare(states, states, torch.ones(1, length, dtype=torch.bool))
-        mechanism(states, memory, **options).context.sum().backward()
-    return recorded.numbers
-
-
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("dropout", [None, nn.Dropout(0.5)], ids=["no dropout", "dropout"])
 def test_no_tensor_grows_faster_than_the_sentence(causal, dropout):
+    mechanism = Restricted(neighbours=16, causal=causal, dropout=dropout)
     window = 32 if causal else 48
-    assert largest(512, causal=causal, dropout=dropout) == 2 * 512 * window
-    assert largest(1024, causal=causal, dropout=dropout) == 2 * 1024 * window
-    assert largest(512, causal=causal, need_weights=True) == 2 * 512 * 512  # the record would show it
-
-
-def largest_of_a_step(length):
-    states = torch.randn(1, 2, length + 2, 4, generator=torch.Generator().manual_seed(0))
-    mechanism = Restricted(neighbours=5, causal=True)
-    memory = mechanism.prepare(states[:, :, :length], states[:, :, :length], None)
-    # The first step makes room for as many keys again, which the steps after it share.
-    memory = mechanism.extend(memory, states[:, :, -2:-1], states[:, :, -2:-1])
-    last = states[:, :, -1:]
-    with Largest() as recorded:
-        memory = mechanism.extend(memory, last, last)
-        mechanism(last, memory, first=length + 1)
-    return recorded.numbers
+    assert largest(mechanism, 512) == 2 * 512 * window
+    assert largest(mechanism, 1024) == 2 * 1024 * window
+    assert largest(mechanism, 512, need_weights=True) == 2 * 512 * 512  # the record would show it
 
 
 def test_a_step_costs_the_same_however_much_was_read():
-    assert largest_of_a_step(1000) == largest_of_a_step(10) == 2 * 6 * 4  # itself and five keys before
+    mechanism = Restricted(neighbours=5, causal=True)
+    # Itself and five keys before.
+    assert largest_of_a_step(mechanism, 1000) == largest_of_a_step(mechanism, 10) == 2 * 6 * 4
 
 
 def test_dropout_falls_on_the_weights_of_a_block():

@@ -78,7 +78,11 @@ def test_a_chain_is_as_long_as_operations_wait_for_one_another():
         both = both + other
         assert record.longest_chain == 3
         both.cumsum(0)  # of 8 terms
-    assert record.longest_chain == 11
+        assert record.longest_chain == 11
+        beside = torch.cat([both.cumsum(0), other])
+        assert record.longest_chain == 11
+        assert len(beside + 1) == 16
+    assert record.longest_chain == 12
 
 
 @pytest.mark.parametrize("name", ["self-attention", "scaled-dot", "efficient", "linear", "recurrent"])
@@ -105,6 +109,12 @@ def test_chains_grow_only_where_a_place_waits_for_the_one_before(name):
         assert (long - short) % (512 - 128) == 0  # so many operations a step
     if name == "linear causal":
         assert long - short == (512 - 128) // 64  # a step for each chunk
+
+
+@pytest.mark.parametrize("name", ["efficient", "linear"])
+def test_chunks_of_a_long_sequence_do_not_wait_for_one_another(name):
+    assert traced(name, 1500).longest_chain == traced(name, 128).longest_chain
+    assert traced(name, 1500).multiply_adds == CONTENDERS[name].multiply_adds(SMALL, 1500)
 
 
 @pytest.mark.parametrize("name", CONTENDERS)

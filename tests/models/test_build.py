@@ -7,7 +7,7 @@ from jumok.attention import CATALOGUE, Entry, ScaledDot, Supports
 from jumok.errors import RecipeError, UnsupportedError
 from jumok.models import build_model
 from jumok.models.layers import Embedding, FeedForward, PostNorm, PreNorm
-from jumok.recipe import TransformerSettings
+from jumok.recipe import AttentionSettings, DecoderOnlySettings, TransformerSettings
 
 SMALL = TransformerSettings(width=16, heads=2, feed_forward=32, encoder_layers=2, decoder_layers=3)
 
@@ -125,3 +125,18 @@ def test_a_mechanism_that_cannot_stand_at_a_site(monkeypatch):
         UnsupportedError, match=r"model\.decoder_attention .* causal and incremental.*scaled-dot"
     ):
         build()
+
+
+@pytest.mark.parametrize("kind", ["efficient", "linear"])
+def test_dropout_of_weights_is_refused_where_no_weights_are_formed(kind):
+    attention = AttentionSettings(kind=kind)
+    with pytest.raises(UnsupportedError, match=rf"Received: 0\.1, and model\.encoder_attention = \"{kind}\""):
+        build(encoder_attention=attention, attention_dropout=0.1)
+    assert build(encoder_attention=attention, attention_dropout=0.0)
+    assert build(attention_dropout=0.1)
+
+
+def test_a_decoder_alone_refuses_it_too():
+    settings = DecoderOnlySettings(attention=AttentionSettings(kind="linear"), attention_dropout=0.2)
+    with pytest.raises(UnsupportedError, match=r"model\.attention_dropout = 0 .* model\.attention = "):
+        build_model(settings, source_pieces=50, target_pieces=50, shared=True)

@@ -60,6 +60,7 @@ class Supports:
     mask: bool = True  # a mask that differs from query to query; padding is always taken, by `prepare`
     bias: bool = True
     edit: bool = True
+    dropout: bool = True  # of weights: not where none are formed
     left_padding: bool = True  # keys may begin after padding: only distances count, or only contents
     products: bool = False  # scores are products qᵀk, in which turned queries and keys leave their distance
 
@@ -189,8 +190,8 @@ class Mechanism(Attends, Generic[MemoryT]):
     ) -> None:
         super().__init__()
         self.shape = shape
-        if causal:
-            self._require("causal")
+        asked = {"causal": causal, "dropout": dropout is not None}
+        self._require(*(need for need, wanted in asked.items() if wanted))
         self.causal = causal
         self.dropout = dropout if dropout is not None else nn.Identity()
 

@@ -17,8 +17,10 @@ from typing import TYPE_CHECKING, Self
 import torch
 from torch import Tensor
 
+from jumok.attention.chunks import chunks_of, map_chunks
 from jumok.attention.contract import Attended, Call, Mechanism, Supports
 from jumok.attention.masks import masked_softmax
+from jumok.attention.scored import KeyValues
 from jumok.errors import UnsupportedError
 
 if TYPE_CHECKING:
@@ -29,43 +31,45 @@ __all__ = ["Efficient", "FeatureMaps"]
 
 @dataclass(frozen=True, slots=True)
 class FeatureMaps:
-    """A map over the positions for each feature of the keys, and the mean value under each map."""
+    """The mean value under the map of each feature, and the keys and values that the maps are made of."""
 
-    maps: Tensor  # (batch, head, key width, key): ρ_k(K)ᵀ
-    values: Tensor  # (batch, head, key, value width)
+    seen: KeyValues
     means: Tensor  # (batch, head, key width, value width): ρ_k(K)ᵀ V
-    beams: Beams | None = None
+
+    @property
+    def beams(self) -> Beams | None:
+        return self.seen.beams
+
+    @property
+    def maps(self) -> Tensor:
+        """ρ_k(K)ᵀ, (batch, head, key width, key). Padding has no share in any map."""
+        allowed = (
+            None if self.seen.allowed is None else self.seen.allowed[:, None, None]
+        )  # (batch, 1, 1, key)
+        return masked_softmax(self.seen.keys.transpose(-2, -1), allowed)
 
     @property
     def length(self) -> int:
-        return self.maps.shape[-1]
+        return self.seen.length
 
     def select(self, rows: Tensor) -> Self:
-        return replace(
-            self,
-            maps=self.maps.index_select(0, rows),
-            values=self.values.index_select(0, rows),
-            means=self.means.index_select(0, rows),
-        )
+        return replace(self, seen=self.seen.select(rows), means=self.means.index_select(0, rows))
 
     def shared(self, beams: Beams | None) -> Self:
-        return replace(self, beams=beams)
+        return replace(self, seen=self.seen.shared(beams))
 
 
 class Efficient(Mechanism[FeatureMaps]):
-    """Shen's attention with softmax normalisation.
+    """Shen's attention with softmax normalisation."""
 
-    Dropout falls on weights, and without a request for them there are none: in training it acts only on calls
-    that ask for weights or edit them.
-    """
-
-    supports = Supports(causal=False, incremental=False, mask=False, bias=False)
+    supports = Supports(causal=False, incremental=False, mask=False, bias=False, dropout=False)
 
     def prepare(self, keys: Tensor, values: Tensor, allowed_keys: Tensor | None) -> FeatureMaps:
-        # Padding is left out before the softmax: afterwards it would have taken its share of every map.
-        allowed = None if allowed_keys is None else allowed_keys[:, None, None]  # (batch, 1, 1, key)
-        maps = masked_softmax(keys.transpose(-2, -1), allowed)
-        return FeatureMaps(maps, values, maps @ values)
+        seen = KeyValues(keys, values, length=keys.shape[2], allowed=allowed_keys)
+        if allowed_keys is not None:
+            # Left out before the softmax: afterwards padding would have taken its share of every map.
+            keys = keys.masked_fill(~allowed_keys[:, None, :, None], -torch.inf)
+        return FeatureMaps(seen, _means(keys, values))
 
     def extend(self, memory: FeatureMaps, keys: Tensor, values: Tensor) -> FeatureMaps:
         raise UnsupportedError(
@@ -75,11 +79,31 @@ class Efficient(Mechanism[FeatureMaps]):
         )
 
     def attend(self, query: Tensor, memory: FeatureMaps, call: Call) -> Attended:
-        mixture = torch.softmax(query, dim=-1)  # (batch, head, query, key width)
         if not call.needs_weights:
-            return Attended(mixture @ memory.means)
-        weights = mixture @ memory.maps  # (batch, head, query, key)
+            return Attended(map_chunks(lambda some: torch.softmax(some, dim=-1) @ memory.means, query))
+        weights = torch.softmax(query, dim=-1) @ memory.maps  # (batch, head, query, key)
         if call.edit is not None:
             weights = call.edit(weights, call.first)
-        context = self.dropout(weights) @ memory.values  # (batch, head, query, value width)
-        return Attended(context, weights if call.need_weights else None)
+        return Attended(weights @ memory.seen.values, weights if call.need_weights else None)
+
+
+def _means(keys: Tensor, values: Tensor) -> Tensor:
+    """ρ_k(K)ᵀ V as `FeatureMaps.maps @ values` would be, without the maps; keys of -∞ are missing from it.
+
+    The sums of each chunk c are taken relative to its highest key h_c, so that no exponential overflows:
+
+        Σ_c e^(h_c - h) Σ_{j∈c} e^(k_j - h_c) v_jᵀ  /  Σ_c e^(h_c - h) Σ_{j∈c} e^(k_j - h_c),   h = max_c h_c
+    """
+    highest, totals, sums = [], [], []  # of each chunk (batch, head, key width, 1 or value width)
+    for some_keys, some_values in zip(chunks_of(keys), chunks_of(values), strict=True):
+        # The result does not depend on h_c, nor does its gradient.
+        top = some_keys.detach().amax(dim=2, keepdim=True).clamp(min=torch.finfo(keys.dtype).min)
+        shares = torch.exp(some_keys - top)  # (batch, head, place, key width)
+        highest.append(top.transpose(-2, -1))
+        totals.append(shares.sum(dim=2)[..., None])
+        sums.append(shares.transpose(-2, -1) @ some_values)
+    tops = torch.stack(highest)  # (chunk, batch, head, key width, 1)
+    scale = torch.exp(tops - tops.amax(dim=0))
+    total = (torch.stack(totals) * scale).sum(dim=0)
+    # Where there was nothing to see, the total is 0, and so are the means and their gradient.
+    return (torch.stack(sums) * (scale / total.masked_fill(total == 0, 1.0))).sum(dim=0)

@@ -17,6 +17,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
+from jumok.attention.chunks import chunks_of, map_chunks
 from jumok.attention.contract import Attended, Call, Mechanism, Supports
 from jumok.attention.masks import look_ahead
 from jumok.attention.scored import KeyValues
@@ -35,12 +36,17 @@ CHUNK = 64
 class FeatureSums:
     """The sums over all keys, and what they were summed from.
 
-    A value has a 1 at its end, so that one sum holds both that of the values and the divisor. What is padding
-    has features of 0, and is missing from every sum.
+    A value has a 1 at its end, so that one sum holds both that of the values and the divisor. Keys that are
+    padding are -∞: they have features of 0, and are missing from every sum.
     """
 
-    seen: KeyValues  # keys φ(k); values (v, 1)
-    sums: Tensor  # (batch, head, key width, value width + 1): Σ φ(k) (v, 1)ᵀ
+    seen: KeyValues
+    summed: Tensor | None = None  # None where only steps would read the sums, and none was taken yet
+
+    @property
+    def sums(self) -> Tensor:
+        """Σ φ(k) (v, 1)ᵀ, (batch, head, key width, value width + 1)."""
+        return _sum_in_chunks(self.seen.keys, self.seen.values) if self.summed is None else self.summed
 
     @property
     def beams(self) -> Beams | None:
@@ -51,42 +57,38 @@ class FeatureSums:
         return self.seen.length
 
     def select(self, rows: Tensor) -> Self:
-        return replace(self, seen=self.seen.select(rows), sums=self.sums.index_select(0, rows))
+        summed = None if self.summed is None else self.summed.index_select(0, rows)
+        return replace(self, seen=self.seen.select(rows), summed=summed)
 
     def shared(self, beams: Beams | None) -> Self:
         return replace(self, seen=self.seen.shared(beams))
 
 
 class LinearAttention(Mechanism[FeatureSums]):
-    """Katharopoulos' attention, by sums.
+    """Katharopoulos' attention, by sums."""
 
-    Dropout falls on weights, and without a request for them there are none: in training it acts only on calls
-    that ask for weights or edit them.
-    """
-
-    supports = Supports(mask=False, bias=False)
+    supports = Supports(mask=False, bias=False, dropout=False)
 
     def prepare(self, keys: Tensor, values: Tensor, allowed_keys: Tensor | None) -> FeatureSums:
-        keys, values = _features(keys), _with_one(values)
         if allowed_keys is not None:
-            keys = keys.masked_fill(~allowed_keys[:, None, :, None], 0.0)
-        return FeatureSums(KeyValues(keys, values, length=keys.shape[2]), _sum(keys, values))
+            keys = keys.masked_fill(~allowed_keys[:, None, :, None], -torch.inf)
+        memory = FeatureSums(KeyValues(keys, values, length=keys.shape[2]))
+        return memory if self.causal else replace(memory, summed=memory.sums)
 
     def extend(self, memory: FeatureSums, keys: Tensor, values: Tensor) -> FeatureSums:
-        keys, values = _features(keys), _with_one(values)
-        return FeatureSums(memory.seen.extend(keys, values), memory.sums + _sum(keys, values))
+        summed = memory.sums + _sum_in_chunks(keys, values)
+        return FeatureSums(memory.seen.extend(keys, values), summed)
 
     def attend(self, query: Tensor, memory: FeatureSums, call: Call) -> Attended:
-        query = _features(query)
         if call.needs_weights:
             return self._attend_weighed(query, memory, call)
         if self.causal and memory.seen.length > call.first + 1:
-            return Attended(_quotient(_causal_sums(query, memory.seen, call.first)))
-        return Attended(_quotient(query @ memory.sums))
+            return Attended(_quotient(_causal_sums(_features(query), memory.seen, call.first)))
+        return Attended(map_chunks(lambda some: _quotient(_features(some) @ memory.sums), query))
 
     def _attend_weighed(self, query: Tensor, memory: FeatureSums, call: Call) -> Attended:
         """The same by weights φ(q_i) φ(k_j) / Σ_j, for those who want to see or change them."""
-        products = query @ memory.seen.keys.transpose(-2, -1)  # (batch, head, query, key)
+        products = _features(query) @ _features(memory.seen.keys).transpose(-2, -1)  # (…, query, key)
         if self.causal:
             queries, keys = products.shape[-2:]
             seen = look_ahead(queries, keys, first=call.first, device=query.device)
@@ -94,8 +96,7 @@ class LinearAttention(Mechanism[FeatureSums]):
         weights = _divide(products, products.sum(dim=-1, keepdim=True))
         if call.edit is not None:
             weights = call.edit(weights, call.first)
-        context = self.dropout(weights) @ memory.seen.values[..., :-1]  # (batch, head, query, value width)
-        return Attended(context, weights if call.need_weights else None)
+        return Attended(weights @ memory.seen.values, weights if call.need_weights else None)
 
 
 def _features(states: Tensor) -> Tensor:
@@ -107,9 +108,15 @@ def _with_one(values: Tensor) -> Tensor:
     return pad(values, (0, 1), value=1.0)  # (batch, head, key, value width + 1)
 
 
-def _sum(keys: Tensor, values: Tensor) -> Tensor:
-    """Σ φ(k) (v, 1)ᵀ, (…, key width, value width + 1)."""
-    return keys.transpose(-2, -1) @ values
+def _sum(features: Tensor, values: Tensor) -> Tensor:
+    """Σ φ(k) (v, 1)ᵀ, (…, key width, value width + 1), of features φ(k) and values (v, 1)."""
+    return features.transpose(-2, -1) @ values
+
+
+def _sum_in_chunks(keys: Tensor, values: Tensor) -> Tensor:
+    """The same of keys and values as they were given."""
+    parts = zip(chunks_of(keys), chunks_of(values), strict=True)
+    return torch.stack([_sum(_features(some), _with_one(their)) for some, their in parts]).sum(dim=0)
 
 
 def _causal_sums(query: Tensor, seen: KeyValues, first: int) -> Tensor:
@@ -119,10 +126,11 @@ def _causal_sums(query: Tensor, seen: KeyValues, first: int) -> Tensor:
     """
     queries = query.shape[2]
     size = max(1, min(CHUNK, queries))
-    before = _sum(seen.keys[:, :, :first], seen.values[:, :, :first])
+    before = _sum_in_chunks(seen.keys[:, :, :first], seen.values[:, :, :first])
     # Keys of the queries' own places; features of 0 stand where there are none.
-    keys, values = (part[:, :, first : first + queries] for part in (seen.keys, seen.values))
-    query, keys, values = (_chunks(part, queries, size) for part in (query, keys, values))
+    own_keys, own_values = (part[:, :, first : first + queries] for part in (seen.keys, seen.values))
+    parts = (query, _features(own_keys), _with_one(own_values))
+    query, keys, values = (_chunks(part, queries, size) for part in parts)
     sums = torch.cat([before[:, :, None], _sum(keys, values)[:, :, :-1]], dim=2).cumsum(dim=2)
     own = (query @ keys.transpose(-2, -1)).tril()  # (batch, head, chunk, query, key)
     return (query @ sums + own @ values).flatten(2, 3)[:, :, :queries]

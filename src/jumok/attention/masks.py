@@ -9,6 +9,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from jumok.errors import UnsupportedError
+
 __all__ = ["all_allowed", "look_ahead", "masked_softmax", "padding", "renormalised", "window"]
 
 
@@ -43,6 +45,11 @@ def all_allowed(*masks: Tensor | None) -> Tensor | None:
     combined: Tensor | None = None
     for mask in masks:
         if mask is not None:
+            if mask.dtype != torch.bool:
+                raise UnsupportedError(
+                    "A mask is bool, True where a query may attend to a key. "
+                    f"Received: {mask.dtype}. What is to be added to the scores goes in `bias`."
+                )
             combined = mask if combined is None else combined & mask
     return combined
 

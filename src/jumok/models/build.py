@@ -309,12 +309,14 @@ def check_model(settings: ModelSettings) -> None:
     if isinstance(settings, DecoderOnlySettings):
         _check_mechanism(settings.attention, NEEDS_DECODER_ONLY, setting="model.attention")
         _check_positions(settings, settings.attention, setting="model.attention")
+        _check_dropout(settings.attention, settings.attention_dropout, setting="model.attention")
         return
     for site, needs in NEEDS.items():
         mechanism: AttentionSettings = getattr(settings, f"{site}_attention")
         _check_mechanism(mechanism, needs, setting=f"model.{site}_attention")
         if site != "cross":
             _check_positions(settings, mechanism, setting=f"model.{site}_attention")
+        _check_dropout(mechanism, settings.attention_dropout, setting=f"model.{site}_attention")
 
 
 def _check_recurrent(settings: RecurrentSettings) -> None:
@@ -369,6 +371,15 @@ def _check_positions(settings: BlockSettings, mechanism: AttentionSettings, *, s
             "Rotary positions turn pairs of columns, and a head of "
             f"model.width / model.heads = {settings.width // settings.heads} has an odd one. "
             'Set model.heads so that heads are of even width, or model.positions to "alibi".'
+        )
+
+
+def _check_dropout(mechanism: AttentionSettings, share: float, *, setting: str) -> None:
+    if share and find_entry(mechanism.kind).supports.missing("dropout"):
+        raise UnsupportedError(
+            f"model.attention_dropout falls on attention weights. Received: {share}, and {setting} = "
+            f'"{mechanism.kind}", which forms none in training. Set model.attention_dropout = 0 '
+            f'(model.dropout works everywhere), or {setting} = "scaled-dot".'
         )
 
 
