@@ -4,16 +4,25 @@ from __future__ import annotations
 
 import pytest
 import torch
-from torch.nn.functional import cross_entropy
+from model_batches import (
+    BATCH,
+    PIECES,
+    SOURCES,
+    TARGETS,
+    check_alone_as_in_a_batch,
+    check_reordered_rows,
+    check_steps,
+    losses_of_twenty_steps,
+    make_batch,
+)
 
 from jumok.attention import CATALOGUE
 from jumok.decoding import SearchPlan, beam, greedy
 from jumok.errors import UnsupportedError
 from jumok.models import NEEDS_DECODER_ONLY, DecoderOnly, build_model
 from jumok.recipe import AttentionSettings, DecoderOnlySettings
-from jumok.values import BEGIN, END, PAD, Batch
+from jumok.values import Batch
 
-PIECES = 40
 SMALL = DecoderOnlySettings(width=16, heads=2, feed_forward=32, layers=2, dropout=0.0)
 SUITABLE = [name for name, entry in CATALOGUE.items() if not entry.supports.missing(*NEEDS_DECODER_ONLY)]
 UNSUITABLE = [name for name in CATALOGUE if name not in SUITABLE]
@@ -28,80 +37,25 @@ def make(name: str = "scaled-dot", **changes) -> DecoderOnly:
     return model
 
 
-def padded(rows: list[list[int]]) -> tuple[torch.Tensor, torch.Tensor]:
-    lengths = torch.tensor([len(row) for row in rows])
-    longest = int(lengths.max())
-    return torch.tensor([row + [PAD] * (longest - len(row)) for row in rows]), lengths
-
-
-def make_batch(sources: list[list[int]], targets: list[list[int]]) -> Batch:
-    source, source_lengths = padded([[*row, END] for row in sources])
-    target, target_lengths = padded([[BEGIN, *row, END] for row in targets])
-    return Batch(source, source_lengths, target, target_lengths)
-
-
-SOURCES = [[5, 6, 7, 8, 9], [10, 11], [12, 13, 14, 15, 16, 17, 18, 19]]
-TARGETS = [[20, 21, 22], [23, 24, 25, 26, 27, 28], [29]]
-BATCH = make_batch(SOURCES, TARGETS)
-
-
 @every_mechanism
 @pytest.mark.parametrize("norm", ["pre", "post"])
 def test_a_sentence_alone_is_as_in_a_batch(name, norm):
-    model = make(name, norm=norm)
-    together = model(BATCH)
-    assert together.shape == (3, BATCH.target.shape[1] - 1, 16)
-    for row, (source, target) in enumerate(zip(SOURCES, TARGETS, strict=True)):
-        alone = model(make_batch([source], [target]))[0]
-        torch.testing.assert_close(together[row, : len(alone)], alone, atol=1e-5, rtol=0)
+    check_alone_as_in_a_batch(make(name, norm=norm), atol=1e-5)
 
 
 @every_mechanism
 def test_steps_are_the_teacher_forced_pass(name):
-    model = make(name)
-    with torch.inference_mode():
-        expected = model.output.log_probs(model(BATCH))
-        state = model.begin(Batch(BATCH.source, BATCH.source_lengths))
-        for place in range(BATCH.target.shape[1] - 1):
-            answer, state = model.step(state, BATCH.target[:, place])
-            real = BATCH.target_lengths > place + 1
-            torch.testing.assert_close(answer.values[real], expected[real, place], atol=1e-4, rtol=0)
+    check_steps(make(name), atol=1e-4)
 
 
 @every_mechanism
 def test_reordered_rows_go_on_as_their_parents(name):
-    model = make(name)
-    random = torch.Generator().manual_seed(4)
-    sentence, history = torch.arange(3), torch.full((3, 1), BEGIN)
-    with torch.inference_mode():
-        state = model.begin(Batch(BATCH.source, BATCH.source_lengths))
-        for order in ([0, 0, 1, 1, 2, 2], [5, 0, 3, 3], [1, 2]):
-            _, state = model.step(state, history[:, -1])
-            chosen = torch.tensor(order)
-            state = model.reorder(state, chosen)
-            sentence, history = sentence[chosen], history[chosen]
-            history = torch.cat(
-                [history, torch.randint(4, PIECES, (len(chosen), 1), generator=random)], dim=1
-            )
-        answer, _ = model.step(state, history[:, -1])
-        for row, (number, pieces) in enumerate(zip(sentence.tolist(), history.tolist(), strict=True)):
-            forced = make_batch([SOURCES[number]], [[*pieces[1:], 4]])
-            expected = model.output.log_probs(model(forced)[0, len(pieces) - 1])
-            torch.testing.assert_close(answer.values[row], expected, atol=1e-4, rtol=0)
+    check_reordered_rows(make(name), atol=1e-4)
 
 
 @every_mechanism
 def test_twenty_steps_bring_the_loss_down(name):
-    model = make(name, width=32).train()
-    optimiser = torch.optim.Adam(model.parameters(), lr=5e-3)
-    losses = []
-    for _ in range(20):
-        optimiser.zero_grad()
-        scores, labels = model.output(model(BATCH)), BATCH.target[:, 1:]
-        loss = cross_entropy(scores.flatten(0, 1), labels.flatten(), ignore_index=PAD)
-        loss.backward()
-        optimiser.step()
-        losses.append(loss.item())
+    losses = losses_of_twenty_steps(make(name, width=32))
     assert losses[-1] < 0.6 * losses[0]
 
 

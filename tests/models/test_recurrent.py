@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import pytest
 import torch
-from torch.nn.functional import cross_entropy
+from model_batches import (
+    BATCH,
+    PIECES,
+    check_alone_as_in_a_batch,
+    check_reordered_rows,
+    check_steps,
+    losses_of_twenty_steps,
+)
 
 from jumok.attention import CATALOGUE
 from jumok.decoding import SearchPlan, beam, greedy
@@ -12,9 +19,8 @@ from jumok.errors import RecipeError, UnsupportedError
 from jumok.models import build_model
 from jumok.models.recurrent import AttendAfter, AttendBefore, NoAttention, Recurrent
 from jumok.recipe import AttentionSettings, RecurrentSettings
-from jumok.values import BEGIN, END, PAD, Batch
+from jumok.values import Batch
 
-PIECES = 40
 SMALL = RecurrentSettings(width=16, embedding=12, dropout=0.0)
 
 
@@ -28,22 +34,6 @@ def make(**changes) -> Recurrent:
     return model
 
 
-def padded(rows: list[list[int]]) -> tuple[torch.Tensor, torch.Tensor]:
-    lengths = torch.tensor([len(row) for row in rows])
-    longest = int(lengths.max())
-    return torch.tensor([row + [PAD] * (longest - len(row)) for row in rows]), lengths
-
-
-def make_batch(sources: list[list[int]], targets: list[list[int]]) -> Batch:
-    source, source_lengths = padded([[*row, END] for row in sources])
-    target, target_lengths = padded([[BEGIN, *row, END] for row in targets])
-    return Batch(source, source_lengths, target, target_lengths)
-
-
-SOURCES = [[5, 6, 7, 8, 9], [10, 11], [12, 13, 14, 15, 16, 17, 18, 19]]
-TARGETS = [[20, 21, 22], [23, 24, 25, 26, 27, 28], [29]]
-BATCH = make_batch(SOURCES, TARGETS)
-
 ATTENDING = [name for name, entry in CATALOGUE.items() if entry.supports.cross]
 KINDS = [{"attention": name} for name in ["none", *ATTENDING]]
 KINDS += [{"attention": "bahdanau", "order": "after"}, {"attention": "luong-general", "order": "before"}]
@@ -55,61 +45,22 @@ every_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: " ".join(ma
 
 @every_kind
 def test_a_sentence_alone_is_as_in_a_batch(kind):
-    model = make(**kind)
-    together = model(BATCH)
-    assert together.shape == (3, BATCH.target.shape[1] - 1, 12)
-    for row, (source, target) in enumerate(zip(SOURCES, TARGETS, strict=True)):
-        alone = model(make_batch([source], [target]))[0]
-        torch.testing.assert_close(together[row, : len(alone)], alone, atol=2e-6, rtol=0)
+    check_alone_as_in_a_batch(make(**kind), atol=2e-6)
 
 
 @every_kind
 def test_steps_are_the_teacher_forced_pass(kind):
-    model = make(**kind)
-    with torch.inference_mode():
-        expected = model.output.log_probs(model(BATCH))
-        state = model.begin(Batch(BATCH.source, BATCH.source_lengths))
-        for place in range(BATCH.target.shape[1] - 1):
-            answer, state = model.step(state, BATCH.target[:, place])
-            real = BATCH.target_lengths > place + 1
-            torch.testing.assert_close(answer.values[real], expected[real, place], atol=1e-5, rtol=0)
+    check_steps(make(**kind), atol=1e-5)
 
 
 @every_kind
 def test_reordered_rows_go_on_as_their_parents(kind):
-    model = make(**kind)
-    orders = [[0, 0, 1, 1, 2, 2], [5, 0, 3, 3], [1, 2]]
-    random = torch.Generator().manual_seed(4)
-    sentence, history = torch.arange(3), torch.full((3, 1), BEGIN)
-    with torch.inference_mode():
-        state = model.begin(Batch(BATCH.source, BATCH.source_lengths))
-        for order in orders:
-            _, state = model.step(state, history[:, -1])
-            chosen = torch.tensor(order)
-            state = model.reorder(state, chosen)
-            sentence, history = sentence[chosen], history[chosen]
-            history = torch.cat(
-                [history, torch.randint(4, PIECES, (len(chosen), 1), generator=random)], dim=1
-            )
-        answer, _ = model.step(state, history[:, -1])
-        for row, (number, pieces) in enumerate(zip(sentence.tolist(), history.tolist(), strict=True)):
-            forced = make_batch([SOURCES[number]], [[*pieces[1:], 4]])
-            expected = model.output.log_probs(model(forced)[0, len(pieces) - 1])
-            torch.testing.assert_close(answer.values[row], expected, atol=1e-5, rtol=0)
+    check_reordered_rows(make(**kind), atol=1e-5)
 
 
 @every_kind
 def test_twenty_steps_of_training_bring_the_loss_down(kind):
-    model = make(**kind, width=32, embedding=32).train()
-    optimiser = torch.optim.Adam(model.parameters(), lr=5e-3)
-    losses = []
-    for _ in range(20):
-        optimiser.zero_grad()
-        scores, labels = model.output(model(BATCH)), BATCH.target[:, 1:]
-        loss = cross_entropy(scores.flatten(0, 1), labels.flatten(), ignore_index=PAD)
-        loss.backward()
-        optimiser.step()
-        losses.append(loss.item())
+    losses = losses_of_twenty_steps(make(**kind, width=32, embedding=32))
     assert losses[-1] < 0.8 * losses[0]
 
 
