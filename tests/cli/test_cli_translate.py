@@ -102,6 +102,44 @@ def test_n_best(call: Call, model: Path) -> None:
     assert scores == sorted(scores, reverse=True)
 
 
+def test_fewer_translations_than_asked_for_are_told_once(call: Call, model: Path) -> None:
+    words = ["--json", "--n-best", "2", "--sample", "--top-k", "1"]  # two draws that must be the same
+    ran = call("translate", model, *words, stdin=b"one two three\n\nfour\n")
+    assert ran.code == 0
+    assert len(lines_of(ran.out)) == 3
+    assert "2 of 3 lines have fewer than the 2 translations asked for" in ran.err
+    assert ran.err.count("\n") == 1
+    drawn = call("translate", model, *words[:-2], "--temperature", "5", stdin=b"one two three\n")
+    assert len(json.loads(drawn.out)["alternatives"]) == 1
+    assert drawn.err == ""
+
+
+def test_a_prefix_begins_every_translation(call: Call, model: Path) -> None:
+    found = lines_of(call("translate", model, "--prefix", "drei vier", stdin=b"one\n\ntwo three\n").out)
+    assert [line.startswith("drei vier") for line in found] == [True, False, True]
+    assert found[1] == ""
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("length_penalty", 3.0),
+        ("coverage_penalty", 4.0),
+        ("no_repeat", 1),
+        ("longest", 0.1),
+    ],
+)
+def test_the_search_is_steered_as_in_python(option: str, value: float, call: Call, model: Path) -> None:
+    words = [f"--{option.replace('_', '-')}", str(value), "--json", "--n-best", "2", "--beam", "4"]
+    text = "one two three four five six seven"
+    record = json.loads(call("translate", model, *words, stdin=text.encode()).out)
+    translator = jumok.load(model)
+    [expected] = translator.translate([text], beam=4, n_best=2, **{option: value})  # type: ignore[arg-type]
+    assert (record["text"], record["score"]) == (expected.text, round(expected.score, 5))
+    [usual] = translator.translate([text], beam=4, n_best=2)
+    assert expected != usual
+
+
 def test_alignments(call: Call, model: Path) -> None:
     [line, empty] = lines_of(call("translate", model, "--json", "--align", stdin=b"one two\n\n").out)
     record = json.loads(line)
@@ -132,6 +170,7 @@ def test_sampling_can_be_narrowed(call: Call, model: Path) -> None:
         (["--n-best", "3"], "Add --json"),
         (["--align"], "Add --json"),
         (["--json", "--n-best", "5", "--beam", "2"], "n_best 5 with beam 2"),
+        (["--json", "--n-best", "2", "--patience-factor", "0.25"], "n_best 2 with beam 2 and patience 0.25"),
         (["--sample", "--temperature", "0"], "temperature"),
         (["--sample", "--temperature", "nan"], "temperature"),
         (["--sample", "--temperature", "inf"], "temperature"),
@@ -141,6 +180,14 @@ def test_sampling_can_be_narrowed(call: Call, model: Path) -> None:
         (["--temperature", "0.5"], "Without --sample nothing is drawn at random, so --temperature would"),
         (["--top-k", "5", "--top-p", "0.9"], "so --top-k, --top-p would be ignored. Add --sample"),
         (["--seed", "1"], "Add --sample, or leave --seed out"),
+        (["--sample", "--beam", "2"], "Sampling keeps no beam, so beam would be ignored"),
+        (["--sample", "--patience-factor", "2"], "Sampling keeps no beam, so patience_factor would"),
+        (["--beam", "1", "--patience-factor", "2"], "patience_factor would be ignored"),
+        (["--patience-factor", "0"], "search.patience_factor"),
+        (["--coverage-penalty", "-1"], "search.coverage_penalty"),
+        (["--coverage-penalty", "inf"], "search.coverage_penalty"),
+        (["--no-repeat", "-1"], "search.no_repeat"),
+        (["--longest", "nan"], "search.longest"),
     ],
 )
 def test_options_that_do_not_go_together(words: list[str], said: str, call: Call, model: Path) -> None:

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jumok.decoding import Sampling, Translation, Translator, choose_read_out
-from jumok.errors import DataError, RecipeError
+from jumok.errors import DataError, RecipeError, UnsupportedError
 from jumok.models import build_model
 from jumok.recipe import SearchSettings, TextSettings, TransformerSettings
 from jumok.text import Vocabularies, learn_subwords, split_words
@@ -186,6 +186,45 @@ def test_a_translation_begins_with_its_prefix(vocabularies: Vocabularies) -> Non
         found = echo_translator(vocabularies).translate(lines, prefix=prefixes, beam=beam)
         assert found[0].text.startswith("a small")
         assert [t.text for t in found[1:]] == ["a tree", ""]
+
+
+def test_one_prefix_stands_for_all_lines(vocabularies: Vocabularies) -> None:
+    lines = ["the old house", "a tree", ""]
+    translator = echo_translator(vocabularies)
+    expected = translator.translate(lines, prefix=["the", "the", ""])
+    assert translator.translate(lines, prefix="the") == expected
+    assert list(translator.stream(lines, prefix="the", look_ahead=1)) == expected
+
+
+def test_every_setting_of_the_search_can_be_chosen_by_its_name(vocabularies: Vocabularies) -> None:
+    line = "the old the old the old house"
+    translator = echo_translator(vocabularies)
+    assert translator.translate([line], no_repeat=2)[0].text != line
+    assert len(translator.translate([line * 3], longest=0.1)[0].pieces) < len(line.split()) * 3
+    chosen = echo_translator(vocabularies, search=SearchSettings(length_penalty=0.5)).translate([line])
+    assert translator.translate([line], length_penalty=0.5) == chosen
+    assert list(translator.stream([line], length_penalty=0.5)) == chosen
+    assert chosen != translator.translate([line])
+    with pytest.raises(UnsupportedError, match="Received: Echo, which has no `step_with_attention`"):
+        translator.translate([line], coverage_penalty=0.2)
+    with pytest.raises(RecipeError, match=r"n_best 2 with beam 4 and patience 0\.25"):
+        translator.translate([line], n_best=2, patience_factor=0.25)
+
+
+def test_settings_of_the_search_are_checked_as_those_of_a_recipe(vocabularies: Vocabularies) -> None:
+    translator = echo_translator(vocabularies)
+    with pytest.raises(RecipeError, match=r"search\.longest: Input should be greater than 0\. Received: 0"):
+        translator.translate(["a"], longest=0)
+    with pytest.raises(RecipeError, match=r'search\.bean: there is no such setting\. Did you mean "beam"\?'):
+        translator.translate(["a"], bean=3)  # type: ignore[call-arg]
+
+
+def test_choices_that_would_be_ignored_are_refused(vocabularies: Vocabularies) -> None:
+    translator = echo_translator(vocabularies)
+    with pytest.raises(UnsupportedError, match="Sampling keeps no beam, so beam and patience_factor would"):
+        translator.translate(["a"], beam=2, patience_factor=2.0, sampling=Sampling())
+    with pytest.raises(UnsupportedError, match="so patience_factor would be ignored"):
+        translator.translate(["a"], beam=1, patience_factor=2.0)
 
 
 def test_sampling_is_a_function_of_its_seed(vocabularies: Vocabularies) -> None:

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from jumok.cli.arguments import ModelArgument
+from jumok.cli.arguments import ModelArgument, setting_help
 from jumok.errors import DataError, RecipeError
+from jumok.recipe import SearchSettings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,13 +26,24 @@ def translate(
         Path | None,
         typer.Argument(metavar="FILE", help="Text, a sentence a line; standard input if not given."),
     ] = None,
-    beam: Annotated[
-        int | None, typer.Option(help="Hypotheses kept at each step; 1 is greedy.", min=1)
+    beam: Annotated[int | None, typer.Option(help=setting_help(SearchSettings, "beam"), min=1)] = None,
+    patience_factor: Annotated[
+        float | None, typer.Option(help=setting_help(SearchSettings, "patience_factor"))
     ] = None,
+    length_penalty: Annotated[
+        float | None, typer.Option(help=setting_help(SearchSettings, "length_penalty"))
+    ] = None,
+    coverage_penalty: Annotated[
+        float | None, typer.Option(help=setting_help(SearchSettings, "coverage_penalty"))
+    ] = None,
+    no_repeat: Annotated[int | None, typer.Option(help=setting_help(SearchSettings, "no_repeat"))] = None,
+    longest: Annotated[float | None, typer.Option(help=setting_help(SearchSettings, "longest"))] = None,
     n_best: Annotated[
         int, typer.Option(help="Translations of each line; more than 1 needs --json.", min=1)
     ] = 1,
-    length_penalty: Annotated[float | None, typer.Option(help="A score is log p / length^penalty.")] = None,
+    prefix: Annotated[
+        str, typer.Option(metavar="TEXT", help="How the translation of every line must begin.")
+    ] = "",
     sample: Annotated[bool, typer.Option(help="Draw at random instead of searching.")] = False,
     temperature: Annotated[
         float | None, typer.Option(help="With --sample: below 1 is bolder, above 1 wilder.")
@@ -65,15 +77,37 @@ def translate(
             f"Without --sample nothing is drawn at random, so {options} would be ignored. "
             f"Add --sample, or leave {options} out."
         )
-    from jumok.decoding import Sampling, load
+    from jumok.decoding import Sampling, SearchChoices, load
 
     translator = load(model)
-    choices: dict[str, Any] = {"beam": beam, "n_best": n_best, "length_penalty": length_penalty}
-    if sample:
-        choices["sampling"] = Sampling(**given)
-    for translation in translator.stream(_lines(source), **choices):
+    search: SearchChoices = {
+        "beam": beam,
+        "patience_factor": patience_factor,
+        "length_penalty": length_penalty,
+        "coverage_penalty": coverage_penalty,
+        "no_repeat": no_repeat,
+        "longest": longest,
+    }
+    sampling = Sampling(**given) if sample else None
+    lines = short = 0
+    for translation in translator.stream(
+        _lines(source), n_best=n_best, prefix=prefix, sampling=sampling, **search
+    ):
         sys.stdout.write(_as_json(translation, align=align) if as_json else translation.text)
         sys.stdout.write("\n")
+        lines += 1
+        short += bool(translation.source.strip()) and 1 + len(translation.alternatives) < n_best
+    if short:
+        sys.stdout.flush()  # the lines first, where both go to one terminal
+        typer.echo(
+            f"jumok translate: {short:,} of {lines:,} lines have fewer than the {n_best} translations asked "
+            f"for: no others were found that read differently. {_more(sample)}",
+            err=True,
+        )
+
+
+def _more(sample: bool) -> str:
+    return "A higher --temperature finds more." if sample else "A wider --beam finds more."
 
 
 def _lines(path: Path | None) -> Iterator[str]:

@@ -3,7 +3,7 @@
 from jumok.decoding.beam_search import beam
 from jumok.decoding.forced import force
 from jumok.decoding.load import load
-from jumok.decoding.plan import Listener, Sampling, SearchPlan, SearchStep
+from jumok.decoding.plan import Listener, Sampling, SearchChoices, SearchPlan, SearchStep
 from jumok.decoding.readout import AttendedPair, choose_read_out, read_alignment
 from jumok.decoding.stepper import AttendingStepper, Stepper
 from jumok.decoding.translation import Translation
@@ -15,6 +15,7 @@ __all__ = [
     "AttendingStepper",
     "Listener",
     "Sampling",
+    "SearchChoices",
     "SearchPlan",
     "SearchStep",
     "Stepper",

@@ -5,11 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self, TypedDict
 
-from jumok.errors import RecipeError
+from jumok.errors import RecipeError, UnsupportedError
+from jumok.recipe import make_recipe
 
 if TYPE_CHECKING:
+    from typing import Unpack
+
     from torch import Tensor
 
     from jumok.recipe import SearchSettings
@@ -17,7 +20,18 @@ if TYPE_CHECKING:
 
 MOST_PENALTY = 20
 
-__all__ = ["Listener", "Sampling", "SearchPlan", "SearchStep"]
+__all__ = ["Listener", "Sampling", "SearchChoices", "SearchPlan", "SearchStep"]
+
+
+class SearchChoices(TypedDict, total=False):
+    """What a call may choose in place of the recipe's `search.*`, under the same names; None is no choice."""
+
+    beam: int | None
+    patience_factor: float | None
+    length_penalty: float | None
+    coverage_penalty: float | None
+    no_repeat: int | None
+    longest: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +69,15 @@ class SearchPlan:
             raise RecipeError(f"A search's patience must be above 0. Received: {self.patience}.")
 
     @classmethod
-    def of(cls, settings: SearchSettings, *, n_best: int = 1) -> Self:
-        """The plan that stands in a recipe."""
+    def of(cls, settings: SearchSettings, *, n_best: int = 1, **choices: Unpack[SearchChoices]) -> Self:
+        """The plan that stands in a recipe, but for what was chosen."""
+        chosen = {f"search.{name}": value for name, value in choices.items()}
+        settings = make_recipe({"search": settings.model_dump()}, **chosen).search
+        if choices.get("patience_factor") is not None and settings.beam == 1:
+            raise UnsupportedError(
+                "A beam of 1 ends with its first translation, so patience_factor would be ignored. Widen the "
+                "beam, or leave patience_factor out."
+            )
         return cls(
             beam=settings.beam,
             n_best=n_best,

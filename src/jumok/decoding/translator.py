@@ -26,11 +26,13 @@ from jumok.values import AttentionMap, Hypothesis, Pair
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
+    from typing import Unpack
 
     from numpy import floating
     from numpy.typing import NDArray
 
     from jumok.attention import Edit
+    from jumok.decoding.plan import SearchChoices
     from jumok.explain import Change, Explanation
     from jumok.models import TranslationModel
     from jumok.text import Vocabularies
@@ -84,23 +86,26 @@ class Translator:
         self,
         texts: Sequence[str],
         *,
-        beam: int | None = None,
         n_best: int = 1,
-        length_penalty: float | None = None,
-        prefix: Sequence[str] | None = None,
+        prefix: str | Sequence[str] = "",
         sampling: Sampling | None = None,
         batch_tokens: int = 2048,
         progress: Progress | None = None,
+        **search: Unpack[SearchChoices],
     ) -> list[Translation]:
         """The translation of every text, in order; a text without words gives an empty one.
 
-        What is not given stands in the search settings. `prefix` says how each translation must begin ("" for
-        freely), `sampling` draws instead of searching. A batch holds about `batch_tokens` source pieces;
-        `progress` is told how many sentences are done, of how many.
+        `prefix` says how every translation must begin, or each in a list ("" for freely); `sampling` draws
+        instead of searching. `search` are settings of the recipe by name, such as `beam=1`; those not given
+        stand in the model's own. A batch holds about `batch_tokens` source pieces; `progress` is told how
+        many sentences are done, of how many.
         """
-        _check_texts(texts, prefix)
-        plan = self._plan(beam=beam, n_best=n_best, length_penalty=length_penalty)
-        parts = self._parts(texts, prefix)
+        prefixes = [prefix] * len(texts) if isinstance(prefix, str) else prefix
+        _check_texts(texts, prefixes)
+        if sampling is not None:
+            _refuse_beam(search)
+        plan = SearchPlan.of(self.search, n_best=n_best, **search)
+        parts = self._parts(texts, prefixes)
         hypotheses = self._search(parts, plan, sampling, batch_tokens, progress)
         by_line: list[list[tuple[Part, list[Hypothesis]]]] = [[] for _ in texts]
         for part, found in zip(parts, hypotheses, strict=True):
@@ -111,23 +116,23 @@ class Translator:
         self,
         lines: Iterable[str],
         *,
-        beam: int | None = None,
         n_best: int = 1,
-        length_penalty: float | None = None,
+        prefix: str = "",
         sampling: Sampling | None = None,
         batch_tokens: int = 2048,
         look_ahead: int = 512,
+        **search: Unpack[SearchChoices],
     ) -> Iterator[Translation]:
         """As `translate`, for any number of lines: no more than `look_ahead` of them are in memory."""
         source = iter(lines)
         while ahead := list(islice(source, look_ahead)):
             yield from self.translate(
                 ahead,
-                beam=beam,
                 n_best=n_best,
-                length_penalty=length_penalty,
+                prefix=prefix,
                 sampling=sampling,
                 batch_tokens=batch_tokens,
+                **search,
             )
             if sampling is not None:
                 sampling = replace(sampling, seed=sampling.seed + _NEXT_SEED)
@@ -162,7 +167,7 @@ class Translator:
         With `gold`, heads are judged by their alignment error. `candidates` pieces are kept of every step.
         """
         question = Question(sentence, target, forced_prefix, gold, candidates)
-        plan = self._plan(beam=beam, n_best=1, length_penalty=None)
+        plan = SearchPlan.of(self.search, beam=beam)
         return explain_sentence(self, question, plan, edit)
 
     def align(self, source: str, target: str) -> Alignment:
@@ -203,18 +208,10 @@ class Translator:
                 attended[i] = self._attended_pair(pairs[i], *encoded[i], sites["cross"])
         return [attended[i] for i in range(len(pairs))]
 
-    def _plan(self, *, beam: int | None, n_best: int, length_penalty: float | None) -> SearchPlan:
-        plan = SearchPlan.of(self.search, n_best=n_best)
-        if beam is not None:
-            plan = replace(plan, beam=beam)
-        if length_penalty is not None:
-            plan = replace(plan, length_penalty=length_penalty)
-        return plan
-
-    def _parts(self, texts: Sequence[str], prefix: Sequence[str] | None) -> list[Part]:
+    def _parts(self, texts: Sequence[str], prefixes: Sequence[str]) -> list[Part]:
         """What the model is given: nothing for an empty line, several parts for one that is too long."""
         encoded = self.vocabularies.source.encode_batch([text.strip() for text in texts])
-        begins = self.vocabularies.target.encode_batch(prefix) if prefix else [[] for _ in texts]
+        begins = self.vocabularies.target.encode_batch(prefixes)
         parts: list[Part] = []
         for line, (text, ids, begin) in enumerate(zip(texts, encoded, begins, strict=True)):
             if len(ids) <= self.longest_source:
@@ -322,13 +319,23 @@ def _joint_score(hypotheses: Sequence[Hypothesis], length_penalty: float) -> flo
     return float(total / sum(steps) ** length_penalty)
 
 
-def _check_texts(texts: Sequence[str], prefix: Sequence[str] | None) -> None:
+def _refuse_beam(search: SearchChoices) -> None:
+    """What only a beam search heeds is not ignored in silence."""
+    given = [name for name in ("beam", "patience_factor") if search.get(name) is not None]
+    if given:
+        names = " and ".join(given)
+        raise UnsupportedError(
+            f"Sampling keeps no beam, so {names} would be ignored. Leave {names} out, or do not sample."
+        )
+
+
+def _check_texts(texts: Sequence[str], prefixes: Sequence[str]) -> None:
     if isinstance(texts, str):
         raise DataError(
             f"translate takes a list of texts. Received: one text, {texts[:40]!r}. Write translate([text])."
         )
-    if prefix is not None and len(prefix) != len(texts):
+    if len(prefixes) != len(texts):
         raise DataError(
-            f"There must be one prefix for each text. Received: {len(prefix)} prefixes for {len(texts)} "
+            f"There must be one prefix for each text. Received: {len(prefixes)} prefixes for {len(texts)} "
             'texts. Give "" where a translation may begin freely.'
         )
