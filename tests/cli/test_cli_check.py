@@ -8,7 +8,7 @@ import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
-from cli_calls import digit_lines, environment, program, write_tsv
+from cli_calls import TINY, digit_lines, environment, program, write_tsv
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -31,6 +31,7 @@ PLANTED = {
     "not NFC": ("The cafe\u0301 is open.", "카페가 열렸다."),
     "HTML entities": ("Salt &amp; pepper.", "소금과 후추."),
 }
+TINY_OPTIONS = [word for name, value in TINY.items() for word in ("--set", f"{name}={value}")]
 KEPT_FAULTS = {"other translation", "zero-width characters", "not NFC", "HTML entities"}
 
 
@@ -47,7 +48,7 @@ def test_nothing_wrong(call: Call, pairs: Path) -> None:
     assert "source en" in ran.out
     assert "target de" in ran.out
     assert "nothing is wrong with them." in ran.out
-    assert "training will use 60 of 60 pairs and skip 0." in ran.out
+    assert "training will use 60 of 60 pairs, 6 of them for validation, and skip 0." in ran.out
 
 
 def test_planted_faults_are_told(call: Call, faulty: Path) -> None:
@@ -145,11 +146,57 @@ def test_leaks_from_two_texts(option: str, before: bool, call: Call, leaking: di
     ran = call("check", *words)
     name = f"{leaking['en']} + {leaking['de']}"
     assert ran.code == 0
-    assert f"2 of 3 sentences of {name} are also in the training pairs." in ran.out
-    assert " leaked (2 skipped)" in ran.out
+    told = f"2 of 3 sentences of {name} are also in the training pairs"
     report = json.loads(call("check", *words, "--json").out)
     assert report["leaked"] == {name: 2}
-    assert report["kept"] == 8
+    assert "nothing is wrong" not in ran.out
+    if option == "--valid":
+        assert f"{told}.\n" in ran.out
+        assert " leaked (2 skipped)" in ran.out
+        assert (report["kept"], report["held_out"]) == (8, 0)
+    else:  # `jumok train` has no --test
+        assert f"{told}; `jumok train` does not know that set and will learn them." in ran.out
+        assert (report["kept"], report["held_out"]) == (10, 1)
+
+
+@pytest.mark.medium
+def test_what_is_said_of_training_is_what_training_does(call: Call, tmp_path: Path) -> None:
+    lines = [line[:2] for line in digit_lines(40)]
+    long = " ".join(["one two three four five"] * 45), " ".join(["eins zwei drei vier fünf"] * 45)
+    file = write_tsv(tmp_path / "some.en-de.tsv", [*lines, lines[0], ("&amp; one", "&amp; eins"), long])
+    report = json.loads(call("check", file, "--json").out)
+    ran = call("train", file, "--out", tmp_path / "run", *TINY_OPTIONS)
+    assert ran.code == 0, ran.err
+    assert (report["kept"], report["held_out"]) == (42, 4)
+    run = json.loads((tmp_path / "run" / "model" / "jumok.json").read_text(encoding="utf-8"))
+    learnt = sum(corpus["pairs"] for corpus in run["corpora"])
+    assert learnt == report["kept"] - report["held_out"] - 1  # `long` has more than 200 pieces
+    assert "It will also skip sentences of more than 200 pieces" in call("check", file).out
+
+
+def test_the_longest_sentence_is_told_as_it_is_and_the_limit_too(call: Call, tmp_path: Path) -> None:
+    file = write_tsv(tmp_path / "long.en-de.tsv", [("one two", "eins zwei"), ("one " * 3000, "eins " * 3000)])
+    ran = call("check", file)
+    assert ran.out.count("longest 3000") == 2
+    assert " too long (1 skipped): more than 250 words or 2,000 characters" in ran.out
+
+
+def test_links_to_words_that_are_not_there_are_told_with_their_line(call: Call, tmp_path: Path) -> None:
+    lines = [
+        ("I go.", "나는 간다.", "0-0 1-1 2-2"),
+        ("I go.", "내가 간다.", "0-0 3-1 1?7"),
+        ("Go!", "가라!", "1-1"),
+    ]
+    file = write_tsv(tmp_path / "gold.en-ko.tsv", lines)
+    ran = call("check", file)
+    assert " 1 links out of range (kept): " in ran.out
+    assert "line 2: I go. ||| 내가 간다.\n" in ran.out
+    assert "received 1-7, 3-1; the source has 3 words, the target 3\n" in ran.out
+    [fault] = [
+        one for one in json.loads(call("check", file, "--json").out)["faults"] if "links" in one["fault"]
+    ]
+    assert (fault["examples"][0]["line"], fault["skipped"]) == (2, 0)
+    assert "received 1-7, 3-1" in fault["examples"][0]["detail"]
 
 
 def test_leaks_from_one_file(call: Call, leaking: dict[str, Path]) -> None:

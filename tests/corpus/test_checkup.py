@@ -6,6 +6,7 @@ import random
 import time
 import unicodedata
 from collections import Counter
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,13 +15,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jumok.corpus import Cleaner, Fault, Limits, check_up, clean, clean_pairs, corpus_of_pairs, open_corpus
+from jumok.corpus.alignments import links_outside
 from jumok.corpus.scripts import look_up
 from jumok.corpus.seen import SeenHashes
-from jumok.values import Pair
+from jumok.text import split_words
+from jumok.values import Alignment, Pair
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from jumok.corpus import CheckUp, Corpus
 
 
@@ -141,6 +142,26 @@ def test_the_report_counts_names_and_quotes() -> None:
     assert report.count(Fault.CONTROL) == 0
 
 
+def test_links_out_of_range_are_reported_and_kept() -> None:
+    good = Pair("你好 。", "Hello .", Alignment(frozenset({(2, 1)})))  # a Han character is a word
+    bad = Pair(
+        "A cat.", "고양이.", Alignment(frozenset({(0, 0)}), frozenset({(0, 2), (1, 3), (2, 4), (5, 0)}))
+    )
+    report = check_up([corpus_of_pairs([good, bad, Pair("No links.", "없다.")])])
+    assert report.kept == 3
+    [found] = report.faults
+    assert (found.fault, found.count, found.examples[0].line) == (Fault.LINKS, 1, 2)
+    assert found.examples[0].detail == (
+        "received 0-2, 1-3, 2-4 and 1 more; the source has 3 words, the target 2"
+    )
+
+
+def test_the_tutorial_names_the_faults_that_training_skips_and_those_it_keeps() -> None:
+    text = " ".join((Path(__file__).parents[2] / "docs" / "tutorial.md").read_text(encoding="utf-8").split())
+    for skips, start in ((True, "- left out: "), (False, "- only reported: ")):
+        assert start + ", ".join(fault.title for fault in Fault if fault.skips is skips) in text
+
+
 def test_sizes_words_and_lengths(tmp_path: Path) -> None:
     path = tmp_path / "p.en-ko.tsv"
     path.write_text("\ufeffone two three\t하나 둘 셋\none two\t하나 둘\nfour\t넷\r\n")
@@ -246,3 +267,11 @@ def best_rate(corpus: Corpus) -> float:
         report: CheckUp = check_up([corpus])
         rates.append(report.pairs / (time.perf_counter() - start))
     return max(rates)
+
+
+@given(st.text(alphabet="ab가漢 .,!?<>\u0301\u200d-'\n", max_size=20))
+def test_a_link_to_the_last_word_is_inside_and_one_to_the_next_is_not(text: str) -> None:
+    count = len(split_words(text))
+    assert links_outside(Pair(text, "a", Alignment(frozenset({(count, 0)})))) != ""
+    if count:
+        assert links_outside(Pair(text, "a", Alignment(frozenset({(count - 1, 0)})))) == ""

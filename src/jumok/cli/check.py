@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from jumok.cli.arguments import FromOption, PairsArgument, ToOption
+from jumok.recipe import TrainingSettings
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -21,7 +23,8 @@ def check(
         list[str] | None, typer.Option(metavar="PAIRS", help="Validation pairs, to look for leaks.")
     ] = None,
     test: Annotated[
-        list[str] | None, typer.Option(metavar="PAIRS", help="Test pairs, to look for leaks.")
+        list[str] | None,
+        typer.Option(metavar="PAIRS", help="Test pairs, to look for leaks. Training does not know them."),
     ] = None,
     source: FromOption = None,
     target: ToOption = None,
@@ -35,8 +38,10 @@ def check(
 
     corpora = open_corpora(pairs, source=source, target=target)
     languages = {"source": corpora[0].source_language or None, "target": corpora[0].target_language or None}
-    against = [corpus for named in (valid, test) if named for corpus in open_corpora(named, **languages)]
-    report = check_up(corpora, against=against)
+    against = open_corpora(valid, **languages) if valid else []
+    tests = open_corpora(test, **languages) if test else []
+    hold_out = 0 if valid else TrainingSettings().held_out
+    report = check_up(corpora, against=against, tests=tests, hold_out=hold_out)
     if as_json:
         typer.echo(json.dumps(_as_dict(report), ensure_ascii=False, indent=1))
     else:
@@ -52,19 +57,23 @@ def _show(console: Console, report: CheckUp, examples: int) -> None:
         console.print(Text(corpus.name, "bold"), f": {corpus.pairs:,} pairs{weight}{noticed}", sep="")
     for name, side in (("source", report.source), ("target", report.target)):
         console.print(f"  {name:<7}{_side(side)}")
-    if not report.faults:
+    if not report.faults and not any(report.leaked.values()):
         console.print("nothing is wrong with them.")
     for fault in report.faults:
         _show_fault(console, fault, examples)
     for name, count in report.leaked.items():
         if count:
             of = report.against[name]
-            told = f"{count:,} of {of:,} sentences of {name} are also in the training pairs."
+            fate = (
+                "; `jumok train` does not know that set and will learn them" if name in report.tests else ""
+            )
+            told = f"{count:,} of {of:,} sentences of {name} are also in the training pairs{fate}."
             console.print(Text(told, "yellow"))
-    left_out = report.pairs - report.kept
-    console.print(
-        f"training will use [bold]{report.kept:,}[/] of {report.pairs:,} pairs and skip {left_out:,}."
-    )
+    used = f"[bold]{report.kept:,}[/] of {report.pairs:,} pairs"
+    held_out = f", {report.held_out:,} of them for validation," if report.held_out else ""
+    console.print(f"training will use {used}{held_out} and skip {report.pairs - report.kept:,}.")
+    longest = TrainingSettings().longest
+    console.print(f"It will also skip sentences of more than {longest:,} pieces, which are not counted here.")
 
 
 def _side(side: SideReport) -> str:
@@ -80,11 +89,13 @@ def _show_fault(console: Console, report: FaultReport, examples: int) -> None:
 
     fault = report.fault
     fate = f"{report.skipped:,} skipped" if fault.skips else "kept"
-    console.print(f"[yellow]{report.count:>9,} {fault.title}[/] ({fate}): {fault.meaning}")
+    console.print(f"[yellow]{report.count:>9,} {fault.title}[/] ({fate}): {report.meaning}")
     for example in report.examples[:examples]:
         pair = f"{_short(example.source)} ||| {_short(example.target)}"
         # Text is data: as markup, its brackets, backslashes and :names: would turn into something else.
         console.print(Text(f"          line {example.line:,}: {pair}", "dim"))
+        if example.detail:
+            console.print(Text(f"            {example.detail}", "dim"))
 
 
 def _short(text: str, most: int = 70) -> str:
@@ -98,6 +109,7 @@ def _as_dict(report: CheckUp) -> dict[str, Any]:
     return {
         "pairs": report.pairs,
         "kept": report.kept,
+        "held_out": report.held_out,
         "skipped": {fault.title: count for fault, count in report.skipped.items()},
         "faults": [
             {
@@ -105,8 +117,8 @@ def _as_dict(report: CheckUp) -> dict[str, Any]:
                 "count": one.count,
                 "skipped": one.skipped,
                 "examples": [
-                    {"corpus": e.corpus, "line": e.line, "source": e.source, "target": e.target}
-                    for e in one.examples
+                    {name: value for name, value in asdict(example).items() if name != "detail" or value}
+                    for example in one.examples
                 ],
             }
             for one in report.faults

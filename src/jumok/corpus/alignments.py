@@ -7,17 +7,18 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from jumok.errors import DataError
+from jumok.text.words import split_words
 from jumok.values import Alignment
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from jumok.values import Link
+    from jumok.values import Link, Pair
 
-__all__ = ["parse_alignment", "turned"]
-
+__all__ = ["links_outside", "parse_alignment", "turned"]
 
 _LINK = re.compile(r"(\d+)([-?p])(\d+)", re.ASCII)
+_LAST_MARK = re.compile(r"(?<=\w)[.,!?](?=\s|\Z)")
 
 
 def parse_alignment(text: str, *, one_based: bool = False) -> Alignment:
@@ -40,6 +41,26 @@ def _parse_link(token: str, one_based: bool) -> tuple[Link, bool]:
     if min(link) < 0:
         raise DataError(f'"{token}" counts from 0, but the links were said to count from 1.')
     return link, match[2] == "-"
+
+
+def links_outside(pair: Pair) -> str:
+    """What is wrong with the links of a pair that name words which its sentences do not have; else ""."""
+    if pair.alignment is None or not pair.alignment.possible:
+        return ""
+    last = [max(words) for words in zip(*pair.alignment.possible, strict=True)]
+    if last[0] < _fewest_words(pair.source) and last[1] < _fewest_words(pair.target):
+        return ""
+    source, target = len(split_words(pair.source)), len(split_words(pair.target))
+    outside = [f"{i}-{j}" for i, j in sorted(pair.alignment.possible) if i >= source or j >= target]
+    if not outside:
+        return ""
+    more = f" and {len(outside) - 3} more" if len(outside) > 3 else ""
+    return f"received {', '.join(outside[:3])}{more}; the source has {source} words, the target {target}"
+
+
+def _fewest_words(text: str) -> int:
+    """A sentence has at least so many words; counting them so is far quicker than cutting the words out."""
+    return len(text.split()) + len(_LAST_MARK.findall(text))
 
 
 def turned(alignment: Alignment) -> Alignment:

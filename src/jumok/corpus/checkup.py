@@ -1,10 +1,10 @@
 """The check-up: what is in a corpus and what is wrong with it, before anybody trains on it.
 
-    report = check_up(corpora, against=[test])
+    report = check_up(corpora, against=[valid], tests=[test])
     report.kept, report.skipped[Fault.DUPLICATE], report.faults[0].examples
 
 One pass with the rules of `faults.py`, which are also those of training: `report.kept` pairs is what training
-will get, before pieces are counted.
+will get, before pieces are counted and `report.held_out` of them are put aside for validation.
 """
 
 from __future__ import annotations
@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from jumok.corpus.alignments import links_outside
 from jumok.corpus.clean import Cleaner, InspectedBlock
 from jumok.corpus.faults import Fault, Limits
 from jumok.corpus.languages import LANGUAGES
 from jumok.corpus.scripts import SCRIPTS
 from jumok.corpus.seen import SeenHashes
-from jumok.corpus.split import sentence_key
+from jumok.corpus.split import hold_out_of, sentence_key, source_hashes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -33,18 +34,18 @@ if TYPE_CHECKING:
 __all__ = ["CheckUp", "CorpusSize", "Example", "FaultReport", "SideReport", "check_up"]
 
 _EXAMPLES = 3  # kept of each fault
-_LONGEST_COUNTED = 1024  # lengths beyond share the last bar of the histogram
 PERCENTILES = (1, 25, 50, 75, 99, 100)
 
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A faulty pair and where it stands."""
+    """A faulty pair and where it stands; `detail` where the sentences alone do not show the fault."""
 
     corpus: str
     line: int
     source: str
     target: str
+    detail: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +53,7 @@ class FaultReport:
     """How many pairs have a fault, how many are skipped because of it, and a few of them."""
 
     fault: Fault
+    meaning: str
     count: int
     skipped: int
     examples: tuple[Example, ...]
@@ -85,7 +87,7 @@ class CorpusSize:
 
 @dataclass(frozen=True, slots=True)
 class CheckUp:
-    """The result. `pairs` = `kept` + everything in `skipped`."""
+    """The result. `pairs` = `kept` + everything in `skipped`; of those kept, `held_out` are not learnt."""
 
     pairs: int
     kept: int
@@ -96,18 +98,30 @@ class CheckUp:
     corpora: tuple[CorpusSize, ...]
     leaked: Mapping[str, int]  # of each validation or test set: how many of its sources are in the corpus
     against: Mapping[str, int] = field(default_factory=dict)  # and how many pairs it has
+    tests: tuple[str, ...] = ()  # those of them that training does not know
+    held_out: int = 0
 
     def count(self, fault: Fault) -> int:
         return next((report.count for report in self.faults if report.fault is fault), 0)
 
 
 def check_up(
-    corpora: Sequence[Corpus], *, against: Sequence[Corpus] = (), limits: Limits | None = None
+    corpora: Sequence[Corpus],
+    *,
+    against: Sequence[Corpus] = (),
+    tests: Sequence[Corpus] = (),
+    hold_out: int = 0,
+    limits: Limits | None = None,
 ) -> CheckUp:
-    """Read everything once and report. `against` are the validation and test sets."""
-    cleaner = Cleaner(limits, against=against, count_translations=True)
+    """Read everything once and report.
+
+    `against` are the sets that training is given too, and whose sentences it leaves out. Training knows
+    nothing of `tests`: what leaks from them is told, and kept. `hold_out` pairs are asked for validation.
+    """
+    cleaner = Cleaner(limits, against=against, thorough=True)
     tally = _Tally(corpora)
-    leaks = _Leaks(against)
+    leaks = _Leaks([*against, *tests])
+    hashes = [np.empty(0, np.uint64)]
     sizes: list[CorpusSize] = []
     for corpus in corpora:
         noticed: Counter[str] = Counter()
@@ -115,17 +129,21 @@ def check_up(
         for block in cleaner.blocks(corpus, noticed):
             tally.add(corpus.name, block)
             leaks.look(block)
+            if hold_out:
+                hashes.append(source_hashes(block.kept_pairs()))
         sizes.append(CorpusSize(corpus.name, tally.pairs - before, corpus.weight, dict(noticed)))
     return CheckUp(
         pairs=tally.pairs,
         kept=tally.kept,
         skipped={fault: count for fault, count in cleaner.skipped.items() if count},
-        faults=tally.faults(cleaner.skipped),
+        faults=tally.faults(cleaner.skipped, cleaner.limits),
         source=tally.source.report(),
         target=tally.target.report(),
         corpora=tuple(sizes),
         leaked=leaks.counts(),
         against=leaks.sizes,
+        tests=tuple(corpus.name for corpus in tests),
+        held_out=hold_out_of(np.concatenate(hashes), count=hold_out).count(np.concatenate(hashes)),
     )
 
 
@@ -150,13 +168,16 @@ class _Tally:
             examples = self._examples.setdefault(fault, [])
             for index in np.flatnonzero(where)[: _EXAMPLES - len(examples)]:
                 line, pair = block.pairs[index]
-                examples.append(Example(corpus, line, pair.source, pair.target))
+                detail = links_outside(pair) if fault is Fault.LINKS else ""
+                examples.append(Example(corpus, line, pair.source, pair.target, detail))
 
-    def faults(self, skipped: Mapping[Fault, int]) -> tuple[FaultReport, ...]:
+    def faults(self, skipped: Mapping[Fault, int], limits: Limits) -> tuple[FaultReport, ...]:
         return tuple(
-            FaultReport(fault, self._counts[fault], skipped.get(fault, 0), tuple(self._examples[fault]))
+            FaultReport(
+                fault, fault.meaning(limits), count, skipped.get(fault, 0), tuple(self._examples[fault])
+            )
             for fault in Fault
-            if self._counts[fault]
+            if (count := self._counts[fault])
         )
 
 
@@ -169,13 +190,15 @@ class _SideTally:
         self._spaced = not scripts or SCRIPTS[scripts[0]].spaced
         self._words = self._characters = 0
         self._distinct = SeenHashes()
-        self._histogram = np.zeros(_LONGEST_COUNTED + 1, dtype=np.int64)
+        self._histogram = np.zeros(1, dtype=np.int64)
 
     def add(self, side: Characters) -> None:
         counts = side.count_words()
         self._words += int(counts.sum())
         self._characters += int(side.lengths.sum())
-        self._histogram += np.bincount(np.minimum(counts, _LONGEST_COUNTED), minlength=len(self._histogram))
+        histogram = np.bincount(counts, minlength=len(self._histogram))
+        histogram[: len(self._histogram)] += self._histogram
+        self._histogram = histogram
         words = set(side.text.split()) if self._spaced else set(side.text) - {"\n", " "}
         self._distinct.add(_hashes(words))
 
@@ -195,12 +218,12 @@ class _Leaks:
             keys = Counter(hash(sentence_key(pair.source)) for pair in corpus.pairs())
             self._keys[corpus.name] = keys
             self.sizes[corpus.name] = keys.total()
+        self._wanted = frozenset[int]().union(*self._keys.values())
 
     def look(self, block: InspectedBlock) -> None:
-        leaked = block.findings.get(Fault.LEAKED)
-        if leaked is not None:
-            indices = np.flatnonzero(leaked)
-            self._met.update(hash(sentence_key(block.pairs[index][1].source)) for index in indices)
+        if self._wanted:
+            keys = (hash(sentence_key(pair.source)) for _, pair in block.pairs)
+            self._met.update(self._wanted.intersection(keys))
 
     def counts(self) -> dict[str, int]:
         return {

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from jumok.corpus.alignments import links_outside
 from jumok.corpus.faults import BlockCharacters, Fault, Findings, Inspector, Limits
 from jumok.corpus.seen import SeenHashes
 from jumok.corpus.split import sentence_key
@@ -44,12 +45,16 @@ class InspectedBlock:
     reasons: dict[Fault, NDArray[np.bool_]]  # of the pairs skipped: for what, each under one fault
     kept: NDArray[np.bool_]
 
+    def kept_pairs(self) -> Iterator[Pair]:
+        return (pair for (_, pair), kept in zip(self.pairs, self.kept, strict=True) if kept)
+
 
 class Cleaner:
     """Sorts pairs into kept and skipped. One cleaner sees all corpora, to find duplicates across them.
 
-    `against` are validation and test sets, whose sentences must not be trained on. `count_translations` also
-    looks for sources that come again with another target, which only the check-up reports.
+    `against` are validation and test sets, whose sentences must not be trained on. `thorough` also looks for
+    what only the check-up reports: sources that come again with another target, links to words that are not
+    there.
     """
 
     def __init__(
@@ -57,13 +62,14 @@ class Cleaner:
         limits: Limits | None = None,
         *,
         against: Sequence[Corpus] = (),
-        count_translations: bool = False,
+        thorough: bool = False,
     ) -> None:
         self.limits = limits or Limits()
         self.skipped: Counter[Fault] = Counter()
         self._leaks = {hash(sentence_key(pair.source)) for corpus in against for pair in corpus.pairs()}
+        self._thorough = thorough
         self._seen_pairs = SeenHashes()
-        self._seen_sources = SeenHashes() if count_translations else None
+        self._seen_sources = SeenHashes() if thorough else None
 
     def clean(self, corpus: Corpus) -> Iterator[Pair]:
         """The pairs of a corpus that training keeps, in their order. `skipped` counts the others."""
@@ -71,7 +77,7 @@ class Cleaner:
             if block.kept.all():
                 yield from (pair for _, pair in block.pairs)
             else:
-                yield from (pair for (_, pair), kept in zip(block.pairs, block.kept, strict=True) if kept)
+                yield from block.kept_pairs()
 
     def blocks(self, corpus: Corpus, noticed: Counter[str] | None = None) -> Iterator[InspectedBlock]:
         inspector = Inspector(corpus.source_language, corpus.target_language, self.limits)
@@ -84,6 +90,8 @@ class Cleaner:
         targets = [pair.target for _, pair in pairs]
         findings, characters = inspector.inspect(sources, targets)
         findings.update(self._repetitions(sources, targets))
+        if self._thorough and (outside := [bool(links_outside(pair)) for _, pair in pairs]) and any(outside):
+            findings[Fault.LINKS] = np.array(outside)
         reasons, kept = self._judge(findings, len(pairs))
         for fault, where in reasons.items():
             self.skipped[fault] += int(where.sum())

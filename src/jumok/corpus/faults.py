@@ -32,7 +32,7 @@ class Fault(Enum):
     """
 
     EMPTY = ("empty", True, "one side is empty")
-    TOO_LONG = ("too long", True, "more words or characters than the limits allow")
+    TOO_LONG = ("too long", True, "more than {0.longest_words} words or {0.longest_characters:,} characters")
     REPLACED = ("replaced characters", True, "U+FFFD: letters were lost when the text was decoded")
     MOJIBAKE = ("mojibake", True, "UTF-8 read as another encoding: Ã© for é")
     CONTROL = ("control characters", True, "invisible bytes that belong to no text")
@@ -45,11 +45,20 @@ class Fault(Enum):
     ZERO_WIDTH = ("zero-width characters", False, "invisible characters inside words")
     NOT_COMPOSED = ("not NFC", False, "letters in several parts; they are put together when encoded")
     ENTITY = ("HTML entities", False, "&amp; where & is meant")
+    LINKS = (
+        "links out of range",
+        False,
+        "the word alignment names words, counted from 0, that are not there",
+    )
 
     def __init__(self, title: str, skips: bool, meaning: str) -> None:
         self.title = title
         self.skips = skips
-        self.meaning = meaning
+        self._meaning = meaning
+
+    def meaning(self, limits: Limits) -> str:
+        """In words, with the limits that were applied."""
+        return self._meaning.format(limits)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,9 +18,11 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from numpy.typing import NDArray
+
     from jumok.values import Pair
 
-__all__ = ["HoldOut", "choose_hold_out", "sentence_key"]
+__all__ = ["HoldOut", "choose_hold_out", "hold_out_of", "sentence_key", "source_hashes"]
 
 _LARGEST_SHARE = 10  # at most one pair in ten
 # Spaces and punctuation of Latin, general, East Asian and full-width blocks.
@@ -43,13 +45,26 @@ class HoldOut:
     def __contains__(self, pair: Pair) -> bool:
         return self.threshold > 0 and _stable_hash(pair.source) < self.threshold
 
+    def count(self, hashes: NDArray[np.uint64]) -> int:
+        """How many of the pairs with these hashes are held out."""
+        return int((hashes < self.threshold).sum())
+
 
 def choose_hold_out(pairs: Iterable[Pair], *, count: int) -> HoldOut:
     """Choose about `count` pairs, never more, and at most a tenth. Takes one pass and eight bytes a pair.
 
     A corpus of fewer than ten pairs, or one that repeats a single source, holds out nothing.
     """
-    hashes = np.fromiter((_stable_hash(pair.source) for pair in pairs), np.uint64)
+    return hold_out_of(source_hashes(pairs), count=count)
+
+
+def source_hashes(pairs: Iterable[Pair]) -> NDArray[np.uint64]:
+    """What decides whether a pair is held out: the same in every process."""
+    return np.fromiter((_stable_hash(pair.source) for pair in pairs), np.uint64)
+
+
+def hold_out_of(hashes: NDArray[np.uint64], *, count: int) -> HoldOut:
+    """`choose_hold_out` where the hashes of the pairs are at hand."""
     wanted = min(count, len(hashes) // _LARGEST_SHARE)
     if wanted <= 0:
         return HoldOut(0)
