@@ -40,7 +40,9 @@ def test_the_drawing_shows_every_error_below_its_parent() -> None:
     [
         ("germann", ["german", "korean"], ' Did you mean "german"?'),
         ("korean", ("german", "korean"), ' Did you mean "korean"?'),
+        ("GERMAN", ["german", "korean"], ' Did you mean "german"?'),
         ("xyz", ["german", "korean"], ""),
+        ("klingon", ["Ukrainian", "Mongolian", "kin"], ""),
         ("german", [], ""),
         ("", ["german"], ""),
     ],

@@ -67,6 +67,11 @@ class TrainingError(JumokError):
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """A sentence's end that suggests the closest known name: ' Did you mean "german"?', or ''."""
-    close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)
-    return f' Did you mean "{close[0]}"?' if close else ""
+    """A sentence's end that suggests the closest known name: ' Did you mean "german"?', or ''.
+
+    Near is what a slip of the fingers makes of a name: a letter in three, capitals aside. What is farther
+    away was probably meant as it stands, and a suggestion would only puzzle.
+    """
+    by_folded = {other.casefold(): other for other in known}
+    close = difflib.get_close_matches(name.casefold(), by_folded, n=1, cutoff=0.65)
+    return f' Did you mean "{by_folded[close[0]]}"?' if close else ""

@@ -8,7 +8,7 @@ import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
-from cli_calls import TINY, digit_lines, environment, program, write_tsv
+from cli_calls import TINY, digit_lines, environment, program, spawn, write_tsv
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -105,6 +105,15 @@ def test_what_the_reader_dropped_is_told(call: Call, tmp_path: Path) -> None:
     assert "1 byte order mark" in ran.out
     assert "1 carriage return" in ran.out
     assert "1 no final newline" in ran.out
+
+
+def test_a_header_with_a_code_that_is_not_known_is_told(tmp_path: Path) -> None:
+    file = write_tsv(tmp_path / "pairs.tsv", [("hsb", "de"), ("Dobry dźeń.", "Guten Tag.")])
+    done = spawn("check", file)
+    assert done.returncode == 0
+    assert done.stderr.decode().startswith(f"jumok check: the first line of {file} was taken as a header")
+    assert done.stderr.count(b"\n") == 1
+    assert f"{file}: 1 pairs; 1 header line".encode() in done.stdout
 
 
 def test_languages_can_be_said_and_turned(call: Call, tmp_path: Path) -> None:

@@ -51,6 +51,8 @@ def test_somebody_who_asks_is_understood_or_helped() -> None:
     assert language_name("tlh") == "tlh"
     with pytest.raises(DataError, match=r"There is no language 'Germn'.* Did you mean \"German\""):
         language_code("Germn")
+    with pytest.raises(DataError, match=r"There is no language 'klingon' in jumok's table\. Use a code"):
+        language_code("klingon")
 
 
 def test_the_front_door_is_sorted_and_true() -> None:

@@ -16,7 +16,16 @@ import zstandard
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from jumok.corpus import Corpus, corpus_of_pairs, lines, open_corpora, open_corpus, parse_alignment, unequal
+from jumok.corpus import (
+    Corpus,
+    HeaderWarning,
+    corpus_of_pairs,
+    lines,
+    open_corpora,
+    open_corpus,
+    parse_alignment,
+    unequal,
+)
 from jumok.errors import DataError
 from jumok.values import Alignment, Pair
 
@@ -338,14 +347,44 @@ def test_a_header_names_the_languages(tmp_path: Path, header: str) -> None:
     assert list(corpus.numbered_pairs()) == [(2, Pair("a", "b"))]
 
 
-def test_a_header_of_source_and_target_leaves_the_languages_open(tmp_path: Path) -> None:
-    corpus = corpus_at(tmp_path / "p.csv", '"source","Target"\na,b\n')
+@pytest.mark.parametrize(
+    ("header", "languages", "unknown"),
+    [
+        ("hsb\tde", ("", "de"), "hsb"),
+        ("en\ttlh", ("en", ""), "tlh"),
+        ("Korean\tzza-TR", ("ko", ""), "zza-TR"),
+        ("hsb\tdsb\talignment", ("", ""), "hsb and dsb"),
+    ],
+)
+def test_a_header_may_name_a_language_that_is_not_known(
+    tmp_path: Path, header: str, languages: tuple[str, str], unknown: str
+) -> None:
+    with pytest.warns(HeaderWarning, match=f"taken as a header.* jumok does not know {unknown}\\. If it is"):
+        corpus = corpus_at(tmp_path / "p.tsv", f"{header}\na\tb\n")
+    assert (corpus.source_language, corpus.target_language) == languages
+    assert list(corpus.numbered_pairs()) == [(2, Pair("a", "b"))]
+
+
+@pytest.mark.parametrize("header", ['"source","Target"', "src,tgt"])
+def test_a_header_of_source_and_target_leaves_the_languages_open(tmp_path: Path, header: str) -> None:
+    corpus = corpus_at(tmp_path / "p.csv", f"{header}\na,b\n")
     assert (corpus.source_language, corpus.target_language) == ("", "")
     assert list(corpus.pairs()) == [Pair("a", "b")]
 
 
 @pytest.mark.parametrize(
-    "first", ["It\tEs", "No\tNo", "no\tno", "source\tb", "en\tsentence", "target\tsource", "x\t"]
+    "first",
+    [
+        "It\tEs",
+        "No\tNo",
+        "no\tno",
+        "source\tb",
+        "en\tsentence",
+        "target\tsource",
+        "x\t",
+        "two\tdos",
+        "de\tVon",
+    ],
 )
 def test_a_first_sentence_is_not_taken_for_a_header(tmp_path: Path, first: str) -> None:
     corpus = corpus_at(tmp_path / "p.tsv", f"{first}\na\tb\n")

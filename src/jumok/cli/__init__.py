@@ -10,7 +10,9 @@ import importlib
 import io
 import os
 import sys
-from typing import TYPE_CHECKING
+import warnings
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -49,7 +51,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     words = spread_options(list(sys.argv[1:] if arguments is None else arguments))
     verb = next((word for word in words if not word.startswith("-")), "")
     try:
-        _run(verb, words)
+        with warnings.catch_warnings():
+            warnings.showwarning = partial(_warn, verb, warnings.showwarning)
+            _run(verb, words)
     except JumokError as error:
         _complain(verb, str(error))
     except BrokenPipeError:
@@ -114,6 +118,16 @@ def _function(verb: str) -> Callable[..., None]:
 
 def _not_asked() -> None:
     """Stand for a verb that this call did not ask for, so that only its summary is needed."""
+
+
+def _warn(
+    verb: str, usual: Callable[..., None], message: Warning | str, category: type[Warning], *where: Any
+) -> None:
+    """Warnings of jumok are for whoever typed the command: without a place in the code."""
+    if category.__module__.startswith("jumok."):
+        typer.echo(f"jumok {verb}: {message}", err=True)
+    else:
+        usual(message, category, *where)
 
 
 def _complain(verb: str, message: str) -> None:

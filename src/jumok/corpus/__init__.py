@@ -4,7 +4,7 @@ from jumok.corpus.alignments import parse_alignment
 from jumok.corpus.batches import Batches, padded_batch
 from jumok.corpus.checkup import CheckUp, CorpusSize, Example, FaultReport, SideReport, check_up
 from jumok.corpus.clean import Cleaner, clean_pairs
-from jumok.corpus.corpora import Corpus, corpus_of_pairs, open_corpora, open_corpus
+from jumok.corpus.corpora import Corpus, HeaderWarning, corpus_of_pairs, open_corpora, open_corpus
 from jumok.corpus.faults import Fault, Limits
 from jumok.corpus.languages import LANGUAGES, Language, find_language, language_code, language_name
 from jumok.corpus.split import HoldOut, choose_hold_out, sentence_key
@@ -20,6 +20,7 @@ __all__ = [
     "Example",
     "Fault",
     "FaultReport",
+    "HeaderWarning",
     "HoldOut",
     "Language",
     "Limits",

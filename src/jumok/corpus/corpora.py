@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import csv
 import math
+import warnings
 from collections import Counter
 from dataclasses import dataclass, replace
 from functools import partial
@@ -31,6 +32,7 @@ from jumok.corpus.read import (
     read_jsonl,
     read_parallel,
     read_tsv,
+    unknown_codes,
 )
 from jumok.errors import DataError
 from jumok.values import Pair
@@ -38,11 +40,15 @@ from jumok.values import Pair
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-__all__ = ["Corpus", "corpus_of_pairs", "open_corpora", "open_corpus"]
+__all__ = ["Corpus", "HeaderWarning", "corpus_of_pairs", "open_corpora", "open_corpus"]
 
 STANDARD_INPUT = "-"
 
 _PAIR_SUFFIXES = {".tsv": "tsv", ".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl"}
+
+
+class HeaderWarning(UserWarning):
+    """A first line was taken as a header by its looks alone."""
 
 
 @dataclass(frozen=True)
@@ -152,6 +158,13 @@ def _open_pairs(file: InputFile, source: str, target: str) -> Corpus:
         return _open_jsonl(file, source, target)
     cells = _first_cells(file, kind)
     named = header_languages(cells)
+    if named is not None and (unknown := unknown_codes(cells)):
+        warnings.warn(
+            f"the first line of {file.name} was taken as a header, not as a pair: it names two languages, "
+            f"though jumok does not know {' and '.join(unknown)}. If it is a pair, put a header above it.",
+            HeaderWarning,
+            stacklevel=2,
+        )
     languages = named if named and any(named) else _pair_in_name(file)
     read = read_tsv if kind == "tsv" else read_csv
     corpus = Corpus(file.name, partial(read, file, header=named is not None), *languages)

@@ -6,11 +6,12 @@ language (the expected script, the picture of a score) is left out.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from jumok.errors import DataError, nearest
 
-__all__ = ["LANGUAGES", "Language", "find_language", "language_code", "language_name"]
+__all__ = ["LANGUAGES", "Language", "find_language", "language_code", "language_name", "names_language"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +151,14 @@ def find_language(word: str) -> Language | None:
     """
     base = word.replace("_", "-").partition("-")[0]
     return LANGUAGES.get(base) or _BY_LONG_CODE.get(base) or _BY_NAME.get(word.casefold())
+
+
+_CODE = re.compile(r"[a-z]{2,3}(?:[-_][A-Za-z]{2,4})*", re.ASCII)
+
+
+def names_language(word: str) -> bool:
+    """Whether a word is a language of the table or is written as codes are: `hsb`, `de-AT`, `zh_Hant_TW`."""
+    return find_language(word) is not None or _CODE.fullmatch(word) is not None
 
 
 def language_code(word: str) -> str:

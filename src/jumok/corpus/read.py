@@ -17,7 +17,7 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 from jumok.corpus.alignments import parse_alignment
-from jumok.corpus.languages import find_language
+from jumok.corpus.languages import find_language, names_language
 from jumok.corpus.lines import read_lines
 from jumok.corpus.unequal import unequal_lines
 from jumok.errors import DataError
@@ -37,6 +37,7 @@ __all__ = [
     "read_jsonl",
     "read_parallel",
     "read_tsv",
+    "unknown_codes",
 ]
 
 NumberedPair = tuple[int, Pair]
@@ -99,21 +100,33 @@ def read_jsonl(
 
 
 def header_languages(cells: list[str]) -> tuple[str, str] | None:
-    """The languages that a first row names ("" for `source` and `target`), or None where it is a pair.
+    """The languages that a first row names ("" for those not known), or None where it is a pair.
 
     A row is a header only where both cells are language codes or names, or exactly source and target: a
-    sentence must never be lost.
+    sentence must never be lost. A code that is not in the table, `hsb`, counts beside one that is, or above
+    alignments.
     """
     names = [cell.strip() for cell in cells]
     if len(names) not in (2, 3) or (len(names) == 3 and names[2].casefold() not in _ALIGNMENT_NAMES):
         return None
-    first, second = names[0].casefold(), names[1].casefold()
-    if first in _SOURCE_NAMES and second in _TARGET_NAMES:
+    first, second = names[:2]
+    if first.casefold() in _SOURCE_NAMES and second.casefold() in _TARGET_NAMES:
         return "", ""
-    languages = find_language(names[0]), find_language(names[1])
-    if languages[0] is None or languages[1] is None or languages[0] == languages[1]:
+    known = find_language(first), find_language(second)
+    if first == second or not all(map(names_language, (first, second))):
         return None
-    return languages[0].code, languages[1].code
+    if not any(known):  # lists of words begin with short words too, "two ⇥ dos"
+        return ("", "") if len(names) == 3 else None
+    if known[0] == known[1]:
+        return None
+    return known[0].code if known[0] else "", known[1].code if known[1] else ""
+
+
+def unknown_codes(cells: list[str]) -> list[str]:
+    """Of a header: the codes in it that the table of languages does not know."""
+    names = [cell.strip() for cell in cells[:2]]
+    column_names = _SOURCE_NAMES | _TARGET_NAMES
+    return [name for name in names if find_language(name) is None and name.casefold() not in column_names]
 
 
 def json_columns(record: dict[str, Any]) -> dict[str, str]:
