@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from typing import TYPE_CHECKING
 
 import pytest
+from cli_calls import write_tsv
 
 from jumok.storage import checked_json, read_checked_json
 
@@ -129,6 +131,31 @@ def test_too_many_columns(verb: str, read, tmp_path: Path) -> None:
     file = tmp_path / "wide.en-de.tsv"
     file.write_text("one\teins\none\ttwo\tthree\tfour\n", encoding="utf-8")
     assert f"Line 2 of {file} has 4 columns" in read(verb, file)
+
+
+@pytest.mark.parametrize("verb", READERS)
+@pytest.mark.parametrize("line", [1, 2])
+def test_a_cell_longer_than_csv_reads(verb: str, line: int, read, tmp_path: Path) -> None:
+    file = tmp_path / "long.en-de.csv"
+    file.write_text("one,eins\n" * (line - 1) + f'"{"a " * 70_000}",b\n', encoding="utf-8")
+    assert f"Line {line} of {file} is not CSV (field larger than" in read(verb, file)
+
+
+def test_a_cell_as_long_in_tsv_is_a_sentence_that_is_too_long(call: Call, tmp_path: Path) -> None:
+    file = write_tsv(tmp_path / "long.en-de.tsv", [("a " * 70_000, "b"), ("one", "eins")])
+    assert "1 too long (1 skipped)" in call("check", file).out
+
+
+def test_a_sentence_on_the_command_line_that_is_not_utf8(call: Call, model: Path) -> None:
+    odd = os.fsdecode(b"caf\xe9")
+    for words in (
+        ["look", model, odd],
+        ["look", model, "x", "--target", odd],
+        ["translate", model, "--prefix", odd],
+    ):
+        ran = call(*words)
+        assert (ran.code, ran.out) == (2, "")
+        assert "this is not UTF-8 text." in ran.err
 
 
 @pytest.mark.parametrize("verb", ["check", "train"])

@@ -69,6 +69,16 @@ def test_demo(call: Call, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("few_pairs")
+@pytest.mark.parametrize("run", ["finished_run", "unfinished_run"])
+def test_another_run_stays_as_it_is(run: str, call: Call, request: pytest.FixtureRequest) -> None:
+    out = request.getfixturevalue(run)
+    before = sorted(out.rglob("*"))
+    said = call("demo", "--out", out, "--pairs", "100").paragraph("demo")
+    assert f"{out} holds another run, not a demo" in said
+    assert sorted(out.rglob("*")) == before
+
+
+@pytest.mark.usefixtures("few_pairs")
 def test_a_folder_with_something_else_stays_as_it_is(call: Call, tmp_path: Path) -> None:
     (tmp_path / "thesis.docx").write_bytes(b"mine")
     said = call("demo", "--out", tmp_path, "--pairs", "100").paragraph("demo")

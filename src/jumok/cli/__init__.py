@@ -6,6 +6,7 @@ answers at once.
 
 from __future__ import annotations
 
+import errno
 import importlib
 import io
 import os
@@ -47,6 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     # A thread that waits for another spins this long, then sleeps. The default, to spin for good, makes two
     # threads many times slower as soon as anything else runs. OpenMP reads it when torch is imported.
     os.environ.setdefault("GOMP_SPINCOUNT", "10000")
+    output_closed = _fill_closed_streams()
     _write_utf8()
     words = spread_options(list(sys.argv[1:] if arguments is None else arguments))
     verb = next((word for word in words if not word.startswith("-")), "")
@@ -62,6 +64,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except OSError as error:
         if error.filename is None and error.errno is None:
             raise
+        if error.errno == errno.EBADF and output_closed:
+            _complain(verb, "standard output is closed, so there is nowhere to print to.")
         place = f" ({error.filename})" if error.filename else ""
         _complain(verb, f"the system said: {error.strerror or error}{place}.")
 
@@ -77,10 +81,28 @@ def _run(verb: str, words: list[str]) -> None:
         raise
 
 
+def _fill_closed_streams() -> bool:
+    """Put what cannot be used in place of standard streams that are closed (`>&-`). Was it the output?
+
+    Python leaves such a stream None, which printing trips over, and the next file that is opened takes its
+    number: what is meant for the terminal would be written into that file.
+    """
+    while (number := os.open(os.devnull, os.O_RDONLY)) <= 2:
+        pass
+    os.close(number)
+    if sys.stdout is not None:
+        return False
+    sys.stdout = io.TextIOWrapper(io.BufferedWriter(io.FileIO(1, "w")))
+    return True
+
+
 def _write_utf8() -> None:
-    """Sentences are UTF-8 on their way out as on their way in, whatever the locale says."""
-    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.encoding.lower() != "utf-8":
-        sys.stdout.reconfigure(encoding="utf-8")
+    """Sentences are UTF-8 on their way out as on their way in, whatever the locale says.
+
+    The name of a file that is not UTF-8 leaves as the bytes that it came in with.
+    """
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(encoding="utf-8", errors="surrogateescape")
 
 
 def _application(verb: str) -> typer.Typer:

@@ -22,6 +22,7 @@ __all__ = [
     "assignments",
     "setting_help",
     "spread_options",
+    "utf8",
 ]
 
 _FILE_OPTIONS = ("--valid", "--test")
@@ -77,6 +78,17 @@ def _holds_both_sides(name: str) -> bool:
     for suffix in _PACKED_SUFFIXES:
         name = name.removesuffix(suffix)
     return name.lower().endswith(_ONE_FILE_SUFFIXES)
+
+
+def utf8(text: str | None) -> str | None:
+    """A sentence on the command line must be text; a name of a file may be any bytes."""
+    if (
+        text is not None
+        and not text.isascii()
+        and any("\ud800" <= character <= "\udfff" for character in text)
+    ):
+        raise typer.BadParameter("this is not UTF-8 text.")
+    return text
 
 
 def setting_help(settings: Any, name: str) -> str:

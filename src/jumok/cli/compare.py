@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from jumok.cli.arguments import FromOption, PairsArgument, ToOption, assignments, setting_help
+from jumok.cli.arguments import FromOption, PairsArgument, ToOption, assignments, setting_help, utf8
 from jumok.recipe import Size, TrainingSettings, TransformerSettings
 
 if TYPE_CHECKING:
@@ -53,7 +53,8 @@ def compare(
     source: FromOption = None,
     target: ToOption = None,
     sentence: Annotated[
-        str | None, typer.Option(help="The sentence whose attention is drawn; else one of the test set.")
+        str | None,
+        typer.Option(help="The sentence whose attention is drawn; else one of the test set.", callback=utf8),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:

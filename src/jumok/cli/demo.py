@@ -67,9 +67,13 @@ def _refuse_others(out: Path, pairs: int) -> None:
 
     folder, train = RunFolder(out), _corpus_file(out / "corpus", "train")
     folder.refuse_foreign()
-    if not folder.record_file.exists() or folder.record() is None or not train.exists():
+    if not folder.record_file.exists():
         return
-    if (found := _count_lines(train)) != pairs:
+    if not train.exists():  # a demo writes its corpus before its run begins
+        raise RunFolderError(
+            f"{out} holds another run, not a demo: {train} is missing. Choose another folder with --out."
+        )
+    if folder.record() is not None and (found := _count_lines(train)) != pairs:
         raise RunFolderError(
             f"{out} holds a demo on {found:,} pairs. Received: --pairs {pairs}. Give the same number to "
             "continue it, or choose another folder with --out."

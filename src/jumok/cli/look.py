@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from jumok.cli.arguments import ModelArgument
+from jumok.cli.arguments import ModelArgument, utf8
 from jumok.errors import UnsupportedError, nearest
 
 PICTURES, EXPLANATIONS = (".png", ".svg"), (".json", ".npz")
@@ -15,7 +15,9 @@ PICTURES, EXPLANATIONS = (".png", ".svg"), (".json", ".npz")
 
 def look(
     model: ModelArgument,
-    sentence: Annotated[str, typer.Argument(metavar="SENTENCE", help="The sentence to translate.")],
+    sentence: Annotated[
+        str, typer.Argument(metavar="SENTENCE", help="The sentence to translate.", callback=utf8)
+    ],
     out: Annotated[
         Path | None,
         typer.Option(
@@ -24,7 +26,7 @@ def look(
         ),
     ] = None,
     target: Annotated[
-        str | None, typer.Option(help="Look at this translation instead of the model's own.")
+        str | None, typer.Option(help="Look at this translation instead of the model's own.", callback=utf8)
     ] = None,
 ) -> None:
     """Draw the alignment map of a translation: source words across, target words down."""

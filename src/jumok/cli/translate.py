@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from jumok.cli.arguments import ModelArgument, setting_help
+from jumok.cli.arguments import ModelArgument, setting_help, utf8
 from jumok.errors import DataError, RecipeError
 from jumok.recipe import SearchSettings
 
@@ -42,7 +42,7 @@ def translate(
         int, typer.Option(help="Translations of each line; more than 1 needs --json.", min=1)
     ] = 1,
     prefix: Annotated[
-        str, typer.Option(metavar="TEXT", help="How the translation of every line must begin.")
+        str, typer.Option(metavar="TEXT", help="How the translation of every line must begin.", callback=utf8)
     ] = "",
     sample: Annotated[bool, typer.Option(help="Draw at random instead of searching.")] = False,
     temperature: Annotated[
@@ -112,9 +112,11 @@ def _more(sample: bool) -> str:
 
 def _lines(path: Path | None) -> Iterator[str]:
     """Lines split at \\n only, so that n lines in are n lines out whatever the text holds."""
+    from jumok.corpus.lines import standard_input
+
     name = "standard input" if path is None else str(path)
     try:
-        with sys.stdin.buffer if path is None else path.open("rb") as stream:
+        with standard_input() if path is None else path.open("rb") as stream:
             for number, line in enumerate(stream, 1):
                 if number == 1:
                     line = line.removeprefix(BOM_UTF8)

@@ -11,7 +11,6 @@ way round (`pairs.en-ko.tsv` with source ko), the two sides change places.
 
 from __future__ import annotations
 
-import csv
 import math
 import warnings
 from collections import Counter
@@ -25,6 +24,7 @@ from jumok.corpus.languages import find_language, language_code, language_name
 from jumok.corpus.lines import InputFile, read_lines, spool
 from jumok.corpus.read import (
     NumberedPair,
+    csv_rows,
     header_languages,
     json_columns,
     json_record,
@@ -215,7 +215,9 @@ def _first_cells(file: InputFile, kind: str) -> list[str]:
     line = next(read_lines(file, Counter()), None)
     if line is None:
         raise _empty(file.name)
-    return line.split("\t") if kind == "tsv" else next(csv.reader([line]), [])
+    if kind == "tsv":
+        return line.split("\t")
+    return next((row for _, row in csv_rows(file, [line])), [])
 
 
 def _language_in_name(file: InputFile) -> str:

@@ -18,7 +18,7 @@ import tempfile
 import weakref
 import zlib
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Protocol
+from typing import IO, TYPE_CHECKING, BinaryIO, Protocol
 
 from jumok.errors import DataError
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections import Counter
     from collections.abc import Callable, Iterator
 
-__all__ = ["COMPRESSIONS", "LONGEST_LINE", "InputFile", "read_lines", "spool"]
+__all__ = ["COMPRESSIONS", "LONGEST_LINE", "InputFile", "read_lines", "spool", "standard_input"]
 
 COMPRESSIONS = (".gz", ".xz", ".zst")
 LONGEST_LINE = 1 << 20  # bytes
@@ -45,7 +45,8 @@ class InputFile:
 
     def __init__(self, path: Path | str, *, name: str = "", spooled: bool = False) -> None:
         self.path = Path(path)
-        self.name = name or str(path)
+        # A name may hold any bytes; what is printed and stored of it is text.
+        self.name = name or os.fsencode(path).decode("utf-8", "replace")
         self.spooled = spooled
 
     @property
@@ -54,11 +55,19 @@ class InputFile:
         return self.path.stem if self.path.suffix in COMPRESSIONS else self.path.name
 
 
+def standard_input() -> BinaryIO:
+    """The bytes of standard input, which a caller may have closed (`<&-`)."""
+    if sys.stdin is None:
+        raise DataError("standard input is closed, so there is nothing to read. Name a file, or pipe one in.")
+    return sys.stdin.buffer
+
+
 def spool(stream: IO[bytes] | None = None) -> InputFile:
     """Keep standard input in a temporary file, so that it can be read more than once."""
+    stream = stream or standard_input()
     handle, path = tempfile.mkstemp(prefix="jumok-")
     with os.fdopen(handle, "wb") as copy:
-        shutil.copyfileobj(stream or sys.stdin.buffer, copy)
+        shutil.copyfileobj(stream, copy)
     file = InputFile(path, name="standard input", spooled=True)
     weakref.finalize(file, Path(path).unlink, missing_ok=True)
     return file

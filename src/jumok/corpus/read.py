@@ -25,12 +25,13 @@ from jumok.values import Alignment, Pair
 
 if TYPE_CHECKING:
     from collections import Counter
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from jumok.corpus.lines import InputFile
 
 __all__ = [
     "NumberedPair",
+    "csv_rows",
     "header_languages",
     "json_columns",
     "read_csv",
@@ -70,16 +71,22 @@ def read_tsv(file: InputFile, noticed: Counter[str], *, header: bool) -> Iterato
 
 
 def read_csv(file: InputFile, noticed: Counter[str], *, header: bool) -> Iterator[NumberedPair]:
-    rows = csv.reader(line + "\n" for line in read_lines(file, noticed))
-    number = 1  # a quoted cell may span lines: a row is named by its first one
+    for number, row in csv_rows(file, read_lines(file, noticed)):
+        if number == 1 and header:
+            noticed[HEADER] += 1
+        else:
+            yield number, _pair_of_cells(file, number, row, noticed)
+
+
+def csv_rows(file: InputFile, lines: Iterable[str]) -> Iterator[tuple[int, list[str]]]:
+    """The rows of CSV, each with the number of its first line: a quoted cell may span several."""
+    rows = csv.reader(line + "\n" for line in lines)
+    number = 1
     try:
         for row in rows:
-            if number == 1 and header:
-                noticed[HEADER] += 1
-            else:
-                yield number, _pair_of_cells(file, number, row, noticed)
+            yield number, row
             number = rows.line_num + 1
-    except csv.Error as error:
+    except csv.Error as error:  # it also refuses a cell of more than 131,072 characters
         raise _bad_line(file, number, f"is not CSV ({error})", "Is a quotation mark left open?") from None
 
 
