@@ -6,7 +6,7 @@ manner). Each complement carries its rank in both.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypedDict
 
 from jumok.corpus.english_korean.lexicon import (
     DEGREES,
@@ -35,6 +35,7 @@ from jumok.corpus.english_korean.verb_phrases import ANY_ROLE, MODES, english_pr
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import Unpack
 
 __all__ = [
     "COMPANION",
@@ -361,6 +362,15 @@ def any_action(scene: Scene) -> Action:
     return going(scene)
 
 
+class Chances(TypedDict, total=False):
+    """How probable each optional part of a clause is; 0 where nothing is said."""
+
+    manners: float
+    place: float
+    often: float
+    time: float
+
+
 def act(
     scene: Scene,
     action: Action,
@@ -370,31 +380,16 @@ def act(
     negative: float = 0.15,
     mode: str = "simple",
     question: bool = False,
-    time: float = 0.0,
-    place: float = 0.0,
-    manners: float = 0.0,
-    often: float = 0.0,
     you: float = 0.0,
     indefinite: float = 0.0,
+    **chances: Unpack[Chances],
 ) -> Clause:
-    """A clause in which somebody does an action; the numbers are probabilities of optional parts."""
-    verb, complements = action
+    """A clause in which somebody does an action; the numbers are probabilities."""
+    verb = action.verb
     doer = doer or subject(scene, verb, you=you, indefinite=indefinite, question=question)
     tense = tense or scene.pick(_TENSES)
     is_negative = scene.chance(negative)
-    if verb.forms.base in _TIMELESS:
-        time = place = often = 0.0
-    if not complements and not manners:
-        manners = 0.25  # "she dances alone" rather than always "she dances"
-    if manners and verb.manners and not is_negative and scene.chance(manners):
-        complements = [*complements, manner(scene, verb)]
-    if place and verb.places and verb.joint == ("", "") and scene.chance(place):
-        complements = [*complements, place_of(scene, verb)]
-    adverb = None
-    if often and tense == "present" and not is_negative and scene.chance(often):
-        adverb = frequency(scene)
-    elif time and scene.chance(time):
-        complements = [*complements, time_for(scene, tense)]
+    complements, adverb = _with_options(scene, action, tense, is_negative, chances)
     clause_tense = tense
     if mode == "simple" and tense == "present" and verb.forms.base == verb.forms.past and not is_negative:
         clause_tense = _unambiguous(doer, complements, adverb, question)
@@ -408,6 +403,28 @@ def act(
         question=question,
         adverb=adverb,
     )
+
+
+def _with_options(
+    scene: Scene, action: Action, tense: str, is_negative: bool, chances: Chances
+) -> tuple[list[Complement], Complement | None]:
+    """The complements of an action with those drawn for it, and an adverb where one was drawn."""
+    verb, complements = action
+    manners, place = chances.get("manners", 0.0), chances.get("place", 0.0)
+    often, time = chances.get("often", 0.0), chances.get("time", 0.0)
+    if verb.forms.base in _TIMELESS:
+        time = place = often = 0.0
+    if not complements and not manners:
+        manners = 0.25  # "she dances alone" rather than always "she dances"
+    if manners and verb.manners and not is_negative and scene.chance(manners):
+        complements = [*complements, manner(scene, verb)]
+    if place and verb.places and verb.joint == ("", "") and scene.chance(place):
+        complements = [*complements, place_of(scene, verb)]
+    if often and tense == "present" and not is_negative and scene.chance(often):
+        return complements, frequency(scene)
+    if time and scene.chance(time):
+        complements = [*complements, time_for(scene, tense)]
+    return complements, None
 
 
 # Verbs of knowing and feeling name no course of events.

@@ -19,7 +19,8 @@ from jumok.corpus.english_korean.clauses import (
 )
 from jumok.corpus.english_korean.lexicon import INTRANSITIVE, MOTION, TRANSITIVE
 from jumok.corpus.english_korean.noun_phrases import NounPhrase, human, someone, subject
-from jumok.corpus.english_korean.patterns.descriptions import being, described_thing, ending, feeling
+from jumok.corpus.english_korean.patterns.descriptions import described_thing, ending, feeling
+from jumok.corpus.english_korean.patterns.identities import being
 from jumok.corpus.english_korean.patterns.modes import deed
 from jumok.corpus.english_korean.patterns.registry import ask, pattern
 from jumok.corpus.english_korean.scene import Eojeol, Scene, Sentence, Word
