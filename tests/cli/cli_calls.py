@@ -1,9 +1,8 @@
-"""Two ways to call the command line, in this process and as a program, and pairs to call it with."""
+"""Two ways to call the command line: in this process, and as a program."""
 
 from __future__ import annotations
 
 import os
-import random
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -12,9 +11,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
-
-ENGLISH = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]
-GERMAN = ["null", "eins", "zwei", "drei", "vier", "fünf", "sechs", "sieben", "acht", "neun"]
 
 # So small that it learns nothing: what the command line does with a model does not depend on its quality.
 TINY: dict[str, Any] = {
@@ -67,19 +63,3 @@ def spawn(*words: str | Path, stdin: bytes = b"", **more: str) -> subprocess.Com
     return subprocess.run(
         program(words), input=stdin, capture_output=True, check=False, timeout=120, env=environment(**more)
     )
-
-
-def digit_lines(count: int, seed: int = 1) -> list[tuple[str, str, str]]:
-    """Digits in English words, in German words, and their alignment; no line comes twice."""
-    generator = random.Random(seed)
-    lines: dict[str, tuple[str, str, str]] = {}
-    while len(lines) < count:
-        digits = [generator.randrange(10) for _ in range(generator.randint(2, 5))]
-        source, target = (" ".join(words[digit] for digit in digits) for words in (ENGLISH, GERMAN))
-        lines[source] = (source, target, " ".join(f"{i}-{i}" for i in range(len(digits))))
-    return list(lines.values())
-
-
-def write_tsv(path: Path, lines: Sequence[Sequence[str]]) -> Path:
-    path.write_text("".join("\t".join(cells) + "\n" for cells in lines), encoding="utf-8")
-    return path

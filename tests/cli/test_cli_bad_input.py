@@ -7,8 +7,8 @@ import shutil
 from typing import TYPE_CHECKING
 
 import pytest
-from cli_calls import write_tsv
 
+from digit_lines import write_tsv
 from jumok.storage import checked_json, read_checked_json
 
 if TYPE_CHECKING:

@@ -6,9 +6,9 @@ import json
 from typing import TYPE_CHECKING
 
 import pytest
-from cli_calls import digit_lines, write_tsv
 
 import jumok
+from digit_lines import digit_lines, write_tsv
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,12 +10,21 @@ import sys
 import time
 
 import pytest
-from compare_pairs import TINY, digit_lines, write_tsv
 
+from digit_lines import digit_lines, write_tsv
 from jumok.cli import main
 from jumok.training.folder import RunFolder
 
-SMALL = [word for name, value in TINY.items() for word in ("--set", f"{name}={value}")]
+# Models of any family, so small that they learn nothing.
+TINY = (
+    "model.width=16",
+    "model.encoder_layers=1",
+    "model.decoder_layers=1",
+    "text.pieces=300",
+    "search.beam=2",
+    "search.longest=1.0",
+)
+SMALL = [word for setting in TINY for word in ("--set", setting)]
 
 
 @pytest.fixture

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from compare_pairs import digit_lines, write_tsv
 
+from digit_lines import digit_lines, write_tsv
 from jumok.compare import middle_sentence, split_pairs
 from jumok.corpus import open_corpus, sentence_key
 from jumok.errors import DataError, RunFolderError

@@ -338,3 +338,9 @@ def test_a_failing_block_fails(tmp_path: Path) -> None:
     assert (
         run_block(Block("sh", "python -c 'import jumok' && jumok --version\n", 1), tmp_path).returncode == 0
     )
+
+
+def test_pictures_of_the_korean_page_are_told_in_korean() -> None:
+    told = re.findall(r"!\[([^\]]*)\]", (PROJECT / "README.ko.md").read_text(encoding="utf-8"))
+    assert told
+    assert [text for text in told if re.search(r"[A-Za-z]{3}", text)] == []

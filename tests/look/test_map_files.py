@@ -59,6 +59,15 @@ def test_json_is_plain_and_rounded() -> None:
     assert "간다" in to_json(small_map())
 
 
+def test_json_keeps_the_title_and_the_links_that_the_picture_shows(tmp_path: Path) -> None:
+    links = Alignment(frozenset({(0, 0)}), frozenset({(1, 0)}))
+    save(small_map(), tmp_path / "map.json", title="간다", links=links)
+    text = (tmp_path / "map.json").read_text(encoding="utf-8")
+    found = json.loads(text)
+    assert (found["title"], found["alignment"]) == ("간다", "0-0 1?0")
+    assert to_json(from_json(text)) == to_json(small_map())
+
+
 def test_not_a_number_travels_as_null() -> None:
     text = to_json(alignment_map([[np.nan, 1.0]], source="ab", target="c"))
     assert "[null, 1.0]" in text

@@ -36,7 +36,8 @@ def save(
             f"An attention map can be saved as {', '.join(_SUFFIXES[:-1])} or {_SUFFIXES[-1]}. "
             f"Received: {path}.{nearest(suffix, _SUFFIXES)}"
         )
-    text = to_json(attention) if suffix == ".json" else draw_alignment(attention, title=title, links=links)
+    write = to_json if suffix == ".json" else draw_alignment
+    text = write(attention, title=title, links=links)
     data = _png(text) if suffix == ".png" else text.encode()
     try:
         path.write_bytes(data)
@@ -56,17 +57,20 @@ def _png(svg: str) -> bytes:
     return bytes(resvg_py.svg_to_bytes(svg_string=svg, zoom=_SHARPNESS))
 
 
-def to_json(attention: AttentionMap) -> str:
+def to_json(attention: AttentionMap, *, title: str = "", links: Alignment | None = None) -> str:
     """The map as JSON: site, keys (source words), queries (target words), weights to four digits, facts.
 
-    Weights are nested as (layer, head, query, key). JSON knows no NaN, so such a weight becomes null.
+    Weights are nested as (layer, head, query, key). JSON knows no NaN, so such a weight becomes null. The
+    links of words stand under `alignment`, as `0-0 1-2`.
     """
     document = {
+        **({"title": title} if title else {}),
         "site": attention.site,
         "keys": list(attention.keys),
         "queries": list(attention.queries),
         "weights": _rounded(map_weights(attention).tolist()),
         "facts": dict(attention.facts),
+        **({} if links is None else {"alignment": str(links)}),
     }
     return json.dumps(document, ensure_ascii=False, allow_nan=False) + "\n"
 
