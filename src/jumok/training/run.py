@@ -10,6 +10,7 @@ encoded pairs, settings, number of steps) is stored, and read instead of decided
 from __future__ import annotations
 
 import time
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -350,29 +351,28 @@ def _train(run: _Run, curves: CurveWriter | None) -> Iterator[Event]:
             message, f"The checkpoint of step {checkpoint.step} is used instead." if checkpoint else ""
         )
     length = int(checkpoint.state["metrics_length"]) if checkpoint else 0
-    metrics = Metrics(folder.metrics, length=length, curves=curves)
     team = run.team or run.gathered(record.recipe.training.processes)
-    try:
-        with watch_signals() as interrupted, team:
-            team.start_over(fresh_model(record.recipe, run.vocabularies))
-            trainer = _trainer(run, team, metrics, interrupted)
-            if checkpoint is not None:
-                trainer.restore(checkpoint)
-            yield _started(run, trainer, checkpoint.step if checkpoint else None)
-            yield from trainer.events()
-            team.close()
-            if trainer.reason == "interrupted":
-                yield Finished("interrupted", None, trainer.state.step, trainer.seconds)
-                return
-            yield from finish_run(
-                trainer,
-                recipe=record.recipe,
-                vocabularies=run.vocabularies,
-                store=run.store,
-                folder=folder.model,
-            )
-    finally:
-        metrics.close()
+    with ExitStack() as stack:
+        stack.enter_context(team)
+        metrics = stack.enter_context(closing(Metrics(folder.metrics, length=length, curves=curves)))
+        interrupted = stack.enter_context(watch_signals())
+        team.start_over(fresh_model(record.recipe, run.vocabularies))
+        trainer = _trainer(run, team, metrics, interrupted)
+        if checkpoint is not None:
+            trainer.restore(checkpoint)
+        yield _started(run, trainer, checkpoint.step if checkpoint else None)
+        yield from trainer.events()
+        team.close()
+        if trainer.reason == "interrupted":
+            yield Finished("interrupted", None, trainer.state.step, trainer.seconds)
+            return
+        yield from finish_run(
+            trainer,
+            recipe=record.recipe,
+            vocabularies=run.vocabularies,
+            store=run.store,
+            folder=folder.model,
+        )
 
 
 def _trainer(run: _Run, team: Team, metrics: Metrics, interrupted: Any) -> Trainer:
