@@ -45,6 +45,12 @@ def head_vectors(heads: int, width: int) -> nn.Parameter:
     return nn.Parameter(torch.empty(heads, width).uniform_(-bound, bound))
 
 
+def _project(states: Tensor, matrices: Tensor) -> Tensor:
+    """States (batch, head, length, width) through the matrix of their head."""
+    # Of a batch of products torch forms the gradient for each sentence before it adds them up.
+    return states @ (matrices[0] if len(matrices) == 1 else matrices)
+
+
 class AdditiveSettings(Settings):
     units: int | None = Field(None, ge=1)
     """Width of a head's hidden layer; that of the keys unless set."""
@@ -80,11 +86,11 @@ class Additive(Scored):
         self.bias = nn.Parameter(torch.zeros(shape.heads, units)) if normed else None
 
     def prepare_keys(self, keys: Tensor) -> Tensor:
-        projected = keys @ self.key  # (batch, head, key, units)
+        projected = _project(keys, self.key)  # (batch, head, key, units)
         return projected if self.bias is None else projected + self.bias[:, None]
 
     def scores(self, query: Tensor, keys: Tensor) -> Tensor:
-        projected = query @ self.query  # (batch, head, query, units)
+        projected = _project(query, self.query)  # (batch, head, query, units)
         one_query = keys.numel()  # numbers in the hidden layer of one query of every head
         if torch.is_grad_enabled() or projected.shape[2] * one_query <= MOST_AT_ONCE:
             return self._compare(projected, keys)

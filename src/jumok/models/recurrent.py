@@ -13,6 +13,9 @@ Bahdanau's query is the state before the step, Luong's the state after it; witho
 the sentence. What predicts the next piece (r or h̃) has the width of the embeddings, so that the output may be
 tied to them. After the step and without feeding, no state waits for an attention: all steps of a training
 sentence run in one call. In the other orders they run one by one.
+
+Where gradients are wanted, whole sequences and Bahdanau's attention take the ways of `recurrent_fast.py`.
+What stands here is the plain twin of those, and serves decoding, edits, maps and every other mechanism.
 """
 
 from __future__ import annotations
@@ -26,11 +29,12 @@ from torch import Tensor, nn
 from torch.nn.functional import embedding
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from jumok.attention import Attended, Attention, Edit, Memory, padding
+from jumok.attention import Additive, Attended, Attention, Direct, Edit, KeyValues, Memory, padding
 from jumok.errors import UnsupportedError
 from jumok.models.dropout import Dropout
 from jumok.models.model import OutputLayer, TranslationModel
 from jumok.models.probe import Probe
+from jumok.models.recurrent_fast import attend_before_steps, read_sentences, run_layer
 from jumok.models.sources import share_sources
 from jumok.values import Batch, LogProbs
 
@@ -90,19 +94,29 @@ class RecurrentEncoder(nn.Module):
 
         The last state of the reading backwards is the one at the first word.
         """
-        size = states.shape[1]
-        lengths = lengths.cpu()
+        read = read_sentences if wants_gradients() else read_packed
         last = states
-        for number, layer in enumerate(self.layers):
-            entered = self.dropout(states) if number else states
-            packed = pack_padded_sequence(entered, lengths, batch_first=True, enforce_sorted=False)
-            outputs, final = layer(packed)
-            states, _ = pad_packed_sequence(outputs, batch_first=True, total_length=size)
-            hidden = (
-                final[0] if isinstance(final, tuple) else final
-            )  # (direction, batch, width of a direction)
-            last = hidden.transpose(0, 1).flatten(1)
+        for number, layer in enumerate(_cells(self.layers)):
+            states, last = read(layer, self.dropout(states) if number else states, lengths)
         return states, last
+
+
+def read_packed(layer: nn.RNNBase, inputs: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
+    """What a layer makes of (batch, source, inputs): states (batch, source, width), last (batch, width)."""
+    packed = pack_padded_sequence(inputs, lengths.cpu(), batch_first=True, enforce_sorted=False)
+    outputs, final = layer(packed)
+    states, _ = pad_packed_sequence(outputs, batch_first=True, total_length=inputs.shape[1])
+    hidden = final[0] if isinstance(final, tuple) else final  # (direction, batch, width of a direction)
+    return states, hidden.transpose(0, 1).flatten(1)
+
+
+def wants_gradients() -> bool:
+    """Whether to take the ways that are made for training."""
+    return torch.is_grad_enabled()
+
+
+def _cells(layers: nn.ModuleList) -> list[nn.RNNBase]:
+    return [layer for layer in layers if isinstance(layer, nn.RNNBase)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,9 +162,12 @@ class RecurrentDecoder(nn.Module, ABC):
     def _advance(self, inputs: Tensor, steps: Steps) -> tuple[Tensor, Steps]:
         """The layers over (row, step, inputs): the top one's states (row, step, width), and what is left."""
         states, after = inputs, []
-        for number, (layer, before) in enumerate(zip(self.layers, steps.layers, strict=True)):
+        for number, (layer, before) in enumerate(zip(_cells(self.layers), steps.layers, strict=True)):
             entered = self.dropout(states) if number else states
-            states, left = layer(entered, before if len(before) > 1 else before[0])
+            if entered.shape[1] > 1 and wants_gradients():
+                states, left = run_layer(layer, entered, before)
+            else:
+                states, left = layer(entered, before if len(before) > 1 else before[0])
             after.append(left if isinstance(left, tuple) else (left,))
         return states, replace(steps, layers=tuple(after))
 
@@ -182,14 +199,36 @@ class AttendBefore(RecurrentDecoder):
     def forward(
         self, pieces: Tensor, steps: Steps, sources: Sequence[Memory], *, first: int, probe: Probe
     ) -> tuple[Tensor, Steps]:
+        source, score = sources[0], self._additive(probe)
+        if score is not None and isinstance(source, KeyValues) and source.beams is None and wants_gradients():
+            states, contexts, layers = attend_before_steps(
+                _cells(self.layers), score, pieces, steps.layers, source, self.dropout
+            )
+            steps = replace(steps, layers=layers)
+        else:
+            states, contexts, steps = self._one_by_one(pieces, steps, source, first=first, probe=probe)
+        every = torch.cat([states, contexts, pieces], dim=2)
+        return self.dropout(torch.tanh(self.read_out(every))), steps
+
+    def _additive(self, probe: Probe) -> Additive | None:
+        """The additive score, where it is all there is to the attention."""
+        if probe.edit is not None or probe.gathers or not isinstance(self.attention, Direct):
+            return None
+        score = self.attention.mechanism
+        if not isinstance(score, Additive) or score.causal or not isinstance(score.dropout, nn.Identity):
+            return None
+        return score
+
+    def _one_by_one(
+        self, pieces: Tensor, steps: Steps, source: Memory, *, first: int, probe: Probe
+    ) -> tuple[Tensor, Tensor, Steps]:
         states, looks = [], _Looks(probe)
         for place in range(pieces.shape[1]):
-            context = looks.attend(self.attention, steps.query, sources[0], first + place)
+            context = looks.attend(self.attention, steps.query, source, first + place)
             entering = torch.cat([pieces[:, place : place + 1], context], dim=2)
             state, steps = self._advance(entering, steps)
             states.append(state)
-        every = torch.cat([torch.cat(states, dim=1), looks.context(), pieces], dim=2)
-        return self.dropout(torch.tanh(self.read_out(every))), steps
+        return torch.cat(states, dim=1), looks.context(), steps
 
 
 class AttendAfter(RecurrentDecoder):
