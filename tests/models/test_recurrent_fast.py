@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from jumok.models import build_model, recurrent, recurrent_fast
+from jumok.models import build_model, recurrent
 from jumok.models.recurrent import read_packed
 from jumok.models.recurrent_fast import read_sentences, run_layer
 from jumok.recipe import AttentionSettings, RecurrentSettings
@@ -96,13 +96,6 @@ def test_every_other_model_does_too(cell, kind, monkeypatch):
     fast = train_once(model)
     monkeypatch.setattr(recurrent, "wants_gradients", lambda: False)
     assert_same(fast, train_once(model), 1e-11)
-
-
-def test_rows_in_chunks_are_as_rows_together(monkeypatch):
-    model = make_model(torch.float64, decoder_layers=2)
-    together = train_once(model)
-    monkeypatch.setattr(recurrent_fast, "NUMBERS_AT_ONCE", 1)
-    assert_same(train_once(model), together, 1e-11)
 
 
 def test_bahdanau_takes_the_fast_way_where_nothing_is_edited(monkeypatch):

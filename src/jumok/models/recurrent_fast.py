@@ -12,8 +12,8 @@ Attention before the step, with K the projected keys, H the values, s' the state
     ∂q = v Σᵢ βᵢ (1 - hᵢ²) = -v Σᵢ βᵢ hᵢ²                         because Σᵢ βᵢ = 0
     ∂Kᵢ = v Σₜ βᵢ (1 - hᵢ²)    ∂v = Σₜᵢ βᵢ hᵢ    ∂Hᵢ = Σₜ aᵢ ∂c
 
-The hidden layer h of a step, by far the largest thing here, is formed again on the way back: it fits into the
-processor's cache, and the hidden layers of all steps do not. Rows are taken as many at a time as fit.
+The hidden layer h of a step, by far the largest thing here, is formed again on the way back: one fits into the
+processor's cache, and those of all steps do not.
 
 `recurrent.py` holds the plain twins: packed sequences for the encoder, and the loop over single steps.
 """
@@ -36,10 +36,6 @@ if TYPE_CHECKING:
     from jumok.models.dropout import Dropout
 
 __all__ = ["attend_before_steps", "read_sentences", "run_layer"]
-
-NUMBERS_AT_ONCE = 2**17
-"""Numbers of a hidden layer that a thread works on: half a megabyte in single precision, which leaves room in
-its cache for keys, values and weights."""
 
 
 class _Run(torch.autograd.Function):
@@ -357,35 +353,14 @@ def attend_before_steps(
         recurrent=torch.cat([mechanism.query[0], stack[-1].recurrent], dim=1),
         recurrent_bias=torch.cat([torch.zeros_like(looking.energy), stack[-1].recurrent_bias]),
     )
-    return _in_chunks(TRACES[type(layers[0])], inputs, looking, stack, first)
-
-
-def _shut(memory: KeyValues) -> Tensor | None:
-    if memory.allowed is None:
-        return None
-    shut = torch.zeros_like(memory.allowed[:, None], dtype=memory.keys.dtype)  # (row, 1, key)
-    return shut.masked_fill_(~memory.allowed[:, None], torch.finfo(shut.dtype).min)
-
-
-def _in_chunks(
-    kind: type[Trace], inputs: Tensor, looking: _Looking, stack: list[_InLoop], first: Sequence[States]
-) -> tuple[Tensor, Tensor, tuple[States, ...]]:
-    """`_AttendBefore` over some rows at a time."""
-    sizes = _chunks(inputs.shape[1], looking.keys[0].numel())
-
-    def cut(tensor: Tensor | None, dim: int = 0) -> Sequence[Tensor | None]:
-        return [None] * len(sizes) if tensor is None else torch.split(tensor, sizes, dim)
-
-    columns: list[Sequence[Any]] = [cut(inputs, 1), *map(cut, looking[:3]), [looking.energy] * len(sizes)]
-    for layer in stack:
-        columns += [[weight] * len(sizes) for weight in layer[:-1]]
-        columns.append(cut(layer.kept, 1))
-    columns += [cut(part[0]) for parts in first for part in parts]
-    outputs = [
-        _AttendBefore.apply(kind, len(stack), *chunk)  # type: ignore[no-untyped-call]
-        for chunk in zip(*columns, strict=True)
-    ]
-    states, contexts, *last = (torch.cat(parts, dim=-2) for parts in zip(*outputs, strict=True))
+    states, contexts, *last = _AttendBefore.apply(  # type: ignore[no-untyped-call]
+        TRACES[type(layers[0])],
+        len(stack),
+        inputs,
+        *looking,
+        *(tensor for layer in stack for tensor in layer),
+        *(part[0] for parts in first for part in parts),
+    )
     every = len(last) // len(stack)
     return (
         states.transpose(0, 1),
@@ -394,8 +369,8 @@ def _in_chunks(
     )
 
 
-def _chunks(rows: int, numbers: int) -> list[int]:
-    """Nearly equal sizes of chunks, so small that the threads' caches hold `numbers` for each row."""
-    most = max(1, torch.get_num_threads() * NUMBERS_AT_ONCE // numbers)
-    number = -(-rows // most)
-    return [(part + 1) * rows // number - part * rows // number for part in range(number)]
+def _shut(memory: KeyValues) -> Tensor | None:
+    if memory.allowed is None:
+        return None
+    shut = torch.zeros_like(memory.allowed[:, None], dtype=memory.keys.dtype)  # (row, 1, key)
+    return shut.masked_fill_(~memory.allowed[:, None], torch.finfo(shut.dtype).min)
