@@ -12,8 +12,8 @@ Attention before the step, with K the projected keys, H the values, s' the state
     ∂q = v Σᵢ βᵢ (1 - hᵢ²) = -v Σᵢ βᵢ hᵢ²                         because Σᵢ βᵢ = 0
     ∂Kᵢ = v Σₜ βᵢ (1 - hᵢ²)    ∂v = Σₜᵢ βᵢ hᵢ    ∂Hᵢ = Σₜ aᵢ ∂c
 
-The hidden layer h of a step, by far the largest thing here, is formed again on the way back: one fits into the
-processor's cache, and those of all steps do not.
+The hidden layer h of a step, by far the largest thing here, is formed again on the way back: one fits into
+the processor's cache, and those of all steps do not.
 
 `recurrent.py` holds the plain twins: packed sequences for the encoder, and the loop over single steps.
 """
@@ -337,7 +337,7 @@ def attend_before_steps(
     States and contexts are (row, step, width).
     """
     values = memory.values[:, 0].contiguous()
-    looking = _Looking(memory.keys[:, 0], values, _shut(memory), mechanism.energies()[0])
+    looking = _Looking(memory.keys[:, 0].contiguous(), values, _shut(memory), mechanism.energies()[0])
     weights = [_weights(layer) for layer in layers]
     of_piece, of_context = torch.split(weights[0].entering, [pieces.shape[2], values.shape[2]])
     inputs = linear(pieces.transpose(0, 1), of_piece.t(), weights[0].entering_bias)  # (step, row, …)
