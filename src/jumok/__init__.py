@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from jumok.corpus import check_up, open_corpora
-    from jumok.decoding import Translation, Translator, load
+    from jumok.decoding import Translation, Translator
+    from jumok.engines import load
     from jumok.errors import (
         DataError,
         JumokError,
@@ -53,7 +54,7 @@ _ROOM = {
     "Translator": "decoding",
     "UnsupportedError": "errors",
     "check_up": "corpus",
-    "load": "decoding",
+    "load": "engines",
     "open_corpora": "corpus",
     "score": "evaluation",
     "train": "training",

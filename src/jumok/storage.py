@@ -18,14 +18,15 @@ import os
 import re
 import shutil
 import stat
+import sys
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import PackageNotFoundError, version
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from jumok.errors import ModelFolderError, RecipeError, StorageError
+from jumok.errors import DataError, ModelFolderError, RecipeError, StorageError
 from jumok.recipe import Recipe, make_recipe
 from jumok.values import ReadOut  # noqa: TC001 - pydantic reads the type when the program runs
 
@@ -39,6 +40,7 @@ __all__ = [
     "CorpusRecord",
     "ModelCard",
     "ScoreRecord",
+    "StoredModel",
     "checked_json",
     "disk_errors",
     "is_leftover",
@@ -48,10 +50,12 @@ __all__ = [
     "read_checked_json",
     "read_model_folder",
     "read_regular_file",
+    "read_stored_model",
     "refuse_misfits",
     "remove_folder",
     "remove_leftovers",
     "save_model",
+    "standard_input",
     "tensors_from_bytes",
     "tensors_to_bytes",
     "verify_folder",
@@ -332,6 +336,13 @@ def _fits(own: Tensor | None, given: Tensor | None) -> bool:
     return own is not None and given is not None and own.shape == given.shape and own.dtype == given.dtype
 
 
+def standard_input() -> BinaryIO:
+    """The bytes of standard input, which a caller may have closed (`<&-`)."""
+    if sys.stdin is None:
+        raise DataError("standard input is closed, so there is nothing to read. Name a file, or pipe one in.")
+    return sys.stdin.buffer
+
+
 # --- the model folder ---
 
 
@@ -388,8 +399,34 @@ def save_model(
     write_folder(folder, files, facts=_card_to_json(card), manifest=CARD, intact=intact)
 
 
+@dataclass(frozen=True, slots=True)
+class StoredModel:
+    """A model folder as it was read: verified, its weights not yet made into tensors, which needs torch."""
+
+    folder: Path
+    card: ModelCard
+    vocabularies: Mapping[str, bytes]  # file name → bytes
+    weights_line: Mapping[str, Any]  # what the card says of the weights: sha256 and size
+    weights_bytes: bytes | None
+
+    def weights(self) -> dict[str, Tensor]:
+        """The weights as tensors; read again, and verified again, where they were let go of."""
+        data = self.weights_bytes or _read_listed(self.folder, WEIGHTS, self.weights_line)
+        return tensors_from_bytes(data, self.folder / WEIGHTS)
+
+    def without_weights(self) -> StoredModel:
+        """The same, with the memory of the weights let go of."""
+        return replace(self, weights_bytes=None)
+
+
 def read_model_folder(folder: Path) -> tuple[ModelCard, dict[str, Tensor], dict[str, bytes]]:
     """The card, the weights and the vocabulary files of a model folder, all verified."""
+    stored = read_stored_model(folder)
+    return stored.card, stored.weights(), dict(stored.vocabularies)
+
+
+def read_stored_model(folder: Path) -> StoredModel:
+    """A model folder with every file verified. This needs no torch."""
     if not (folder / CARD).exists():
         _refuse_foreign(folder)
     content = _read_manifest(folder / CARD)
@@ -407,8 +444,8 @@ def read_model_folder(folder: Path) -> tuple[ModelCard, dict[str, Tensor], dict[
         raise ModelFolderError(_damaged(folder / WEIGHTS, "the card does not list it"))
     card = _card_from_json(folder, content)
     data = {name: _read_listed(folder, name, line) for name, line in listed.items()}
-    weights = tensors_from_bytes(data.pop(WEIGHTS), folder / WEIGHTS)
-    return card, weights, data
+    weights = data.pop(WEIGHTS)
+    return StoredModel(folder, card, data, listed[WEIGHTS], weights)
 
 
 def _check_format(folder: Path, found: object) -> None:

@@ -92,7 +92,10 @@ class LogProbs:
 
 @dataclass(frozen=True, slots=True)
 class Hypothesis:
-    """One finished translation of a search: piece ids without `<s>` and `</s>`, and its normalised score."""
+    """One finished translation of a search: piece ids without `<s>` and `</s>`, and its normalised score.
+
+    `log_prob` is NaN where an engine does not tell it.
+    """
 
     ids: tuple[int, ...]
     score: float

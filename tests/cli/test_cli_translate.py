@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
+import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import pytest
@@ -108,7 +111,7 @@ def test_fewer_translations_than_asked_for_are_told_once(call: Call, model: Path
     assert ran.code == 0
     assert len(lines_of(ran.out)) == 3
     assert "2 of 3 lines have fewer than the 2 translations asked for" in ran.err
-    assert ran.err.count("\n") == 1
+    assert ran.err.count("fewer than") == 1
     drawn = call("translate", model, *words[:-2], "--temperature", "5", stdin=b"one two three\n")
     assert len(json.loads(drawn.out)["alternatives"]) == 1
     assert drawn.err == ""
@@ -221,3 +224,49 @@ def test_a_reader_that_leaves_is_no_fault_of_a_translation(model: Path, tmp_path
         said = process.stderr.read()
         assert process.wait(timeout=60) == 141
     assert said == b""
+
+
+def test_the_engine_is_chosen(call: Call, model: Path) -> None:
+    asked = b"one two three\n\nfour\n"
+    fast, plain = (
+        call("translate", model, "--engine", name, stdin=asked) for name in ("ctranslate2", "torch")
+    )
+    assert (fast.code, plain.code) == (0, 0)
+    assert fast.err == plain.err == ""
+    assert len(lines_of(fast.out)) == len(lines_of(plain.out)) == 3
+    refused = call("translate", model, "--engine", "onnx", stdin=asked)
+    assert 'There is no engine "onnx"' in refused.paragraph("translate")
+
+
+def test_torch_in_place_of_the_fast_engine_is_said(
+    call: Call, model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sampling = ("--sample", "--top-p", "0.9", "--temperature", "0.8")
+    assert call("translate", model, *sampling, stdin=b"one\n").err.startswith(
+        "engine torch: CTranslate2 cuts"
+    )
+    monkeypatch.setitem(sys.modules, "ctranslate2", None)
+    ran = call("translate", model, stdin=b"one two three\n")
+    assert ran.code == 0
+    assert ran.err.startswith("engine torch: the package ctranslate2 cannot be used")
+    assert ran.err.count("\n") == 1
+
+
+@pytest.mark.medium
+def test_a_bar_moves_on_the_terminal_while_the_translations_go_to_a_file(model: Path, tmp_path: Path) -> None:
+    lines = tmp_path / "in.txt"
+    lines.write_text("one two\n" * 30)
+    terminal, other_end = os.openpty()
+    words = program(["translate", model, lines])
+    with (tmp_path / "out.txt").open("wb") as out:
+        running = subprocess.Popen(words, stdout=out, stderr=other_end, env=environment())
+    os.close(other_end)
+    shown = b""
+    with suppress(OSError):  # Linux says an I/O error where the other end was closed
+        while more := os.read(terminal, 2**16):
+            shown += more
+    os.close(terminal)
+    assert running.wait(timeout=120) == 0, shown
+    assert b"translating" in shown
+    assert b"30/30" in shown
+    assert (tmp_path / "out.txt").read_text().count("\n") == 30

@@ -25,7 +25,9 @@ class Parrot:
     target_language = "zh"
     model = SimpleNamespace(looks_at_source=True)
 
-    def translate(self, texts: list[str], *, beam: int | None, length_penalty: float | None) -> list[Said]:
+    def translate(
+        self, texts: list[str], *, beam: int | None, length_penalty: float | None, scores: bool
+    ) -> list[Said]:
         return [Said(text) for text in texts]
 
     def align_all(self, pairs: list[Pair]) -> list[Alignment]:

@@ -105,6 +105,7 @@ class TestAWholeRun:
         assert card.scores["bleu"].signature
         assert card.read_out is not None
         assert card.facts["steps"] == 12
+        assert isinstance(card.facts["int8_costs"], float)
         assert card.corpora[0].name == "digits-1"
         assert events[-1].scores["chrf"] == card.scores["chrf"].value  # type: ignore[union-attr]
         assert len(jumok.load(out / "model").translate(["one two", ""])) == 2

@@ -8,18 +8,23 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from jumok.errors import RecipeError
 
+if TYPE_CHECKING:
+    from jumok.decoding import Engine
+
 __all__ = [
+    "EngineOption",
     "FromOption",
     "ModelArgument",
     "PairsArgument",
     "ToOption",
     "assignments",
+    "say_engine",
     "setting_help",
     "spread_options",
     "utf8",
@@ -38,10 +43,24 @@ PairsArgument = Annotated[
         metavar="PAIRS...", help="One file (.tsv, .csv, .jsonl) or two with equal lines; '-' is stdin."
     ),
 ]
+EngineOption = Annotated[
+    str,
+    typer.Option(
+        metavar="NAME",
+        help="What runs the model: ctranslate2 (fast, converted on first use), torch, or auto: the first "
+        "where it can.",
+    ),
+]
 FromOption = Annotated[
     str | None, typer.Option("--from", metavar="CODE", help="Source language, such as en.")
 ]
 ToOption = Annotated[str | None, typer.Option("--to", metavar="CODE", help="Target language, such as ko.")]
+
+
+def say_engine(engine: Engine) -> None:
+    """On standard error, where the engine is not the one that might have been expected."""
+    if engine.why:
+        typer.echo(f"engine {engine.name}: {engine.why}", err=True)
 
 
 def spread_options(words: list[str]) -> list[str]:

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from jumok.cli.arguments import EngineOption, say_engine
+
 if TYPE_CHECKING:
     from jumok.decoding import Translator
 
@@ -32,12 +34,13 @@ def demo(
     ] = Path("runs/demo"),
     minutes: Annotated[float, typer.Option(help="How long to train.", min=0.05)] = MINUTES,
     pairs: Annotated[int, typer.Option(help="How many pairs to train on.", min=100)] = PAIRS["train"],
+    engine: EngineOption = "auto",
 ) -> None:
     """Train on the built-in corpus, translate, score and draw: everything at once, in about three minutes."""
     from rich.console import Console
 
     from jumok.cli.display import TrainingDisplay
-    from jumok.decoding import load
+    from jumok.engines import load
     from jumok.training import Finished, training_events
 
     console = Console()
@@ -51,7 +54,8 @@ def demo(
             display.show(event)
     if not isinstance(event, Finished) or event.model_folder is None:
         raise typer.Exit(code=130)
-    translator = load(out / "model")
+    translator = load(out / "model", engine=engine)
+    say_engine(translator.engine)
     report = _report(translator, files["test"]) | {"train_seconds": round(event.seconds, 1), "pairs": pairs}
     picture = _draw(translator, out)
     (out / "report.json").write_text(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from jumok.cli.arguments import ModelArgument, PairsArgument
+from jumok.cli.arguments import EngineOption, ModelArgument, PairsArgument, say_engine
 
 if TYPE_CHECKING:
     from jumok.evaluation import Comparison
@@ -25,6 +25,7 @@ def evaluate(
         int | None, typer.Option(help="Hypotheses kept at each step; 1 is greedy.", min=1)
     ] = None,
     length_penalty: Annotated[float | None, typer.Option(help="A score is log p / length^penalty.")] = None,
+    engine: EngineOption = "auto",
     tokenize: Annotated[
         str | None,
         typer.Option(help="sacreBLEU's tokeniser: 13a, none, char, ko-mecab …; chosen by language."),
@@ -35,11 +36,12 @@ def evaluate(
 ) -> None:
     """Score a model on a test set: BLEU, chrF, TER with signatures; alignment error where there is gold."""
     from jumok.corpus import open_corpora
-    from jumok.decoding import load
+    from jumok.engines import load
     from jumok.evaluation import compare, evaluate_translator
     from jumok.storage import disk_errors
 
-    translator = load(model)
+    translator = load(model, engine=engine)
+    say_engine(translator.engine)
     languages = {"source": translator.source_language or None, "target": translator.target_language or None}
     test = [pair for corpus in open_corpora(pairs, **languages) for pair in corpus.pairs()]
     search: dict[str, Any] = {"beam": beam, "length_penalty": length_penalty}
@@ -50,7 +52,9 @@ def evaluate(
         with disk_errors(out, "No other file was written."):
             out.write_text("".join(f"{text}\n" for text in evaluation.translations), encoding="utf-8")
     if against is not None:
-        baseline = evaluate_translator(load(against), test, metrics=("bleu", "chrf"), **search, **how)
+        baseline = evaluate_translator(
+            load(against, engine=engine), test, metrics=("bleu", "chrf"), **search, **how
+        )
         compared = compare(
             baseline.translations,
             evaluation.translations,

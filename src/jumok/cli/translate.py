@@ -5,17 +5,18 @@ from __future__ import annotations
 import json
 import sys
 from codecs import BOM_UTF8
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from jumok.cli.arguments import ModelArgument, setting_help, utf8
+from jumok.cli.arguments import EngineOption, ModelArgument, say_engine, setting_help, utf8
 from jumok.errors import DataError, RecipeError
 from jumok.recipe import SearchSettings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from jumok.decoding import Translation
 
@@ -57,6 +58,7 @@ def translate(
     seed: Annotated[
         int | None, typer.Option(help="With --sample: the seed, 1 if not given.", min=0, max=2**32 - 1)
     ] = None,
+    engine: EngineOption = "auto",
     align: Annotated[bool, typer.Option(help="With --json: add word alignments.")] = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="A JSON object a line: text, score, pieces.")
@@ -77,9 +79,10 @@ def translate(
             f"Without --sample nothing is drawn at random, so {options} would be ignored. "
             f"Add --sample, or leave {options} out."
         )
-    from jumok.decoding import Sampling, SearchChoices, load
+    from jumok.decoding import Sampling, SearchChoices
+    from jumok.engines import load
 
-    translator = load(model)
+    translator = load(model, engine=engine)
     search: SearchChoices = {
         "beam": beam,
         "patience_factor": patience_factor,
@@ -89,14 +92,18 @@ def translate(
         "longest": longest,
     }
     sampling = Sampling(**given) if sample else None
+    say_engine(translator.engine_for(sampling))
+    found = translator.stream(
+        _lines(source), n_best=n_best, prefix=prefix, sampling=sampling, scores=as_json, **search
+    )
     lines = short = 0
-    for translation in translator.stream(
-        _lines(source), n_best=n_best, prefix=prefix, sampling=sampling, **search
-    ):
-        sys.stdout.write(_as_json(translation, align=align) if as_json else translation.text)
-        sys.stdout.write("\n")
-        lines += 1
-        short += bool(translation.source.strip()) and 1 + len(translation.alternatives) < n_best
+    with _bar(source) as advance:
+        for translation in found:
+            sys.stdout.write(_as_json(translation, align=align) if as_json else translation.text)
+            sys.stdout.write("\n")
+            lines += 1
+            short += bool(translation.source.strip()) and 1 + len(translation.alternatives) < n_best
+            advance()
     if short:
         sys.stdout.flush()  # the lines first, where both go to one terminal
         typer.echo(
@@ -110,9 +117,30 @@ def _more(sample: bool) -> str:
     return "A higher --temperature finds more." if sample else "A wider --beam finds more."
 
 
+@contextmanager
+def _bar(path: Path | None) -> Iterator[Callable[[], None]]:
+    """A bar on standard error that moves a line with each call, unless the translations themselves show."""
+    if not sys.stderr.isatty() or sys.stdout.isatty():
+        yield lambda: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("translating"), BarColumn(24), MofNCompleteColumn(), TimeRemainingColumn())
+    # Left to itself the bar would take what is written to standard output for its own.
+    with Progress(*columns, console=Console(stderr=True), redirect_stdout=False) as bar:
+        task = bar.add_task("", total=_count_lines(path) if path is not None and path.is_file() else None)
+        yield lambda: bar.advance(task)
+
+
+def _count_lines(path: Path) -> int:
+    with path.open("rb") as stream:
+        return sum(chunk.count(b"\n") for chunk in iter(lambda: stream.read(2**20), b""))
+
+
 def _lines(path: Path | None) -> Iterator[str]:
     """Lines split at \\n only, so that n lines in are n lines out whatever the text holds."""
-    from jumok.corpus.lines import standard_input
+    from jumok.storage import standard_input
 
     name = "standard input" if path is None else str(path)
     try:

@@ -13,20 +13,20 @@ from __future__ import annotations
 import lzma
 import os
 import shutil
-import sys
 import tempfile
 import weakref
 import zlib
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, BinaryIO, Protocol
+from typing import IO, TYPE_CHECKING, Protocol
 
 from jumok.errors import DataError
+from jumok.storage import standard_input
 
 if TYPE_CHECKING:
     from collections import Counter
     from collections.abc import Callable, Iterator
 
-__all__ = ["COMPRESSIONS", "LONGEST_LINE", "InputFile", "read_lines", "spool", "standard_input"]
+__all__ = ["COMPRESSIONS", "LONGEST_LINE", "InputFile", "read_lines", "spool"]
 
 COMPRESSIONS = (".gz", ".xz", ".zst")
 LONGEST_LINE = 1 << 20  # bytes
@@ -53,13 +53,6 @@ class InputFile:
     def plain_name(self) -> str:
         """The file's name without the suffix of its compression."""
         return self.path.stem if self.path.suffix in COMPRESSIONS else self.path.name
-
-
-def standard_input() -> BinaryIO:
-    """The bytes of standard input, which a caller may have closed (`<&-`)."""
-    if sys.stdin is None:
-        raise DataError("standard input is closed, so there is nothing to read. Name a file, or pipe one in.")
-    return sys.stdin.buffer
 
 
 def spool(stream: IO[bytes] | None = None) -> InputFile:

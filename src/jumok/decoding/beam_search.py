@@ -26,7 +26,6 @@ from jumok.decoding.guards import NEVER, Prefixes, columns_of, guard, hide_marks
 from jumok.decoding.plan import SearchStep
 from jumok.decoding.stepper import advance
 from jumok.decoding.top import top
-from jumok.errors import RecipeError
 from jumok.values import BEGIN, END, PAD
 
 if TYPE_CHECKING:
@@ -120,11 +119,7 @@ def beam(
     listener: Listener | None = None,
 ) -> list[list[Hypothesis]]:
     """The n best translations of every sentence that beam search finds, best first."""
-    if plan.n_best > plan.wanted:
-        raise RecipeError(
-            f"Beam search finds beam × patience hypotheses. Received: n_best {plan.n_best} with beam "
-            f"{plan.beam} and patience {plan.patience:g}. Ask for at most {plan.wanted}, or widen the beam."
-        )
+    plan.check_n_best()
     attend = plan.coverage_penalty != 0
     forced = Prefixes.of(prefixes, sentences=len(batch), device=batch.source.device)
     limits = plan.limits(batch).maximum(forced.lengths + 1)

@@ -57,7 +57,9 @@ SYMMETRISED: tuple[Symmetrisation, ...] = ("intersection", "grow-diagonal-final"
 class TranslatorLike(Protocol):
     """What is asked of a translator here."""
 
-    model: TranslationModel
+    @property
+    def model(self) -> TranslationModel: ...
+
     vocabularies: Vocabularies
     read_out: ReadOut | None
     source_language: str

@@ -95,8 +95,21 @@ class SearchPlan:
 
     def limits(self, batch: Batch) -> Tensor:
         """The most pieces that the translation of each sentence may have: (batch,)."""
-        pieces = batch.source_lengths - 1
-        return (pieces * self.longest).long() + self.extra
+        lengths = batch.source_lengths.tolist()
+        return batch.source_lengths.new_tensor([self.limit(length - 1) for length in lengths])
+
+    def limit(self, pieces: int) -> int:
+        """The same for one source of so many pieces."""
+        return int(pieces * self.longest) + self.extra
+
+    def check_n_best(self) -> None:
+        """Refuse to look for more hypotheses than a beam search finds."""
+        if self.n_best > self.wanted:
+            raise RecipeError(
+                f"Beam search finds beam × patience hypotheses. Received: n_best {self.n_best} with beam "
+                f"{self.beam} and patience {self.patience:g}. Ask for at most {self.wanted}, or widen the "
+                "beam."
+            )
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,24 +1,22 @@
-"""The Translator: lines in, translations out, and a look at the attention behind them."""
+"""The Translator: lines in, translations out, and a look at the attention behind them.
+
+Nothing here imports torch or numpy before it is needed: with a converted engine, a plain translation needs
+neither, and both cost more time than the translation itself.
+"""
 
 from __future__ import annotations
 
 import math
+import threading
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
-import torch
-
-from jumok.corpus.batches import padded_batch
-from jumok.decoding.beam_search import beam as beam_search
-from jumok.decoding.explaining import Question, explain_sentence
+from jumok.decoding.engine import like_lengths
 from jumok.decoding.plan import Sampling, SearchPlan
-from jumok.decoding.readout import AttendedPair, chosen_map, default_read_out, read_alignment
 from jumok.decoding.splitting import join_parts, split_line
 from jumok.decoding.translation import Translation
-from jumok.decoding.walk import greedy, sample
 from jumok.errors import DataError, UnsupportedError
-from jumok.explain import label_maps, site_weights
 from jumok.recipe import SearchSettings
 from jumok.text.piece_words import merge_to_words
 from jumok.text.words import split_words
@@ -32,7 +30,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from jumok.attention import Edit
+    from jumok.decoding.engine import Engine, Found
     from jumok.decoding.plan import SearchChoices
+    from jumok.decoding.readout import AttendedPair
     from jumok.explain import Change, Explanation
     from jumok.models import TranslationModel
     from jumok.text import Vocabularies
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     Progress = Callable[[int, int], None]
 
-__all__ = ["Translator"]
+__all__ = ["Deferred", "Translator"]
 
 # Each look-ahead of a stream draws from a seed of its own.
 _NEXT_SEED = 1_000_003
@@ -56,31 +56,69 @@ class Part:
     prefix: list[int]
 
 
+@dataclass(frozen=True, slots=True)
+class Work:
+    """Lines whose translations are being searched."""
+
+    texts: Sequence[str]
+    parts: Sequence[Part]
+    plan: SearchPlan
+    found: Iterator[Found]
+
+
+class Deferred:
+    """A model that is built when somebody first looks inside it; a converted engine translates without."""
+
+    def __init__(self, build: Callable[[], TranslationModel]) -> None:
+        self._build = build
+        self._built: TranslationModel | None = None
+        self._lock = threading.Lock()
+
+    def model(self) -> TranslationModel:
+        with self._lock:
+            self._built = self._built or self._build().eval()
+        return self._built
+
+
 class Translator:
     """A model with its vocabularies, ready to translate. It may be used from several threads at once.
 
     Lines of more than `longest_source` pieces are cut into sentences or smaller parts, translated one by one
-    and joined. The model is put into evaluation mode.
+    and joined. `engine` searches for the translations; without one, torch runs the model itself, which is put
+    into evaluation mode. Attention is always read from the model.
     """
 
     def __init__(
         self,
-        model: TranslationModel,
+        model: TranslationModel | Deferred,
         vocabularies: Vocabularies,
         *,
+        engine: Engine | None = None,
         search: SearchSettings | None = None,
         read_out: ReadOut | None = None,
         source_language: str = "",
         target_language: str = "",
         longest_source: int = 200,
     ) -> None:
-        self.model = model.eval()
+        self._model = model if isinstance(model, Deferred) else model.eval()
+        self.engine = engine or _torch_engine(self.model)
         self.vocabularies = vocabularies
         self.search = search or SearchSettings()
         self.read_out = read_out
         self.source_language = source_language
         self.target_language = target_language
         self.longest_source = longest_source
+
+    @property
+    def model(self) -> TranslationModel:
+        """The model itself, in evaluation mode."""
+        return self._model.model() if isinstance(self._model, Deferred) else self._model
+
+    def engine_for(self, sampling: Sampling | None = None) -> Engine:
+        """The engine that a search, or this sampling, runs on: torch, where the translator's own cannot."""
+        if reason := self.engine.cannot(sampling):
+            return _torch_engine(self.model, reason)
+        return self.engine
 
     def translate(
         self,
@@ -89,7 +127,8 @@ class Translator:
         n_best: int = 1,
         prefix: str | Sequence[str] = "",
         sampling: Sampling | None = None,
-        batch_tokens: int = 2048,
+        scores: bool = True,
+        batch_tokens: int | None = None,
         progress: Progress | None = None,
         **search: Unpack[SearchChoices],
     ) -> list[Translation]:
@@ -97,20 +136,15 @@ class Translator:
 
         `prefix` says how every translation must begin, or each in a list ("" for freely); `sampling` draws
         instead of searching. `search` are settings of the recipe by name, such as `beam=1`; those not given
-        stand in the model's own. A batch holds about `batch_tokens` source pieces; `progress` is told how
-        many sentences are done, of how many.
+        stand in the model's own. A batch holds about `batch_tokens` source pieces, or what suits the engine;
+        `progress` is told how many sentences are done, of how many. Without `scores` a greedy search may be
+        faster, and its scores NaN.
         """
-        prefixes = [prefix] * len(texts) if isinstance(prefix, str) else prefix
-        _check_texts(texts, prefixes)
-        if sampling is not None:
-            _refuse_beam(search)
-        plan = SearchPlan.of(self.search, n_best=n_best, **search)
-        parts = self._parts(texts, prefixes)
-        hypotheses = self._search(parts, plan, sampling, batch_tokens, progress)
-        by_line: list[list[tuple[Part, list[Hypothesis]]]] = [[] for _ in texts]
-        for part, found in zip(parts, hypotheses, strict=True):
-            by_line[part.line].append((part, found))
-        return [self._translation(text, done, plan) for text, done in zip(texts, by_line, strict=True)]
+        plan = self._plan(n_best, sampling, search)
+        work = self._begin(
+            texts, plan, prefix=prefix, sampling=sampling, scores=scores, batch_tokens=batch_tokens
+        )
+        return self._finish(work, progress)
 
     def stream(
         self,
@@ -119,23 +153,29 @@ class Translator:
         n_best: int = 1,
         prefix: str = "",
         sampling: Sampling | None = None,
-        batch_tokens: int = 2048,
-        look_ahead: int = 512,
+        scores: bool = True,
+        batch_tokens: int | None = None,
+        look_ahead: int = 4096,
         **search: Unpack[SearchChoices],
     ) -> Iterator[Translation]:
-        """As `translate`, for any number of lines: no more than `look_ahead` of them are in memory."""
+        """As `translate`, for any number of lines: no more than `look_ahead` of them are in memory.
+
+        Half of them are being searched while those before are read out and those after are cut into pieces.
+        """
         source = iter(lines)
-        while ahead := list(islice(source, look_ahead)):
-            yield from self.translate(
-                ahead,
-                n_best=n_best,
-                prefix=prefix,
-                sampling=sampling,
-                batch_tokens=batch_tokens,
-                **search,
+        plan = self._plan(n_best, sampling, search)
+        under_way: Work | None = None
+        while ahead := list(islice(source, max(1, look_ahead // 2))):
+            begun = self._begin(
+                ahead, plan, prefix=prefix, sampling=sampling, scores=scores, batch_tokens=batch_tokens
             )
+            if under_way is not None:
+                yield from self._finish(under_way)
+            under_way = begun
             if sampling is not None:
                 sampling = replace(sampling, seed=sampling.seed + _NEXT_SEED)
+        if under_way is not None:
+            yield from self._finish(under_way)
 
     def attention(self, source: str, target: str | None = None) -> dict[str, AttentionMap]:
         """The attention of every site while the model reads this target (its own translation if None).
@@ -143,6 +183,8 @@ class Translator:
         One teacher-forced pass. A row of "decoder" and "cross" is the step that produces the piece of its
         label; the keys of "decoder" are the pieces it has read.
         """
+        from jumok.explain import label_maps, site_weights
+
         target = self.translate([source])[0].text if target is None else target
         source_ids, target_ids = self._ids(Pair(source, target))
         [weights] = site_weights(self.model, [source_ids], [target_ids])
@@ -166,6 +208,8 @@ class Translator:
         as text or as pieces; `edit` changes attention while it is written, from the first step it touches on.
         With `gold`, heads are judged by their alignment error. `candidates` pieces are kept of every step.
         """
+        from jumok.decoding.explaining import Question, explain_sentence
+
         question = Question(sentence, target, forced_prefix, gold, candidates)
         plan = SearchPlan.of(self.search, beam=beam)
         return explain_sentence(self, question, plan, edit)
@@ -176,10 +220,14 @@ class Translator:
 
     def align_all(self, pairs: Sequence[Pair]) -> list[Alignment]:
         """The alignments of many pairs, which are read together."""
+        from jumok.decoding.readout import read_alignment
+
         return [read_alignment(pair, self._read_out(pair)) for pair in self.attended(pairs)]
 
     def word_attention(self, source: str, target: str) -> AttentionMap:
         """The cross-attention that alignments are read from, between words; `</s>` is the last key."""
+        from jumok.decoding.readout import chosen_map
+
         [pair] = self.attended([Pair(source, target)])
         queries, keys = split_words(target), split_words(source)
         weights = merge_to_words(
@@ -199,14 +247,21 @@ class Translator:
                 "This model has no attention to its source: there is no alignment to read, no map to draw. "
                 "Train one with attention; `jumok models` lists the kinds."
             )
+        from jumok.explain import site_weights
+
         encoded = [self._ids(pair) for pair in pairs]
         lengths = [len(source) + len(target) for source, target in encoded]
         attended: dict[int, AttendedPair] = {}
-        for group in _batches(lengths, batch_tokens):
+        for group in like_lengths(lengths, batch_tokens):
             sources, targets = zip(*(encoded[i] for i in group), strict=True)
             for i, sites in zip(group, site_weights(self.model, sources, targets), strict=True):
                 attended[i] = self._attended_pair(pairs[i], *encoded[i], sites["cross"])
         return [attended[i] for i in range(len(pairs))]
+
+    def _plan(self, n_best: int, sampling: Sampling | None, search: SearchChoices) -> SearchPlan:
+        if sampling is not None:
+            _refuse_beam(search)
+        return SearchPlan.of(self.search, n_best=n_best, **search)
 
     def _parts(self, texts: Sequence[str], prefixes: Sequence[str]) -> list[Part]:
         """What the model is given: nothing for an empty line, several parts for one that is too long."""
@@ -226,54 +281,68 @@ class Translator:
     def _count(self, text: str) -> int:
         return len(self.vocabularies.source.encode(text))
 
-    @torch.inference_mode()
-    def _search(
+    def _begin(
         self,
-        parts: Sequence[Part],
+        texts: Sequence[str],
         plan: SearchPlan,
+        *,
+        prefix: str | Sequence[str],
         sampling: Sampling | None,
-        batch_tokens: int,
-        progress: Progress | None,
-    ) -> list[list[Hypothesis]]:
-        """The hypotheses of every part, in order. Parts of like length are searched together."""
+        scores: bool,
+        batch_tokens: int | None,
+    ) -> Work:
+        prefixes = [prefix] * len(texts) if isinstance(prefix, str) else prefix
+        _check_texts(texts, prefixes)
+        parts = self._parts(texts, prefixes)
+        found = self.engine_for(sampling).search(
+            [part.ids for part in parts],
+            plan,
+            prefixes=[part.prefix for part in parts],
+            sampling=sampling,
+            scores=scores,
+            batch_tokens=batch_tokens,
+        )
+        return Work(texts, parts, plan, found)
+
+    def _finish(self, work: Work, progress: Progress | None = None) -> list[Translation]:
+        """The translations in order. Each is put together when its last part is there, while others run."""
+        parts_of: list[list[int]] = [[] for _ in work.texts]
+        for i, part in enumerate(work.parts):
+            parts_of[part.line].append(i)
+        translations = [Translation(text, "", 0.0) for text in work.texts]
         found: dict[int, list[Hypothesis]] = {}
-        generator = torch.Generator().manual_seed(sampling.seed) if sampling else None
-        for group in _batches([len(part.ids) + 1 for part in parts], batch_tokens):
-            batch = padded_batch([parts[i].ids for i in group])
-            prefixes = [parts[i].prefix for i in group]
-            if sampling is not None and generator is not None:
-                results = sample(self.model, batch, plan, sampling, generator=generator, prefixes=prefixes)
-            elif plan.beam == plan.n_best == 1:
-                results = greedy(self.model, batch, plan, prefixes=prefixes)
-            else:
-                results = beam_search(self.model, batch, plan, prefixes=prefixes)
-            found.update(zip(group, results, strict=True))
+        for group, hypotheses in work.found:
+            found.update(zip(group, hypotheses, strict=True))
+            for line in {work.parts[i].line for i in group}:
+                if all(i in found for i in parts_of[line]):
+                    done = [(work.parts[i], found[i]) for i in parts_of[line]]
+                    translations[line] = self._translation(work.texts[line], done, work.plan)
             if progress is not None:
-                progress(len(found), len(parts))
-        return [found[i] for i in range(len(parts))]
+                progress(len(found), len(work.parts))
+        return translations
 
     def _translation(
         self, source: str, done: Sequence[tuple[Part, list[Hypothesis]]], plan: SearchPlan
     ) -> Translation:
         """One line from its parts. The r-th translation joins the r-th of each part, or its last."""
-        if not done:
-            return Translation(source, "", 0.0)
         # A model whose scores are no numbers leaves no hypothesis alive: it has nothing to say.
         done = [(part, found or [Hypothesis((), -math.inf, -math.inf)]) for part, found in done]
-        ranked: dict[str, float] = {}
-        for rank in range(max(len(found) for _, found in done)):
-            chosen = [found[min(rank, len(found) - 1)] for _, found in done]
-            text = join_parts([self._text(hypothesis) for hypothesis in chosen], self.target_language)
-            ranked.setdefault(text, _joint_score(chosen, plan.length_penalty))
-        (text, score), *others = ranked.items()
         best = [found[0] for _, found in done]
+        texts = [self._text(hypothesis) for hypothesis in best]
+        text = join_parts(texts, self.target_language)
+        ranked = {text: _joint_score(best, plan.length_penalty)}
+        for rank in range(1, max(len(found) for _, found in done)):
+            chosen = [found[min(rank, len(found) - 1)] for _, found in done]
+            other = join_parts([self._text(hypothesis) for hypothesis in chosen], self.target_language)
+            ranked.setdefault(other, _joint_score(chosen, plan.length_penalty))
+        (_, score), *others = ranked.items()
         return Translation(
             source,
             text,
             score,
             pieces=tuple(self.vocabularies.target.pieces([id_ for h in best for id_ in h.ids])),
             alternatives=tuple(others),
-            parts=tuple((part.text, self._text(found[0])) for part, found in done),
+            parts=tuple(zip([part.text for part, _ in done], texts, strict=True)),
             align=self.align,
         )
 
@@ -287,6 +356,8 @@ class Translator:
     def _attended_pair(
         self, pair: Pair, source_ids: list[int], target_ids: list[int], cross: NDArray[floating]
     ) -> AttendedPair:
+        from jumok.decoding.readout import AttendedPair
+
         return AttendedPair(
             cross,
             source_words=self.vocabularies.source.word_of_piece(pair.source, source_ids),
@@ -295,19 +366,15 @@ class Translator:
         )
 
     def _read_out(self, pair: AttendedPair) -> ReadOut:
+        from jumok.decoding.readout import default_read_out
+
         return self.read_out or default_read_out(*pair.weights.shape[:2])
 
 
-def _batches(lengths: Sequence[int], batch_tokens: int) -> Iterator[list[int]]:
-    """Indices in groups of like length, longest first: at most `batch_tokens` places a group, or one row."""
-    group: list[int] = []
-    for i in sorted(range(len(lengths)), key=lambda i: -lengths[i]):
-        if group and (len(group) + 1) * lengths[group[0]] > batch_tokens:
-            yield group
-            group = []
-        group.append(i)
-    if group:
-        yield group
+def _torch_engine(model: TranslationModel, why: str = "") -> Engine:
+    from jumok.decoding.torch_engine import TorchEngine
+
+    return TorchEngine(model, why=why)
 
 
 def _joint_score(hypotheses: Sequence[Hypothesis], length_penalty: float) -> float:

@@ -51,7 +51,7 @@ def evaluate_translator(
     BLEU's tokeniser follows the translator's target language unless `tokenize` says otherwise.
     """
     translated = translator.translate(
-        [pair.source for pair in pairs], beam=beam, length_penalty=length_penalty
+        [pair.source for pair in pairs], beam=beam, length_penalty=length_penalty, scores=False
     )
     texts = tuple(translation.text for translation in translated)
     scores = score(

@@ -84,7 +84,8 @@ class Subwords:
 
     def decode(self, ids: Sequence[int]) -> str:
         """The text of pieces. Marks are silent; bytes that form no character become U+FFFD."""
-        return unescape(self._spell(ids)[0])
+        text = self._written(ids)
+        return unescape(replace_surrogates(text.removeprefix(" ")))
 
     def pieces(self, ids: Sequence[int]) -> list[str]:
         """The pieces as shown to people: "▁" is a space, `<0xE2>` a byte."""
@@ -110,10 +111,7 @@ class Subwords:
 
     def _spell(self, ids: Sequence[int]) -> tuple[str, list[Span]]:
         """The escaped text of pieces, and where each stands in it; a byte spans its whole character."""
-        self._check(ids)
-        written = b"".join(self._spellings[piece] for piece in ids)
-        # An invalid byte becomes one surrogate, so that the characters still add up to the bytes.
-        text = written.decode("utf-8", errors="surrogateescape")
+        text = self._written(ids)
         character_of_byte = [i for i, c in enumerate(text) for _ in range(_width(c))]
         space = 1 if text.startswith(" ") else 0  # the one that SentencePiece puts before every text
         spans: list[Span] = []
@@ -121,13 +119,24 @@ class Subwords:
         for piece in ids:
             last = byte + len(self._spellings[piece]) - 1
             if last < byte:
-                here = max(0, (character_of_byte[byte] if byte < len(written) else len(text)) - space)
+                here = max(
+                    0, (character_of_byte[byte] if byte < len(character_of_byte) else len(text)) - space
+                )
                 spans.append((here, here))
             else:
                 start, end = character_of_byte[byte] - space, character_of_byte[last] + 1 - space
                 spans.append((max(0, start), end))
             byte = last + 1
         return replace_surrogates(text[space:]), spans
+
+    def _written(self, ids: Sequence[int]) -> str:
+        """The escaped text of pieces with the space that SentencePiece puts before every text.
+
+        An invalid byte becomes one surrogate, so that the characters still add up to the bytes.
+        """
+        self._check(ids)
+        spellings = self._spellings
+        return b"".join([spellings[piece] for piece in ids]).decode("utf-8", errors="surrogateescape")
 
     def _spelling(self, piece: int) -> bytes:
         """The UTF-8 that a piece stands for."""

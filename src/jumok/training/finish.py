@@ -4,6 +4,7 @@
    better.
 2. Where alignments are read from: chosen on validation pairs, by their gold alignments where they have some.
 3. The score that the model folder carries: the validation set once more, with the beam of the recipe.
+4. What weights of eight bits would cost, so that a converted model knows whether to use them.
 
 All of it follows from the checkpoints. Killed here, a run does it again when it is continued.
 """
@@ -15,7 +16,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from jumok.decoding import Translator, choose_read_out
+from jumok.engines import INT8_COSTS
 from jumok.errors import ModelFolderError, TrainingError
+from jumok.evaluation import int8_costs
 from jumok.storage import CorpusRecord, ModelCard, load_module_weights, module_weights, save_model
 from jumok.training.average import average_weights
 from jumok.training.checkpoint import saved_steps, stored_weights
@@ -71,7 +74,8 @@ def finish_run(
             "training.warmup."
         )
     read_out = _read_out(Translator(trainer.model, vocabularies), trainer.validation.pairs)
-    card = _card(trainer, recipe, store, result, read_out, choice.how)
+    costs = int8_costs(trainer.model, vocabularies, recipe, trainer.validation.translated)
+    card = _card(trainer, recipe, store, result, read_out, choice.how, {INT8_COSTS: costs})
     save_model(
         folder,
         card,
@@ -161,6 +165,7 @@ def _card(
     result: ValidationResult,
     read_out: ReadOut | None,
     how: str,
+    facts: Mapping[str, float | None],
 ) -> ModelCard:
     return ModelCard(
         recipe=recipe,
@@ -176,5 +181,6 @@ def _card(
             "weights": how,
             "validation_pairs": len(trainer.validation),
             "validation_loss": result.loss,
+            **facts,
         },
     )

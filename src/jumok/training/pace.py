@@ -23,7 +23,7 @@ __all__ = ["measure_pace", "measure_team", "reckon_pace"]
 
 MOST_UPDATES, WARM_UP_UPDATES = 60, 2
 SHARE_OF_BUDGET, LONGEST_MEASUREMENT = 0.015, 15.0
-FINISH_IN_VALIDATIONS = 2.0
+FINISH_IN_VALIDATIONS, CONVERTING_SECONDS = 2.5, 1.0
 
 
 def measure_team(team: Team, settings: TrainingSettings) -> float:
@@ -50,7 +50,7 @@ def measure_pace(
         batches_per_epoch=batches.per_epoch,
         update=update,
         validation=check,
-        finish=(FINISH_IN_VALIDATIONS + (settings.average > 1)) * check,
+        finish=(FINISH_IN_VALIDATIONS + (settings.average > 1)) * check + CONVERTING_SECONDS,
         spent=spent + time.perf_counter() - started,
     )
 

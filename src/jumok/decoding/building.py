@@ -1,46 +1,36 @@
-"""From a model folder to a Translator."""
+"""From what a model folder holds to the model itself. This needs torch; `loading.py` does not."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch.overrides import TorchFunctionMode
 
-from jumok.decoding.translator import Translator
 from jumok.errors import ModelFolderError
 from jumok.models import build_model
-from jumok.storage import load_module_weights, read_model_folder, refuse_misfits
-from jumok.text import Subwords, Vocabularies
+from jumok.storage import load_module_weights, refuse_misfits
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
+    from pathlib import Path
 
     from jumok.models import TranslationModel
     from jumok.recipe import ModelSettings
+    from jumok.storage import StoredModel
+    from jumok.text import Vocabularies
 
-__all__ = ["load"]
+__all__ = ["load_model"]
 
 
-def load(folder: str | Path) -> Translator:
-    """The translator in a model folder. Every file is verified first, and loading runs no code from it."""
-    card, weights, files = read_model_folder(Path(folder))
-    vocabularies = _vocabularies(files)
-    recipe = card.recipe
-    refuse_misfits(_outline(Path(folder), recipe.model, vocabularies), weights)
+def load_model(stored: StoredModel, vocabularies: Vocabularies) -> TranslationModel:
+    """The model of a folder that was read, with its weights."""
+    settings, weights = stored.card.recipe.model, stored.weights()
+    refuse_misfits(_outline(stored.folder, settings, vocabularies), weights)
     with _Unfilled("cpu"):
-        model = _build(recipe.model, vocabularies)
+        model = _build(settings, vocabularies)
     load_module_weights(model, weights)
-    return Translator(
-        model,
-        vocabularies,
-        search=recipe.search,
-        read_out=card.read_out,
-        source_language=recipe.languages.source,
-        target_language=recipe.languages.target,
-        longest_source=recipe.training.longest,
-    )
+    return model
 
 
 class _Unfilled(TorchFunctionMode):
@@ -84,11 +74,3 @@ def _build(settings: ModelSettings, vocabularies: Vocabularies) -> TranslationMo
         target_pieces=vocabularies.target.size,
         shared=vocabularies.shared,
     )
-
-
-def _vocabularies(files: Mapping[str, bytes]) -> Vocabularies:
-    if "pieces.model" in files:
-        pieces = Subwords.from_bytes(files["pieces.model"])
-        return Vocabularies(source=pieces, target=pieces, shared=True)
-    source, target = (Subwords.from_bytes(files[f"{side}.model"]) for side in ("source", "target"))
-    return Vocabularies(source=source, target=target, shared=False)

@@ -1,0 +1,68 @@
+"""The engine that runs any model as it is: torch, and the searches of this room over its steps."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+
+from jumok.corpus.batches import padded_batch
+from jumok.decoding.beam_search import beam
+from jumok.decoding.engine import like_lengths
+from jumok.decoding.walk import greedy, sample
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from jumok.decoding.engine import Found
+    from jumok.decoding.plan import Sampling, SearchPlan
+    from jumok.models import TranslationModel
+    from jumok.values import Batch, Hypothesis
+
+__all__ = ["TorchEngine"]
+
+BATCH_TOKENS = 2048
+
+
+class TorchEngine:
+    """Searches over the steps of a model. It works when it is asked for the next batch."""
+
+    name = "torch"
+
+    def __init__(self, model: TranslationModel, *, why: str = "") -> None:
+        self.model = model
+        self.why = why
+
+    def cannot(self, sampling: Sampling | None) -> str:
+        return ""
+
+    def search(
+        self,
+        sources: Sequence[Sequence[int]],
+        plan: SearchPlan,
+        *,
+        prefixes: Sequence[Sequence[int]],
+        sampling: Sampling | None = None,
+        scores: bool = True,
+        batch_tokens: int | None = None,
+    ) -> Iterator[Found]:
+        generator = torch.Generator().manual_seed(sampling.seed) if sampling else None
+        for group in like_lengths([len(source) + 1 for source in sources], batch_tokens or BATCH_TOKENS):
+            batch = padded_batch([sources[i] for i in group])
+            begins = [prefixes[i] for i in group]
+            yield group, self._search(batch, plan, begins, sampling, generator)
+
+    @torch.inference_mode()
+    def _search(
+        self,
+        batch: Batch,
+        plan: SearchPlan,
+        prefixes: Sequence[Sequence[int]],
+        sampling: Sampling | None,
+        generator: torch.Generator | None,
+    ) -> list[list[Hypothesis]]:
+        if sampling is not None and generator is not None:
+            return sample(self.model, batch, plan, sampling, generator=generator, prefixes=prefixes)
+        if plan.beam == plan.n_best == 1:
+            return greedy(self.model, batch, plan, prefixes=prefixes)
+        return beam(self.model, batch, plan, prefixes=prefixes)

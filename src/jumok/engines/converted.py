@@ -1,0 +1,225 @@
+"""The engine `ctranslate2`: a converted Transformer, run by CTranslate2.
+
+It keeps to the rules of this project's own search, which are CTranslate2's: a test holds the two together.
+What differs is what rounding does; the marks `<pad>` and `<s>`, which are hidden before the softmax instead
+of after it; and sampling, which draws other numbers from the same distribution.
+
+A worker a core, each with one thread and small batches: sentences side by side never wait for one another,
+as the threads within a matrix product do. Of all settings of CTranslate2 this was the fastest, or within a
+few per cent of it, for the sizes and beams that were tried; so nothing is measured on the user's machine.
+
+From 4.8.4 on CTranslate2 imports torch only when a model is converted, so no older one is asked for.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import os
+import threading
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from jumok.decoding.engine import like_lengths
+from jumok.engines.tokens import MARKS, token_names
+from jumok.errors import UnsupportedError
+from jumok.values import BEGIN, PAD, Hypothesis
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from jumok.decoding.engine import Found
+    from jumok.decoding.plan import Sampling, SearchPlan
+
+__all__ = ["ConvertedEngine", "require_ctranslate2"]
+
+BATCH_TOKENS, FEWEST_BATCH_TOKENS = 512, 128
+_NEVER_SAID = [[MARKS[PAD]], [MARKS[BEGIN]]]
+
+# A seed is the whole process's, and a worker reads it when it draws for the first time.
+_drawing = threading.Lock()
+
+
+def require_ctranslate2() -> None:
+    """Raise an UnsupportedError where the package is not installed, or not as it should be."""
+    try:
+        from ctranslate2 import Translator  # noqa: F401
+    except ImportError as error:
+        raise UnsupportedError(f"the package ctranslate2 cannot be used ({error})") from None
+
+
+class ConvertedEngine:
+    """CTranslate2 over the files of a converted model. It works on while the caller does something else."""
+
+    name = "ctranslate2"
+    why = ""
+
+    def __init__(self, files: Mapping[str, bytes], *, pieces: int, strict: bool = False) -> None:
+        """`pieces` is the size of the larger vocabulary. `strict`: what it cannot do is an error."""
+        self._files = files
+        self._strict = strict
+        self._names = token_names(pieces)
+        self._pieces = {name: piece for piece, name in enumerate(self._names)}
+        self._places: int = json.loads(files["config.json"])["places"]
+        self._translator = self._load(workers=_cores())
+
+    def cannot(self, sampling: Sampling | None) -> str:
+        reason = _cannot_draw(sampling) if sampling is not None else ""
+        if reason and self._strict:
+            raise UnsupportedError(f"{reason}. Received: {sampling}. Choose the engine torch or auto.")
+        return reason
+
+    def search(
+        self,
+        sources: Sequence[Sequence[int]],
+        plan: SearchPlan,
+        *,
+        prefixes: Sequence[Sequence[int]],
+        sampling: Sampling | None = None,
+        scores: bool = True,
+        batch_tokens: int | None = None,
+    ) -> Iterator[Found]:
+        self._refuse_too_long(sources)
+        limits = [
+            min(max(plan.limit(len(source)), len(prefix) + 1), self._places)
+            for source, prefix in zip(sources, prefixes, strict=True)
+        ]
+        request = _Request(sources, prefixes, limits, _options(plan, sampling, scores))
+        lengths = [len(source) + 1 for source in sources]
+        groups = like_lengths(lengths, batch_tokens or _batch_tokens(sum(lengths), request.beam))
+        if sampling is None:
+            return self._collect(request, self._translator, groups)
+        with _drawing:
+            from ctranslate2 import set_random_seed
+
+            set_random_seed(sampling.seed)
+            # Only a single new worker makes the same draws for the same seed.
+            return iter(list(self._collect(request, self._load(workers=1), groups)))
+
+    def _collect(self, request: _Request, translator: Any, groups: Iterator[list[int]]) -> Iterator[Found]:
+        """Submit everything now; hand over the groups as they are done."""
+        submitted = [(group, self._submit(request, translator, group)) for group in groups]
+        return (
+            (group, self._within_limits(request, translator, group, results)) for group, results in submitted
+        )
+
+    def _submit(self, request: _Request, translator: Any, group: Sequence[int]) -> list[Any]:
+        """Begin to translate sentences together, up to the longest length that any of them may have."""
+        names = self._names
+        has_prefix = any(request.prefixes[i] for i in group)
+        results: list[Any] = translator.translate_batch(
+            [[names[piece] for piece in request.sources[i]] for i in group],
+            [[names[piece] for piece in request.prefixes[i]] for i in group] if has_prefix else None,
+            max_decoding_length=max(request.limits[i] for i in group),
+            asynchronous=True,
+            **request.options,
+        )
+        return results
+
+    def _within_limits(
+        self, request: _Request, translator: Any, group: Sequence[int], results: Sequence[Any]
+    ) -> list[list[Hypothesis]]:
+        """The hypotheses of a group. A batch has one longest length: who came to his own is searched again.
+
+        So only a hypothesis that torch would have cut, and that scores better cut than ended, is missed.
+        """
+        found = dict(zip(group, map(self._hypotheses, results), strict=True))
+        again: dict[int, list[int]] = defaultdict(list)
+        most = max(request.limits[i] for i in group)
+        for i, hypotheses in found.items():
+            limit = request.limits[i]
+            if limit < most and any(len(hypothesis.ids) >= limit for hypothesis in hypotheses):
+                again[limit].append(i)
+        for those in again.values():
+            results = self._submit(request, translator, those)
+            found.update(zip(those, map(self._hypotheses, results), strict=True))
+        return [found[i] for i in group]
+
+    def _hypotheses(self, waiting: Any) -> list[Hypothesis]:
+        pieces, result = self._pieces, waiting.result()
+        return [
+            Hypothesis(tuple([pieces[name] for name in names]), score, math.nan)
+            for names, score in zip(result.hypotheses, result.scores or [math.nan], strict=True)
+        ]
+
+    def _refuse_too_long(self, sources: Sequence[Sequence[int]]) -> None:
+        longest = max(map(len, sources), default=0)
+        if longest >= self._places:
+            raise UnsupportedError(
+                f"This converted model has positions for {self._places - 1} pieces of a source. Received: "
+                f"{longest}. Cut it into sentences, or choose the engine torch."
+            )
+
+    def _load(self, *, workers: int) -> Any:
+        from ctranslate2 import Translator
+
+        files = {name: io.BytesIO(data) for name, data in self._files.items()}
+        return Translator(
+            ".",
+            device="cpu",
+            files=files,
+            inter_threads=workers,
+            intra_threads=1,
+            max_queued_batches=-1,  # whoever submits is not made to wait
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    """Sentences that are searched in the same way. A limit is the most pieces a translation may have."""
+
+    sources: Sequence[Sequence[int]]
+    prefixes: Sequence[Sequence[int]]
+    limits: Sequence[int]
+    options: Mapping[str, Any]
+
+    @property
+    def beam(self) -> int:
+        return int(self.options["beam_size"])
+
+
+def _cannot_draw(sampling: Sampling) -> str:
+    """Why CTranslate2 would draw otherwise than it is asked to, or ""."""
+    if sampling.top_k == 1:
+        return "CTranslate2 takes top_k 1 for a search that draws nothing"
+    if sampling.top_p < 1 and (sampling.temperature != 1 or sampling.top_k != 0):
+        return "CTranslate2 cuts to top_p before it heeds the temperature and top_k"
+    return ""
+
+
+def _batch_tokens(pieces: int, beam: int) -> int:
+    """Source pieces of a batch: few enough for the caches with all beams, and for every worker's share."""
+    return max(FEWEST_BATCH_TOKENS, min(BATCH_TOKENS // min(beam, 2), pieces // (2 * _cores())))
+
+
+def _options(plan: SearchPlan, sampling: Sampling | None, scores: bool) -> dict[str, Any]:
+    """The plan in CTranslate2's words."""
+    options: dict[str, Any] = {
+        "num_hypotheses": plan.n_best,
+        "length_penalty": plan.length_penalty,
+        "coverage_penalty": plan.coverage_penalty,
+        "no_repeat_ngram_size": plan.no_repeat,
+        "min_decoding_length": plan.shortest,
+        "suppress_sequences": _NEVER_SAID,
+        "max_input_length": 0,
+        # A greedy search that is not asked for scores needs no softmax, which is a tenth of its time.
+        "return_scores": scores or plan.beam > 1 or sampling is not None,
+        # In a batch, its coverage counts the first step of another sentence (4.8.4).
+        "max_batch_size": 1 if plan.coverage_penalty else 0,
+    }
+    if sampling is None:
+        plan.check_n_best()
+        return {**options, "beam_size": plan.beam, "patience": plan.patience}
+    return {
+        **options,
+        "beam_size": 1,
+        "sampling_temperature": sampling.temperature,
+        "sampling_topk": sampling.top_k,
+        "sampling_topp": sampling.top_p,
+    }
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
