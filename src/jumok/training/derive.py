@@ -246,7 +246,8 @@ def _size(asked: Recipe, facts: CorpusFacts, machine: MachineFacts) -> tuple[str
         return "tiny", f"few words, each used about {facts.uses:.0f} times"
     row = SIZES_ON_ACCELERATOR if machine.accelerator else SIZES_ON_CPU
     size = next(size for size, most in row if most is None or facts.pairs <= most)
-    where = "an accelerator" if machine.accelerator else f"{machine.cores} CPU cores"
+    cores = "1 CPU core" if machine.cores == 1 else f"{machine.cores} CPU cores"
+    where = "an accelerator" if machine.accelerator else cores
     return size, f"{facts.pairs:,} pairs, to be trained on {where}"
 
 
