@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from jumok.corpus import check_up, open_corpora
-    from jumok.decoding import Translation, Translator
+    from jumok.decoding import TextModel, Translation, Translator, load_text_model
     from jumok.engines import load
     from jumok.errors import (
         DataError,
@@ -49,12 +49,14 @@ _ROOM = {
     "RecipeError": "errors",
     "RunFolderError": "errors",
     "StorageError": "errors",
+    "TextModel": "decoding",
     "TrainingError": "errors",
     "Translation": "decoding",
     "Translator": "decoding",
     "UnsupportedError": "errors",
     "check_up": "corpus",
     "load": "engines",
+    "load_text_model": "decoding",
     "open_corpora": "corpus",
     "score": "evaluation",
     "train": "training",
@@ -73,12 +75,14 @@ __all__ = [
     "RecipeError",
     "RunFolderError",
     "StorageError",
+    "TextModel",
     "TrainingError",
     "Translation",
     "Translator",
     "UnsupportedError",
     "check_up",
     "load",
+    "load_text_model",
     "open_corpora",
     "score",
     "train",

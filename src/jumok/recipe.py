@@ -11,7 +11,7 @@ from __future__ import annotations
 import copy
 import json
 import tomllib
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, get_args
 
 from pydantic import (
     BaseModel,
@@ -32,6 +32,7 @@ __all__ = [
     "FAMILIES",
     "AttentionSettings",
     "DecoderOnlySettings",
+    "EncoderOnlySettings",
     "LanguageSettings",
     "ModelSettings",
     "Recipe",
@@ -39,6 +40,7 @@ __all__ = [
     "SearchSettings",
     "Settings",
     "Size",
+    "Task",
     "TextSettings",
     "TrainingSettings",
     "TransformerSettings",
@@ -53,6 +55,8 @@ __all__ = [
 Size = Literal["auto", "tiny", "small", "base", "big"]
 NormName = Literal["layer", "rms", "batch"]
 PositionName = Literal["sinusoidal", "learned", "none", "rotary", "alibi", "relative-keys", "relative-bias"]
+Task = Literal["translate", "language-model", "masked"]
+"""What a model learns: the translation of a source, the next piece of a text, the hidden pieces of a text."""
 
 
 class Settings(BaseModel):
@@ -106,6 +110,7 @@ class AttentionSettings(Settings):
 
 
 class TransformerSettings(Settings):
+    task: ClassVar[Task] = "translate"
     family: Literal["transformer"] = "transformer"
     """The family of the model."""
     size: Size = "auto"
@@ -140,9 +145,12 @@ class TransformerSettings(Settings):
     """Mechanism of the decoder's masked self-attention."""
     cross_attention: AttentionSettings = AttentionSettings()
     """Mechanism of the attention from decoder to encoder."""
+    encoder_from: str | None = None
+    """Folder of an `encoder-only` model, whose pieces, sizes and weights the encoder begins with."""
 
 
 class RecurrentSettings(Settings):
+    task: ClassVar[Task] = "translate"
     family: Literal["recurrent"] = "recurrent"
     """The family of the model."""
     size: Size = "auto"
@@ -175,6 +183,8 @@ class RecurrentSettings(Settings):
 class DecoderOnlySettings(Settings):
     family: Literal["decoder-only"] = "decoder-only"
     """The family of the model."""
+    task: Literal["translate", "language-model"] = "translate"
+    """Write the translation of a source, or go on with a text. Derived: pairs or plain text are given."""
     size: Size = "auto"
     """The one dial: sets the widths and depths below. `auto` picks from the corpus and says why."""
     layers: int = Field(8, ge=1, le=128)
@@ -203,10 +213,43 @@ class DecoderOnlySettings(Settings):
     """Mechanism of the masked self-attention."""
 
 
+class EncoderOnlySettings(Settings):
+    task: ClassVar[Task] = "masked"
+    family: Literal["encoder-only"] = "encoder-only"
+    """The family of the model."""
+    size: Size = "auto"
+    """The one dial: sets the widths and depths below. `auto` picks from the corpus and says why."""
+    layers: int = Field(4, ge=1, le=128)
+    """Blocks of the encoder."""
+    width: int = Field(256, ge=8, le=8192)
+    """Width of the embeddings and of every block."""
+    feed_forward: int = Field(1024, ge=8, le=65536)
+    """Width of the hidden layer of the position-wise network."""
+    heads: int = Field(4, ge=1, le=64)
+    """Attention heads of a block; must divide the width."""
+    dropout: float = Field(0.1, ge=0, lt=1)
+    """Share of activations dropped while training. Derived from the size of the corpus."""
+    attention_dropout: float = Field(0.0, ge=0, lt=1)
+    """Share of attention weights dropped while training."""
+    norm: Literal["pre", "post"] = "pre"
+    """A norm before each part of a block, or after it."""
+    norm_kind: NormName = "layer"
+    """Over the features of a position (`layer`; `rms` keeps their mean) or the positions of a `batch`."""
+    positions: PositionName = "sinusoidal"
+    """How order is told: added to embeddings, or to the heads of self-attention (see `jumok models`)."""
+    places: int = Field(1024, ge=2, le=1_000_000)
+    """How many places learned positions know. The other kinds have no end."""
+    tied: bool = True
+    """One matrix for the embedding and the output."""
+    attention: AttentionSettings = AttentionSettings()
+    """Mechanism of the self-attention, which sees both sides."""
+
+
 FAMILIES: dict[str, type[Settings]] = {
     "transformer": TransformerSettings,
     "recurrent": RecurrentSettings,
     "decoder-only": DecoderOnlySettings,
+    "encoder-only": EncoderOnlySettings,
 }
 
 
@@ -220,7 +263,8 @@ def _family(model: Any) -> str:
 ModelSettings = Annotated[
     Annotated[TransformerSettings, Tag("transformer")]
     | Annotated[RecurrentSettings, Tag("recurrent")]
-    | Annotated[DecoderOnlySettings, Tag("decoder-only")],
+    | Annotated[DecoderOnlySettings, Tag("decoder-only")]
+    | Annotated[EncoderOnlySettings, Tag("encoder-only")],
     Discriminator(_family),
 ]
 

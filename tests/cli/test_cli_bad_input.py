@@ -119,7 +119,7 @@ def test_a_missing_file_takes_nothing_from_a_run_that_has_begun(
     assert sorted(unfinished_run.rglob("*")) == before
 
 
-@pytest.mark.parametrize("verb", READERS)
+@pytest.mark.parametrize("verb", [verb for verb in READERS if verb != "check"])
 def test_half_a_pair(verb: str, read, tmp_path: Path) -> None:
     file = tmp_path / "alone.en"
     file.write_text("one\n", encoding="utf-8")

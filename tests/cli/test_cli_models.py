@@ -33,6 +33,7 @@ def test_every_family_and_mechanism_is_listed_with_its_paper(call: Call) -> None
         "transformer encoder",
         "transformer decoder",
         "decoder-only",
+        "encoder-only",
     ]
     assert facts["mechanisms"]["none"]["places"] == ["recurrent"]
     assert "window" in facts["mechanisms"]["luong-local-p"]["options"]

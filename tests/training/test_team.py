@@ -38,7 +38,7 @@ def gathered(folder: RunFolder, members: int) -> Team:
     assert record is not None
     vocabularies = load_vocabularies(folder, record.recipe)
     batches = make_batches(record.recipe, open_store(folder.data), vocabularies)
-    model = fresh_model(record.recipe, vocabularies)
+    model = fresh_model(folder, record.recipe, vocabularies)
     return Team(model, batches, record.recipe, folder, members=members)
 
 
@@ -70,7 +70,7 @@ def test_what_was_measured_with_leaves_no_trace(folder: RunFolder) -> None:
         team.update(1, 1e-2)
         record = folder.record()
         assert record is not None
-        team.start_over(fresh_model(record.recipe, load_vocabularies(folder, record.recipe)))
+        team.start_over(fresh_model(folder, record.recipe, load_vocabularies(folder, record.recipe)))
         for step in range(1, 5):
             team.update(step, 1e-3)
         measured_before = [parameter.detach().clone() for parameter in team.model.parameters()]

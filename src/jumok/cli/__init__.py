@@ -29,9 +29,10 @@ __all__ = ["main"]
 VERBS = {
     "demo": "Train on the built-in corpus, translate, score and draw: everything at once.",
     "check": "Say what is in your sentence pairs and what is wrong with them.",
-    "train": "Train a translator on your sentence pairs. No config file.",
+    "train": "Train a translator on your sentence pairs, or a language model on a text. No config file.",
     "translate": "Translate lines from a file or standard input.",
-    "evaluate": "Score a model on a test set: BLEU, chrF, TER, alignment error.",
+    "complete": "Go on with lines, with a language model trained on plain text.",
+    "evaluate": "Score a model on a test set: BLEU, chrF, TER, alignment error, perplexity.",
     "compare": "Train several models on the same pairs with the same budget and compare them.",
     "look": "Draw what a model attends to while it translates a sentence.",
     "info": "Say what a model folder holds.",

@@ -16,6 +16,7 @@ from jumok.errors import RecipeError
 
 if TYPE_CHECKING:
     from jumok.decoding import Engine
+    from jumok.recipe import Recipe
 
 __all__ = [
     "EngineOption",
@@ -24,6 +25,7 @@ __all__ = [
     "PairsArgument",
     "ToOption",
     "assignments",
+    "languages_in_words",
     "say_engine",
     "setting_help",
     "spread_options",
@@ -97,6 +99,12 @@ def _holds_both_sides(name: str) -> bool:
     for suffix in _PACKED_SUFFIXES:
         name = name.removesuffix(suffix)
     return name.lower().endswith(_ONE_FILE_SUFFIXES)
+
+
+def languages_in_words(recipe: Recipe) -> str:
+    """`en → ko`, or `en` for a model of plain text; ? where nobody said."""
+    source, target = (code or "?" for code in (recipe.languages.source, recipe.languages.target))
+    return f"{source} → {target}" if recipe.model.task == "translate" else target
 
 
 def utf8(text: str | None) -> str | None:

@@ -14,7 +14,7 @@ from jumok.recipe import TrainingSettings
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from jumok.corpus import CheckUp, FaultReport, SideReport
+    from jumok.corpus import CheckUp, Corpus, FaultReport, SideReport
 
 
 def check(
@@ -31,31 +31,47 @@ def check(
     examples: Annotated[int, typer.Option(help="Examples shown of each fault.", min=0, max=3)] = 2,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Say what is in your sentence pairs, what is wrong with them, and what training will skip."""
+    """Say what is in your sentence pairs, what is wrong with them, and what training will skip.
+
+    One text alone is looked at as what a language model learns from.
+    """
     from rich.console import Console
 
-    from jumok.corpus import check_up, open_corpora
+    from jumok.corpus import check_up, open_pairs_or_text
 
-    corpora = open_corpora(pairs, source=source, target=target)
-    languages = {"source": corpora[0].source_language or None, "target": corpora[0].target_language or None}
-    against = open_corpora(valid, **languages) if valid else []
-    tests = open_corpora(test, **languages) if test else []
+    corpora = open_pairs_or_text(pairs, source=source, target=target)
+    first = corpora[0]
+    against, tests = (_open_beside(first, named) if named else [] for named in (valid, test))
     hold_out = 0 if valid else TrainingSettings().held_out
     report = check_up(corpora, against=against, tests=tests, hold_out=hold_out)
     if as_json:
         typer.echo(json.dumps(_as_dict(report), ensure_ascii=False, indent=1))
     else:
-        _show(Console(highlight=False, soft_wrap=True), report, examples)
+        _show(Console(highlight=False, soft_wrap=True), report, examples, plain=first.plain)
 
 
-def _show(console: Console, report: CheckUp, examples: int) -> None:
+def _open_beside(first: Corpus, named: list[str]) -> list[Corpus]:
+    """Validation or test sets, of the languages of the corpus and plain where it is."""
+    from jumok.corpus import open_corpora, open_texts
+
+    source, target = first.source_language or None, first.target_language or None
+    return (
+        open_texts(named, language=target)
+        if first.plain
+        else open_corpora(named, source=source, target=target)
+    )
+
+
+def _show(console: Console, report: CheckUp, examples: int, *, plain: bool) -> None:
     from rich.text import Text
 
+    noun = "sentences" if plain else "pairs"
     for corpus in report.corpora:
         weight = f", weight {corpus.weight:g}" if corpus.weight != 1 else ""
         noticed = "".join(f"; {count:,} {what}" for what, count in corpus.noticed.items())
-        console.print(Text(corpus.name, "bold"), f": {corpus.pairs:,} pairs{weight}{noticed}", sep="")
-    for name, side in (("source", report.source), ("target", report.target)):
+        console.print(Text(corpus.name, "bold"), f": {corpus.pairs:,} {noun}{weight}{noticed}", sep="")
+    sides = {"text": report.target} if plain else {"source": report.source, "target": report.target}
+    for name, side in sides.items():
         console.print(f"  {name:<7}{_side(side)}")
     if not report.faults and not any(report.leaked.values()):
         console.print("nothing is wrong with them.")
@@ -67,9 +83,9 @@ def _show(console: Console, report: CheckUp, examples: int) -> None:
             fate = (
                 "; `jumok train` does not know that set and will learn them" if name in report.tests else ""
             )
-            told = f"{count:,} of {of:,} sentences of {name} are also in the training pairs{fate}."
+            told = f"{count:,} of {of:,} sentences of {name} are also in the training {noun}{fate}."
             console.print(Text(told, "yellow"))
-    used = f"[bold]{report.kept:,}[/] of {report.pairs:,} pairs"
+    used = f"[bold]{report.kept:,}[/] of {report.pairs:,} {noun}"
     held_out = f", {report.held_out:,} of them for validation," if report.held_out else ""
     console.print(f"training will use {used}{held_out} and skip {report.pairs - report.kept:,}.")
     longest = TrainingSettings().longest
@@ -91,7 +107,7 @@ def _show_fault(console: Console, report: FaultReport, examples: int) -> None:
     fate = f"{report.skipped:,} skipped" if fault.skips else "kept"
     console.print(f"[yellow]{report.count:>9,} {fault.title}[/] ({fate}): {report.meaning}")
     for example in report.examples[:examples]:
-        pair = f"{_short(example.source)} ||| {_short(example.target)}"
+        pair = " ||| ".join(_short(text) for text in (example.source, example.target) if text)
         # Text is data: as markup, its brackets, backslashes and :names: would turn into something else.
         console.print(Text(f"          line {example.line:,}: {pair}", "dim"))
         if example.detail:

@@ -14,6 +14,7 @@ from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Table
 from rich.text import Text
 
+from jumok.cli.arguments import languages_in_words
 from jumok.training import events
 
 if TYPE_CHECKING:
@@ -152,9 +153,10 @@ def _kept(steps: int) -> str:
 
 
 def _plan(recipe: Recipe, parameters: int, pairs: int, validation: int, steps: int | None) -> str:
-    languages = f"{recipe.languages.source or '?'} → {recipe.languages.target or '?'}"
+    noun = "pairs" if recipe.model.task == "translate" else "sentences"
     length = f"{steps:,} steps" if steps else "until it stops improving"
     return (
-        f"{languages} · {recipe.model.family} {recipe.model.size} · {parameters:,} parameters · "
-        f"{recipe.text.pieces:,} pieces · {pairs:,} pairs, {validation:,} for validation · {length}"
+        f"{languages_in_words(recipe)} · {recipe.model.family} {recipe.model.size} · "
+        f"{parameters:,} parameters · {recipe.text.pieces:,} pieces · "
+        f"{pairs:,} {noun}, {validation:,} for validation · {length}"
     )

@@ -1,4 +1,7 @@
-"""`jumok evaluate MODEL test.en test.de --json`: a test set's scores, each with its signature."""
+"""`jumok evaluate MODEL test.en test.de --json`: a test set's scores, each with its signature.
+
+`jumok evaluate MODEL test.txt` is for a model of plain text: perplexity, or the hidden pieces it guesses.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from jumok.cli.arguments import EngineOption, ModelArgument, PairsArgument, say_engine
+from jumok.errors import RecipeError
 
 if TYPE_CHECKING:
     from jumok.evaluation import Comparison
@@ -34,12 +38,21 @@ def evaluate(
     out: Annotated[Path | None, typer.Option(help="Also write the translations to this file.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Score a model on a test set: BLEU, chrF, TER with signatures; alignment error where there is gold."""
+    """Score a model on a test set: BLEU, chrF, TER with signatures; alignment error where there is gold.
+
+    A model of plain text is scored on a text, a sentence a line: perplexity, or the hidden pieces it guesses.
+    """
     from jumok.corpus import open_corpora
     from jumok.engines import load
     from jumok.evaluation import compare, evaluate_translator
-    from jumok.storage import disk_errors
+    from jumok.storage import disk_errors, read_stored_model
 
+    if read_stored_model(model).card.recipe.model.task != "translate":
+        options = {"--against": against, "--beam": beam, "--length-penalty": length_penalty}
+        others = {"--tokenize": tokenize, "--lowercase": lowercase or None, "--out": out}
+        _refuse_given({**options, **others})
+        _evaluate_text(model, pairs, as_json=as_json)
+        return
     translator = load(model, engine=engine)
     say_engine(translator.engine)
     languages = {"source": translator.source_language or None, "target": translator.target_language or None}
@@ -76,6 +89,36 @@ def evaluate(
     if against is not None:
         for comparison in compared.values():
             typer.echo(_verdict(comparison, str(against)))
+
+
+def _refuse_given(options: dict[str, Any]) -> None:
+    given = ", ".join(name for name, value in options.items() if value is not None)
+    if given:
+        raise RecipeError(
+            f"A model of plain text makes no translations, so {given} would be ignored. Leave it out."
+        )
+
+
+def _evaluate_text(folder: Path, texts: list[str], *, as_json: bool) -> None:
+    from jumok.corpus import open_texts
+    from jumok.decoding import load_text_model
+    from jumok.evaluation import evaluate_text
+
+    model = load_text_model(folder)
+    corpora = open_texts(texts, language=model.language or None)
+    found = evaluate_text(model, [pair.target for corpus in corpora for pair in corpus.pairs()]).as_dict()
+    if as_json:
+        typer.echo(json.dumps(found, ensure_ascii=False, indent=1))
+        return
+    of = f"{found['tokens']:,} pieces of {found['sentences']:,} sentences"
+    if found["task"] == "masked":
+        typer.echo(f"accuracy        {found['accuracy']:8.4f}   of {of}, hidden as always")
+        typer.echo(f"loss            {found['loss']:8.4f}   nats a hidden piece")
+        return
+    typer.echo(f"perplexity      {found['perplexity']:8.2f}   a piece: {of}, </s> counted")
+    typer.echo(f"  a word        {found['word_perplexity']:8.2f}   {found['words']:,} words, ends counted")
+    typer.echo(f"  a character   {found['character_perplexity']:8.2f}   {found['characters']:,} characters")
+    typer.echo(f"loss            {found['loss']:8.4f}   nats a piece")
 
 
 def _verdict(comparison: Comparison, against: str) -> str:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from jumok.cli.arguments import ModelArgument
-from jumok.recipe import DecoderOnlySettings, RecurrentSettings
+from jumok.cli.arguments import ModelArgument, languages_in_words
+from jumok.recipe import DecoderOnlySettings, EncoderOnlySettings, RecurrentSettings
 
 if TYPE_CHECKING:
     from jumok.recipe import ModelSettings
@@ -35,8 +35,10 @@ def info(
 def _facts(card: ModelCard, parameters: int, vocabularies: list[str]) -> dict[str, Any]:
     recipe = card.recipe
     model = recipe.model
+    noun = "pairs" if model.task == "translate" else "sentences"
     return {
-        "languages": f"{recipe.languages.source or '?'} → {recipe.languages.target or '?'}",
+        "task": model.task,
+        "languages": languages_in_words(recipe),
         "model": f"{model.family} {model.size}: {_layers(model)} layers, width {model.width}, "
         f"{_inside(model)}",
         "parameters": parameters,
@@ -45,14 +47,14 @@ def _facts(card: ModelCard, parameters: int, vocabularies: list[str]) -> dict[st
             name: {"value": score.value, "signature": score.signature} for name, score in card.scores.items()
         },
         "read_out": None if card.read_out is None else _read_out(card),
-        "corpora": [f"{corpus.name}: {corpus.pairs:,} pairs" for corpus in card.corpora],
+        "corpora": [f"{corpus.name}: {corpus.pairs:,} {noun}" for corpus in card.corpora],
         "facts": dict(card.facts),
         "created_by": f"jumok {card.created_by}",
     }
 
 
 def _layers(model: ModelSettings) -> str:
-    if isinstance(model, DecoderOnlySettings):
+    if isinstance(model, DecoderOnlySettings | EncoderOnlySettings):
         return str(model.layers)
     return f"{model.encoder_layers}+{model.decoder_layers}"
 
@@ -62,7 +64,7 @@ def _inside(model: ModelSettings) -> str:
     if isinstance(model, RecurrentSettings):
         return f"{model.cell}, attention {model.attention.kind}"
     sites = {"": "attention"}
-    if not isinstance(model, DecoderOnlySettings):
+    if not isinstance(model, DecoderOnlySettings | EncoderOnlySettings):
         sites = {f"{site} ": f"{site}_attention" for site in ("encoder", "decoder", "cross")}
     kinds = {site: getattr(model, name).kind for site, name in sites.items()}
     others = "".join(f", {site}attention {kind}" for site, kind in kinds.items() if kind != "scaled-dot")

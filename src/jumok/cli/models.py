@@ -25,13 +25,13 @@ def models(
         typer.echo(f"  {'':<14} goes with: {', '.join(mechanism['places'])}")
         for option, meaning in mechanism["options"].items():
             typer.echo(f"  {'':<14} {option}: {meaning}")
-    typer.echo("\npositions of a transformer or decoder-only (--set model.positions=NAME)")
+    typer.echo("\npositions of a transformer, its encoder or its decoder alone (--set model.positions=NAME)")
     for name, kind in facts["positions"].items():
         typer.echo(f"  {name:<14} {kind['paper']}")
         every = len(kind["mechanisms"]) == len(facts["mechanisms"]) - 1  # all but none
         mechanisms = "every mechanism" if every else ", ".join(kind["mechanisms"])
         typer.echo(f"  {'':<14} goes with: {mechanisms}")
-    typer.echo("\nnorms of a transformer or decoder-only (--set model.norm_kind=NAME)")
+    typer.echo("\nnorms of a transformer, its encoder or its decoder alone (--set model.norm_kind=NAME)")
     for name, norm in facts["norms"].items():
         typer.echo(f"  {name:<14} {norm['paper']}")
 
@@ -39,6 +39,7 @@ def models(
 PAPERS = {
     "transformer": "Vaswani et al. 2017, Attention is all you need",
     "decoder-only": "Radford et al. 2018, Improving language understanding by generative pre-training",
+    "encoder-only": "Devlin et al. 2019, BERT: pre-training of deep bidirectional transformers",
     "recurrent": "Bahdanau et al. 2015 and Luong et al. 2015; without attention Sutskever et al. 2014",
 }
 
@@ -56,6 +57,7 @@ def _facts() -> dict[str, Any]:
         places = [f"transformer {site}" for site, needs in NEEDS.items() if not missing(*needs)]
         places += [] if missing(*NEEDS["cross"]) else ["recurrent"]
         places += [] if missing(*NEEDS_DECODER_ONLY) else ["decoder-only"]
+        places += [] if missing(*NEEDS["encoder"]) else ["encoder-only"]
         options = {field: info.description for field, info in entry.settings.model_fields.items()}
         mechanisms[name] = {"paper": entry.paper, "places": places, "options": options}
     positions = {

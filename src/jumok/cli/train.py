@@ -1,4 +1,4 @@
-"""`jumok train pairs.tsv --out runs/mine`: from sentence pairs to a model folder."""
+"""`jumok train pairs.tsv --out runs/mine`: from sentence pairs, or plain text, to a model folder."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from jumok.cli.arguments import FromOption, PairsArgument, ToOption, assignments, setting_help
+from jumok.errors import UnsupportedError
 from jumok.recipe import Size, TrainingSettings, TransformerSettings, make_recipe, read_recipe
 
 
@@ -21,12 +22,16 @@ def train(
     source: FromOption = None,
     target: ToOption = None,
     model: Annotated[
-        Literal["transformer", "recurrent", "decoder-only"] | None,
+        Literal["transformer", "recurrent", "decoder-only", "encoder-only"] | None,
         typer.Option(help="The family of the model. `jumok models` lists what there is."),
     ] = None,
     attention: Annotated[
         str | None,
         typer.Option(help="The mechanism, wherever in the model it can stand; `none` in a recurrent model."),
+    ] = None,
+    encoder_from: Annotated[
+        Path | None,
+        typer.Option(metavar="MODEL", help=setting_help(TransformerSettings, "encoder_from")),
     ] = None,
     size: Annotated[Size | None, typer.Option(help=setting_help(TransformerSettings, "size"))] = None,
     minutes: Annotated[float | None, typer.Option(help=setting_help(TrainingSettings, "minutes"))] = None,
@@ -46,6 +51,8 @@ def train(
 ) -> None:
     """Train a translator on your sentence pairs. What you do not set is derived from them and the machine.
 
+    With `--model decoder-only` or `encoder-only` a plain text, a sentence a line, trains a language model.
+
     Ctrl-C saves and leaves with exit code 130; the same command continues.
     """
     options = {
@@ -61,6 +68,14 @@ def train(
     given = {name: value for name, value in options.items() if value is not None}
     written = read_recipe(recipe) if recipe else None
     asked = make_recipe(written, **{**assignments(settings or []), **given})
+    if encoder_from is not None:
+        if asked.model.family != "transformer":
+            raise UnsupportedError(
+                "--encoder-from is for the encoder of a Transformer. "
+                f"Received: --model {asked.model.family}. Leave one of the two out."
+            )
+        begun = {"model.encoder_from": str(encoder_from)}
+        asked = make_recipe(asked.model_dump(exclude_unset=True), **begun)
     if attention is not None:
         from jumok.models import place_attention
 

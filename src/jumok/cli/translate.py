@@ -94,7 +94,7 @@ def translate(
     sampling = Sampling(**given) if sample else None
     say_engine(translator.engine_for(sampling))
     found = translator.stream(
-        _lines(source), n_best=n_best, prefix=prefix, sampling=sampling, scores=as_json, **search
+        read_input(source), n_best=n_best, prefix=prefix, sampling=sampling, scores=as_json, **search
     )
     lines = short = 0
     with _bar(source) as advance:
@@ -138,7 +138,7 @@ def _count_lines(path: Path) -> int:
         return sum(chunk.count(b"\n") for chunk in iter(lambda: stream.read(2**20), b""))
 
 
-def _lines(path: Path | None) -> Iterator[str]:
+def read_input(path: Path | None) -> Iterator[str]:
     """Lines split at \\n only, so that n lines in are n lines out whatever the text holds."""
     from jumok.storage import standard_input
 

@@ -93,9 +93,18 @@ def _from_word(word: str, settings: Mapping[str, Any]) -> Contender:
             nested = recipe.model_dump(exclude_unset=True)
             recipe = make_recipe(nested, **place_attention(family, mechanism))
         check_recipe(recipe)
+        _refuse_other_tasks(recipe)
     except RecipeError as error:
         raise _cannot_take_part(name, error) from None
     return Contender(name, recipe)
+
+
+def _refuse_other_tasks(recipe: Recipe) -> None:
+    if recipe.model.task != "translate":
+        raise RecipeError(
+            f"Models that translate are compared, and {recipe.model.family} learns from plain text here. "
+            "`jumok evaluate MODEL text.txt` gives the figures of such models on the same text."
+        )
 
 
 def _from_file(path: Path, settings: Mapping[str, Any]) -> Contender:
@@ -107,6 +116,7 @@ def _from_file(path: Path, settings: Mapping[str, Any]) -> Contender:
     try:
         recipe = make_recipe(nested, **settings)
         check_recipe(recipe)
+        _refuse_other_tasks(recipe)
     except RecipeError as error:
         raise _cannot_take_part(name, error) from None
     return Contender(name, recipe)

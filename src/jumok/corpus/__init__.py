@@ -4,9 +4,18 @@ from jumok.corpus.alignments import parse_alignment
 from jumok.corpus.batches import Batches, padded_batch
 from jumok.corpus.checkup import CheckUp, CorpusSize, Example, FaultReport, SideReport, check_up
 from jumok.corpus.clean import Cleaner, clean_pairs
-from jumok.corpus.corpora import Corpus, HeaderWarning, corpus_of_pairs, open_corpora, open_corpus
+from jumok.corpus.corpora import (
+    Corpus,
+    HeaderWarning,
+    corpus_of_pairs,
+    open_corpora,
+    open_corpus,
+    open_pairs_or_text,
+    open_texts,
+)
 from jumok.corpus.faults import Fault, Limits
 from jumok.corpus.languages import LANGUAGES, Language, find_language, language_code, language_name
+from jumok.corpus.masking import MaskedBatches, hide_pieces
 from jumok.corpus.split import HoldOut, choose_hold_out, sentence_key
 from jumok.corpus.store import PairStore, Part, open_store, write_store
 
@@ -24,6 +33,7 @@ __all__ = [
     "HoldOut",
     "Language",
     "Limits",
+    "MaskedBatches",
     "PairStore",
     "Part",
     "SideReport",
@@ -32,11 +42,14 @@ __all__ = [
     "clean_pairs",
     "corpus_of_pairs",
     "find_language",
+    "hide_pieces",
     "language_code",
     "language_name",
     "open_corpora",
     "open_corpus",
+    "open_pairs_or_text",
     "open_store",
+    "open_texts",
     "padded_batch",
     "parse_alignment",
     "sentence_key",

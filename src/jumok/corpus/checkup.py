@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from jumok.corpus.alignments import links_outside
-from jumok.corpus.clean import Cleaner, InspectedBlock
+from jumok.corpus.clean import Cleaner, InspectedBlock, leak_keys
 from jumok.corpus.faults import Fault, Limits
 from jumok.corpus.languages import LANGUAGES
 from jumok.corpus.scripts import SCRIPTS
@@ -215,14 +215,14 @@ class _Leaks:
         self._keys: dict[str, Counter[int]] = {}
         self._met: set[int] = set()
         for corpus in against:
-            keys = Counter(hash(sentence_key(pair.source)) for pair in corpus.pairs())
+            keys = Counter(map(hash, leak_keys(corpus)))
             self._keys[corpus.name] = keys
             self.sizes[corpus.name] = keys.total()
         self._wanted = frozenset[int]().union(*self._keys.values())
 
     def look(self, block: InspectedBlock) -> None:
         if self._wanted:
-            keys = (hash(sentence_key(pair.source)) for _, pair in block.pairs)
+            keys = (hash(sentence_key(pair.source or pair.target)) for _, pair in block.pairs)
             self._met.update(self._wanted.intersection(keys))
 
     def counts(self) -> dict[str, int]:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from jumok.corpus.read import NumberedPair
     from jumok.values import Pair
 
-__all__ = ["Cleaner", "InspectedBlock", "clean_pairs"]
+__all__ = ["Cleaner", "InspectedBlock", "clean_pairs", "leak_keys"]
 
 _BLOCK = 8192  # pairs inspected at a time
 _SKIPPING = [fault for fault in Fault if fault.skips]
@@ -66,7 +66,7 @@ class Cleaner:
     ) -> None:
         self.limits = limits or Limits()
         self.skipped: Counter[Fault] = Counter()
-        self._leaks = {hash(sentence_key(pair.source)) for corpus in against for pair in corpus.pairs()}
+        self._leaks = {hash(key) for corpus in against for key in leak_keys(corpus)}
         self._thorough = thorough
         self._seen_pairs = SeenHashes()
         self._seen_sources = SeenHashes() if thorough else None
@@ -80,7 +80,7 @@ class Cleaner:
                 yield from block.kept_pairs()
 
     def blocks(self, corpus: Corpus, noticed: Counter[str] | None = None) -> Iterator[InspectedBlock]:
-        inspector = Inspector(corpus.source_language, corpus.target_language, self.limits)
+        inspector = Inspector(corpus.source_language, corpus.target_language, self.limits, plain=corpus.plain)
         numbered = corpus.numbered_pairs(noticed)
         while pairs := list(islice(numbered, _BLOCK)):
             yield self._inspect(pairs, inspector)
@@ -89,7 +89,7 @@ class Cleaner:
         sources = [pair.source for _, pair in pairs]
         targets = [pair.target for _, pair in pairs]
         findings, characters = inspector.inspect(sources, targets)
-        findings.update(self._repetitions(sources, targets))
+        findings.update(self._repetitions(sources, targets, plain=inspector.plain))
         if self._thorough and (outside := [bool(links_outside(pair)) for _, pair in pairs]) and any(outside):
             findings[Fault.LINKS] = np.array(outside)
         reasons, kept = self._judge(findings, len(pairs))
@@ -97,7 +97,7 @@ class Cleaner:
             self.skipped[fault] += int(where.sum())
         return InspectedBlock(pairs, characters, findings, reasons, kept)
 
-    def _repetitions(self, sources: list[str], targets: list[str]) -> Findings:
+    def _repetitions(self, sources: list[str], targets: list[str], *, plain: bool) -> Findings:
         """Faults that show only beside other pairs."""
         found: Findings = {}
         # Python's own hash: 64 bits, fast, and kept inside the string. It differs between processes, but
@@ -105,11 +105,12 @@ class Cleaner:
         hashes = np.fromiter(map(hash, zip(sources, targets, strict=True)), np.int64, count=len(sources))
         new = self._seen_pairs.add(hashes)
         found[Fault.DUPLICATE] = ~new
-        if self._seen_sources is not None:
+        if self._seen_sources is not None and not plain:
             source_hashes = np.fromiter(map(hash, sources), np.int64, count=len(sources))
             found[Fault.OTHER_TARGET] = new & ~self._seen_sources.add(source_hashes)
         if self._leaks:
-            leaked = (hash(sentence_key(source)) in self._leaks for source in sources)
+            told_by = targets if plain else sources
+            leaked = (hash(sentence_key(sentence)) in self._leaks for sentence in told_by)
             found[Fault.LEAKED] = np.fromiter(leaked, bool, count=len(sources))
         return {fault: where for fault, where in found.items() if where.any()}
 
@@ -124,6 +125,11 @@ class Cleaner:
                 reasons[fault] = kept & findings[fault]
                 kept &= ~findings[fault]
         return reasons, kept
+
+
+def leak_keys(corpus: Corpus) -> Iterator[str]:
+    """What the pairs of a validation or test set are recognised by: their sources, or all of a plain text."""
+    return (sentence_key(pair.target if corpus.plain else pair.source) for pair in corpus.pairs())
 
 
 def clean_pairs(

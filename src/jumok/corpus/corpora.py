@@ -3,6 +3,7 @@
     open_corpus("pairs.en-ko.tsv.gz")                 one file of pairs
     open_corpus(["train.en", "train.de"])             two parallel texts
     open_corpora(["a.tsv", "b.tsv:2.5", "c.en", "c.de"], source="en")
+    open_texts(["novel.txt"])                         plain text, for a language model
 
 Files whose names end in tsv, csv or jsonl hold pairs; any two others are parallel texts. Languages come from
 what was asked for, a header, the keys of a JSON object or the file names. Where they are asked for the other
@@ -31,6 +32,7 @@ from jumok.corpus.read import (
     read_csv,
     read_jsonl,
     read_parallel,
+    read_text,
     read_tsv,
     unknown_codes,
 )
@@ -40,7 +42,15 @@ from jumok.values import Pair
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-__all__ = ["Corpus", "HeaderWarning", "corpus_of_pairs", "open_corpora", "open_corpus"]
+__all__ = [
+    "Corpus",
+    "HeaderWarning",
+    "corpus_of_pairs",
+    "open_corpora",
+    "open_corpus",
+    "open_pairs_or_text",
+    "open_texts",
+]
 
 STANDARD_INPUT = "-"
 
@@ -55,7 +65,8 @@ class HeaderWarning(UserWarning):
 class Corpus:
     """Sentence pairs that can be read again and again, in the order of their file.
 
-    Languages are codes, or "" where nobody said. `weight` is how often an epoch takes each pair.
+    Languages are codes, or "" where nobody said. `weight` is how often an epoch takes each pair. Plain text
+    is pairs without a source.
     """
 
     name: str
@@ -64,6 +75,7 @@ class Corpus:
     target_language: str = ""
     weight: float = 1.0
     turned: bool = False
+    plain: bool = False
 
     def pairs(self) -> Iterator[Pair]:
         return (pair for _, pair in self.numbered_pairs())
@@ -138,6 +150,54 @@ def open_corpora(
     if waiting:
         raise _cannot_pair([InputFile(waiting[0][0])])
     return _agreed(corpora)
+
+
+def open_texts(arguments: Sequence[str], *, language: str | None = None) -> list[Corpus]:
+    """Open plain texts, a sentence a line. A file of pairs is refused, with the way to its sides."""
+    if not arguments:
+        raise DataError("No text was given. Name a file with a sentence a line, such as text.txt.")
+    wanted = language_code(language) if language else ""
+    corpora: list[Corpus] = []
+    for argument in arguments:
+        path, weight = _split_weight(argument)
+        corpus = _open_text(_input_file(path), weight or 1.0)
+        if not _agree(wanted, corpus.target_language):
+            raise DataError(
+                f"{corpus.name} seems to hold {language_name(corpus.target_language)}, but "
+                f"{language_name(wanted)} is wanted. Rename the file if its name is wrong."
+            )
+        wanted = wanted or corpus.target_language
+        corpora.append(corpus)
+    return [replace(corpus, target_language=wanted) for corpus in corpora]
+
+
+def open_pairs_or_text(
+    arguments: Sequence[str], *, source: str | None = None, target: str | None = None
+) -> list[Corpus]:
+    """As `open_corpora`, but a text that stands alone is plain text."""
+    alone = _split_weight(arguments[0])[0] if len(arguments) == 1 else STANDARD_INPUT
+    if alone != STANDARD_INPUT and not _format(InputFile(alone)):
+        return open_texts(arguments, language=target or source)
+    return open_corpora(arguments, source=source, target=target)
+
+
+def _open_text(file: InputFile, weight: float) -> Corpus:
+    first = next((line for line in read_lines(file, Counter()) if line.strip()), None)
+    if first is None:
+        raise DataError(f"{file.name} holds no text. Is it the right file?")
+    if "\t" in first or (not file.spooled and _format(file)):
+        raise DataError(
+            f"{file.name} holds pairs, and plain text is wanted here: one language, a sentence a line. "
+            "`cut -f 1` takes one side of a .tsv. To train a translator on pairs, name the file .tsv and "
+            "choose a --model that translates."
+        )
+    return Corpus(
+        file.name,
+        partial(read_text, file),
+        target_language=_language_in_name(file),
+        weight=_checked_weight(weight),
+        plain=True,
+    )
 
 
 def _input_file(path: str | Path) -> InputFile:
@@ -314,5 +374,6 @@ def _cannot_pair(files: list[InputFile]) -> DataError:
     names = ", ".join(file.name for file in files) or "nothing"
     return DataError(
         f"A corpus is one file of pairs (.tsv, .csv, .jsonl) or two texts with a sentence a line. "
-        f"Received: {names}. A file of pairs under another name must be renamed; a text needs its other half."
+        f"Received: {names}. A file of pairs under another name must be renamed; a text needs its other half "
+        "(a text alone is enough for `jumok train --model decoder-only` or `encoder-only`)."
     )

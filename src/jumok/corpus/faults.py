@@ -103,10 +103,14 @@ class Inspector:
     """Applies the rules that need nothing but the pairs themselves, for one pair of languages.
 
     Where a language is not known, its script is taken from the first block, and only for the length ratio.
+    Plain text has no source: what compares two sides finds nothing in it.
     """
 
-    def __init__(self, source_language: str, target_language: str, limits: Limits) -> None:
+    def __init__(
+        self, source_language: str, target_language: str, limits: Limits, *, plain: bool = False
+    ) -> None:
         self.limits = limits
+        self.plain = plain
         self._scripts = [_scripts_of(code) for code in (source_language, target_language)]
         self._same_language = bool(source_language) and source_language == target_language
         self._expected_ratio: float | None = None
@@ -115,7 +119,7 @@ class Inspector:
         """Find the faults of a block. Only faults that occur are in the findings."""
         block = BlockCharacters(look_up(sources), look_up(targets))
         found = {
-            Fault.EMPTY: (block.source.lengths == 0) | (block.target.lengths == 0),
+            Fault.EMPTY: ((block.source.lengths == 0) & (not self.plain)) | (block.target.lengths == 0),
             Fault.TOO_LONG: self._too_long(block.source) | self._too_long(block.target),
             Fault.LENGTH_RATIO: self._odd_ratio(block),
             Fault.UNTRANSLATED: self._untranslated(sources, targets, block),

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 __all__ = ["EpochPlan", "SlotPlan", "plan_slots", "random_words"]
 
-# The purposes for which an epoch draws random numbers: each has a stream of its own.
-SEATS, ORDER, STARTS = 0, 1, 2
+# The purposes for which an epoch draws random numbers (a batch, to hide pieces): each has its own stream.
+SEATS, ORDER, STARTS, HIDING = 0, 1, 2, 3
 
 SOURCE_ROOM = 2  # a batch may hold this many times `batch_tokens` source tokens
 # Lengths up to these are steps by themselves; beyond, steps are an eighth to a sixteenth apart (target) or

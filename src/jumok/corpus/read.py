@@ -5,6 +5,7 @@
     JSONL      {"source": …, "target": …} or {"en": …, "ko": …}, optionally "alignment"; or all that inside
                {"translation": …}
     two texts  a sentence a line, its translation on the same line of the other file
+    one text   a sentence a line: pairs without a source
 
 Every line becomes a pair, blank ones too: what is worth keeping is for the check-up to say, and it counts.
 """
@@ -37,6 +38,7 @@ __all__ = [
     "read_csv",
     "read_jsonl",
     "read_parallel",
+    "read_text",
     "read_tsv",
     "unknown_codes",
 ]
@@ -56,6 +58,11 @@ def read_parallel(source: InputFile, target: InputFile, noticed: Counter[str]) -
         if source_line is None or target_line is None:
             raise unequal_lines(source, target)
         yield number, _pair(source_line, target_line, noticed)
+
+
+def read_text(file: InputFile, noticed: Counter[str]) -> Iterator[NumberedPair]:
+    for number, line in enumerate(read_lines(file, noticed), start=1):
+        yield number, _pair("", line, noticed)
 
 
 def read_tsv(file: InputFile, noticed: Counter[str], *, header: bool) -> Iterator[NumberedPair]:

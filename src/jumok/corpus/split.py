@@ -1,8 +1,9 @@
 """Hold-out: a validation set taken from the corpus where none was given.
 
-Which pairs are held out depends on a hash of the source, written without capitals, punctuation and extra
-spaces: all translations of a sentence, and all its duplicates, fall on the same side. Nothing leaks, whatever
-the order of the files, and a corpus that grows keeps most of its validation set.
+Which pairs are held out depends on a hash of the source (of the text, where it is plain), written without
+capitals, punctuation and extra spaces: all translations of a sentence, and all its duplicates, fall on the
+same side. Nothing leaks, whatever the order of the files, and a corpus that grows keeps most of its
+validation set.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ class HoldOut:
     threshold: int
 
     def __contains__(self, pair: Pair) -> bool:
-        return self.threshold > 0 and _stable_hash(pair.source) < self.threshold
+        return self.threshold > 0 and _stable_hash(pair) < self.threshold
 
     def count(self, hashes: NDArray[np.uint64]) -> int:
         """How many of the pairs with these hashes are held out."""
@@ -60,7 +61,7 @@ def choose_hold_out(pairs: Iterable[Pair], *, count: int) -> HoldOut:
 
 def source_hashes(pairs: Iterable[Pair]) -> NDArray[np.uint64]:
     """What decides whether a pair is held out: the same in every process."""
-    return np.fromiter((_stable_hash(pair.source) for pair in pairs), np.uint64)
+    return np.fromiter((_stable_hash(pair) for pair in pairs), np.uint64)
 
 
 def hold_out_of(hashes: NDArray[np.uint64], *, count: int) -> HoldOut:
@@ -72,7 +73,8 @@ def hold_out_of(hashes: NDArray[np.uint64], *, count: int) -> HoldOut:
     return HoldOut(int(np.partition(hashes, wanted)[wanted]))
 
 
-def _stable_hash(source: str) -> int:
+def _stable_hash(pair: Pair) -> int:
     """The same in every process, unlike `hash`: a resumed run must hold out the same pairs."""
-    digest = hashlib.blake2b(sentence_key(source).encode("utf-8", "surrogatepass"), digest_size=8)
+    key = sentence_key(pair.source or pair.target)
+    digest = hashlib.blake2b(key.encode("utf-8", "surrogatepass"), digest_size=8)
     return int.from_bytes(digest.digest(), "little")

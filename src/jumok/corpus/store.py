@@ -322,7 +322,7 @@ def _append_part(
         target_ids = vocabularies.target.encode_batch(targets)
         kept: list[int] = []
         for index, (source, target) in enumerate(zip(source_ids, target_ids, strict=True)):
-            if not source or not target:
+            if not target or (not source and sources[index]):  # plain text has no source
                 skipped[NO_PIECES] += 1
             elif len(source) > longest or len(target) > longest:
                 skipped[TOO_MANY_PIECES] += 1
@@ -389,6 +389,8 @@ def _open_side(folder: Path, name: str, meta: Mapping[str, Any]) -> StoredSide:
 
 def _map(path: Path, kind: str) -> NDArray[Any]:
     """A read-only view of a file; a plain array, because indexing the memmap subclass is slower."""
+    if not path.stat().st_size:  # nothing cannot be mapped
+        return np.empty(0, np.dtype(kind))
     return np.asarray(np.memmap(path, dtype=np.dtype(kind), mode="r"))
 
 

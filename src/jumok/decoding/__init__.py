@@ -12,10 +12,11 @@ if TYPE_CHECKING:
     from jumok.decoding.beam_search import beam
     from jumok.decoding.engine import Engine
     from jumok.decoding.forced import force
-    from jumok.decoding.loading import load, make_translator
+    from jumok.decoding.loading import load, load_text_model, make_translator
     from jumok.decoding.plan import Listener, Sampling, SearchChoices, SearchPlan, SearchStep
     from jumok.decoding.readout import AttendedPair, choose_read_out, read_alignment
     from jumok.decoding.stepper import AttendingStepper, Stepper
+    from jumok.decoding.texts import TextModel, text_batches
     from jumok.decoding.torch_engine import TorchEngine
     from jumok.decoding.translation import Translation
     from jumok.decoding.translator import Translator
@@ -31,6 +32,7 @@ __all__ = [
     "SearchPlan",
     "SearchStep",
     "Stepper",
+    "TextModel",
     "TorchEngine",
     "Translation",
     "Translator",
@@ -39,9 +41,11 @@ __all__ = [
     "force",
     "greedy",
     "load",
+    "load_text_model",
     "make_translator",
     "read_alignment",
     "sample",
+    "text_batches",
 ]
 
 _MODULE = {
@@ -54,6 +58,7 @@ _MODULE = {
     "SearchPlan": "plan",
     "SearchStep": "plan",
     "Stepper": "stepper",
+    "TextModel": "texts",
     "TorchEngine": "torch_engine",
     "Translation": "translation",
     "Translator": "translator",
@@ -62,9 +67,11 @@ _MODULE = {
     "force": "forced",
     "greedy": "walk",
     "load": "loading",
+    "load_text_model": "loading",
     "make_translator": "loading",
     "read_alignment": "readout",
     "sample": "walk",
+    "text_batches": "texts",
 }
 
 

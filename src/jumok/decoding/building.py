@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from jumok.models import TranslationModel
+    from jumok.models import Model
     from jumok.recipe import ModelSettings
     from jumok.storage import StoredModel
     from jumok.text import Vocabularies
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["load_model"]
 
 
-def load_model(stored: StoredModel, vocabularies: Vocabularies) -> TranslationModel:
+def load_model(stored: StoredModel, vocabularies: Vocabularies) -> Model:
     """The model of a folder that was read, with its weights."""
     settings, weights = stored.card.recipe.model, stored.weights()
     refuse_misfits(_outline(stored.folder, settings, vocabularies), weights)
@@ -55,7 +55,7 @@ class _Unfilled(TorchFunctionMode):
         return func(*args, **given)
 
 
-def _outline(folder: Path, settings: ModelSettings, vocabularies: Vocabularies) -> TranslationModel:
+def _outline(folder: Path, settings: ModelSettings, vocabularies: Vocabularies) -> Model:
     """The model without memory for its weights: a card may ask for more than any machine has."""
     try:
         with _Unfilled("meta"):
@@ -67,7 +67,7 @@ def _outline(folder: Path, settings: ModelSettings, vocabularies: Vocabularies) 
         ) from None
 
 
-def _build(settings: ModelSettings, vocabularies: Vocabularies) -> TranslationModel:
+def _build(settings: ModelSettings, vocabularies: Vocabularies) -> Model:
     return build_model(
         settings,
         source_pieces=vocabularies.source.size,

@@ -1,11 +1,15 @@
-"""From a model folder to a Translator. Torch is imported where the model itself is built, and only there."""
+"""From a model folder to a Translator, or to a model of plain text.
+
+Torch is imported where the model itself is built, and only there.
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from jumok.decoding.translator import Translator
+from jumok.errors import UnsupportedError
 from jumok.storage import read_stored_model
 from jumok.text import Subwords, Vocabularies
 
@@ -13,11 +17,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from jumok.decoding.engine import Engine
+    from jumok.decoding.texts import TextModel
     from jumok.decoding.translator import Deferred
     from jumok.models import TranslationModel
-    from jumok.storage import ModelCard
+    from jumok.storage import ModelCard, StoredModel
 
-__all__ = ["load", "load_vocabularies", "make_translator"]
+__all__ = ["load", "load_text_model", "load_vocabularies", "make_translator", "refuse_text_model"]
 
 
 def load(folder: str | Path) -> Translator:
@@ -25,8 +30,46 @@ def load(folder: str | Path) -> Translator:
     from jumok.decoding.building import load_model
 
     stored = read_stored_model(Path(folder))
+    refuse_text_model(stored)
     vocabularies = load_vocabularies(stored.vocabularies)
-    return make_translator(load_model(stored, vocabularies), vocabularies, stored.card)
+    model = cast("TranslationModel", load_model(stored, vocabularies))
+    return make_translator(model, vocabularies, stored.card)
+
+
+def load_text_model(folder: str | Path) -> TextModel:
+    """The language model, or the encoder alone, in a model folder; verified as `load` does."""
+    from jumok.decoding.building import load_model
+    from jumok.decoding.texts import TextModel
+
+    stored = read_stored_model(Path(folder))
+    recipe = stored.card.recipe
+    if recipe.model.task == "translate":
+        raise UnsupportedError(
+            f"The model in {folder} translates, and a model of plain text is wanted. Load it with "
+            "`jumok.load`, or use `jumok translate`."
+        )
+    vocabularies = load_vocabularies(stored.vocabularies)
+    return TextModel(
+        load_model(stored, vocabularies),
+        vocabularies.target,
+        task=recipe.model.task,
+        language=recipe.languages.target,
+        longest=recipe.training.longest,
+    )
+
+
+def refuse_text_model(stored: StoredModel) -> None:
+    """A model of plain text is no translator; what it can do instead."""
+    task, folder = stored.card.recipe.model.task, stored.folder
+    if task == "translate":
+        return
+    able = "guesses hidden pieces" if task == "masked" else "goes on with a text"
+    other = "" if task == "masked" else f"`jumok complete {folder}` goes on with lines, and "
+    raise UnsupportedError(
+        f"The model in {folder} was trained on plain text: it {able} and does not translate. "
+        f"{other}`jumok evaluate {folder} text.txt` scores it; in Python it is loaded with "
+        "`jumok.load_text_model`."
+    )
 
 
 def make_translator(

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from jumok.decoding.loading import load as load_with_torch
-from jumok.decoding.loading import load_vocabularies, make_translator
+from jumok.decoding.loading import load_vocabularies, make_translator, refuse_text_model
 from jumok.decoding.plan import SearchPlan
 from jumok.decoding.translator import Deferred
 from jumok.engines.cache import forget, kept_files
@@ -48,6 +48,7 @@ def load(folder: str | Path, *, engine: str = "auto") -> Translator:
         return load_with_torch(folder)
     # Their bytes are let go of: a converted copy is smaller, and whoever looks inside reads them again.
     stored = read_stored_model(Path(folder)).without_weights()
+    refuse_text_model(stored)
     vocabularies = load_vocabularies(stored.vocabularies)
     model = Deferred(lambda: _build(stored, vocabularies))
     chosen = _engine(engine, stored, vocabularies, model)
@@ -57,7 +58,7 @@ def load(folder: str | Path, *, engine: str = "auto") -> Translator:
 def _build(stored: StoredModel, vocabularies: Vocabularies) -> TranslationModel:
     from jumok.decoding.building import load_model
 
-    return load_model(stored, vocabularies)
+    return cast("TranslationModel", load_model(stored, vocabularies))
 
 
 def places_for(recipe: Recipe) -> int:

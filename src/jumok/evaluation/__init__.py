@@ -5,18 +5,24 @@ from jumok.evaluation.alignment import AlignmentScores, read_alignments, score_a
 from jumok.evaluation.bootstrap import Comparison, compare
 from jumok.evaluation.eight_bits import int8_costs
 from jumok.evaluation.scores import Scores, score
+from jumok.evaluation.texts import PieceScores, TextScores, evaluate_text, perplexity, score_batch
 from jumok.evaluation.translators import Evaluation, evaluate_translator
 
 __all__ = [
     "AlignmentScores",
     "Comparison",
     "Evaluation",
+    "PieceScores",
     "Scores",
+    "TextScores",
     "compare",
+    "evaluate_text",
     "evaluate_translator",
     "int8_costs",
+    "perplexity",
     "read_alignments",
     "score",
     "score_alignments",
+    "score_batch",
     "symmetrise",
 ]

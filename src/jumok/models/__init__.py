@@ -1,4 +1,4 @@
-"""Families of translation models, built of attention."""
+"""Families of models, built of attention."""
 
 from jumok.models.build import (
     FAMILIES,
@@ -12,7 +12,8 @@ from jumok.models.build import (
 )
 from jumok.models.decoder_only import DecoderOnly, DecoderOnlyState
 from jumok.models.dropout import Dropout, seed_dropout
-from jumok.models.model import OutputLayer, State, TranslationModel
+from jumok.models.encoder_only import EncoderOnly, encoder_part
+from jumok.models.model import Model, OutputLayer, State, TranslationModel
 from jumok.models.norms import NORMS, BatchNorm
 from jumok.models.recurrent import Recurrent, RecurrentState
 from jumok.models.transformer import Transformer, TransformerState
@@ -27,6 +28,8 @@ __all__ = [
     "DecoderOnly",
     "DecoderOnlyState",
     "Dropout",
+    "EncoderOnly",
+    "Model",
     "OutputLayer",
     "Recurrent",
     "RecurrentState",
@@ -37,6 +40,7 @@ __all__ = [
     "build_model",
     "check_model",
     "check_recipe",
+    "encoder_part",
     "place_attention",
     "seed_dropout",
 ]

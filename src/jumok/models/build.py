@@ -9,8 +9,9 @@ from jumok.attention import POSITIONS, Widths, check_options, find_entry, make_a
 from jumok.errors import RecipeError, UnsupportedError, nearest
 from jumok.models.decoder_only import DecoderOnly, DecoderOnlyBlock
 from jumok.models.dropout import Dropout
+from jumok.models.encoder_only import EncoderOnly
 from jumok.models.layers import RESIDUALS, Embedding, FeedForward, Residual
-from jumok.models.model import OutputLayer, TranslationModel
+from jumok.models.model import Model, OutputLayer
 from jumok.models.norms import NORMS
 from jumok.models.recurrent import (
     AttendAfter,
@@ -22,7 +23,7 @@ from jumok.models.recurrent import (
     RecurrentEncoder,
 )
 from jumok.models.transformer import DecoderBlock, EncoderBlock, Transformer
-from jumok.recipe import DecoderOnlySettings, RecurrentSettings
+from jumok.recipe import DecoderOnlySettings, EncoderOnlySettings, RecurrentSettings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from jumok.attention import Attention
     from jumok.recipe import AttentionSettings, ModelSettings, Recipe, TransformerSettings
 
-    BlockSettings: TypeAlias = TransformerSettings | DecoderOnlySettings
+    BlockSettings: TypeAlias = TransformerSettings | DecoderOnlySettings | EncoderOnlySettings
 
 __all__ = [
     "FAMILIES",
@@ -40,6 +41,7 @@ __all__ = [
     "NEEDS_DECODER_ONLY",
     "NO_ATTENTION",
     "build_decoder_only",
+    "build_encoder_only",
     "build_model",
     "build_recurrent",
     "build_transformer",
@@ -64,9 +66,7 @@ POSITION_NEEDS = {
 NEEDS_DECODER_ONLY = ("causal", "incremental", "left_padding")
 
 
-def build_model(
-    settings: ModelSettings, *, source_pieces: int, target_pieces: int, shared: bool
-) -> TranslationModel:
+def build_model(settings: ModelSettings, *, source_pieces: int, target_pieces: int, shared: bool) -> Model:
     """The model that the settings describe. `shared` says that both languages have one vocabulary."""
     if settings.family not in FAMILIES:
         known = ", ".join(FAMILIES)
@@ -105,7 +105,9 @@ def build_transformer(
     return Transformer(
         source_embedding=source_embedding,
         target_embedding=target_embedding,
-        encoder=[_encoder_block(settings) for _ in range(settings.encoder_layers)],
+        encoder=[
+            _encoder_block(settings, settings.encoder_attention) for _ in range(settings.encoder_layers)
+        ],
         decoder=[_decoder_block(settings) for _ in range(settings.decoder_layers)],
         after_encoder=_last_norm(settings),
         after_decoder=_last_norm(settings),
@@ -209,16 +211,39 @@ def build_decoder_only(
     )
 
 
-FAMILIES: dict[str, Callable[..., TranslationModel]] = {
+def build_encoder_only(
+    settings: EncoderOnlySettings, *, source_pieces: int, target_pieces: int, shared: bool
+) -> EncoderOnly:
+    """The encoder and what guesses the pieces that were hidden from it. There is one language."""
+    embedding, _, output = _embeddings(
+        partial(Embedding, positions=_added_positions(settings)),
+        (source_pieces, target_pieces),
+        width=settings.width,
+        dropout=settings.dropout,
+        tied=settings.tied,
+        shared=shared,
+    )
+    return EncoderOnly(
+        source_embedding=embedding,
+        encoder=[_encoder_block(settings, settings.attention) for _ in range(settings.layers)],
+        after_encoder=_last_norm(settings),
+        output=output,
+    )
+
+
+FAMILIES: dict[str, Callable[..., Model]] = {
     "transformer": build_transformer,
     "recurrent": build_recurrent,
     "decoder-only": build_decoder_only,
+    "encoder-only": build_encoder_only,
 }
 
 
-def _encoder_block(settings: TransformerSettings) -> EncoderBlock:
+def _encoder_block(
+    settings: TransformerSettings | EncoderOnlySettings, mechanism: AttentionSettings
+) -> EncoderBlock:
     return EncoderBlock(
-        attention=_self_attention(settings, settings.encoder_attention),
+        attention=_self_attention(settings, mechanism),
         feed_forward=FeedForward(width=settings.width, hidden=settings.feed_forward),
         residuals=_residuals(settings, 2),
     )
@@ -281,6 +306,8 @@ def _check_places(recipe: Recipe) -> None:
     needed = int(longest * recipe.search.longest) + 11
     if isinstance(model, DecoderOnlySettings):
         needed += longest + 1
+    elif isinstance(model, EncoderOnlySettings):
+        needed = longest + 1
     if model.places < needed:
         raise UnsupportedError(
             f"Learned positions must know {needed} places for sources of training.longest = {longest} pieces "
@@ -310,6 +337,10 @@ def check_model(settings: ModelSettings) -> None:
         _check_mechanism(settings.attention, NEEDS_DECODER_ONLY, setting="model.attention")
         _check_positions(settings, settings.attention, setting="model.attention")
         _check_dropout(settings.attention, settings.attention_dropout, setting="model.attention")
+        return
+    if isinstance(settings, EncoderOnlySettings):
+        _check_mechanism(settings.attention, NEEDS["encoder"], setting="model.attention")
+        _check_positions(settings, settings.attention, setting="model.attention")
         return
     for site, needs in NEEDS.items():
         mechanism: AttentionSettings = getattr(settings, f"{site}_attention")
@@ -385,7 +416,7 @@ def _check_dropout(mechanism: AttentionSettings, share: float, *, setting: str) 
 
 def place_attention(family: str, kind: str) -> dict[str, str]:
     """The settings that put a mechanism into a model of that family, wherever it can stand."""
-    if family in ("recurrent", "decoder-only"):
+    if family in ("recurrent", "decoder-only", "encoder-only"):
         return {"model.attention": kind}
     if kind == NO_ATTENTION:
         return {"model.cross_attention": kind}  # which `check_model` refuses, with the reason

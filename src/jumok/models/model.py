@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from jumok.attention import Edit
     from jumok.values import Batch, LogProbs
 
-__all__ = ["OutputLayer", "State", "TranslationModel"]
+__all__ = ["Model", "OutputLayer", "State", "TranslationModel"]
 
 State: TypeAlias = Any
 """What a model remembers between two steps of decoding; search only hands it back."""
@@ -38,15 +38,10 @@ class OutputLayer(nn.Module):
         return log_softmax(linear(states, self.weight, self.bias), dim=-1)
 
 
-class TranslationModel(nn.Module, ABC):
-    """A model that translates: teacher forced for training and viewing, step by step for search."""
+class Model(nn.Module, ABC):
+    """What training and viewers ask of a model, whatever its task."""
 
     output: OutputLayer
-
-    @property
-    def looks_at_source(self) -> bool:
-        """Whether there is a cross-attention to read alignments from."""
-        return True
 
     @abstractmethod
     def forward(self, batch: Batch, *, edit: Edit | None = None) -> Tensor:
@@ -55,6 +50,15 @@ class TranslationModel(nn.Module, ABC):
     @abstractmethod
     def attention(self, batch: Batch, *, edit: Edit | None = None) -> dict[str, Tensor]:
         """Site -> weights (batch, layer, head, query, key) of one teacher-forced pass; 0 at padded keys."""
+
+
+class TranslationModel(Model):
+    """A model that also writes: step by step, for search."""
+
+    @property
+    def looks_at_source(self) -> bool:
+        """Whether there is a cross-attention to read alignments from."""
+        return True
 
     @abstractmethod
     def begin(self, source: Batch, *, edit: Edit | None = None) -> State:

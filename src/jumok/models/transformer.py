@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from jumok.models.layers import Embedding, FeedForward, Residual
 
-__all__ = ["DecoderBlock", "EncoderBlock", "Transformer", "TransformerState", "real_targets"]
+__all__ = ["DecoderBlock", "EncoderBlock", "Transformer", "TransformerState", "encode", "real_targets"]
 
 
 class EncoderBlock(nn.Module):
@@ -222,11 +222,8 @@ class Transformer(TranslationModel):
 
     def _sources(self, batch: Batch, probe: Probe) -> tuple[Memory, ...]:
         """The encoded source as the cross-attention of each decoder block remembers it."""
-        allowed_keys = padding(batch.source_lengths, batch.source.shape[1])  # (batch, source)
-        states = self.source_embedding(batch.source)  # (batch, source, width)
-        for layer, block in enumerate(self.encoder):
-            states = block(states, allowed_keys=allowed_keys, layer=layer, probe=probe)
-        states = self.after_encoder(states, allowed_keys)
+        blocks = cast("list[EncoderBlock]", list(self.encoder))
+        states, allowed_keys = encode(batch, self.source_embedding, blocks, self.after_encoder, probe)
         return tuple(
             block.cross_attention.prepare(states, states, allowed_keys) for block in self._decoder_blocks()
         )
@@ -240,6 +237,17 @@ def real_targets(batch: Batch) -> Tensor | None:
     if batch.target is None or batch.target_lengths is None:
         return None
     return padding(batch.target_lengths - 1, batch.target.shape[1] - 1)
+
+
+def encode(
+    batch: Batch, embedding: Embedding, blocks: Sequence[EncoderBlock], after: nn.Module, probe: Probe
+) -> tuple[Tensor, Tensor]:
+    """The source through the encoder, (batch, source, width), and which of its places are no padding."""
+    allowed_keys = padding(batch.source_lengths, batch.source.shape[1])  # (batch, source)
+    states: Tensor = embedding(batch.source)  # (batch, source, width)
+    for layer, block in enumerate(blocks):
+        states = block(states, allowed_keys=allowed_keys, layer=layer, probe=probe)
+    return after(states, allowed_keys), allowed_keys
 
 
 def _rows(batch: Batch) -> Tensor:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from jumok.decoding import SearchPlan
-from jumok.recipe import DecoderOnlySettings, Recipe, RecurrentSettings, make_recipe
+from jumok.recipe import DecoderOnlySettings, EncoderOnlySettings, Recipe, RecurrentSettings, make_recipe
 
 if TYPE_CHECKING:
     from jumok.corpus import PairStore
@@ -89,6 +89,12 @@ class CorpusFacts:
     distinct_characters: int
     source_language: str = ""
     target_language: str = ""
+    plain: bool = False  # text without a source
+
+    @property
+    def noun(self) -> str:
+        """What a person calls the things that are counted."""
+        return "sentences" if self.plain else "pairs"
 
     @property
     def uses(self) -> float:
@@ -97,13 +103,14 @@ class CorpusFacts:
             (self.distinct_source_words, self.source_words),
             (self.distinct_target_words, self.target_words),
         ]
-        distinct, words = min(sides)
+        distinct, words = sides[1] if self.plain else min(sides)
         return words / max(distinct, 1)
 
     @property
     def repetitive(self) -> bool:
         """Few words, each used very often: a generated corpus, a controlled language, a phrase book."""
-        fewest = min(self.distinct_source_words, self.distinct_target_words)
+        sides = (self.distinct_source_words, self.distinct_target_words)
+        fewest = sides[1] if self.plain else min(sides)
         return self.uses > REPETITIVE_USES and fewest < REPETITIVE_WORDS
 
 
@@ -145,6 +152,7 @@ def derive(asked: Recipe, facts: CorpusFacts, machine: MachineFacts) -> tuple[Re
     """The recipe with every open setting filled in, and why. `derive_pace` settles what depends on time."""
     reasons = [
         *_languages(facts),
+        *_task(asked, facts),
         *_model(asked, facts, machine),
         *_text(facts),
     ]
@@ -156,8 +164,11 @@ def derive(asked: Recipe, facts: CorpusFacts, machine: MachineFacts) -> tuple[Re
 def derive_search(recipe: Recipe, asked: Recipe, store: PairStore) -> tuple[Recipe, list[Reason]]:
     """How long a translation may become: somewhat longer than any that was seen, for its source.
 
-    A search that has lost its way repeats itself until it is stopped; the sooner, the better.
+    A search that has lost its way repeats itself until it is stopped; the sooner, the better. What learns
+    from plain text has no source to be longer than.
     """
+    if recipe.model.task != "translate":
+        return recipe, []
     source, target = store.source_lengths - 1, store.target_lengths - 2  # without marks
     seen = float(((target - EXTRA_PIECES) / source.clip(min=1)).max(initial=0.0))
     usual = float(target.sum() / max(source.sum(), 1))  # a source may come that is longer than any of these
@@ -208,10 +219,23 @@ def _fill(recipe: Recipe, asked: Recipe, reasons: list[Reason]) -> tuple[Recipe,
 
 
 def _languages(facts: CorpusFacts) -> list[Reason]:
-    return [
-        Reason("languages.source", facts.source_language, "the corpus says so"),
-        Reason("languages.target", facts.target_language, "the corpus says so"),
+    sides = {"source": facts.source_language, "target": facts.target_language}
+    if facts.plain:
+        del sides["source"]
+    return [Reason(f"languages.{side}", code, "the corpus says so") for side, code in sides.items()]
+
+
+def _task(asked: Recipe, facts: CorpusFacts) -> list[Reason]:
+    """What plain text is learnt for, and what goes with it."""
+    if not facts.plain:
+        return []
+    reasons = [
+        Reason("training.stop_on", "loss", "a text has no translation to be scored"),
+        Reason("training.label_smoothing", 0.0, "the probabilities themselves are what is wanted"),
     ]
+    if isinstance(asked.model, DecoderOnlySettings):
+        return [Reason("model.task", "language-model", "the corpus is plain text"), *reasons]
+    return reasons
 
 
 def _model(asked: Recipe, facts: CorpusFacts, machine: MachineFacts) -> list[Reason]:
@@ -231,6 +255,8 @@ def _model(asked: Recipe, facts: CorpusFacts, machine: MachineFacts) -> list[Rea
     depth = {"encoder_layers": encoder_layers, "decoder_layers": decoder_layers}
     if isinstance(asked.model, DecoderOnlySettings):
         depth = {"layers": encoder_layers + decoder_layers}
+    elif isinstance(asked.model, EncoderOnlySettings):
+        depth = {"layers": encoder_layers}
     widths = {"width": width, "feed_forward": feed_forward, "heads": heads}
     return [
         Reason("model.size", size, why),
@@ -248,7 +274,7 @@ def _size(asked: Recipe, facts: CorpusFacts, machine: MachineFacts) -> tuple[str
     size = next(size for size, most in row if most is None or facts.pairs <= most)
     cores = "1 CPU core" if machine.cores == 1 else f"{machine.cores} CPU cores"
     where = "an accelerator" if machine.accelerator else cores
-    return size, f"{facts.pairs:,} pairs, to be trained on {where}"
+    return size, f"{facts.pairs:,} {facts.noun}, to be trained on {where}"
 
 
 def _text(facts: CorpusFacts) -> list[Reason]:
@@ -261,7 +287,7 @@ def _text(facts: CorpusFacts) -> list[Reason]:
     elif words < grown:
         pieces, why = max(words, floor), f"the corpus has only {words:,} distinct words"
     else:
-        pieces, why = max(grown, floor), f"{facts.pairs:,} pairs with {words:,} distinct words"
+        pieces, why = max(grown, floor), f"{facts.pairs:,} {facts.noun} with {words:,} distinct words"
     return [Reason("text.pieces", _multiple_of_8(min(pieces, MOST_PIECES)), why)]
 
 
@@ -276,7 +302,8 @@ def _dropout(facts: CorpusFacts) -> list[Reason]:
     (small, high), (large, low) = DROPOUT_SMALL, DROPOUT_LARGE
     way = math.log(max(facts.pairs, 1) / small) / math.log(large / small)
     dropout = high + (low - high) * min(max(way, 0.0), 1.0)
-    return [Reason("model.dropout", round(dropout, 2), f"{facts.pairs:,} pairs: the fewer, the more dropout")]
+    why = f"{facts.pairs:,} {facts.noun}: the fewer, the more dropout"
+    return [Reason("model.dropout", round(dropout, 2), why)]
 
 
 def _training(asked: Recipe, recipe: Recipe, facts: CorpusFacts, machine: MachineFacts) -> list[Reason]:
@@ -291,7 +318,7 @@ def _training(asked: Recipe, recipe: Recipe, facts: CorpusFacts, machine: Machin
         Reason("training.learning_rate", float(f"{rate:.2g}"), f"width {width}, {batch:,} pieces a batch"),
         Reason("training.beta2", beta, f"{pieces:,} pieces an update: fewer are remembered longer"),
     ]
-    if facts.repetitive:
+    if facts.repetitive and not facts.plain:
         smooth = "few words, each used very often: hardly anything to be unsure of"
         reasons.append(Reason("training.label_smoothing", SMOOTHING_REPETITIVE, smooth))
     if training.steps is None and training.epochs is None and training.minutes is None:

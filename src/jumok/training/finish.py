@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from jumok.decoding import Translator, choose_read_out
 from jumok.engines import INT8_COSTS
@@ -32,10 +32,11 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from jumok.corpus import PairStore
+    from jumok.models import TranslationModel
     from jumok.recipe import Recipe
     from jumok.text import Vocabularies
     from jumok.training.loop import Trainer
-    from jumok.training.validation import ValidationResult
+    from jumok.training.validation import ValidationResult, ValidationSet
     from jumok.values import Pair, ReadOut
 
 __all__ = ["finish_run", "vocabulary_files"]
@@ -73,9 +74,9 @@ def finish_run(
             f"is {result.loss}. Start a new run with a lower training.learning_rate or a longer "
             "training.warmup."
         )
-    read_out = _read_out(Translator(trainer.model, vocabularies), trainer.validation.pairs)
-    costs = int8_costs(trainer.model, vocabularies, recipe, trainer.validation.translated)
-    card = _card(trainer, recipe, store, result, read_out, choice.how, {INT8_COSTS: costs})
+    translates = recipe.model.task == "translate"
+    read_out, facts = _facts_of_a_translator(trainer, vocabularies, recipe) if translates else (None, {})
+    card = _card(trainer, recipe, store, result, read_out, choice.how, facts)
     save_model(
         folder,
         card,
@@ -83,9 +84,8 @@ def finish_run(
         vocabulary_files(vocabularies),
         intact="All checkpoints are intact; the same command finishes the run.",
     )
-    yield Stage(
-        "finishing", f"{choice.how}, scored with beam {recipe.search.beam}", trainer.seconds - started
-    )
+    scored = f", scored with beam {recipe.search.beam}" if translates else ""
+    yield Stage("finishing", f"{choice.how}{scored}", trainer.seconds - started)
     yield Finished(trainer.reason or "done", folder, trainer.state.step, trainer.seconds, result.values())
 
 
@@ -148,6 +148,15 @@ def _is_better(trainer: Trainer, choice: Choice, best: ValidationRecord) -> bool
 
 def _weights_of(trainer: Trainer, step: int) -> dict[str, Tensor]:
     return stored_weights(trainer.checkpoints, step, moving_average=trainer.settings.ema > 0)
+
+
+def _facts_of_a_translator(
+    trainer: Trainer, vocabularies: Vocabularies, recipe: Recipe
+) -> tuple[ReadOut | None, dict[str, float | None]]:
+    """Where its alignments are read from, and what eight bits cost it."""
+    model, validation = cast("TranslationModel", trainer.model), cast("ValidationSet", trainer.validation)
+    read_out = _read_out(Translator(model, vocabularies), validation.pairs)
+    return read_out, {INT8_COSTS: int8_costs(model, vocabularies, recipe, validation.translated)}
 
 
 def _read_out(translator: Translator, pairs: Sequence[Pair]) -> ReadOut | None:

@@ -4,6 +4,7 @@
     recipe.toml       the recipe again, for people
     pieces.model      the vocabulary (source.model and target.model where not shared)
     data/             the encoded pairs
+    encoder/          the weights that the encoder began with, where they came from another model
     checkpoints/      step-N/ …
     metrics.jsonl     a line for each report
     model/            the result; it appears when the run is finished, and not before
@@ -80,6 +81,10 @@ class RunFolder:
     @property
     def data(self) -> Path:
         return self.path / "data"
+
+    @property
+    def encoder(self) -> Path:
+        return self.path / "encoder"
 
     @property
     def model(self) -> Path:

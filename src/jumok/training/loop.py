@@ -28,9 +28,10 @@ if TYPE_CHECKING:
 
     from jumok.recipe import TrainingSettings
     from jumok.training.metrics import Metrics
+    from jumok.training.tasks import Validation
     from jumok.training.team import Team
     from jumok.training.update import Update
-    from jumok.training.validation import ValidationResult, ValidationSet
+    from jumok.training.validation import ValidationResult
 
 __all__ = ["Budget", "Trainer"]
 
@@ -84,7 +85,7 @@ class Trainer:
         self,
         *,
         team: Team,
-        validation: ValidationSet,
+        validation: Validation,
         settings: TrainingSettings,
         plan: Plan,
         checkpoints: Path,

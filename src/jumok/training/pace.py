@@ -14,10 +14,10 @@ from jumok.training.derive import Pace
 
 if TYPE_CHECKING:
     from jumok.corpus import Batches
-    from jumok.models import TranslationModel
+    from jumok.models import Model
     from jumok.recipe import TrainingSettings
+    from jumok.training.tasks import Validation
     from jumok.training.team import Team
-    from jumok.training.validation import ValidationSet
 
 __all__ = ["measure_pace", "measure_team", "reckon_pace"]
 
@@ -36,9 +36,9 @@ def measure_team(team: Team, settings: TrainingSettings) -> float:
 
 def measure_pace(
     update: float,
-    model: TranslationModel,
+    model: Model,
     batches: Batches,
-    validation: ValidationSet,
+    validation: Validation,
     settings: TrainingSettings,
     *,
     spent: float,
@@ -55,7 +55,7 @@ def measure_pace(
     )
 
 
-def reckon_pace(batches: Batches, validation: ValidationSet, settings: TrainingSettings) -> Pace:
+def reckon_pace(batches: Batches, validation: Validation, settings: TrainingSettings) -> Pace:
     """The pace in updates instead of seconds, by counting pieces.
 
     Where no minutes are set nothing is measured, so that the same command gives the same run on any machine.

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from jumok.corpus import Batches
+from jumok.corpus import Batches, MaskedBatches
 from jumok.models import build_model
+from jumok.recipe import TransformerSettings
 from jumok.text import Vocabularies, load_subwords
+from jumok.training.start import begin_with
 from jumok.training.update import seed_step
 
 if TYPE_CHECKING:
     from jumok.corpus import PairStore
-    from jumok.models import TranslationModel
+    from jumok.models import Model
     from jumok.recipe import Recipe
     from jumok.training.folder import RunFolder
 
@@ -25,7 +27,9 @@ def load_vocabularies(folder: RunFolder, recipe: Recipe) -> Vocabularies:
 
 
 def make_batches(recipe: Recipe, store: PairStore, vocabularies: Vocabularies) -> Batches:
-    return Batches(
+    """The batches that the model of a recipe learns from."""
+    kind = MaskedBatches if recipe.model.task == "masked" else Batches
+    return kind(
         store,
         batch_tokens=recipe.training.batch_tokens,
         seed=recipe.training.seed,
@@ -34,12 +38,15 @@ def make_batches(recipe: Recipe, store: PairStore, vocabularies: Vocabularies) -
     )
 
 
-def fresh_model(recipe: Recipe, vocabularies: Vocabularies) -> TranslationModel:
-    """The model of step 0: a function of the settings and the seed."""
+def fresh_model(folder: RunFolder, recipe: Recipe, vocabularies: Vocabularies) -> Model:
+    """The model of step 0: a function of the settings, the seed and the encoder that it begins with."""
     seed_step(recipe.training.seed, 0)
-    return build_model(
+    model = build_model(
         recipe.model,
         source_pieces=vocabularies.source.size,
         target_pieces=vocabularies.target.size,
         shared=vocabularies.shared,
     )
+    if isinstance(recipe.model, TransformerSettings) and recipe.model.encoder_from:
+        begin_with(model, folder.encoder)
+    return model

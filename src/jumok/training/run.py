@@ -15,12 +15,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from jumok.corpus import Corpus, language_code, open_corpora, open_store, write_store
+from jumok.corpus import Corpus, language_code, open_store, write_store
 from jumok.errors import RecipeError, RunFolderError, StorageError, nearest
 from jumok.models import check_recipe
-from jumok.recipe import Recipe, make_recipe, setting_names
+from jumok.recipe import Recipe, TransformerSettings, make_recipe, setting_names
 from jumok.storage import read_model_folder, write_file
-from jumok.text import learn_vocabularies
+from jumok.text import Vocabularies, learn_subwords, learn_vocabularies
 from jumok.training.board import can_share_memory
 from jumok.training.checkpoint import load_newest
 from jumok.training.derive import (
@@ -37,29 +37,29 @@ from jumok.training.finish import finish_run, vocabulary_files
 from jumok.training.folder import RunFolder, RunRecord
 from jumok.training.loop import Budget, Trainer
 from jumok.training.metrics import Metrics, tensorboard_writer
+from jumok.training.opening import open_all
 from jumok.training.pace import measure_pace, measure_team, reckon_pace
 from jumok.training.pages import reuse_pages
 from jumok.training.prepared import fresh_model, load_vocabularies, make_batches
 from jumok.training.schedule import Plan
 from jumok.training.sentences import Sentences, read_sentences
 from jumok.training.signals import watch_signals
+from jumok.training.start import EncoderStart, keep_start, read_start
+from jumok.training.tasks import make_validation
 from jumok.training.team import Team
-from jumok.training.validation import ValidationSet
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Sequence
 
     from jumok.corpus import Batches, PairStore
     from jumok.recipe import TrainingSettings
-    from jumok.text import Vocabularies
     from jumok.training.metrics import CurveWriter
+    from jumok.training.opening import Pairs
+    from jumok.training.tasks import Validation
 
 __all__ = ["train", "training_events"]
 
 SHORTEST_FOR_A_TEAM = 1.0  # minutes: further processes take some seconds to start
-
-Pairs = str | Path | Corpus
-"""A file of pairs, or a corpus that is already open; two texts are two files in a row."""
 
 
 def train(
@@ -117,7 +117,7 @@ class _Run:
     record: RunRecord
     vocabularies: Vocabularies
     store: PairStore
-    validation: ValidationSet
+    validation: Validation
     started: float
     team: Team | None = None  # where the measurement has gathered one already
 
@@ -127,7 +127,7 @@ class _Run:
     def gathered(self, members: int) -> Team:
         """A team at step 0."""
         recipe = self.record.recipe
-        model = fresh_model(recipe, self.vocabularies)
+        model = fresh_model(self.folder, recipe, self.vocabularies)
         return Team(model, self.batches(), recipe, self.folder, members=members)
 
 
@@ -179,15 +179,6 @@ def _listed(pairs: Pairs | Sequence[Pairs]) -> list[Pairs]:
     return [pairs] if isinstance(pairs, str | Path | Corpus) else list(pairs)
 
 
-def _open(pairs: Sequence[Pairs], source: str, target: str) -> list[Corpus]:
-    """Open what is named by its path; corpora come as they are."""
-    corpora = [one for one in pairs if isinstance(one, Corpus)]
-    paths = [str(one) for one in pairs if not isinstance(one, Corpus)]
-    if paths:
-        corpora.extend(open_corpora(paths, source=source or None, target=target or None))
-    return corpora
-
-
 def _already_finished(folder: RunFolder, asked: Recipe, pairs: list[Pairs], valid: list[Pairs]) -> Finished:
     card, _, _ = read_model_folder(folder.model)
     record = folder.record()
@@ -217,19 +208,29 @@ def _prepare(
     record = folder.record()
     if record is not None:
         folder.refuse_other_settings(asked, record)  # before all is read: that may take minutes
+    start, decided = _read_start(asked) if record is None else (None, [])
+    if decided:
+        settings = {reason.setting: reason.value for reason in decided}
+        asked = make_recipe(asked.model_dump(exclude_unset=True), **settings)
+        check_recipe(asked)
     sentences = _read(pairs, valid, asked if record is None else record.recipe)
     yield Stage("reading", _reading(sentences), time.perf_counter() - started)
     if record is not None:
         folder.refuse_other_sentences(sentences.fingerprint, record)
         return _reopen(folder, record, sentences, started)
     recipe, reasons = derive(asked, sentences.facts, this_machine())
-    vocabularies = yield from _learn(folder, recipe, sentences)
+    if start is not None:
+        start.refuse_other_language(recipe.languages.source)
+        named = {reason.setting for reason in decided}
+        reasons = [*decided, *(reason for reason in reasons if reason.setting not in named)]
+        keep_start(start, folder.encoder)
+    vocabularies = yield from _learn(folder, recipe, sentences, start)
     encoding = time.perf_counter()
     store = _encode(folder, recipe, sentences, vocabularies)
     recipe, more = derive_search(recipe, asked, store)
     reasons += more
-    validation = ValidationSet(sentences.validation, vocabularies, recipe)
-    detail = _encoding(store, validation, recipe.training.longest)
+    validation = make_validation(sentences.validation, vocabularies, recipe)
+    detail = _encoding(store, validation, recipe)
     yield Stage("encoding", detail, time.perf_counter() - encoding)
     run = _Run(
         folder, RunRecord(recipe, (), Plan(((0, None),)), ""), vocabularies, store, validation, started
@@ -241,25 +242,36 @@ def _prepare(
 
 
 def _read(pairs: list[Pairs], valid: list[Pairs], recipe: Recipe) -> Sentences:
-    corpora = _open(pairs, recipe.languages.source, recipe.languages.target)
-    against = _open(valid, corpora[0].source_language, corpora[0].target_language) if valid else []
+    corpora, against = open_all(pairs, valid, recipe)
     return read_sentences(corpora, against, held_out=recipe.training.held_out)
+
+
+def _read_start(asked: Recipe) -> tuple[EncoderStart | None, list[Reason]]:
+    """The encoder to begin with, if one was asked for, and what it decides."""
+    if not isinstance(asked.model, TransformerSettings) or asked.model.encoder_from is None:
+        return None, []
+    start = read_start(asked.model.encoder_from)
+    return start, start.reasons(asked)
 
 
 def _reading(sentences: Sentences) -> str:
     skipped = ", ".join(f"{count:,} {reason}" for reason, count in sentences.skipped.items())
     left_out = f"; left out: {skipped}" if skipped else ""
-    return f"{sentences.facts.pairs:,} pairs, {len(sentences.validation):,} for validation{left_out}"
+    facts = sentences.facts
+    return f"{facts.pairs:,} {facts.noun}, {len(sentences.validation):,} for validation{left_out}"
 
 
-def _learn(folder: RunFolder, recipe: Recipe, sentences: Sentences) -> Generator[Event, None, Vocabularies]:
+def _learn(
+    folder: RunFolder, recipe: Recipe, sentences: Sentences, start: EncoderStart | None
+) -> Generator[Event, None, Vocabularies]:
     started = time.perf_counter()
-    vocabularies = learn_vocabularies(
-        (pair.source for pair in sentences.pairs()),
-        (pair.target for pair in sentences.pairs()),
-        recipe.text,
-        recipe.text.pieces,
-    )
+    targets = (pair.target for pair in sentences.pairs())
+    if start is None:
+        sources = (pair.source for pair in sentences.pairs())
+        vocabularies = learn_vocabularies(sources, targets, recipe.text, recipe.text.pieces)
+    else:
+        learnt = learn_subwords(targets, recipe.text, pieces=recipe.text.pieces)
+        vocabularies = Vocabularies(source=start.pieces, target=learnt, shared=False)
     for name, data in vocabulary_files(vocabularies).items():
         write_file(folder.path / name, data)
     sizes = sorted({vocabularies.source.size, vocabularies.target.size})
@@ -278,12 +290,13 @@ def _encode(folder: RunFolder, recipe: Recipe, sentences: Sentences, vocabularie
     )
 
 
-def _encoding(store: PairStore, validation: ValidationSet, longest: int) -> str:
+def _encoding(store: PairStore, validation: Validation, recipe: Recipe) -> str:
     pieces = int(store.target_lengths.sum()) - 2 * len(store)
     counts = {"": sum(store.skipped.values()), " for validation": validation.left_out}
     skipped = " and ".join(f"{count:,}{what}" for what, count in counts.items() if count)
-    left_out = f"; left out: {skipped} of more than {longest} pieces" if skipped else ""
-    return f"{len(store):,} pairs, {pieces:,} target pieces{left_out}"
+    left_out = f"; left out: {skipped} of more than {recipe.training.longest} pieces" if skipped else ""
+    nouns = ("pairs", "target pieces") if recipe.model.task == "translate" else ("sentences", "pieces")
+    return f"{len(store):,} {nouns[0]}, {pieces:,} {nouns[1]}{left_out}"
 
 
 def _decide(run: _Run, asked: Recipe) -> Generator[Event, None, tuple[RunRecord, Team | None]]:
@@ -336,7 +349,7 @@ def _reopen(folder: RunFolder, record: RunRecord, sentences: Sentences, started:
         if folder.data.exists():
             raise
         store = _encode(folder, recipe, sentences, vocabularies)
-    validation = ValidationSet(sentences.validation, vocabularies, recipe)
+    validation = make_validation(sentences.validation, vocabularies, recipe)
     return _Run(folder, record, vocabularies, store, validation, started)
 
 
@@ -356,7 +369,7 @@ def _train(run: _Run, curves: CurveWriter | None) -> Iterator[Event]:
         stack.enter_context(team)
         metrics = stack.enter_context(closing(Metrics(folder.metrics, length=length, curves=curves)))
         interrupted = stack.enter_context(watch_signals())
-        team.start_over(fresh_model(record.recipe, run.vocabularies))
+        team.start_over(fresh_model(folder, record.recipe, run.vocabularies))
         trainer = _trainer(run, team, metrics, interrupted)
         if checkpoint is not None:
             trainer.restore(checkpoint)

@@ -60,7 +60,9 @@ class Sentences:
 def read_sentences(corpora: Sequence[Corpus], valid: Sequence[Corpus], *, held_out: int) -> Sentences:
     """Read everything once. Sentences of the validation set are never trained on."""
     cleaner = Cleaner(against=valid)
-    given = [pair for corpus in valid for pair in corpus.pairs() if pair.source and pair.target]
+    given = [
+        pair for corpus in valid for pair in corpus.pairs() if (pair.source or corpus.plain) and pair.target
+    ]
     digest = hashlib.sha256(repr([corpus.weight for corpus in corpora]).encode())
     kept, total = _read_once(_streams(cleaner, corpora), digest)
     skipped = {fault.title: count for fault, count in cleaner.skipped.items() if count}
@@ -143,6 +145,7 @@ def _facts(pairs: Iterator[Pair], total: int, training: int, corpus: Corpus) -> 
         distinct_characters=len({character for word in chain(source, target) for character in word}),
         source_language=corpus.source_language,
         target_language=corpus.target_language,
+        plain=corpus.plain,
     )
 
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from typing import IO
 
     from jumok.corpus import Batches
-    from jumok.models import TranslationModel
+    from jumok.models import Model
     from jumok.recipe import Recipe
 
 __all__ = ["Team", "take_part"]
@@ -50,7 +50,7 @@ class Team:
     """The processes that make the updates of a run together; with one member, this process by itself."""
 
     def __init__(
-        self, model: TranslationModel, batches: Batches, recipe: Recipe, folder: RunFolder, *, members: int
+        self, model: Model, batches: Batches, recipe: Recipe, folder: RunFolder, *, members: int
     ) -> None:
         self.members = members
         self._threads = torch.get_num_threads()
@@ -88,7 +88,7 @@ class Team:
             self._hear_from_all()
             self._awaited = False
 
-    def start_over(self, fresh: TranslationModel) -> None:
+    def start_over(self, fresh: Model) -> None:
         """Back to before the first update, with the weights of a fresh model."""
         load_module_weights(self.model, module_weights(fresh))
         self._member.board.forget_state()
@@ -164,7 +164,7 @@ def take_part(orders: IO[bytes], answers: IO[bytes]) -> None:
     vocabularies = load_vocabularies(folder, recipe)
     batches = make_batches(recipe, open_store(folder.data), vocabularies)
     place = {"rank": task["rank"], "members": task["members"], "handle": task["handle"]}
-    member = Member(fresh_model(recipe, vocabularies), batches, recipe.training, **place)
+    member = Member(fresh_model(folder, recipe, vocabularies), batches, recipe.training, **place)
 
     def answer() -> None:
         answers.write(HERE)

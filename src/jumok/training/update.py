@@ -23,7 +23,7 @@ from jumok.models.dropout import seed_dropout
 from jumok.training.board import Board
 from jumok.training.loss import sequence_loss
 from jumok.training.optimiser import clip_gradients, make_optimiser, squared_norm
-from jumok.values import Batch
+from jumok.values import PAD, Batch
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from jumok.corpus import Batches
-    from jumok.models import TranslationModel
+    from jumok.models import Model
     from jumok.recipe import TrainingSettings
 
 __all__ = ["Member", "Update", "seed_step"]
@@ -60,7 +60,7 @@ class Member:
 
     def __init__(
         self,
-        model: TranslationModel,
+        model: Model,
         batches: Batches,
         settings: TrainingSettings,
         *,
@@ -145,7 +145,7 @@ def seed_step(seed: int, step: int, rank: int = 0) -> None:
     torch.manual_seed(int(numpy.random.SeedSequence(entropy).generate_state(1, numpy.uint64)[0] >> 1))
 
 
-def _running_statistics(model: TranslationModel) -> list[Tensor]:
+def _running_statistics(model: Model) -> list[Tensor]:
     """What a forward pass alone changes in a model, which an update that is left out must not.
 
     A batch norm knows the rows of its own member. Stored are the statistics of the first one, and no other's
@@ -159,7 +159,7 @@ def _gradient(parameter: Tensor) -> Tensor:
     return torch.zeros_like(parameter) if parameter.grad is None else parameter.grad
 
 
-def _backward(model: TranslationModel, batch: Batch, smoothing: float, tokens: int) -> tuple[Tensor, Tensor]:
+def _backward(model: Model, batch: Batch, smoothing: float, tokens: int) -> tuple[Tensor, Tensor]:
     if batch.target is None:
         raise ValueError("a batch for training needs its target side")
     sums = sequence_loss(model(batch), batch.target[:, 1:], model.output, smoothing=smoothing)
@@ -168,10 +168,10 @@ def _backward(model: TranslationModel, batch: Batch, smoothing: float, tokens: i
 
 
 def _pieces(batch: Batch) -> int:
-    """The pieces that a batch asks for: all of the target but `<s>`."""
-    if batch.target_lengths is None:
+    """The pieces that a batch asks for: all of the target but `<s>` and padding."""
+    if batch.target is None:
         raise ValueError("a batch for training needs its target side")
-    return int(batch.target_lengths.sum()) - len(batch)
+    return int((batch.target[:, 1:] != PAD).sum())
 
 
 def _share(batch: Batch, rank: int, members: int) -> Batch:

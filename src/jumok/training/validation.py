@@ -11,12 +11,13 @@ import math
 import time
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeVar, cast
 
 import torch
 
 from jumok.corpus import padded_batch
 from jumok.decoding import SearchPlan, Translator, greedy
+from jumok.decoding.engine import like_lengths
 from jumok.errors import DataError
 from jumok.evaluation import score
 from jumok.storage import ScoreRecord
@@ -25,14 +26,14 @@ from jumok.training.events import Sample
 from jumok.training.loss import sequence_loss
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
-    from jumok.models import TranslationModel
+    from jumok.models import Model, TranslationModel
     from jumok.recipe import Recipe
     from jumok.text import Vocabularies
     from jumok.values import Batch, Pair
 
-__all__ = ["ValidationResult", "ValidationSet", "never", "validation_loss"]
+__all__ = ["ValidationResult", "ValidationSet", "never", "short_enough", "spread", "validation_loss"]
 
 Item = TypeVar("Item")
 
@@ -69,28 +70,24 @@ class ValidationSet:
         self._vocabularies = vocabularies
         self._language = recipe.languages.target
         self._search = recipe.search
-        some = _spread(pairs, MOST_PAIRS)
+        some = spread(pairs, MOST_PAIRS)
         sources = vocabularies.source.encode_batch([pair.source for pair in some])
         targets = vocabularies.target.encode_batch([pair.target for pair in some])
-        longest = recipe.training.longest
-        lengths = (max(len(source), len(target)) for source, target in zip(sources, targets, strict=True))
-        short = [i for i, length in enumerate(lengths) if length <= longest]
-        if not short:
-            raise DataError(
-                f"There is no sentence to validate on: all {len(some):,} validation pairs have more than "
-                f"{longest} pieces on a side. Raise training.longest, or give shorter ones with --valid."
-            )
+        lengths = [max(len(source), len(target)) for source, target in zip(sources, targets, strict=True)]
+        short = short_enough(lengths, recipe.training.longest)
         self.left_out = len(some) - len(short)
         self.pairs = [some[i] for i in short]
         sources, targets = [sources[i] for i in short], [targets[i] for i in short]
-        self.translated = _spread(self.pairs, MOST_TRANSLATED)
+        self.translated = spread(self.pairs, MOST_TRANSLATED)
         self._source_lengths = [len(source) for source in sources]
         self._target_lengths = [len(target) for target in targets]
         self._batches = [
             padded_batch([sources[i] for i in rows], [targets[i] for i in rows])
-            for rows in _rows_by_length(self._target_lengths, recipe.training.batch_tokens)
+            for rows in like_lengths(
+                [length + 2 for length in self._target_lengths], recipe.training.batch_tokens
+            )
         ]
-        self._looked_at = padded_batch(_spread(sources, LOOKED_AT), _spread(targets, LOOKED_AT))
+        self._looked_at = padded_batch(spread(sources, LOOKED_AT), spread(targets, LOOKED_AT))
         self.unigram_entropy = unigram_entropy(Counter(piece for ids in targets for piece in ids))
         spelt = [piece for ids in targets for piece in vocabularies.target.pieces(ids)]
         self.odd_pieces = odd_piece_share(spelt)
@@ -100,7 +97,7 @@ class ValidationSet:
         return len(self.pairs)
 
     def validate(
-        self, model: TranslationModel, beam: int, *, stop: Callable[[], bool] = never
+        self, model: Model, beam: int, *, stop: Callable[[], bool] = never
     ) -> ValidationResult | None:
         """Loss, translations and scores; None if `stop` said so before they were complete."""
         loss = validation_loss(model, self._batches, stop=stop)
@@ -110,7 +107,7 @@ class ValidationSet:
         references = [pair.target for pair in self.translated]
         samples = tuple(
             Sample(pair.source, pair.target, hypothesis)
-            for pair, hypothesis in _spread(list(zip(self.translated, hypotheses, strict=True)), SAMPLES)
+            for pair, hypothesis in spread(list(zip(self.translated, hypotheses, strict=True)), SAMPLES)
         )
         return ValidationResult(
             loss=loss,
@@ -120,7 +117,7 @@ class ValidationSet:
             samples=samples,
         )
 
-    def flatness(self, model: TranslationModel) -> float:
+    def flatness(self, model: Model) -> float:
         """How flat the model's cross-attention is on a few sentences; NaN if it has none."""
         batch = self._looked_at
         model.eval()
@@ -130,40 +127,43 @@ class ValidationSet:
             return math.nan
         return flatness(weights, batch.target_lengths, batch.source_lengths)
 
-    def estimate_seconds(self, model: TranslationModel) -> float:
+    def estimate_seconds(self, model: Model) -> float:
         """About what a validation will take once the model has learnt to stop.
 
         An untrained model does not; so its translations are cut at the length that they will have.
         """
-        some = _spread(self._batches, 4)
+        some = spread(self._batches, 4)
         started = time.perf_counter()
         validation_loss(model, some)
         loss = (time.perf_counter() - started) * len(self._batches) / len(some)
-        sources = _spread(self._sources, 50)
+        sources = spread(self._sources, 50)
         ratio = sum(self._target_lengths) / max(sum(self._source_lengths), 1)
         started = time.perf_counter()
-        greedy(model, padded_batch(sources), SearchPlan(beam=1, longest=ratio, extra=1))
+        greedy(_writes(model), padded_batch(sources), SearchPlan(beam=1, longest=ratio, extra=1))
         return loss + (time.perf_counter() - started) * len(self._sources) / len(sources)
 
     def cost_in_pieces(self) -> float:
         """A validation's cost in trained pieces: a forward pass costs a third of one, a search step three."""
         return sum(self._target_lengths) * (1 / 3 + 3 * len(self.translated) / max(len(self.pairs), 1))
 
-    def translate(
-        self, model: TranslationModel, beam: int, *, stop: Callable[[], bool] = never
-    ) -> list[str] | None:
+    def translate(self, model: Model, beam: int, *, stop: Callable[[], bool] = never) -> list[str] | None:
         """Translations of the pairs in `translated`, as a user of the model would get them."""
 
         def check(done: int, total: int) -> None:
             if stop():
                 raise _StoppedError
 
-        translator = Translator(model, self._vocabularies, search=self._search)
+        translator = Translator(_writes(model), self._vocabularies, search=self._search)
         try:
             sources = [pair.source for pair in self.translated]
             return [found.text for found in translator.translate(sources, beam=beam, progress=check)]
         except _StoppedError:
             return None
+
+
+def _writes(model: Model) -> TranslationModel:
+    """A model of which the task is to translate."""
+    return cast("TranslationModel", model)
 
 
 class _StoppedError(Exception):
@@ -179,7 +179,7 @@ def _score_records(hypotheses: list[str], references: list[str], language: str) 
 
 
 def validation_loss(
-    model: TranslationModel, batches: Sequence[Batch], *, stop: Callable[[], bool] = never
+    model: Model, batches: Sequence[Batch], *, stop: Callable[[], bool] = never
 ) -> float | None:
     """Negative log-likelihood a target piece, in nats."""
     model.eval()
@@ -194,20 +194,19 @@ def validation_loss(
     return total / max(tokens, 1)
 
 
-def _spread(items: Sequence[Item], most: int) -> list[Item]:
+def short_enough(lengths: Sequence[int], longest: int) -> list[int]:
+    """Which of the validation pairs, of these lengths, are no longer than those that are trained on."""
+    short = [i for i, length in enumerate(lengths) if length <= longest]
+    if not short:
+        raise DataError(
+            f"There is no sentence to validate on: all {len(lengths):,} validation pairs have more than "
+            f"{longest} pieces on a side. Raise training.longest, or give shorter ones with --valid."
+        )
+    return short
+
+
+def spread(items: Sequence[Item], most: int) -> list[Item]:
     """At most so many items, evenly spaced; the same ones every time."""
     if len(items) <= most:
         return list(items)
     return [items[i * len(items) // most] for i in range(most)]
-
-
-def _rows_by_length(lengths: Sequence[int], batch_tokens: int) -> Iterator[list[int]]:
-    """Rows of similar length together, longest first, at most `batch_tokens` with padding."""
-    rows: list[int] = []
-    for row in sorted(range(len(lengths)), key=lambda i: (-lengths[i], i)):
-        if rows and (len(rows) + 1) * (lengths[rows[0]] + 2) > batch_tokens:
-            yield rows
-            rows = []
-        rows.append(row)
-    if rows:
-        yield rows

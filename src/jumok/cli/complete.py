@@ -1,0 +1,36 @@
+"""`echo "I go" | jumok complete MODEL`: a language model goes on with each line."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from jumok.cli.arguments import ModelArgument
+from jumok.cli.translate import read_input
+
+
+def complete(
+    model: ModelArgument,
+    source: Annotated[
+        Path | None,
+        typer.Argument(metavar="FILE", help="Beginnings, one a line; standard input if not given."),
+    ] = None,
+    sample: Annotated[bool, typer.Option(help="Draw at random instead of taking the likeliest.")] = False,
+    temperature: Annotated[
+        float, typer.Option(help="With --sample: below 1 is bolder, above 1 wilder.")
+    ] = 1.0,
+    seed: Annotated[int, typer.Option(help="With --sample: the seed.", min=0, max=2**32 - 1)] = 1,
+) -> None:
+    """Go on with lines from a file or standard input, each to its end, with a model trained on plain text.
+
+    An empty line is a text from its very beginning.
+    """
+    from jumok.decoding import Sampling, load_text_model
+
+    text_model = load_text_model(model)
+    sampling = Sampling(temperature=temperature, seed=seed) if sample else None
+    for text in text_model.complete(list(read_input(source)), sampling=sampling):
+        sys.stdout.write(text + "\n")
