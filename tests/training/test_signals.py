@@ -42,6 +42,7 @@ def test_the_first_raises_the_flag_and_the_second_acts_as_before(number: signal.
 def test_what_was_ignored_stays_ignored(ignored: signal.Signals, other: signal.Signals) -> None:
     """As under `nohup`, or in the background of a shell script."""
     signal.signal(ignored, signal.SIG_IGN)
+    signal.signal(other, signal.default_int_handler)
     with watch_signals() as interrupted:
         signal.raise_signal(ignored)
         assert not interrupted()
