@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 
 import pytest
 from hypothesis import settings
@@ -10,6 +11,9 @@ from hypothesis import settings
 # Small tensors gain nothing from a second thread, and workers of pytest-xdist would fight over the cores.
 # This must stand before the first import of torch.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+# In the background of a script Ctrl-C is ignored, here and in every program that is started from here.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Examples that change between runs let a first run fail by chance; the profile `search` hunts for more.
 settings.register_profile("steady", derandomize=True, deadline=None)

@@ -17,6 +17,7 @@ from jumok.corpus import open_store
 from jumok.errors import TrainingError
 from jumok.storage import read_model_folder
 from jumok.training import Started, training_events
+from jumok.training.derive import MachineFacts
 from jumok.training.folder import RunFolder
 from jumok.training.prepared import fresh_model, load_vocabularies, make_batches
 from jumok.training.team import Team
@@ -131,6 +132,7 @@ def test_where_minutes_are_set_the_faster_way_is_measured_and_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(jumok.training.run, "SHORTEST_FOR_A_TEAM", 0.0)
+    monkeypatch.setattr(jumok.training.run, "this_machine", lambda: MachineFacts(cores=2))
     settings = {key: value for key, value in SHORT.items() if not key.startswith("training.")}
     events = list(training_events(digit_corpus(300), out=tmp_path, minutes=0.2, **settings))
     started = next(event for event in events if isinstance(event, Started))
