@@ -4,13 +4,16 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
-SOURCES := src tests
+SOURCES := src tests benchmarks
+BENCH := benchmarks/.venv
+# The Python that measures; another one needs jumok and benchmarks/requirements.txt installed.
+BENCH_PYTHON ?= $(BENCH)/bin/python
 # Words for the program behind a verb: make test ARGS="-k alignment", make demo ARGS="--minutes 1".
 ARGS ?=
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo check test test-all format clean
+.PHONY: help demo check test test-all format bench clean
 
 help: ## say what can be made
 	@echo "jumok: train a translator on your own sentence pairs and see what it pays attention to."
@@ -36,6 +39,9 @@ format: $(READY) ## format the sources and sort their imports
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+bench: $(if $(filter $(BENCH)/%,$(BENCH_PYTHON)),$(BENCH)/.ready) ## measure jumok beside its peers: topics and options go into ARGS
+	PYTHONPATH=src $(BENCH_PYTHON) -m benchmarks $(ARGS)
+
 clean: ## remove caches and builds; runs/ and .venv/ stay
 	rm -rf build dist htmlcov .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find $(SOURCES) -type d -name __pycache__ -prune -exec rm -rf {} +
@@ -48,4 +54,11 @@ $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -m venv $(VENV) || { \
 	  echo "$(PYTHON) could not make a virtual environment. On Debian and Ubuntu: apt install python3-venv"; exit 1; }
 	@$(BIN)/pip install --quiet --quiet --disable-pip-version-check -c constraints.txt -e ".[dev]"
+	@touch $@
+
+$(BENCH)/.ready: pyproject.toml constraints.txt benchmarks/requirements.txt
+	@echo "preparing $(BENCH) (once; a few minutes)"
+	@$(PYTHON) -m venv $(BENCH)
+	@$(BENCH)/bin/pip install --quiet --quiet --disable-pip-version-check -c constraints.txt \
+	  -r benchmarks/requirements.txt -e .
 	@touch $@

@@ -1,0 +1,61 @@
+"""Hugging Face's MarianMT of the same size in a plain PyTorch loop, on the batches of jumok's run."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch.nn.functional import cross_entropy
+
+from benchmarks.contenders.marian import make_marian
+from benchmarks.contenders.report import parse, report
+from benchmarks.settings import DROPOUT, SMOOTHING
+from jumok.training.folder import RunFolder
+from jumok.training.prepared import load_vocabularies, make_batches
+from jumok.values import PAD, Batch
+
+WARM_UP = 5  # updates
+
+
+def update(model: Any, optimiser: torch.optim.Optimizer, batch: Batch) -> int:
+    """One step of training; the target tokens it learnt from."""
+    target: Any = batch.target
+    labels = target[:, 1:]
+    logits = model(
+        input_ids=batch.source, attention_mask=batch.source != PAD, decoder_input_ids=target[:, :-1]
+    ).logits
+    loss: Any = cross_entropy(
+        logits.flatten(0, 1), labels.flatten(), ignore_index=PAD, label_smoothing=SMOOTHING
+    )
+    loss.backward()
+    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    optimiser.step()
+    optimiser.zero_grad()
+    return int((labels != PAD).sum())
+
+
+def main() -> None:
+    given = parse(run=Path, seconds=float)
+    folder = RunFolder(given.run)
+    record = folder.record()
+    if record is None:
+        raise SystemExit(f"{given.run} is no run")
+    vocabularies = load_vocabularies(folder, record.recipe)
+    from jumok.corpus import open_store
+
+    batches = make_batches(record.recipe, open_store(folder.data), vocabularies)
+    model = make_marian("tiny", pieces=vocabularies.target.size, dropout=DROPOUT).train()
+    optimiser = torch.optim.Adam(model.parameters(), lr=1e-3, betas=(0.9, 0.98), fused=True)
+    for position in range(WARM_UP):
+        update(model, optimiser, batches.batch(position))
+    tokens, position, started = 0, WARM_UP, time.perf_counter()
+    while (seconds := time.perf_counter() - started) < given.seconds:
+        tokens += update(model, optimiser, batches.batch(position))
+        position += 1
+    report(target_tokens_per_s=tokens / seconds)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,54 @@
+"""What the contenders run on, and whether anything else runs there too."""
+
+from __future__ import annotations
+
+import os
+import platform
+import time
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+__all__ = ["PACKAGES", "busy_share", "cores", "machine_facts", "package_versions"]
+
+PACKAGES = ("jumok", "torch", "eole", "transformers", "ctranslate2", "sentencepiece")
+
+
+def cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def busy_share(seconds: float = 1.0) -> float:
+    """The share of all cores' time that was not idle while this process slept."""
+    idle, total = _jiffies()
+    time.sleep(seconds)
+    idle_after, total_after = _jiffies()
+    return 1 - (idle_after - idle) / max(total_after - total, 1)
+
+
+def _jiffies() -> tuple[int, int]:
+    """Idle time (waiting for a disk is idle too) and all time, summed over the cores since the start."""
+    first = Path("/proc/stat").read_text(encoding="ascii").splitlines()[0]
+    fields = [int(word) for word in first.split()[1:9]]  # guests' time is counted in the first two already
+    return fields[3] + fields[4], sum(fields)
+
+
+def machine_facts() -> dict[str, str | int]:
+    return {"cpu": _cpu_model(), "cores": cores(), "system": platform.platform(terse=True)}
+
+
+def package_versions() -> dict[str, str]:
+    return {"python": platform.python_version(), **{name: _version(name) for name in PACKAGES}}
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed"
+
+
+def _cpu_model() -> str:
+    for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+        if line.startswith("model name"):
+            return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()

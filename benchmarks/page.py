@@ -1,0 +1,106 @@
+"""Results as tables: in a terminal, and in docs/performance.md.
+
+Everything between the two marks of a topic on that page is written by `python -m benchmarks.page` from
+results/TOPIC.json, so no figure there was typed by hand.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+__all__ = ["as_markdown", "as_text", "draw_page", "write_page"]
+
+PAGE = Path(__file__).parent.parent / "docs" / "performance.md"
+RESULTS = Path(__file__).parent / "results"
+NOT_MEASURED = "Not measured yet: run the command."
+_PLACE = re.compile(r"(<!-- results: (\w+) -->\n).*?(<!-- end of results -->)", re.DOTALL)
+
+
+def as_text(content: Mapping[str, Any]) -> str:
+    """A topic for the terminal."""
+    parts = [f"\n{content['topic'].upper()}   {_circumstances(content)}"]
+    for result in content["results"]:
+        table = _cells(result)
+        widths = [max(len(row[column]) for row in table) for column in range(len(table[0]))]
+        lines = ["   ".join(_padded(row, widths)).rstrip() for row in table]
+        parts.append("\n".join([result["title"], "-" * max(map(len, lines)), *lines]))
+    return "\n\n".join([*parts, *content["remarks"]])
+
+
+def as_markdown(content: Mapping[str, Any]) -> str:
+    """A topic for the page."""
+    parts = [_circumstances(content)]
+    for result in content["results"]:
+        head, *rows = _cells(result)
+        rule = ["---", *["---:"] * (len(head) - 1)]
+        table = "\n".join(f"| {' | '.join(row)} |" for row in (head, rule, *rows))
+        parts.append(f"**{result['title']}**\n\n{table}")
+    return "\n\n".join([*parts, *content["remarks"]])
+
+
+def _circumstances(content: Mapping[str, Any]) -> str:
+    machine, versions = content["machine"], content["versions"]
+    told = ", ".join(f"{name} {version}" for name, version in versions.items())
+    busy = (
+        f" MEASURED ALTHOUGH THE MACHINE MAY HAVE BEEN BUSY ({content['busy']:.0%} at the start)."
+        if content["anyway"]
+        else ""
+    )
+    return (
+        f"{content['date']}, {machine['cpu']}, {machine['cores']} cores, {machine['system']}; {told}. "
+        f"Medians of {content['rounds']} rounds, contenders in turn.{busy}"
+    )
+
+
+def _cells(result: Mapping[str, Any]) -> list[list[str]]:
+    """Head and rows: the measure that counts, the ratio, then whatever else was measured."""
+    first = result["measure"]
+    others = [name for row in result["rows"] for name in row["measures"] if name != first]
+    columns = [first, *dict.fromkeys(others)]
+    head = ["", columns[0], "jumok is", *columns[1:]]
+    return [head, *[_row(row, columns) for row in result["rows"]]]
+
+
+def _row(row: Mapping[str, Any], columns: Sequence[str]) -> list[str]:
+    figures = [_figure(row["measures"].get(column)) for column in columns]
+    ratio = "–" if row["ratio"] is None else f"{row['ratio']:.2f} ×"
+    return [row["name"], figures[0], ratio, *figures[1:]]
+
+
+def _figure(value: float | None) -> str:
+    if value is None:
+        return "–"
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def _padded(row: Sequence[str], widths: Sequence[int]) -> list[str]:
+    first, *rest = (
+        cell.ljust(width) if column == 0 else cell.rjust(width)
+        for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+    )
+    return [first, *rest]
+
+
+def draw_page(page: str, results: Path) -> str:
+    """The page with the tables of the results in their places."""
+
+    def fill(place: re.Match[str]) -> str:
+        path = results / f"{place[2]}.json"
+        text = as_markdown(json.loads(path.read_text(encoding="utf-8"))) if path.exists() else NOT_MEASURED
+        return f"{place[1]}\n{text}\n\n{place[3]}"
+
+    return _PLACE.sub(fill, page)
+
+
+def write_page(results: Path = RESULTS) -> None:
+    PAGE.write_text(draw_page(PAGE.read_text(encoding="utf-8"), results), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    write_page()

@@ -1,0 +1,64 @@
+"""The models that are compared, in jumok's settings; the other contenders are built after them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = [
+    "BATCH_TOKENS",
+    "DROPOUT",
+    "FAMILIES",
+    "PIECES",
+    "SIZES",
+    "SMOOTHING",
+    "multi30k",
+    "training_settings",
+]
+
+PIECES, BATCH_TOKENS, DROPOUT, SMOOTHING = 10_000, 4096, 0.3, 0.1
+MINUTES = 45.0  # of a training that is stopped as soon as its speed is known
+
+# Transformer-Tiny of Wu et al. 2021, the base model of Vaswani et al. 2017
+SIZES: dict[str, dict[str, int]] = {
+    "tiny": {"encoder_layers": 4, "decoder_layers": 4, "width": 128, "feed_forward": 256, "heads": 4},
+    "base": {"encoder_layers": 6, "decoder_layers": 6, "width": 512, "feed_forward": 2048, "heads": 8},
+}
+FAMILIES: dict[str, dict[str, Any]] = {
+    "transformer": {"family": "transformer", **SIZES["tiny"]},
+    "recurrent": {
+        "family": "recurrent",
+        "cell": "gru",
+        "encoder_layers": 1,
+        "decoder_layers": 1,
+        "width": 256,
+        "embedding": 256,
+        "attention": "bahdanau",
+    },
+}
+
+
+def training_settings(family: str, *, quick: bool) -> dict[str, Any]:
+    """What `jumok train` is told. Processes and all that is not named here are its own choice.
+
+    Quick runs set no minutes, so that nothing is measured before the first update.
+    """
+    model = {f"model.{name}": value for name, value in FAMILIES[family].items()}
+    return {
+        **model,
+        "model.dropout": DROPOUT,
+        "text.pieces": PIECES,
+        "training.batch_tokens": BATCH_TOKENS,
+        "training.label_smoothing": SMOOTHING,
+        **({"training.steps": 100_000} if quick else {"training.minutes": MINUTES}),
+    }
+
+
+def multi30k(folder: Path) -> tuple[list[Path], list[Path]]:
+    """The two files of the training pairs, and those of the validation pairs."""
+    train, valid = (
+        [folder / f"{split}.{language}" for language in ("en", "de")] for split in ("train", "val")
+    )
+    return train, valid
