@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -109,11 +111,12 @@ def main() -> None:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
+            start_new_session=True,  # so that the processes that load its data can be ended with it
         )
         try:
             report(target_tokens_per_s=follow(process, given.seconds))
         finally:
-            process.terminate()
+            os.killpg(process.pid, signal.SIGKILL)
             process.wait()
 
 

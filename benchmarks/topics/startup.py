@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 __all__ = ["contests", "remarks"]
 
 SENTENCE = "I go home.\n"
-SECONDS, SENTENCES, PAIRS, MINUTES = 8.0, 100, 10_000, 1.0
+SECONDS, SENTENCES, MINUTES = 8.0, 100, 1.0
+PAIRS, PAIRS_IF_QUICK = 10_000, 500
 
 
 def contests(bench: Workbench) -> list[Contest]:
@@ -71,7 +72,10 @@ def train(bench: Workbench) -> tuple[Path, Path]:
     from jumok.training import train
 
     pairs, source = bench.work / "pairs.en-ko.tsv", bench.work / "sentences.en"
-    lines = [f"{pair.source}\t{pair.target}\n" for pair in generate("train", PAIRS)]
+    lines = [
+        f"{pair.source}\t{pair.target}\n"
+        for pair in generate("train", PAIRS_IF_QUICK if bench.quick else PAIRS)
+    ]
     pairs.write_text("".join(lines), encoding="utf-8")
     tests = [f"{pair.source}\n" for pair in generate("test", SENTENCES + 1)]
     source.write_text("".join(tests), encoding="utf-8")
