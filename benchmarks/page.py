@@ -53,7 +53,7 @@ def _circumstances(content: Mapping[str, Any]) -> str:
         else ""
     )
     return (
-        f"{content['date']}, {machine['cpu']}, {machine['cores']} cores, {machine['system']}; {told}. "
+        f"{content['date']}, {machine['cpu']}, cores: {machine['cores']}, {machine['system']}; {told}. "
         f"Medians of {content['rounds']} rounds, contenders in turn.{busy}"
     )
 
