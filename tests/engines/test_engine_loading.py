@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from random_models import sentences, write_model
 
 import jumok
+from jumok.decoding import Sampling
 from jumok.engines import INT8_COSTS, loading
 from jumok.engines.cache import cache_folder
 from jumok.errors import ModelFolderError, RecipeError, UnsupportedError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 LINES = sentences(20, seed=9)
 
@@ -97,6 +95,25 @@ def test_the_command_imports_no_torch(folder: Path) -> None:
     *said, imported = run(COMMAND, folder).splitlines()
     assert said == [translation.text for translation in expected]
     assert imported == ""
+
+
+def test_a_stream_of_draws_goes_on_past_the_largest_seed(folder: Path) -> None:
+    translator = jumok.load(folder, engine="ctranslate2")
+    drawn = translator.stream(LINES, sampling=Sampling(seed=2**32 - 1), look_ahead=2)
+    assert len(list(drawn)) == len(LINES)
+
+
+def test_without_a_home_the_converted_model_is_not_kept(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("JUMOK_CACHE", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+
+    def no_home() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(Path, "home", no_home)
+    assert "no home folder" in jumok.load(folder).engine.why
 
 
 def test_what_cannot_be_converted_runs_on_torch_and_says_why(tmp_path: Path) -> None:

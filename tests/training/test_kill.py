@@ -114,6 +114,12 @@ def test_with_averages_too(tmp_path: Path) -> None:
     check(drive(tmp_path, scenarios(named, **settings)))
 
 
+@pytest.mark.medium
+def test_killed_while_two_processes_train(tmp_path: Path) -> None:
+    named = {"three times": QUICK["three times"], "middle of a write": QUICK["middle of a write"]}
+    check(drive(tmp_path, scenarios(named, **{"training.processes": 2})))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("call", "when"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import time
@@ -13,6 +14,7 @@ import torch
 from digits import TINY, digit_corpus
 
 import jumok.training.run
+import jumok.training.update
 from jumok.corpus import open_store
 from jumok.errors import TrainingError
 from jumok.storage import read_model_folder
@@ -85,6 +87,31 @@ def test_a_lost_member_is_told_and_nothing_hangs(folder: RunFolder) -> None:
         os.kill(team.pids[0], signal.SIGKILL)
         with pytest.raises(TrainingError, match=r"has ended.*run the same command again"):
             team.update(2, 1e-3)
+
+
+@pytest.mark.medium
+def test_poison_in_one_member_stops_the_update_in_all(
+    folder: RunFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with gathered(folder, 2) as team:
+        team.update(1, 1e-3)
+        before = [parameter.detach().clone() for parameter in team.model.parameters()]
+        monkeypatch.setattr(jumok.training.update, "squared_norm", lambda gradients: math.nan)
+        assert not team.update(2, 1e-3).applied
+        assert all(map(torch.equal, before, team.model.parameters()))
+        monkeypatch.undo()
+        assert team.update(3, 1e-3).applied
+        assert not any(map(torch.equal, before, team.model.parameters()))
+
+
+@pytest.mark.medium
+def test_members_do_not_import_from_the_working_folder(
+    folder: RunFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "random.py").write_text("raise SystemExit('the wrong module')")
+    monkeypatch.chdir(tmp_path)
+    with gathered(folder, 2) as team:
+        assert team.update(1, 1e-3).applied
 
 
 @pytest.mark.medium

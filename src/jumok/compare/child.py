@@ -16,7 +16,7 @@ from jumok.compare.outcome import Outcome, outcome_key, peak_memory, write_memor
 from jumok.decoding import load
 from jumok.errors import JumokError
 from jumok.evaluation import score_alignments
-from jumok.training import Finished, Stage, training_events
+from jumok.training import Finished, Stage, Started, training_events
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Sequence
@@ -71,14 +71,15 @@ def run_task(task: Task) -> Iterator[Event]:
 
 def _train(task: Task) -> Generator[Event, None, Finished | None]:
     finished: Finished | None = None
-    split = task.split
+    processes, split = 1, task.split
     for event in training_events(
         split.training_files(), out=task.folder, valid=[str(split.valid)], recipe=task.recipe
     ):
         yield event
         finished = event if isinstance(event, Finished) else None
+        processes = event.recipe.training.processes if isinstance(event, Started) else processes
     if finished is not None and finished.reason != "already finished":
-        write_memory(task.folder, peak_memory())
+        write_memory(task.folder, peak_memory(processes))
     return finished
 
 

@@ -103,18 +103,25 @@ def read_memory(folder: Path) -> int | None:
         return None
 
 
-def peak_memory() -> int:
-    """The most bytes that this process has had in memory.
+def peak_memory(processes: int = 1) -> int:
+    """The most bytes that this process has had in memory, and the processes of its team that have ended.
 
-    On Linux `ru_maxrss` also counts the process that started this one, as it was then; the kernel's own
-    high-water mark does not.
+    What they share is counted in each of them, so with several this is an upper bound. On Linux `ru_maxrss`
+    also counts the process that started this one, as it was then; the kernel's own high-water mark does not.
     """
     try:
         status = Path("/proc/self/status").read_text(encoding="ascii", errors="replace")
         mark = next(line for line in status.splitlines() if line.startswith("VmHWM:"))
-        return int(mark.split()[1]) * 1024
+        return int(mark.split()[1]) * 1024 + (processes - 1) * _largest_child()
     except (OSError, StopIteration, ValueError, IndexError):
         import resource
 
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         return peak if sys.platform == "darwin" else peak * 1024
+
+
+def _largest_child() -> int:
+    """The most bytes that any process had which this one started and saw end."""
+    import resource
+
+    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024

@@ -10,7 +10,6 @@ contender that is finished is passed over, one that was interrupted continues.
 from __future__ import annotations
 
 import subprocess
-import sys
 from dataclasses import dataclass
 from multiprocessing import Pipe
 from typing import TYPE_CHECKING, Any
@@ -21,6 +20,7 @@ from jumok.compare.outcome import read_outcome
 from jumok.errors import JumokError, TrainingError
 from jumok.recipe import make_recipe
 from jumok.training.folder import RunFolder
+from jumok.training.processes import python_command
 from jumok.training.signals import watch_signals
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ def _events(task: Task, interrupted: Callable[[], bool]) -> Iterator[Event]:
     with ours:
         with theirs:
             process = subprocess.Popen(
-                [sys.executable, "-c", CHILD, str(theirs.fileno())],
+                python_command(CHILD, str(theirs.fileno())),
                 stdin=subprocess.DEVNULL,
                 pass_fds=(theirs.fileno(),),
                 process_group=0,

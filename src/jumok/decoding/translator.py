@@ -173,7 +173,7 @@ class Translator:
                 yield from self._finish(under_way)
             under_way = begun
             if sampling is not None:
-                sampling = replace(sampling, seed=sampling.seed + _NEXT_SEED)
+                sampling = replace(sampling, seed=(sampling.seed + _NEXT_SEED) % 2**32)
         if under_way is not None:
             yield from self._finish(under_way)
 

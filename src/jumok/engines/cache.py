@@ -20,7 +20,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from jumok.errors import ModelFolderError
+from jumok.errors import ModelFolderError, UnsupportedError
 from jumok.storage import disk_errors, remove_folder, verify_folder, write_folder
 
 if TYPE_CHECKING:
@@ -38,7 +38,14 @@ def cache_folder() -> Path:
         return Path(own).expanduser()
     shared = os.environ.get("XDG_CACHE_HOME", "")
     # The specification of these folders says that a relative path is to be ignored.
-    return (Path(shared) if Path(shared).is_absolute() else Path.home() / ".cache") / "jumok"
+    if Path(shared).is_absolute():
+        return Path(shared) / "jumok"
+    try:
+        return Path.home() / ".cache" / "jumok"
+    except RuntimeError:
+        raise UnsupportedError(
+            "There is no home folder to keep the converted model in. Name a folder in JUMOK_CACHE"
+        ) from None
 
 
 def kept_files(made_of: Mapping[str, Any], make: Callable[[], dict[str, bytes]]) -> dict[str, bytes]:

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 import numpy
 import torch
 
+from jumok.errors import UnsupportedError
+
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
@@ -54,6 +56,12 @@ class Board:
                 place.copy_(parameter.detach())
             parameter.data = place
 
+    def release(self) -> None:
+        """Let go of the handle, once all have mapped or inherited it: the memory then goes with its users."""
+        if self.handle >= 0:
+            os.close(self.handle)
+            self.handle = -1
+
     def hold_state(self, optimiser: torch.optim.Optimizer) -> None:
         """Lay Adam's state out here, where each owner finds that of its parameters."""
         for number, parameter in enumerate(self.parameters):
@@ -77,6 +85,11 @@ def _new_block(length: int, *, shared: bool) -> int:
     """Zeros; the handle of memory that others can map, or -1, which stands for this process' own."""
     if not shared:
         return -1
+    if not can_share_memory():
+        raise UnsupportedError(
+            "Several processes share their weights in memory that this system does not offer (Linux does). "
+            "Set training.processes = 1."
+        )
     handle = os.memfd_create("jumok")
     os.ftruncate(handle, length)
     return handle

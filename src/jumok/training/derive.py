@@ -17,8 +17,6 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import torch
-
 from jumok.decoding import SearchPlan
 from jumok.recipe import DecoderOnlySettings, EncoderOnlySettings, Recipe, RecurrentSettings, make_recipe
 
@@ -54,7 +52,6 @@ SIZES_RECURRENT = {
 }
 # the largest corpus, in pairs, for which a size is picked; beyond the last: the largest size of the row
 SIZES_ON_CPU = (("tiny", 100_000), ("small", 2_000_000), ("base", None))
-SIZES_ON_ACCELERATOR = (("tiny", 40_000), ("small", 300_000), ("base", 10_000_000), ("big", None))
 
 PIECES_AT_30K, PIECES_GROWTH, MOST_PIECES, FEWEST_PIECES = 8000, 0.25, 32_000, 512
 DROPOUT_SMALL, DROPOUT_LARGE = (50_000, 0.3), (1_000_000, 0.1)
@@ -66,7 +63,7 @@ RATE_AT_128, RATE_FALL, RATE_BY_BATCH = 4.5e-3, 1.2, 0.3
 # Adam's β₂ remembers as many pieces whatever the batch: the paper's .98 for updates of 4,096 or more, nearer
 # to 1 for smaller ones, in which a rare word is seldom met.
 FORGOTTEN_AT_4096 = 0.02
-BATCHES_AN_EPOCH, FEWEST_BATCH_TOKENS, MOST_ON_CPU, MOST_ON_ACCELERATOR = 100, 512, 4096, 16_384
+BATCHES_AN_EPOCH, FEWEST_BATCH_TOKENS, MOST_BATCH_TOKENS = 100, 512, 4096
 # Few minutes are better spent on many small updates than on few large ones.
 UPDATES_WORTH_HAVING, TOKENS_A_SECOND = 4000, 10_000
 WARMUP_SHARE, LONGEST_WARMUP = 0.1, 2000
@@ -119,7 +116,6 @@ class MachineFacts:
     """What the model is trained on."""
 
     cores: int
-    accelerator: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +141,7 @@ class Reason:
 def this_machine() -> MachineFacts:
     """The machine that this process runs on."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return MachineFacts(cores=cores, accelerator=torch.cuda.is_available())
+    return MachineFacts(cores=cores)
 
 
 def derive(asked: Recipe, facts: CorpusFacts, machine: MachineFacts) -> tuple[Recipe, list[Reason]]:
@@ -157,7 +153,7 @@ def derive(asked: Recipe, facts: CorpusFacts, machine: MachineFacts) -> tuple[Re
         *_text(facts),
     ]
     recipe, kept = _fill(asked, asked, reasons)
-    recipe, more = _fill(recipe, asked, [*_dropout(facts), *_training(asked, recipe, facts, machine)])
+    recipe, more = _fill(recipe, asked, [*_dropout(facts), *_training(asked, recipe, facts)])
     return recipe, kept + more
 
 
@@ -270,11 +266,9 @@ def _size(asked: Recipe, facts: CorpusFacts, machine: MachineFacts) -> tuple[str
         return asked.model.size, "as asked"
     if facts.repetitive:
         return "tiny", f"few words, each used about {facts.uses:.0f} times"
-    row = SIZES_ON_ACCELERATOR if machine.accelerator else SIZES_ON_CPU
-    size = next(size for size, most in row if most is None or facts.pairs <= most)
+    size = next(size for size, most in SIZES_ON_CPU if most is None or facts.pairs <= most)
     cores = "1 CPU core" if machine.cores == 1 else f"{machine.cores} CPU cores"
-    where = "an accelerator" if machine.accelerator else cores
-    return size, f"{facts.pairs:,} {facts.noun}, to be trained on {where}"
+    return size, f"{facts.pairs:,} {facts.noun}, to be trained on {cores}"
 
 
 def _text(facts: CorpusFacts) -> list[Reason]:
@@ -306,9 +300,9 @@ def _dropout(facts: CorpusFacts) -> list[Reason]:
     return [Reason("model.dropout", round(dropout, 2), why)]
 
 
-def _training(asked: Recipe, recipe: Recipe, facts: CorpusFacts, machine: MachineFacts) -> list[Reason]:
+def _training(asked: Recipe, recipe: Recipe, facts: CorpusFacts) -> list[Reason]:
     width, training = recipe.model.width, asked.training
-    batch, why = _batch_tokens(asked, facts, machine)
+    batch, why = _batch_tokens(asked, facts)
     batch = training.batch_tokens if "batch_tokens" in training.model_fields_set else batch
     rate = RATE_AT_128 * min(128 / width, 1) ** RATE_FALL * min(batch / 4096, 1) ** RATE_BY_BATCH
     pieces = batch * training.accumulate
@@ -336,16 +330,15 @@ def _training(asked: Recipe, recipe: Recipe, facts: CorpusFacts, machine: Machin
     ]
 
 
-def _batch_tokens(asked: Recipe, facts: CorpusFacts, machine: MachineFacts) -> tuple[int, str]:
+def _batch_tokens(asked: Recipe, facts: CorpusFacts) -> tuple[int, str]:
     """Small enough for many updates, in an epoch and in the time that there is."""
-    most = MOST_ON_ACCELERATOR if machine.accelerator else MOST_ON_CPU
     pieces = 1.3 * facts.target_words + facts.pairs  # a word is about 1.3 pieces; each pair has its </s>
     batch, why = pieces / BATCHES_AN_EPOCH, f"about {pieces:,.0f} target pieces"
     if asked.training.minutes is not None:
         room = asked.training.minutes * 60 * TOKENS_A_SECOND / UPDATES_WORTH_HAVING
-        if room < min(batch, most):
+        if room < min(batch, MOST_BATCH_TOKENS):
             batch, why = room, f"{asked.training.minutes:g} minutes should hold some thousand updates"
-    return _multiple_of_8(min(max(batch, FEWEST_BATCH_TOKENS), most)), why
+    return _multiple_of_8(min(max(batch, FEWEST_BATCH_TOKENS), MOST_BATCH_TOKENS)), why
 
 
 def _steps_in(recipe: Recipe, asked: Recipe, pace: Pace) -> tuple[int, str]:

@@ -17,7 +17,6 @@ import json
 import os
 import struct
 import subprocess
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
@@ -30,6 +29,7 @@ from jumok.storage import load_module_weights, module_weights
 from jumok.training.folder import RunFolder
 from jumok.training.pages import reuse_pages
 from jumok.training.prepared import fresh_model, load_vocabularies, make_batches
+from jumok.training.processes import python_command
 from jumok.training.update import Member, Update, nobody_to_meet
 
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ __all__ = ["Team", "take_part"]
 
 ORDER = struct.Struct("<qd")  # step, learning rate
 HERE = b"."
+MEMBER = "from jumok.training.team import take_part; take_part(sys.stdin.buffer, sys.stdout.buffer)"
 SECONDS_TO_LEAVE = 5.0
 
 
@@ -57,6 +58,7 @@ class Team:
         self._member = Member(model, batches, recipe.training, members=members)
         self.model, self.optimiser = model, self._member.optimiser
         self._others = [self._start(folder, recipe, rank) for rank in range(1, members)]
+        self._member.board.release()
         self._awaited = bool(self._others)
 
     @property
@@ -109,14 +111,12 @@ class Team:
 
     def _start(self, folder: RunFolder, recipe: Recipe, rank: int) -> subprocess.Popen[bytes]:
         handle = self._member.board.handle
-        home = str(Path(__file__).parents[2])  # where jumok is imported from, installed or not
-        path = os.pathsep.join([home, *filter(None, [os.environ.get("PYTHONPATH")])])
         process = subprocess.Popen(
-            [sys.executable, "-m", "jumok.training.member"],
+            python_command(MEMBER),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             pass_fds=[handle],
-            env={**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "1"},
+            env={**os.environ, "OMP_NUM_THREADS": "1"},
             start_new_session=True,  # Ctrl-C is for the first member, which ends an update before it stops
         )
         task = {
@@ -148,10 +148,12 @@ class Team:
                 raise self._lost(process)
 
     def _lost(self, process: subprocess.Popen[bytes]) -> TrainingError:
-        process.wait(SECONDS_TO_LEAVE)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(SECONDS_TO_LEAVE)
         return TrainingError(
             f"A process that trained with this one has ended (exit code {process.returncode}; -9 often means "
-            "that the memory was not enough). The last checkpoint is intact: run the same command again."
+            "that the memory was not enough). What was saved is intact: run the same command again, with "
+            "training.processes = 1 if it is a new run."
         )
 
 
@@ -165,6 +167,7 @@ def take_part(orders: IO[bytes], answers: IO[bytes]) -> None:
     batches = make_batches(recipe, open_store(folder.data), vocabularies)
     place = {"rank": task["rank"], "members": task["members"], "handle": task["handle"]}
     member = Member(fresh_model(folder, recipe, vocabularies), batches, recipe.training, **place)
+    member.board.release()
 
     def answer() -> None:
         answers.write(HERE)
