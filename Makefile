@@ -13,12 +13,12 @@ ARGS ?=
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo check test test-all format bench clean
+.PHONY: help demo check test test-all format bench web screenshots browser clean
 
 help: ## say what can be made
 	@echo "jumok: train a translator on your own sentence pairs and see what it pays attention to."
 	@echo
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: $(READY) ## train on the built-in corpus, translate, score and draw, in a few minutes
 	$(BIN)/jumok demo --out runs/demo $(ARGS)
@@ -41,6 +41,18 @@ format: $(READY) ## format the sources and sort their imports
 
 bench: $(if $(filter $(BENCH)/%,$(BENCH_PYTHON)),$(BENCH)/.ready) ## measure jumok beside its peers: topics and options go into ARGS
 	PYTHONPATH=src $(BENCH_PYTHON) -m benchmarks $(ARGS)
+
+web: ## build the page of web/ into src/jumok/look/page.html; needs Node
+	cd web && npm ci --silent && npm run --silent check && npm run --silent build
+
+screenshots: $(READY) ## pictures of every panel into runs/screenshots; needs a browser
+	$(BIN)/python tests/web/take_screenshots.py $(ARGS)
+
+browser: ## install Chromium and a Hangul font for the tests, where the system's packages have them
+	@command -v chromium > /dev/null && fc-list :lang=ko | grep -q . || { \
+	  command -v apt-get > /dev/null && [ "$$(id -u)" = 0 ] \
+	    && apt-get -qq update && apt-get -qq install -y --no-install-recommends chromium fontconfig fonts-noto-cjk; \
+	} || echo "Chromium or a Hangul font is missing and could not be installed: tests of the page are skipped."
 
 clean: ## remove caches and builds; runs/ and .venv/ stay
 	rm -rf build dist htmlcov .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache

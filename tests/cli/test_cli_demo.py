@@ -49,6 +49,8 @@ def test_demo(call: Call, tmp_path: Path) -> None:
     assert all({"source", "translation", "alignment"} <= set(example) for example in report["examples"])
     assert report["examples"][0]["source"] == "I go home."
     ElementTree.fromstring((out / "attention.svg").read_text(encoding="utf-8"))
+    assert f"  page     {out / 'attention.html'}" in ran.out
+    assert '"format":"jumok-explanation"' in (out / "attention.html").read_text(encoding="utf-8")
     assert f"BLEU {report['bleu']:.1f}" in ran.out
     assert f"jumok translate {out / 'model'}" in ran.out
     assert len((out / "corpus" / "train.en-ko.tsv").read_text(encoding="utf-8").splitlines()) == 300

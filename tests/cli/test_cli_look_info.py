@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import sys
+import urllib.request
 import xml.etree.ElementTree as ElementTree
 from typing import TYPE_CHECKING
 
@@ -101,3 +105,41 @@ def test_info_as_json(call: Call, model: Path) -> None:
     assert found["facts"]["steps"] == 3
     assert set(found["scores"]) >= {"bleu", "chrf"}
     assert "version:" in found["scores"]["bleu"]["signature"]
+
+
+def test_look_as_a_page_of_several_models(call: Call, model: Path, tmp_path: Path) -> None:
+    file = tmp_path / "x.html"
+    assert call("look", model, model, "one two", "--out", file).code == 0
+    assert file.read_text(encoding="utf-8").count('"format":"jumok-explanation"') == 2
+
+
+def test_look_at_several_models_needs_a_page(call: Call, model: Path, tmp_path: Path) -> None:
+    said = call("look", model, "one", "two", "--out", tmp_path / "x.svg").paragraph("look")
+    assert "Received: 2 models" in said
+    assert "quotation marks" in said
+
+
+def test_look_without_a_sentence_says_what_is_missing(call: Call, model: Path) -> None:
+    assert "add --live" in call("look", model).paragraph("look")
+
+
+def test_look_live_needs_a_model_that_is_there(call: Call, tmp_path: Path) -> None:
+    assert "There is no folder" in call("look", tmp_path / "none", "--live").paragraph("look")
+
+
+@pytest.mark.medium
+def test_look_live_serves_until_it_is_stopped(model: Path) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-u", "-m", "jumok", "look", str(model), str(model.parent), "--live"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as program:
+        address = program.stdout.readline().removeprefix("open ").strip()
+        with urllib.request.urlopen(address, timeout=20) as answer:
+            page = answer.read().decode()
+        program.send_signal(signal.SIGINT)
+        program.communicate(timeout=20)
+    assert '"run": true' in page
+    assert page.count('"name": ') == 2
+    assert program.returncode == 0

@@ -1,6 +1,6 @@
 """Writes an example explanation of every family, by small random models: something to build a page on.
 
-    PYTHONPATH=src python tests/explain/make_example_explanations.py FOLDER
+    PYTHONPATH=src:tests python tests/explain/make_example_explanations.py FOLDER
 
 `changed.json` is one under a change. From a trained model: `jumok look MODEL "I go home." --out x.json`.
 """
@@ -11,7 +11,6 @@ import sys
 from pathlib import Path
 
 from explain_translators import FAMILIES, SENTENCE, TARGET, family_translator
-
 from jumok.explain import Silence
 from jumok.values import Alignment
 

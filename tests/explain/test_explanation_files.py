@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 from pathlib import Path
 
 import numpy as np
 import pytest
-from explain_translators import FAMILIES, SENTENCE, WORDS, family_translator, make_translator
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as numpy_strategies
 from make_example_explanations import write_examples
 
+from explain_translators import FAMILIES, SENTENCE, WORDS, family_translator, make_translator
 from jumok.errors import DataError, StorageError, UnsupportedError
 from jumok.explain import Cell, Explanation, Silence, open_explanation
 from jumok.explain.packing import pack_weights, unpack_weights
@@ -188,3 +189,26 @@ def test_other_names_and_places_are_refused(tmp_path: Path) -> None:
     with pytest.raises(StorageError, match="missing"):
         explanation.save(tmp_path / "missing" / "x.json")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_page_holds_the_explanation(tmp_path: Path) -> None:
+    explanation = family_translator("transformer").explain(SENTENCE)
+    explanation.save(tmp_path / "x.html")
+    page = (tmp_path / "x.html").read_text(encoding="utf-8")
+    data = re.search(r'id="jumok-data">(.*?)</script>', page, re.DOTALL)
+    assert data is not None
+    [stored] = json.loads(data[1])["explanations"]
+    assert stored == json.loads(explanation.to_json())
+
+
+def test_a_notebook_shows_pages_beside_each_other() -> None:
+    shown = family_translator("bahdanau").explain(SENTENCE).show(height=500)
+    frame = shown._repr_html_()
+    assert frame.startswith("<iframe srcdoc=")
+    assert "height: 500px" in frame
+    assert repr(shown) == "Shown()"
+
+
+def test_a_page_is_not_read_back(tmp_path: Path) -> None:
+    with pytest.raises(UnsupportedError, match=r"\.json or \.npz"):
+        open_explanation(tmp_path / "x.html")

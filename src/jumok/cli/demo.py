@@ -30,7 +30,7 @@ SENTENCES = (
 
 def demo(
     out: Annotated[
-        Path, typer.Option(help="Where the corpus, the run, the report and the picture go.")
+        Path, typer.Option(help="Where the corpus, the run, the report, the picture and the page go.")
     ] = Path("runs/demo"),
     minutes: Annotated[float, typer.Option(help="How long to train.", min=0.05)] = MINUTES,
     pairs: Annotated[int, typer.Option(help="How many pairs to train on.", min=100)] = PAIRS["train"],
@@ -57,11 +57,11 @@ def demo(
     translator = load(out / "model", engine=engine)
     say_engine(translator.engine)
     report = _report(translator, files["test"]) | {"train_seconds": round(event.seconds, 1), "pairs": pairs}
-    picture = _draw(translator, out)
+    drawn = _draw(translator, out)
     (out / "report.json").write_text(
         json.dumps(report, ensure_ascii=False, indent=1) + "\n", encoding="utf-8"
     )
-    _tell(report, out, picture)
+    _tell(report, out, drawn)
 
 
 def _refuse_others(out: Path, pairs: int) -> None:
@@ -130,16 +130,19 @@ def _report(translator: Translator, test: Path) -> dict[str, Any]:
     }
 
 
-def _draw(translator: Translator, out: Path) -> Path:
+def _draw(translator: Translator, out: Path) -> dict[str, Path]:
+    """The map of one sentence as a picture, and all that can be seen of it as a page."""
     from jumok.look import save
 
     sentence = SENTENCES[-1]
-    picture = out / "attention.svg"
-    save(translator.word_attention(sentence, translator.translate([sentence])[0].text), picture)
-    return picture
+    drawn = {"picture": out / "attention.svg", "page": out / "attention.html"}
+    explanation = translator.explain(sentence)
+    save(translator.word_attention(sentence, explanation.text), drawn["picture"])
+    explanation.with_effects().with_steps().save(drawn["page"])
+    return drawn
 
 
-def _tell(report: dict[str, Any], out: Path, picture: Path) -> None:
+def _tell(report: dict[str, Any], out: Path, drawn: dict[str, Path]) -> None:
     typer.echo("")
     for example in report["examples"]:
         typer.echo(f"  {example['source']}\n  → {example['translation']}")
@@ -151,6 +154,7 @@ def _tell(report: dict[str, Any], out: Path, picture: Path) -> None:
         f"  alignment error {report['alignment_error']:.3f} · trained in {report['train_seconds']:.0f} s"
     )
     typer.echo(f"  model    {out / 'model'}")
-    typer.echo(f"  picture  {picture}")
+    for what, path in drawn.items():
+        typer.echo(f"  {what:<8} {path}")
     typer.echo(f"  report   {out / 'report.json'}")
-    typer.echo(f'  try      jumok translate {out / "model"}  ·  jumok look {out / "model"} "I go home."')
+    typer.echo(f"  try      jumok translate {out / 'model'}  ·  jumok look {out / 'model'} --live")

@@ -1,40 +1,80 @@
-"""`jumok look MODEL "a sentence" --out map.svg`: what the model attends to while it translates."""
+"""`jumok look MODEL "a sentence" --out page.html`: what the model attends to while it translates.
+
+With `--live` it serves the page on this computer, where sentences can be typed and attention be changed.
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from jumok.cli.arguments import ModelArgument, utf8
-from jumok.errors import UnsupportedError, nearest
+from jumok.cli.arguments import utf8
+from jumok.errors import DataError, UnsupportedError, nearest
 
-PICTURES, EXPLANATIONS = (".png", ".svg"), (".json", ".npz")
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from jumok.viewer import Viewed
+
+PICTURES, EXPLANATIONS = (".png", ".svg"), (".html", ".json", ".npz")
+SENTENCE = "I go home."
 
 
 def look(
-    model: ModelArgument,
-    sentence: Annotated[
-        str, typer.Argument(metavar="SENTENCE", help="The sentence to translate.", callback=utf8)
+    words: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="MODEL... SENTENCE",
+            help="A model folder and the sentence to translate. Several models with --live, or for a page "
+            "(.html) that compares them.",
+        ),
     ],
     out: Annotated[
         Path | None,
         typer.Option(
-            help="Where to write: a picture of the map (.svg, .png), or all that can be seen of the "
-            "translation (.json compactly, .npz with exact weights)."
+            help="Where to write: all that can be seen of the translation (.html as a page, .json compactly, "
+            ".npz with exact weights), or a picture of the map (.svg, .png)."
         ),
     ] = None,
     target: Annotated[
         str | None, typer.Option(help="Look at this translation instead of the model's own.", callback=utf8)
     ] = None,
+    live: Annotated[
+        bool,
+        typer.Option(
+            "--live", help="Serve the page on this computer: jumok look MODEL... --live, or a run folder."
+        ),
+    ] = False,
+    port: Annotated[int, typer.Option(help="Where to serve it; 0 takes a free one.", min=0, max=65535)] = 0,
 ) -> None:
-    """Draw the alignment map of a translation: source words across, target words down."""
-    from jumok.decoding import load
-    from jumok.look import draw_text, save
-
+    """Show what a model attends to while it translates: in the terminal, as a file, or on a live page."""
+    if live:
+        _serve(words, port)
+        return
+    *models, sentence = words
+    utf8(sentence)
     suffix = _suffix(out)
-    translator = load(model)
+    if not models:
+        raise DataError(
+            f'A model and a sentence are needed: jumok look MODEL "{SENTENCE}". Received: {sentence}. '
+            "For a page on which sentences are typed, add --live."
+        )
+    if len(models) > 1 and suffix != ".html":
+        raise UnsupportedError(
+            f"Several models are compared on a page: give --out with .html. Received: {len(models)} models, "
+            f"{out or 'no --out'}. If a sentence was meant, put it in quotation marks."
+        )
+    _look(models, sentence, target, out, suffix)
+
+
+def _look(models: Sequence[str], sentence: str, target: str | None, out: Path | None, suffix: str) -> None:
+    from jumok.decoding import load
+    from jumok.look import draw_text, frozen_page, save
+    from jumok.storage import write_file
+
+    translator = load(Path(models[0]))
     explanation = translator.explain(sentence, target=target) if suffix in EXPLANATIONS else None
     if explanation is not None:
         target = explanation.text
@@ -45,11 +85,44 @@ def look(
         typer.echo(draw_text(attention))
     if out is None:
         return
-    if explanation is not None:
+    if explanation is not None and len(models) > 1:
+        others = (load(Path(model)).explain(sentence) for model in models[1:])
+        pages = [one.with_effects().with_steps().to_json() for one in (explanation, *others)]
+        write_file(out, frozen_page(pages).encode())
+    elif explanation is not None:
         explanation.with_effects().with_steps().save(out)
     else:
         save(attention, out, title=translation, links=translator.align(sentence, translation))
     typer.echo(f"wrote {out}", err=True)
+
+
+def _serve(words: Sequence[str], port: int) -> None:
+    from jumok.decoding import load
+    from jumok.viewer import Viewed, Viewer, ViewerServer, WatchedRun, is_run
+
+    runs = [WatchedRun(Path(word)) for word in words if is_run(Path(word))]
+    if len(runs) > 1:
+        raise UnsupportedError(f"One run is watched at a time. Received: {len(runs)}.")
+    viewed = [Viewed(_name(word), load(Path(word))) for word in words if not is_run(Path(word))]
+    viewed += [Viewed(run.name, newest) for run in runs if (newest := run.newest()) is not None]
+    viewer = Viewer(viewed, sentence=_first_sentence(viewed), run=runs[0] if runs else None)
+    with ViewerServer(viewer, port=port) as server:
+        typer.echo(f"open {server.url}")
+        typer.echo("Only this computer can. Ctrl-C ends it.", err=True)
+        try:
+            server.serve_forever()
+        except KeyboardInterrupt:
+            typer.echo("", err=True)
+
+
+def _first_sentence(viewed: Sequence[Viewed]) -> str:
+    return SENTENCE if viewed and viewed[0].translator.source_language == "en" else ""
+
+
+def _name(model: str) -> str:
+    """A model's name on the page: its folder's, or that of the run it lies in."""
+    path = Path(model).resolve()
+    return path.parent.name if path.name == "model" else path.name
 
 
 def _suffix(out: Path | None) -> str:

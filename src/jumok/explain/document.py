@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["FORMAT", "VERSION", "explanation_of", "from_json", "to_document", "to_json"]
+__all__ = ["FORMAT", "VERSION", "cell_to_document", "explanation_of", "from_json", "to_document", "to_json"]
 
 FORMAT, VERSION = "jumok-explanation", 1
 _DIGITS = 5
@@ -74,7 +74,7 @@ def to_document(explanation: Explanation, *, weights: bool = True) -> dict[str, 
         "search": None if explanation.search is None else _search(explanation.search),
         "changes": [change_to_json(change) for change in explanation.changes],
         "before": None if explanation.before is None else _before(explanation.before),
-        "steps": [_cell(cell) for cell in explanation.cells],
+        "steps": [cell_to_document(cell) for cell in explanation.cells],
     }
 
 
@@ -187,7 +187,8 @@ def _read_before(fields: Mapping[str, Any]) -> Before:
     return Before(_read_side(fields["target"]), fields["log_prob"], fields["log_prob_changed"])
 
 
-def _cell(cell: CellSteps) -> dict[str, Any]:
+def cell_to_document(cell: CellSteps) -> dict[str, Any]:
+    """The steps of a cell as plain JSON values."""
     steps = [
         {"name": step.name, "formula": step.formula, "over": step.over, **pack_floats(step.values)}
         for step in cell.steps

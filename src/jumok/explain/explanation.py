@@ -12,6 +12,7 @@ from jumok.errors import DataError, UnsupportedError
 from jumok.explain.changes import Change, Pin
 from jumok.explain.sides import Side, label_maps, word_map
 from jumok.explain.steps import Cell, CellSteps
+from jumok.look import framed_page, frozen_page
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -45,6 +46,16 @@ class WordAlignment:
     shift: int
     method: str  # "argmax", or the symmetrisation
     links: Alignment
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """HTML that a notebook shows."""
+
+    html: str = field(repr=False)
+
+    def _repr_html_(self) -> str:
+        return self.html
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,10 +191,14 @@ class Explanation:
         return from_json(text)
 
     def save(self, path: str | Path) -> None:
-        """Write it as the file name says: `.json`, or `.npz` with exact weights."""
+        """Write it as the file name says: `.html` to look at, `.json`, or `.npz` with exact weights."""
         from jumok.explain.files import save
 
         save(self, path)
+
+    def show(self, *, height: int = 760) -> Shown:
+        """The page of this explanation in a notebook's cell."""
+        return Shown(framed_page(frozen_page([self.to_json()]), height=height))
 
     def _map(self, site: str) -> AttentionMap:
         if site not in self.attention:

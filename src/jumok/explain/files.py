@@ -1,4 +1,4 @@
-"""Explanations in files: `.json` for pages and mail, `.npz` with every weight exactly as it was."""
+"""Explanations in files: `.html` to look at, `.json` compactly, `.npz` with every weight as it was."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ import numpy as np
 from jumok.errors import DataError, UnsupportedError, nearest
 from jumok.explain.document import explanation_of, to_document
 from jumok.explain.explanation import Explanation
+from jumok.look import frozen_page
 from jumok.storage import write_file
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
 __all__ = ["open_explanation", "save"]
 
@@ -27,27 +28,31 @@ _SITE = "attention_"
 def save(explanation: Explanation, path: str | Path) -> None:
     """Write an explanation as the file name says."""
     path = Path(path)
-    write_file(path, _WRITERS[_suffix(path)](explanation))
+    write_file(path, _WRITERS[_suffix(path, _WRITERS)](explanation))
 
 
 def open_explanation(path: str | Path) -> Explanation:
     """The explanation in a file that `save` wrote. It runs no code and needs no model."""
     path = Path(path)
-    suffix = _suffix(path)
+    read = _READERS[_suffix(path, _READERS)]
     try:
         data = path.read_bytes()
     except OSError as error:
         raise DataError(f"The explanation at {path} cannot be read: {error.strerror}.") from None
-    return _from_npz(data) if suffix == ".npz" else _from_text(data)
+    return read(data)
 
 
-def _suffix(path: Path) -> str:
+def _suffix(path: Path, known: Mapping[str, object]) -> str:
     suffix = path.suffix.lower()
-    if suffix not in _WRITERS:
+    if suffix not in known:
         raise UnsupportedError(
-            f"An explanation is kept as {' or '.join(_WRITERS)}. Received: {path}.{nearest(suffix, _WRITERS)}"
+            f"An explanation is kept as {' or '.join(known)}. Received: {path}.{nearest(suffix, known)}"
         )
     return suffix
+
+
+def _to_page(explanation: Explanation) -> bytes:
+    return frozen_page([explanation.to_json()]).encode()
 
 
 def _to_text(explanation: Explanation) -> bytes:
@@ -84,4 +89,5 @@ def _from_npz(data: bytes) -> Explanation:
     return explanation_of(document, lambda _: maps)
 
 
-_WRITERS: dict[str, Callable[[Explanation], bytes]] = {".json": _to_text, ".npz": _to_npz}
+_WRITERS: dict[str, Callable[[Explanation], bytes]] = {".html": _to_page, ".json": _to_text, ".npz": _to_npz}
+_READERS: dict[str, Callable[[bytes], Explanation]] = {".json": _from_text, ".npz": _from_npz}

@@ -1,0 +1,74 @@
+"""The page with explanations in it: whole, safe, and alone."""
+
+from __future__ import annotations
+
+import json
+import re
+from html.parser import HTMLParser
+
+import pytest
+
+from jumok.errors import DataError
+from jumok.look import framed_page, frozen_page, page_with
+
+
+class Scripts(HTMLParser):
+    """The scripts of a page, by their type, and every address that it names."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.scripts: list[tuple[str, str]] = []
+        self.addresses: list[str] = []
+        self._kind: str | None = None
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        named = dict(attrs)
+        self.addresses += [value or "" for name, value in attrs if name in {"src", "href"}]
+        self._kind = named.get("type") if tag == "script" else None
+
+    def handle_endtag(self, tag: str) -> None:
+        self._kind = None
+
+    def handle_data(self, data: str) -> None:
+        if self._kind is not None:
+            self.scripts.append((self._kind, data))
+
+
+def data_of(page: str) -> object:
+    [text] = [text for kind, text in Scripts(page).scripts if kind == "application/json"]
+    return json.loads(text)
+
+
+def test_explanations_stand_in_the_page_as_data() -> None:
+    page = frozen_page(['{"text": "나는 집에 간다."}\n', '{"text": "two"}'])
+    assert data_of(page) == {"explanations": [{"text": "나는 집에 간다."}, {"text": "two"}]}
+
+
+@pytest.mark.parametrize(
+    "text", ["</script><img src=x onerror=alert(1)>", "<!--<script>", "]]>", "\u2028", "$&"]
+)
+def test_no_sentence_ends_the_script_early(text: str) -> None:
+    page = page_with({"text": text})
+    assert data_of(page) == {"text": text}
+    assert len(Scripts(page).scripts) == 2
+
+
+def test_the_page_names_no_other_host() -> None:
+    page = frozen_page(["{}"])
+    assert Scripts(page).addresses == ["data:,"]
+    policy = re.search(r'Content-Security-Policy" content="([^"]+)"', page)
+    assert policy is not None
+    assert policy[1].startswith("default-src 'none'; script-src 'sha256-")
+    assert "http" not in policy[1]
+
+
+def test_a_page_without_anything_to_show_is_refused() -> None:
+    with pytest.raises(DataError, match="at least one"):
+        frozen_page([])
+
+
+def test_a_framed_page_keeps_its_quotes_inside() -> None:
+    framed = framed_page('<p title="x">&amp;</p>', height=300)
+    assert framed.count('"') == framed.count("&quot;") + 8 - 2
+    assert "height: 300px" in framed

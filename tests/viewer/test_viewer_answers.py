@@ -1,0 +1,153 @@
+"""What a live page is told is what Python says, with and without changes."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+import jumok
+from digit_lines import digit_lines, write_tsv
+from explain_translators import FAMILIES, SENTENCE, TARGET, family_translator
+from jumok.corpus.batches import padded_batch
+from jumok.errors import DataError
+from jumok.explain import Explanation
+from jumok.viewer import Viewed, Viewer, WatchedRun, is_run
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from jumok.attention import Place
+
+
+def ask(viewer: Viewer, what: str, **question: Any) -> Any:
+    return json.loads(viewer.answer(what, json.dumps(question).encode()))
+
+
+def viewer_of(name: str) -> Viewer:
+    return Viewer([Viewed(name, family_translator(name))])
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_with_no_edit_the_text_is_that_of_translate(name: str) -> None:
+    answer = ask(viewer_of(name), "explain", sentence=SENTENCE)
+    assert answer["target"]["text"] == family_translator(name).translate([SENTENCE])[0].text
+    assert Explanation.from_json(json.dumps(answer)).text == answer["target"]["text"]
+
+
+@pytest.mark.parametrize("name", ["transformer", "bahdanau"])
+def test_a_painted_weight_does_what_the_edit_hook_does(name: str) -> None:
+    """The log-probability under a painted weight is that of the model with the same edit by hand."""
+    translator = family_translator(name)
+    change = {"kind": "paint", "site": "cross", "layer": 0, "head": 0, "query": 1, "key": 2, "weight": 0.75}
+    answer = ask(viewer_of(name), "explain", sentence=SENTENCE, target=TARGET, changes=[change])
+
+    def paint(weights: Any, place: Place, /) -> Any:
+        if (place.site, place.layer) != ("cross", 0) or not place.first <= 1 < place.first + weights.shape[2]:
+            return weights
+        edited, row = weights.clone(), 1 - place.first
+        others = edited[:, 0, row].sum(-1) - edited[:, 0, row, 2]
+        edited[:, 0, row] *= (0.25 / others)[:, None]
+        edited[:, 0, row, 2] = 0.75
+        return edited
+
+    source, target = (
+        vocabulary.encode(text)
+        for vocabulary, text in (
+            (translator.vocabularies.source, SENTENCE),
+            (translator.vocabularies.target, TARGET),
+        )
+    )
+    batch = padded_batch([source], [target])
+    log_probs = translator.model.output.log_probs(translator.model(batch, edit=paint))[0]
+    expected = log_probs.gather(1, batch.target[0, 1:, None]).sum().item()
+    assert answer["log_prob"] == pytest.approx(expected, abs=1e-3)
+    assert answer["before"]["log_prob"] != pytest.approx(expected, abs=1e-4)
+
+
+def test_a_forced_candidate_begins_the_translation() -> None:
+    viewer = viewer_of("transformer")
+    plain = ask(viewer, "explain", sentence=SENTENCE)
+    other = next(id_ for id_, _, _ in plain["candidates"][0] if id_ not in {3, plain["target"]["ids"][0]})
+    forced = ask(viewer, "explain", sentence=SENTENCE, forced_prefix=[other])
+    assert forced["target"]["ids"][0] == other
+    assert forced["forced"] == 1
+
+
+def test_steps_and_effects_are_those_of_the_explanation() -> None:
+    viewer, translator = viewer_of("transformer"), family_translator("transformer")
+    cell = {"site": "cross", "layer": 1, "head": 1, "query": 0, "key": 2}
+    told = ask(viewer, "steps", sentence=SENTENCE, cell=cell)
+    assert {name: told[name] for name in cell} == cell
+    assert [step["name"] for step in told["steps"]][-1] == "added"
+    effects = ask(viewer, "rank-heads", sentence=SENTENCE)
+    expected = translator.explain(SENTENCE).head_effects()
+    for site, table in expected.items():
+        assert np.allclose(effects[site], table, atol=1e-5)
+
+
+def test_steps_of_no_cell_are_refused() -> None:
+    with pytest.raises(DataError, match="no cell"):
+        ask(viewer_of("transformer"), "steps", sentence=SENTENCE)
+
+
+def test_several_models_are_asked_by_their_place() -> None:
+    names = ["transformer", "bahdanau"]
+    viewer = Viewer([Viewed(name, family_translator(name)) for name in names])
+    cards = viewer.data()["live"]["models"]
+    assert [card["facts"]["family"] for card in cards] == ["transformer", "recurrent"]
+    for place, name in enumerate(names):
+        answer = ask(viewer, "explain", model=place, sentence=SENTENCE)
+        assert answer["target"]["text"] == family_translator(name).translate([SENTENCE])[0].text
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("watched")
+    pairs = write_tsv(folder / "digits.en-de.tsv", digit_lines(60))
+    tiny = {"model.width": 16, "model.feed_forward": 16, "model.heads": 2, "model.encoder_layers": 1}
+    tiny |= {"model.decoder_layers": 1, "text.pieces": 300, "training.batch_tokens": 64, "training.steps": 3}
+    jumok.train(pairs, out=folder / "run", **tiny)
+    return folder / "run"
+
+
+def test_a_run_is_watched_by_its_curves_and_checkpoints(run: Path) -> None:
+    assert is_run(run)
+    assert not is_run(run / "model")
+    watched = WatchedRun(run)
+    viewer = Viewer([], run=watched)
+    report = ask(viewer, "run")
+    assert report["finished"]
+    assert report["metrics"][-1]["kind"] == "validation"
+    step = report["checkpoints"][-1]
+    told = ask(viewer, "snapshot", step=step, sentence="one two")
+    assert told["target"]["text"] == watched.translator(step).translate(["one two"])[0].text
+    with pytest.raises(DataError, match="no checkpoint of step 99"):
+        ask(viewer, "snapshot", step=99, sentence="one")
+
+
+def test_a_line_on_its_way_is_left_for_the_next_time(run: Path, tmp_path: Path) -> None:
+    copied = shutil.copytree(run, tmp_path / "run")
+    (copied / "metrics.jsonl").write_bytes(b'{"step": 1}\n{"st')
+    assert WatchedRun(copied).report()["metrics"] == [{"step": 1}]
+
+
+def test_a_run_without_a_checkpoint_has_no_model_yet(run: Path, tmp_path: Path) -> None:
+    (tmp_path / "run.json").write_bytes((run / "run.json").read_bytes())
+    assert WatchedRun(tmp_path).newest() is None
+    assert WatchedRun(tmp_path).report() == {
+        "name": tmp_path.name,
+        "finished": False,
+        "checkpoints": [],
+        "metrics": [],
+    }
+
+
+def test_while_it_trains_the_newest_checkpoint_is_asked(run: Path, tmp_path: Path) -> None:
+    unfinished = shutil.copytree(run, tmp_path / "run", ignore=shutil.ignore_patterns("model"))
+    newest = WatchedRun(unfinished).newest()
+    assert newest is not None
+    assert newest.translate(["one"])[0].text == WatchedRun(run).translator(3).translate(["one"])[0].text

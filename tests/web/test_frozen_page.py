@@ -1,0 +1,132 @@
+"""A page opened from disk, with no server: every family, every mechanism, and the longest sentence."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from playwright.sync_api import expect
+
+from explain_translators import FAMILIES, SENTENCE, SMALL, family_translator, make_translator, vocabularies
+from jumok.attention import CATALOGUE
+from jumok.look import frozen_page
+from jumok.models import NEEDS, NEEDS_DECODER_ONLY
+from jumok.recipe import (
+    AttentionSettings,
+    DecoderOnlySettings,
+    RecurrentSettings,
+    SearchSettings,
+    TransformerSettings,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+pytestmark = pytest.mark.medium
+
+PANELS = ["translate", "map", "heads", "steps", "beam"]
+Open = "Callable[..., Page]"
+
+
+def save(tmp_path: Path, *translators: Any) -> str:
+    explanations = [one.explain(SENTENCE).with_effects().with_steps().to_json() for one in translators]
+    file = tmp_path / "page.html"
+    file.write_text(frozen_page(explanations), encoding="utf-8")
+    return file.as_uri()
+
+
+def every_model() -> Iterator[tuple[str, Any]]:
+    """A settings object for each mechanism in each place where it goes."""
+    for name, entry in CATALOGUE.items():
+        kind = AttentionSettings(kind=name)
+        missing = entry.supports.missing
+        places = {f"{site}_attention": kind for site, needs in NEEDS.items() if not missing(*needs)}
+        if places:
+            yield (
+                f"transformer {name}",
+                TransformerSettings(encoder_layers=1, decoder_layers=1, **places, **SMALL),
+            )
+        if not missing(*NEEDS["cross"]):
+            yield f"recurrent {name}", RecurrentSettings(width=16, embedding=12, attention=kind)
+        if not missing(*NEEDS_DECODER_ONLY):
+            yield f"decoder-only {name}", DecoderOnlySettings(layers=1, attention=kind, **SMALL)
+    yield (
+        "recurrent none",
+        RecurrentSettings(width=16, embedding=12, attention=AttentionSettings(kind="none")),
+    )
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_every_family_shows_every_panel(open_page: Open, tmp_path: Path, name: str) -> None:
+    page = open_page(save(tmp_path, family_translator(name)))
+    expect(page.locator("[role=tab]")).to_have_count(len(PANELS))
+    for panel in PANELS:
+        page.locator(f"#tab-{panel}").click()
+        expect(page.locator("#panel h2")).to_be_visible()
+    page.locator("#tab-map").click()
+    for site in page.get_by_label("Attention", exact=True).locator("option").all():
+        page.get_by_label("Attention", exact=True).select_option(site.get_attribute("value"))
+        expect(page.get_by_role("application")).to_be_visible()
+
+
+def test_every_mechanism_opens_in_the_page(open_page: Open, tmp_path: Path) -> None:
+    models = dict(every_model())
+    page = open_page(save(tmp_path, *(make_translator(settings) for settings in models.values())))
+    for place in range(len(models)):
+        page.get_by_label("Model", exact=True).select_option(index=place)
+        for panel in PANELS:
+            page.locator(f"#tab-{panel}").click()
+            expect(page.locator("#panel h2")).to_be_visible()
+
+
+def test_two_saved_models_are_compared(open_page: Open, tmp_path: Path) -> None:
+    page = open_page(save(tmp_path, family_translator("transformer"), family_translator("bahdanau")))
+    page.locator("#tab-compare").click()
+    expect(page.get_by_role("application").nth(1)).to_be_visible()
+
+
+def test_a_damaged_page_says_so(open_page: Open, tmp_path: Path) -> None:
+    file = tmp_path / "page.html"
+    file.write_text(frozen_page(['{"format": "jumok-explanation", "version": 9}']), encoding="utf-8")
+    expect(open_page(file.as_uri()).get_by_role("alert")).to_contain_text("version 1")
+
+
+def test_exact_numbers_stand_in_a_table(open_page: Open, tmp_path: Path) -> None:
+    page = open_page(save(tmp_path, family_translator("bahdanau")) + "#panel=map&show=head")
+    page.get_by_text("The numbers as a table").click()
+    weights = family_translator("bahdanau").explain(SENTENCE).words("cross").weights[0, 0]
+    shown = [float(cell) for cell in page.locator("tbody tr").first.locator("td").all_inner_texts()]
+    assert shown == pytest.approx(weights[0].tolist(), abs=0.01)
+
+
+def test_128_pieces_stay_fluid_and_60_stay_small(open_page: Open, tmp_path: Path) -> None:
+    """6 layers, 8 heads: hovering and changing the layer are answered in under 50 ms."""
+    size = vocabularies().target.size
+    settings = TransformerSettings(
+        encoder_layers=6, decoder_layers=6, width=64, heads=8, feed_forward=32, dropout=0.0
+    )
+    translator = make_translator(settings, search=SearchSettings(beam=1, longest=1.0))
+
+    def page_of(pieces: int) -> str:
+        text = translator.vocabularies.source.decode([20 + place % (size - 20) for place in range(pieces)])
+        explanation = translator.explain(text, target=text)
+        return frozen_page([explanation.to_json()])
+
+    assert len(page_of(60).encode()) < 1_500_000
+    file = tmp_path / "long.html"
+    file.write_text(page_of(128), encoding="utf-8")
+    page = open_page(file.as_uri() + "#panel=map&units=pieces&show=head&layer=0")
+    layer = page.get_by_label("Layer", exact=True)
+    for place in (1, 2, 3, 4, 5):
+        layer.select_option(str(place))
+    frame = page.get_by_role("application")
+    for place in range(200, 400, 20):
+        frame.hover(position={"x": place, "y": place})
+    for what in ("change", "hover"):
+        took = page.evaluate(
+            f"performance.getEntriesByName('jumok:{what}').map(one => one.duration).sort((a, b) => a - b)"
+        )
+        assert len(took) >= 5
+        assert took[len(took) // 2] < 50, took

@@ -1,0 +1,38 @@
+"""The stored page is what `web/` builds: nobody needs Node to use it, and nobody can forget to build it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+PROJECT = Path(__file__).parents[2]
+WEB = PROJECT / "web"
+PAGE = PROJECT / "src" / "jumok" / "look" / "page.html"
+
+
+@pytest.mark.medium
+@pytest.mark.skipif(shutil.which("npm") is None, reason="Node is not installed: the page cannot be rebuilt")
+def test_the_stored_page_is_what_the_sources_build(tmp_path: Path) -> None:
+    sources = tmp_path / "web"
+    shutil.copytree(WEB, sources, ignore=shutil.ignore_patterns("node_modules"))
+    environment = {**os.environ, "JUMOK_PAGE_FOLDER": str(tmp_path / "built")}
+    for command in (
+        ["npm", "ci", "--silent"],
+        ["npm", "run", "--silent", "check"],
+        ["npm", "run", "--silent", "build"],
+    ):
+        done = subprocess.run(
+            command, cwd=sources, env=environment, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+    built = (tmp_path / "built" / "page.html").read_text(encoding="utf-8")
+    assert built == PAGE.read_text(encoding="utf-8"), "web/ has changed since `make web` was last called"
+
+
+def test_the_lockfile_names_no_registry() -> None:
+    lock = (WEB / "package-lock.json").read_text(encoding="utf-8")
+    assert '"resolved"' not in lock

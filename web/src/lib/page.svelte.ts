@@ -1,0 +1,224 @@
+/** What the page shows now. It is kept in the address, so that a view can be shared. */
+
+import { effects, explain, steps, type Question } from "./live";
+import { checkFormat, type Cell, type CellSteps, type Change, type Explanation, type ModelCard, type PageData, type Site, type StatisticName, type Statistics } from "./format";
+import { combinations, sites, type Choice, type Combination } from "./maps";
+import { LANGUAGES, type Language } from "./words";
+import type { Theme } from "./colour";
+
+export const PANELS = ["translate", "map", "heads", "steps", "beam", "change", "compare", "run"] as const;
+export type Panel = (typeof PANELS)[number];
+export type Order = "place" | StatisticName;
+
+function readData(): PageData {
+  return JSON.parse(document.getElementById("jumok-data")?.textContent || "{}") as PageData;
+}
+
+export function sameCell(one: Cell, other: Cell): boolean {
+  return (["site", "layer", "head", "query", "key"] as const).every((name) => one[name] === other[name]);
+}
+
+class Page {
+  panel = $state<Panel>("map");
+  site = $state<Site>("cross");
+  combination = $state<Combination>("read-out");
+  layer = $state(-1);
+  head = $state(0);
+  words = $state(true);
+  marks = $state(true);
+  lines = $state(false);
+  rows = $state<number[]>([]);
+  order = $state<Order>("place");
+  word = $state(-1);
+  cell = $state<Cell | null>(null);
+  step = $state(-1);
+  candidate = $state(-1);
+  language = $state<Language>("en");
+  appearance = $state<"system" | Theme>("system");
+  darkSystem = $state(false);
+
+  /** The explanations that were saved with the page, or the answer of the model that is asked. */
+  explanations = $state.raw<Explanation[]>([]);
+  answer = $state.raw<Explanation>();
+  shown = $state(0);
+  models = $state.raw<ModelCard[]>([]);
+  live = $state(false);
+  hasRun = $state(false);
+
+  sentence = $state("");
+  forced = $state.raw<number[]>([]);
+  changes = $state.raw<Change[]>([]);
+  busy = $state(false);
+  problem = $state("");
+
+  text = $derived(LANGUAGES[this.language]);
+  theme = $derived<Theme>(this.appearance === "system" ? (this.darkSystem ? "dark" : "light") : this.appearance);
+  explanation = $derived<Explanation | undefined>(this.live ? this.answer : this.explanations[this.shown]);
+  choice = $derived<Choice>(this.choiceFor(this.explanation));
+  panels = $derived(PANELS.filter((panel) => this.offers(panel)));
+
+  #turn = 0;
+  #questions = new WeakMap<Explanation, Question>();
+
+  constructor() {
+    const data = readData();
+    this.language = navigator.language.startsWith("ko") ? "ko" : "en";
+    try {
+      this.explanations = (data.explanations ?? []).map(checkFormat);
+    } catch (error) {
+      this.problem = String(error);
+    }
+    if (data.live) {
+      this.live = true;
+      this.models = data.live.models;
+      this.hasRun = data.live.run;
+      this.sentence = data.live.sentence;
+      this.panel = this.models.length ? "translate" : "run";
+    }
+    const dark = matchMedia("(prefers-color-scheme: dark)");
+    this.darkSystem = dark.matches;
+    dark.addEventListener("change", () => (this.darkSystem = dark.matches));
+    this.readAddress();
+    addEventListener("hashchange", () => this.readAddress());
+  }
+
+  /** What is asked for, bent to what this model has. */
+  choiceFor(explanation: Explanation | undefined): Choice {
+    const { combination, layer, head, words, marks } = this;
+    if (!explanation) return { site: this.site, combination, layer, head, words, marks };
+    const known = sites(explanation);
+    const site = known.includes(this.site) ? this.site : (known[0] ?? this.site);
+    const possible = combinations(explanation, site);
+    const [layers, heads] = explanation.attention[site]?.shape ?? [1, 1];
+    return {
+      site,
+      combination: possible.includes(combination) ? combination : possible.includes("mean") ? "mean" : possible[0],
+      layer: Math.min(layer, layers - 1),
+      head: Math.min(head, heads - 1),
+      words,
+      marks,
+    };
+  }
+
+  offers(panel: Panel): boolean {
+    if (panel === "run") return this.hasRun;
+    if (panel === "change") return this.live && this.models.length > 0;
+    if (panel === "compare") return this.explanations.length > 1 || this.models.length > 1;
+    return this.models.length > 0 || this.explanations.length > 0;
+  }
+
+  lookAtHead(site: Site, layer: number, head: number): void {
+    Object.assign(this, { site, combination: "head", layer, head });
+  }
+
+  // --- Asking the model ----------------------------------------------------------------------------------
+
+  /** Ask the model that is shown. A question asked later overtakes an earlier one. */
+  async ask(): Promise<void> {
+    if (!this.live || !this.models.length || !this.sentence.trim()) return;
+    const turn = ++this.#turn;
+    this.busy = true;
+    this.problem = "";
+    const { shown: model, sentence, changes, forced: forced_prefix } = this;
+    try {
+      const question = { model, sentence, changes, forced_prefix };
+      const answer = await explain(question);
+      if (turn !== this.#turn) return;
+      this.#questions.set(answer, question);
+      this.answer = answer;
+      Object.assign(this, { rows: [], step: -1, candidate: -1, cell: null });
+      void this.measure(turn, answer, question);
+    } catch (error) {
+      if (turn === this.#turn) this.problem = error instanceof Error ? error.message : String(error);
+    } finally {
+      if (turn === this.#turn) this.busy = false;
+    }
+  }
+
+  /** The effect of silencing each head comes after the translation, because it takes longer. */
+  async measure(turn: number, answer: Explanation, question: Question): Promise<void> {
+    const found = await effects(question).catch(() => null);
+    if (!found || turn !== this.#turn) return;
+    const statistics = Object.fromEntries(
+      Object.entries(answer.statistics).map(([site, own]) => [site, { ...own, effect: found[site as Site] ?? null } as Statistics]),
+    );
+    const measured = { ...answer, statistics };
+    this.#questions.set(measured, question);
+    this.answer = measured;
+  }
+
+  async stepsOf(cell: Cell): Promise<CellSteps | null> {
+    const explanation = this.explanation;
+    const kept = explanation?.steps.find((one) => sameCell(one, cell));
+    const question = explanation && this.#questions.get(explanation);
+    return kept || !question ? (kept ?? null) : steps({ ...question, cell });
+  }
+
+  choose(model: number): void {
+    if (model === this.shown) return;
+    this.shown = model;
+    this.changes = [];
+    this.forced = [];
+    if (this.live) void this.ask();
+  }
+
+  // --- The address ----------------------------------------------------------------------------------------
+
+  readAddress(): void {
+    const words = new URLSearchParams(location.hash.slice(1));
+    const number = (name: string, otherwise: number) => (words.has(name) ? Number(words.get(name)) || 0 : otherwise);
+    const panel = words.get("panel") as Panel | null;
+    if (panel && PANELS.includes(panel)) this.panel = panel;
+    const site = words.get("site");
+    if (site === "cross" || site === "encoder" || site === "decoder") this.site = site;
+    const combination = words.get("show") as Combination | null;
+    if (combination && combination in this.text.combination) this.combination = combination;
+    this.layer = number("layer", this.layer);
+    this.head = number("head", this.head);
+    this.shown = number("model", this.shown);
+    if (words.has("units")) this.words = words.get("units") !== "pieces";
+    if (words.has("marks")) this.marks = words.get("marks") !== "hidden";
+    if (words.has("view")) this.lines = words.get("view") === "lines";
+    if (words.has("rows")) this.rows = words.get("rows")!.split(",").filter(Boolean).map(Number);
+    if (words.has("order")) this.order = words.get("order") as Order;
+    this.word = number("word", this.word);
+    this.step = number("step", this.step);
+    const language = words.get("language");
+    if (language === "en" || language === "ko") this.language = language;
+    const theme = words.get("theme");
+    if (theme === "light" || theme === "dark") this.appearance = theme;
+    if (this.live && words.has("sentence")) this.sentence = words.get("sentence")!;
+    if (this.live && words.has("changes")) {
+      try {
+        this.changes = JSON.parse(words.get("changes")!) as Change[];
+      } catch {
+        this.changes = [];
+      }
+    }
+  }
+
+  /** The address of what is seen; what is as it is at first is left out. */
+  address(): string {
+    const words = new URLSearchParams();
+    words.set("panel", this.panel);
+    if (this.site !== "cross") words.set("site", this.site);
+    if (this.combination !== "read-out") words.set("show", this.combination);
+    if (this.layer >= 0) words.set("layer", String(this.layer));
+    if (this.head) words.set("head", String(this.head));
+    if (this.shown) words.set("model", String(this.shown));
+    if (!this.words) words.set("units", "pieces");
+    if (!this.marks) words.set("marks", "hidden");
+    if (this.lines) words.set("view", "lines");
+    if (this.rows.length) words.set("rows", this.rows.join(","));
+    if (this.order !== "place") words.set("order", this.order);
+    if (this.word >= 0) words.set("word", String(this.word));
+    if (this.step >= 0) words.set("step", String(this.step));
+    words.set("language", this.language);
+    if (this.appearance !== "system") words.set("theme", this.appearance);
+    if (this.live && this.sentence) words.set("sentence", this.sentence);
+    if (this.changes.length) words.set("changes", JSON.stringify(this.changes));
+    return `#${words}`;
+  }
+}
+
+export const page = new Page();

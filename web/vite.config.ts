@@ -1,0 +1,52 @@
+import { createHash } from "node:crypto";
+
+import { svelte } from "@sveltejs/vite-plugin-svelte";
+import { defineConfig, type Plugin } from "vite";
+
+/** Put script and style into the page itself, and allow that one script and no other, nor any other host. */
+function onePage(): Plugin {
+  return {
+    name: "one-page",
+    enforce: "post",
+    generateBundle(_, bundle) {
+      const files = Object.values(bundle);
+      const page = files.find((file) => file.fileName === "index.html");
+      if (page?.type !== "asset") throw new Error("There is no index.html to put everything into.");
+      let html = String(page.source)
+        .replace(/\s*<script type="module"[^>]*><\/script>/g, "")
+        .replace(/\s*<link rel="stylesheet"[^>]*>/g, "");
+      const style = files.filter((file) => file.fileName.endsWith(".css")).map((file) => (file.type === "asset" ? String(file.source) : ""));
+      const script = files.filter((file) => file.type === "chunk").map((file) => file.code.trim().replaceAll("</script", "<\\/script"));
+      if (script.length !== 1) throw new Error(`The page has one script. Received: ${script.length}.`);
+      const hash = createHash("sha256").update(script[0]).digest("base64");
+      const policy = [
+        "default-src 'none'",
+        `script-src 'sha256-${hash}'`,
+        "style-src 'unsafe-inline'",
+        "img-src data: blob:",
+        "connect-src 'self'",
+        "base-uri 'none'",
+        "form-action 'none'",
+      ].join("; ");
+      html = html
+        .replace("<head>", () => `<head>\n    <meta http-equiv="Content-Security-Policy" content="${policy}" />`)
+        .replace("</head>", () => `  <style>${style.join("").trim()}</style>\n  </head>`)
+        .replace("</body>", () => `  <script type="module">${script[0]}</script>\n  </body>`);
+      for (const name of Object.keys(bundle)) delete bundle[name];
+      this.emitFile({ type: "asset", fileName: "page.html", source: html });
+    },
+  };
+}
+
+export default defineConfig({
+  plugins: [svelte(), onePage()],
+  build: {
+    outDir: process.env.JUMOK_PAGE_FOLDER ?? "../src/jumok/look",
+    emptyOutDir: false,
+    target: "es2022",
+    modulePreload: false,
+    cssCodeSplit: false,
+    assetsInlineLimit: Number.MAX_SAFE_INTEGER,
+    reportCompressedSize: false,
+  },
+});
