@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from explain_translators import FAMILIES, SENTENCE, TARGET, family_translator, make_translator
 
+from explain_translators import FAMILIES, SENTENCE, TARGET, family_translator, make_translator
 from jumok.corpus.batches import padded_batch
 from jumok.decoding import force
 from jumok.decoding.explaining import Edited

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 import torch
+
 from explain_translators import (
     FAMILIES,
     SENTENCE,
@@ -16,7 +17,6 @@ from explain_translators import (
     stepwise_weights,
     vocabularies,
 )
-
 from jumok.errors import DataError, UnsupportedError
 from jumok.recipe import AttentionSettings, RecurrentSettings, SearchSettings
 from jumok.values import END, Alignment, Pair, ReadOut

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 import torch
-from explain_translators import SENTENCE, SMALL, TARGET, family_translator, make_translator
 
+from explain_translators import SENTENCE, SMALL, TARGET, family_translator, make_translator
 from jumok.attention import CATALOGUE, POSITIONS
 from jumok.corpus.batches import padded_batch
 from jumok.errors import DataError

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-pytestmark = pytest.mark.medium
+pytestmark = pytest.mark.slow
 
 PANELS = ["translate", "map", "heads", "steps", "beam"]
 Open = "Callable[..., Page]"

@@ -12,7 +12,7 @@ from playwright.sync_api import expect
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-pytestmark = pytest.mark.medium
+pytestmark = pytest.mark.slow
 
 HANGUL = re.compile("[가-힣]")
 PANELS = ["translate", "map", "heads", "steps", "beam", "change", "compare", "run"]

@@ -14,7 +14,7 @@ WEB = PROJECT / "web"
 PAGE = PROJECT / "src" / "jumok" / "look" / "page.html"
 
 
-@pytest.mark.medium
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("npm") is None, reason="Node is not installed: the page cannot be rebuilt")
 def test_the_stored_page_is_what_the_sources_build(tmp_path: Path) -> None:
     sources = tmp_path / "web"
