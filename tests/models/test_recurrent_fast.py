@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+
 import pytest
 import torch
 from torch import nn
 
 from jumok.models import build_model, recurrent
 from jumok.models.recurrent import read_packed
+from jumok.models.recurrent_cells import Trace
 from jumok.models.recurrent_fast import read_sentences, run_layer
 from jumok.recipe import AttentionSettings, RecurrentSettings
 from jumok.values import PAD, Batch
@@ -150,3 +154,50 @@ def test_a_layer_runs_as_torch_runs_it(cell, dtype):
         answers.append([states, *last, *torch.autograd.grad(loss, [inputs, *first, *layer.parameters()])])
     for fast, plain in zip(*answers, strict=True):
         torch.testing.assert_close(fast, plain, rtol=SIZES[dtype], atol=SIZES[dtype])
+
+
+@pytest.fixture
+def no_collector():
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
+
+
+@pytest.fixture
+def traces(monkeypatch):
+    """Every trace that is made, as long as it lives."""
+    made = weakref.WeakSet()
+    begin = Trace.__init__
+    monkeypatch.setattr(Trace, "__init__", lambda self, *parts: made.add(self) or begin(self, *parts))
+    return made
+
+
+def living_tensors():
+    return sum(type(thing) is torch.Tensor for thing in gc.get_objects())
+
+
+@every_cell
+@pytest.mark.parametrize("kind", ["bahdanau", "luong-general"])
+@pytest.mark.usefixtures("no_collector")
+def test_an_update_leaves_nothing_behind_for_the_collector(cell, kind, traces):
+    model = make_model(torch.float64, cell=cell, decoder_layers=2, attention=AttentionSettings(kind=kind))
+    train_once(model)  # which leaves every parameter its gradient
+    before = living_tensors()
+    loss = model(make_batch()).sum()
+    assert len(traces) >= 2
+    loss.backward()
+    assert not traces, "a loss that is kept keeps no traces"
+    del loss
+    assert living_tensors() == before
+    model(make_batch())
+    assert not traces, "nor does a pass that is never gone back"
+    assert living_tensors() == before
+
+
+@pytest.mark.usefixtures("no_collector")
+def test_a_loss_is_gone_back_once_only():
+    loss = make_model(torch.float64)(make_batch()).sum()
+    loss.backward(retain_graph=True)
+    with pytest.raises(RuntimeError, match="once only"):
+        loss.backward()

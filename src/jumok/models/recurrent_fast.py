@@ -49,14 +49,16 @@ class _Run(torch.autograd.Function):
         for time, entering in enumerate(inputs.unbind(0)):
             torch.baddbmm(bias, trace.state[time], recurrent, out=trace.made[time])
             trace.step(time, entering)
-        context.trace, context.recurrent = trace, recurrent
+        context.trace = trace
+        context.save_for_backward(recurrent)
         return trace.states[1:], *trace.last()
 
     @staticmethod
     @once_differentiable
     def backward(context: Any, of_states: Tensor, *of_last: Tensor) -> tuple[Tensor | None, ...]:
-        trace: Trace = context.trace
-        blocks, back = Gradients(trace), context.recurrent.transpose(1, 2).contiguous()
+        (recurrent,) = context.saved_tensors
+        trace: Trace = _taken(context, "trace")
+        blocks, back = Gradients(trace), recurrent.transpose(1, 2).contiguous()
         carried = trace.begin_back(of_last)
         for time in range(len(of_states) - 1, -1, -1):
             direct = trace.back(time, of_states[time] + carried, blocks.step[time])
@@ -66,6 +68,18 @@ class _Run(torch.autograd.Function):
         of_recurrent = torch.bmm(before.transpose(1, 2), of_made)
         of_bias = of_made.sum(dim=1, keepdim=True)
         return None, blocks.entering, of_recurrent, of_bias, carried, *trace.gradients_of_first()
+
+
+def _taken(context: Any, name: str) -> Any:
+    """What the way there left for the way back, which is gone once: its loss may be kept long after it.
+
+    Torch lets go of saved tensors by itself; a trace is none.
+    """
+    left = getattr(context, name)
+    if left is None:
+        raise RuntimeError("a recurrent model's traces were freed by backward(), which goes back once only")
+    setattr(context, name, None)
+    return left
 
 
 def _product(start: Tensor | None, rows: Tensor, weight: Tensor) -> Tensor:
@@ -210,8 +224,9 @@ class _AttendBefore(torch.autograd.Function):
                 state = state if layer.kept is None else state * layer.kept[time]
                 state = trace.step(time, linear(state, layer.entering.t(), layer.entering_bias))
         contexts = contexts[:, :, 0]
-        context.looking, context.layers, context.traces = looking, layers, traces
-        context.weights, context.contexts = weights, contexts
+        context.number, context.traces = number, traces
+        # As an attribute, an output would hold the graph that holds it; torch's own keeping sees to that.
+        context.save_for_backward(*tensors, weights, contexts)
         return traces[-1].states[1:], contexts, *(part for trace in traces for part in trace.last())
 
     @staticmethod
@@ -219,16 +234,16 @@ class _AttendBefore(torch.autograd.Function):
     def backward(
         context: Any, of_states: Tensor, of_contexts: Tensor, *of_last: Tensor
     ) -> tuple[Tensor | None, ...]:
-        looking: _Looking = context.looking
-        layers: list[_InLoop] = context.layers
-        traces: list[Trace] = context.traces
+        *tensors, weights, contexts = context.saved_tensors
+        looking, layers, _ = _sorted_out(context.number, tensors)
+        traces: list[Trace] = _taken(context, "traces")
         parts = len(of_last) // len(traces)
         lasts = [of_last[start : start + parts] for start in range(0, len(of_last), parts)]
         carried = [trace.begin_back(last) for trace, last in zip(traces, lasts, strict=True)]
         every = [Gradients(trace) for trace in traces]
         recurrent = [layer.recurrent.t().contiguous() for layer in layers]
         entering = [layer.entering.t().contiguous() for layer in layers]
-        looks = _LooksBack(looking, context.weights, traces[-1], every[-1])
+        looks = _LooksBack(looking, weights, traces[-1], every[-1])
         of_state, of_context = of_states.unbind(0), of_contexts.unbind(0)
         for time in range(len(of_states) - 1, -1, -1):
             gradient = of_state[time]
@@ -249,7 +264,7 @@ class _AttendBefore(torch.autograd.Function):
             ]
         of_keys, of_values, of_energy = looks.gradients()
         of_layers: list[Tensor | None] = []
-        entered = context.contexts
+        entered = contexts
         for layer, trace, blocks in zip(layers, traces, every, strict=True):
             entered = entered if layer.kept is None else entered * layer.kept
             of_entering, of_made = blocks.entering.flatten(0, 1), blocks.recurring.flatten(0, 1)
