@@ -159,6 +159,40 @@ def test_changes_that_name_no_place_are_refused() -> None:
         change_from_json({"kind": "paint", "site": "cross", "colour": 3})
 
 
+LATE_KEYS = [Paint("decoder", 0, 0, query=1, key=4), Pin("decoder", queries=(5, 1), keys=(0, 4))]
+
+
+@pytest.mark.parametrize("target", [None, TARGET])
+@pytest.mark.parametrize("change", LATE_KEYS, ids=lambda change: change.kind)
+@pytest.mark.parametrize("name", ["transformer", "decoder-only"])
+def test_no_change_lets_a_decoder_look_ahead(name: str, change, target: str | None) -> None:
+    translator = family_translator(name)
+    with pytest.raises(DataError, match="never looks ahead: query 1 sees the keys from 0 to 1"):
+        translator.explain(SENTENCE, target=target, edit=change)
+    assert translator.explain(SENTENCE, target=target, edit=Paint("decoder", 0, 0, query=4, key=4))
+
+
+def test_a_decoder_alone_reads_its_source_in_order() -> None:
+    ahead = Paint("encoder", query=1, key=2)
+    with pytest.raises(DataError, match="never looks ahead"):
+        family_translator("decoder-only").explain(SENTENCE, target=TARGET, edit=ahead)
+    assert family_translator("transformer").explain(SENTENCE, target=TARGET, edit=ahead)
+
+
+def test_questions_without_an_answer_are_refused() -> None:
+    translator = family_translator("transformer")
+    with pytest.raises(DataError, match=r"at least one of each\. Received: queries \(1,\) and keys \(\)"):
+        Pin("cross", queries=(1,), keys=())
+    with pytest.raises(DataError, match="at least one of each"):
+        change_from_json({"kind": "pin", "site": "cross", "keys": [1]})
+    with pytest.raises(DataError, match=r"no key 1\.5"):
+        translator.explain(SENTENCE, target=TARGET, edit=Paint("cross", key=1.5))
+    with pytest.raises(DataError, match="candidates = -1"):
+        translator.explain(SENTENCE, candidates=-1)
+    with pytest.raises(DataError, match="99999"):
+        translator.explain(SENTENCE, forced_prefix=[99999])
+
+
 def test_several_changes_are_made_together() -> None:
     translator = make_translator(FAMILIES["transformer"])
     both = translator.explain(

@@ -77,6 +77,12 @@ class Question:
     gold: Alignment | None = None
     candidates: int = 8
 
+    def __post_init__(self) -> None:
+        if self.candidates < 0:
+            raise DataError(
+                f"No fewer than 0 candidates can be kept of a step. Received: candidates = {self.candidates}."
+            )
+
 
 @dataclass(frozen=True, slots=True)
 class Edited:
@@ -125,7 +131,7 @@ def explain_sentence(
         return _explanation(translator, plain, question, found, source, len(prefix))
     changes = (edit,) if isinstance(edit, Change) else tuple(edit) if isinstance(edit, Sequence) else ()
     [weights] = plain.weights([found.ids])
-    check_changes(changes, {site: array.shape for site, array in weights.items()})
+    check_changes(changes, {site: array.shape for site, array in weights.items()}, translator.model)
     hook = (
         edit_of(changes, translator.model, len(source.ids) + 1)
         if isinstance(edit, Change | Sequence)
@@ -145,7 +151,11 @@ def explain_sentence(
 
 
 def _prefix(translator: TranslatorLike, forced: str | Sequence[int]) -> list[int]:
-    return translator.vocabularies.target.encode(forced) if isinstance(forced, str) else list(forced)
+    pieces = translator.vocabularies.target
+    if isinstance(forced, str):
+        return pieces.encode(forced)
+    pieces.pieces(forced)  # refuses what is no piece, of which the model has no embedding
+    return list(forced)
 
 
 def _find(

@@ -126,6 +126,13 @@ class Pin(Change):
     queries: tuple[int, ...] = ()
     keys: tuple[int, ...] = ()
 
+    def __post_init__(self) -> None:
+        if not self.queries or not self.keys:
+            raise DataError(
+                "A pin ties queries to keys and needs at least one of each. "
+                f"Received: queries {self.queries} and keys {self.keys}."
+            )
+
     @property
     def first_step(self) -> int:
         return 0 if self.site == "encoder" else min(self.queries, default=0)
@@ -174,8 +181,11 @@ def change_from_json(fields: Mapping[str, Any]) -> Change:
         raise DataError(f'This is no change of kind "{kind}": {error}. Received: {dict(fields)}.') from None
 
 
-def check_changes(changes: Sequence[Change], shapes: Mapping[str, tuple[int, ...]]) -> None:
-    """Refuse what names no place of the maps, whose shapes are (layer, head, query, key)."""
+def check_changes(
+    changes: Sequence[Change], shapes: Mapping[str, tuple[int, ...]], model: TranslationModel
+) -> None:
+    """Refuse what names no place of the maps, whose shapes are (layer, head, query, key), or a masked one."""
+    never_ahead = ("encoder", "decoder") if isinstance(model, DecoderOnly) else ("decoder",)
     for change in changes:
         if change.site not in shapes:
             known = ", ".join(shapes) or "none"
@@ -186,11 +196,17 @@ def check_changes(changes: Sequence[Change], shapes: Mapping[str, tuple[int, ...
         asked |= {"query": (list(named[0]), queries), "key": (list(named[1]), keys)}
         for what, (places, count) in asked.items():
             for place in places:
-                if place is not None and not 0 <= place < count:
+                if place is not None and place not in range(count):
                     raise DataError(
                         f'The attention "{change.site}" of this sentence has no {what} {place}: there are '
                         f"{count}, counted from 0. Received: {change}."
                     )
+        earliest = min(named[0], default=keys)
+        if change.site in never_ahead and max(named[1], default=0) > earliest:
+            raise DataError(
+                f'The attention "{change.site}" of this model never looks ahead: query {earliest} sees the '
+                f"keys from 0 to {earliest}. Received: {change}. Choose an earlier key or a later query."
+            )
 
 
 def edit_of(changes: Sequence[Change], model: TranslationModel, source_length: int) -> Edit | None:
