@@ -5,9 +5,15 @@ import torch
 
 from jumok.attention import CATALOGUE, Entry, ScaledDot, Supports
 from jumok.errors import RecipeError, UnsupportedError
-from jumok.models import build_model
+from jumok.models import build_model, check_model, check_recipe
 from jumok.models.layers import Embedding, FeedForward, PostNorm, PreNorm
-from jumok.recipe import AttentionSettings, DecoderOnlySettings, TransformerSettings
+from jumok.recipe import (
+    AttentionSettings,
+    DecoderOnlySettings,
+    EncoderOnlySettings,
+    TransformerSettings,
+    make_recipe,
+)
 
 SMALL = TransformerSettings(width=16, heads=2, feed_forward=32, encoder_layers=2, decoder_layers=3)
 
@@ -136,7 +142,32 @@ def test_dropout_of_weights_is_refused_where_no_weights_are_formed(kind):
     assert build(attention_dropout=0.1)
 
 
-def test_a_decoder_alone_refuses_it_too():
-    settings = DecoderOnlySettings(attention=AttentionSettings(kind="linear"), attention_dropout=0.2)
+@pytest.mark.parametrize("kind", [DecoderOnlySettings, EncoderOnlySettings])
+def test_a_decoder_alone_and_an_encoder_alone_refuse_it_too(kind):
+    settings = kind(attention=AttentionSettings(kind="linear"), attention_dropout=0.2)
     with pytest.raises(UnsupportedError, match=r"model\.attention_dropout = 0 .* model\.attention = "):
-        build_model(settings, source_pieces=50, target_pieces=50, shared=True)
+        check_model(settings)
+
+
+LOCATED = [
+    ("recurrent", "attention", 401),
+    ("encoder-only", "attention", 401),
+    ("transformer", "cross_attention", 401),
+    ("transformer", "encoder_attention", 401),
+    ("transformer", "decoder_attention", 1211),
+]
+
+
+@pytest.mark.parametrize(("family", "setting", "needed"), LOCATED)
+def test_a_mechanism_that_knows_few_places_is_refused_before_it_meets_more(family, setting, needed):
+    def check(**option):
+        attention = {"kind": "luong-location", **option}
+        check_recipe(
+            make_recipe({"model": {"family": family, setting: attention}, "training": {"longest": 400}})
+        )
+
+    with pytest.raises(UnsupportedError, match=rf"{needed} places .*longest = 256\. Set model\.{setting} = "):
+        check()
+    with pytest.raises(UnsupportedError, match=rf"longest = {needed - 1}\."):
+        check(longest=needed - 1)
+    check(longest=needed)

@@ -295,6 +295,7 @@ def check_recipe(recipe: Recipe) -> None:
     """Refuse a model that cannot be, or that the rest of its recipe asks too much of."""
     check_model(recipe.model)
     _check_places(recipe)
+    _check_keys(recipe)
     _check_coverage(recipe)
 
 
@@ -303,7 +304,7 @@ def _check_places(recipe: Recipe) -> None:
     model, longest = recipe.model, recipe.training.longest
     if isinstance(model, RecurrentSettings) or model.positions != "learned":
         return
-    needed = int(longest * recipe.search.longest) + 11
+    needed = _most_steps(recipe)
     if isinstance(model, DecoderOnlySettings):
         needed += longest + 1
     elif isinstance(model, EncoderOnlySettings):
@@ -314,6 +315,33 @@ def _check_places(recipe: Recipe) -> None:
             f"and the translations that a search may try. Received: model.places = {model.places}. Raise it, "
             'lower training.longest, or set model.positions to "sinusoidal", which has no end.'
         )
+
+
+def _check_keys(recipe: Recipe) -> None:
+    """A mechanism with a `longest` knows so many keys: there may be no more in training, nor in a search."""
+    model, longest = recipe.model, recipe.training.longest
+    if isinstance(model, RecurrentSettings | DecoderOnlySettings | EncoderOnlySettings):
+        mechanisms = {"model.attention": model.attention}
+    else:
+        mechanisms = {f"model.{site}_attention": getattr(model, f"{site}_attention") for site in NEEDS}
+    for setting, mechanism in mechanisms.items():
+        if mechanism.kind == NO_ATTENTION:
+            continue
+        known = getattr(check_options(mechanism), "longest", None)
+        needed = _most_steps(recipe) if setting == "model.decoder_attention" else longest + 1
+        if known is not None and known < needed:
+            wanted = f'{{ kind = "{mechanism.kind}", longest = {needed} }}'
+            raise UnsupportedError(
+                f'{setting} = "{mechanism.kind}" must know {needed} places for sentences of '
+                f"training.longest = {longest} pieces and the translations that a search may try. "
+                f"Received: longest = {known}. Set {setting} = {wanted}, lower training.longest, or choose "
+                '"luong-general", which has no end.'
+            )
+
+
+def _most_steps(recipe: Recipe) -> int:
+    """Steps of the longest translation that a search may try of the longest source, `<s>` counted."""
+    return int(recipe.training.longest * recipe.search.longest) + 11
 
 
 def _check_coverage(recipe: Recipe) -> None:
@@ -341,6 +369,7 @@ def check_model(settings: ModelSettings) -> None:
     if isinstance(settings, EncoderOnlySettings):
         _check_mechanism(settings.attention, NEEDS["encoder"], setting="model.attention")
         _check_positions(settings, settings.attention, setting="model.attention")
+        _check_dropout(settings.attention, settings.attention_dropout, setting="model.attention")
         return
     for site, needs in NEEDS.items():
         mechanism: AttentionSettings = getattr(settings, f"{site}_attention")
