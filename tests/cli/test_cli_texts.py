@@ -74,6 +74,8 @@ def test_lines_are_continued(call: Call, models: dict[str, Path]) -> None:
     drawn = call("complete", models["decoder-only"], "--sample", "--seed", "5", stdin=b"one\n")
     assert drawn.code == 0
     assert drawn.out.startswith("one")
+    undrawn = call("complete", models["decoder-only"], "--temperature", "2", "--seed", "5", stdin=b"one\n")
+    assert "--temperature, --seed would be ignored. Add --sample" in undrawn.paragraph("complete")
 
 
 def test_what_a_model_of_text_cannot_do_is_said_with_what_it_can(
@@ -86,6 +88,8 @@ def test_what_a_model_of_text_cannot_do_is_said_with_what_it_can(
     assert "`jumok translate`" in call("complete", model).paragraph("complete")
     assert "plain text is wanted" in call("evaluate", folder, pairs).paragraph("evaluate")
     assert "--beam would be ignored" in call("evaluate", folder, text, "--beam", "2").paragraph("evaluate")
+    engine = call("evaluate", folder, text, "--engine", "nonsense")
+    assert "--engine would be ignored" in engine.paragraph("evaluate")
     assert "other half" in call("evaluate", model, text).paragraph("evaluate")
 
 

@@ -23,8 +23,11 @@ __all__ = [
     "FromOption",
     "ModelArgument",
     "PairsArgument",
+    "SeedOption",
+    "TemperatureOption",
     "ToOption",
     "assignments",
+    "drawing_choices",
     "languages_in_words",
     "say_engine",
     "setting_help",
@@ -52,6 +55,12 @@ EngineOption = Annotated[
         help="What runs the model: ctranslate2 (fast, converted on first use), torch, or auto: the first "
         "where it can.",
     ),
+]
+TemperatureOption = Annotated[
+    float | None, typer.Option(help="With --sample: below 1 is bolder, above 1 wilder.")
+]
+SeedOption = Annotated[
+    int | None, typer.Option(help="With --sample: the seed, 1 if not given.", min=0, max=2**32 - 1)
 ]
 FromOption = Annotated[
     str | None, typer.Option("--from", metavar="CODE", help="Source language, such as en.")
@@ -105,6 +114,18 @@ def languages_in_words(recipe: Recipe) -> str:
     """`en → ko`, or `en` for a model of plain text; ? where nobody said."""
     source, target = (code or "?" for code in (recipe.languages.source, recipe.languages.target))
     return f"{source} → {target}" if recipe.model.task == "translate" else target
+
+
+def drawing_choices(sample: bool, **choices: Any) -> dict[str, Any]:
+    """What was chosen of how to draw; refused where nothing is drawn."""
+    given = {name: value for name, value in choices.items() if value is not None}
+    if given and not sample:
+        options = ", ".join(f"--{name.replace('_', '-')}" for name in given)
+        raise RecipeError(
+            f"Without --sample nothing is drawn at random, so {options} would be ignored. "
+            f"Add --sample, or leave {options} out."
+        )
+    return given
 
 
 def utf8(text: str | None) -> str | None:

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from jumok.cli.arguments import ModelArgument
+from jumok.cli.arguments import ModelArgument, SeedOption, TemperatureOption, drawing_choices
 from jumok.cli.translate import read_input
 
 
@@ -19,18 +19,17 @@ def complete(
         typer.Argument(metavar="FILE", help="Beginnings, one a line; standard input if not given."),
     ] = None,
     sample: Annotated[bool, typer.Option(help="Draw at random instead of taking the likeliest.")] = False,
-    temperature: Annotated[
-        float, typer.Option(help="With --sample: below 1 is bolder, above 1 wilder.")
-    ] = 1.0,
-    seed: Annotated[int, typer.Option(help="With --sample: the seed.", min=0, max=2**32 - 1)] = 1,
+    temperature: TemperatureOption = None,
+    seed: SeedOption = None,
 ) -> None:
     """Go on with lines from a file or standard input, each to its end, with a model trained on plain text.
 
     An empty line is a text from its very beginning.
     """
+    given = drawing_choices(sample, temperature=temperature, seed=seed)
     from jumok.decoding import Sampling, load_text_model
 
     text_model = load_text_model(model)
-    sampling = Sampling(temperature=temperature, seed=seed) if sample else None
+    sampling = Sampling(**given) if sample else None
     for text in text_model.complete(list(read_input(source)), sampling=sampling):
         sys.stdout.write(text + "\n")

@@ -50,7 +50,7 @@ def evaluate(
     if read_stored_model(model).card.recipe.model.task != "translate":
         options = {"--against": against, "--beam": beam, "--length-penalty": length_penalty}
         others = {"--tokenize": tokenize, "--lowercase": lowercase or None, "--out": out}
-        _refuse_given({**options, **others})
+        _refuse_given({**options, **others, "--engine": None if engine == "auto" else engine})
         _evaluate_text(model, pairs, as_json=as_json)
         return
     translator = load(model, engine=engine)

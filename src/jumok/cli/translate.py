@@ -11,7 +11,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from jumok.cli.arguments import EngineOption, ModelArgument, say_engine, setting_help, utf8
+from jumok.cli.arguments import (
+    EngineOption,
+    ModelArgument,
+    SeedOption,
+    TemperatureOption,
+    drawing_choices,
+    say_engine,
+    setting_help,
+    utf8,
+)
 from jumok.errors import DataError, RecipeError
 from jumok.recipe import SearchSettings
 
@@ -46,18 +55,14 @@ def translate(
         str, typer.Option(metavar="TEXT", help="How the translation of every line must begin.", callback=utf8)
     ] = "",
     sample: Annotated[bool, typer.Option(help="Draw at random instead of searching.")] = False,
-    temperature: Annotated[
-        float | None, typer.Option(help="With --sample: below 1 is bolder, above 1 wilder.")
-    ] = None,
+    temperature: TemperatureOption = None,
     top_k: Annotated[
         int | None, typer.Option(help="With --sample: only the k likeliest pieces; 0 is all.")
     ] = None,
     top_p: Annotated[
         float | None, typer.Option(help="With --sample: the likeliest pieces up to this mass; 1 is all.")
     ] = None,
-    seed: Annotated[
-        int | None, typer.Option(help="With --sample: the seed, 1 if not given.", min=0, max=2**32 - 1)
-    ] = None,
+    seed: SeedOption = None,
     engine: EngineOption = "auto",
     align: Annotated[bool, typer.Option(help="With --json: add word alignments.")] = False,
     as_json: Annotated[
@@ -71,14 +76,7 @@ def translate(
         )
     if align and not as_json:
         raise RecipeError("--align adds a field to each result. Add --json.")
-    drawing = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "seed": seed}
-    given: dict[str, Any] = {name: value for name, value in drawing.items() if value is not None}
-    if given and not sample:
-        options = ", ".join(f"--{name.replace('_', '-')}" for name in given)
-        raise RecipeError(
-            f"Without --sample nothing is drawn at random, so {options} would be ignored. "
-            f"Add --sample, or leave {options} out."
-        )
+    given = drawing_choices(sample, temperature=temperature, top_k=top_k, top_p=top_p, seed=seed)
     from jumok.decoding import Sampling, SearchChoices
     from jumok.engines import load
 
