@@ -78,6 +78,21 @@ def test_lines_are_continued(call: Call, models: dict[str, Path]) -> None:
     assert "--temperature, --seed would be ignored. Add --sample" in undrawn.paragraph("complete")
 
 
+def test_lines_longer_than_all_in_training_are_told_of(
+    call: Call, models: dict[str, Path], text: Path, tmp_path: Path
+) -> None:
+    long = tmp_path / "long.txt"
+    long.write_text(text.read_text(encoding="utf-8") + "one two " * 500 + "\n", encoding="utf-8")
+    for family in FAMILIES:
+        ran = call("evaluate", models[family], long, "--json")
+        assert json.loads(ran.out) == json.loads(call("evaluate", models[family], text, "--json").out) | {
+            "left_out": 1
+        }
+        assert "left out: 1 lines of more than the 200 pieces" in ran.err
+    said = call("complete", models["decoder-only"], long).paragraph("complete")
+    assert "Line 61 is too long" in said
+
+
 def test_what_a_model_of_text_cannot_do_is_said_with_what_it_can(
     call: Call, models: dict[str, Path], model: Path, pairs: Path, text: Path
 ) -> None:

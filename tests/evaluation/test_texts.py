@@ -94,6 +94,30 @@ def test_nothing_to_score(pieces: Subwords) -> None:
         evaluate_text(text_model(pieces, "masked"), ["", " "])
 
 
+@pytest.mark.parametrize("task", ["language-model", "masked"])
+def test_lines_longer_than_all_in_training_are_left_out_and_counted(pieces: Subwords, task: str) -> None:
+    model = text_model(pieces, task)
+    model.longest = max(len(pieces.encode(sentence)) for sentence in SENTENCES)
+    long = " ".join(SENTENCES)
+    scores = evaluate_text(model, [*SENTENCES, long, ""])
+    assert (scores.sentences, scores.left_out) == (4, 1)
+    assert scores.as_dict() == {**evaluate_text(model, SENTENCES).as_dict(), "left_out": 1}
+    with pytest.raises(DataError, match=rf"2 lines, 1 of them with more than the {model.longest} pieces"):
+        evaluate_text(model, [long, ""])
+
+
+def test_a_beginning_longer_than_all_in_training_is_refused(pieces: Subwords) -> None:
+    model = text_model(pieces, "language-model")
+    begun = SENTENCES[0]
+    count = len(pieces.encode(begun))
+    model.longest = count - 1
+    with pytest.raises(DataError, match=rf"Line 2 .* {count} pieces, .* at most {count - 1}\."):
+        model.complete(["a", begun])
+    assert model.complete([begun], longest=count)[0].startswith(begun)
+    model.longest = count
+    assert model.complete([begun])[0].startswith(begun)
+
+
 def test_a_text_is_continued_from_its_beginning(pieces: Subwords) -> None:
     model = text_model(pieces, "language-model")
     beginnings = ["the cat", "", "a dog sees"]

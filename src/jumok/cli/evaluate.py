@@ -107,6 +107,12 @@ def _evaluate_text(folder: Path, texts: list[str], *, as_json: bool) -> None:
     model = load_text_model(folder)
     corpora = open_texts(texts, language=model.language or None)
     found = evaluate_text(model, [pair.target for corpus in corpora for pair in corpus.pairs()]).as_dict()
+    if found["left_out"]:
+        typer.echo(
+            f"left out: {found['left_out']:,} lines of more than the {model.longest:,} pieces that the model "
+            "was trained on",
+            err=True,
+        )
     if as_json:
         typer.echo(json.dumps(found, ensure_ascii=False, indent=1))
         return

@@ -11,7 +11,7 @@ from jumok.corpus.masking import fixed_words, hide_pieces
 from jumok.decoding.engine import like_lengths
 from jumok.decoding.plan import SearchPlan
 from jumok.decoding.torch_engine import BATCH_TOKENS, TorchEngine
-from jumok.errors import UnsupportedError
+from jumok.errors import DataError, UnsupportedError
 from jumok.models import TranslationModel
 from jumok.values import AttentionMap, Batch
 
@@ -43,7 +43,8 @@ class TextModel:
     ) -> list[str]:
         """Each text from its beginning on: the likeliest piece at every step, or drawn where `sampling` says.
 
-        A text has at most `longest` pieces, its beginning counted, and a beginning stays whole.
+        A text has at most `longest` pieces, its beginning counted, and a beginning stays whole. One longer
+        than all that the model was trained on is refused, unless `longest` says that it may be.
         """
         model = self.model
         if not isinstance(model, TranslationModel):
@@ -53,6 +54,7 @@ class TextModel:
             )
         plan = SearchPlan(beam=1, extra=longest or self.longest)
         prefixes = self.pieces.encode_batch([text.strip() for text in beginnings])
+        _refuse_long(prefixes, max(self.longest, longest or 0))
         nothing: list[list[int]] = [[] for _ in beginnings]
         texts: dict[int, str] = {}
         for group, found in TorchEngine(model).search(nothing, plan, prefixes=prefixes, sampling=sampling):
@@ -78,9 +80,19 @@ class TextModel:
             for site, labels in sites.items()
         }
 
-    def batches(self, texts: Sequence[str]) -> list[Batch]:
-        """Texts as the model is asked about them."""
-        return text_batches(self.pieces.encode_batch(texts), self.task, pieces=self.pieces.size)
+    def batches(self, sentences: Sequence[Sequence[int]]) -> list[Batch]:
+        """The pieces of texts as the model is asked about them."""
+        return text_batches(sentences, self.task, pieces=self.pieces.size)
+
+
+def _refuse_long(beginnings: Sequence[Sequence[int]], most: int) -> None:
+    """Attention takes the square of a text's length in memory, and the model never saw such places."""
+    for line, ids in enumerate(beginnings, 1):
+        if len(ids) > most:
+            raise DataError(
+                f"Line {line:,} is too long to go on with: it has {len(ids):,} pieces, and the model was "
+                f"trained on texts of at most {most:,}. Give its last words only."
+            )
 
 
 def text_batches(

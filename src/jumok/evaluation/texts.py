@@ -58,6 +58,7 @@ class TextScores:
 
     task: str
     sentences: int
+    left_out: int  # sentences of more pieces than the model was trained on
     words: int
     characters: int
     pieces: PieceScores
@@ -67,6 +68,7 @@ class TextScores:
         found: dict[str, float | str | int] = {
             "task": self.task,
             "sentences": self.sentences,
+            "left_out": self.left_out,
             "tokens": self.pieces.tokens,
             "loss": self.pieces.loss,
             "perplexity": perplexity(self.pieces.loss),
@@ -80,14 +82,21 @@ class TextScores:
 
 
 def evaluate_text(model: TextModel, texts: Sequence[str]) -> TextScores:
-    """Score a text, a sentence a line; lines without a word are left out."""
-    sentences = [text for text in texts if text.strip()]
-    if not sentences:
-        raise DataError(f"There is no sentence to score. Received: {len(texts)} lines.")
-    scored = (score_batch(model.model, batch) for batch in model.batches(sentences))
+    """Score a text, a sentence a line; lines without a word, or too long for the model, are left out."""
+    spoken = [text for text in texts if text.strip()]
+    encoded = model.pieces.encode_batch(spoken)
+    short = [number for number, ids in enumerate(encoded) if len(ids) <= model.longest]
+    if not short:
+        raise DataError(
+            f"There is no sentence to score. Received: {len(texts):,} lines, {len(spoken):,} of them with "
+            f"more than the {model.longest:,} pieces that the model was trained on. Give a sentence a line."
+        )
+    sentences = [spoken[number] for number in short]
+    scored = (score_batch(model.model, batch) for batch in model.batches([encoded[i] for i in short]))
     return TextScores(
         task=model.task,
         sentences=len(sentences),
+        left_out=len(spoken) - len(sentences),
         words=sum(len(split_words(text)) + 1 for text in sentences),
         characters=sum(len(normalise(text)) + 1 for text in sentences),
         pieces=sum(scored, PieceScores()),
