@@ -60,6 +60,12 @@ def test_look_at_all_there_is(suffix: str, call: Call, model: Path, tmp_path: Pa
     assert found.statistics["cross"].effect is not None
 
 
+def test_look_asks_for_a_shorter_sentence(call: Call, model: Path, tmp_path: Path) -> None:
+    said = call("look", model, "one two " * 200, "--out", tmp_path / "one.json").paragraph("look")
+    assert "the model takes 200. Give a shorter sentence" in said
+    assert not (tmp_path / "one.json").exists()
+
+
 def test_look_writes_what_explain_gives(call: Call, model: Path, tmp_path: Path) -> None:
     file = tmp_path / "one.json"
     assert call("look", model, "one two", "--out", file).code == 0

@@ -169,7 +169,8 @@ def _find(
     if len(live.source) > translator.longest_source:
         raise DataError(
             f"This sentence is too long to be explained at once: it has {len(live.source):,} pieces, and the "
-            f"model takes {translator.longest_source:,}. Explain the `parts` of its translation one by one."
+            f"model takes {translator.longest_source:,}. Give a shorter sentence, or "
+            "explain the `parts` of its translation in Python, one by one."
         )
     told: list[SearchStep] = []
     with torch.inference_mode():

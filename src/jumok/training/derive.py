@@ -7,7 +7,7 @@ happens in three moves, because some answers need the encoded corpus and a measu
     derive_search(recipe, asked, store)  the longest translation                     once pairs are encoded
     derive_pace(recipe, asked, pace)     steps, warm-up, how often to validate       once the pace is known
 
-Every number that was chosen stands in the tables below: starting values, not yet tuned by experiment.
+Every number that was chosen stands in the tables below; docs/log.md has the runs that some were tuned by.
 """
 
 from __future__ import annotations
