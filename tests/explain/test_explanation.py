@@ -243,7 +243,7 @@ def test_nothing_is_explained_as_nothing(text: str) -> None:
 
 def test_a_line_that_would_be_cut_is_refused_with_a_way_out() -> None:
     translator = make_translator(FAMILIES["transformer"], longest_source=4)
-    with pytest.raises(DataError, match="Explain the `parts`"):
+    with pytest.raises(DataError, match="explain the `parts`"):
         translator.explain(SENTENCE)
     assert translator.explain(SENTENCE, target=TARGET).search is None
 
