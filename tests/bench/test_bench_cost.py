@@ -170,12 +170,15 @@ print(keep_memory(), min(new_pages() for _ in range(3)))
 
 
 def test_kept_memory_is_used_again_without_new_pages():
-    done = subprocess.run(
-        [sys.executable, "-c", PAGES], capture_output=True, check=True, text=True, timeout=60
-    )
-    kept, pages = done.stdout.split()
-    assert kept == str(platform.libc_ver()[0] == "glibc")
-    assert kept == "False" or int(pages) < 100
+    new_pages = []
+    for _ in range(3):  # a kernel that looks for idle memory may take pages away now and then
+        done = subprocess.run(
+            [sys.executable, "-c", PAGES], capture_output=True, check=True, text=True, timeout=60
+        )
+        kept, pages = done.stdout.split()
+        assert kept == str(platform.libc_ver()[0] == "glibc")
+        new_pages.append(int(pages))
+    assert kept == "False" or min(new_pages) < 100
 
 
 def test_one_round_is_run_whatever_the_time():
