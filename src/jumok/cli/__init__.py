@@ -34,6 +34,7 @@ VERBS = {
     "complete": "Go on with lines, with a language model trained on plain text.",
     "evaluate": "Score a model on a test set: BLEU, chrF, TER, alignment error, perplexity.",
     "compare": "Train several models on the same pairs with the same budget and compare them.",
+    "serve": "Serve models over HTTP, as LibreTranslate does, with a page to translate on.",
     "look": "Draw what a model attends to while it translates a sentence.",
     "info": "Say what a model folder holds.",
     "models": "List families of models, attention mechanisms, and what goes with what.",

@@ -56,14 +56,19 @@ class ConvertedEngine:
     name = "ctranslate2"
     why = ""
 
-    def __init__(self, files: Mapping[str, bytes], *, pieces: int, strict: bool = False) -> None:
-        """`pieces` is the size of the larger vocabulary. `strict`: what it cannot do is an error."""
+    def __init__(
+        self, files: Mapping[str, bytes], *, pieces: int, strict: bool = False, cores: int | None = None
+    ) -> None:
+        """`pieces` is the size of the larger vocabulary. `strict`: what it cannot do is an error.
+
+        It works on `cores` cores, or on all of them.
+        """
         self._files = files
         self._strict = strict
         self._names = token_names(pieces)
         self._pieces = {name: piece for piece, name in enumerate(self._names)}
         self._places: int = json.loads(files["config.json"])["places"]
-        self._translator = self._load(workers=_cores())
+        self._translator = self._load(workers=cores or _cores())
 
     def cannot(self, sampling: Sampling | None) -> str:
         reason = _cannot_draw(sampling) if sampling is not None else ""

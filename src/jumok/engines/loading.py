@@ -33,12 +33,12 @@ MOST_INT8_COSTS = 0.2
 FEWEST_PLACES = 2048
 
 
-def load(folder: str | Path, *, engine: str = "auto") -> Translator:
+def load(folder: str | Path, *, engine: str = "auto", cores: int | None = None) -> Translator:
     """The translator in a model folder. Every file is verified first, and loading runs no code from it.
 
     `engine` "ctranslate2" runs a copy of the model that is converted on first use and kept in the user's
     cache folder; "torch" runs the model itself; "auto" is the first where that is possible, and otherwise the
-    second, with the reason in `translator.engine.why`.
+    second, with the reason in `translator.engine.why`. A converted model works on all cores, or on so many.
     """
     if engine not in ENGINES:
         raise RecipeError(
@@ -51,7 +51,7 @@ def load(folder: str | Path, *, engine: str = "auto") -> Translator:
     refuse_text_model(stored)
     vocabularies = load_vocabularies(stored.vocabularies)
     model = Deferred(lambda: _build(stored, vocabularies))
-    chosen = _engine(engine, stored, vocabularies, model)
+    chosen = _engine(engine, stored, vocabularies, model, cores)
     return make_translator(model, vocabularies, stored.card, engine=chosen)
 
 
@@ -67,10 +67,12 @@ def places_for(recipe: Recipe) -> int:
     return max(FEWEST_PLACES, longest + 1, SearchPlan.of(recipe.search).limit(longest))
 
 
-def _engine(name: str, stored: StoredModel, vocabularies: Vocabularies, model: Deferred) -> Engine:
+def _engine(
+    name: str, stored: StoredModel, vocabularies: Vocabularies, model: Deferred, cores: int | None
+) -> Engine:
     asked_for = name == "ctranslate2"
     try:
-        return _converted(stored, vocabularies, model, strict=asked_for)
+        return _converted(stored, vocabularies, model, cores, strict=asked_for)
     except UnsupportedError as error:
         if asked_for:
             raise UnsupportedError(f"{error}. Choose the engine torch, or auto.") from None
@@ -84,7 +86,9 @@ def _engine(name: str, stored: StoredModel, vocabularies: Vocabularies, model: D
     return TorchEngine(model.model(), why=why)
 
 
-def _converted(stored: StoredModel, vocabularies: Vocabularies, model: Deferred, *, strict: bool) -> Engine:
+def _converted(
+    stored: StoredModel, vocabularies: Vocabularies, model: Deferred, cores: int | None, *, strict: bool
+) -> Engine:
     """The engine over the converted model. An UnsupportedError says why there is none."""
     require_ctranslate2()
     recipe, sizes = stored.card.recipe, (vocabularies.source.size, vocabularies.target.size)
@@ -104,11 +108,11 @@ def _converted(stored: StoredModel, vocabularies: Vocabularies, model: Deferred,
         "precision": precision,
     }
     try:
-        return ConvertedEngine(kept_files(made_of, convert), pieces=max(sizes), strict=strict)
+        return ConvertedEngine(kept_files(made_of, convert), pieces=max(sizes), strict=strict, cores=cores)
     except RuntimeError:
         # Whole, and yet not to be loaded: written by another release of CTranslate2.
         forget(made_of)
-        return ConvertedEngine(kept_files(made_of, convert), pieces=max(sizes), strict=strict)
+        return ConvertedEngine(kept_files(made_of, convert), pieces=max(sizes), strict=strict, cores=cores)
 
 
 def _precision(card: ModelCard) -> str:

@@ -1,0 +1,193 @@
+"""The ASGI application: each request through the gates, to its route, and back with a log line."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import time
+from typing import TYPE_CHECKING, Any
+
+from starlette.datastructures import Headers
+from starlette.responses import JSONResponse, Response
+
+from jumok.serve.contract import CONTRACT
+from jumok.serve.faults import Fault, busy
+from jumok.serve.journal import note, note_error
+from jumok.serve.pages import PAGES
+from jumok.serve.queueing import BusyError
+from jumok.serve.reading import ClientGoneError, read_body, read_sent
+from jumok.serve.routes import Call, find_route
+from jumok.serve.version_one import VERSION_ONE
+
+if TYPE_CHECKING:
+    from starlette.types import Message, Receive, Scope, Send
+
+    from jumok.serve.routes import Route
+    from jumok.serve.service import Service
+
+__all__ = ["Application"]
+
+METHODS = frozenset(("GET", "HEAD", "POST", "OPTIONS", "PUT", "DELETE", "PATCH"))
+SECURITY = {
+    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'; base-uri 'none'",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Cache-Control": "no-store",
+}
+CLIENT_GONE = 499  # only in logs and counts: nobody is there to read it
+
+
+class Application:
+    """What uvicorn calls."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._routes = [*CONTRACT, *VERSION_ONE, *PAGES]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return
+        exchange = Exchange(self._service, self._routes, scope, receive, send)
+        await exchange.run()
+
+
+class Exchange:
+    """One request and its answer."""
+
+    def __init__(
+        self, service: Service, routes: list[Route], scope: Scope, receive: Receive, send: Send
+    ) -> None:
+        self._service = service
+        self._routes = routes
+        self._scope = scope
+        self._receive = receive
+        self._send_raw = send
+        self._headers = Headers(scope=scope)
+        self._id = secrets.token_hex(8)
+        self._route = ""
+        self._origin = ""
+        self._status = CLIENT_GONE
+        self._started = False
+
+    async def run(self) -> None:
+        begin = time.monotonic()
+        try:
+            await self._exchange()
+        except ClientGoneError:
+            pass
+        except asyncio.CancelledError:
+            self._status = 503
+            raise
+        except Exception as error:  # the one place where everything ends up
+            note_error("failed", error, request=self._id, route=self._route)
+            if not self._started:
+                await self._fail(Fault(500, f"Something went wrong here. Request {self._id}."))
+        finally:
+            self._tell(time.monotonic() - begin)
+
+    async def _exchange(self) -> None:
+        try:
+            response = await self._answer()
+        except Fault as fault:
+            await self._fail(fault)
+        except BusyError as error:
+            await self._fail(busy(503, str(error), error.seconds))
+        else:
+            await self._while_listening(response(self._scope, _nothing, self._send))
+
+    async def _answer(self) -> Response:
+        service, scope = self._service, self._scope
+        self._origin = service.visitors.check(self._headers)
+        method = scope["method"]
+        if method == "OPTIONS" and self._origin:
+            self._route = "preflight"
+            return Response(status_code=204, headers=_preflight())
+        route, parameters = find_route(self._routes, method, scope["path"])
+        self._route = route.path
+        call = Call(service, self._headers, scope["scheme"], parameters=parameters)
+        if not service.keys and route.guarded:
+            # Before the body is read: who comes too often costs no more than its headers.
+            service.pacing.check((scope.get("client") or ("", 0))[0])
+        body = await read_body(scope, self._receive, service.limits, service.held)
+        try:
+            return await self._answer_body(route, call, body)
+        finally:
+            service.held.give_back(len(body))
+
+    async def _answer_body(self, route: Route, call: Call, body: bytes) -> Response:
+        service = self._service
+        call.sent = await read_sent(self._scope, body, service.limits)
+        if service.keys and route.guarded:
+            service.pacing.check(service.keys.check(call.sent.key))
+        answer: Response = await self._while_listening(route.answer(call))
+        return answer
+
+    async def _while_listening(self, work: Any) -> Any:
+        """Do something for a client; stop when it leaves."""
+        working = asyncio.ensure_future(work)
+        leaving = asyncio.ensure_future(self._receive())
+        try:
+            await asyncio.wait({working, leaving}, return_when=asyncio.FIRST_COMPLETED)
+            if not working.done():
+                raise ClientGoneError
+            return working.result()
+        finally:
+            for task in (working, leaving):
+                if not task.done():
+                    task.cancel()
+                    await asyncio.wait([task])
+
+    async def _fail(self, fault: Fault) -> None:
+        headers = dict(fault.headers)
+        if fault.status in (408, 413):
+            headers["Connection"] = "close"  # the rest of the body is not wanted
+        response = JSONResponse({"error": fault.message}, status_code=fault.status, headers=headers)
+        await response(self._scope, _nothing, self._send)
+
+    async def _send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self._started = True
+            self._status = message["status"]
+            headers = {name.decode().lower() for name, _ in message["headers"]}
+            more = {**SECURITY, "X-Request-Id": self._id}
+            if self._origin:
+                more |= {"Access-Control-Allow-Origin": self._origin, "Vary": "Origin"}
+                more["Cross-Origin-Resource-Policy"] = "cross-origin"
+            message["headers"] = [
+                *message["headers"],
+                *(
+                    (name.encode(), value.encode())
+                    for name, value in more.items()
+                    if name.lower() not in headers
+                ),
+            ]
+        await self._send_raw(message)
+
+    def _tell(self, seconds: float) -> None:
+        method = self._scope["method"] if self._scope["method"] in METHODS else "other"
+        self._service.metrics.note_request(method, self._route, self._status, seconds)
+        note(
+            "request",
+            request=self._id,
+            method=method,
+            route=self._route,
+            status=self._status,
+            milliseconds=round(1000 * seconds, 1),
+        )
+
+
+async def _nothing() -> Message:
+    """For responses that listen for the end of a connection, which is heard elsewhere."""
+    while True:
+        await asyncio.sleep(3600)
+
+
+def _preflight() -> dict[str, str]:
+    return {
+        "Access-Control-Allow-Methods": "GET, POST",
+        "Access-Control-Allow-Headers": "Content-Type, Authorization",
+        "Access-Control-Max-Age": "600",
+    }

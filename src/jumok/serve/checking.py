@@ -1,0 +1,76 @@
+"""What a server would bind, load and allow, and what is unsafe about it: `jumok serve --check`."""
+
+from __future__ import annotations
+
+import stat
+from typing import TYPE_CHECKING
+
+from jumok.corpus.languages import language_name
+from jumok.serve.directions import read_directions
+from jumok.serve.gates import is_loopback, read_keys
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from jumok.serve.directions import Directions
+    from jumok.serve.service import ServeSettings
+
+__all__ = ["plan_lines", "warnings"]
+
+
+def plan_lines(settings: ServeSettings) -> list[str]:
+    """What would happen, a line each; a model that cannot be read raises its error."""
+    directions = read_directions(settings.models)
+    limits = settings.limits
+    reach = "this machine only" if is_loopback(settings.host) else "OTHER MACHINES TOO"
+    return [
+        f"listens   http://{settings.host}:{settings.port}, reached by {reach}",
+        *_models(settings, directions),
+        *_pivots(directions),
+        f"workers   {settings.workers}, one thread each",
+        f"keys      {settings.keys or 'none: whoever reaches it may use it'}",
+        f"hosts     {', '.join(('localhost', settings.host, *settings.allowed_hosts))}",
+        f"origins   its own page{''.join(f', {origin}' for origin in settings.allowed_origins)}",
+        f"proxies   {', '.join(settings.proxies) or 'none is believed'}",
+        f"requests  {limits.characters:,} characters, {limits.texts:,} texts, {limits.body_bytes:,} bytes, "
+        f"{limits.answer_seconds:g} s; {limits.requests_per_minute or 'any number of'} a minute and client",
+        f"queue     {limits.waiting_sentences:,} sentences or {limits.waiting_characters:,} signs, then 503",
+    ]
+
+
+def warnings(settings: ServeSettings) -> list[str]:
+    """What a careful person would change."""
+    return list(_warnings(settings))
+
+
+def _warnings(settings: ServeSettings) -> Iterator[str]:
+    reachable = not is_loopback(settings.host)
+    if reachable and not settings.keys:
+        yield "Other machines can reach it and no key is asked for. Give --api-keys FILE, or bind 127.0.0.1."
+    if reachable and not settings.proxies:
+        yield "Texts and keys cross the network unencrypted. Put a reverse proxy with TLS before it."
+    if settings.keys:
+        read_keys(settings.keys)
+        if settings.keys.stat().st_mode & (stat.S_IRGRP | stat.S_IROTH | stat.S_IWGRP | stat.S_IWOTH):
+            yield f"Others can read or write {settings.keys}. Run: chmod 600 {settings.keys}"
+    if "*" in settings.allowed_origins or "null" in settings.allowed_origins:
+        yield "--allow-origin takes origins such as https://example.org; `*` and `null` allow nobody."
+    if "*" in settings.proxies:
+        yield "--proxy '*' believes every client about its own address: nobody's pace is limited."
+    if not settings.limits.requests_per_minute:
+        yield "Requests a minute are not limited. That is right behind a proxy that limits them."
+
+
+def _models(settings: ServeSettings, directions: Directions) -> Iterator[str]:
+    for number, folder in enumerate(settings.models):
+        found = next(d for d in directions.all if d.number == number)
+        yield f"model     {language_name(found.source)} → {language_name(found.target)}: {folder}"
+
+
+def _pivots(directions: Directions) -> Iterator[str]:
+    for source in directions.codes:
+        for target in directions.targets(source):
+            route = directions.route(source, target) or []
+            if len(route) > 1:
+                way = " → ".join([source, *(direction.target for direction in route)])
+                yield f"pivot     {way}"

@@ -1,0 +1,217 @@
+"""Files to be translated: plain text, subtitles (.srt), HTML and gettext catalogues (.po).
+
+Each becomes a document: the texts in it, and `write`, which gives the file back with those exchanged.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from jumok.errors import DataError
+from jumok.serve.markup import Markup, read_markup
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from jumok.serve.translating import SpanLink
+
+__all__ = ["FILE_TYPES", "Document", "read_document"]
+
+FILE_TYPES = {
+    ".txt": "text/plain; charset=utf-8",
+    ".srt": "application/x-subrip; charset=utf-8",
+    ".html": "text/html; charset=utf-8",
+    ".po": "text/x-gettext-translation; charset=utf-8",
+}
+
+_TIME = re.compile(r"^\s*\d+:\d\d:\d\d[,.]\d+\s+-->")
+_PLACEHOLDER = re.compile(r"%(?:\(\w+\))?[-#0 +]*\d*(?:\.\d+)?[a-zA-Z%]|\{[^{}]*\}")
+
+
+class Document(Protocol):
+    """A file with texts in it."""
+
+    @property
+    def texts(self) -> list[str]: ...
+
+    def write(self, translated: Sequence[str], links: Sequence[Sequence[SpanLink]]) -> str: ...
+
+
+def read_document(name: str, data: bytes) -> tuple[str, Document]:
+    """The type of a file, from the end of its name, and what is in it."""
+    ending = re.sub(r".*[\\/]", "", name.lower()).rpartition(".")[2] if "." in name else "txt"
+    suffix = {**{known: known for known in FILE_TYPES}, ".htm": ".html"}.get(f".{ending}", "")
+    if not suffix:
+        raise DataError(f"Files of this type are not translated. Known types: {', '.join(FILE_TYPES)}.")
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise DataError(
+            f"The file is not UTF-8 (byte {error.start + 1:,}). Convert it and send it again."
+        ) from None
+    readers: dict[str, Callable[[str], Document]] = {
+        ".txt": PlainText,
+        ".srt": read_subtitles,
+        ".html": read_markup,
+        ".po": read_catalogue,
+    }
+    return suffix, readers[suffix](text)
+
+
+@dataclass(frozen=True, slots=True)
+class PlainText:
+    """One text, lines and all."""
+
+    text: str
+
+    @property
+    def texts(self) -> list[str]:
+        return [self.text]
+
+    def write(self, translated: Sequence[str], links: Sequence[Sequence[SpanLink]]) -> str:
+        return translated[0]
+
+
+# --- Subtitles ----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Cue:
+    """The text of a subtitle: its lines are one text, which may be marked up with <i> and the like."""
+
+    markup: Markup
+    lines: int
+
+    @property
+    def texts(self) -> list[str]:
+        return self.markup.texts
+
+    def write(self, translated: Sequence[str], links: Sequence[Sequence[SpanLink]]) -> str:
+        written = self.markup.write(translated, links)
+        for name, character in (("&lt;", "<"), ("&gt;", ">"), ("&amp;", "&")):
+            written = written.replace(name, character)
+        return "\n".join(_wrap(written, self.lines))
+
+
+@dataclass(frozen=True, slots=True)
+class Composed:
+    """Documents within a file, with what stands between them verbatim."""
+
+    parts: list[str | Document]
+
+    @property
+    def texts(self) -> list[str]:
+        return [text for part in self.parts if not isinstance(part, str) for text in part.texts]
+
+    def write(self, translated: Sequence[str], links: Sequence[Sequence[SpanLink]]) -> str:
+        written, place = [], 0
+        for part in self.parts:
+            if isinstance(part, str):
+                written.append(part)
+            else:
+                end = place + len(part.texts)
+                written.append(part.write(translated[place:end], links[place:end]))
+                place = end
+        return "".join(written)
+
+
+def read_subtitles(text: str) -> Composed:
+    """Cues are the lines below a time, up to an empty one."""
+    parts: list[str | Document] = []
+    cue: list[str] | None = None
+    for line in [*text.splitlines(), ""]:
+        if cue is not None and line.strip():
+            cue.append(line)
+            continue
+        if cue:
+            markup = read_markup("\n".join(cue).replace("&", "&amp;"))
+            parts.extend([Cue(markup, len(cue)), "\n"])
+        cue = [] if _TIME.match(line) else None
+        parts.append(line + "\n")
+    parts.pop()  # the line that was added to end the last cue
+    return Composed(parts)
+
+
+def _wrap(text: str, lines: int) -> list[str]:
+    """About as long each; a tag is not broken."""
+    words = re.split(r"\s+(?![^<>]*>)", text.strip())
+    rows: list[list[str]] = [[]]
+    room = len(text) / lines
+    for word in words:
+        if rows[-1] and len(rows) < lines and len(" ".join(rows[-1])) + len(word) / 2 > room:
+            rows.append([])
+        rows[-1].append(word)
+    return [" ".join(row) for row in rows]
+
+
+# --- Catalogues ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """An entry that has no translation yet: its comments, its keys as they stand, and what to translate."""
+
+    head: str
+    keys: str
+    sources: list[str]
+    slots: list[str]  # msgstr, or msgstr[0], msgstr[1], …
+
+    @property
+    def texts(self) -> list[str]:
+        return self.sources
+
+    def write(self, translated: Sequence[str], links: Sequence[Sequence[SpanLink]]) -> str:
+        head = self.head
+        if any(
+            sorted(_PLACEHOLDER.findall(source)) != sorted(_PLACEHOLDER.findall(target))
+            for source, target in zip(self.sources, translated, strict=True)
+        ):
+            head += "#, fuzzy\n"  # a lost placeholder would crash the program: a person must look
+        filled = [
+            f'{slot} "{_quote(translated[min(number, len(translated) - 1)])}"\n'
+            for number, slot in enumerate(self.slots)
+        ]
+        return (head + self.keys + "".join(filled)).removesuffix("\n")
+
+
+def read_catalogue(text: str) -> Composed:
+    """Entries stand between empty lines. Those that are translated, and the header, stay as they are."""
+    parts: list[str | Document] = []
+    for block in re.split(r"(\n[ \t]*\n)", text.replace("\r\n", "\n")):
+        message = _message(block)
+        parts.extend([message, "\n" * block.endswith("\n")] if message else [block])
+    return Composed(parts)
+
+
+def _message(block: str) -> Message | None:
+    head, keys = [], []
+    values: dict[str, str] = {}
+    name = ""
+    for line in block.splitlines():
+        if line.startswith("#"):
+            head.append(line)
+            continue
+        match = re.match(r'\s*(?:(msg\w+(?:\[\d+\])?)\s+)?"(.*)"\s*$', line)
+        if not match or not (match[1] or name):
+            return None
+        name = match[1] or name
+        values[name] = values.get(name, "") + match[2]
+        if not name.startswith("msgstr"):
+            keys.append(line)
+    slots = [name for name in values if name.startswith("msgstr")]
+    if not values.get("msgid") or not slots or any(values[slot] for slot in slots):
+        return None
+    sources = [_unquote(values[name]) for name in ("msgid", "msgid_plural") if name in values]
+    return Message("".join(f"{line}\n" for line in head), "\n".join(keys) + "\n", sources, slots)
+
+
+def _unquote(text: str) -> str:
+    names = {"n": "\n", "t": "\t", "r": "\r"}
+    return re.sub(r"\\(.)", lambda match: names.get(match[1], match[1]), text)
+
+
+def _quote(text: str) -> str:
+    names = {"\n": "\\n", "\t": "\\t", "\r": "\\r", '"': '\\"', "\\": "\\\\"}
+    return "".join(names.get(character, character) for character in text)

@@ -1,0 +1,211 @@
+"""The workers: a process a core, each fed from the queue, and started again when it dies.
+
+    pool = Pool(queue, models, workers=2, …)
+    await pool.start()          # raises a ModelFolderError if a model cannot be loaded
+    await pool.reload()         # fresh workers take over; the old ones finish what they hold
+    await pool.stop()
+
+What a dead worker held goes back to the head of the queue once; what kills a second worker is given up.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from jumok.errors import ModelFolderError
+from jumok.serve.frames import pack, receive_frame
+from jumok.serve.queueing import BusyError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from jumok.serve.queueing import SentenceQueue, Waiting
+
+    Report = Callable[..., None]
+
+__all__ = ["Pool"]
+
+SECONDS_TO_START = 120.0
+SECONDS_FOR_A_BATCH = 60.0
+SECONDS_TO_LEAVE = 5.0
+SECONDS_BETWEEN_STARTS = 1.0
+
+
+class Pool:
+    """The workers of a server. `report(event, **facts)` is told of starts, deaths and batches."""
+
+    def __init__(self, queue: SentenceQueue, models: Sequence[Path], *, workers: int, report: Report) -> None:
+        self._queue = queue
+        self._models = list(models)
+        self._size = workers
+        self._report = report
+        self._posts: list[Post] = []
+
+    @property
+    def pids(self) -> list[int]:
+        """The processes that are ready for work."""
+        return [post.pid for post in self._posts if post.pid]
+
+    async def start(self) -> None:
+        """Return when every worker has loaded every model."""
+        self._posts = await self._make_posts()
+
+    async def reload(self) -> None:
+        """Read the models anew. If one cannot be loaded, all stays as it was."""
+        fresh = await self._make_posts()
+        old, self._posts = self._posts, fresh
+        await asyncio.gather(*(post.leave() for post in old))
+
+    async def stop(self) -> None:
+        """Let the workers go, after what they hold."""
+        posts, self._posts = self._posts, []
+        await asyncio.gather(*(post.leave() for post in posts))
+
+    async def _make_posts(self) -> list[Post]:
+        posts = [Post(self._queue, self._models, self._report) for _ in range(self._size)]
+        results = await asyncio.gather(*(post.enter() for post in posts), return_exceptions=True)
+        faults = [result for result in results if isinstance(result, BaseException)]
+        if faults:
+            await asyncio.gather(*(post.leave() for post in posts))
+            raise faults[0]
+        return posts
+
+
+class Post:
+    """A worker's place: the process that holds it now, and its successor if it dies."""
+
+    def __init__(self, queue: SentenceQueue, models: Sequence[Path], report: Report) -> None:
+        self._queue = queue
+        self._models = models
+        self._report = report
+        self._process: asyncio.subprocess.Process | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._deaths: set[asyncio.Task[int]] = set()
+        self._busy = False
+        self._leaving = False
+        self.pid = 0
+
+    async def enter(self) -> None:
+        """Start a process, wait until it has its models, and let it work."""
+        await self._start()
+        self._task = asyncio.create_task(self._run())
+
+    async def leave(self) -> None:
+        """Finish the batch that is being translated, then end the process."""
+        self._leaving = True
+        if self._task is not None:
+            if not self._busy:
+                self._task.cancel()
+            await asyncio.wait([self._task])
+        await self._end()
+
+    async def _run(self) -> None:
+        while not self._leaving:
+            batch = await self._next_batch()
+            self._busy = True
+            try:
+                await self._translate(batch)
+            except (OSError, EOFError, ValueError, TimeoutError) as error:
+                self._report("worker_lost", pid=self.pid, reason=type(error).__name__)
+                self._give_back(batch)
+                self._busy = False
+                await self._restart()
+            self._busy = False
+
+    async def _next_batch(self) -> list[Waiting]:
+        """What to do next; nothing, if the process dies while it waits."""
+        taking = asyncio.create_task(self._queue.take())
+        try:
+            await asyncio.wait({taking, *self._deaths}, return_when=asyncio.FIRST_COMPLETED)
+            return taking.result() if taking.done() else []
+        except asyncio.CancelledError:
+            if taking.done():
+                self._queue.put_back(taking.result())
+            raise
+        finally:
+            taking.cancel()
+
+    async def _translate(self, batch: list[Waiting]) -> None:
+        if not batch:
+            raise EOFError
+        kind = batch[0].kind
+        order = {**kind._asdict(), "texts": [sentence.text for sentence in batch]}
+        begin = time.monotonic()
+        async with asyncio.timeout(SECONDS_FOR_A_BATCH):
+            answer = await self._ask(order)
+        seconds = time.monotonic() - begin
+        self._queue.note_pace(batch, seconds)
+        self._report("batch", sentences=len(batch), seconds=seconds)
+        for sentence, candidates in zip(batch, answer["candidates"], strict=True):
+            if not sentence.candidates.done():
+                sentence.candidates.set_result(candidates)
+
+    def _give_back(self, batch: list[Waiting]) -> None:
+        for sentence in batch:
+            if sentence.tried and not sentence.candidates.done():
+                sentence.candidates.set_exception(BusyError("A worker was lost twice. Try again later.", 5))
+            sentence.tried = True
+        self._queue.put_back(batch)
+
+    async def _restart(self) -> None:
+        while not self._leaving:
+            await self._end()
+            try:
+                await self._start()
+            except (ModelFolderError, OSError, EOFError) as error:
+                self._report("worker_not_started", reason=type(error).__name__)
+                await asyncio.sleep(SECONDS_BETWEEN_STARTS)
+            else:
+                return
+
+    async def _start(self) -> None:
+        home = str(Path(__file__).parents[2])  # where jumok is imported from, installed or not
+        path = os.pathsep.join([home, *filter(None, [os.environ.get("PYTHONPATH")])])
+        self._process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "jumok.serve.worker"),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            env={**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "1"},
+            start_new_session=True,  # signals are for the front, which lets the workers finish
+        )
+        self._deaths = {asyncio.create_task(self._process.wait())}
+        try:
+            async with asyncio.timeout(SECONDS_TO_START):
+                answer = await self._ask({"models": [str(folder) for folder in self._models]})
+        except (OSError, EOFError, TimeoutError) as error:
+            raise ModelFolderError(
+                f"A worker ended before it had loaded its models ({type(error).__name__}). Its own words "
+                "stand above; if there are none, the machine may be short of memory."
+            ) from None
+        if "error" in answer:
+            raise ModelFolderError(answer["error"])
+        self.pid = answer["ready"]
+        self._report("worker_ready", pid=self.pid)
+
+    async def _ask(self, order: dict[str, Any]) -> dict[str, Any]:
+        process = self._process
+        if process is None or process.stdin is None or process.stdout is None:
+            raise EOFError
+        process.stdin.write(pack(order))
+        await process.stdin.drain()
+        return await receive_frame(process.stdout)
+
+    async def _end(self) -> None:
+        process, self._process, self.pid = self._process, None, 0
+        if process is None:
+            return
+        if process.stdin is not None:
+            process.stdin.close()
+        try:
+            async with asyncio.timeout(SECONDS_TO_LEAVE if self._leaving else 0.1):
+                await process.wait()
+        except TimeoutError:
+            with contextlib.suppress(ProcessLookupError):
+                process.kill()
+            await process.wait()

@@ -1,0 +1,153 @@
+"""The one queue: sentences of all requests wait in it, and leave it in batches of like length.
+
+A worker that is free takes a batch at once. Only where several requests are open and few sentences wait does
+it give the others a moment (`GATHER_SECONDS`) to arrive: a batch of many costs little more than one of few.
+The sentence that has waited longest is always in the next batch, so that nobody starves.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from jumok.errors import JumokError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from jumok.serve.limits import Limits
+
+__all__ = ["BusyError", "Kind", "SentenceQueue", "Waiting"]
+
+GATHER_SECONDS = 0.003
+FEW_SENTENCES = 16
+BATCH_SENTENCES = 128
+BATCH_CHARACTERS = 12_000
+
+
+class BusyError(JumokError):
+    """The server cannot take or answer this now; `seconds` is when it makes sense to try again."""
+
+    def __init__(self, message: str, seconds: float) -> None:
+        super().__init__(message)
+        self.seconds = max(1, round(seconds))
+
+
+class Kind(NamedTuple):
+    """What sentences must share to be translated together."""
+
+    model: int
+    n_best: int
+    align: bool
+
+
+@dataclass(eq=False, slots=True)
+class Waiting:
+    """A sentence in the queue, and where its candidates are awaited."""
+
+    kind: Kind
+    text: str
+    candidates: asyncio.Future[list[dict[str, Any]]] = field(
+        default_factory=lambda: asyncio.get_running_loop().create_future()
+    )
+    tried: bool = False
+    """Whether a worker died with it; twice is enough."""
+
+
+class SentenceQueue:
+    """Bounded by sentences and characters. `open_requests` counts those that are being answered."""
+
+    def __init__(self, limits: Limits, *, workers: int) -> None:
+        self._limits = limits
+        self._workers = workers
+        self._waiting: dict[Waiting, None] = {}
+        self._characters = 0
+        self._free_workers = 0
+        self._arrived = asyncio.Event()
+        self._pace = 0.0  # characters a second of one worker, as soon as one was seen
+        self.open_requests = 0
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    @property
+    def seconds_behind(self) -> float:
+        """How long what waits here will take, by the pace seen so far; 0 before there is any."""
+        return self._characters / (self._pace * self._workers) if self._pace else 0.0
+
+    def add(self, sentences: Sequence[Waiting]) -> None:
+        """All of them or none: what is accepted will be answered."""
+        characters = sum(len(sentence.text) for sentence in sentences)
+        limits = self._limits
+        full = (
+            len(self._waiting) + len(sentences) > limits.waiting_sentences
+            or self._characters + characters > limits.waiting_characters
+        )
+        late = self.seconds_behind > limits.answer_seconds / 2
+        if self._waiting and (full or late):
+            raise BusyError("The server is busy. Try again later.", self.seconds_behind / 2)
+        self._waiting.update(dict.fromkeys(sentences))
+        self._characters += characters
+        self._arrived.set()
+
+    def put_back(self, sentences: Sequence[Waiting]) -> None:
+        """At the head: they have waited before."""
+        awaited = [sentence for sentence in sentences if not sentence.candidates.done()]
+        self._waiting = {**dict.fromkeys(awaited), **self._waiting}
+        self._characters += sum(len(sentence.text) for sentence in awaited)
+        self._arrived.set()
+
+    def withdraw(self, sentences: Sequence[Waiting]) -> None:
+        """Nobody waits for these any more."""
+        for sentence in sentences:
+            self._remove(sentence)
+            sentence.candidates.cancel()
+
+    async def take(self) -> list[Waiting]:
+        """The next batch for a worker that is free, as soon as there is one."""
+        self._free_workers += 1
+        try:
+            while True:
+                if not self._waiting:
+                    self._arrived.clear()
+                    await self._arrived.wait()
+                    continue
+                if len(self._waiting) < FEW_SENTENCES and self.open_requests > 1:
+                    await asyncio.sleep(GATHER_SECONDS)
+                if batch := self._next_batch():
+                    return batch
+        finally:
+            self._free_workers -= 1
+
+    def note_pace(self, batch: Sequence[Waiting], seconds: float) -> None:
+        """Learn how fast a worker is, from batches that are large enough to tell."""
+        if len(batch) >= FEW_SENTENCES:
+            pace = sum(len(sentence.text) for sentence in batch) / max(seconds, 1e-3)
+            self._pace += (0.2 if self._pace else 1.0) * (pace - self._pace)
+
+    def _next_batch(self) -> list[Waiting]:
+        oldest = next(iter(self._waiting), None)
+        if oldest is None:
+            return []
+        alike = [sentence for sentence in self._waiting if sentence.kind == oldest.kind]
+        share = -(
+            -len(alike) // max(1, self._free_workers)
+        )  # what two free workers can do at once, they share
+        length = len(oldest.text)
+        alike.sort(key=lambda sentence: abs(len(sentence.text) - length))  # stable: the older come first
+        alike.remove(oldest)
+        batch, characters = [oldest], length
+        for sentence in alike[: min(BATCH_SENTENCES, max(share, FEW_SENTENCES // 2)) - 1]:
+            characters += len(sentence.text)
+            if characters > BATCH_CHARACTERS:
+                break
+            batch.append(sentence)
+        for sentence in batch:
+            self._remove(sentence)
+        return batch
+
+    def _remove(self, sentence: Waiting) -> None:
+        if sentence in self._waiting:
+            del self._waiting[sentence]
+            self._characters -= len(sentence.text)

@@ -1,0 +1,166 @@
+"""The server on its socket: it starts when every model is loaded, and ends when everything is answered.
+
+SIGTERM and Ctrl-C: no new connections, what was accepted is answered, then the workers leave.
+SIGHUP: models and keys are read anew while the old workers go on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+import socket
+from typing import TYPE_CHECKING, Any
+
+import h11
+import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from jumok.errors import DataError
+from jumok.serve.application import Application
+from jumok.serve.directions import read_directions
+from jumok.serve.journal import note
+from jumok.serve.service import ServeSettings, Service
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+__all__ = ["run_server"]
+
+_TOO_MANY = (
+    b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 5\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
+)
+
+
+def run_server(settings: ServeSettings, *, listening: Callable[[str], None] | None = None) -> None:
+    """Serve until a signal ends it. `listening` is told the address as soon as it answers."""
+    with contextlib.closing(_bind(settings)) as bound:
+        asyncio.run(_run(settings, bound, listening))
+
+
+async def _run(
+    settings: ServeSettings, bound: socket.socket, listening: Callable[[str], None] | None
+) -> None:
+    service = Service(settings, await asyncio.to_thread(read_directions, settings.models))
+    try:
+        await service.pool.start()
+        server = _Server(_config(settings, Application(service)))
+        _handle_signals(server, service)
+        serving = asyncio.create_task(server.serve(sockets=[bound]))
+        while not server.started and not serving.done():
+            await asyncio.sleep(0.01)
+        address = _address(bound)
+        note("listening", address=address, workers=settings.workers, models=len(settings.models))
+        if listening is not None:
+            listening(address)
+        await serving
+        note("drained")
+    finally:
+        await service.pool.stop()
+
+
+def _config(settings: ServeSettings, application: Application) -> uvicorn.Config:
+    limits = settings.limits
+
+    class Protocol(PatientProtocol):
+        header_seconds = limits.header_seconds
+        most_connections = limits.connections
+
+    return uvicorn.Config(
+        application,
+        http=Protocol,
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=bool(settings.proxies),
+        forwarded_allow_ips=list(settings.proxies),
+        backlog=2048,
+        timeout_keep_alive=30,
+        timeout_graceful_shutdown=round(limits.drain_seconds),
+        h11_max_incomplete_event_size=32 * 2**10,
+    )
+
+
+class _Server(uvicorn.Server):
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Signals are handled here, so that a drained server ends with exit code 0."""
+        yield
+
+
+class PatientProtocol(H11Protocol):
+    """HTTP/1.1 with an end to patience: headers must arrive in time, and connections have a limit."""
+
+    header_seconds = 10.0
+    most_connections = 1_000
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._waiting: asyncio.TimerHandle | None = None
+        if len(self.connections) > self.most_connections:
+            transport.write(_TOO_MANY)
+            transport.close()
+            return
+        self._await_headers()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if self.conn.their_state is h11.IDLE and self.conn.trailing_data[0]:
+            self._await_headers()  # half a request behind the last one
+        elif self.conn.their_state is not h11.IDLE:
+            self._stop_waiting()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stop_waiting()
+        super().connection_lost(exc)
+
+    def _await_headers(self) -> None:
+        if self._waiting is None:
+            self._waiting = self.loop.call_later(self.header_seconds, self.transport.close)
+
+    def _stop_waiting(self) -> None:
+        if self._waiting is not None:
+            self._waiting.cancel()
+            self._waiting = None
+
+
+def _handle_signals(server: uvicorn.Server, service: Service) -> None:
+    loop = asyncio.get_running_loop()
+    tasks: set[asyncio.Task[Any]] = set()
+
+    def drain() -> None:
+        note("draining")
+        server.should_exit = True
+
+    def reload() -> None:
+        task = loop.create_task(service.reload())
+        tasks.add(task)
+        task.add_done_callback(tasks.discard)
+
+    loop.add_signal_handler(signal.SIGTERM, drain)
+    loop.add_signal_handler(signal.SIGINT, drain)
+    loop.add_signal_handler(signal.SIGHUP, reload)
+
+
+def _bind(settings: ServeSettings) -> socket.socket:
+    """Take the port before models are loaded: a port in use is told at once."""
+    host, port = settings.host.strip("[]"), settings.port
+    try:
+        [(family, kind, protocol, _, place), *_] = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        bound = socket.socket(family, kind, protocol)
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.bind(place)
+    except OSError as error:
+        raise DataError(
+            f"{host}:{port} cannot be listened on ({error.strerror or error}). Choose "
+            "another with --host and --port; --port 0 takes any that is free."
+        ) from None
+    bound.setblocking(False)
+    return bound
+
+
+def _address(bound: socket.socket) -> str:
+    host, port = bound.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

@@ -1,0 +1,209 @@
+"""From texts to translations: cut into sentences, queued, sent through one or more models, joined.
+
+A route through a third language is walked sentence by sentence; word links are followed through its words.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any
+
+from jumok.serve.queueing import BusyError, Kind, Waiting
+from jumok.serve.sentences import lay_out, sentence_spans
+from jumok.text.words import word_spans
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
+
+    from jumok.serve.directions import Direction
+    from jumok.serve.limits import Limits
+    from jumok.serve.queueing import SentenceQueue
+    from jumok.text import Span
+
+    Link = tuple[int, int]
+
+__all__ = ["Candidate", "Renderer", "Rendering", "SpanLink", "diagonal"]
+
+SpanLink = tuple["Span", "Span"]
+"""A stretch of the source and the stretch of the translation that stands for it, in characters."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One translation of a sentence."""
+
+    text: str
+    score: float
+    links: tuple[Link, ...] | None = None
+    """Between words; None where the model gave none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rendering:
+    """A text translated: its sentences with their candidates, best first."""
+
+    source: str
+    spans: tuple[Span, ...]
+    sentences: tuple[tuple[Candidate, ...], ...]
+    language: str
+
+    def text(self, rank: int = 0) -> str:
+        """The r-th translation joins the r-th of each sentence, or its last."""
+        chosen = [candidate.text for candidate in self.chosen(rank)]
+        return "".join(lay_out(self.source, self.spans, chosen, self.language))
+
+    def chosen(self, rank: int = 0) -> list[Candidate]:
+        return [candidates[min(rank, len(candidates) - 1)] for candidates in self.sentences]
+
+    def alternatives(self) -> list[tuple[str, float]]:
+        """The other translations with their scores; those that read the same are left out."""
+        most = max((len(candidates) for candidates in self.sentences), default=1)
+        ranked = {self.text(rank): self.score(rank) for rank in reversed(range(most))}
+        ranked.pop(self.text(), None)
+        return list(reversed(ranked.items()))
+
+    def score(self, rank: int = 0) -> float:
+        """The mean over sentences; 0 where there are none."""
+        scores = [candidate.score for candidate in self.chosen(rank)]
+        return sum(scores) / len(scores) if scores else 0.0
+
+    def links(self, rank: int = 0) -> list[SpanLink]:
+        """Word links in characters of the whole source and the whole translation."""
+        found: list[SpanLink] = []
+        for (start, end), place, candidate in zip(
+            self.spans, self._places(rank), self.chosen(rank), strict=True
+        ):
+            source, target = word_spans(self.source[start:end]), word_spans(candidate.text)
+            links = diagonal(len(source), len(target)) if candidate.links is None else candidate.links
+            found.extend((_shift(source[i], start), _shift(target[j], place)) for i, j in links)
+        return found
+
+    def _places(self, rank: int) -> list[int]:
+        """Where each sentence begins in the whole translation."""
+        chosen = [candidate.text for candidate in self.chosen(rank)]
+        lengths = map(len, lay_out(self.source, self.spans, chosen, self.language))
+        return list(accumulate(lengths))[:-1:2]
+
+
+class Renderer:
+    """Puts the sentences of a request into the queue, and waits for them as long as a request may take."""
+
+    def __init__(self, queue: SentenceQueue, limits: Limits) -> None:
+        self._queue = queue
+        self._limits = limits
+
+    async def render(
+        self, texts: Sequence[str], route: Sequence[Direction], *, n_best: int = 1, align: bool = False
+    ) -> list[Rendering]:
+        """The texts translated along a route, in order."""
+        spans = [tuple(sentence_spans(text)) if route else () for text in texts]
+        sentences = [
+            text[start:end] for text, of_text in zip(texts, spans, strict=True) for start, end in of_text
+        ]
+        with self._open():
+            found = [done async for done in self._walks(sentences, route, n_best=n_best, align=align)]
+        done = iter(found)
+        return [
+            self._rendering(text, of_text, [next(done) for _ in of_text], route)
+            for text, of_text in zip(texts, spans, strict=True)
+        ]
+
+    async def render_sentences(
+        self, text: str, route: Sequence[Direction], *, n_best: int = 1, align: bool = False
+    ) -> AsyncIterator[Rendering]:
+        """The sentences of one text, each as soon as it is translated."""
+        sentences = [text[start:end] for start, end in sentence_spans(text)] if route else [text]
+        with self._open():
+            walks = self._walks(sentences, route, n_best=n_best, align=align)
+            try:
+                for sentence in sentences:
+                    spans = ((0, len(sentence)),) if route else ()
+                    found = [await anext(walks)] if route else []
+                    yield self._rendering(sentence, spans, found, route)
+            finally:
+                await walks.aclose()
+
+    @contextmanager
+    def _open(self) -> Iterator[None]:
+        self._queue.open_requests += 1
+        try:
+            yield
+        finally:
+            self._queue.open_requests -= 1
+
+    @staticmethod
+    def _rendering(
+        text: str, spans: tuple[Span, ...], found: Sequence[tuple[Candidate, ...]], route: Sequence[Direction]
+    ) -> Rendering:
+        return Rendering(text, spans, tuple(found), route[-1].target if route else "")
+
+    async def _walks(
+        self, sentences: list[str], route: Sequence[Direction], *, n_best: int, align: bool
+    ) -> AsyncGenerator[tuple[Candidate, ...]]:
+        """The candidates of each sentence, in order. All but the last leg of a route give one."""
+        if not route:
+            return
+        deadline = asyncio.get_running_loop().time() + self._limits.answer_seconds
+        *legs, last = route
+        so_far: list[Candidate] = []
+        for leg in legs:
+            found = [
+                candidates async for candidates in self._leg(sentences, Kind(leg.number, 1, align), deadline)
+            ]
+            so_far = _best_through(so_far, found)
+            sentences = [candidate.text for candidate in so_far]
+        place = 0
+        async for candidates in self._leg(sentences, Kind(last.number, n_best, align), deadline):
+            yield _through(so_far[place], candidates) if so_far else candidates
+            place += 1
+
+    async def _leg(
+        self, sentences: list[str], kind: Kind, deadline: float
+    ) -> AsyncIterator[tuple[Candidate, ...]]:
+        waiting = [Waiting(kind, sentence) for sentence in sentences]
+        self._queue.add(waiting)
+        try:
+            for sentence in waiting:
+                async with asyncio.timeout_at(deadline):
+                    records = await sentence.candidates
+                yield tuple(_candidate(record) for record in records)
+        except TimeoutError:
+            raise BusyError("The translation took too long. Try again later, or send less.", 5) from None
+        finally:
+            self._queue.withdraw(waiting)
+
+
+def diagonal(source: int, target: int) -> list[tuple[int, int]]:
+    """Links by position alone, for a model without attention to its source."""
+    return [(j * source // target, j) for j in range(target)] if source else []
+
+
+def _candidate(record: dict[str, Any]) -> Candidate:
+    links = record.get("links")
+    return Candidate(
+        record["text"], record["score"], None if links is None else tuple((i, j) for i, j in links)
+    )
+
+
+def _best_through(so_far: list[Candidate], found: list[tuple[Candidate, ...]]) -> list[Candidate]:
+    if not so_far:
+        return [candidates[0] for candidates in found]
+    return [_through(one, candidates)[0] for one, candidates in zip(so_far, found, strict=True)]
+
+
+def _through(first: Candidate, candidates: tuple[Candidate, ...]) -> tuple[Candidate, ...]:
+    """Candidates that were made from a translation, as candidates of its source."""
+    joined = []
+    for candidate in candidates:
+        links = None
+        if first.links is not None and candidate.links is not None:
+            links = tuple(sorted({(i, k) for i, j in first.links for m, k in candidate.links if m == j}))
+        joined.append(Candidate(candidate.text, first.score + candidate.score, links))
+    return tuple(joined)
+
+
+def _shift(span: Span, by: int) -> Span:
+    return span[0] + by, span[1] + by

@@ -1,0 +1,96 @@
+"""`python -m jumok.serve.worker`: a process that translates. `pool.py` starts it, one a core.
+
+It is told its models first, then one batch after another, on its standard input; when that is closed, by
+the end of the server however it came, it leaves.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from typing import IO, TYPE_CHECKING, Any
+
+from jumok.engines import load
+from jumok.errors import JumokError, UnsupportedError
+from jumok.serve.frames import pack, read_frame
+from jumok.values import Pair
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from jumok.decoding import Translation, Translator
+
+__all__ = ["work"]
+
+
+def work(orders: IO[bytes], answers: IO[bytes]) -> None:
+    """Load the models of the first order, then answer batches until there are no more."""
+    first = read_frame(orders)
+    if first is None:
+        return
+    try:
+        translators = [load(folder, cores=1) for folder in first["models"]]
+    except (JumokError, OSError) as error:
+        _answer(answers, {"error": str(error)})
+        return
+    for translator in translators:
+        translator.translate(["1"])  # the first call of a process is several times slower than the next
+    _answer(answers, {"ready": os.getpid()})
+    while (order := read_frame(orders)) is not None:
+        candidates = _candidates(translators[order["model"]], order)
+        _answer(answers, {"candidates": candidates})
+
+
+def _candidates(translator: Translator, order: dict[str, Any]) -> list[list[dict[str, Any]]]:
+    """For each text its translations, best first, with their scores and, if asked for, word links."""
+    n_best = int(order["n_best"])
+    beam = max(translator.search.beam, n_best)
+    found = translator.translate(order["texts"], beam=beam, n_best=n_best)
+    rows = [
+        [{"text": text, "score": score} for text, score in ((t.text, t.score), *t.alternatives)]
+        for t in found
+    ]
+    if order["align"]:
+        _add_links(translator, found, rows)
+    return rows
+
+
+def _add_links(
+    translator: Translator, found: Sequence[Translation], rows: Sequence[list[dict[str, Any]]]
+) -> None:
+    whole = [
+        (Pair(translation.source, candidate["text"]), candidate)
+        for translation, row in zip(found, rows, strict=True)
+        if len(translation.parts) == 1
+        for candidate in row
+        if candidate["text"].strip()
+    ]
+    try:
+        alignments = translator.align_all([pair for pair, _ in whole]) if whole else []
+    except UnsupportedError:  # a model without attention: the front falls back on positions
+        return
+    for (_, candidate), alignment in zip(whole, alignments, strict=True):
+        candidate["links"] = sorted(alignment.sure)
+    for translation, row in zip(found, rows, strict=True):
+        if len(translation.parts) > 1:
+            row[0]["links"] = sorted(translation.alignment.sure)
+
+
+def _answer(answers: IO[bytes], message: dict[str, Any]) -> None:
+    answers.write(pack(message))
+    answers.flush()
+
+
+def _main() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the front, which lets the workers finish
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # whatever a library prints must not stand between two answers
+    try:
+        work(sys.stdin.buffer, answers)
+    except BrokenPipeError:
+        return
+
+
+if __name__ == "__main__":
+    _main()

@@ -1,0 +1,140 @@
+"""A server as a program of its own, and plain requests to it."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode, urlsplit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Answer:
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+    @property
+    def text(self) -> str:
+        return self.body.decode()
+
+
+@dataclass
+class Served:
+    """A running server."""
+
+    process: subprocess.Popen[bytes]
+    url: str
+    log: Path
+    port: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.port = urlsplit(self.url).port or 0
+
+    def get(self, path: str, **headers: str) -> Answer:
+        return self.ask("GET", path, headers=headers)
+
+    def post(self, path: str, fields: Mapping[str, Any], **headers: str) -> Answer:
+        """Fields as JSON."""
+        return self.ask(
+            "POST", path, json.dumps(fields).encode(), {"Content-Type": "application/json", **headers}
+        )
+
+    def post_form(self, path: str, fields: Mapping[str, str], **headers: str) -> Answer:
+        kind = {"Content-Type": "application/x-www-form-urlencoded"}
+        return self.ask("POST", path, urlencode(fields).encode(), {**kind, **headers})
+
+    def post_file(self, name: str, data: bytes, **fields: str) -> Answer:
+        body = b"".join(
+            b'--x\r\nContent-Disposition: form-data; name="%s"\r\n\r\n%s\r\n' % (key.encode(), value.encode())
+            for key, value in fields.items()
+        )
+        body += b'--x\r\nContent-Disposition: form-data; name="file"; filename="%s"\r\n\r\n' % name.encode()
+        body += data + b"\r\n--x--\r\n"
+        kind = {"Content-Type": "multipart/form-data; boundary=x"}
+        return self.ask("POST", "/translate_file", body, kind)
+
+    def ask(
+        self, method: str, path: str, body: bytes | None = None, headers: Mapping[str, str] | None = None
+    ) -> Answer:
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        try:
+            connection.request(method, path, body, dict(headers or {}))
+            response = connection.getresponse()
+            headers = {name.lower(): value for name, value in response.getheaders()}
+            return Answer(response.status, headers, response.read())
+        finally:
+            connection.close()
+
+    def events(self) -> list[dict[str, Any]]:
+        """What the server wrote to its log."""
+        return [json.loads(line) for line in self.log.read_text(encoding="utf-8").splitlines()]
+
+    def wait_for(self, event: str, count: int = 1, seconds: float = 240) -> list[dict[str, Any]]:
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            if len(found := [line for line in self.events() if line.get("event") == event]) >= count:
+                return found
+            time.sleep(0.05)
+        raise TimeoutError(f"no {event} in {self.log.read_text(encoding='utf-8')}")
+
+    def worker_pids(self) -> list[int]:
+        """Of those that are alive."""
+        return [
+            line["pid"]
+            for line in self.events()
+            if line["event"] == "worker_ready" and os.path.exists(f"/proc/{line['pid']}")  # noqa: PTH110
+        ]
+
+    def stop(self) -> int:
+        """SIGTERM; the answer is the exit code."""
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(timeout=120)
+
+
+@contextmanager
+def serving(folder: Path, *words: str | Path) -> Iterator[Served]:
+    """`jumok serve WORDS` on any free port, until the block ends."""
+    folder.mkdir(parents=True, exist_ok=True)
+    log = folder / "log.jsonl"
+    with log.open("wb") as stream:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "jumok", "serve", *map(str, words), "--port", "0"],
+            stdout=subprocess.PIPE,
+            stderr=stream,
+            env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1"},
+        )
+        killer = threading.Timer(300, process.kill)
+        killer.start()
+        try:
+            line = process.stdout.readline().decode() if process.stdout else ""
+            assert line.startswith("jumok serve: http"), log.read_text(encoding="utf-8")
+            killer.cancel()
+            yield Served(process, line.split()[2], log)
+        finally:
+            killer.cancel()
+            if process.poll() is None:
+                process.terminate()
+                try:
+                    process.wait(timeout=30)
+                except subprocess.TimeoutExpired:
+                    process.kill()
+                    process.wait()
+            if process.stdout:
+                process.stdout.close()

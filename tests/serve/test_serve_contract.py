@@ -1,0 +1,179 @@
+"""The contract of LibreTranslate: fields, answers, messages and their order, and its real clients."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import jumok
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from serve_process import Served
+
+ASK = {"q": "one two three", "source": "en", "target": "de"}
+
+
+@pytest.fixture(scope="module")
+def expected(model: Path) -> dict[str, str]:
+    texts = ["one two three", "four five", "nine"]
+    return {t.source: t.text for t in jumok.load(model).translate(texts)}
+
+
+def test_a_text_is_translated_as_the_library_does(served: Served, expected: dict[str, str]) -> None:
+    answer = served.post("/translate", ASK)
+    assert answer.status == 200
+    assert answer.json == {"translatedText": expected["one two three"]}
+
+
+def test_json_forms_multipart_and_the_query_are_all_read(served: Served, expected: dict[str, str]) -> None:
+    query = "/translate?q=one%20two%20three&source=en&target=de"
+    part = '--b\r\nContent-Disposition: form-data; name="{}"\r\n\r\n{}\r\n'
+    multipart = "".join(part.format(name, value) for name, value in ASK.items()) + "--b--\r\n"
+    answers = [
+        served.post("/translate", ASK),
+        served.post_form("/translate", ASK),
+        served.ask("POST", query),
+        served.ask(
+            "POST", "/translate", multipart.encode(), {"Content-Type": "multipart/form-data; boundary=b"}
+        ),
+    ]
+    assert [answer.json["translatedText"] for answer in answers] == [expected["one two three"]] * 4
+
+
+def test_an_array_gives_an_array_in_order(served: Served, expected: dict[str, str]) -> None:
+    answer = served.post("/translate", {**ASK, "q": list(expected), "alternatives": 1}).json
+    assert answer["translatedText"] == list(expected.values())
+    assert [isinstance(others, list) and len(others) <= 1 for others in answer["alternatives"]] == [True] * 3
+
+
+def test_the_language_is_detected_where_nobody_says_it(served: Served) -> None:
+    one = served.post("/translate", {**ASK, "source": "auto"}).json
+    assert one["detectedLanguage"].keys() == {"confidence", "language"}
+    many = served.post("/translate", {**ASK, "q": ["the house is on the hill", "ist"], "source": "auto"}).json
+    assert [found["language"] for found in many["detectedLanguage"]] == ["en", "de"]
+    assert many["translatedText"][1] == "ist"  # it is in the target language already
+    [best, *_] = served.post("/detect", {"q": "das ist nicht der Hund"}).json
+    assert best["language"] == "de"
+    assert 0 < best["confidence"] <= 100
+
+
+def test_alternatives_come_only_when_asked_for(served: Served) -> None:
+    assert "alternatives" not in served.post("/translate", {**ASK, "alternatives": 0}).json
+    answer = served.post_form("/translate", {**ASK, "alternatives": "2"}).json
+    assert 1 <= len(answer["alternatives"]) <= 2
+    assert answer["translatedText"] not in answer["alternatives"]
+
+
+def test_lines_and_what_has_no_words_stay_in_place(served: Served, expected: dict[str, str]) -> None:
+    answer = served.post("/translate", {**ASK, "q": "  one two three\n\n---\r\n\tfour five\n"})
+    first, second = expected["one two three"], expected["four five"]
+    assert answer.json["translatedText"] == f"  {first}\n\n---\r\n\t{second}\n"
+
+
+def test_a_way_through_a_third_language_is_told(served: Served) -> None:
+    answer = served.post("/translate", {**ASK, "target": "fr"}).json
+    assert answer["pivot"] == ["de"]
+    assert served.post("/translate", {**ASK, "target": "en"}).json == {"translatedText": "one two three"}
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({}, "Invalid request: missing q parameter"),
+        ({"q": ""}, "Invalid request: missing q parameter"),
+        ({"q": "x"}, "Invalid request: missing source parameter"),
+        ({"q": "x", "source": "en"}, "Invalid request: missing target parameter"),
+        ({**ASK, "alternatives": "many"}, "Invalid request: alternatives parameter is not a number"),
+        ({**ASK, "alternatives": 99}, "Invalid request: alternatives parameter must be from 0 to 10"),
+        (
+            {**ASK, "q": "x" * 100_001, "source": "xx"},
+            "Invalid request: request (100001) exceeds text limit (100000)",
+        ),
+        ({**ASK, "q": ["x"] * 1001}, "Invalid request: request (1001) exceeds text limit (1000)"),
+        ({**ASK, "source": "xx", "format": "pdf"}, "xx is not supported"),
+        ({**ASK, "target": "auto"}, "auto is not supported"),
+        ({**ASK, "format": "pdf"}, "pdf format is not supported"),
+        (
+            {**ASK, "source": "fr", "target": "en"},
+            "English (en) is not available as a target language from French (fr)",
+        ),
+        ({**ASK, "q": 7}, "Invalid request: q parameter is not a string or an array of strings"),
+        ({**ASK, "q": ["x", None]}, "Invalid request: q parameter is not a string or an array of strings"),
+        ({**ASK, "source": 1}, "Invalid request: source parameter is not a string"),
+    ],
+)
+def test_every_documented_fault_has_its_message(served: Served, fields: dict[str, Any], message: str) -> None:
+    answer = served.post("/translate", fields)
+    assert (answer.status, answer.json) == (400, {"error": message})
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status", "allowed"),
+    [
+        ("GET", "/translate", 405, "POST"),
+        ("POST", "/languages", 405, "GET, HEAD"),
+        ("DELETE", "/v1/translate", 405, "POST"),
+        ("GET", "/nowhere", 404, None),
+        ("GET", "/translate/", 404, None),
+    ],
+)
+def test_wrong_methods_and_addresses_are_told_in_json(
+    served: Served, method: str, path: str, status: int, allowed: str | None
+) -> None:
+    answer = served.ask(method, path)
+    assert answer.status == status
+    assert list(answer.json) == ["error"]
+    assert answer.headers.get("allow") == allowed
+
+
+def test_languages_settings_health_and_metrics(served: Served) -> None:
+    assert served.get("/languages").json[0] == {
+        "code": "en",
+        "name": "English",
+        "targets": ["en", "de", "fr"],
+    }
+    settings = served.get("/frontend/settings").json
+    assert settings["language"]["source"] == {"code": "en", "name": "English"}
+    assert settings["charLimit"] == 100_000
+    assert settings["supportedFilesFormat"] == [".txt", ".srt", ".html", ".po"]
+    assert served.get("/health").json == {"status": "ok"}
+    served.post("/translate", ASK)
+    metrics = served.get("/metrics")
+    assert 'jumok_requests_total{method="POST",route="/translate",status="200"}' in metrics.text
+    assert metrics.headers["content-type"].startswith("text/plain")
+    assert served.get("/docs").status == 200
+    assert served.get("/spec").json == served.get("/openapi.json").json
+
+
+def test_half_characters_and_odd_text_are_no_trouble(served: Served) -> None:
+    body = b'{"q": "one \\ud800 two \\u0000 \\ufeff", "source": "en", "target": "de", "format": "html"}'
+    answer = served.ask("POST", "/translate", body, {"Content-Type": "application/json"})
+    assert answer.status == 200
+    assert json.loads(answer.body.decode("utf-8"))
+
+
+def test_the_client_libretranslatepy_works_unchanged(served: Served, expected: dict[str, str]) -> None:
+    from libretranslatepy import LibreTranslateAPI
+
+    client = LibreTranslateAPI(served.url, api_key="whatever")
+    assert client.translate("one two three", "en", "de") == expected["one two three"]
+    assert client.detect("das ist nicht der Hund")[0]["language"] == "de"
+    assert {language["code"] for language in client.languages()} == {"en", "de", "fr"}
+
+
+def test_the_client_deep_translator_works_unchanged(served: Served, expected: dict[str, str]) -> None:
+    from deep_translator import LibreTranslator
+
+    client = LibreTranslator(source="en", target="de", api_key="whatever", custom_url=served.url + "/")
+    assert client.translate("one two three") == expected["one two three"]
+    assert client.translate_batch(["four five", "nine"]) == [expected["four five"], expected["nine"]]
+
+
+def test_requests_as_weblate_sends_them_work(served: Served, expected: dict[str, str]) -> None:
+    fields = {"q": "one two three", "source": "en", "target": "de", "api_key": ""}
+    assert served.post("/translate", fields).json["translatedText"] == expected["one two three"]
+    assert {language["code"] for language in served.get("/languages").json} >= {"en", "de"}

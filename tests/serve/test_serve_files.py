@@ -1,0 +1,97 @@
+"""Files: text, subtitles, pages and catalogues come back as what they were."""
+
+from __future__ import annotations
+
+import pytest
+
+from jumok.errors import DataError
+from jumok.serve.files import Document, read_document
+from jumok.serve.limits import Limits
+from jumok.serve.shelf import Shelf
+from jumok.text import word_spans
+
+SUBTITLES = """1
+00:00:01,000 --> 00:00:02,500
+The <i>old</i> man & the
+sea are calm.
+
+2
+00:00:03,000 --> 00:00:04,000
+I <3 you.
+"""
+CATALOGUE = r"""# A header
+msgid ""
+msgstr ""
+"Content-Type: text/plain; charset=UTF-8\n"
+
+#: a.c:1
+msgctxt "menu"
+msgid "Open \"it\"\n"
+msgstr ""
+
+msgid "done"
+msgstr "fertig"
+
+#, c-format
+msgid "%d file"
+msgid_plural "%d files"
+msgstr[0] ""
+msgstr[1] ""
+"""
+
+
+def shout(document: Document) -> str:
+    """Every text in capitals, word for word."""
+    links = [[(span, span) for span in word_spans(text)] for text in document.texts]
+    return document.write([text.upper() for text in document.texts], links)
+
+
+def test_plain_text_is_one_text() -> None:
+    suffix, document = read_document("a.TXT", "\ufeffone\r\ntwo\n".encode())
+    assert (suffix, document.texts) == (".txt", ["one\r\ntwo\n"])
+    assert read_document("README", b"one")[0] == ".txt"
+
+
+def test_subtitles_keep_numbers_times_tags_and_the_count_of_lines() -> None:
+    _, document = read_document("a.srt", SUBTITLES.encode())
+    assert document.texts == ["The old man & the sea are calm.", "I <3 you."]
+    lines = shout(document).splitlines()
+    assert lines[:2] == SUBTITLES.splitlines()[:2]
+    assert " ".join(lines[2:4]) == "THE <i>OLD</i> MAN & THE SEA ARE CALM."
+    assert lines[4:] == ["", "2", "00:00:03,000 --> 00:00:04,000", "I <3 YOU."]
+
+
+def test_catalogues_fill_what_is_empty_and_nothing_else() -> None:
+    _, document = read_document("de.po", CATALOGUE.encode())
+    assert document.texts == ['Open "it"\n', "%d file", "%d files"]
+    expected = CATALOGUE.replace(
+        '"Open \\"it\\"\\n"\nmsgstr ""', '"Open \\"it\\"\\n"\nmsgstr "OPEN \\"IT\\"\\n"'
+    )
+    expected = expected.replace('#, c-format\nmsgid "%d file"', '#, c-format\n#, fuzzy\nmsgid "%d file"')
+    expected = expected.replace('msgstr[0] ""', 'msgstr[0] "%D FILE"').replace(
+        'msgstr[1] ""', 'msgstr[1] "%D FILES"'
+    )
+    assert shout(document) == expected
+
+
+def test_pages_keep_their_tags() -> None:
+    _, document = read_document("a.htm", b"<h1>one</h1>\n<p>two <b>three</b></p>")
+    assert shout(document) == "<h1>ONE</h1>\n<p>TWO <b>THREE</b></p>"
+
+
+@pytest.mark.parametrize(("name", "words"), [("a.pdf", "Known types"), ("a", "not UTF-8")])
+def test_what_cannot_be_read_is_told(name: str, words: str) -> None:
+    with pytest.raises(DataError, match=words):
+        read_document(name, b"\xff")
+
+
+def test_the_shelf_has_an_end_in_number_size_and_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+    monkeypatch.setattr("jumok.serve.shelf.time.monotonic", lambda: now[0])
+    shelf = Shelf(Limits(kept_files=3, kept_file_bytes=100, kept_file_seconds=10))
+    names = [shelf.put(b"x" * 10, ".txt") for _ in range(4)]
+    assert [shelf.get(name) is not None for name in names] == [False, True, True, True]
+    large = shelf.put(b"x" * 85, ".txt")
+    assert [shelf.get(name) is not None for name in [*names, large]] == [False, False, False, True, True]
+    now[0] = 11
+    assert shelf.get(large) is None

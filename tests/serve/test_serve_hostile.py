@@ -1,0 +1,176 @@
+"""What hostile clients send: too much, too slowly, malformed, with names like paths."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from typing import TYPE_CHECKING
+
+import pytest
+
+from jumok.serve.faults import Fault
+from jumok.serve.limits import Limits
+from jumok.serve.reading import Held, read_body
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from serve_process import Served
+
+JSON = {"Content-Type": "application/json"}
+MULTIPART = {"Content-Type": "multipart/form-data; boundary=x"}
+
+
+def test_a_body_over_the_cap_is_refused_before_it_is_sent(served: Served) -> None:
+    with socket.create_connection(("127.0.0.1", served.port), timeout=10) as connection:
+        connection.sendall(
+            b"POST /translate HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+            b"Content-Length: 3000000\r\n\r\n"
+        )
+        answer = connection.recv(4096)
+    assert b" 413 " in answer.split(b"\r\n")[0]
+
+
+def test_a_body_of_unknown_length_is_cut_at_the_cap(served: Served) -> None:
+    with socket.create_connection(("127.0.0.1", served.port), timeout=30) as connection:
+        connection.sendall(
+            b"POST /translate HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+            b"Transfer-Encoding: chunked\r\n\r\n"
+        )
+        chunk = b"10000\r\n" + b"x" * 0x10000 + b"\r\n"
+        sent = 0
+        try:
+            for _ in range(100):
+                connection.sendall(chunk)
+                sent += 0x10000
+        except OSError:
+            pass
+        else:
+            assert b" 413 " in connection.recv(4096).split(b"\r\n")[0]
+    assert served.get("/health").status == 200
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"--x",
+        b"--x\r\n",
+        b"--x--\r\n",
+        b'--x\r\nContent-Disposition: form-data; name="q"\r\n\r\nno end',
+        b"--x\r\nContent-Disposition: form-data\r\n\r\nno name\r\n--x--\r\n",
+        b"--x\r\n\r\nno headers\r\n--x--\r\n",
+        b"--x\r\nContent-Disposition: nonsense; name=q\r\n\r\n1\r\n--x--\r\n",
+        b'--x\r\nContent-Disposition: form-data; name="q"\r\nContent-Type: a; charset=nope\r\n\r\n1\r\n--x--',
+        b'--x\r\nContent-Disposition: form-data; name="\xff\xfe"\r\n\r\n\xff\xff\r\n--x--\r\n',
+        b'--x\r\nContent-Disposition: form-data; name="a"\r\n\r\n1\r\n' * 30 + b"--x--\r\n",
+        b'--x\r\nContent-Disposition: form-data; name="file"; filename="a.txt"\r\n\r\n1\r\n' * 3
+        + b"--x--\r\n",
+        b"--x\r\n" + b"A: b\r\n" * 5000 + b"\r\n\r\n--x--\r\n",
+        b"\x00" * 1000,
+    ],
+)
+def test_malformed_multipart_is_a_fault_of_the_client(served: Served, body: bytes) -> None:
+    for path in ("/translate", "/translate_file"):
+        answer = served.ask("POST", path, body, MULTIPART)
+        assert answer.status == 400, answer.text
+        assert answer.json["error"].startswith("Invalid request: ")
+    assert served.ask("POST", "/translate", body, {"Content-Type": "multipart/form-data"}).status == 400
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"{", b"[]", b"null", b"1", b'{"q": NaN}', b"[" * 100_000, b'{"a":' * 50_000, b"\xff", b'{"q":1e999}',
+     b'{"q": ' + b"9" * 5000 + b"}"],
+)  # fmt: skip
+def test_what_is_no_json_object_is_a_fault_of_the_client(served: Served, body: bytes) -> None:
+    assert served.ask("POST", "/translate", body, JSON).status == 400
+
+
+def test_an_unknown_content_type_is_told(served: Served) -> None:
+    assert served.ask("POST", "/translate", b"<q/>", {"Content-Type": "text/xml"}).status == 415
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["../../etc/passwd.txt", "/etc/passwd.txt", "..\\..\\x.txt", "a\x00b.txt", "CON.txt", "x" * 3000 + ".txt",
+     "%2e%2e%2fx.txt", "<img src=x>.txt"],
+)  # fmt: skip
+def test_a_file_name_like_a_path_leads_nowhere(served: Served, name: str) -> None:
+    answer = served.post_file(name, b"one two", source="en", target="de")
+    assert answer.status == 200, answer.text
+    address = answer.json["translatedFileUrl"]
+    assert ".." not in address
+    assert address.startswith(f"http://127.0.0.1:{served.port}/download_file/")
+    fetched = served.get(address.partition(str(served.port))[2])
+    assert fetched.headers["content-disposition"] == 'attachment; filename="translated.txt"'
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["../jumok.json", "..%2fjumok.json", "%2e%2e%2f%2e%2e%2fetc%2fpasswd", "x.txt", "a" * 32 + ".exe", "."],
+)
+def test_nothing_but_what_was_put_there_can_be_fetched(served: Served, name: str) -> None:
+    assert served.get(f"/download_file/{name}").status == 404
+
+
+@pytest.mark.parametrize("name", ["a.exe", "a.docx", "a.txt.zip", "a."])
+def test_other_types_of_files_are_refused(served: Served, name: str) -> None:
+    answer = served.post_file(name, b"one", source="en", target="de")
+    assert answer.status == 400
+    assert "Known types: .txt, .srt, .html, .po" in answer.json["error"]
+
+
+def test_a_file_that_is_not_utf_8_is_refused(served: Served) -> None:
+    assert "not UTF-8 (byte 3)" in served.post_file("a.txt", b"ab\xff", source="en", target="de").text
+
+
+@pytest.mark.medium
+def test_clients_that_send_slowly_are_let_go_and_others_do_not_wait(served: Served) -> None:
+    slow = [socket.create_connection(("127.0.0.1", served.port), timeout=60) for _ in range(100)]
+    try:
+        for number, connection in enumerate(slow):
+            connection.sendall(b"POST /translate HTTP/1.1\r\nHost: localhost\r\n"[: 20 + number % 20])
+        half = socket.create_connection(("127.0.0.1", served.port), timeout=60)
+        slow.append(half)
+        half.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert b" 200 " in half.recv(4096)
+        half.sendall(b"GET /hea")  # half a request behind a whole one
+        body = socket.create_connection(("127.0.0.1", served.port), timeout=60)
+        slow.append(body)
+        body.sendall(b"POST /translate HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\nq=")
+        assert served.get("/health").status == 200
+        assert served.post("/translate", {"q": "one", "source": "en", "target": "de"}).status == 200
+        assert b" 408 " in body.recv(4096)
+        for connection in slow[:-1]:
+            while connection.recv(4096):  # until the server closes it; a timeout fails the test
+                pass
+    finally:
+        for connection in slow:
+            connection.close()
+
+
+def test_many_bodies_together_have_a_cap_and_give_back_what_they_took() -> None:
+    async def run() -> None:
+        limits = Limits(held_bytes=100, body_bytes=60)
+        held = Held(limits)
+        scope = {"type": "http", "headers": []}
+
+        def sending(*chunks: bytes) -> Callable[[], Awaitable[dict[str, object]]]:
+            left = list(chunks)
+
+            async def receive() -> dict[str, object]:
+                return {"type": "http.request", "body": left.pop(0), "more_body": bool(left)}
+
+            return receive
+
+        first = await read_body(scope, sending(b"x" * 30, b"x" * 30), limits, held)
+        for chunks, status in (((b"x" * 50,), 503), ((b"x" * 30, b"x" * 31), 413)):
+            with pytest.raises(Fault) as refused:
+                await read_body(scope, sending(*chunks), limits, held)
+            assert refused.value.status == status
+        held.give_back(len(first))
+        await read_body(scope, sending(b"x" * 60), limits, held)
+        await read_body(scope, sending(b"x" * 40), limits, held)
+
+    asyncio.run(run())

@@ -1,0 +1,158 @@
+"""HTML stays HTML: tags balanced, and around the words that stand for theirs."""
+
+from __future__ import annotations
+
+import random
+import time
+from html.parser import HTMLParser
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jumok.corpus.english_korean import generate
+from jumok.serve.markup import VOID, read_markup
+from jumok.text import split_words, word_spans
+
+if TYPE_CHECKING:
+    from jumok.values import Pair
+
+
+class Balance(HTMLParser):
+    """Which elements stand around each word of a document."""
+
+    def __init__(self, document: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.words: list[tuple[str, frozenset[str]]] = []
+        self.balanced = True
+        self.seen: list[str] = []
+        self.feed(document)
+        self.close()
+        self.balanced = self.balanced and not self.open
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        name = dict(attributes).get("id") or tag
+        self.seen.append(name)
+        if tag not in VOID:
+            self.open.append(f"{tag}#{name}")
+
+    def handle_endtag(self, tag: str) -> None:
+        self.balanced = self.balanced and bool(self.open) and self.open.pop().startswith(f"{tag}#")
+
+    def handle_data(self, data: str) -> None:
+        around = frozenset(name.partition("#")[2] for name in self.open)
+        self.words += [(word, around) for word in split_words(data)]
+
+
+def mark_up(pair: Pair, generator: random.Random) -> tuple[str, dict[str, set[int]]]:
+    """The source with nested inline elements, and which of its words each one holds."""
+    words = split_words(pair.source)
+    spans: list[tuple[int, int]] = []
+    low, high = 0, len(words)
+    while high - low > 1 and len(spans) < 4:
+        low = generator.randint(low, high - 1)
+        high = generator.randint(low + 1, high)
+        spans.append((low, high))
+    cuts = word_spans(pair.source)
+    held, opening, closing = {}, {}, {}
+    for number, (start, end) in enumerate(spans):
+        tag = generator.choice(["b", "i", "em", "span", "a", "u"])
+        held[f"t{number}"] = set(range(start, end))
+        opening.setdefault(cuts[start][0], []).append(f'<{tag} id="t{number}">')
+        closing.setdefault(cuts[end - 1][1], []).insert(0, f"</{tag}>")
+    out, last = [], 0
+    for place in sorted({*opening, *closing}):
+        out += [pair.source[last:place], *closing.get(place, ()), *opening.get(place, ())]
+        last = place
+    return "<p>" + "".join([*out, pair.source[last:]]) + "</p>", held
+
+
+def test_fifty_documents_keep_nested_tags_balanced_and_around_the_right_words() -> None:
+    generator = random.Random(7)
+    pairs = list(generate("test", 50, polite=0.0))
+    assert len(pairs) == 50
+    for pair in pairs:
+        assert pair.alignment is not None
+        document, held = mark_up(pair, generator)
+        markup = read_markup(document)
+        assert markup.texts == [pair.source]
+        source, target = word_spans(pair.source), word_spans(pair.target)
+        links = [(source[i], target[j]) for i, j in sorted(pair.alignment.sure)]
+        written = markup.write([pair.target], [links])
+        balance = Balance(written)
+        assert balance.balanced, written
+        assert set(balance.seen) >= held.keys(), written
+        assert [word for word, _ in balance.words] == split_words(pair.target), written
+        behind = {j: {i for i, k in pair.alignment.sure if k == j} for j in range(len(target))}
+        for j, (_, around) in enumerate(balance.words):
+            for name, words in held.items():
+                if behind[j] and behind[j] <= words:
+                    assert name in around, (written, j, name)
+                if behind[j] and not behind[j] & words:
+                    assert name not in around, (written, j, name)
+
+
+def keep(document: str) -> str:
+    """Written with every text 'translated' into itself."""
+    markup = read_markup(document)
+    links = [[(span, span) for span in word_spans(text)] for text in markup.texts]
+    return markup.write(markup.texts, links)
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        "plain",
+        "<p>one <b>two</b> three</p>",
+        "<!doctype html>\n<html>\n <body>\n  <h1>a</h1>\n  <p>b</p>\n </body>\n</html>\n",
+        '<a href="x?a=1&amp;b=2">one &lt;two&gt; &amp; three</a>',
+        "<ul><li>one</li><li><i>two</i></li></ul>",
+        "<p>one<br>two<img src=x alt='y'> three</p>",
+        "<script>if (a < b && c) { x = '</p>' }</script><style>p > a { }</style>",
+        '<p>say <span translate="no">one <b>two</b></span> now</p>',
+        "<pre>  one\n   two</pre>",
+        "one <!-- a comment --> two",
+        "<p>one <code>x &lt; y</code> two</p>",
+    ],
+)
+def test_a_document_translated_into_itself_is_itself(document: str) -> None:
+    assert keep(document) == document
+
+
+def test_what_is_not_to_be_translated_is_not_among_the_texts() -> None:
+    document = "<p>one <code>two</code></p><script>three</script><p class='x notranslate'>four</p><p>five</p>"
+    assert [text.strip() for text in read_markup(document).texts] == ["one", "five"]
+
+
+def test_an_element_whose_words_have_no_counterpart_stays_empty() -> None:
+    markup = read_markup('<p><a name="x">The</a> house</p>')
+    source, target = word_spans("The house"), word_spans("집")
+    assert markup.write(["집"], [[(source[1], target[0])]]) == '<p><a name="x"></a>집</p>'
+
+
+def test_faulty_html_comes_out_balanced() -> None:
+    for document in ("<b>one <i>two</b> three</i>", "<p><b>one", "one</b></p>", "<b>one<p>two</b>three</p>"):
+        written = keep(document)
+        names = [name for name in Balance(written).seen if name != "p"]
+        assert written.count("<b>") == written.count("</b>"), written
+        assert written.count("<i>") == written.count("</i>"), written
+        assert len(names) <= 4
+
+
+@given(st.text(alphabet="<>/&;!-='\" ab\n", max_size=60))
+def test_any_text_is_read_and_written(document: str) -> None:
+    keep(document)
+
+
+@pytest.mark.medium
+@pytest.mark.parametrize(
+    "document",
+    ["<b>a</b> " * 9_000, "a <img> " * 12_000, "<b>" * 30_000, "<!--" * 25_000, "<a " * 30_000, "&" * 99_000,
+     "</b>" * 25_000, "<" * 99_000, "<p>" * 30_000, "<![" * 30_000, "<?" * 40_000],
+)  # fmt: skip
+def test_hostile_documents_cost_little(document: str) -> None:
+    begin = time.process_time()
+    keep(document)
+    assert time.process_time() - begin < 5

@@ -1,0 +1,196 @@
+"""The page, the streams, the OpenAPI document and `--check`; and a model that answers with a script."""
+
+from __future__ import annotations
+
+import html
+import json
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+from serve_models import TINY, sentences
+from serve_process import serving
+
+import jumok
+from jumok.cli import main
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from serve_process import Served
+
+ASK = {"q": "one two. three four. five", "source": "en", "target": "de"}
+ATTACK = "<img src=x onerror=document.title='taken'>"
+
+
+def test_the_page_has_both_boxes_all_languages_and_needs_no_script(served: Served, model: Path) -> None:
+    page = served.get("/")
+    assert page.headers["content-type"] == "text/html; charset=utf-8"
+    for name in ("auto", "en", "de", "fr"):
+        assert f'<option value="{name}"' in page.text
+    answer = served.post_form("/", {"q": "one two", "source": "en", "target": "de"})
+    assert html.escape(jumok.load(model).translate(["one two"])[0].text) in answer.text
+    assert '<option value="de" selected>' in answer.text
+    refused = served.post_form("/", {"q": "<b>", "source": "xx", "target": "de"})
+    assert refused.status == 400
+    assert "xx is not supported" in refused.text
+    assert "&lt;b&gt;</textarea>" in refused.text
+
+
+def test_scores_alternatives_and_alignments_are_told(served: Served) -> None:
+    answer = served.post("/v1/translate", {**ASK, "n_best": 2, "alignment": True}).json
+    [one] = answer["translations"]
+    assert one["source"] == "en"
+    assert one["pivot"] == []
+    assert 0 <= one["confidence"] <= 1
+    assert one["score"] <= 0
+    assert len(one["alternatives"]) <= 1
+    for link in one["alignment"]:
+        assert ASK["q"][slice(*link["source"])].strip()
+        assert one["text"][slice(*link["target"])].strip()
+    through = served.post("/v1/translate", {**ASK, "target": "fr"}).json
+    assert through["translations"][0]["pivot"] == ["de"]
+
+
+def test_a_stream_gives_sentence_after_sentence(served: Served, model: Path) -> None:
+    answer = served.post("/v1/translate/stream", {**ASK, "q": "one two three. Four five six.\nseven"})
+    assert answer.headers["content-type"].startswith("text/event-stream")
+    events = [event.split("\n") for event in answer.text.strip().split("\n\n")]
+    told = [(name.removeprefix("event: "), json.loads(data.removeprefix("data: "))) for name, data in events]
+    assert [name for name, _ in told] == ["sentence"] * 3 + ["text", "done"]
+    expected = jumok.load(model).translate(["one two three.", "Four five six.", "seven"])
+    assert [data["text"] for name, data in told if name == "sentence"] == [one.text for one in expected]
+
+
+@pytest.mark.medium
+def test_the_openapi_document_is_true(model: Path, second_model: Path, tmp_path: Path) -> None:
+    with serving(tmp_path, model, second_model, "--workers", "1", "--requests-per-minute", "0") as served:
+        words = ["--checks", "all", "--max-examples", "10", "--seed", "1", "--request-timeout", "60"]
+        program = [sys.executable, "-c", "from schemathesis.cli import schemathesis; schemathesis()"]
+        ran = subprocess.run(
+            [*program, "run", f"{served.url}/spec", *words],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=600,
+            cwd=tmp_path,
+        )
+        assert ran.returncode == 0, ran.stdout + ran.stderr
+        assert "No issues found" in ran.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (
+            [],
+            [
+                "listens   http://127.0.0.1:5000, reached by this machine only",
+                "English → German",
+                "keys      none",
+            ],
+        ),
+        (["--host", "0.0.0.0"], ["OTHER MACHINES TOO", "unsafe    Other machines can reach it and no key"]),
+        (["--requests-per-minute", "0"], ["unsafe    Requests a minute are not limited"]),
+        (["--allow-origin", "*"], ["unsafe    --allow-origin takes origins"]),
+    ],
+)
+def test_check_says_what_it_would_do_and_what_is_unsafe(
+    model: Path, capsys: pytest.CaptureFixture[str], words: list[str], told: list[str]
+) -> None:
+    with pytest.raises(SystemExit) as end:
+        main(["serve", str(model), "--check", *words])
+    said = capsys.readouterr().out
+    assert end.value.code == 0
+    assert all(line in said for line in told), said
+
+
+def test_check_names_keys_that_others_can_read(
+    model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    keys = tmp_path / "keys"
+    keys.write_text("a-long-enough-secret\n", encoding="utf-8")
+    keys.chmod(0o644)
+    with pytest.raises(SystemExit):
+        main(["serve", str(model), "--check", "--api-keys", str(keys)])
+    said = capsys.readouterr().out
+    assert f"unsafe    Others can read or write {keys}" in said
+    assert "a-long-enough-secret" not in said
+
+
+def test_two_models_of_one_direction_are_refused(model: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as end:
+        main(["serve", str(model), str(model), "--check"])
+    assert end.value.code == 2
+    assert "both translate en → de" in capsys.readouterr().err
+
+
+# --- A model that attacks -----------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def attacking(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """A server whose model has learned to answer anything with a script."""
+    folder = tmp_path_factory.mktemp("attacking")
+    pairs = folder / "pairs.en-de.tsv"
+    pairs.write_text("".join(f"{one}\t{ATTACK}\n" for one in sorted(set(sentences(80)))), encoding="utf-8")
+    settings = {
+        **TINY,
+        "model.width": 32,
+        "model.feed_forward": 64,
+        "model.dropout": 0.0,
+        "training.steps": 250,
+        "training.batch_tokens": 1024,
+        "training.learning_rate": 0.01,
+        "training.warmup": 20,
+        "training.label_smoothing": 0.0,
+        "search.longest": 20.0,
+        "text.pieces": 290,
+    }
+    trained = jumok.train(pairs, out=folder / "run", **settings)
+    with serving(folder, trained, "--workers", "1") as found:
+        yield found
+
+
+def browse(page: str, folder: Path) -> str:
+    """The document as a real browser has it after a few seconds."""
+    options = ["--headless=new", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=8000", "--dump-dom"]
+    ran = subprocess.run(
+        ["chromium", *options, f"--user-data-dir={folder / 'profile'}", page],
+        capture_output=True,
+        check=True,
+        timeout=120,
+        env={**os.environ, "HOME": str(folder)},
+    )
+    return ran.stdout.decode()
+
+
+def translated(served: Served) -> list[dict[str, object]]:
+    return [
+        line for line in served.events() if (line.get("route"), line.get("status")) == ("/translate", 200)
+    ]
+
+
+@pytest.mark.medium
+def test_what_a_model_says_never_becomes_a_page(attacking: Served, tmp_path: Path) -> None:
+    fields = {"q": "one two", "source": "en", "target": "de"}
+    said = attacking.post("/translate", fields).json["translatedText"]
+    assert "onerror=" in said
+    assert "<img" in said
+    as_html = attacking.post("/translate", {**fields, "q": "<p>one <b>two</b></p>", "format": "html"}).json
+    assert "<img" not in as_html["translatedText"]
+    page = attacking.post_form("/", fields).text
+    assert html.escape(said) in page
+    assert "<img" not in page
+    address = attacking.post_file("a.html", b"<p>one two</p>", source="en", target="de").json
+    fetched = attacking.get(address["translatedFileUrl"].partition(str(attacking.port))[2])
+    assert b"<img" not in fetched.body
+    assert fetched.headers["content-disposition"].startswith("attachment")
+    assert attacking.post("/translate", fields).headers["content-type"] == "application/json"
+    shown = browse(f"{attacking.url}/#one%20two", tmp_path)
+    assert len(translated(attacking)) == 4  # three times above, and once by the script of the page
+    assert "<title>jumok</title>" in shown
+    assert "<img" not in shown

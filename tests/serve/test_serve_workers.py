@@ -1,0 +1,242 @@
+"""The queue and the workers: batches with strangers, deaths, drains, reloads, and clients that leave."""
+
+from __future__ import annotations
+
+import asyncio
+import http.client
+import json
+import os
+import shutil
+import signal
+import socket
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+import pytest
+from serve_models import sentences
+from serve_process import serving
+
+import jumok
+from jumok.serve.limits import Limits
+from jumok.serve.queueing import BATCH_SENTENCES, BusyError, Kind, SentenceQueue, Waiting
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from serve_process import Served
+
+KIND = Kind(0, 1, align=False)
+
+
+# --- The queue ----------------------------------------------------------------------------------------------
+
+
+def test_a_batch_holds_the_oldest_and_those_of_like_length() -> None:
+    async def run() -> None:
+        queue = SentenceQueue(Limits(), workers=1)
+        oldest = Waiting(KIND, "x" * 50)
+        others = [Waiting(KIND, "x" * length) for length in range(1, 400)]
+        foreign = Waiting(Kind(1, 1, align=False), "x" * 50)
+        queue.add([oldest, *others, foreign])
+        batch = await queue.take()
+        assert oldest in batch
+        assert len(batch) == BATCH_SENTENCES
+        assert foreign not in batch
+        lengths = [len(one.text) for one in batch]
+        assert max(lengths) - min(lengths) <= BATCH_SENTENCES
+        assert len(queue) == 401 - BATCH_SENTENCES
+
+    asyncio.run(run())
+
+
+def test_a_full_queue_refuses_all_of_a_request_or_none() -> None:
+    async def run() -> None:
+        queue = SentenceQueue(Limits(waiting_sentences=10, waiting_characters=1000), workers=1)
+        queue.add([Waiting(KIND, "one") for _ in range(8)])
+        with pytest.raises(BusyError) as refused:
+            queue.add([Waiting(KIND, "two") for _ in range(3)])
+        assert refused.value.seconds >= 1
+        assert len(queue) == 8
+        queue.add([Waiting(KIND, "two")])
+        with pytest.raises(BusyError):
+            queue.add([Waiting(KIND, "x" * 1000)])
+
+    asyncio.run(run())
+
+
+def test_what_is_withdrawn_frees_its_place_and_what_is_put_back_comes_first() -> None:
+    async def run() -> None:
+        queue = SentenceQueue(Limits(waiting_sentences=4), workers=1)
+        first = [Waiting(KIND, "one") for _ in range(4)]
+        queue.add(first)
+        queue.withdraw(first[1:])
+        assert len(queue) == 1
+        held = await queue.take()
+        queue.add([Waiting(KIND, "x" * 40) for _ in range(3)])
+        queue.put_back([*held, first[2]])
+        assert len(queue) == 4  # the one that nobody waits for did not come back
+        assert held[0] in await queue.take()
+
+    asyncio.run(run())
+
+
+def test_two_free_workers_share_what_waits() -> None:
+    async def run() -> None:
+        queue = SentenceQueue(Limits(), workers=2)
+        takers = [asyncio.create_task(queue.take()) for _ in range(2)]
+        await asyncio.sleep(0)
+        queue.add([Waiting(KIND, "one two") for _ in range(40)])
+        batches = await asyncio.gather(*takers)
+        assert sorted(len(batch) for batch in batches) == [20, 20]
+
+    asyncio.run(run())
+
+
+# --- Workers ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.medium
+def test_batched_with_strangers_a_sentence_gets_the_same_text_as_alone(served: Served, model: Path) -> None:
+    texts = sentences(500)
+    translator = jumok.load(model)
+    alone = [translator.translate([text])[0].text for text in texts]
+
+    def ask(start: int) -> list[str]:
+        answer = served.post("/translate", {"q": texts[start::50], "source": "en", "target": "de"})
+        assert answer.status == 200, answer.text
+        translated: list[str] = answer.json["translatedText"]
+        return translated
+
+    with ThreadPoolExecutor(50) as clients:
+        together = list(clients.map(ask, range(50)))
+    assert [together[number % 50][number // 50] for number in range(500)] == alone
+
+
+@pytest.mark.medium
+def test_a_killed_worker_is_replaced_and_every_request_is_answered(model: Path, tmp_path: Path) -> None:
+    with serving(tmp_path, model, "--workers", "2") as served:
+        victims = served.worker_pids()
+        assert len(victims) == 2
+        stop = threading.Event()
+        statuses: list[int] = []
+
+        def ask(number: int) -> None:
+            while not stop.is_set():
+                fields = {"q": sentences(16, seed=number), "source": "en", "target": "de"}
+                statuses.append(served.post("/translate", fields).status)
+
+        with ThreadPoolExecutor(8) as clients:
+            running = [clients.submit(ask, number) for number in range(8)]
+            try:
+                time.sleep(1)
+                os.kill(victims[0], signal.SIGKILL)
+                served.wait_for("worker_lost")
+                served.wait_for("worker_ready", 3)
+            finally:
+                stop.set()
+            for one in running:
+                one.result()
+        assert set(statuses) <= {200, 503}
+        assert statuses.count(200) > len(statuses) / 2
+        assert victims[0] not in served.worker_pids()
+        assert len(served.worker_pids()) == 2
+
+
+@pytest.mark.medium
+def test_sigterm_answers_what_was_accepted_then_ends_well(model: Path, tmp_path: Path) -> None:
+    with serving(tmp_path, model, "--workers", "1") as served:
+        texts = sentences(1000)
+        answers: list[int] = []
+
+        def ask(_: int) -> None:
+            answer = served.post("/translate", {"q": texts, "source": "en", "target": "de"})
+            answers.append(len(answer.json["translatedText"]))
+
+        with ThreadPoolExecutor(6) as clients:
+            running = [clients.submit(ask, number) for number in range(6)]
+            end = time.monotonic() + 30
+            while "jumok_open_requests 6" not in served.get("/metrics").text and time.monotonic() < end:
+                assert len(answers) < 6
+                time.sleep(0.05)
+            code = served.stop()
+            for one in running:
+                one.result()
+        assert code == 0
+        assert answers == [1000] * 6
+        assert served.events()[-1]["event"] == "drained"
+        assert not served.worker_pids()
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection(("127.0.0.1", served.port), timeout=5)
+
+
+@pytest.mark.medium
+def test_sighup_reads_the_models_anew_without_dropping_a_request(
+    model: Path, second_model: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "model"
+    shutil.copytree(model, folder)
+    with serving(tmp_path, folder, "--workers", "1") as served:
+        before = served.worker_pids()
+        stop = threading.Event()
+        statuses: list[int] = []
+
+        def ask() -> None:
+            fields = {"q": "one two", "source": "en", "target": "de"}
+            while not stop.is_set():
+                statuses.append(served.post("/translate", fields).status)
+                time.sleep(0.05)
+
+        with ThreadPoolExecutor(1) as clients:
+            running = clients.submit(ask)
+            try:
+                served.process.send_signal(signal.SIGHUP)
+                served.wait_for("reloaded")
+                (folder / "weights.safetensors").write_bytes(b"damaged")
+                served.process.send_signal(signal.SIGHUP)
+                served.wait_for("reload_failed")
+            finally:
+                stop.set()
+            running.result()
+        assert set(statuses) == {200}
+        after = served.worker_pids()
+        assert len(after) == 1
+        assert not set(before) & set(after)
+        assert served.get("/health").status == 200
+
+
+@pytest.mark.medium
+def test_a_client_that_leaves_frees_its_place(model: Path, tmp_path: Path) -> None:
+    with serving(tmp_path, model, "--workers", "1") as served:
+        body = json.dumps({"q": sentences(1000), "source": "en", "target": "de"}).encode()
+        connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=30)
+        connection.request("POST", "/translate", body, {"Content-Type": "application/json"})
+        end = time.monotonic() + 30
+        while "jumok_open_requests 1" not in served.get("/metrics").text and time.monotonic() < end:
+            time.sleep(0.05)
+        assert "jumok_waiting_sentences 0\n" not in served.get("/metrics").text
+        connection.close()
+        served_499 = []
+        end = time.monotonic() + 5
+        while not served_499 and time.monotonic() < end:
+            time.sleep(0.05)
+            served_499 = [line for line in served.events() if line.get("status") == 499]
+        assert served_499
+        metrics = served.get("/metrics").text
+        assert "jumok_open_requests 0\n" in metrics
+        assert "jumok_waiting_sentences 0\n" in metrics
+
+
+def test_a_model_that_cannot_be_loaded_is_told_before_anything_is_served(
+    model: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    from jumok.cli import main
+
+    folder = tmp_path / "model"
+    shutil.copytree(model, folder)
+    (folder / "weights.safetensors").write_bytes(b"damaged")
+    with pytest.raises(SystemExit) as end:
+        main(["serve", str(folder), "--port", "0"])
+    assert end.value.code == 2
+    assert "jumok serve:" in capfd.readouterr().err
