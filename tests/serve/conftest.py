@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,9 +11,17 @@ from serve_process import serving
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from serve_process import Served
+
+HERE = Path(__file__).parent
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Each of these starts servers and their workers: they belong to the slow tier."""
+    for item in items:
+        if item.path.parent == HERE:
+            item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture(scope="session")

@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 import pytest
@@ -65,7 +66,7 @@ def test_a_stream_gives_sentence_after_sentence(served: Served, model: Path) -> 
     assert [data["text"] for name, data in told if name == "sentence"] == [one.text for one in expected]
 
 
-@pytest.mark.medium
+@pytest.mark.skipif(find_spec("schemathesis") is None, reason="missing optional part: schemathesis")
 def test_the_openapi_document_is_true(model: Path, second_model: Path, tmp_path: Path) -> None:
     with serving(tmp_path, model, second_model, "--workers", "1", "--requests-per-minute", "0") as served:
         words = ["--checks", "all", "--max-examples", "10", "--seed", "1", "--request-timeout", "60"]
