@@ -18,9 +18,9 @@ from jumok.compare.child import Task
 from jumok.compare.contenders import equalised
 from jumok.compare.outcome import read_outcome
 from jumok.errors import JumokError, TrainingError
+from jumok.processes import python_command
 from jumok.recipe import make_recipe
 from jumok.training.folder import RunFolder
-from jumok.training.processes import python_command
 from jumok.training.signals import watch_signals
 
 if TYPE_CHECKING:

@@ -13,17 +13,17 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import sys
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from jumok.errors import ModelFolderError
+from jumok.processes import python_command
 from jumok.serve.frames import pack, receive_frame
 from jumok.serve.queueing import BusyError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from pathlib import Path
 
     from jumok.serve.queueing import SentenceQueue, Waiting
 
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Pool"]
 
+WORKER = "from jumok.serve.worker import main; main()"
 SECONDS_TO_START = 120.0
 SECONDS_FOR_A_BATCH = 60.0
 SECONDS_TO_LEAVE = 5.0
@@ -165,13 +166,11 @@ class Post:
                 return
 
     async def _start(self) -> None:
-        home = str(Path(__file__).parents[2])  # where jumok is imported from, installed or not
-        path = os.pathsep.join([home, *filter(None, [os.environ.get("PYTHONPATH")])])
         self._process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "jumok.serve.worker"),
+            *python_command(WORKER),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
-            env={**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "1"},
+            env={**os.environ, "OMP_NUM_THREADS": "1"},
             start_new_session=True,  # signals are for the front, which lets the workers finish
         )
         self._deaths = {asyncio.create_task(self._process.wait())}

@@ -1,4 +1,4 @@
-"""`python -m jumok.serve.worker`: a process that translates. `pool.py` starts it, one a core.
+"""A process that translates. `pool.py` starts it, one a core.
 
 It is told its models first, then one batch after another, on its standard input; when that is closed, by
 the end of the server however it came, it leaves.
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from jumok.decoding import Translation, Translator
 
-__all__ = ["work"]
+__all__ = ["main", "work"]
 
 
 def work(orders: IO[bytes], answers: IO[bytes]) -> None:
@@ -82,7 +82,8 @@ def _answer(answers: IO[bytes], message: dict[str, Any]) -> None:
     answers.flush()
 
 
-def _main() -> None:
+def main() -> None:
+    """What `pool.py` runs in a process of its own."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the front, which lets the workers finish
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # whatever a library prints must not stand between two answers
@@ -90,7 +91,3 @@ def _main() -> None:
         work(sys.stdin.buffer, answers)
     except BrokenPipeError:
         return
-
-
-if __name__ == "__main__":
-    _main()
