@@ -165,20 +165,18 @@ def new_pages():
     return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
 
 new_pages()
-print(keep_memory(), min(new_pages() for _ in range(3)))
+print(keep_memory(), *(new_pages() for _ in range(20)))
 """
 
 
 def test_kept_memory_is_used_again_without_new_pages():
-    new_pages = []
-    for _ in range(3):  # a kernel that looks for idle memory may take pages away now and then
-        done = subprocess.run(
-            [sys.executable, "-c", PAGES], capture_output=True, check=True, text=True, timeout=60
-        )
-        kept, pages = done.stdout.split()
-        assert kept == str(platform.libc_ver()[0] == "glibc")
-        new_pages.append(int(pages))
-    assert kept == "False" or min(new_pages) < 100
+    done = subprocess.run(
+        [sys.executable, "-c", PAGES], capture_output=True, check=True, text=True, timeout=60
+    )
+    kept, *pages = done.stdout.split()
+    assert kept == str(platform.libc_ver()[0] == "glibc")
+    # Small pieces that settle within what was left behind may spoil it a few times, not every time.
+    assert kept == "False" or sum(int(count) < 100 for count in pages) > len(pages) // 2
 
 
 def test_one_round_is_run_whatever_the_time():
