@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import platform
 import time
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-__all__ = ["PACKAGES", "busy_share", "cores", "machine_facts", "package_versions"]
+from jumok.processes import available_cores
+
+__all__ = ["PACKAGES", "busy_share", "machine_facts", "package_versions"]
 
 PACKAGES = ("jumok", "torch", "eole", "transformers", "ctranslate2", "sentencepiece")
-
-
-def cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def busy_share(seconds: float = 1.0) -> float:
@@ -33,7 +30,7 @@ def _jiffies() -> tuple[int, int]:
 
 
 def machine_facts() -> dict[str, str | int]:
-    return {"cpu": _cpu_model(), "cores": cores(), "system": platform.platform(terse=True)}
+    return {"cpu": _cpu_model(), "cores": available_cores(), "system": platform.platform(terse=True)}
 
 
 def package_versions() -> dict[str, str]:

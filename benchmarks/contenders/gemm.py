@@ -5,14 +5,14 @@ from __future__ import annotations
 import torch
 
 from benchmarks.contenders.report import parse, repeat, report
-from benchmarks.machine import cores
+from jumok.processes import available_cores
 
 SIZES = (1024, 2048, 3072)
 
 
 def main() -> None:
     seconds = parse(seconds=float).seconds / len(SIZES)
-    torch.set_num_threads(cores())
+    torch.set_num_threads(available_cores())
     speeds = []
     for size in SIZES:
         left, right = torch.rand(size, size), torch.rand(size, size)

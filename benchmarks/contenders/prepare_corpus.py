@@ -10,7 +10,7 @@ from typing import Any
 
 from benchmarks.contenders.report import parse, report
 from benchmarks.contenders.train_jumok import WARM_UP, steady_rate, train_for
-from benchmarks.machine import cores
+from jumok.processes import available_cores
 
 
 def main() -> None:
@@ -24,7 +24,7 @@ def main() -> None:
         "text.pieces": 2000,
         "training.batch_tokens": 4096,
         "training.steps": 1_000_000,
-        "training.processes": cores(),
+        "training.processes": available_cores(),
     }
     out = Path(tempfile.mkdtemp(dir=given.work)) / "run"
     events = training_events(given.pairs, out=out, **settings)

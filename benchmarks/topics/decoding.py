@@ -11,9 +11,9 @@ import json
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.machine import cores
 from benchmarks.measure import Contender, Contest, call
 from benchmarks.settings import PIECES, SIZES, multi30k
+from jumok.processes import available_cores
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -110,7 +110,8 @@ def contest(
 
 def tune_ctranslate2(bench: Workbench, arguments: dict[str, Any]) -> list[Contender]:
     """The best settings of a grid: all ways to share the cores among workers, and sizes of batches."""
-    shares = [(workers, cores() // workers) for workers in range(1, cores() + 1) if cores() % workers == 0]
+    cores = available_cores()
+    shares = [(workers, cores // workers) for workers in range(1, cores + 1) if cores % workers == 0]
     found = []
     for (workers, threads), batch in product(shares, BATCHES_CTRANSLATE2[:: 3 if bench.quick else 1]):
         setting = {**arguments, "workers": workers, "threads": threads, "batch": batch}

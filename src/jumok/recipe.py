@@ -109,16 +109,11 @@ class AttentionSettings(Settings):
         return {"kind": value} if isinstance(value, str) else value
 
 
-class TransformerSettings(Settings):
-    task: ClassVar[Task] = "translate"
-    family: Literal["transformer"] = "transformer"
-    """The family of the model."""
+class BlockSettings(Settings):
+    """What every stack of self-attention blocks has, whichever half of the Transformer it is."""
+
     size: Size = "auto"
-    """The one dial: sets the widths and depths below. `auto` picks from the corpus and says why."""
-    encoder_layers: int = Field(4, ge=1, le=64)
-    """Blocks in the encoder."""
-    decoder_layers: int = Field(4, ge=1, le=64)
-    """Blocks in the decoder."""
+    """The one dial: sets the widths and depths of the model. `auto` picks from the corpus and says why."""
     width: int = Field(256, ge=8, le=8192)
     """Width of the embeddings and of every block."""
     feed_forward: int = Field(1024, ge=8, le=65536)
@@ -136,9 +131,19 @@ class TransformerSettings(Settings):
     positions: PositionName = "sinusoidal"
     """How order is told: added to embeddings, or to the heads of self-attention (see `jumok models`)."""
     places: int = Field(1024, ge=2, le=1_000_000)
-    """How many places learned positions know. The other kinds have no end."""
+    """How many places learned positions know, source and target counted. The other kinds have no end."""
     tied: bool = True
-    """One matrix for both embeddings and the output (for target and output, if vocabularies differ)."""
+    """One matrix for embeddings and output (for target and output, if vocabularies differ)."""
+
+
+class TransformerSettings(BlockSettings):
+    task: ClassVar[Task] = "translate"
+    family: Literal["transformer"] = "transformer"
+    """The family of the model."""
+    encoder_layers: int = Field(4, ge=1, le=64)
+    """Blocks in the encoder."""
+    decoder_layers: int = Field(4, ge=1, le=64)
+    """Blocks in the decoder."""
     encoder_attention: AttentionSettings = AttentionSettings()
     """Mechanism of the encoder's self-attention."""
     decoder_attention: AttentionSettings = AttentionSettings()
@@ -180,67 +185,23 @@ class RecurrentSettings(Settings):
     """Feed what was attended to into the next step as well (Luong et al. 2015, section 3.3)."""
 
 
-class DecoderOnlySettings(Settings):
+class DecoderOnlySettings(BlockSettings):
     family: Literal["decoder-only"] = "decoder-only"
     """The family of the model."""
     task: Literal["translate", "language-model"] = "translate"
     """Write the translation of a source, or go on with a text. Derived: pairs or plain text are given."""
-    size: Size = "auto"
-    """The one dial: sets the widths and depths below. `auto` picks from the corpus and says why."""
     layers: int = Field(8, ge=1, le=128)
     """Blocks of the one stack that reads source and target."""
-    width: int = Field(256, ge=8, le=8192)
-    """Width of the embeddings and of every block."""
-    feed_forward: int = Field(1024, ge=8, le=65536)
-    """Width of the hidden layer of the position-wise network."""
-    heads: int = Field(4, ge=1, le=64)
-    """Attention heads of a block; must divide the width."""
-    dropout: float = Field(0.1, ge=0, lt=1)
-    """Share of activations dropped while training. Derived from the size of the corpus."""
-    attention_dropout: float = Field(0.0, ge=0, lt=1)
-    """Share of attention weights dropped while training."""
-    norm: Literal["pre", "post"] = "pre"
-    """A norm before each part of a block, or after it."""
-    norm_kind: NormName = "layer"
-    """Over the features of a position (`layer`; `rms` keeps their mean) or the positions of a `batch`."""
-    positions: PositionName = "sinusoidal"
-    """How order is told: added to embeddings, or to the heads of self-attention (see `jumok models`)."""
-    places: int = Field(1024, ge=2, le=1_000_000)
-    """How many places learned positions know, source and target counted. The other kinds have no end."""
-    tied: bool = True
-    """One matrix for both embeddings and the output (for target and output, if vocabularies differ)."""
     attention: AttentionSettings = AttentionSettings()
     """Mechanism of the masked self-attention."""
 
 
-class EncoderOnlySettings(Settings):
+class EncoderOnlySettings(BlockSettings):
     task: ClassVar[Task] = "masked"
     family: Literal["encoder-only"] = "encoder-only"
     """The family of the model."""
-    size: Size = "auto"
-    """The one dial: sets the widths and depths below. `auto` picks from the corpus and says why."""
     layers: int = Field(4, ge=1, le=128)
     """Blocks of the encoder."""
-    width: int = Field(256, ge=8, le=8192)
-    """Width of the embeddings and of every block."""
-    feed_forward: int = Field(1024, ge=8, le=65536)
-    """Width of the hidden layer of the position-wise network."""
-    heads: int = Field(4, ge=1, le=64)
-    """Attention heads of a block; must divide the width."""
-    dropout: float = Field(0.1, ge=0, lt=1)
-    """Share of activations dropped while training. Derived from the size of the corpus."""
-    attention_dropout: float = Field(0.0, ge=0, lt=1)
-    """Share of attention weights dropped while training."""
-    norm: Literal["pre", "post"] = "pre"
-    """A norm before each part of a block, or after it."""
-    norm_kind: NormName = "layer"
-    """Over the features of a position (`layer`; `rms` keeps their mean) or the positions of a `batch`."""
-    positions: PositionName = "sinusoidal"
-    """How order is told: added to embeddings, or to the heads of self-attention (see `jumok models`)."""
-    places: int = Field(1024, ge=2, le=1_000_000)
-    """How many places learned positions know. The other kinds have no end."""
-    tied: bool = True
-    """One matrix for the embedding and the output."""
     attention: AttentionSettings = AttentionSettings()
     """Mechanism of the self-attention, which sees both sides."""
 

@@ -6,7 +6,6 @@ Only the orders ("n²·d", "n/r") are the paper's words, to be compared with the
 from __future__ import annotations
 
 import itertools
-import os
 from dataclasses import asdict, dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -18,6 +17,7 @@ from jumok.bench.layers import CONTENDERS, Shape, dilated_stack
 from jumok.bench.paths import influence, longest_path
 from jumok.bench.scaling import softmax_examples, widths_compared
 from jumok.errors import RecipeError
+from jumok.processes import available_cores
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -181,4 +181,4 @@ def _dilated_path() -> Path:
 
 
 def _machine(memory_kept: bool) -> Machine:
-    return Machine(os.cpu_count() or 1, torch.get_num_threads(), str(torch.__version__), memory_kept)
+    return Machine(available_cores(), torch.get_num_threads(), str(torch.__version__), memory_kept)

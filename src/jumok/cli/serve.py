@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -10,6 +9,7 @@ from typing import Annotated
 import typer
 
 from jumok.errors import UnsupportedError
+from jumok.processes import available_cores
 from jumok.serve import Limits
 
 
@@ -59,7 +59,7 @@ def serve(
         models=tuple(models),
         host=host,
         port=port,
-        workers=workers or _cores(),
+        workers=workers or available_cores(),
         keys=api_keys,
         allowed_hosts=tuple(allow_host or ()),
         allowed_origins=tuple(allow_origin or ()),
@@ -75,7 +75,3 @@ def serve(
     write_journal(sys.stderr)
     run_server(settings, listening=lambda address: typer.echo(f"jumok serve: {address}"))
     sys.stdout.flush()
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

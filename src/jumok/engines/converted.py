@@ -16,7 +16,6 @@ from __future__ import annotations
 import io
 import json
 import math
-import os
 import threading
 from collections import defaultdict
 from dataclasses import dataclass
@@ -25,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 from jumok.decoding.engine import like_lengths
 from jumok.engines.tokens import MARKS, token_names
 from jumok.errors import UnsupportedError
+from jumok.processes import available_cores
 from jumok.values import BEGIN, PAD, Hypothesis
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class ConvertedEngine:
         self._names = token_names(pieces)
         self._pieces = {name: piece for piece, name in enumerate(self._names)}
         self._places: int = json.loads(files["config.json"])["places"]
-        self._translator = self._load(workers=cores or _cores())
+        self._translator = self._load(workers=cores or available_cores())
 
     def cannot(self, sampling: Sampling | None) -> str:
         reason = _cannot_draw(sampling) if sampling is not None else ""
@@ -196,7 +196,7 @@ def _cannot_draw(sampling: Sampling) -> str:
 
 def _batch_tokens(pieces: int, beam: int) -> int:
     """Source pieces of a batch: few enough for the caches with all beams, and for every worker's share."""
-    return max(FEWEST_BATCH_TOKENS, min(BATCH_TOKENS // min(beam, 2), pieces // (2 * _cores())))
+    return max(FEWEST_BATCH_TOKENS, min(BATCH_TOKENS // min(beam, 2), pieces // (2 * available_cores())))
 
 
 def _options(plan: SearchPlan, sampling: Sampling | None, scores: bool) -> dict[str, Any]:
@@ -224,7 +224,3 @@ def _options(plan: SearchPlan, sampling: Sampling | None, scores: bool) -> dict[
         "sampling_topk": sampling.top_k,
         "sampling_topp": sampling.top_p,
     }
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

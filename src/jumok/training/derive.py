@@ -13,11 +13,11 @@ Every number that was chosen stands in the tables below; docs/log.md has the run
 from __future__ import annotations
 
 import math
-import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from jumok.decoding import SearchPlan
+from jumok.processes import available_cores
 from jumok.recipe import DecoderOnlySettings, EncoderOnlySettings, Recipe, RecurrentSettings, make_recipe
 
 if TYPE_CHECKING:
@@ -140,8 +140,7 @@ class Reason:
 
 def this_machine() -> MachineFacts:
     """The machine that this process runs on."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return MachineFacts(cores=cores)
+    return MachineFacts(cores=available_cores())
 
 
 def derive(asked: Recipe, facts: CorpusFacts, machine: MachineFacts) -> tuple[Recipe, list[Reason]]:
