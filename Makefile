@@ -27,13 +27,13 @@ check: $(READY) ## format, lint, types and the fast tests: before every commit
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/pytest -q -n 2 -m "not medium and not slow" $(ARGS)
+	$(BIN)/pytest -q -n 2 --dist worksteal -m "not medium and not slow" $(ARGS)
 
 test: $(READY) ## the tests that a change must pass, with coverage
-	$(BIN)/pytest -q -n 2 -m "not slow" --cov --cov-report=term:skip-covered --cov-fail-under=90 $(ARGS)
+	$(BIN)/pytest -q -n 2 --dist worksteal -m "not slow" --cov --cov-report=term:skip-covered --cov-fail-under=90 $(ARGS)
 
 test-all: $(READY) ## every test, the slow ones too
-	$(BIN)/pytest -q -n 2 $(ARGS)
+	$(BIN)/pytest -q -n 2 --dist worksteal $(ARGS)
 
 format: $(READY) ## format the sources and sort their imports
 	$(BIN)/ruff check --fix .
