@@ -7,11 +7,12 @@ import time
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+import jumok
 from jumok.processes import available_cores
 
 __all__ = ["PACKAGES", "busy_share", "machine_facts", "package_versions"]
 
-PACKAGES = ("jumok", "torch", "eole", "transformers", "ctranslate2", "sentencepiece")
+PACKAGES = ("torch", "eole", "transformers", "ctranslate2", "sentencepiece")
 
 
 def busy_share(seconds: float = 1.0) -> float:
@@ -34,7 +35,9 @@ def machine_facts() -> dict[str, str | int]:
 
 
 def package_versions() -> dict[str, str]:
-    return {"python": platform.python_version(), **{name: _version(name) for name in PACKAGES}}
+    """jumok's is that of its sources, which may be measured where they are not installed."""
+    ours = {"python": platform.python_version(), "jumok": jumok.__version__}
+    return {**ours, **{name: _version(name) for name in PACKAGES}}
 
 
 def _version(package: str) -> str:
