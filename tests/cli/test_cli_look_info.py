@@ -14,6 +14,7 @@ import pytest
 
 import jumok
 from jumok.explain import open_explanation
+from jumok.text import Subwords
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -108,6 +109,8 @@ def test_info_as_json(call: Call, model: Path) -> None:
     translator = jumok.load(model)
     assert found["languages"] == "en → de"
     assert found["parameters"] == sum(weight.numel() for weight in translator.model.parameters())
+    pieces = Subwords.from_bytes((model / "pieces.model").read_bytes())
+    assert found["pieces"] == f"{pieces.size} in pieces.model (unigram)"
     assert found["facts"]["steps"] == 3
     assert set(found["scores"]) >= {"bleu", "chrf"}
     assert "version:" in found["scores"]["bleu"]["signature"]

@@ -627,10 +627,9 @@ class TestTime:
             return real(*arguments, **options)
 
         settings = {"training.steps": None, "training.minutes": 0.1, "training.validate_every": 25}
+        settings = {**SHORT, **settings, "training.warmup": 5}
         events = []
-        for event in training_events(
-            digit_corpus(200), out=tmp_path, **{**SHORT, **settings, "training.warmup": 5}
-        ):
+        for event in training_events(digit_corpus(200), out=tmp_path, **settings):
             events.append(event)
             if isinstance(event, Started):  # measured by now
                 monkeypatch.setattr(Member, "update", slow)
@@ -639,3 +638,8 @@ class TestTime:
         assert plan[0] == [0, planned]
         assert len(plan) > 1
         assert events[-1].steps == plan[-1][1] < planned  # type: ignore[union-attr]
+        for folder in ("checkpoints", "model"):  # all steps are lost, and what they made of the plan
+            shutil.rmtree(tmp_path / folder)
+        again = training_events(digit_corpus(200), out=tmp_path, **settings)
+        assert next(event for event in again if isinstance(event, Started)).steps == planned
+        again.close()  # type: ignore[attr-defined]

@@ -55,6 +55,12 @@ def test_a_revised_plan_changes_the_pace_and_not_the_place(total: int) -> None:
     assert revised.steps == total
 
 
+def test_a_plan_until_a_step_knows_nothing_later() -> None:
+    plan = Plan(((0, 100),)).revised(50, 200)
+    assert plan.until(49).steps == 100
+    assert plan.until(50) == plan
+
+
 def test_two_revisions() -> None:
     plan = Plan(((0, 100),)).revised(50, 200).revised(125, 150)
     assert plan.progress(50, 0) == pytest.approx(0.5)

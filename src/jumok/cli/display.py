@@ -157,6 +157,6 @@ def _plan(recipe: Recipe, parameters: int, pairs: int, validation: int, steps: i
     length = f"{steps:,} steps" if steps else "until it stops improving"
     return (
         f"{languages_in_words(recipe)} · {recipe.model.family} {recipe.model.size} · "
-        f"{parameters:,} parameters · {recipe.text.pieces:,} pieces · "
+        f"{parameters:,} parameters · "
         f"{pairs:,} {noun}, {validation:,} for validation · {length}"
     )

@@ -11,6 +11,8 @@ from jumok.cli.arguments import ModelArgument, languages_in_words
 from jumok.recipe import DecoderOnlySettings, EncoderOnlySettings, RecurrentSettings
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from jumok.recipe import ModelSettings
     from jumok.storage import ModelCard
 
@@ -23,7 +25,7 @@ def info(
     from jumok.storage import read_model_folder
 
     card, weights, vocabularies = read_model_folder(model)
-    facts = _facts(card, sum(tensor.numel() for tensor in weights.values()), sorted(vocabularies))
+    facts = _facts(card, sum(tensor.numel() for tensor in weights.values()), vocabularies)
     if as_json:
         typer.echo(json.dumps(facts, ensure_ascii=False, indent=1))
         return
@@ -32,7 +34,7 @@ def info(
         typer.echo(f"  {name:<12} {_in_words(value)}")
 
 
-def _facts(card: ModelCard, parameters: int, vocabularies: list[str]) -> dict[str, Any]:
+def _facts(card: ModelCard, parameters: int, vocabularies: Mapping[str, bytes]) -> dict[str, Any]:
     recipe = card.recipe
     model = recipe.model
     noun = "pairs" if model.task == "translate" else "sentences"
@@ -42,7 +44,7 @@ def _facts(card: ModelCard, parameters: int, vocabularies: list[str]) -> dict[st
         "model": f"{model.family} {model.size}: {_layers(model)} layers, width {model.width}, "
         f"{_inside(model)}",
         "parameters": parameters,
-        "pieces": f"{recipe.text.pieces:,} ({recipe.text.kind}, {' and '.join(vocabularies)})",
+        "pieces": _pieces(recipe.text.kind, vocabularies),
         "scores": {
             name: {"value": score.value, "signature": score.signature} for name, score in card.scores.items()
         },
@@ -51,6 +53,14 @@ def _facts(card: ModelCard, parameters: int, vocabularies: list[str]) -> dict[st
         "facts": dict(card.facts),
         "created_by": f"jumok {card.created_by}",
     }
+
+
+def _pieces(kind: str, vocabularies: Mapping[str, bytes]) -> str:
+    """How many there are, which can be fewer than were asked for where a corpus has no more to learn."""
+    from jumok.text import Subwords
+
+    sizes = (f"{Subwords.from_bytes(data).size:,} in {name}" for name, data in sorted(vocabularies.items()))
+    return f"{' and '.join(sizes)} ({kind})"
 
 
 def _layers(model: ModelSettings) -> str:

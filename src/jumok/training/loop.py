@@ -37,7 +37,7 @@ __all__ = ["Budget", "Trainer"]
 
 STEPS_BETWEEN_REPORTS = 20
 SECONDS_BETWEEN_REPORTS = 2.0
-SECONDS_BETWEEN_SAVES = 600.0
+SECONDS_BETWEEN_SAVES = 120.0
 MOST_SKIPPED_IN_A_ROW = 10
 WORTH_REVISING = 0.03  # of the steps that remain
 REVISED_AFTER, FEWEST_TIMED = 0.04, 5  # of the planned steps; updates
@@ -233,8 +233,7 @@ class Trainer:
     def _revise_plan(self) -> None:
         """Fit the remaining steps to the remaining time, where the measured pace did not hold.
 
-        The revision is written to the run's record before it takes effect, and a resumed run finds it there:
-        the same steps then get the same rates.
+        The revision is written to the run's record before it takes effect, where a resumed run finds it.
         """
         step, planned = self.state.step, self.plan.steps
         if self.budget.total is None or planned is None or step <= self.settings.warmup or step >= planned:

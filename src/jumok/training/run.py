@@ -370,7 +370,7 @@ def _train(run: _Run, curves: CurveWriter | None) -> Iterator[Event]:
         metrics = stack.enter_context(closing(Metrics(folder.metrics, length=length, curves=curves)))
         interrupted = stack.enter_context(watch_signals())
         team.start_over(fresh_model(folder, record.recipe, run.vocabularies))
-        trainer = _trainer(run, team, metrics, interrupted)
+        trainer = _trainer(run, team, metrics, interrupted, checkpoint.step if checkpoint else 0)
         if checkpoint is not None:
             trainer.restore(checkpoint)
         yield _started(run, trainer, checkpoint.step if checkpoint else None)
@@ -388,7 +388,7 @@ def _train(run: _Run, curves: CurveWriter | None) -> Iterator[Event]:
         )
 
 
-def _trainer(run: _Run, team: Team, metrics: Metrics, interrupted: Any) -> Trainer:
+def _trainer(run: _Run, team: Team, metrics: Metrics, interrupted: Any, step: int) -> Trainer:
     record, settings = run.record, run.record.recipe.training
     budget = Budget(
         total=None if settings.minutes is None else 60 * settings.minutes * MINUTES_USED,
@@ -400,7 +400,7 @@ def _trainer(run: _Run, team: Team, metrics: Metrics, interrupted: Any) -> Train
         team=team,
         validation=run.validation,
         settings=settings,
-        plan=record.plan,
+        plan=record.plan.until(step),  # what lost steps made of it is lost with them
         checkpoints=run.folder.checkpoints,
         metrics=metrics,
         interrupted=interrupted,

@@ -38,6 +38,10 @@ class Plan:
     def revised(self, step: int, total: int) -> Plan:
         return Plan((*self.revisions, (step, total)))
 
+    def until(self, step: int) -> Plan:
+        """The plan as it stood at this step, which a run that goes on from there revises anew."""
+        return Plan(tuple(one for one in self.revisions if one[0] <= step))
+
     def progress(self, step: int, warmup: int) -> float:
         """t(step): the part of the way from the warm-up's end to the last step that has been gone."""
         gone, here = 0.0, warmup
