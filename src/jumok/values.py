@@ -1,13 +1,15 @@
 """The values that cross from one room to the next.
 
-Each is small, frozen and named after a noun of the field. Nothing here computes; nothing here imports torch
+Each is small, frozen and named after a noun of the field. Nothing here imports torch
 when it runs, so that the command line can name these values without paying for it.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from jumok.errors import DataError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -127,3 +129,20 @@ class AttentionMap:
     queries: tuple[str, ...]
     keys: tuple[str, ...]
     facts: Mapping[str, str] = field(default_factory=dict)
+
+    def plot(self, ax: Any | None = None, *, layer: int | None = None, head: int | None = None) -> Any:
+        """Draw it on matplotlib's axes, which are returned; without `ax` on the current ones.
+
+        One layer and head are drawn, or their mean where none is named. Hangul is lettered in a font that has
+        it, where one is installed.
+        """
+        from jumok.figures import draw_grid
+
+        chosen = self.weights
+        for axis, place in enumerate((layer, head)):
+            count = self.weights.shape[axis]
+            if place is not None and not 0 <= place < count:
+                name = ("layer", "head")[axis]
+                raise DataError(f"The attention map has no {name} {place}. It has {count}, counted from 0.")
+            chosen = chosen.mean(axis=0) if place is None else chosen[place]
+        return draw_grid(chosen, self.queries, self.keys, ax)

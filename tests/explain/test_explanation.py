@@ -18,6 +18,7 @@ from explain_translators import (
     vocabularies,
 )
 from jumok.errors import DataError, UnsupportedError
+from jumok.explain import Silence
 from jumok.recipe import AttentionSettings, RecurrentSettings, SearchSettings
 from jumok.values import END, Alignment, Pair, ReadOut
 
@@ -280,3 +281,33 @@ def test_a_model_of_no_numbers_is_still_explained() -> None:
     explanation = translator.explain(SENTENCE)
     assert (explanation.text, explanation.ended) == ("", False)
     assert '"score":null' in explanation.to_json()
+
+
+def test_the_translation_is_heard_as_it_is_written() -> None:
+    translator = family_translator("transformer")
+    heard: list[str] = []
+    explanation = translator.explain(SENTENCE, hear=heard.append)
+    tree = explanation.search
+    assert tree is not None
+    decode = translator.vocabularies.target.decode
+    for step, (text, candidates) in enumerate(zip(heard, tree.steps, strict=False)):
+        likeliest = max(range(len(candidates)), key=lambda index: candidates[index].score)
+        assert text == decode(tree.ids(step, likeliest))
+    ended = [step for step, candidates in enumerate(tree.steps) if candidates[0].finished]
+    assert len(heard) == (ended[0] + 1 if ended else len(tree.steps))
+
+
+def test_under_a_change_only_the_changed_translation_is_heard() -> None:
+    translator = family_translator("transformer")
+    heard: list[str] = []
+    explanation = translator.explain(SENTENCE, edit=Silence("cross"), hear=heard.append)
+    assert explanation.search is not None
+    assert len(heard) <= len(explanation.search.steps)
+
+
+def test_whoever_hears_may_end_the_search() -> None:
+    def leave(text: str) -> None:
+        raise ConnectionError(text)
+
+    with pytest.raises(ConnectionError):
+        family_translator("transformer").explain(SENTENCE, hear=leave)

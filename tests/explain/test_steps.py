@@ -76,8 +76,9 @@ def test_every_step_of_a_transformer_follows_from_those_before(name: str, cell: 
     np.testing.assert_allclose(steps["added"], steps["query state"] + steps["output"], atol=1e-5)
     last = steps["normed"] if name == "post-norm" else steps["added"]
     np.testing.assert_allclose(last, layer_output(translator, explanation, site, layer)[query], atol=1e-4)
-    if site == "decoder":
-        assert steps["allowed"].tolist() == [1.0 if k <= query else 0.0 for k in range(len(steps["allowed"]))]
+    whole = np.ones((len(explanation.attention[site].queries), len(steps["weights"])))
+    np.testing.assert_array_equal(steps["mask"], np.tril(whole) if site == "decoder" else whole)
+    np.testing.assert_array_equal(steps["allowed"], steps["mask"][query])
 
 
 @pytest.mark.parametrize(

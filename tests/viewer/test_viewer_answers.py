@@ -129,6 +129,18 @@ def test_a_run_is_watched_by_its_curves_and_checkpoints(run: Path) -> None:
         ask(viewer, "snapshot", step=99, sentence="one")
 
 
+def test_how_the_model_was_trained_is_told(run: Path) -> None:
+    translator = jumok.load(run / "model")
+    told = translator.explain("one two").facts["training"]
+    assert told == {
+        "schedule": "cosine",
+        "steps": 3,
+        **{name: told[name] for name in ("learning_rate", "warmup")},
+    }
+    assert 0 < told["learning_rate"] < 1
+    assert "training" not in family_translator("transformer").explain(SENTENCE).facts
+
+
 def test_a_line_on_its_way_is_left_for_the_next_time(run: Path, tmp_path: Path) -> None:
     copied = shutil.copytree(run, tmp_path / "run")
     (copied / "metrics.jsonl").write_bytes(b'{"step": 1}\n{"st')

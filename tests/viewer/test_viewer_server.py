@@ -17,7 +17,7 @@ from jumok.viewer import Viewed, Viewer, ViewerServer
 from jumok.viewer.server import MOST_BYTES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 QUESTION = {"model": 0, "sentence": SENTENCE}
 
@@ -84,6 +84,64 @@ def test_a_question_is_answered(server: ViewerServer) -> None:
     status, answer = question(server, "explain", QUESTION, Origin=f"http://127.0.0.1:{server.server_port}")
     assert status == 200
     assert answer["target"]["text"] == family_translator("bahdanau").translate([SENTENCE])[0].text
+
+
+def test_the_translation_is_told_while_it_is_written(server: ViewerServer) -> None:
+    heard: list[str] = []
+    sentence = f"{SENTENCE} {SENTENCE}"
+    expected = family_translator("bahdanau").explain(sentence, hear=heard.append)
+    assert len(heard) > 1
+    asked = json.dumps({"sentence": sentence}).encode()
+    headers = {"Content-Type": "application/json", "Accept": "application/x-ndjson"}
+    for told in (heard, []):  # what is known already is not written again
+        status, _, body = ask(server, "POST", f"/{server.secret}/explain", asked, **headers)
+        *beginnings, answer = [json.loads(line) for line in body.splitlines()]
+        assert (status, [line["begun"] for line in beginnings]) == (200, told)
+        assert answer["target"]["text"] == expected.text
+
+
+def test_what_fails_before_the_first_line_has_its_status(server: ViewerServer) -> None:
+    status, answer = question(server, "explain", {"sentence": 3}, Accept="application/x-ndjson")
+    assert status == 400
+    assert "sentence" in answer["error"]
+
+
+def test_what_fails_later_is_the_last_line() -> None:
+    class Failing(Viewer):
+        def answer(self, what: str, body: bytes, hear: Callable[[str], None] | None = None) -> bytes:
+            if hear is not None:
+                hear("begun")
+            raise DataError("That went wrong.")
+
+    with serving(Failing([])) as server:
+        headers = {"Content-Type": "application/json", "Accept": "application/x-ndjson"}
+        status, _, body = ask(server, "POST", f"/{server.secret}/explain", b"{}", **headers)
+    assert status == 200
+    assert body == b'{"begun": "begun"}\n{"error": "That went wrong."}\n'
+
+
+def test_a_search_nobody_waits_for_is_ended_quietly(capsys: pytest.CaptureFixture[str]) -> None:
+    ended = threading.Event()
+
+    class Endless(Viewer):
+        def answer(self, what: str, body: bytes, hear: Callable[[str], None] | None = None) -> bytes:
+            assert hear is not None
+            try:
+                while True:
+                    hear("more and more " * 1000)
+            finally:
+                ended.set()
+
+    with serving(Endless([])) as server:
+        with socket.create_connection(("127.0.0.1", server.server_port), timeout=20) as left:
+            host = f"127.0.0.1:{server.server_port}"
+            left.sendall(
+                f"POST /{server.secret}/explain HTTP/1.1\r\nHost: {host}\r\nContent-Length: 2\r\n"
+                "Content-Type: application/json\r\nAccept: application/x-ndjson\r\n\r\n{}".encode()
+            )
+            assert left.recv(12) == b"HTTP/1.1 200"
+        assert ended.wait(20)
+    assert capsys.readouterr() == ("", "")
 
 
 @pytest.mark.parametrize("method", ["GET", "POST"])

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy
 import torch
@@ -19,7 +19,7 @@ from jumok.decoding.readout import (
     link_both_ways,
     read_alignment,
 )
-from jumok.decoding.recording import recorded_tree
+from jumok.decoding.recording import Recorder
 from jumok.errors import DataError
 from jumok.explain import (
     Before,
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from jumok.attention import Edit
-    from jumok.decoding.plan import SearchPlan, SearchStep
+    from jumok.decoding.plan import SearchPlan
     from jumok.models import State, TranslationModel
     from jumok.text import Vocabularies
     from jumok.values import Batch, LogProbs
@@ -65,6 +65,7 @@ class TranslatorLike(Protocol):
     source_language: str
     target_language: str
     longest_source: int
+    training: dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +77,7 @@ class Question:
     forced_prefix: str | Sequence[int] = ""
     gold: Alignment | None = None
     candidates: int = 8
+    hear: Callable[[str], None] | None = None
 
     def __post_init__(self) -> None:
         if self.candidates < 0:
@@ -126,7 +128,8 @@ def explain_sentence(
     source = Side.of(text, translator.vocabularies.source.encode(text), translator.vocabularies.source)
     prefix = _prefix(translator, question.forced_prefix)
     plain = LiveModel(translator.model, source.ids)
-    found = _find(translator, plain, question, plan, prefix)
+    # Under an edit, the translation that is shown is written later.
+    found = _find(translator, plain, question if edit is None else replace(question, hear=None), plan, prefix)
     if edit is None:
         return _explanation(translator, plain, question, found, source, len(prefix))
     changes = (edit,) if isinstance(edit, Change) else tuple(edit) if isinstance(edit, Sequence) else ()
@@ -172,11 +175,11 @@ def _find(
             f"model takes {translator.longest_source:,}. Give a shorter sentence, or "
             "explain the `parts` of its translation in Python, one by one."
         )
-    told: list[SearchStep] = []
+    recorder = Recorder(plan, translator.vocabularies.target, question.hear)
     with torch.inference_mode():
         batch = padded_batch([live.source])
-        [ranked] = beam(Edited(live.model, live.edit), batch, plan, prefixes=[prefix], listener=told.append)
-    tree = recorded_tree(told, plan, translator.vocabularies.target, live, translator.read_out)
+        [ranked] = beam(Edited(live.model, live.edit), batch, plan, prefixes=[prefix], listener=recorder)
+    tree = recorder.tree(live, translator.read_out)
     if not ranked:  # a model whose scores are no numbers leaves no hypothesis alive
         return Found((), ended=False, tree=tree)
     best = next(tree.finished())
@@ -225,6 +228,7 @@ def _explanation(
             **model_facts(translator.model),
             "source_language": translator.source_language,
             "target_language": translator.target_language,
+            **({"training": translator.training} if translator.training else {}),
         },
         live=live,
     )

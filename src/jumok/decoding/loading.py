@@ -6,7 +6,7 @@ Torch is imported where the model itself is built, and only there.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from jumok.decoding.translator import Translator
 from jumok.errors import UnsupportedError
@@ -90,7 +90,16 @@ def make_translator(
         source_language=recipe.languages.source,
         target_language=recipe.languages.target,
         longest_source=recipe.training.longest,
+        training=_training(card),
     )
+
+
+def _training(card: ModelCard) -> dict[str, Any]:
+    """What the learning rate of every step followed from; nothing, where the number of steps is not known."""
+    if "steps" not in card.facts:
+        return {}
+    told = card.recipe.training.model_dump(include={"schedule", "learning_rate", "warmup"})
+    return {**told, "steps": card.facts["steps"]}
 
 
 def load_vocabularies(files: Mapping[str, bytes]) -> Vocabularies:

@@ -12,7 +12,7 @@ from jumok.decoding.readout import default_read_out
 from jumok.explain import Candidate, SearchTree
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable
 
     from numpy.typing import NDArray
 
@@ -21,25 +21,25 @@ if TYPE_CHECKING:
     from jumok.text import Subwords
     from jumok.values import ReadOut
 
-__all__ = ["recorded_tree"]
+__all__ = ["Recorder"]
 
 
-def recorded_tree(
-    told: Sequence[SearchStep],
-    plan: SearchPlan,
-    subwords: Subwords,
-    live: LiveModel,
-    read_out: ReadOut | None,
-) -> SearchTree:
-    """The tree of the one sentence that was searched, from what its listener was told."""
-    tree = SearchTree(plan.beam, plan.length_penalty, tuple(_candidates(subwords, told)))
-    return _with_looks(tree, live, read_out) if live.model.looks_at_source else tree
+class Recorder:
+    """Hears the search of one sentence, and keeps it as a tree.
 
+    `hear` is told the text of the likeliest hypothesis after each step, until that hypothesis is finished.
+    """
 
-def _candidates(subwords: Subwords, told: Sequence[SearchStep]) -> Iterator[tuple[Candidate, ...]]:
-    """The candidates of each step of the one sentence; places that hold none are left out."""
-    names: dict[int, int] = {}  # the place of a candidate in the report before → its index in the tree
-    for report in told:
+    def __init__(self, plan: SearchPlan, subwords: Subwords, hear: Callable[[str], None] | None) -> None:
+        self._plan = plan
+        self._subwords = subwords
+        self._hear = hear
+        self._steps: list[tuple[Candidate, ...]] = []
+        self._names: dict[
+            int, int
+        ] = {}  # the place of a candidate in the report before → its index in the tree
+
+    def __call__(self, report: SearchStep) -> None:
         columns = (
             report.parents,
             report.tokens,
@@ -50,11 +50,11 @@ def _candidates(subwords: Subwords, told: Sequence[SearchStep]) -> Iterator[tupl
             report.finished,
         )
         rows = list(zip(*(column[0].tolist() for column in columns), strict=True))
-        alive = [place for place, row in enumerate(rows) if row[2] > -numpy.inf]
-        pieces = subwords.pieces([rows[place][1] for place in alive])
-        yield tuple(
+        alive = [place for place, row in enumerate(rows) if row[2] > -numpy.inf]  # others hold no candidate
+        pieces = self._subwords.pieces([rows[place][1] for place in alive])
+        candidates = tuple(
             Candidate(
-                parent=names[parent] if report.step else -1,
+                parent=self._names[parent] if report.step else -1,
                 id=token,
                 piece=piece,
                 score=score,
@@ -67,7 +67,24 @@ def _candidates(subwords: Subwords, told: Sequence[SearchStep]) -> Iterator[tupl
                 pieces, (rows[place] for place in alive), strict=True
             )
         )
-        names = {place: index for index, place in enumerate(alive)}
+        self._names = {place: index for index, place in enumerate(alive)}
+        self._steps.append(candidates)
+        self._tell(report.step, candidates)
+
+    def tree(self, live: LiveModel, read_out: ReadOut | None) -> SearchTree:
+        """All that was heard, with where each step looked, if the model looks anywhere."""
+        return _with_looks(self._tree(), live, read_out) if live.model.looks_at_source else self._tree()
+
+    def _tree(self) -> SearchTree:
+        return SearchTree(self._plan.beam, self._plan.length_penalty, tuple(self._steps))
+
+    def _tell(self, step: int, candidates: tuple[Candidate, ...]) -> None:
+        """The first candidate is the likeliest; a search that has finished it only looks for worse ones."""
+        if self._hear is None or not candidates:
+            return
+        self._hear(self._subwords.decode(self._tree().ids(step, 0)))
+        if candidates[0].finished:
+            self._hear = None
 
 
 def _with_looks(tree: SearchTree, live: LiveModel, read_out: ReadOut | None) -> SearchTree:

@@ -23,8 +23,8 @@ from jumok.text.words import split_words
 from jumok.values import AttentionMap, Hypothesis, Pair
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-    from typing import Unpack
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from typing import Any, Unpack
 
     from numpy import floating
     from numpy.typing import NDArray
@@ -85,7 +85,7 @@ class Translator:
 
     Lines of more than `longest_source` pieces are cut into sentences or smaller parts, translated one by one
     and joined. `engine` searches for the translations; without one, torch runs the model itself, which is put
-    into evaluation mode. Attention is always read from the model.
+    into evaluation mode. Attention is always read from the model. `training` tells how it was trained.
     """
 
     def __init__(
@@ -99,6 +99,7 @@ class Translator:
         source_language: str = "",
         target_language: str = "",
         longest_source: int = 200,
+        training: Mapping[str, Any] | None = None,
     ) -> None:
         self._model = model if isinstance(model, Deferred) else model.eval()
         self.engine = engine or _torch_engine(self.model)
@@ -108,6 +109,7 @@ class Translator:
         self.source_language = source_language
         self.target_language = target_language
         self.longest_source = longest_source
+        self.training = dict(training or {})
 
     @property
     def model(self) -> TranslationModel:
@@ -201,16 +203,18 @@ class Translator:
         edit: Change | Sequence[Change] | Edit | None = None,
         gold: Alignment | None = None,
         candidates: int = 8,
+        hear: Callable[[str], None] | None = None,
     ) -> Explanation:
         """All that can be seen of one translation: attention, search, candidates, alignments, statistics.
 
         `target` is looked at instead of the model's own translation. `forced_prefix` is how that must begin,
         as text or as pieces; `edit` changes attention while it is written, from the first step it touches on.
         With `gold`, heads are judged by their alignment error. `candidates` pieces are kept of every step.
+        `hear` is told the beginning of the translation as it is written, after each step of the search.
         """
         from jumok.decoding.explaining import Question, explain_sentence
 
-        question = Question(sentence, target, forced_prefix, gold, candidates)
+        question = Question(sentence, target, forced_prefix, gold, candidates, hear)
         plan = SearchPlan.of(self.search, beam=beam)
         return explain_sentence(self, question, plan, edit)
 

@@ -65,12 +65,16 @@ def over_keys(name: str, formula: str, values: Tensor) -> Step:
     return Step(name, formula, values.float().numpy(), "keys")
 
 
+def over_cells(name: str, formula: str, values: Tensor) -> Step:
+    return Step(name, formula, values.float().numpy(), "cells")
+
+
 def number(name: str, formula: str, value: Tensor | float) -> Step:
     return Step(name, formula, torch.as_tensor(value).float().numpy(), "number")
 
 
 def score_steps(inputs: HeadInputs, weights: Tensor) -> Iterator[Step]:
-    """Everything between query and key and the row's weights (key,), which the model reports."""
+    """Everything between query and key and the head's weights (query, key), which the model reports."""
     for kind, explain in _INSIDE.items():
         if isinstance(inputs.mechanism, kind):
             yield from explain(inputs)
@@ -84,19 +88,20 @@ def score_steps(inputs: HeadInputs, weights: Tensor) -> Iterator[Step]:
             scores = scores + bias
         yield over_keys("scores", "e", scores)
         yield number("score", "eᵢ", scores[inputs.key])
-        yield over_keys(
-            "allowed", "1 where the query may look, 0 where it may not", _allowed(inputs, weights)
-        )
+        allowed = _allowed(inputs, weights)
+        yield over_keys("allowed", "1 where the query may look, 0 where it may not", allowed[inputs.query])
+        if len(allowed) > 1:  # a recurrent decoder asks one query at a time
+            yield over_cells("mask", "the same for every query", allowed)
 
 
 def _allowed(inputs: HeadInputs, weights: Tensor) -> Tensor:
-    """Which keys the query may see, (key,)."""
+    """Which keys each query may see, (query, key)."""
     if isinstance(inputs.mechanism, Restricted | LuongLocalM | LuongLocalP):
         return weights > 0  # their windows are no mask: only what came of them tells
     mechanism: Scored = inputs.mechanism  # type: ignore[assignment]
     mask = mechanism.allowed(inputs.queries, inputs.memory, Call(first=inputs.first))
-    everywhere = torch.ones(*inputs.queries.shape[:3], len(weights), dtype=torch.bool)
-    return (everywhere if mask is None else mask & everywhere)[0, inputs.head, inputs.query]
+    everywhere = torch.ones(*inputs.queries.shape[:2], *weights.shape, dtype=torch.bool)
+    return (everywhere if mask is None else mask & everywhere)[0, inputs.head]
 
 
 def _scaled_dot(inputs: HeadInputs) -> Iterator[Step]:

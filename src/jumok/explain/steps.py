@@ -29,14 +29,14 @@ class Cell:
 class Step:
     """One step: its name, its formula, and its numbers.
 
-    `over` tells what the numbers run over: the width of a vector, the keys of the query's row, or nothing,
-    where it is one number.
+    `over` tells what the numbers run over: the width of a vector, the keys of the query's row, all cells of
+    the head's map, or nothing, where it is one number.
     """
 
     name: str
     formula: str
-    values: NDArray[np.float32]  # (width,), (key,) or ()
-    over: Literal["width", "keys", "number"] = "width"
+    values: NDArray[np.float32]  # (width,), (key,), (query, key) or ()
+    over: Literal["width", "keys", "cells", "number"] = "width"
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,12 +76,14 @@ class Scene:
         inputs = HeadInputs(
             mechanism, queries, keys, memory, self.head, self.query, self.key, first=self.first, bias=bias
         )
-        row, contexts = self._attended(inputs, None)
+        weights, contexts = self._attended(inputs, None)
+        row = weights[self.query]
         found = [vector("query", "q", inputs.own_query), vector("key", "kᵢ", inputs.own_key)]
-        found += [vector("value", "vᵢ", values[0, self.head, self.key]), *score_steps(inputs, row)]
+        found += [vector("value", "vᵢ", values[0, self.head, self.key]), *score_steps(inputs, weights)]
         found.append(over_keys("weights", "α", row))
         if self.edit is not None:
-            row, contexts = self._attended(inputs, self.edit)
+            weights, contexts = self._attended(inputs, self.edit)
+            row = weights[self.query]
             found.append(over_keys("edited weights", "α after the edit", row))
         found.append(number("weight", "αᵢ", row[self.key]))
         found.append(vector("weighted value", "αᵢ vᵢ", row[self.key] * values[0, self.head, self.key]))
@@ -89,13 +91,13 @@ class Scene:
         return found, contexts
 
     def _attended(self, inputs: HeadInputs, edit: Edit | None) -> tuple[Tensor, Tensor]:
-        """The row of weights (key,) that is watched, and the contexts (head, width) of its query."""
+        """The weights (query, key) of the watched head, and the contexts (head, width) of the query."""
         rows = torch.zeros(1, dtype=torch.int64)
         hook = edit_at(edit, site=self.site, layer=self.layer, rows=rows)
         call = Call(first=self.first, edit=hook, need_weights=True, bias=inputs.bias)
         attended = inputs.mechanism.attend(inputs.queries, inputs.memory, call)
         weights = cast("Tensor", attended.weights)
-        return weights[0, self.head, self.query], attended.context[0, :, self.query]
+        return weights[0, self.head], attended.context[0, :, self.query]
 
 
 @torch.inference_mode()

@@ -89,7 +89,6 @@ class Viewer:
         self._lock = threading.Lock()
         self._known: OrderedDict[str, Explanation] = OrderedDict()
         self._answers: dict[str, Callable[[bytes], Any]] = {
-            "explain": self._explain,
             "rank-heads": self._rank_heads,
             "steps": self._steps,
         }
@@ -102,16 +101,16 @@ class Viewer:
         return {"live": {"models": cards, "run": self._run is not None, "sentence": self._sentence}}
 
     def knows(self, what: str) -> bool:
-        return what in self._answers
+        return what == "explain" or what in self._answers
 
-    def answer(self, what: str, body: bytes) -> bytes:
-        """The answer to a question, as JSON."""
+    def answer(self, what: str, body: bytes, hear: Callable[[str], None] | None = None) -> bytes:
+        """The answer to a question, as JSON. `hear` is told the translation while "explain" writes it."""
         with self._lock:
-            found = self._answers[what](body)
+            found = self._explain(body, hear) if what == "explain" else self._answers[what](body)
         return json.dumps(found, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
 
-    def _explain(self, body: bytes) -> dict[str, Any]:
-        return to_document(self._explanation(_question(body)))
+    def _explain(self, body: bytes, hear: Callable[[str], None] | None) -> dict[str, Any]:
+        return to_document(self._explanation(_question(body), hear))
 
     def _rank_heads(self, body: bytes) -> dict[str, Any]:
         explanation = self._explanation(_question(body))
@@ -132,8 +131,8 @@ class Viewer:
             self._kept(asked.model_dump_json(), lambda: run.translator(asked.step).explain(asked.sentence))
         )
 
-    def _explanation(self, question: Question) -> Explanation:
-        return self._kept(question.model_dump_json(exclude={"cell"}), lambda: self._explained(question))
+    def _explanation(self, question: Question, hear: Callable[[str], None] | None = None) -> Explanation:
+        return self._kept(question.model_dump_json(exclude={"cell"}), lambda: self._explained(question, hear))
 
     def _kept(self, key: str, make: Callable[[], Explanation]) -> Explanation:
         if key not in self._known:
@@ -143,7 +142,7 @@ class Viewer:
             self._known.popitem(last=False)
         return self._known[key]
 
-    def _explained(self, question: Question) -> Explanation:
+    def _explained(self, question: Question, hear: Callable[[str], None] | None) -> Explanation:
         if question.model >= len(self._models):
             raise DataError(
                 f"There are {len(self._models)} models, counted from 0. Received: {question.model}."
@@ -158,6 +157,7 @@ class Viewer:
             target=question.target,
             forced_prefix=question.forced_prefix,
             edit=changes or None,
+            hear=hear,
         )
 
 

@@ -26,6 +26,7 @@ ADDRESS = "127.0.0.1"
 MOST_BYTES = 64 * 1024
 MOST_WAITING = 8
 SECONDS = 30
+LINES = "application/x-ndjson"
 HEADERS = {
     "Cache-Control": "no-store",
     "Content-Security-Policy": "frame-ancestors 'none'",
@@ -98,6 +99,8 @@ class Handler(BaseHTTPRequestHandler):
             self._fail(refused.status, str(refused))
         except JumokError as error:
             self._fail(HTTPStatus.BAD_REQUEST, str(error))
+        except ConnectionError:  # whoever asked has left; a search that was still writing ends here
+            self.close_connection = True
 
     def _checked(self) -> str:
         """What is asked for, after the secret; refused where the request comes from elsewhere."""
@@ -136,10 +139,36 @@ class Handler(BaseHTTPRequestHandler):
                 HTTPStatus.SERVICE_UNAVAILABLE, "Too many questions at once. Ask again in a moment."
             )
         try:
-            answer = server.viewer.answer(what, body)
+            if LINES in self.headers.get("Accept", ""):
+                self._answer_in_lines(what, body)
+            else:
+                self._send(HTTPStatus.OK, "application/json", server.viewer.answer(what, body))
         finally:
             server.waiting.release()
-        self._send(HTTPStatus.OK, "application/json", answer)
+
+    def _answer_in_lines(self, what: str, body: bytes) -> None:
+        """A line for each beginning of the translation while it is written; the last line is the answer.
+
+        The status is sent with the first line, so a question that is refused before has its own; what goes
+        wrong later is told in the last line.
+        """
+        begun = False
+
+        def tell(line: bytes) -> None:
+            nonlocal begun
+            if not begun:
+                self._head(HTTPStatus.OK, LINES, {"Transfer-Encoding": "chunked"})
+                begun = True
+            self.wfile.write(b"%x\r\n%s\n\r\n" % (len(line) + 1, line))
+
+        try:
+            answer = self.viewer_server.viewer.answer(what, body, lambda text: tell(_json({"begun": text})))
+        except JumokError as error:
+            if not begun:
+                raise
+            answer = _json({"error": str(error)})
+        tell(answer)
+        self.wfile.write(b"0\r\n\r\n")
 
     def _body(self) -> bytes:
         length = self.headers.get("Content-Length", "")
@@ -154,17 +183,23 @@ class Handler(BaseHTTPRequestHandler):
     def _fail(self, status: HTTPStatus, message: str) -> None:
         # What was sent may not have been read: the connection must not be taken for a next request.
         self.close_connection = True
-        self._send(status, "application/json", json.dumps({"error": message}, ensure_ascii=False).encode())
+        self._send(status, "application/json", _json({"error": message}))
 
     def _send(self, status: HTTPStatus, kind: str, body: bytes) -> None:
+        self._head(status, kind, {"Content-Length": str(len(body))})
+        self.wfile.write(body)
+
+    def _head(self, status: HTTPStatus, kind: str, further: dict[str, str]) -> None:
         self.send_response(status)
-        for name, value in HEADERS.items():
+        for name, value in {**HEADERS, **further}.items():
             self.send_header(name, value)
         if self.close_connection:
             self.send_header("Connection", "close")
         if status == HTTPStatus.SERVICE_UNAVAILABLE:
             self.send_header("Retry-After", "1")
         self.send_header("Content-Type", f"{kind}; charset=utf-8")
-        self.send_header("Content-Length", str(len(body)))
         self.end_headers()
-        self.wfile.write(body)
+
+
+def _json(told: dict[str, str]) -> bytes:
+    return json.dumps(told, ensure_ascii=False).encode()

@@ -45,7 +45,7 @@ export type Statistics = Record<StatisticName, Table | null>;
 export interface Step {
   name: string;
   formula: string;
-  over: "width" | "keys" | "number";
+  over: "width" | "keys" | "cells" | "number";
   shape: number[];
   float32: string;
 }
@@ -68,6 +68,13 @@ export type Change = { site: Site; layer: number | null; head: number | null } &
   | { kind: "pin"; queries: number[]; keys: number[] }
 );
 
+export interface Training {
+  schedule: "inverse-sqrt" | "cosine" | "constant";
+  learning_rate: number;
+  warmup: number;
+  steps: number;
+}
+
 export interface Facts {
   family?: string;
   parameters?: number;
@@ -76,6 +83,7 @@ export interface Facts {
   target_language?: string;
   norm?: string;
   cell?: string;
+  training?: Training;
 }
 
 export interface Explanation {

@@ -17,12 +17,17 @@ export interface RunReport {
   metrics: Record<string, unknown>[];
 }
 
-async function post<Answer>(what: string, question: object): Promise<Answer> {
-  const answer = await fetch(what, {
+function send(what: string, question: object, options: { accept?: string; signal?: AbortSignal } = {}): Promise<Response> {
+  return fetch(what, {
     method: "POST",
-    headers: { "Content-Type": "application/json" },
+    headers: { "Content-Type": "application/json", Accept: options.accept ?? "application/json" },
     body: JSON.stringify(question),
+    signal: options.signal,
   });
+}
+
+async function post<Answer>(what: string, question: object): Promise<Answer> {
+  const answer = await send(what, question);
   const body = await answer.json();
   if (!answer.ok) throw new Error(body.error ?? answer.statusText);
   return body as Answer;
@@ -30,6 +35,29 @@ async function post<Answer>(what: string, question: object): Promise<Answer> {
 
 export async function explain(question: Question): Promise<Explanation> {
   return checkFormat(await post<Explanation>("explain", question));
+}
+
+/** The same, with `begun` told each beginning of the translation while the model writes it, one after the other. */
+export async function write(question: Question, begun: (text: string) => Promise<void>, signal: AbortSignal): Promise<Explanation> {
+  const answer = await send("explain", question, { accept: "application/x-ndjson", signal });
+  let last: { begun?: string; error?: string } = {};
+  for await (const line of lines(answer)) {
+    last = JSON.parse(line);
+    if (last.begun !== undefined) await begun(last.begun);
+  }
+  if (last.error !== undefined) throw new Error(last.error);
+  return checkFormat(last as Explanation);
+}
+
+async function* lines(answer: Response): AsyncGenerator<string> {
+  const reader = answer.body!.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = "";
+  for (let part = await reader.read(); !part.done; part = await reader.read()) {
+    const found = (rest + part.value).split("\n");
+    rest = found.pop()!;
+    yield* found;
+  }
+  if (rest) yield rest;
 }
 
 export function effects(question: Question): Promise<Partial<Record<Site, Table>>> {

@@ -191,6 +191,12 @@ export function mapOf(
   };
 }
 
+/** A map of pieces that stand for themselves. */
+export function pieceMap(values: Float32Array, rowLabels: string[], columnLabels: string[]): AttentionMap {
+  const [rows, columns] = [pieceGroups(rowLabels), pieceGroups(columnLabels)];
+  return { rows: rowLabels.length, columns: columnLabels.length, values, rowLabels, columnLabels, rowPieces: rows.pieces, columnPieces: columns.pieces };
+}
+
 /** One query's weights in every head of a site: a row a head. */
 export function wordOverHeads(explanation: Explanation, choice: Choice, row: number): AttentionMap | null {
   const packed = explanation.attention[choice.site];
@@ -230,15 +236,8 @@ export function beamMap(explanation: Explanation, step: number, index: number): 
     const row = search.steps[at].looked[place];
     values.set(all.subarray(row * columns, (row + 1) * columns), i * columns);
   });
-  return {
-    rows: rows.length,
-    columns,
-    values,
-    rowLabels: rows.map(([at, place]) => shown(search.steps[at].piece[place])),
-    columnLabels,
-    rowPieces: rows.map((_, i) => [i]),
-    columnPieces: columnLabels.map((_, i) => [i]),
-  };
+  const rowLabels = rows.map(([at, place]) => shown(search.steps[at].piece[place]));
+  return pieceMap(values, rowLabels, columnLabels);
 }
 
 /** The candidates, as [step, index], from the first step to this one. */

@@ -1,6 +1,6 @@
 /** What the page shows now. It is kept in the address, so that a view can be shared. */
 
-import { effects, explain, steps, type Question } from "./live";
+import { effects, steps, write, type Question } from "./live";
 import { checkFormat, type Cell, type CellSteps, type Change, type Explanation, type ModelCard, type PageData, type Site, type StatisticName, type Statistics } from "./format";
 import { combinations, sites, type Choice, type Combination } from "./maps";
 import { LANGUAGES, type Language } from "./words";
@@ -9,6 +9,9 @@ import type { Theme } from "./colour";
 export const PANELS = ["translate", "map", "heads", "steps", "beam", "change", "compare", "run"] as const;
 export type Panel = (typeof PANELS)[number];
 export type Order = "place" | StatisticName;
+
+/** Milliseconds. */
+const SEEN = 60;
 
 function readData(): PageData {
   return JSON.parse(document.getElementById("jumok-data")?.textContent || "{}") as PageData;
@@ -48,6 +51,8 @@ class Page {
   sentence = $state("");
   forced = $state.raw<number[]>([]);
   changes = $state.raw<Change[]>([]);
+  /** What the model has written so far of the translation that is asked for. */
+  begun = $state<string | null>(null);
   busy = $state(false);
   problem = $state("");
 
@@ -57,7 +62,7 @@ class Page {
   choice = $derived<Choice>(this.choiceFor(this.explanation));
   panels = $derived(PANELS.filter((panel) => this.offers(panel)));
 
-  #turn = 0;
+  #asking = new AbortController();
   #questions = new WeakMap<Explanation, Question>();
 
   constructor() {
@@ -116,29 +121,38 @@ class Page {
   /** Ask the model that is shown. A question asked later overtakes an earlier one. */
   async ask(): Promise<void> {
     if (!this.live || !this.models.length || !this.sentence.trim()) return;
-    const turn = ++this.#turn;
+    this.#asking.abort();
+    const { signal } = (this.#asking = new AbortController());
     this.busy = true;
     this.problem = "";
     const { shown: model, sentence, changes, forced: forced_prefix } = this;
     try {
       const question = { model, sentence, changes, forced_prefix };
-      const answer = await explain(question);
-      if (turn !== this.#turn) return;
+      const answer = await write(question, (text) => this.#show(text, signal), signal);
+      if (signal.aborted) return;
       this.#questions.set(answer, question);
       this.answer = answer;
       Object.assign(this, { rows: [], step: -1, candidate: -1, cell: null });
-      void this.measure(turn, answer, question);
+      void this.measure(signal, answer, question);
     } catch (error) {
-      if (turn === this.#turn) this.problem = error instanceof Error ? error.message : String(error);
+      if (!signal.aborted) this.problem = error instanceof Error ? error.message : String(error);
     } finally {
-      if (turn === this.#turn) this.busy = false;
+      if (!signal.aborted) [this.busy, this.begun] = [false, null];
     }
   }
 
+  /** Each beginning stays long enough to be seen, where somebody looks: small models write faster than eyes read. */
+  async #show(text: string, signal: AbortSignal): Promise<void> {
+    if (signal.aborted) return;
+    this.begun = text;
+    const looks = this.panel === "translate" && !matchMedia("(prefers-reduced-motion: reduce)").matches;
+    if (looks) await new Promise((done) => setTimeout(done, SEEN));
+  }
+
   /** The effect of silencing each head comes after the translation, because it takes longer. */
-  async measure(turn: number, answer: Explanation, question: Question): Promise<void> {
+  async measure(signal: AbortSignal, answer: Explanation, question: Question): Promise<void> {
     const found = await effects(question).catch(() => null);
-    if (!found || turn !== this.#turn) return;
+    if (!found || signal.aborted) return;
     const statistics = Object.fromEntries(
       Object.entries(answer.statistics).map(([site, own]) => [site, { ...own, effect: found[site as Site] ?? null } as Statistics]),
     );
