@@ -1,8 +1,12 @@
-"""Where a browser is, and how it is started."""
+"""Where a browser is, how it is started, and when its page is complete."""
 
 from __future__ import annotations
 
 import shutil
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 # It is told to fetch nothing by itself: what is then asked for is asked for by the page.
@@ -19,3 +23,11 @@ FLAGS = [
 
 def find_browser() -> str | None:
     return next((path for name in NAMES if (path := shutil.which(name))), None)
+
+
+def wait_for_answers(page: Page) -> None:
+    """Until no question is open. The page asks the next one, if any, before it is drawn again."""
+    drawn = "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
+    page.evaluate(drawn)
+    page.locator("body[data-asking='0']").wait_for(state="attached")
+    page.evaluate(drawn)

@@ -1,7 +1,7 @@
 """Writes a picture of every panel: light and dark, desktop and phone, English and Korean.
 
-    make screenshots                                       a model that is trained first, for half a minute
-    make screenshots ARGS="runs/demo/model other/model"    models of yours
+    make screenshots                              models that are trained first, for half a minute
+    make screenshots ARGS="runs/demo runs/other"  runs or models of yours: the first is shown and compared
 
 They go to `runs/screenshots`.
 """
@@ -13,7 +13,7 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from page_browser import FLAGS, find_browser
+from page_browser import FLAGS, find_browser, wait_for_answers
 from page_models import train_runs
 from playwright.sync_api import sync_playwright
 
@@ -21,42 +21,51 @@ from jumok.decoding import load
 from jumok.viewer import Viewed, Viewer, ViewerServer, WatchedRun, is_run
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser
+    from playwright.sync_api import Browser, Page
 
 PANELS = ["translate", "map", "heads", "steps", "beam", "change", "compare", "run"]
 SIZES = {"desktop": (1200, 860), "phone": (390, 844)}
 SENTENCE = "If it rains tomorrow, I will stay at home."
-SILENCED = '[{"kind":"silence","site":"cross","layer":0,"head":0}]'
 
 
 def take_screenshots(browser: Browser, address: str, out: Path) -> None:
+    """The page is loaded once a size; theme and language are changed on it, so that models are asked once."""
     out.mkdir(parents=True, exist_ok=True)
     for size, (width, height) in SIZES.items():
-        for theme in ("light", "dark"):
-            for language in ("en", "ko"):
-                context = browser.new_context(
-                    viewport={"width": width, "height": height},
-                    device_scale_factor=2,
-                    reduced_motion="reduce",
-                )
-                context.set_default_timeout(120_000)
-                page = context.new_page()
-                for panel in PANELS:
-                    change = f"&changes={SILENCED}" if panel == "change" else ""
-                    page.goto("about:blank")
-                    page.goto(
-                        f"{address}#panel={panel}&theme={theme}&language={language}&sentence={SENTENCE}{change}"
-                    )
-                    page.wait_for_load_state("networkidle")
-                    page.wait_for_timeout(150)
-                    page.screenshot(path=out / f"{panel}-{size}-{theme}-{language}.png", full_page=True)
-                context.close()
+        context = browser.new_context(
+            viewport={"width": width, "height": height}, device_scale_factor=2, reduced_motion="reduce"
+        )
+        context.set_default_timeout(120_000)
+        page = context.new_page()
+        page.goto(address)
+        for panel in PANELS:
+            tab = page.locator(f"#tab-{panel}")
+            if not tab.count():
+                continue  # no run, or no second model
+            tab.click()
+            wait_for_answers(page)
+            if panel == "change":
+                page.locator("table button").first.click()
+                wait_for_answers(page)
+            page.mouse.move(0, 0)
+            for theme in ("light", "dark"):
+                for language in ("en", "ko"):
+                    _take(page, theme, language, out / f"{panel}-{size}-{theme}-{language}.png")
+        context.close()
+
+
+def _take(page: Page, theme: str, language: str, file: Path) -> None:
+    page.evaluate(f"location.hash = 'theme={theme}&language={language}'")
+    page.locator(f"html[data-theme={theme}][lang={language}]").wait_for(state="attached")
+    wait_for_answers(page)
+    page.screenshot(path=file, full_page=True)
 
 
 def main(words: list[str], out: Path) -> None:
     folders = [Path(word) for word in words] or list(train_runs(out.parent / "screenshot-models").values())
     run = next((folder for folder in folders if is_run(folder)), None)
-    models = [Viewed(path.name, load(path / "model" if is_run(path) else path)) for path in folders]
+    places = [folder.parent if folder.name == "model" else folder for folder in folders]
+    models = [Viewed(place.name, load(place / "model")) for place in places]
     viewer = Viewer(models, sentence=SENTENCE, run=None if run is None else WatchedRun(run))
     found = find_browser()
     if found is None:

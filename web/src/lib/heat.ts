@@ -2,6 +2,7 @@
 
 import { colourNumber, css, differenceNumber, ink, type Theme } from "./colour";
 import type { AttentionMap } from "./maps";
+import { escape } from "./save";
 
 export interface Layout {
   cell: number;
@@ -143,10 +144,6 @@ export function paintPixels(canvas: HTMLCanvasElement, map: Pick<AttentionMap, "
   const pixels = new Uint32Array(image.data.buffer);
   for (let place = 0; place < map.values.length; place++) pixels[place] = cellColour(map as AttentionMap, place, look);
   pen.putImageData(image, 0, 0);
-}
-
-function escape(text: string): string {
-  return text.replace(/[&<>"]/g, (letter) => `&#${letter.charCodeAt(0)};`);
 }
 
 /** The same drawing as a file, every cell with its exact weight as a title. */

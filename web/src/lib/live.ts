@@ -17,6 +17,14 @@ export interface RunReport {
   metrics: Record<string, unknown>[];
 }
 
+/** How many questions are open stands at the page's body, for whoever waits for a page that is complete. */
+let open = 0;
+
+async function counted<Answer>(answer: Promise<Answer>): Promise<Answer> {
+  document.body.dataset.asking = String(++open);
+  return answer.finally(() => (document.body.dataset.asking = String(--open)));
+}
+
 function send(what: string, question: object, options: { accept?: string; signal?: AbortSignal } = {}): Promise<Response> {
   return fetch(what, {
     method: "POST",
@@ -26,7 +34,11 @@ function send(what: string, question: object, options: { accept?: string; signal
   });
 }
 
-async function post<Answer>(what: string, question: object): Promise<Answer> {
+function post<Answer>(what: string, question: object): Promise<Answer> {
+  return counted(answered(what, question));
+}
+
+async function answered<Answer>(what: string, question: object): Promise<Answer> {
   const answer = await send(what, question);
   const body = await answer.json();
   if (!answer.ok) throw new Error(body.error ?? answer.statusText);
@@ -38,7 +50,11 @@ export async function explain(question: Question): Promise<Explanation> {
 }
 
 /** The same, with `begun` told each beginning of the translation while the model writes it, one after the other. */
-export async function write(question: Question, begun: (text: string) => Promise<void>, signal: AbortSignal): Promise<Explanation> {
+export function write(question: Question, begun: (text: string) => Promise<void>, signal: AbortSignal): Promise<Explanation> {
+  return counted(written(question, begun, signal));
+}
+
+async function written(question: Question, begun: (text: string) => Promise<void>, signal: AbortSignal): Promise<Explanation> {
   const answer = await send("explain", question, { accept: "application/x-ndjson", signal });
   let last: { begun?: string; error?: string } = {};
   for await (const line of lines(answer)) {

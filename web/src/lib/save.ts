@@ -1,9 +1,14 @@
 /** Save what is seen as a file. */
 
 const KEPT = ["fill", "stroke", "stroke-width", "stroke-dasharray", "opacity", "font-size", "font-weight", "font-family", "text-anchor", "dominant-baseline"];
+/** What a person sets is no part of a picture, nor is what only a screen reader tells. */
+const LEFT_OUT = ".field, .save, .hidden, form, details";
+
+/** How a canvas is drawn as SVG, where it can be: then it stays sharp at every size. */
+export const drawings = new WeakMap<HTMLCanvasElement, () => string>();
 
 /** A drawing of the page as an SVG that stands alone: its style is written into it. */
-export function standalone(drawing: SVGSVGElement, ground: string): string {
+export function standalone(drawing: SVGSVGElement, ground = "none"): string {
   const copy = drawing.cloneNode(true) as SVGSVGElement;
   const originals = [drawing, ...drawing.querySelectorAll("*")];
   const copies = [copy, ...copy.querySelectorAll("*")];
@@ -19,6 +24,66 @@ export function standalone(drawing: SVGSVGElement, ground: string): string {
   copy.setAttribute("height", String(height));
   copy.setAttribute("style", `background: ${ground}`);
   return new XMLSerializer().serializeToString(copy);
+}
+
+/** A part of the page as an SVG: its texts, boxes and drawings where they stand. */
+export function pictureOf(part: HTMLElement, ground: string): string {
+  const frame = part.getBoundingClientRect();
+  const [width, height] = [Math.ceil(frame.width), Math.ceil(frame.height)];
+  const found = [`<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}">`, `<rect width="100%" height="100%" fill="${ground}"/>`];
+  const walk = (node: Node): void => {
+    if (node instanceof Text) found.push(...texts(node, frame));
+    if (!(node instanceof Element) || node.matches(LEFT_OUT)) return;
+    const at = node.getBoundingClientRect();
+    if (node instanceof SVGSVGElement) found.push(placed(standalone(node), at, frame));
+    else if (node instanceof HTMLCanvasElement) found.push(placed(drawings.get(node)?.() ?? image(node), at, frame));
+    else {
+      found.push(box(node, at, frame));
+      node.childNodes.forEach(walk);
+    }
+  };
+  part.childNodes.forEach(walk);
+  return `${found.join("")}</svg>`;
+}
+
+export function escape(text: string): string {
+  return text.replace(/[&<>"]/g, (letter) => `&#${letter.charCodeAt(0)};`);
+}
+
+/** Each line of a text. */
+function* texts(node: Text, frame: DOMRect): Generator<string> {
+  const lines: { text: string; at: DOMRect }[] = [];
+  const range = document.createRange();
+  for (const word of node.data.matchAll(/\S+/g)) {
+    range.setStart(node, word.index);
+    range.setEnd(node, word.index + word[0].length);
+    const at = range.getBoundingClientRect();
+    const last = lines.at(-1);
+    if (last && Math.abs(last.at.top - at.top) < 2) last.text += ` ${word[0]}`;
+    else if (at.width) lines.push({ text: word[0], at });
+  }
+  const style = getComputedStyle(node.parentElement!);
+  const look = `fill="${style.color}" font-size="${style.fontSize}" font-weight="${style.fontWeight}" font-style="${style.fontStyle}" font-family="${escape(style.fontFamily)}"`;
+  for (const { text, at } of lines)
+    yield `<text x="${at.left - frame.left}" y="${at.top - frame.top + at.height / 2}" dominant-baseline="central" ${look}>${escape(text)}</text>`;
+}
+
+function box(element: Element, at: DOMRect, frame: DOMRect): string {
+  const style = getComputedStyle(element);
+  const line = parseFloat(style.borderTopWidth);
+  if (!at.width || (style.backgroundColor === "rgba(0, 0, 0, 0)" && !line)) return "";
+  const inside = `x="${at.left - frame.left + line / 2}" y="${at.top - frame.top + line / 2}" width="${at.width - line}" height="${at.height - line}" rx="${parseFloat(style.borderTopLeftRadius) || 0}"`;
+  return `<rect ${inside} fill="${style.backgroundColor}" opacity="${style.opacity}" stroke="${line ? style.borderTopColor : "none"}" stroke-width="${line}"/>`;
+}
+
+/** Of the pixels of a canvas, each is a cell and stays one. */
+function image(canvas: HTMLCanvasElement): string {
+  return `<svg viewBox="0 0 ${canvas.width} ${canvas.height}" preserveAspectRatio="none"><image width="100%" height="100%" preserveAspectRatio="none" style="image-rendering: pixelated" href="${canvas.toDataURL()}"/></svg>`;
+}
+
+function placed(svg: string, at: DOMRect, frame: DOMRect): string {
+  const own = svg.replace(/^<svg([^>]*?)>/, (_, rest: string) => `<svg${rest.replace(/ (width|height|xmlns)="[^"]*"/g, "")}>`);
+  return own.replace("<svg", `<svg x="${at.left - frame.left}" y="${at.top - frame.top}" width="${at.width}" height="${at.height}"`);
 }
 
 export function download(name: string, data: BlobPart, type: string): void {
