@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from playwright.sync_api import expect
 
-from explain_translators import FAMILIES, SENTENCE, SMALL, family_translator, make_translator, vocabularies
+from explain_translators import (
+    FAMILIES,
+    SENTENCE,
+    SMALL,
+    WORDS,
+    family_translator,
+    make_translator,
+    vocabularies,
+)
 from jumok.attention import CATALOGUE
 from jumok.look import frozen_page
 from jumok.models import NEEDS, NEEDS_DECODER_ONLY
@@ -23,10 +31,21 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from playwright.sync_api import Page
+
+    from jumok.decoding import Translator
+
 
 pytestmark = pytest.mark.slow
 
-PANELS = ["translate", "map", "heads", "steps", "beam"]
+# What each panel shows of a model that attends.
+PANELS = {
+    "translate": "[data-word=source-0]",
+    "map": "[role=application]",
+    "heads": "li canvas",
+    "steps": "article h4",
+    "beam": "g.node",
+}
 Open = "Callable[..., Page]"
 
 
@@ -35,6 +54,15 @@ def save(tmp_path: Path, *translators: Any) -> str:
     file = tmp_path / "page.html"
     file.write_text(frozen_page(explanations), encoding="utf-8")
     return file.as_uri()
+
+
+def assert_every_panel_shows(page: Page, *, attends: bool = True) -> None:
+    for panel, part in PANELS.items():
+        page.locator(f"#tab-{panel}").click()
+        if attends or panel in {"translate", "beam"}:
+            expect(page.locator("#panel").locator(part).first).to_be_visible()
+        else:
+            expect(page.get_by_text("This model has no attention to show here.")).to_be_visible()
 
 
 def every_model() -> Iterator[tuple[str, Any]]:
@@ -62,9 +90,7 @@ def every_model() -> Iterator[tuple[str, Any]]:
 def test_every_family_shows_every_panel(open_page: Open, tmp_path: Path, name: str) -> None:
     page = open_page(save(tmp_path, family_translator(name)))
     expect(page.locator("[role=tab]")).to_have_count(len(PANELS))
-    for panel in PANELS:
-        page.locator(f"#tab-{panel}").click()
-        expect(page.locator("#panel h2")).to_be_visible()
+    assert_every_panel_shows(page, attends=name != "none")
     page.locator("#tab-map").click()
     for site in page.get_by_label("Attention", exact=True).locator("option").all():
         page.get_by_label("Attention", exact=True).select_option(site.get_attribute("value"))
@@ -74,11 +100,9 @@ def test_every_family_shows_every_panel(open_page: Open, tmp_path: Path, name: s
 def test_every_mechanism_opens_in_the_page(open_page: Open, tmp_path: Path) -> None:
     models = dict(every_model())
     page = open_page(save(tmp_path, *(make_translator(settings) for settings in models.values())))
-    for place in range(len(models)):
+    for place, name in enumerate(models):
         page.get_by_label("Model", exact=True).select_option(index=place)
-        for panel in PANELS:
-            page.locator(f"#tab-{panel}").click()
-            expect(page.locator("#panel h2")).to_be_visible()
+        assert_every_panel_shows(page, attends=name != "recurrent none")
 
 
 def test_two_saved_models_are_compared(open_page: Open, tmp_path: Path) -> None:
@@ -101,22 +125,57 @@ def test_exact_numbers_stand_in_a_table(open_page: Open, tmp_path: Path) -> None
     assert shown == pytest.approx(weights[0].tolist(), abs=0.01)
 
 
-def test_128_pieces_stay_fluid_and_60_stay_small(open_page: Open, tmp_path: Path) -> None:
-    """6 layers, 8 heads: hovering and changing the layer are answered in under 50 ms."""
-    size = vocabularies().target.size
+def test_several_pages_stand_in_one_notebook(open_page: Open, tmp_path: Path) -> None:
+    """A notebook shows the HTML of each cell; every page is in a frame of its own and keeps its own state."""
+    cells = [
+        family_translator(name).explain(sentence).show()._repr_html_()
+        for name, sentence in [("transformer", SENTENCE), ("bahdanau", f"{SENTENCE} {SENTENCE}")]
+    ]
+    notebook = tmp_path / "notebook.html"
+    notebook.write_text(f"<!doctype html><body>{''.join(cells)}</body>", encoding="utf-8")
+    page = open_page(notebook.as_uri())
+    first, second = (page.frame_locator("iframe").nth(place) for place in range(2))
+    first.locator("#tab-heads").click()
+    second.locator("#tab-beam").click()
+    expect(first.locator("li canvas").first).to_be_visible()
+    expect(second.locator("g.node").first).to_be_visible()
+    expect(first.locator(".pair")).to_contain_text(SENTENCE)
+    expect(second.locator(".pair")).to_contain_text(f"{SENTENCE} {SENTENCE}")
+
+
+def large_translator() -> Translator:
     settings = TransformerSettings(
-        encoder_layers=6, decoder_layers=6, width=64, heads=8, feed_forward=32, dropout=0.0
+        encoder_layers=6, decoder_layers=6, width=512, heads=8, feed_forward=64, dropout=0.0
     )
-    translator = make_translator(settings, search=SearchSettings(beam=1, longest=1.0))
+    return make_translator(settings, search=SearchSettings(beam=4, longest=1.0))
 
-    def page_of(pieces: int) -> str:
-        text = translator.vocabularies.source.decode([20 + place % (size - 20) for place in range(pieces)])
-        explanation = translator.explain(text, target=text)
-        return frozen_page([explanation.to_json()])
 
-    assert len(page_of(60).encode()) < 1_500_000
+def text_of(pieces: int) -> str:
+    """A sentence, or a translation, of that many pieces."""
+    whole = [word for word in WORDS if len(vocabularies().target.encode(word)) == 1]
+    return " ".join(whole[place % len(whole)] for place in range(pieces))
+
+
+def test_60_pieces_of_6_layers_and_8_heads_stay_small(open_page: Open, tmp_path: Path) -> None:
+    """With the search, the effect of every head and the steps of a cell a site; and it shows all of them."""
+    explanation = large_translator().explain(text_of(60)).with_effects().with_steps()
+    assert len(explanation.source.pieces) == 60
+    assert len(explanation.target.pieces) >= 50
+    file = tmp_path / "page.html"
+    explanation.save(file)
+    assert file.stat().st_size < 1_500_000
+    page = open_page(file.as_uri())
+    assert_every_panel_shows(page)
+    page.locator("#tab-heads").click()
+    expect(page.locator("li canvas")).to_have_count(48)
+
+
+def test_128_pieces_stay_fluid(open_page: Open, tmp_path: Path) -> None:
+    """6 layers, 8 heads: hovering and changing the layer are answered in under 50 ms."""
     file = tmp_path / "long.html"
-    file.write_text(page_of(128), encoding="utf-8")
+    explanation = large_translator().explain(text_of(128), target=text_of(128))
+    assert explanation.attention["cross"].weights.shape == (6, 8, 129, 129)
+    explanation.save(file)
     page = open_page(file.as_uri() + "#panel=map&units=pieces&show=head&layer=0")
     layer = page.get_by_label("Layer", exact=True)
     for place in (1, 2, 3, 4, 5):

@@ -2,7 +2,7 @@
 
 import type { Side } from "./format";
 
-export interface MarkedWord {
+interface MarkedWord {
   /** What stands between this word and the one before. */
   gap: string;
   word: string;

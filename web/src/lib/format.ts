@@ -119,7 +119,7 @@ export interface ModelCard {
   facts: Facts;
 }
 
-export class FormatError extends Error {}
+class FormatError extends Error {}
 
 export function checkFormat(explanation: Explanation): Explanation {
   if (explanation?.format !== "jumok-explanation" || explanation.version !== 1) {

@@ -33,7 +33,7 @@ export function ems(text: string): number {
   return width;
 }
 
-export function cut(text: string, most: number): string {
+function cut(text: string, most: number): string {
   if (ems(text) <= most) return text;
   let kept = "";
   for (const letter of text) {
@@ -85,7 +85,7 @@ function hasNumbers(layout: Layout): boolean {
   return layout.cell >= 34;
 }
 
-export function brief(value: number): string {
+function brief(value: number): string {
   return value.toFixed(2).replace(/^(-?)0\./, "$1.");
 }
 

@@ -76,8 +76,12 @@ async function* lines(answer: Response): AsyncGenerator<string> {
   if (rest) yield rest;
 }
 
-export function effects(question: Question): Promise<Partial<Record<Site, Table>>> {
-  return post("rank-heads", question);
+/** The explanation that answers a question, with the effect of silencing each head. */
+export async function measured(explanation: Explanation, question: Question): Promise<Explanation> {
+  const effects = await post<Partial<Record<Site, Table>>>("rank-heads", question);
+  const statistics = { ...explanation.statistics };
+  for (const [site, effect] of Object.entries(effects) as [Site, Table][]) statistics[site] = { ...statistics[site]!, effect };
+  return { ...explanation, statistics };
 }
 
 export function steps(question: Question & { cell: Cell }): Promise<CellSteps> {

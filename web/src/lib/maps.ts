@@ -1,17 +1,14 @@
 /** Maps as the page draws them: which heads, words or pieces, with or without marks. */
 
-import { weights, type Explanation, type Packed, type Side, type Site } from "./format";
+import { SITES, weights, type Explanation, type Packed, type Side, type Site } from "./format";
 
-/** A table of weights with a label for each row (query) and column (key), and whence they come. */
+/** A table of weights with a label for each row (query) and column (key). */
 export interface AttentionMap {
   rows: number;
   columns: number;
   values: Float32Array;
   rowLabels: string[];
   columnLabels: string[];
-  /** For each row and column, the places of the pieces it stands for. */
-  rowPieces: number[][];
-  columnPieces: number[][];
 }
 
 export type Combination = "read-out" | "head" | "mean" | "maximum" | "roll-out";
@@ -26,8 +23,8 @@ export interface Choice {
   marks: boolean;
 }
 
-export const BEGIN = "<s>";
-export const END = "</s>";
+const BEGIN = "<s>";
+const END = "</s>";
 
 /** A piece for people: `▁` is a space, which stands before the piece. */
 export function shown(piece: string): string {
@@ -35,7 +32,7 @@ export function shown(piece: string): string {
 }
 
 export function sites(explanation: Explanation): Site[] {
-  return (["cross", "encoder", "decoder"] as Site[]).filter((site) => explanation.attention[site]);
+  return SITES.filter((site) => explanation.attention[site]);
 }
 
 export function combinations(explanation: Explanation, site: Site): Combination[] {
@@ -145,27 +142,17 @@ function groups(explanation: Explanation, site: Site, words: boolean): [Grouping
 }
 
 function without(grouping: Grouping, mark: string, place: number): Grouping {
-  const keep = grouping.pieces.map((pieces) => pieces[0] !== place || pieces.length !== 1);
-  return {
-    labels: grouping.labels.filter((label, i) => keep[i] || label !== mark),
-    pieces: grouping.pieces.filter((_, i) => keep[i] || grouping.labels[i] !== mark),
-  };
+  const { labels, pieces } = grouping;
+  const isKept = (_: unknown, i: number) => labels[i] !== mark || pieces[i][0] !== place;
+  return { labels: labels.filter(isKept), pieces: pieces.filter(isKept) };
 }
 
 /** The keys of a word are added and its queries averaged, so that rows keep their sums. */
 export function makeMap(explanation: Explanation, choice: Choice): AttentionMap | null {
   const packed = explanation.attention[choice.site];
   if (!packed) return null;
-  return mapOf(explanation, choice, chosenWeights(explanation, choice), packed.shape[2], packed.shape[3]);
-}
-
-export function mapOf(
-  explanation: Explanation,
-  choice: Pick<Choice, "site" | "words" | "marks">,
-  table: Float32Array,
-  queries: number,
-  keys: number,
-): AttentionMap {
+  const table = chosenWeights(explanation, choice);
+  const [queries, keys] = packed.shape.slice(2);
   let [rows, columns] = groups(explanation, choice.site, choice.words);
   if (!choice.marks) {
     rows = without(rows, END, queries - 1);
@@ -180,21 +167,11 @@ export function mapOf(
       for (const row of own) for (const column of pieces) total += table[row * keys + column];
       values[at++] = own.length ? total / own.length : 0;
     }
-  return {
-    rows: rows.labels.length,
-    columns: columns.labels.length,
-    values,
-    rowLabels: rows.labels,
-    columnLabels: columns.labels,
-    rowPieces: rows.pieces,
-    columnPieces: columns.pieces,
-  };
+  return tableOf(values, rows.labels, columns.labels);
 }
 
-/** A map of pieces that stand for themselves. */
-export function pieceMap(values: Float32Array, rowLabels: string[], columnLabels: string[]): AttentionMap {
-  const [rows, columns] = [pieceGroups(rowLabels), pieceGroups(columnLabels)];
-  return { rows: rowLabels.length, columns: columnLabels.length, values, rowLabels, columnLabels, rowPieces: rows.pieces, columnPieces: columns.pieces };
+export function tableOf(values: Float32Array, rowLabels: string[], columnLabels: string[]): AttentionMap {
+  return { rows: rowLabels.length, columns: columnLabels.length, values, rowLabels, columnLabels };
 }
 
 /** One query's weights in every head of a site: a row a head. */
@@ -209,10 +186,10 @@ export function wordOverHeads(explanation: Explanation, choice: Choice, row: num
       maps.push(makeMap(explanation, { ...choice, combination: "head", layer, head })!);
       labels.push(`${layer} · ${head}`);
     }
-  const { columns, columnLabels, columnPieces } = maps[0];
+  const { columns, columnLabels } = maps[0];
   const values = new Float32Array(maps.length * columns);
   maps.forEach((map, i) => values.set(map.values.subarray(row * columns, (row + 1) * columns), i * columns));
-  return { rows: maps.length, columns, values, rowLabels: labels, columnLabels, rowPieces: labels.map(() => []), columnPieces };
+  return tableOf(values, labels, columnLabels);
 }
 
 /** The sum of several rows, one weight a column. */
@@ -237,7 +214,7 @@ export function beamMap(explanation: Explanation, step: number, index: number): 
     values.set(all.subarray(row * columns, (row + 1) * columns), i * columns);
   });
   const rowLabels = rows.map(([at, place]) => shown(search.steps[at].piece[place]));
-  return pieceMap(values, rowLabels, columnLabels);
+  return tableOf(values, rowLabels, columnLabels);
 }
 
 /** The candidates, as [step, index], from the first step to this one. */
@@ -250,18 +227,10 @@ export function pathTo(explanation: Explanation, step: number, index: number): [
   return path;
 }
 
-/** Links of an alignment in Pharaoh form, as [source word, target word]. */
-export function links(text: string): [number, number][] {
-  return text
-    .split(" ")
-    .filter(Boolean)
-    .map((link) => link.split("-").map(Number) as [number, number]);
-}
-
 /** The probability of each word: the product of its pieces' probabilities. */
-export function wordProbabilities(explanation: Explanation, side: Side = explanation.target): number[] {
-  const logs = side.words.map(() => 0);
-  side.word_of_piece.forEach((word, place) => {
+export function wordProbabilities(explanation: Explanation): number[] {
+  const logs = explanation.target.words.map(() => 0);
+  explanation.target.word_of_piece.forEach((word, place) => {
     if (word >= 0) logs[word] += explanation.log_probs[place] ?? 0;
   });
   return logs.map(Math.exp);

@@ -1,7 +1,7 @@
 /** What the page shows now. It is kept in the address, so that a view can be shared. */
 
-import { effects, steps, write, type Question } from "./live";
-import { checkFormat, type Cell, type CellSteps, type Change, type Explanation, type ModelCard, type PageData, type Site, type StatisticName, type Statistics } from "./format";
+import { measured, steps, write, type Question } from "./live";
+import { checkFormat, type Cell, type CellSteps, type Change, type Explanation, type ModelCard, type PageData, type Site, type StatisticName } from "./format";
 import { combinations, sites, type Choice, type Combination } from "./maps";
 import { LANGUAGES, type Language } from "./words";
 import type { Theme } from "./colour";
@@ -151,14 +151,10 @@ class Page {
 
   /** The effect of silencing each head comes after the translation, because it takes longer. */
   async measure(signal: AbortSignal, answer: Explanation, question: Question): Promise<void> {
-    const found = await effects(question).catch(() => null);
+    const found = await measured(answer, question).catch(() => null);
     if (!found || signal.aborted) return;
-    const statistics = Object.fromEntries(
-      Object.entries(answer.statistics).map(([site, own]) => [site, { ...own, effect: found[site as Site] ?? null } as Statistics]),
-    );
-    const measured = { ...answer, statistics };
-    this.#questions.set(measured, question);
-    this.answer = measured;
+    this.#questions.set(found, question);
+    this.answer = found;
   }
 
   async stepsOf(cell: Cell): Promise<CellSteps | null> {
