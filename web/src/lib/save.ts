@@ -1,8 +1,7 @@
 /** Save what is seen as a file. */
 
 const KEPT = ["fill", "stroke", "stroke-width", "stroke-dasharray", "opacity", "font-size", "font-weight", "font-family", "text-anchor", "dominant-baseline"];
-/** What a person sets is no part of a picture, nor is what only a screen reader tells. */
-const LEFT_OUT = ".field, .save, .hidden, form, details";
+const MARGIN = 16;
 
 /** How a canvas is drawn as SVG, where it can be: then it stays sharp at every size. */
 export const drawings = new WeakMap<HTMLCanvasElement, () => string>();
@@ -26,14 +25,24 @@ export function standalone(drawing: SVGSVGElement, ground = "none"): string {
   return new XMLSerializer().serializeToString(copy);
 }
 
-/** A part of the page as an SVG: its texts, boxes and drawings where they stand. */
+/** A part of the page as an SVG: its texts, boxes and drawings where they stand, without what a person sets. */
 export function pictureOf(part: HTMLElement, ground: string): string {
-  const frame = part.getBoundingClientRect();
+  part.classList.add("pictured");
+  try {
+    return drawn(part, ground);
+  } finally {
+    part.classList.remove("pictured");
+  }
+}
+
+function drawn(part: HTMLElement, ground: string): string {
+  const own = part.getBoundingClientRect();
+  const frame = new DOMRect(own.x - MARGIN, own.y - MARGIN, own.width + 2 * MARGIN, own.height + 2 * MARGIN);
   const [width, height] = [Math.ceil(frame.width), Math.ceil(frame.height)];
   const found = [`<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}">`, `<rect width="100%" height="100%" fill="${ground}"/>`];
   const walk = (node: Node): void => {
     if (node instanceof Text) found.push(...texts(node, frame));
-    if (!(node instanceof Element) || node.matches(LEFT_OUT)) return;
+    if (!(node instanceof Element) || node.matches(".hidden")) return;
     const at = node.getBoundingClientRect();
     if (node instanceof SVGSVGElement) found.push(placed(standalone(node), at, frame));
     else if (node instanceof HTMLCanvasElement) found.push(placed(drawings.get(node)?.() ?? image(node), at, frame));
@@ -52,20 +61,21 @@ export function escape(text: string): string {
 
 /** Each line of a text. */
 function* texts(node: Text, frame: DOMRect): Generator<string> {
-  const lines: { text: string; at: DOMRect }[] = [];
+  const lines: { start: number; end: number; at: DOMRect }[] = [];
   const range = document.createRange();
-  for (const word of node.data.matchAll(/\S+/g)) {
-    range.setStart(node, word.index);
-    range.setEnd(node, word.index + word[0].length);
+  for (const { index: start, 0: word } of node.data.matchAll(/[^\s-]+-*|-+/g)) {
+    const end = start + word.length;
+    range.setStart(node, start);
+    range.setEnd(node, end);
     const at = range.getBoundingClientRect();
     const last = lines.at(-1);
-    if (last && Math.abs(last.at.top - at.top) < 2) last.text += ` ${word[0]}`;
-    else if (at.width) lines.push({ text: word[0], at });
+    if (last && Math.abs(last.at.top - at.top) < 2) last.end = end;
+    else if (at.width) lines.push({ start, end, at });
   }
   const style = getComputedStyle(node.parentElement!);
   const look = `fill="${style.color}" font-size="${style.fontSize}" font-weight="${style.fontWeight}" font-style="${style.fontStyle}" font-family="${escape(style.fontFamily)}"`;
-  for (const { text, at } of lines)
-    yield `<text x="${at.left - frame.left}" y="${at.top - frame.top + at.height / 2}" dominant-baseline="central" ${look}>${escape(text)}</text>`;
+  for (const { start, end, at } of lines)
+    yield `<text x="${at.left - frame.left}" y="${at.top - frame.top + at.height / 2}" dominant-baseline="central" ${look}>${escape(node.data.slice(start, end))}</text>`;
 }
 
 function box(element: Element, at: DOMRect, frame: DOMRect): string {
