@@ -49,17 +49,20 @@ export async function explain(question: Question): Promise<Explanation> {
   return checkFormat(await post<Explanation>("explain", question));
 }
 
+type Begun = (text: string, place: number) => Promise<void>;
+
 /** The same, with `begun` told each beginning of the translation while the model writes it, one after the other. */
-export function write(question: Question, begun: (text: string) => Promise<void>, signal: AbortSignal): Promise<Explanation> {
+export function write(question: Question, begun: Begun, signal: AbortSignal): Promise<Explanation> {
   return counted(written(question, begun, signal));
 }
 
-async function written(question: Question, begun: (text: string) => Promise<void>, signal: AbortSignal): Promise<Explanation> {
+async function written(question: Question, begun: Begun, signal: AbortSignal): Promise<Explanation> {
   const answer = await send("explain", question, { accept: "application/x-ndjson", signal });
   let last: { begun?: string; error?: string } = {};
+  let place = 0;
   for await (const line of lines(answer)) {
     last = JSON.parse(line);
-    if (last.begun !== undefined) await begun(last.begun);
+    if (last.begun !== undefined) await begun(last.begun, place++);
   }
   if (last.error !== undefined) throw new Error(last.error);
   return checkFormat(last as Explanation);
