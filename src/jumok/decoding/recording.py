@@ -35,9 +35,8 @@ class Recorder:
         self._subwords = subwords
         self._hear = hear
         self._steps: list[tuple[Candidate, ...]] = []
-        self._names: dict[
-            int, int
-        ] = {}  # the place of a candidate in the report before → its index in the tree
+        # The place of a candidate in the report before → its index in the tree.
+        self._names: dict[int, int] = {}
 
     def __call__(self, report: SearchStep) -> None:
         columns = (
