@@ -1,7 +1,7 @@
 """The values that cross from one room to the next.
 
-Each is small, frozen and named after a noun of the field. Nothing here imports torch when it runs, so that the
-command line can name these values without paying for it.
+Each is small, frozen and named after a noun of the field. Nothing here imports torch when it runs, so that
+the command line can name these values without paying for it.
 """
 
 from __future__ import annotations

@@ -196,6 +196,22 @@ def test_the_state_is_in_the_address(open_page: Open, live: str) -> None:
     expect(other.get_by_role("button", name="Pieces")).to_have_attribute("aria-pressed", "true")
 
 
+@pytest.mark.parametrize(
+    ("address", "seen"),
+    [
+        ("panel=map&rows=0,1", "section h3:has-text('Sum of')"),
+        ("panel=steps&cell=encoder,0,1,2,1", "article li:nth-child(2).chosen"),
+        ("panel=beam&step=1&candidate=1", "g.node.chosen[aria-label*='Step 1']"),
+        ("panel=beam&forced=5", "p:has-text('Begun as told:')"),
+    ],
+)
+def test_what_an_address_names_is_seen_at_first(open_page: Open, live: str, address: str, seen: str) -> None:
+    page = open_page(f"{live}#{address}")
+    expect(page.locator(seen).first).to_be_visible()
+    for word in address.split("&"):
+        assert word in page.url.replace("%2C", ",")
+
+
 def test_the_keyboard_is_enough(open_page: Open, live: str) -> None:
     page = open_page(live + "#panel=translate")
     page.locator("#tab-translate").focus()

@@ -3,6 +3,10 @@
 export type Site = "encoder" | "decoder" | "cross";
 export const SITES: Site[] = ["cross", "encoder", "decoder"];
 
+export function isSite(name: string | null | undefined): name is Site {
+  return SITES.includes(name as Site);
+}
+
 export interface Packed {
   shape: number[];
   layout: "full" | "causal";

@@ -1,7 +1,7 @@
 /** What the page shows now. It is kept in the address, so that a view can be shared. */
 
 import { measured, steps, write, type Question } from "./live";
-import { checkFormat, type Cell, type CellSteps, type Change, type Explanation, type ModelCard, type PageData, type Site, type StatisticName } from "./format";
+import { checkFormat, isSite, type Cell, type CellSteps, type Change, type Explanation, type ModelCard, type PageData, type Site, type StatisticName } from "./format";
 import { combinations, sites, type Choice, type Combination } from "./maps";
 import { LANGUAGES, type Language } from "./words";
 import type { Theme } from "./colour";
@@ -131,8 +131,9 @@ class Page {
       const answer = await write(question, (text, place) => this.#show(text, place, signal), signal);
       if (signal.aborted) return;
       this.#questions.set(answer, question);
+      // What the address names belongs to the first answer.
+      if (this.answer) Object.assign(this, { rows: [], step: -1, candidate: -1, cell: null });
       this.answer = answer;
-      Object.assign(this, { rows: [], step: -1, candidate: -1, cell: null });
       void this.measure(signal, answer, question);
     } catch (error) {
       if (!signal.aborted) this.problem = error instanceof Error ? error.message : String(error);
@@ -181,7 +182,7 @@ class Page {
     const panel = words.get("panel") as Panel | null;
     if (panel && PANELS.includes(panel)) this.panel = panel;
     const site = words.get("site");
-    if (site === "cross" || site === "encoder" || site === "decoder") this.site = site;
+    if (isSite(site)) this.site = site;
     const combination = words.get("show") as Combination | null;
     if (combination && combination in this.text.combination) this.combination = combination;
     this.layer = number("layer", this.layer);
@@ -190,15 +191,23 @@ class Page {
     if (words.has("units")) this.words = words.get("units") !== "pieces";
     if (words.has("marks")) this.marks = words.get("marks") !== "hidden";
     if (words.has("view")) this.lines = words.get("view") === "lines";
-    if (words.has("rows")) this.rows = words.get("rows")!.split(",").filter(Boolean).map(Number);
+    const list = (name: string) => words.get(name)?.split(",").filter(Boolean) ?? [];
+    if (words.has("rows")) this.rows = list("rows").map(Number);
     if (words.has("order")) this.order = words.get("order") as Order;
     this.word = number("word", this.word);
     this.step = number("step", this.step);
+    this.candidate = number("candidate", this.candidate);
+    const [cellSite, ...cell] = list("cell");
+    if (isSite(cellSite)) {
+      const [layer, head, query, key] = cell.map(Number);
+      this.cell = { site: cellSite, layer, head, query, key };
+    }
     const language = words.get("language");
     if (language === "en" || language === "ko") this.language = language;
     const theme = words.get("theme");
     if (theme === "light" || theme === "dark") this.appearance = theme;
     if (this.live && words.has("sentence")) this.sentence = words.get("sentence")!;
+    if (this.live && words.has("forced")) this.forced = list("forced").map(Number);
     if (this.live && words.has("changes")) {
       try {
         this.changes = JSON.parse(words.get("changes")!) as Change[];
@@ -224,9 +233,12 @@ class Page {
     if (this.order !== "place") words.set("order", this.order);
     if (this.word >= 0) words.set("word", String(this.word));
     if (this.step >= 0) words.set("step", String(this.step));
+    if (this.candidate >= 0) words.set("candidate", String(this.candidate));
+    if (this.cell) words.set("cell", [this.cell.site, this.cell.layer, this.cell.head, this.cell.query, this.cell.key].join(","));
     words.set("language", this.language);
     if (this.appearance !== "system") words.set("theme", this.appearance);
     if (this.live && this.sentence) words.set("sentence", this.sentence);
+    if (this.forced.length) words.set("forced", this.forced.join(","));
     if (this.changes.length) words.set("changes", JSON.stringify(this.changes));
     return `#${words}`;
   }
