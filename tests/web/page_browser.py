@@ -1,4 +1,4 @@
-"""Where a browser is, how it is started, and when its page is complete."""
+"""Where a browser is, how it is started, when its page is complete and whether people can use it."""
 
 from __future__ import annotations
 
@@ -31,3 +31,15 @@ def wait_for_answers(page: Page) -> None:
     page.evaluate(drawn)
     page.locator("body[data-asking='0']").wait_for(state="attached")
     page.evaluate(drawn)
+
+
+def assert_nothing_serious(page: Page, axe: str) -> None:
+    """Nothing on the page as it is keeps people from using it, as far as axe-core can tell."""
+    page.evaluate(f"window.axe || {axe}")
+    found = page.evaluate("axe.run({resultTypes: ['violations']})")["violations"]
+    serious = [
+        (fault["id"], fault["nodes"][0]["html"], fault["nodes"][0].get("failureSummary"))
+        for fault in found
+        if fault["impact"] in {"serious", "critical"}
+    ]
+    assert serious == []

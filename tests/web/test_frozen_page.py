@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from page_browser import assert_nothing_serious
 from playwright.sync_api import expect
 
 from explain_translators import (
@@ -56,13 +57,15 @@ def save(tmp_path: Path, *translators: Any) -> str:
     return file.as_uri()
 
 
-def assert_every_panel_shows(page: Page, *, attends: bool = True) -> None:
+def assert_every_panel_shows(page: Page, *, attends: bool = True, axe: str = "") -> None:
     for panel, part in PANELS.items():
         page.locator(f"#tab-{panel}").click()
         if attends or panel in {"translate", "beam"}:
             expect(page.locator("#panel").locator(part).first).to_be_visible()
         else:
             expect(page.get_by_text("This model has no attention to show here.")).to_be_visible()
+        if axe:
+            assert_nothing_serious(page, axe)
 
 
 def every_model() -> Iterator[tuple[str, Any]]:
@@ -156,7 +159,7 @@ def text_of(pieces: int) -> str:
     return " ".join(whole[place % len(whole)] for place in range(pieces))
 
 
-def test_60_pieces_of_6_layers_and_8_heads_stay_small(open_page: Open, tmp_path: Path) -> None:
+def test_60_pieces_of_6_layers_and_8_heads_stay_small(open_page: Open, axe: str, tmp_path: Path) -> None:
     """With the search, the effect of every head and the steps of a cell a site; and it shows all of them."""
     explanation = large_translator().explain(text_of(60)).with_effects().with_steps()
     assert len(explanation.source.pieces) == 60
@@ -165,7 +168,7 @@ def test_60_pieces_of_6_layers_and_8_heads_stay_small(open_page: Open, tmp_path:
     explanation.save(file)
     assert file.stat().st_size < 1_500_000
     page = open_page(file.as_uri())
-    assert_every_panel_shows(page)
+    assert_every_panel_shows(page, axe=axe)
     page.locator("#tab-heads").click()
     expect(page.locator("li canvas")).to_have_count(48)
 

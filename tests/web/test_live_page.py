@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
 import pytest
-from page_browser import wait_for_answers
+from page_browser import assert_nothing_serious, wait_for_answers
 from playwright.sync_api import expect
 
 if TYPE_CHECKING:
@@ -51,17 +51,6 @@ def save(page: Page, kind: str) -> bytes:
     return Path(saved.value.path()).read_bytes()
 
 
-def assert_nothing_serious(page: Page, axe: str, panel: str) -> None:
-    page.evaluate(f"window.axe || {axe}")
-    found = page.evaluate("axe.run({resultTypes: ['violations']})")["violations"]
-    serious = [
-        (panel, fault["id"], fault["nodes"][0]["html"], fault["nodes"][0].get("failureSummary"))
-        for fault in found
-        if fault["impact"] in {"serious", "critical"}
-    ]
-    assert serious == []
-
-
 def test_a_person_types_looks_changes_forces_compares_and_saves(open_page: Open, live: str, axe: str) -> None:
     """One visit, from the first sentence to a saved picture; a console error or another host fails it."""
     page = open_page(live)
@@ -81,7 +70,7 @@ def test_a_person_types_looks_changes_forces_compares_and_saves(open_page: Open,
 
     for panel in PANELS:
         go(page, panel)
-        assert_nothing_serious(page, axe, panel)
+        assert_nothing_serious(page, axe)
 
     go(page, "map")
     drawn = save(page, "SVG").decode()
@@ -237,6 +226,6 @@ def test_it_is_readable_in_the_dark_on_a_phone_in_korean(open_page: Open, live: 
     page = open_page(f"{live}#theme=dark&language=ko", viewport={"width": 390, "height": 800})
     for panel in PANELS:
         go(page, panel)
-        assert_nothing_serious(page, axe, panel)
+        assert_nothing_serious(page, axe)
         root = "document.documentElement"
         assert page.evaluate(f"{root}.scrollWidth <= {root}.clientWidth"), f"{panel} is wider than its screen"
