@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import threading
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import pytest
-from page_browser import FLAGS, NAMES, find_browser
+from page_browser import FLAGS, NAMES, find_browser, serving
 from page_models import train_runs
 from playwright.sync_api import sync_playwright
 
 from jumok.decoding import load
-from jumok.viewer import Viewed, Viewer, ViewerServer, WatchedRun
+from jumok.viewer import Viewed, Viewer, WatchedRun
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -96,12 +95,8 @@ def live(runs: dict[str, Path]) -> Iterator[str]:
     """The address of a live page with two models and a run."""
     models = [Viewed(name, load(path / "model")) for name, path in runs.items()]
     viewer = Viewer(models, sentence=FIRST_SENTENCE, run=WatchedRun(runs["transformer"]))
-    with ViewerServer(viewer) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.05,))
-        thread.start()
-        yield server.url
-        server.shutdown()
-        thread.join()
+    with serving(viewer) as address:
+        yield address
 
 
 @pytest.fixture(scope="session")

@@ -1,12 +1,20 @@
-"""Where a browser is, how it is started, when its page is complete and whether people can use it."""
+"""A browser, the server of a live page, when that page is complete and whether people can use it."""
 
 from __future__ import annotations
 
 import shutil
+import threading
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from jumok.viewer import ViewerServer
+
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from playwright.sync_api import Page
+
+    from jumok.viewer import Viewer
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 # It is told to fetch nothing by itself: what is then asked for is asked for by the page.
@@ -23,6 +31,19 @@ FLAGS = [
 
 def find_browser() -> str | None:
     return next((path for name in NAMES if (path := shutil.which(name))), None)
+
+
+@contextmanager
+def serving(viewer: Viewer) -> Iterator[str]:
+    """The address of a live page."""
+    with ViewerServer(viewer) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.05,))
+        thread.start()
+        try:
+            yield server.url
+        finally:
+            server.shutdown()
+            thread.join()
 
 
 def wait_for_answers(page: Page) -> None:

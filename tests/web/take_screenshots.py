@@ -9,16 +9,15 @@ They go to `runs/screenshots`.
 from __future__ import annotations
 
 import sys
-import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from page_browser import FLAGS, find_browser, wait_for_answers
+from page_browser import FLAGS, find_browser, serving, wait_for_answers
 from page_models import train_runs
 from playwright.sync_api import sync_playwright
 
 from jumok.decoding import load
-from jumok.viewer import Viewed, Viewer, ViewerServer, WatchedRun, is_run
+from jumok.viewer import Viewed, Viewer, WatchedRun, is_run
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -76,12 +75,10 @@ def main(words: list[str], out: Path) -> None:
     found = find_browser()
     if found is None:
         sys.exit("No browser is installed: `make browser` installs one.")
-    with ViewerServer(viewer) as server, sync_playwright() as playwright:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+    with serving(viewer) as address, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=found, args=FLAGS)
-        take_screenshots(browser, server.url, out)
+        take_screenshots(browser, address, out)
         browser.close()
-        server.shutdown()
 
 
 if __name__ == "__main__":

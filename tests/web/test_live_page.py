@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
 import pytest
-from page_browser import assert_nothing_serious, wait_for_answers
+from page_browser import assert_nothing_serious, serving, wait_for_answers
 from playwright.sync_api import expect
+
+from jumok.viewer import Viewer, WatchedRun
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page
@@ -170,6 +173,22 @@ def test_a_run_shows_its_curves_and_checkpoints(open_page: Open, live: str) -> N
     page = open_page(live + "#panel=run")
     expect(page.locator("figure")).to_have_count(3)
     expect(page.locator("article h4").last).to_contain_text("250 updates")
+
+
+def test_a_run_is_watched_while_it_trains(open_page: Open, runs: dict[str, Path], tmp_path: Path) -> None:
+    """Its folder fills as a training fills it: first a plan, then numbers, then a checkpoint."""
+    whole, young = runs["transformer"], tmp_path / "young"
+    later = shutil.ignore_patterns("model", "checkpoints", "metrics.jsonl")
+    shutil.copytree(whole, young, ignore=later)
+    with serving(Viewer([], run=WatchedRun(young))) as address:
+        page = open_page(address)
+        expect(page.get_by_text("Nothing has been written yet.")).to_be_visible()
+        shutil.copy(whole / "metrics.jsonl", young)
+        expect(page.locator("figure")).to_have_count(3)
+        expect(page.locator("article")).to_have_count(0)
+        shutil.copytree(whole / "checkpoints", young / "checkpoints")
+        expect(page.locator("article h4").last).to_contain_text("250 updates")
+        expect(page.get_by_role("application").first).to_be_visible()
 
 
 def test_the_state_is_in_the_address(open_page: Open, live: str) -> None:
