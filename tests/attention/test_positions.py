@@ -4,7 +4,15 @@ import numpy as np
 import pytest
 import torch
 
-from jumok.attention import MultiHead, ScaledDot, SinusoidalPositions, sinusoids
+from jumok.attention import (
+    HeadShape,
+    LuongDot,
+    MultiHead,
+    Restricted,
+    ScaledDot,
+    SinusoidalPositions,
+    sinusoids,
+)
 from jumok.attention.positions import (
     Alibi,
     HeadPositions,
@@ -194,25 +202,30 @@ def test_shaw_s_relative_keys_are_the_plain_loop():
     torch.manual_seed(3)
     relative = RelativeKeys(heads=2, width=4, reach=2).double()
     query = torch.randn(3, 2, 5, 4, dtype=torch.float64)
-    scores = relative.bias(query, 7, 1)
+    scores = relative.bias(query, 7, 1, scale=0.5)
     assert scores.shape == (3, 2, 5, 7)
     for batch, head, place, key in np.ndindex(3, 2, 5, 7):
         clipped = max(-2, min(2, key - (1 + place)))
         vector = relative.table[head, clipped + 2]
-        expected = (query[batch, head, place] @ vector).item() / 2  # √4
+        expected = (query[batch, head, place] @ vector).item() / 2
         assert scores[batch, head, place, key].item() == pytest.approx(expected, abs=1e-12)
-    torch.testing.assert_close(relative.bias(query[:, :, 3:4], 7, 4), scores[:, :, 3:4])
+    torch.testing.assert_close(relative.bias(query[:, :, 3:4], 7, 4, scale=0.5), scores[:, :, 3:4])
 
 
-def test_shaw_s_scores_added_as_a_bias_are_keys_with_their_vectors_added():
+@pytest.mark.parametrize("kind", [ScaledDot, Restricted, LuongDot])
+def test_shaw_s_scores_added_as_a_bias_are_keys_with_their_vectors_added(kind):
+    """In whatever way the mechanism scales its products."""
     torch.manual_seed(4)
-    relative, mechanism = RelativeKeys(heads=1, width=6, reach=1), ScaledDot()
-    query, keys = torch.randn(1, 1, 1, 6), torch.randn(1, 1, 4, 6)
-    added = keys + relative.table[:, torch.tensor([0, 1, 2, 2])][None]  # distances -1 0 1 2 from place 1
-    bias = relative.bias(query, 4, 1)
-    biased = mechanism(query, mechanism.prepare(keys, keys, None), bias=bias, need_weights=True)
-    moved = mechanism(query, mechanism.prepare(added, keys, None), need_weights=True)
-    torch.testing.assert_close(biased.weights, moved.weights)
+    relative, mechanism = RelativeKeys(heads=1, width=6, reach=1), kind(HeadShape(1, 6, 6))
+    attention = MultiHead(width=6, heads=1, mechanism=mechanism, positions=relative)
+    torch.nn.init.eye_(attention.query.weight)
+    torch.nn.init.eye_(attention.key.weight)
+    query, keys = torch.randn(1, 1, 6), torch.randn(1, 4, 6)
+    added = keys + relative.table[:, torch.tensor([0, 1, 2, 2])]  # distances -1 0 1 2 from place 1
+    told = attention(query, attention.prepare(keys, keys), first=1, need_weights=True)
+    memory = mechanism.prepare(added[:, None], keys[:, None], None)
+    moved = mechanism(query[:, None], memory, first=1, need_weights=True)
+    torch.testing.assert_close(told.weights, moved.weights)
 
 
 def test_the_table_of_rotary_is_the_formula_within_it_and_beyond():
@@ -222,6 +235,17 @@ def test_the_table_of_rotary_is_the_formula_within_it_and_beyond():
     for first in (0, 2, 9):
         torch.testing.assert_close(short.turn(states, first), rotate(states, first))
         torch.testing.assert_close(Rotary(10).turn(states, first), rotate(states, first))
+
+
+def test_in_double_precision_positions_are_the_formula_s():
+    """A table that was rounded to single precision would be 1e-8 off."""
+    states = torch.randn(1, 2, 6, 10, dtype=torch.float64)
+    for first in (0, 9):
+        assert torch.equal(Rotary(10).double().turn(states, first), rotate(states, first))
+    exact = sinusoids(6, 10, first=3, dtype=torch.float64)
+    assert torch.equal(SinusoidalPositions(10).double()(6, first=3), exact)
+    assert exact[1, 0].item() == math.sin(4)
+    assert torch.equal(SinusoidalPositions(10)(6, first=3), exact.float())
 
 
 def test_alibi_of_a_decoder_is_the_paper_s_and_of_an_encoder_knows_left_from_right():

@@ -199,6 +199,10 @@ class Mechanism(Attends, Generic[MemoryT]):
     def prepare(self, keys: Tensor, values: Tensor, allowed_keys: Tensor | None) -> MemoryT:
         """The memory of these keys and values, (batch, head, key, width); `allowed_keys` is (batch, key)."""
 
+    def scale(self, width: int) -> float:
+        """What products of queries and keys of that width are multiplied by to be scores."""
+        return 1.0
+
     @abstractmethod
     def extend(self, memory: MemoryT, keys: Tensor, values: Tensor) -> MemoryT:
         """The memory with keys and values added at the end. It consumes the memory it is given."""

@@ -98,7 +98,8 @@ class MultiHead(Attention):
 
     def respond(self, query: Tensor, memory: Memory, call: Call) -> Attended:
         queries = self.positions.turn(_split(self.query(query), self.heads), call.first)
-        bias = self.positions.bias(queries, memory.length, call.first)
+        scale = self.mechanism.scale(queries.shape[-1])
+        bias = self.positions.bias(queries, memory.length, call.first, scale)
         if bias is not None:
             call = replace(call, bias=bias if call.bias is None else bias + call.bias)
         return self._merge(self.mechanism.respond(queries, memory, call))
@@ -146,7 +147,7 @@ def attend_over_axes(
     flat = moved.reshape(batch.numel(), lengths.numel(), states.shape[-1])
     attended = attention.attend_self(flat, need_weights=need_weights)
     back = [order.index(axis) for axis in range(states.dim())]
-    context = attended.context.view(*batch, *lengths, -1).permute(back)
+    context = attended.context.view(*batch, *lengths, attended.context.shape[-1]).permute(back)
     weights = attended.weights
     if weights is not None:
         weights = weights.view(*batch, attention.heads, *lengths, *lengths)

@@ -14,7 +14,7 @@ Added to the scores, (head, query, key) or (batch, head, query, key):
 
     ALiBi        -mₕ · |distance|                                          Press et al. 2022, section 3
     T5           a learned number a bucket of distances                    Raffel et al. 2020, section 2.1
-    Shaw         q · a learned vector a clipped distance / √d              Shaw et al. 2018, eq. 4 and 5
+    Shaw         scale · q · a learned vector a clipped distance           Shaw et al. 2018, eq. 4 and 5
 
 A distance is the place of the key less the place of the query; `first` is the absolute place of query 0. What
 heads are told depends on distances alone: padding on the left, which moves a sentence, does not change it.
@@ -59,19 +59,20 @@ REACH = 16  # distances of the paper's base model, Shaw et al. 2018, section 4.1
 # --- Added to the embeddings --------------------------------------------------------------------------------
 
 
-def sinusoids(places: int, width: int, *, first: int = 0) -> Tensor:
+def sinusoids(places: int, width: int, *, first: int = 0, dtype: torch.dtype = torch.float32) -> Tensor:
     """The paper's table for the places `first` … `first + places - 1`, (places, width)."""
     place = torch.arange(first, first + places, dtype=torch.float64)[:, None]  # (places, 1)
     exponent = torch.arange(0, width, 2, dtype=torch.float64) / width  # (⌈width / 2⌉,)
     angle = place / 10000.0**exponent  # (places, ⌈width / 2⌉)
     both = torch.stack([angle.sin(), angle.cos()], dim=-1)  # (places, ⌈width / 2⌉, 2)
-    return both.flatten(1)[:, :width].to(torch.float32)
+    return both.flatten(1)[:, :width].to(dtype)
 
 
 class SinusoidalPositions(nn.Module):
     """A table of sinusoids that covers `longest` places; beyond it they are computed on demand.
 
-    The table is a function of its formula, so it is not part of the stored weights.
+    The table is a function of its formula, so it is not part of the stored weights. It was rounded to single
+    precision: in double precision the formula is asked.
     """
 
     table: Tensor
@@ -83,9 +84,9 @@ class SinusoidalPositions(nn.Module):
 
     def forward(self, places: int, *, first: int = 0) -> Tensor:
         """The positions `first` … `first + places - 1`, (places, width)."""
-        if first + places <= len(self.table):
+        if first + places <= len(self.table) and self.table.dtype != torch.float64:
             return self.table[first : first + places]
-        return sinusoids(places, self.width, first=first).to(self.table)
+        return sinusoids(places, self.width, first=first, dtype=self.table.dtype).to(self.table.device)
 
 
 class LearnedPositions(nn.Module):
@@ -131,8 +132,11 @@ class HeadPositions(nn.Module):
         """Queries or keys (batch, head, length, width), from the place `first` on, as they are compared."""
         return states
 
-    def bias(self, query: Tensor, keys: int, first: int) -> Tensor | None:
-        """What is added to the scores of queries (batch, head, query, width) against so many keys."""
+    def bias(self, query: Tensor, keys: int, first: int, scale: float = 1.0) -> Tensor | None:
+        """What is added to the scores of queries (batch, head, query, width) against so many keys.
+
+        `scale` is what the mechanism multiplies its products by, for positions that are products too.
+        """
         return None
 
 
@@ -169,7 +173,10 @@ def _turned(states: Tensor, turns: Tensor) -> Tensor:
 
 
 class Rotary(HeadPositions):
-    """Queries and keys turned by `rotate`, from a table of `longest` places; beyond it on demand."""
+    """Queries and keys turned by `rotate`, from a table of `longest` places; beyond it on demand.
+
+    The table was rounded to single precision: in double precision the formula is asked.
+    """
 
     table: Tensor
 
@@ -178,10 +185,10 @@ class Rotary(HeadPositions):
         self.register_buffer("table", _turns(longest, width).to(torch.float32), persistent=False)
 
     def turn(self, states: Tensor, first: int) -> Tensor:
-        length, width = states.shape[-2:]
-        if first + length <= self.table.shape[1]:
+        length = states.shape[-2]
+        if first + length <= self.table.shape[1] and states.dtype != torch.float64:
             return _turned(states, self.table[:, first : first + length])
-        return _turned(states, _turns(length, width, first=first).to(self.table))
+        return rotate(states, first)
 
 
 # --- Added to the scores ------------------------------------------------------------------------------------
@@ -231,7 +238,7 @@ class Alibi(HeadPositions):
         super().__init__()
         self.heads = heads
 
-    def bias(self, query: Tensor, keys: int, first: int) -> Tensor:
+    def bias(self, query: Tensor, keys: int, first: int, scale: float = 1.0) -> Tensor:
         """The bias (head, query, key)."""
         queries = query.shape[2]
         before = alibi_bias(self.heads, queries, keys, first, device=query.device)
@@ -285,7 +292,7 @@ class RelativeBias(HeadPositions):
             :, relative_buckets(distances, self.buckets, self.farthest, both_ways=self.both_ways)
         ]
 
-    def bias(self, query: Tensor, keys: int, first: int) -> Tensor:
+    def bias(self, query: Tensor, keys: int, first: int, scale: float = 1.0) -> Tensor:
         bias: Tensor = self(query.shape[2], keys, first)
         return bias
 
@@ -293,8 +300,9 @@ class RelativeBias(HeadPositions):
 class RelativeKeys(HeadPositions):
     """A learned vector a_r for each head and distance r, clipped to ±reach, which is added to the keys.
 
-    q (k + a_r)ᵀ / √d = q kᵀ / √d + q a_rᵀ / √d: the second part is what `bias` gives. The paper shares the
-    vectors between heads (section 3.3); here each head has its own.
+    scale · q (k + a_r)ᵀ = scale · q kᵀ + scale · q a_rᵀ: the second part is what `bias` gives. The scale is
+    that of the mechanism; the paper has 1 / √d. It also shares the vectors between heads (section 3.3), and here each
+    has its own.
     """
 
     def __init__(self, heads: int, width: int, reach: int) -> None:
@@ -305,15 +313,14 @@ class RelativeKeys(HeadPositions):
         self.table = nn.Parameter(torch.empty(heads, 2 * reach + 1, width))
         nn.init.normal_(self.table, std=width**-0.5)
 
-    def bias(self, query: Tensor, keys: int, first: int) -> Tensor:
-        """q a_rᵀ / √d, (batch, head, query, key).
+    def bias(self, query: Tensor, keys: int, first: int, scale: float = 1.0) -> Tensor:
+        """scale · q a_rᵀ, (batch, head, query, key).
 
         Each query meets the 2·reach + 1 vectors once, and the products are then laid out by distance:
         (batch, head, query, key, width) is never formed.
         """
-        queries, width = query.shape[-2:]
-        products = query @ self.table.transpose(-2, -1) / math.sqrt(width)  # (batch, head, query, vector)
-        distances = _distances(queries, keys, first, query.device)
+        products = query @ self.table.transpose(-2, -1) * scale  # (batch, head, query, vector)
+        distances = _distances(query.shape[2], keys, first, query.device)
         which = distances.clamp(-self.reach, self.reach) + self.reach  # (query, key)
         return products.gather(-1, which.expand(*products.shape[:2], -1, -1))  # (batch, head, query, key)
 

@@ -29,8 +29,11 @@ class ScaledDot(Scored):
 
     supports = Supports(products=True)
 
+    def scale(self, width: int) -> float:
+        return 1 / math.sqrt(width)
+
     def scores(self, query: Tensor, keys: Tensor) -> Tensor:
-        scaled = query * (1 / math.sqrt(query.shape[-1]))
+        scaled = query * self.scale(query.shape[-1])
         return scaled @ keys.transpose(-2, -1)  # (batch, head, query, key)
 
     def attend(self, query: Tensor, memory: KeyValues, call: Call) -> Attended:

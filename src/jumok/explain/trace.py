@@ -70,7 +70,8 @@ class Scene:
         if isinstance(self.attention, MultiHead):  # where it is told of places, as it compares them
             positions = self.attention.positions
             queries, keys = positions.turn(queries, self.first), positions.turn(keys, 0)
-            bias = positions.bias(queries, keys.shape[2], self.first)
+            scale = mechanism.scale(queries.shape[-1])
+            bias = positions.bias(queries, keys.shape[2], self.first, scale)
         everyone = torch.ones(1, keys.shape[2], dtype=torch.bool)
         memory = mechanism.prepare(keys, values, everyone)
         inputs = HeadInputs(
