@@ -7,7 +7,7 @@ and numbers). It raises AssertionError where the promise is broken.
 from __future__ import annotations
 
 import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import torch
@@ -173,6 +173,48 @@ def masks_are_bool(subject: Subject, case: Case) -> None:
     for need_weights in (False, True):
         call = {"allowed": allowed.to(subject.dtype), "need_weights": need_weights}
         assert_refused(lambda call=call: attention(query, memory, **call), way_out="bias")
+
+
+def padding_is_bool(subject: Subject, case: Case) -> None:
+    """So are numbers in the place of what says which keys are padding, by every mechanism."""
+    attention = subject.attention(case)
+    _, keys, _ = case.numbers(subject)
+    allowed_keys = padding(case.lengths(), case.keys)
+    for dtype in (subject.dtype, torch.int64):
+        numbers = allowed_keys.to(dtype)
+        assert_refused(lambda numbers=numbers: attention.prepare(keys, keys, numbers), way_out="bias")
+
+
+def padding_on_the_left(subject: Subject, case: Case) -> None:
+    """What says that keys may begin after padding gives the same when they do."""
+    if not subject.can("left_padding"):
+        return
+    query, keys, _ = case.numbers(subject)
+    moved = torch.cat([keys + 3, keys], dim=1)  # as much padding as there are keys
+    allowed_keys = torch.arange(2 * case.keys).expand(case.batch, -1) >= case.keys
+    for causal in {False, subject.can("causal")}:
+        attention = subject.attention(case, causal=causal)
+        plain = attention(query, attention.prepare(keys, keys))
+        padded = attention.prepare(moved, moved, allowed_keys)
+        for need_weights in (False, True):
+            later = attention(query, padded, first=case.keys, need_weights=need_weights)
+            torch.testing.assert_close(later.context, plain.context, **subject.close)
+
+
+def sizes_of_zero(subject: Subject, case: Case) -> None:
+    """No sentence, no query or no key is no mistake; where there is no key, the context is 0."""
+    for nothing in ("batch", "queries", "keys"):
+        none = replace(case, **{nothing: 0})
+        query, keys, _ = none.numbers(subject)
+        for causal in {False, subject.can("causal")}:
+            attention = subject.attention(none, causal=causal)
+            for allowed_keys in (None, torch.ones(none.batch, none.keys, dtype=torch.bool)):
+                memory = attention.prepare(keys, keys, allowed_keys)
+                for need_weights in (False, True):
+                    attended = attention(query, memory, need_weights=need_weights)
+                    assert attended.context.shape == (none.batch, none.queries, WIDTH)
+                    assert nothing != "keys" or torch.all(attended.context == 0)
+                assert attended.weights.shape == (none.batch, none.heads, none.queries, none.keys)
 
 
 def empty_rows(subject: Subject, case: Case) -> None:
@@ -378,6 +420,23 @@ def bias_is_added(subject: Subject, case: Case) -> None:
     )
 
 
+def a_bias_of_minus_infinity_hides(subject: Subject, case: Case) -> None:
+    """-∞ in the bias is what a mask says, be it along a whole row: weight 0, context 0, never NaN."""
+    if not subject.can("bias"):
+        return
+    attention = subject.attention(case)
+    query, keys, allowed = case.numbers(subject)
+    allowed[:, :, 0] = False
+    bias = torch.where(allowed, 0.5, -torch.inf).to(subject.dtype).requires_grad_()
+    memory = attention.prepare(keys, keys)
+    hidden = attention(query, memory, bias=bias, need_weights=True)
+    masked_out = attention(query, memory, allowed=allowed, need_weights=True)
+    torch.testing.assert_close(hidden.weights, masked_out.weights, **subject.close)
+    assert torch.all(hidden.context[:, 0] == 0)
+    hidden.context.square().sum().backward()
+    assert bias.grad is None or torch.isfinite(bias.grad).all()
+
+
 def what_it_cannot_do_is_refused(subject: Subject, case: Case) -> None:
     """What `supports` denies raises an error that names a mechanism which can."""
     attention = subject.attention(case)
@@ -403,6 +462,9 @@ CHECKS = [
     masks_compose,
     masks_broadcast,
     masks_are_bool,
+    padding_is_bool,
+    padding_on_the_left,
+    sizes_of_zero,
     empty_rows,
     asking_changes_nothing,
     gradients_agree,
@@ -413,5 +475,6 @@ CHECKS = [
     weights_before_dropout,
     beams_share,
     bias_is_added,
+    a_bias_of_minus_infinity_hides,
     what_it_cannot_do_is_refused,
 ]

@@ -64,10 +64,10 @@ class LeaksALittle(Plain):
 
 
 class MeasuresAllKeys(Plain):
-    """Divides by the length of the longest key, be it one that may not be seen."""
+    """Divides by the length of all keys together, also of those that may not be seen."""
 
     def scores(self, query, keys):
-        return super().scores(query, keys) / keys.norm(dim=-1).amax(dim=-1)[..., None, None]
+        return super().scores(query, keys) / keys.norm(dim=-1).sum(dim=-1)[..., None, None]
 
 
 class LastMaskWins(ScaledDot):
@@ -95,6 +95,28 @@ class TakesNumbers(ScaledDot):
     def allowed(self, query, memory, call):
         mask = None if call.allowed is None else call.allowed.bool()
         return super().allowed(query, memory, replace(call, allowed=mask))
+
+
+class PadsWithNumbers(ScaledDot):
+    """Whatever is not 0 is no padding."""
+
+    def prepare(self, keys, values, allowed_keys):
+        return self.remember(keys, values, None if allowed_keys is None else allowed_keys.bool())
+
+
+class CountsPadding(Plain):
+    """Prefers later keys by their place in the memory, and padding on the left makes all of them later."""
+
+    def scores(self, query, keys):
+        return super().scores(query, keys) * torch.arange(1, keys.shape[2] + 1, dtype=keys.dtype)
+
+
+class NothingFromNothing(ScaledDot):
+    """The weights of no keys, divided by their sum, are 0 / 0."""
+
+    def attend(self, query, memory, call):
+        attended = super().attend(query, memory, call)
+        return attended if memory.length else Attended(attended.context / 0, attended.weights)
 
 
 class MeanOfNothing(Plain):
@@ -251,6 +273,13 @@ class MultipliesByBias(Plain):
         return super().attend(query, memory, replace(call, bias=None, edit=lambda old, _: old * call.bias))
 
 
+class HidesTooLittle(MultiHead):
+    """Takes -∞ for a low number: along a whole row it is the mean of all values."""
+
+    def forward(self, query, memory, *, bias=None, **call):
+        return super().forward(query, memory, bias=None if bias is None else bias.clamp(min=-1e9), **call)
+
+
 class SaysNothing(ScaledDot):
     """Can do none of this by its own account, and is called all the same."""
 
@@ -280,26 +309,38 @@ class SumsAnew(LinearAttention):
 
 BROKEN: dict[type[nn.Module], tuple[str, ...]] = {
     ReportsUnasked: ("shapes",),
-    AveragesHeads: ("shapes",),
+    AveragesHeads: ("shapes", "sizes_of_zero"),
     LeaksALittle: ("masked_means_zero",),
-    MeasuresAllKeys: ("masked_means_zero", "steps_are_the_whole"),
-    MasksUpsideDown: ("masked_means_zero", "masks_compose", "masks_are_bool", "empty_rows", "bias_is_added"),
+    MeasuresAllKeys: ("masked_means_zero", "steps_are_the_whole", "padding_on_the_left"),
+    MasksUpsideDown: (
+        "masked_means_zero",
+        "masks_compose",
+        "masks_are_bool",
+        "empty_rows",
+        "bias_is_added",
+        "a_bias_of_minus_infinity_hides",
+    ),
     LastMaskWins: ("masks_compose",),
     ReadsOneRow: ("masks_broadcast",),
     TakesNumbers: ("masks_are_bool",),
-    MeanOfNothing: ("empty_rows",),
+    PadsWithNumbers: ("padding_is_bool",),
+    CountsPadding: ("padding_on_the_left",),
+    NothingFromNothing: ("sizes_of_zero",),
+    MeanOfNothing: ("empty_rows", "a_bias_of_minus_infinity_hides"),
     NothingIsNan: ("empty_rows",),
     RoundsWhenAsked: (
         "asking_changes_nothing",
         "masked_means_zero",
         "gradients_agree",
         "steps_are_the_whole",
+        "padding_on_the_left",
         "beams_share",
         "bias_is_added",
+        "a_bias_of_minus_infinity_hides",
     ),
     LearnsHalf: ("gradients_agree",),
     SelfWithoutPadding: ("self_is_prepare_and_call",),
-    CountsFromTheStart: ("steps_are_the_whole", "masks_compose"),
+    CountsFromTheStart: ("steps_are_the_whole", "masks_compose", "padding_on_the_left"),
     ForgetsTheFirst: ("steps_are_the_whole",),
     RemembersKeys: ("nothing_is_stored",),
     CountsCalls: ("nothing_is_stored",),
@@ -311,7 +352,8 @@ BROKEN: dict[type[nn.Module], tuple[str, ...]] = {
     EditsAfterDropout: ("weights_before_dropout",),
     RowsInOrder: ("beams_share",),
     IgnoresBias: ("bias_is_added",),
-    MultipliesByBias: ("bias_is_added",),
+    MultipliesByBias: ("bias_is_added", "a_bias_of_minus_infinity_hides"),
+    HidesTooLittle: ("a_bias_of_minus_infinity_hides",),
     SaysNothing: ("what_it_cannot_do_is_refused",),
     SaysOnlyNo: ("what_it_cannot_do_is_refused",),
 }

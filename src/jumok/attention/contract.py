@@ -19,8 +19,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, Self, TypeAlias, TypeVar
 
+import torch
 from torch import Tensor, nn
 
+from jumok.attention.masks import all_allowed, require_bool
 from jumok.errors import UnsupportedError
 
 if TYPE_CHECKING:
@@ -164,8 +166,11 @@ class Attends(nn.Module, ABC):
         """Attend with `query` to the memory.
 
         `allowed` (bool) and `bias` (float, added to the scores) broadcast to (batch, head, query, key);
-        `first` is the absolute position of the first query.
+        `first` is the absolute position of the first query. Where the bias is -∞ nothing is allowed.
         """
+        if bias is not None and (hidden := torch.isneginf(bias)).any():
+            # A row of nothing but -∞ has no softmax; a mask of it is understood everywhere.
+            allowed, bias = all_allowed(allowed, ~hidden), bias.masked_fill(hidden, 0.0)
         return self.respond(query, memory, Call(allowed, bias, first, edit, need_weights))
 
     @abstractmethod
@@ -177,7 +182,7 @@ MemoryT = TypeVar("MemoryT", bound=Memory)
 
 
 class Mechanism(Attends, Generic[MemoryT]):
-    """How each head weighs values. A new mechanism is `supports`, `prepare`, `extend` and `attend`.
+    """How each head weighs values. A new mechanism is `supports`, `remember`, `extend` and `attend`.
 
     `causal` mechanisms let a query see the keys up to its own place and none after it. `dropout` is applied
     to the weights, after they were edited and reported. Mechanisms that have parameters need the `shape`.
@@ -195,9 +200,15 @@ class Mechanism(Attends, Generic[MemoryT]):
         self.causal = causal
         self.dropout = dropout if dropout is not None else nn.Identity()
 
-    @abstractmethod
     def prepare(self, keys: Tensor, values: Tensor, allowed_keys: Tensor | None) -> MemoryT:
         """The memory of these keys and values, (batch, head, key, width); `allowed_keys` is (batch, key)."""
+        if allowed_keys is not None:
+            require_bool(allowed_keys)
+        return self.remember(keys, values, allowed_keys)
+
+    @abstractmethod
+    def remember(self, keys: Tensor, values: Tensor, allowed_keys: Tensor | None) -> MemoryT:
+        """The memory itself; `allowed_keys` is a mask and nothing else."""
 
     def scale(self, width: int) -> float:
         """What products of queries and keys of that width are multiplied by to be scores."""

@@ -64,7 +64,7 @@ class Efficient(Mechanism[FeatureMaps]):
 
     supports = Supports(causal=False, incremental=False, mask=False, bias=False, dropout=False)
 
-    def prepare(self, keys: Tensor, values: Tensor, allowed_keys: Tensor | None) -> FeatureMaps:
+    def remember(self, keys: Tensor, values: Tensor, allowed_keys: Tensor | None) -> FeatureMaps:
         seen = KeyValues(keys, values, length=keys.shape[2], allowed=allowed_keys)
         if allowed_keys is not None:
             # Left out before the softmax: afterwards padding would have taken its share of every map.
@@ -94,6 +94,8 @@ def _means(keys: Tensor, values: Tensor) -> Tensor:
 
         Σ_c e^(h_c - h) Σ_{j∈c} e^(k_j - h_c) v_jᵀ  /  Σ_c e^(h_c - h) Σ_{j∈c} e^(k_j - h_c),   h = max_c h_c
     """
+    if keys.shape[2] == 0:  # of no places there is no highest
+        return keys.transpose(-2, -1) @ values
     highest, totals, sums = [], [], []  # of each chunk (batch, head, key width, 1 or value width)
     for some_keys, some_values in zip(chunks_of(keys), chunks_of(values), strict=True):
         # The result does not depend on h_c, nor does its gradient.

@@ -69,7 +69,7 @@ class LinearAttention(Mechanism[FeatureSums]):
 
     supports = Supports(mask=False, bias=False, dropout=False)
 
-    def prepare(self, keys: Tensor, values: Tensor, allowed_keys: Tensor | None) -> FeatureSums:
+    def remember(self, keys: Tensor, values: Tensor, allowed_keys: Tensor | None) -> FeatureSums:
         if allowed_keys is not None:
             keys = keys.masked_fill(~allowed_keys[:, None, :, None], -torch.inf)
         memory = FeatureSums(KeyValues(keys, values, length=keys.shape[2]))

@@ -89,7 +89,7 @@ class LuongLocalP(_Local):
     still grows cannot be attended to: neither causal nor incremental.
     """
 
-    supports = Supports(causal=False, incremental=False)
+    supports = Supports(causal=False, incremental=False, left_padding=False)
 
     def __init__(
         self,

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from jumok.errors import UnsupportedError
 
-__all__ = ["all_allowed", "look_ahead", "masked_softmax", "padding", "renormalised", "window"]
+__all__ = ["all_allowed", "look_ahead", "masked_softmax", "padding", "renormalised", "require_bool", "window"]
 
 
 def padding(lengths: Tensor, size: int) -> Tensor:
@@ -40,16 +40,21 @@ def window(
     return (torch.arange(keys, device=device) - places[:, None]).abs() <= reach
 
 
+def require_bool(mask: Tensor) -> None:
+    """Refuse numbers in the place of a mask: some would read them as weights, and some as a bias."""
+    if mask.dtype != torch.bool:
+        raise UnsupportedError(
+            "A mask is bool, True where a query may attend to a key. "
+            f"Received: {mask.dtype}. What is to be added to the scores goes in `bias`."
+        )
+
+
 def all_allowed(*masks: Tensor | None) -> Tensor | None:
     """What every one of the masks allows; None stands for a mask that allows everything."""
     combined: Tensor | None = None
     for mask in masks:
         if mask is not None:
-            if mask.dtype != torch.bool:
-                raise UnsupportedError(
-                    "A mask is bool, True where a query may attend to a key. "
-                    f"Received: {mask.dtype}. What is to be added to the scores goes in `bias`."
-                )
+            require_bool(mask)
             combined = mask if combined is None else combined & mask
     return combined
 

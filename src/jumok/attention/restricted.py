@@ -73,7 +73,7 @@ class Restricted(ScaledDot):
         A block that begins at place p has the window p - r … p + size - 1 + r; where causal, it ends with the
         block. A step of decoding is one block of one query.
         """
-        batch, head, queries, _ = query.shape
+        batch, head, queries, query_width = query.shape
         size = max(1, min(self.neighbours, queries))
         blocks = max(1, -(-queries // size))
         ahead = 0 if self.causal else self.neighbours
@@ -89,7 +89,8 @@ class Restricted(ScaledDot):
         everywhere = torch.ones(1, dtype=torch.bool, device=query.device).expand(1, 1, memory.length, 1)
         exists = windows(everywhere if memory.allowed is None else memory.allowed[:, None, :, None])
         near = self._near(size, width, self.neighbours, query.device)
-        blocked = pad(query, (0, 0, 0, blocks * size - queries)).reshape(batch, head, blocks, size, -1)
+        padded = pad(query, (0, 0, 0, blocks * size - queries))
+        blocked = padded.reshape(batch, head, blocks, size, query_width)
         scores = self.scores(blocked, windows(memory.keys).transpose(-2, -1))
         weights = self.dropout(masked_softmax(scores, near & exists))
         context: Tensor = weights @ windows(memory.values).transpose(-2, -1)

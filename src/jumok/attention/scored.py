@@ -101,7 +101,7 @@ class Scored(Mechanism[KeyValues]):
         """The part of the score that depends on the keys alone; the keys themselves unless overridden."""
         return keys
 
-    def prepare(self, keys: Tensor, values: Tensor, allowed_keys: Tensor | None) -> KeyValues:
+    def remember(self, keys: Tensor, values: Tensor, allowed_keys: Tensor | None) -> KeyValues:
         return KeyValues(self.prepare_keys(keys), values, length=keys.shape[2], allowed=allowed_keys)
 
     def extend(self, memory: KeyValues, keys: Tensor, values: Tensor) -> KeyValues:
