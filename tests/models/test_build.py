@@ -5,7 +5,7 @@ import torch
 
 from jumok.attention import CATALOGUE, Entry, ScaledDot, Supports
 from jumok.errors import RecipeError, UnsupportedError
-from jumok.models import build_model, check_model, check_recipe
+from jumok.models import build_model, check_model, check_recipe, fill_places, place_attention
 from jumok.models.layers import Embedding, FeedForward, PostNorm, PreNorm
 from jumok.recipe import (
     AttentionSettings,
@@ -162,12 +162,20 @@ LOCATED = [
 def test_a_mechanism_that_knows_few_places_is_refused_before_it_meets_more(family, setting, needed):
     def check(**option):
         attention = {"kind": "luong-location", **option}
-        check_recipe(
-            make_recipe({"model": {"family": family, setting: attention}, "training": {"longest": 400}})
-        )
+        recipe = make_recipe({"model": {"family": family, setting: attention}, "training": {"longest": 400}})
+        check_recipe(recipe)
+        return fill_places(recipe)
 
-    with pytest.raises(UnsupportedError, match=rf"{needed} places .*longest = 256\. Set model\.{setting} = "):
-        check()
-    with pytest.raises(UnsupportedError, match=rf"longest = {needed - 1}\."):
+    match = rf"{needed} places .*longest = {needed - 1}\. Set model\.{setting} = "
+    with pytest.raises(UnsupportedError, match=match):
         check(longest=needed - 1)
-    check(longest=needed)
+    for recipe in (check(), check(longest=needed)):
+        assert getattr(recipe.model, setting).options == {"longest": needed}
+    assert getattr(check(longest=2000).model, setting).options == {"longest": 2000}
+
+
+def test_one_word_puts_the_location_score_into_a_transformer():
+    recipe = make_recipe(None, **place_attention("transformer", "luong-location"))
+    check_recipe(recipe)
+    assert fill_places(recipe).model.decoder_attention.options == {"longest": 611}
+    assert fill_places(make_recipe()) == make_recipe()

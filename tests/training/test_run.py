@@ -136,6 +136,17 @@ class TestAWholeRun:
         one, other = (path / "model" / "weights.safetensors" for path in (finished[0], tmp_path / "again"))
         assert one.read_bytes() != other.read_bytes()
 
+    def test_one_word_is_enough_for_the_location_score_whose_places_are_derived(self, tmp_path: Path) -> None:
+        location = {f"model.{site}_attention": "luong-location" for site in ("decoder", "cross")}
+        settings = {**location, "training.steps": 1}
+        [started] = only(run(tmp_path / "run", **settings), Started)
+        longest = {
+            site: getattr(started.recipe.model, f"{site}_attention").options for site in ("decoder", "cross")
+        }
+        assert longest == {"decoder": {"longest": 611}, "cross": {"longest": 201}}
+        again = run(tmp_path / "run", **settings)
+        assert again[-1].reason == "already finished"
+
 
 class TestLearning:
     def test_it_learns_to_translate_digits(self, tmp_path: Path) -> None:

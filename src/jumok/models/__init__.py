@@ -8,6 +8,7 @@ from jumok.models.build import (
     build_model,
     check_model,
     check_recipe,
+    fill_places,
     place_attention,
 )
 from jumok.models.decoder_only import DecoderOnly, DecoderOnlyState
@@ -41,6 +42,7 @@ __all__ = [
     "check_model",
     "check_recipe",
     "encoder_part",
+    "fill_places",
     "place_attention",
     "seed_dropout",
 ]

@@ -23,10 +23,10 @@ from jumok.models.recurrent import (
     RecurrentEncoder,
 )
 from jumok.models.transformer import DecoderBlock, EncoderBlock, Transformer
-from jumok.recipe import DecoderOnlySettings, EncoderOnlySettings, RecurrentSettings
+from jumok.recipe import DecoderOnlySettings, EncoderOnlySettings, RecurrentSettings, make_recipe
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from torch import nn
 
@@ -47,6 +47,7 @@ __all__ = [
     "build_transformer",
     "check_model",
     "check_recipe",
+    "fill_places",
     "place_attention",
 ]
 
@@ -317,19 +318,22 @@ def _check_places(recipe: Recipe) -> None:
         )
 
 
+def fill_places(recipe: Recipe) -> Recipe:
+    """The recipe with as many places as are needed where a mechanism knows so many and none were set."""
+    filled = {
+        setting: {"kind": mechanism.kind, **mechanism.options, "longest": needed}
+        for setting, mechanism, needed in _located(recipe)
+        if "longest" not in mechanism.options
+    }
+    return make_recipe(recipe.model_dump(exclude_unset=True), **filled) if filled else recipe
+
+
 def _check_keys(recipe: Recipe) -> None:
     """A mechanism with a `longest` knows so many keys: there may be no more in training, nor in a search."""
-    model, longest = recipe.model, recipe.training.longest
-    if isinstance(model, RecurrentSettings | DecoderOnlySettings | EncoderOnlySettings):
-        mechanisms = {"model.attention": model.attention}
-    else:
-        mechanisms = {f"model.{site}_attention": getattr(model, f"{site}_attention") for site in NEEDS}
-    for setting, mechanism in mechanisms.items():
-        if mechanism.kind == NO_ATTENTION:
-            continue
-        known = getattr(check_options(mechanism), "longest", None)
-        needed = _most_steps(recipe) if setting == "model.decoder_attention" else longest + 1
-        if known is not None and known < needed:
+    longest = recipe.training.longest
+    for setting, mechanism, needed in _located(recipe):
+        known = mechanism.options.get("longest", needed)
+        if known < needed:
             wanted = f'{{ kind = "{mechanism.kind}", longest = {needed} }}'
             raise UnsupportedError(
                 f'{setting} = "{mechanism.kind}" must know {needed} places for sentences of '
@@ -337,6 +341,14 @@ def _check_keys(recipe: Recipe) -> None:
                 f"Received: longest = {known}. Set {setting} = {wanted}, lower training.longest, or choose "
                 '"luong-general", which has no end.'
             )
+
+
+def _located(recipe: Recipe) -> Iterator[tuple[str, AttentionSettings, int]]:
+    """The mechanisms that know so many places, each with its setting and how many it needs."""
+    for setting, (mechanism, _) in _mechanisms(recipe.model).items():
+        if mechanism.kind != NO_ATTENTION and hasattr(check_options(mechanism), "longest"):
+            decodes = setting == "model.decoder_attention"
+            yield setting, mechanism, _most_steps(recipe) if decodes else recipe.training.longest + 1
 
 
 def _most_steps(recipe: Recipe) -> int:
@@ -361,22 +373,22 @@ def check_model(settings: ModelSettings) -> None:
         return
     if "heads" in settings.model_fields_set:  # else they are derived, from a width that may be derived too
         Widths.of(settings.width, settings.heads)
-    if isinstance(settings, DecoderOnlySettings):
-        _check_mechanism(settings.attention, NEEDS_DECODER_ONLY, setting="model.attention")
-        _check_positions(settings, settings.attention, setting="model.attention")
-        _check_dropout(settings.attention, settings.attention_dropout, setting="model.attention")
-        return
-    if isinstance(settings, EncoderOnlySettings):
-        _check_mechanism(settings.attention, NEEDS["encoder"], setting="model.attention")
-        _check_positions(settings, settings.attention, setting="model.attention")
-        _check_dropout(settings.attention, settings.attention_dropout, setting="model.attention")
-        return
-    for site, needs in NEEDS.items():
-        mechanism: AttentionSettings = getattr(settings, f"{site}_attention")
-        _check_mechanism(mechanism, needs, setting=f"model.{site}_attention")
-        if site != "cross":
-            _check_positions(settings, mechanism, setting=f"model.{site}_attention")
-        _check_dropout(mechanism, settings.attention_dropout, setting=f"model.{site}_attention")
+    for setting, (mechanism, needs) in _mechanisms(settings).items():
+        _check_mechanism(mechanism, needs, setting=setting)
+        if "cross" not in needs:
+            _check_positions(settings, mechanism, setting=setting)
+        _check_dropout(mechanism, settings.attention_dropout, setting=setting)
+
+
+def _mechanisms(model: ModelSettings) -> dict[str, tuple[AttentionSettings, tuple[str, ...]]]:
+    """By the setting that names it: each mechanism of a model, and what it must be able to do there."""
+    if isinstance(model, RecurrentSettings):
+        return {"model.attention": (model.attention, NEEDS["cross"])}
+    if isinstance(model, DecoderOnlySettings):
+        return {"model.attention": (model.attention, NEEDS_DECODER_ONLY)}
+    if isinstance(model, EncoderOnlySettings):
+        return {"model.attention": (model.attention, NEEDS["encoder"])}
+    return {f"model.{site}_attention": (getattr(model, f"{site}_attention"), NEEDS[site]) for site in NEEDS}
 
 
 def _check_recurrent(settings: RecurrentSettings) -> None:

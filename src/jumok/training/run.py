@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from jumok.corpus import Corpus, language_code, open_store, write_store
 from jumok.errors import RecipeError, RunFolderError, StorageError, nearest
-from jumok.models import check_recipe
+from jumok.models import check_recipe, fill_places
 from jumok.recipe import Recipe, TransformerSettings, make_recipe, setting_names
 from jumok.storage import read_model_folder, write_file
 from jumok.text import Vocabularies, learn_subwords, learn_vocabularies
@@ -141,7 +141,7 @@ def _asked(recipe: Recipe | None, settings: dict[str, Any]) -> Recipe:
     asked = make_recipe(asked.model_dump(exclude_unset=True), **codes)  # "Korean" and "kor" are ko
     _refuse_endless(asked.training)
     check_recipe(asked)
-    return asked
+    return fill_places(asked)
 
 
 def _refuse_endless(training: TrainingSettings) -> None:
