@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 import torch
 
+from jumok import attention
+from jumok.attention import lookup
 from jumok.attention.lookup import (
     NAMES,
     AdditiveScore,
@@ -64,8 +66,8 @@ def test_additive_is_its_formula_and_takes_two_widths():
     score = AdditiveScore(query_width=2, key_width=3, units=5)
     query, keys = torch.randn(4, 2), torch.randn(6, 3)
     for q, k in ((0, 0), (3, 5), (2, 1)):
-        hidden = torch.tanh(score.query.weight @ query[q] + score.key.weight @ keys[k])
-        torch.testing.assert_close(score(query, keys)[q, k], hidden @ score.energy.weight[0])
+        hidden = torch.tanh(query[q] @ score.additive.query[0] + keys[k] @ score.additive.key[0])
+        torch.testing.assert_close(score(query, keys)[q, k], hidden @ score.additive.energy[0])
     answer = attend(query, Database(keys, torch.eye(6)), score)
     torch.testing.assert_close(answer.weights, torch.softmax(score(query, keys), -1))
     answer.context.square().sum().backward()
@@ -193,3 +195,18 @@ def test_what_does_not_fit_together_says_so():
             attend(torch.zeros(2), Database(torch.zeros(1, 3), torch.zeros(1)), similarity)
     with pytest.raises(RecipeError, match="above 0"):
         Kernel(boxcar.of_distance, width=0.0)
+
+
+def test_what_cannot_be_compared_is_refused_in_plain_words():
+    points = torch.arange(3)
+    with pytest.raises(UnsupportedError, match=r"Received queries of torch\.int64.*`\.float\(\)`"):
+        nadaraya_watson(points, points, points)
+    with pytest.raises(UnsupportedError, match=r"float64 and keys of torch\.float32"):
+        attend(torch.ones(2, dtype=torch.float64), Database(torch.ones(3, 2), points))
+    with pytest.raises(RecipeError, match="Received none"):
+        name_database([])
+
+
+def test_the_look_up_and_its_similarities_stand_at_the_front_door():
+    for name in ("AdditiveScore", "Kernel", "Score", "attend", "boxcar", "dot", "gaussian", "triangular"):
+        assert getattr(attention, name) is getattr(lookup, name)

@@ -165,3 +165,13 @@ def test_heads_share_keys_in_groups_as_in_torch(groups):
 def test_groups_that_do_not_divide_the_heads():
     with pytest.raises(UnsupportedError, match=r"4 heads .* 3 groups"):
         MultiHead(width=16, heads=4, mechanism=ScaledDot(), groups=3)
+
+
+@pytest.mark.parametrize("heads", [0, -2])
+def test_no_heads_at_all_are_refused(heads):
+    for make in (
+        lambda: MultiHead(width=8, heads=heads, mechanism=ScaledDot()),
+        lambda: make_attention(AttentionSettings(), width=8, heads=heads),
+    ):
+        with pytest.raises(UnsupportedError, match=f"Received: heads = {heads}"):
+            make()

@@ -25,7 +25,7 @@ from jumok.attention.luong import (
     LuongGeneral,
     LuongLocation,
 )
-from jumok.attention.multi_head import MultiHead
+from jumok.attention.multi_head import MultiHead, Widths
 from jumok.attention.positions import POSITIONS
 from jumok.attention.restricted import Restricted, RestrictedSettings
 from jumok.attention.scaled_dot import ScaledDot
@@ -104,10 +104,11 @@ def make_attention(
 
     Where it is a self-attention, its heads can be told of `positions`, one of `POSITIONS`.
     """
-    shape = HeadShape(heads, query=width // heads, key=width // heads)
+    widths = Widths.of(width, heads)
+    shape = HeadShape(heads, query=widths.key, key=widths.key)
     mechanism = _make_mechanism(settings, shape, causal=causal, dropout=dropout)
     told = POSITIONS[positions].heads(shape, causal)
-    return MultiHead(width=width, heads=heads, mechanism=mechanism, positions=told)
+    return MultiHead(width=widths, heads=heads, mechanism=mechanism, positions=told)
 
 
 def make_direct(settings: AttentionSettings, *, query: int, key: int) -> Attention:

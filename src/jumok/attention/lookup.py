@@ -22,6 +22,8 @@ from typing import TYPE_CHECKING, Protocol
 import torch
 from torch import Tensor, nn
 
+from jumok.attention.additive import Additive
+from jumok.attention.contract import HeadShape
 from jumok.attention.masks import renormalised
 from jumok.errors import RecipeError, UnsupportedError, nearest
 
@@ -119,14 +121,11 @@ class AdditiveScore(nn.Module):
 
     def __init__(self, *, query_width: int, key_width: int, units: int) -> None:
         super().__init__()
-        self.query = nn.Linear(query_width, units, bias=False)
-        self.key = nn.Linear(key_width, units, bias=False)
-        self.energy = nn.Linear(units, 1, bias=False)
+        self.additive = Additive(HeadShape(1, query=query_width, key=key_width), units=units)
 
     def forward(self, query: Tensor, keys: Tensor) -> Tensor:
-        hidden = torch.tanh(self.query(query)[:, None] + self.key(keys))  # (query, key, units)
-        scores: Tensor = self.energy(hidden).squeeze(-1)  # (query, key)
-        return scores
+        prepared = self.additive.prepare_keys(keys[None, None])  # (1, 1, key, units)
+        return self.additive.scores(query[None, None], prepared)[0, 0]  # (query, key)
 
     def weights(self, query: Tensor, keys: Tensor, /) -> Tensor:
         return torch.softmax(self(query, keys), dim=-1)
@@ -197,6 +196,11 @@ constant = Kernel(lambda distance: 1 + _flat(distance))
 
 def attend(query: Tensor, database: Database, similarity: Similarity = scaled_dot) -> Answer:
     """Σᵢ α(q, kᵢ) vᵢ for one query (width,) or several (query, width)."""
+    if not query.is_floating_point() or query.dtype != database.keys.dtype:
+        raise UnsupportedError(
+            "Queries and keys are compared as floating-point numbers of one precision. Received queries of "
+            f"{query.dtype} and keys of {database.keys.dtype}. Convert them first, as with `.float()`."
+        )
     several = query.reshape(-1, query.shape[-1])  # (query, width)
     weights = similarity.weights(several, database.keys)  # (query, entry)
     context = torch.tensordot(weights, database.values.to(weights.dtype), dims=1)  # (query, …)
@@ -255,8 +259,10 @@ def name_vector(name: str) -> Tensor:
 
 def name_database(names: Iterable[tuple[str, str]] = NAMES) -> Database:
     """The names' vectors as keys. Value i is the i-th unit vector, so a context says each name's share."""
-    keys = torch.stack([name_vector(key) for key, _ in names])
-    return Database(keys, torch.eye(len(keys)))
+    vectors = [name_vector(key) for key, _ in names]
+    if not vectors:
+        raise RecipeError("A database of names needs one name or more. Received none.")
+    return Database(torch.stack(vectors), torch.eye(len(vectors)))
 
 
 def look_up(name: str, without: Collection[str] = ()) -> str:

@@ -38,7 +38,14 @@ class LocationSettings(Settings):
     """The most keys that there may be."""
 
 
-class LuongDot(Scored):
+class _Products(Scored):
+    """Scores that are the products of queries with prepared keys."""
+
+    def scores(self, query: Tensor, keys: Tensor) -> Tensor:
+        return query @ keys.transpose(-2, -1)  # (batch, head, query, key)
+
+
+class LuongDot(_Products):
     """The plain dot product, for queries and keys of one width."""
 
     supports = Supports(products=True)
@@ -51,11 +58,8 @@ class LuongDot(Scored):
                 f'{shape.query} and keys of width {shape.key}. The mechanism "luong-general" takes both.'
             )
 
-    def scores(self, query: Tensor, keys: Tensor) -> Tensor:
-        return query @ keys.transpose(-2, -1)  # (batch, head, query, key)
 
-
-class LuongGeneral(Scored):
+class LuongGeneral(_Products):
     """A dot product after W, which may turn and stretch the keys. W h̄ is computed once, with the memory."""
 
     def __init__(self, shape: HeadShape, *, causal: bool = False, dropout: nn.Module | None = None) -> None:
@@ -64,9 +68,6 @@ class LuongGeneral(Scored):
 
     def prepare_keys(self, keys: Tensor) -> Tensor:
         return keys @ self.weight.transpose(-2, -1)  # (batch, head, key, width of a query)
-
-    def scores(self, query: Tensor, keys: Tensor) -> Tensor:
-        return query @ keys.transpose(-2, -1)  # (batch, head, query, key)
 
 
 class LuongConcat(Additive):

@@ -39,6 +39,8 @@ class Widths:
     @classmethod
     def of(cls, width: int, heads: int) -> Widths:
         """The paper's: one width for all states, which the heads share evenly."""
+        if heads < 1:
+            raise UnsupportedError(f"Attention has one head or more. Received: heads = {heads}.")
         if width % heads:
             fitting = ", ".join(str(number) for number in range(1, 65) if width % number == 0)
             raise UnsupportedError(

@@ -301,8 +301,8 @@ class RelativeKeys(HeadPositions):
     """A learned vector a_r for each head and distance r, clipped to ±reach, which is added to the keys.
 
     scale · q (k + a_r)ᵀ = scale · q kᵀ + scale · q a_rᵀ: the second part is what `bias` gives. The scale is
-    that of the mechanism; the paper has 1 / √d. It also shares the vectors between heads (section 3.3), and here each
-    has its own.
+    that of the mechanism; the paper has 1 / √d. It also shares the vectors between heads (section 3.3), and
+    here each has its own.
     """
 
     def __init__(self, heads: int, width: int, reach: int) -> None:
