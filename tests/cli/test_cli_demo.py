@@ -51,7 +51,8 @@ def test_demo(call: Call, tmp_path: Path) -> None:
     ElementTree.fromstring((out / "attention.svg").read_text(encoding="utf-8"))
     assert f"  page     {out / 'attention.html'}" in ran.out
     assert '"format":"jumok-explanation"' in (out / "attention.html").read_text(encoding="utf-8")
-    assert f"BLEU {report['bleu']:.1f}" in ran.out
+    assert f"BLEU {report['bleu']:.1f} (13a)" in ran.out
+    assert "|tok:13a|" in report["bleu_signature"]
     assert f"jumok translate {out / 'model'}" in ran.out
     assert len((out / "corpus" / "train.en-ko.tsv").read_text(encoding="utf-8").splitlines()) == 300
 

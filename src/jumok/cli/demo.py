@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 MINUTES = 2.95
 PAIRS = {"train": 120_000, "valid": 500, "test": 1_000}
+TOKENISER = "13a"  # for BLEU; `jumok evaluate` has one of Korean, which needs a package of its own
 SENTENCES = (
     "I go home.",
     "<polite> I go home.",
@@ -114,7 +115,7 @@ def _report(translator: Translator, test: Path) -> dict[str, Any]:
     from jumok.corpus import open_corpus
     from jumok.evaluation import evaluate_translator
 
-    evaluation = evaluate_translator(translator, list(open_corpus([test]).pairs()), tokenize="13a")
+    evaluation = evaluate_translator(translator, list(open_corpus([test]).pairs()), tokenize=TOKENISER)
     examples = [
         {
             "source": translation.source,
@@ -148,7 +149,8 @@ def _tell(report: dict[str, Any], out: Path, drawn: dict[str, Path]) -> None:
         typer.echo(f"  {example['source']}\n  → {example['translation']}")
     typer.echo("")
     typer.echo(
-        f"  BLEU {report['bleu']:.1f} · chrF {report['chrf']:.1f} on {report['sentences']:,} unseen pairs"
+        f"  BLEU {report['bleu']:.1f} ({TOKENISER}) · chrF {report['chrf']:.1f} on {report['sentences']:,} "
+        "unseen pairs"
     )
     typer.echo(
         f"  alignment error {report['alignment_error']:.3f} · trained in {report['train_seconds']:.0f} s"
