@@ -15,18 +15,16 @@ from typing import TYPE_CHECKING, Any
 from jumok.compare.outcome import Outcome, outcome_key, peak_memory, write_memory, write_outcome
 from jumok.decoding import load
 from jumok.errors import JumokError
-from jumok.evaluation import score_alignments
+from jumok.evaluation import align_and_score
 from jumok.training import Finished, Stage, Started, training_events
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator, Sequence
+    from collections.abc import Generator, Iterator
     from pathlib import Path
 
     from jumok.compare.split import Split
-    from jumok.decoding import Translator
     from jumok.recipe import Recipe, SearchSettings
     from jumok.training import Event
-    from jumok.values import Pair
 
 __all__ = ["Task", "main", "run_task"]
 
@@ -97,12 +95,13 @@ def _translate(task: Task, finished: Finished) -> Stage:
     attention = None
     if translator.model.looks_at_source:
         attention = translator.word_attention(task.sentence, looked_at.text)
+    aligned = align_and_score(translator, pairs)
     outcome = Outcome(
         key=key,
         translations=tuple(translation.text for translation in translated),
         seconds=seconds,
         pieces=sum(len(translation.pieces) for translation in translated),
-        alignment_error=_alignment_error(translator, pairs),
+        alignment_error=None if aligned is None else aligned.error,
         parameters=sum(weight.numel() for weight in translator.model.parameters()),
         steps=finished.steps,
         training_seconds=finished.seconds,
@@ -111,12 +110,3 @@ def _translate(task: Task, finished: Finished) -> Stage:
     )
     write_outcome(task.folder, outcome)
     return Stage("translating", f"{len(pairs):,} test sentences, {outcome.pieces:,} pieces", seconds)
-
-
-def _alignment_error(translator: Translator, pairs: Sequence[Pair]) -> float | None:
-    """Against gold, where somebody drew it and the model has an alignment to read."""
-    marked = [pair for pair in pairs if pair.alignment is not None]
-    gold = [pair.alignment for pair in marked if pair.alignment is not None]
-    if not gold or not translator.model.looks_at_source:
-        return None
-    return score_alignments(translator.align_all(marked), gold).error

@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 __all__ = ["CheckUp", "CorpusSize", "Example", "FaultReport", "SideReport", "check_up"]
 
 _EXAMPLES = 3  # kept of each fault
-PERCENTILES = (1, 25, 50, 75, 99, 100)
 
 
 @dataclass(frozen=True, slots=True)

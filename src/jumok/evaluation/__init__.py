@@ -6,7 +6,7 @@ from jumok.evaluation.bootstrap import Comparison, compare
 from jumok.evaluation.eight_bits import int8_costs
 from jumok.evaluation.scores import Scores, score
 from jumok.evaluation.texts import PieceScores, TextScores, evaluate_text, perplexity, score_batch
-from jumok.evaluation.translators import Evaluation, evaluate_translator
+from jumok.evaluation.translators import Evaluation, align_and_score, evaluate_translator
 
 __all__ = [
     "AlignmentScores",
@@ -15,6 +15,7 @@ __all__ = [
     "PieceScores",
     "Scores",
     "TextScores",
+    "align_and_score",
     "compare",
     "evaluate_text",
     "evaluate_translator",

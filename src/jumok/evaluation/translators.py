@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from jumok.decoding import Translator
     from jumok.values import Pair
 
-__all__ = ["Evaluation", "evaluate_translator"]
+__all__ = ["Evaluation", "align_and_score", "evaluate_translator"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +62,11 @@ def evaluate_translator(
         lowercase=lowercase,
         metrics=metrics,
     )
-    return Evaluation(scores, _alignment_scores(translator, pairs), texts)
+    return Evaluation(scores, align_and_score(translator, pairs), texts)
 
 
-def _alignment_scores(translator: Translator, pairs: Sequence[Pair]) -> AlignmentScores | None:
+def align_and_score(translator: Translator, pairs: Sequence[Pair]) -> AlignmentScores | None:
+    """Against gold, where somebody drew it and the model has an alignment to read."""
     marked = [pair for pair in pairs if pair.alignment is not None]
     gold = [pair.alignment for pair in marked if pair.alignment is not None]
     if not gold or not translator.model.looks_at_source:

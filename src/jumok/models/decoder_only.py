@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from jumok.models.model import OutputLayer, TranslationModel
-from jumok.models.probe import Probe
+from jumok.models.probe import Probe, rows_of
 from jumok.models.transformer import EncoderBlock, real_targets
 from jumok.values import PAD, Batch, LogProbs
 
@@ -95,11 +95,11 @@ class DecoderOnly(TranslationModel):
         self.output = output
 
     def forward(self, batch: Batch, *, edit: Edit | None = None) -> Tensor:
-        return self._teacher_forced(batch, Probe(rows=_rows(batch), edit=edit))
+        return self._teacher_forced(batch, Probe(rows=rows_of(batch), edit=edit))
 
     def attention(self, batch: Batch, *, edit: Edit | None = None) -> dict[str, Tensor]:
         """Under "encoder" the sources among themselves, under "decoder" the targets; "cross" is between."""
-        probe = Probe(rows=_rows(batch), edit=edit, gathers=True)
+        probe = Probe(rows=rows_of(batch), edit=edit, gathers=True)
         self._teacher_forced(batch, probe)
         every = probe.weights()["decoder"]  # (batch, layer, head, place, place)
         columns = batch.source.shape[1]
@@ -113,7 +113,7 @@ class DecoderOnly(TranslationModel):
         }
 
     def begin(self, source: Batch, *, edit: Edit | None = None) -> DecoderOnlyState:
-        rows = _rows(source)
+        rows = rows_of(source)
         missing, columns = _missing(source), source.source.shape[1]
         states, allowed = self._embedded_source(source, missing), _real(missing, columns)
         _, memories = self._read(states, allowed, Probe(rows=rows, edit=edit))
@@ -188,10 +188,6 @@ class DecoderOnly(TranslationModel):
 
     def _blocks(self) -> list[DecoderOnlyBlock]:
         return cast("list[DecoderOnlyBlock]", list(self.blocks))
-
-
-def _rows(batch: Batch) -> Tensor:
-    return torch.arange(len(batch), device=batch.source.device)
 
 
 def _missing(batch: Batch) -> Tensor:

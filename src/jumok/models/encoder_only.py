@@ -11,11 +11,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-import torch
 from torch import Tensor, nn
 
 from jumok.models.model import Model, OutputLayer
-from jumok.models.probe import Probe
+from jumok.models.probe import Probe, rows_of
 from jumok.models.transformer import encode
 
 if TYPE_CHECKING:
@@ -48,10 +47,10 @@ class EncoderOnly(Model):
 
     def forward(self, batch: Batch, *, edit: Edit | None = None) -> Tensor:
         """States (batch, source, width): state t is what guesses the piece that stood at place t."""
-        return self._read(batch, Probe(rows=_rows(batch), edit=edit))
+        return self._read(batch, Probe(rows=rows_of(batch), edit=edit))
 
     def attention(self, batch: Batch, *, edit: Edit | None = None) -> dict[str, Tensor]:
-        probe = Probe(rows=_rows(batch), edit=edit, gathers=True)
+        probe = Probe(rows=rows_of(batch), edit=edit, gathers=True)
         self._read(batch, probe)
         return probe.weights()
 
@@ -65,7 +64,3 @@ def encoder_part(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Of the weights of a model, those of its encoder: a Transformer and an encoder alone name them alike."""
     parts = ("source_embedding.", "encoder.", "after_encoder.")
     return {name: tensor for name, tensor in weights.items() if name.startswith(parts)}
-
-
-def _rows(batch: Batch) -> Tensor:
-    return torch.arange(len(batch), device=batch.source.device)

@@ -12,8 +12,14 @@ from jumok.attention import WeightEdit, edit_at
 
 if TYPE_CHECKING:
     from jumok.attention import Attended, Edit
+    from jumok.values import Batch
 
-__all__ = ["Probe"]
+__all__ = ["Probe", "rows_of"]
+
+
+def rows_of(batch: Batch) -> Tensor:
+    """The sentences of a batch as rows, one each, (batch,)."""
+    return torch.arange(len(batch), device=batch.source.device)
 
 
 @dataclass(frozen=True, slots=True)

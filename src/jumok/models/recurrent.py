@@ -33,7 +33,7 @@ from jumok.attention import Additive, Attended, Attention, Direct, Edit, KeyValu
 from jumok.errors import UnsupportedError
 from jumok.models.dropout import Dropout
 from jumok.models.model import OutputLayer, TranslationModel
-from jumok.models.probe import Probe
+from jumok.models.probe import Probe, rows_of
 from jumok.models.recurrent_fast import attend_before_steps, read_sentences, run_layer
 from jumok.models.sources import share_sources
 from jumok.values import Batch, LogProbs
@@ -339,16 +339,16 @@ class Recurrent(TranslationModel):
         return not isinstance(self.decoder, NoAttention)
 
     def forward(self, batch: Batch, *, edit: Edit | None = None) -> Tensor:
-        return self._teacher_forced(batch, Probe(rows=_rows(batch), edit=edit))
+        return self._teacher_forced(batch, Probe(rows=rows_of(batch), edit=edit))
 
     def attention(self, batch: Batch, *, edit: Edit | None = None) -> dict[str, Tensor]:
-        probe = Probe(rows=_rows(batch), edit=edit, gathers=True)
+        probe = Probe(rows=rows_of(batch), edit=edit, gathers=True)
         self._teacher_forced(batch, probe)
         return probe.weights()
 
     def begin(self, source: Batch, *, edit: Edit | None = None) -> RecurrentState:
         steps, sources = self._read(source)
-        return RecurrentState(steps, sources, sentence=_rows(source), position=0, edit=edit)
+        return RecurrentState(steps, sources, sentence=rows_of(source), position=0, edit=edit)
 
     def step(self, state: RecurrentState, last: Tensor) -> tuple[LogProbs, RecurrentState]:
         return self._step(state, last, Probe(rows=state.sentence, edit=state.edit))
@@ -402,7 +402,3 @@ class Recurrent(TranslationModel):
             return steps, ()
         allowed_keys = padding(batch.source_lengths, batch.source.shape[1])  # (batch, source)
         return steps, (attention.prepare(states, states, allowed_keys),)
-
-
-def _rows(batch: Batch) -> Tensor:
-    return torch.arange(len(batch), device=batch.source.device)

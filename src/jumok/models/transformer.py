@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from jumok.attention import Attention, Edit, Memory, padding
 from jumok.models.model import OutputLayer, TranslationModel
-from jumok.models.probe import Probe
+from jumok.models.probe import Probe, rows_of
 from jumok.models.sources import share_sources
 from jumok.values import Batch, LogProbs
 
@@ -160,15 +160,15 @@ class Transformer(TranslationModel):
         self.output = output
 
     def forward(self, batch: Batch, *, edit: Edit | None = None) -> Tensor:
-        return self._teacher_forced(batch, Probe(rows=_rows(batch), edit=edit))
+        return self._teacher_forced(batch, Probe(rows=rows_of(batch), edit=edit))
 
     def attention(self, batch: Batch, *, edit: Edit | None = None) -> dict[str, Tensor]:
-        probe = Probe(rows=_rows(batch), edit=edit, gathers=True)
+        probe = Probe(rows=rows_of(batch), edit=edit, gathers=True)
         self._teacher_forced(batch, probe)
         return probe.weights()
 
     def begin(self, source: Batch, *, edit: Edit | None = None) -> TransformerState:
-        rows = _rows(source)
+        rows = rows_of(source)
         sources = self._sources(source, Probe(rows=rows, edit=edit))
         nothing = self.output.weight.new_empty(len(source), 0, self.output.weight.shape[1])
         caches = tuple(block.attention.prepare(nothing, nothing) for block in self._decoder_blocks())
@@ -248,7 +248,3 @@ def encode(
     for layer, block in enumerate(blocks):
         states = block(states, allowed_keys=allowed_keys, layer=layer, probe=probe)
     return after(states, allowed_keys), allowed_keys
-
-
-def _rows(batch: Batch) -> Tensor:
-    return torch.arange(len(batch), device=batch.source.device)
