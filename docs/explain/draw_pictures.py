@@ -5,6 +5,7 @@ python docs/explain/draw_pictures.py
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,6 +24,7 @@ from jumok.attention import (
     MultiHead,
     Restricted,
     ScaledDot,
+    Widths,
 )
 from jumok.attention.lookup import NAMES, Score, attend, gaussian, name_database, name_vector
 from jumok.look import draw_alignment
@@ -42,6 +44,23 @@ HOME, HOME_IN_KOREAN = ("I", "go", "home", "."), ("나는", "집에", "간다", 
 ANSWERED_BY = [0, 2, 1, 3]  # the place in HOME that each word of HOME_IN_KOREAN is about
 BOOKS = ("I", "read", "two", "books", "at", "the", "library", "today")
 BOOKS_IN_KOREAN = ("나는", "오늘", "도서관에서", "책", "두", "권을", "읽는다")
+# From figures 3 and 4 of Vaswani et al. 2017, the first one shortened.
+MAKING = ("making", "the", "voting", "process", "more", "difficult")
+LAW = (
+    "The",
+    "Law",
+    "will",
+    "never",
+    "be",
+    "perfect",
+    ",",
+    "but",
+    "its",
+    "application",
+    "should",
+    "be",
+    "just",
+)
 LONGER = ("그", "학생은", "오늘", "도서관에서", "책", "두", "권을", "읽는다")
 
 
@@ -149,6 +168,44 @@ def multi_head_before() -> str:
     return draw(two_heads()[1], HOME_IN_KOREAN, HOME_IN_KOREAN, site="encoder", title=title, head="1 of 2")
 
 
+def heads_that_ask(words: Sequence[str], word: str, wanted: Sequence[Sequence[str]]) -> Tensor:
+    """Weights (head, key) of one word, in heads whose W_Q is set so that it asks for these words.
+
+    A state is the unit vector of its word, and W_K leaves it as it is. So a query is the sum of the words it
+    asks for, and a head of which nothing is wanted looks everywhere alike.
+    """
+    length = len(words)
+    widths = Widths(query_states=length, source_states=length, key=length, value=1, output=length)
+    attention = MultiHead(width=widths, heads=len(wanted), mechanism=ScaledDot())
+    attention.query.weight.zero_()
+    attention.key.weight.copy_(torch.eye(length).repeat(len(wanted), 1))
+    asks = attention.query.weight.view(len(wanted), length, length)  # (head, what is asked for, who asks)
+    for head, others in enumerate(wanted):
+        for other in others:
+            asks[head, words.index(other), words.index(word)] = 4 * math.sqrt(length)
+    weights = attention.attend_self(torch.eye(length)[None], need_weights=True).weights
+    if weights is None:
+        raise RuntimeError("Weights were asked for and not given.")
+    return weights[0, :, words.index(word)]
+
+
+def draw_heads(title: str, words: Sequence[str], word: str, wanted: Sequence[Sequence[str]]) -> str:
+    """One word's attention in every head: a row a head."""
+    heads = [f"head {number}" for number in range(len(wanted))]
+    weights = heads_that_ask(words, word, wanted)
+    return draw(weights, heads, words, site="encoder", title=title, query=word, W_Q="by hand")
+
+
+def heads_making() -> str:
+    wanted = (("more", "difficult"), ("difficult",), ("making",), ())
+    return draw_heads('"making", in four heads', MAKING, "making", wanted)
+
+
+def heads_its() -> str:
+    wanted = (("Law",), ("application",), ("its",), ())
+    return draw_heads('"its", in four heads', LAW, "its", wanted)
+
+
 def efficient() -> str:
     query, keys = random_states(len(LONGER), 3, seed=4)
     weights = weights_of(Efficient(), 2 * query, 2 * keys)
@@ -213,6 +270,8 @@ DRAWINGS: dict[str, Callable[[], str]] = {
     "scaled-dot-unscaled": scaled_dot_unscaled,
     "multi-head-same": multi_head_same,
     "multi-head-before": multi_head_before,
+    "multi-head-making": heads_making,
+    "multi-head-its": heads_its,
     "efficient": efficient,
     "efficient-softmax": efficient_softmax,
     "linear": linear,

@@ -228,6 +228,31 @@ def test_pictures_are_those_that_their_script_draws_and_stand_on_a_page(tmp_path
             assert kept[words] == pytest.approx(weights, abs=2e-4), f"{path.name}, {words}"
 
 
+NUMBER = re.compile(r"\d+\.?\d*")
+
+
+def test_drawings_of_ideas_are_those_that_their_script_draws_and_stand_on_a_page(tmp_path: Path) -> None:
+    runpy.run_path(str(EXPLAIN / "draw_concepts.py"))["draw_all"](tmp_path)
+    pages = "".join((PROJECT / name).read_text(encoding="utf-8") for name in EXPLAINED)
+    drawn = sorted(tmp_path.glob("*.svg"))
+    assert len(drawn) > 10
+    for path in drawn:
+        new, stored = (
+            picture.read_text(encoding="utf-8") for picture in (path, EXPLAIN / "pictures" / path.name)
+        )
+        assert f"](pictures/{path.name})" in pages
+        assert NUMBER.sub("", new) == NUMBER.sub("", stored), (
+            f"{path.name}: run docs/explain/draw_concepts.py"
+        )
+        lengths = [[float(number) for number in NUMBER.findall(picture)] for picture in (new, stored)]
+        assert lengths[0] == pytest.approx(lengths[1], abs=0.11), path.name  # a tenth of a pixel
+
+
+@pytest.mark.parametrize("page", ["before-attention", "block", "cost", "graph", "multi-head", "offspring"])
+def test_a_page_about_an_idea_has_a_picture(page: str) -> None:
+    assert "](pictures/" in (EXPLAIN / f"{page}.md").read_text(encoding="utf-8")
+
+
 # --- What this file itself does -----------------------------------------------------------------------------
 
 PAGE = """
