@@ -78,6 +78,17 @@ def test_more_lines_than_are_looked_ahead(call: Call, model: Path) -> None:
     assert len(set(found[::2])) == 1
 
 
+@pytest.mark.parametrize("engine", ["torch", "ctranslate2"])
+def test_a_line_that_is_not_text_leaves_those_before_it_translated(
+    engine: str, call: Call, model: Path
+) -> None:
+    good = b"one\ntwo three\n\nfour\n"
+    ran = call("translate", model, "--engine", engine, stdin=good + b"\xff\nfive\n")
+    assert "line 5, byte 1: this is not UTF-8" in ran.paragraph("translate")
+    assert ran.out == call("translate", model, "--engine", engine, stdin=good).out
+    assert len(lines_of(ran.out)) == 4
+
+
 def test_json(call: Call, model: Path) -> None:
     records = [
         json.loads(line) for line in lines_of(call("translate", model, "--json", stdin=b"one two\n\n").out)

@@ -9,10 +9,10 @@ from __future__ import annotations
 import math
 import threading
 from dataclasses import dataclass, replace
-from itertools import islice
 from typing import TYPE_CHECKING
 
 from jumok.decoding.engine import like_lengths
+from jumok.decoding.lines import read_ahead
 from jumok.decoding.plan import Sampling, SearchPlan
 from jumok.decoding.splitting import join_parts, split_line
 from jumok.decoding.translation import Translation
@@ -163,11 +163,16 @@ class Translator:
         """As `translate`, for any number of lines: no more than `look_ahead` of them are in memory.
 
         Half of them are being searched while those before are read out and those after are cut into pieces.
+        Where a line cannot be read, those before it are translated first.
         """
         source = iter(lines)
         plan = self._plan(n_best, sampling, search)
         under_way: Work | None = None
-        while ahead := list(islice(source, max(1, look_ahead // 2))):
+        failed: Exception | None = None
+        while failed is None:
+            ahead, failed = read_ahead(source, max(1, look_ahead // 2))
+            if not ahead:
+                break
             begun = self._begin(
                 ahead, plan, prefix=prefix, sampling=sampling, scores=scores, batch_tokens=batch_tokens
             )
@@ -178,6 +183,8 @@ class Translator:
                 sampling = replace(sampling, seed=(sampling.seed + _NEXT_SEED) % 2**32)
         if under_way is not None:
             yield from self._finish(under_way)
+        if failed is not None:
+            raise failed
 
     def attention(self, source: str, target: str | None = None) -> dict[str, AttentionMap]:
         """The attention of every site while the model reads this target (its own translation if None).
