@@ -162,6 +162,11 @@ def test_a_number_without_end_is_refused(value: float) -> None:
             make_recipe(**{name: value})
 
 
+def test_a_length_that_no_search_could_reach_is_refused() -> None:
+    with pytest.raises(RecipeError, match=r"search\.longest"):
+        make_recipe(**{"search.longest": 1e30})
+
+
 def test_a_recipe_cannot_be_changed() -> None:
     with pytest.raises(ValueError, match="frozen"):
         make_recipe().training.seed = 2  # type: ignore[misc]

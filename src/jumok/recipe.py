@@ -287,7 +287,7 @@ class SearchSettings(Settings):
     """Weight of Google's coverage penalty (Wu et al. 2016, eq. 14): source words left unattended cost."""
     no_repeat: int = Field(0, ge=0)
     """No n-gram of this many pieces occurs twice in a translation; 0 does not guard."""
-    longest: float = Field(3.0, gt=0)
+    longest: float = Field(3.0, gt=0, le=1000)
     """A translation has at most this many times the pieces of its source, plus 10. Derived from the pairs."""
 
 

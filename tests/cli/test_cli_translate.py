@@ -188,6 +188,8 @@ def test_sampling_can_be_narrowed(call: Call, model: Path) -> None:
         (["--sample", "--temperature", "0"], "temperature"),
         (["--sample", "--temperature", "nan"], "temperature"),
         (["--sample", "--temperature", "inf"], "temperature"),
+        (["--sample", "--temperature", "1e-300", "--engine", "torch"], "between 1e-06 and 1e+06"),
+        (["--sample", "--temperature", "1e300", "--engine", "torch"], "between 1e-06 and 1e+06"),
         (["--sample", "--top-p", "2"], "top_p"),
         (["--sample", "--top-k", "-1"], "top_k"),
         (["--length-penalty", "nan"], "length_penalty"),
@@ -202,6 +204,7 @@ def test_sampling_can_be_narrowed(call: Call, model: Path) -> None:
         (["--coverage-penalty", "inf"], "search.coverage_penalty"),
         (["--no-repeat", "-1"], "search.no_repeat"),
         (["--longest", "nan"], "search.longest"),
+        (["--longest", "1e30", "--engine", "torch"], "search.longest"),
     ],
 )
 def test_options_that_do_not_go_together(words: list[str], said: str, call: Call, model: Path) -> None:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from jumok.values import Batch
 
 MOST_PENALTY = 20
+# Between these, log-probabilities divided by a temperature stay within single precision.
+LEAST_TEMPERATURE, MOST_TEMPERATURE = 1e-6, 1e6
 
 __all__ = ["Listener", "Sampling", "SearchChoices", "SearchPlan", "SearchStep"]
 
@@ -130,10 +132,11 @@ class Sampling:
         _at_least("top_k", self.top_k, 0)
         if not 0 < self.top_p <= 1:
             raise RecipeError(f"top_p is a probability above 0 and at most 1. Received: {self.top_p}.")
-        if not 0 < self.temperature < math.inf:
+        if not LEAST_TEMPERATURE <= self.temperature <= MOST_TEMPERATURE:
             raise RecipeError(
-                f"The temperature of sampling must be above 0 and finite. Received: {self.temperature}. "
-                "To take the likeliest piece always, use greedy search (beam 1)."
+                f"The temperature of sampling lies between {LEAST_TEMPERATURE:g} and {MOST_TEMPERATURE:g}. "
+                f"Received: {self.temperature}. To take the likeliest piece always, use greedy search (beam "
+                "1)."
             )
 
 
