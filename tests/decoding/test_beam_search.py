@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import chain
 
@@ -9,6 +11,7 @@ import pytest
 import torch
 from decoding_steppers import (
     AttendingTableStepper,
+    TableState,
     TableStepper,
     batch_of,
     brute_force,
@@ -23,8 +26,9 @@ from hypothesis import strategies as st
 from jumok.decoding import SearchPlan, SearchStep, beam, force, greedy
 from jumok.errors import RecipeError, UnsupportedError
 from jumok.recipe import SearchSettings
-from jumok.values import BEGIN, END, Batch, Hypothesis
+from jumok.values import BEGIN, END, Batch, Hypothesis, LogProbs
 
+Search = Callable[..., list[list[Hypothesis]]]
 SEEDS = st.integers(0, 10_000)
 SOURCES = st.lists(st.lists(st.integers(4, 9), min_size=1, max_size=5), min_size=1, max_size=4)
 PLANS = st.builds(
@@ -238,6 +242,32 @@ def coverage_of(stepper: AttendingTableStepper, sentence: Batch, read: tuple[int
         _, state, attention = stepper.step_with_attention(state, torch.tensor([piece]))
         total += attention[0]
     return total
+
+
+class LooksAway(AttendingTableStepper):
+    """Of every source it never sees the first piece."""
+
+    def step_with_attention(
+        self, state: TableState, last: torch.Tensor
+    ) -> tuple[LogProbs, TableState, torch.Tensor]:
+        log_probs, after, attention = super().step_with_attention(state, last)
+        attention[:, 0] = 0
+        return log_probs, after, attention
+
+
+@pytest.mark.parametrize("search", [beam, greedy])
+def test_a_word_never_looked_at_costs_more_than_one_hardly_seen_and_padding_nothing(search: Search) -> None:
+    plan = SearchPlan(beam=1, coverage_penalty=1.0)
+    sources = [4, 5, 6], [7]
+    plain, away = (
+        search(stepper(pieces=9, seed=3), batch_of(*sources), plan)
+        for stepper in (AttendingTableStepper, LooksAway)
+    )
+    for [usual], [blind] in zip(plain, away, strict=True):
+        assert usual.ids == blind.ids
+        assert blind.score < usual.score + math.log(1e-6)
+    alone = search(LooksAway(pieces=9, seed=3), batch_of(sources[1]), plan)
+    assert alone[0][0].score == pytest.approx(away[1][0].score, abs=1e-5)
 
 
 def test_without_attention_there_is_no_coverage() -> None:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Self, TypeVar
 import torch
 from torch.nn import functional
 
-from jumok.decoding.finished import Finished, rank, ranking_scores
+from jumok.decoding.finished import Finished, first_coverage, rank, ranking_scores
 from jumok.decoding.guards import NEVER, Prefixes, columns_of, guard, hide_marks, pieces_of
 from jumok.decoding.plan import SearchStep
 from jumok.decoding.stepper import advance
@@ -69,7 +69,7 @@ class Beams:
             scores=zeros,
             log_probs=zeros,
             history=torch.empty(count, 0, dtype=torch.int64, device=device),
-            coverage=torch.zeros(batch.source.shape, device=device) if attend else None,
+            coverage=first_coverage(batch) if attend else None,
             origins=torch.zeros(count, 1, dtype=torch.int64, device=device),
             num_finished=torch.zeros(count, dtype=torch.int64, device=device),
             best_ended=torch.zeros(count, dtype=torch.bool, device=device),

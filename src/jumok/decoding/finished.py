@@ -4,7 +4,8 @@
 
 as in CTranslate2: |y| counts the steps that made y, so `</s>` is counted (a translation that was cut has
 none), and so is a forced prefix, though it adds nothing to the sum. The coverage sums the attention of the
-same steps; source places that were given no attention at all (padding) are left out.
+same steps. A source place that was given none at all costs as much as the least that can be written; padding
+costs nothing.
 """
 
 from __future__ import annotations
@@ -14,14 +15,15 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from jumok.values import Hypothesis
+from jumok.values import PAD, Hypothesis
 
 if TYPE_CHECKING:
     from torch import Tensor
 
     from jumok.decoding.plan import SearchPlan
+    from jumok.values import Batch
 
-__all__ = ["Finished", "rank", "ranking_scores"]
+__all__ = ["Finished", "first_coverage", "rank", "ranking_scores"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +41,13 @@ def ranking_scores(sums: Tensor, steps: int, coverage: Tensor | None, plan: Sear
     scores = sums / float(steps**plan.length_penalty)
     if coverage is None:
         return scores
-    attended = torch.where(coverage > 0, coverage.clamp(max=1.0), 1.0)
+    attended = coverage.clamp(torch.finfo(coverage.dtype).tiny, 1.0)
     return scores + plan.coverage_penalty * attended.log().sum(dim=-1)
+
+
+def first_coverage(batch: Batch) -> Tensor:
+    """The coverage before the first step, (batch, source): none, and padding is covered for good."""
+    return (batch.source == PAD) * 1.0
 
 
 def rank(finished: list[Finished], *, sentences: int, n_best: int) -> list[list[Hypothesis]]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Self, TypeVar
 
 import torch
 
-from jumok.decoding.finished import Finished, rank, ranking_scores
+from jumok.decoding.finished import Finished, first_coverage, rank, ranking_scores
 from jumok.decoding.guards import NEVER, Prefixes, columns_of, guard, hide_marks, pieces_of
 from jumok.decoding.plan import SearchStep
 from jumok.decoding.stepper import advance
@@ -67,9 +67,8 @@ class Walks:
         device = batch.source.device
         sentences = torch.arange(len(batch), device=device).repeat_interleave(plan.n_best)
         zeros = torch.zeros(len(sentences), device=device)
-        coverage = torch.zeros_like(batch.source[sentences], dtype=zeros.dtype)
-        history = sentences.new_empty(len(sentences), 0)
-        return cls(sentences, zeros, zeros, history, coverage if plan.coverage_penalty else None)
+        coverage = first_coverage(batch)[sentences] if plan.coverage_penalty else None
+        return cls(sentences, zeros, zeros, sentences.new_empty(len(sentences), 0), coverage)
 
     @property
     def step(self) -> int:
