@@ -42,7 +42,7 @@ def random_model(*, pieces: int = 24, seed: int = 1, tied: bool = False, **setti
     return model.eval()
 
 
-def both_engines(model: TranslationModel, *, places: int = 128) -> tuple[TorchEngine, ConvertedEngine]:
+def both_engines(model: TranslationModel, *, places: int = 1024) -> tuple[TorchEngine, ConvertedEngine]:
     pieces = len(model.output.weight)
     return TorchEngine(model), ConvertedEngine(export(model, places=places), pieces=pieces)
 

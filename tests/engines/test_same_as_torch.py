@@ -124,6 +124,32 @@ def test_a_source_beyond_the_positions_is_refused() -> None:
         searched(converted, [[5] * 16], BASE)
 
 
+def test_a_translation_beyond_the_positions_is_refused_and_not_cut() -> None:
+    _, converted = both_engines(random_model(pieces=PIECES), places=16)
+    searched(converted, [[5] * 4], replace(BASE, extra=16))
+    with pytest.raises(UnsupportedError, match="16 pieces of a translation"):
+        searched(converted, [[5] * 4], replace(BASE, extra=17))
+    with pytest.raises(UnsupportedError, match="16 pieces of a translation"):
+        searched(converted, [[5] * 4], BASE, prefixes=[[6] * 16])
+
+
+def test_a_long_prefix_or_limit_goes_to_torch_or_is_refused() -> None:
+    vocabularies = small_vocabularies()
+    model = random_model(pieces=vocabularies.target.size)
+    _, converted = both_engines(model, places=64)
+    translator = Translator(model, vocabularies, engine=converted, longest_source=16)
+    assert translator.engine_for() is converted
+    assert translator.engine_for(longest=4.0).name == "torch"
+    assert "positions for 64 pieces" in translator.engine_for(longest=4.0).why
+    prefix = "the house and " * 40
+    assert translator.engine_for(prefix=prefix).name == "torch"
+    [found] = translator.translate(["the house."], prefix=prefix)
+    assert found.text.startswith(prefix.strip())
+    converted._strict = True
+    with pytest.raises(UnsupportedError, match="choose the engine torch"):
+        translator.translate(["the house."], prefix=prefix)
+
+
 def test_draws_are_a_function_of_their_seed() -> None:
     _, converted = both_engines(random_model(pieces=PIECES))
     plan = replace(BASE, beam=1, n_best=3)

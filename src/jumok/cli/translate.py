@@ -90,7 +90,7 @@ def translate(
         "longest": longest,
     }
     sampling = Sampling(**given) if sample else None
-    say_engine(translator.engine_for(sampling))
+    say_engine(translator.engine_for(sampling, longest=longest, prefix=prefix))
     found = translator.stream(
         read_input(source), n_best=n_best, prefix=prefix, sampling=sampling, scores=as_json, **search
     )

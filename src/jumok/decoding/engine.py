@@ -26,8 +26,8 @@ class Engine(Protocol):
     why: str
     """Why it is this engine, where another might have been expected; "" where there is nothing to say."""
 
-    def cannot(self, sampling: Sampling | None) -> str:
-        """Why it cannot search, or sample, as asked; "" where it can."""
+    def cannot(self, sampling: Sampling | None, longest: int = 0) -> str:
+        """Why it cannot search, or sample, for translations of up to `longest` pieces; "" where it can."""
         ...
 
     def search(

@@ -100,9 +100,9 @@ class SearchPlan:
         lengths = batch.source_lengths.tolist()
         return batch.source_lengths.new_tensor([self.limit(length - 1) for length in lengths])
 
-    def limit(self, pieces: int) -> int:
-        """The same for one source of so many pieces."""
-        return int(pieces * self.longest) + self.extra
+    def limit(self, pieces: int, *, prefix: int = 0) -> int:
+        """The same for one source of so many pieces; a forced prefix of so many has room, and one more."""
+        return max(int(pieces * self.longest) + self.extra, prefix + 1)
 
     def check_n_best(self) -> None:
         """Refuse to look for more hypotheses than a beam search finds."""

@@ -33,7 +33,7 @@ class TorchEngine:
         self.model = model
         self.why = why
 
-    def cannot(self, sampling: Sampling | None) -> str:
+    def cannot(self, sampling: Sampling | None, longest: int = 0) -> str:
         return ""
 
     def search(

@@ -116,9 +116,16 @@ class Translator:
         """The model itself, in evaluation mode."""
         return self._model.model() if isinstance(self._model, Deferred) else self._model
 
-    def engine_for(self, sampling: Sampling | None = None) -> Engine:
-        """The engine that a search, or this sampling, runs on: torch, where the translator's own cannot."""
-        if reason := self.engine.cannot(sampling):
+    def engine_for(
+        self, sampling: Sampling | None = None, *, longest: float | None = None, prefix: str = ""
+    ) -> Engine:
+        """The engine that such a translation runs on: torch, where the translator's own cannot."""
+        plan = SearchPlan.of(self.search, longest=longest)
+        return self._engine_for(sampling, plan, len(self.vocabularies.target.encode(prefix)))
+
+    def _engine_for(self, sampling: Sampling | None, plan: SearchPlan, prefix: int) -> Engine:
+        # Not what these lines ask for but what any could, so that a stream runs on one engine.
+        if reason := self.engine.cannot(sampling, plan.limit(self.longest_source, prefix=prefix)):
             return _torch_engine(self.model, reason)
         return self.engine
 
@@ -305,7 +312,8 @@ class Translator:
         prefixes = [prefix] * len(texts) if isinstance(prefix, str) else prefix
         _check_texts(texts, prefixes)
         parts = self._parts(texts, prefixes)
-        found = self.engine_for(sampling).search(
+        engine = self._engine_for(sampling, plan, max((len(part.prefix) for part in parts), default=0))
+        found = engine.search(
             [part.ids for part in parts],
             plan,
             prefixes=[part.prefix for part in parts],

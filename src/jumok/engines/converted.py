@@ -70,10 +70,15 @@ class ConvertedEngine:
         self._places: int = json.loads(files["config.json"])["places"]
         self._translator = self._load(workers=cores or available_cores())
 
-    def cannot(self, sampling: Sampling | None) -> str:
+    def cannot(self, sampling: Sampling | None, longest: int = 0) -> str:
         reason = _cannot_draw(sampling) if sampling is not None else ""
         if reason and self._strict:
             raise UnsupportedError(f"{reason}. Received: {sampling}. Choose the engine torch or auto.")
+        if longest > self._places:
+            if self._strict:
+                self._refuse_long_translations(longest)
+            reason = f"the converted model has positions for {self._places:,} pieces of a translation, and "
+            reason += f"the prefix and the longest length ask for {longest:,}"
         return reason
 
     def search(
@@ -88,9 +93,10 @@ class ConvertedEngine:
     ) -> Iterator[Found]:
         self._refuse_too_long(sources)
         limits = [
-            min(max(plan.limit(len(source)), len(prefix) + 1), self._places)
+            plan.limit(len(source), prefix=len(prefix))
             for source, prefix in zip(sources, prefixes, strict=True)
         ]
+        self._refuse_long_translations(max(limits, default=0))
         request = _Request(sources, prefixes, limits, _options(plan, sampling, scores))
         lengths = [len(source) + 1 for source in sources]
         groups = like_lengths(lengths, batch_tokens or _batch_tokens(sum(lengths), request.beam))
@@ -155,6 +161,14 @@ class ConvertedEngine:
             raise UnsupportedError(
                 f"This converted model has positions for {self._places - 1} pieces of a source. Received: "
                 f"{longest}. Cut it into sentences, or choose the engine torch."
+            )
+
+    def _refuse_long_translations(self, longest: int) -> None:
+        if longest > self._places:
+            raise UnsupportedError(
+                f"This converted model has positions for {self._places:,} pieces of a translation. Received: "
+                f"a prefix and a longest length that ask for {longest:,}. Lower search.longest, shorten the "
+                "prefix, or choose the engine torch."
             )
 
     def _load(self, *, workers: int) -> Any:
