@@ -10,13 +10,17 @@ import torch
 from torch import Tensor, nn
 
 from jumok.decoding import Sampling, TextModel
+from jumok.decoding.texts import SIDE_BY_SIDE
 from jumok.errors import DataError
 from jumok.evaluation import evaluate_text
 from jumok.models import Model, OutputLayer, build_model
 from jumok.recipe import DecoderOnlySettings, EncoderOnlySettings, TextSettings
 from jumok.text import Subwords, learn_subwords
+from jumok.values import END
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from jumok.values import Batch
 
 SENTENCES = ["the cat sees the dog", "the dog sees the cat", "a dog", "a cat"]
@@ -128,6 +132,50 @@ def test_a_text_is_continued_from_its_beginning(pieces: Subwords) -> None:
     drawn = [model.complete(beginnings, longest=12, sampling=Sampling(seed=seed)) for seed in (1, 1, 2)]
     assert drawn[0] == drawn[1] != drawn[2]
     assert drawn[2][0].startswith("the cat")
+
+
+def test_a_text_never_has_more_pieces_than_asked_for(
+    pieces: Subwords, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = text_model(pieces, "language-model")
+    with torch.no_grad():
+        model.model.output.weight[END] = -100 * model.model.output.weight.sum(dim=0).sign()
+    decoded: list[int] = []
+    usual = pieces.decode
+    monkeypatch.setattr(pieces, "decode", lambda ids: decoded.append(len(ids)) or usual(ids))
+    count = len(pieces.encode(SENTENCES[0]))
+    for longest in (count - 1, count, count + 1):
+        model.complete([SENTENCES[0]], longest=longest)
+    assert decoded == [count, count, count + 1]
+
+
+def test_only_so_many_beginnings_go_on_side_by_side(
+    pieces: Subwords, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = text_model(pieces, "language-model")
+    rows: list[int] = []
+    begin = model.model.begin  # type: ignore[attr-defined]
+    monkeypatch.setattr(model.model, "begin", lambda batch: rows.append(len(batch)) or begin(batch))
+    assert len(model.complete(["a dog"] * 10, longest=SIDE_BY_SIDE // 4)) == 10
+    assert rows == [4, 4, 2]
+
+
+def test_texts_come_out_before_the_last_beginning_is_read(pieces: Subwords) -> None:
+    model = text_model(pieces, "language-model")
+    read = []
+
+    def beginnings() -> Iterator[str]:
+        for line in range(1000):
+            read.append(line)
+            yield "a dog"
+
+    next(model.stream(beginnings(), longest=40))
+    assert len(read) < 1000
+    model.longest = 4
+    found = []
+    with pytest.raises(DataError, match="Line 3 is too long"):
+        found.extend(model.stream(["a", "", SENTENCES[0], "a"]))
+    assert len(found) == 2
 
 
 @pytest.mark.parametrize(("task", "site"), [("language-model", "decoder"), ("masked", "encoder")])

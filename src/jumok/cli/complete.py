@@ -31,5 +31,5 @@ def complete(
 
     text_model = load_text_model(model)
     sampling = Sampling(**given) if sample else None
-    for text in text_model.complete(list(read_input(source)), sampling=sampling):
+    for text in text_model.stream(read_input(source), sampling=sampling):
         sys.stdout.write(text + "\n")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self, TypedDict
 
 from jumok.errors import RecipeError, UnsupportedError
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 MOST_PENALTY = 20
 # Between these, log-probabilities divided by a temperature stay within single precision.
 LEAST_TEMPERATURE, MOST_TEMPERATURE = 1e-6, 1e6
+_NEXT_SEED = 1_000_003
 
 __all__ = ["Listener", "Sampling", "SearchChoices", "SearchPlan", "SearchStep"]
 
@@ -138,6 +139,10 @@ class Sampling:
                 f"Received: {self.temperature}. To take the likeliest piece always, use greedy search (beam "
                 "1)."
             )
+
+    def onward(self) -> Self:
+        """The same for the next sentences of a stream, which draw from a seed of their own."""
+        return replace(self, seed=(self.seed + _NEXT_SEED) % 2**32)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ import torch
 from jumok.corpus.batches import padded_batch
 from jumok.corpus.masking import fixed_words, hide_pieces
 from jumok.decoding.engine import like_lengths
+from jumok.decoding.lines import read_ahead
 from jumok.decoding.plan import SearchPlan
 from jumok.decoding.torch_engine import BATCH_TOKENS, TorchEngine
 from jumok.errors import DataError, UnsupportedError
@@ -16,7 +17,7 @@ from jumok.models import TranslationModel
 from jumok.values import AttentionMap, Batch
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from jumok.decoding.plan import Sampling
     from jumok.models import Model
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
     from jumok.text import Subwords
 
 __all__ = ["TextModel", "text_batches"]
+
+# Places of the texts that are continued side by side: each keeps its keys and values in memory.
+SIDE_BY_SIDE = 4 * BATCH_TOKENS
 
 
 class TextModel:
@@ -46,21 +50,58 @@ class TextModel:
         A text has at most `longest` pieces, its beginning counted, and a beginning stays whole. One longer
         than all that the model was trained on is refused, unless `longest` says that it may be.
         """
+        return list(self.stream(beginnings, sampling=sampling, longest=longest))
+
+    def stream(
+        self, beginnings: Iterable[str], *, sampling: Sampling | None = None, longest: int | None = None
+    ) -> Iterator[str]:
+        """As `complete`, for any number of beginnings: those that go on side by side are in memory.
+
+        Where one cannot be read or is refused, those before it are completed first.
+        """
         model = self.model
         if not isinstance(model, TranslationModel):
             raise UnsupportedError(
                 "An encoder alone reads both sides of a piece, so it cannot go on with a text. "
                 "Train a language model: `jumok train text.txt --model decoder-only`."
             )
-        plan = SearchPlan(beam=1, extra=longest or self.longest)
-        prefixes = self.pieces.encode_batch([text.strip() for text in beginnings])
-        _refuse_long(prefixes, max(self.longest, longest or 0))
-        nothing: list[list[int]] = [[] for _ in beginnings]
-        texts: dict[int, str] = {}
-        for group, found in TorchEngine(model).search(nothing, plan, prefixes=prefixes, sampling=sampling):
-            for i, (best, *_) in zip(group, found, strict=True):
-                texts[i] = " ".join(self.pieces.decode(best.ids).splitlines())
-        return [texts[i] for i in range(len(beginnings))]
+        most = longest or self.longest
+        lines = self._encoded(beginnings, max(self.longest, most))
+        failed: Exception | None = None
+        while failed is None:
+            ahead, failed = read_ahead(lines, max(1, SIDE_BY_SIDE // most))
+            if not ahead:
+                break
+            for ids in self._continued(model, ahead, sampling, most):
+                yield " ".join(self.pieces.decode(ids).splitlines())
+            sampling = sampling and sampling.onward()
+        if failed is not None:
+            raise failed
+
+    def _encoded(self, beginnings: Iterable[str], most: int) -> Iterator[list[int]]:
+        for line, text in enumerate(beginnings, 1):
+            ids = self.pieces.encode(text.strip())
+            _refuse_long(line, ids, most)
+            yield ids
+
+    def _continued(
+        self,
+        model: TranslationModel,
+        beginnings: Sequence[Sequence[int]],
+        sampling: Sampling | None,
+        longest: int,
+    ) -> list[Sequence[int]]:
+        """The pieces of each text. A beginning that is as long as a text may be is one already."""
+        texts = list(beginnings)
+        short = [i for i, ids in enumerate(beginnings) if len(ids) < longest]
+        nothing: list[list[int]] = [[] for _ in short]
+        plan = SearchPlan(beam=1, extra=longest)
+        prefixes = [beginnings[i] for i in short]
+        engine = TorchEngine(model)
+        for group, found in engine.search(nothing, plan, prefixes=prefixes, sampling=sampling):
+            for row, (best, *_) in zip(group, found, strict=True):
+                texts[short[row]] = best.ids
+        return texts
 
     @torch.inference_mode()
     def attention(self, text: str) -> dict[str, AttentionMap]:
@@ -85,14 +126,13 @@ class TextModel:
         return text_batches(sentences, self.task, pieces=self.pieces.size)
 
 
-def _refuse_long(beginnings: Sequence[Sequence[int]], most: int) -> None:
+def _refuse_long(line: int, ids: Sequence[int], most: int) -> None:
     """Attention takes the square of a text's length in memory, and the model never saw such places."""
-    for line, ids in enumerate(beginnings, 1):
-        if len(ids) > most:
-            raise DataError(
-                f"Line {line:,} is too long to go on with: it has {len(ids):,} pieces, and the model was "
-                f"trained on texts of at most {most:,}. Give its last words only."
-            )
+    if len(ids) > most:
+        raise DataError(
+            f"Line {line:,} is too long to go on with: it has {len(ids):,} pieces, and the model was "
+            f"trained on texts of at most {most:,}. Give its last words only."
+        )
 
 
 def text_batches(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import threading
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from jumok.decoding.engine import like_lengths
@@ -41,9 +41,6 @@ if TYPE_CHECKING:
     Progress = Callable[[int, int], None]
 
 __all__ = ["Deferred", "Translator"]
-
-# Each look-ahead of a stream draws from a seed of its own.
-_NEXT_SEED = 1_000_003
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +184,7 @@ class Translator:
                 yield from self._finish(under_way)
             under_way = begun
             if sampling is not None:
-                sampling = replace(sampling, seed=(sampling.seed + _NEXT_SEED) % 2**32)
+                sampling = sampling.onward()
         if under_way is not None:
             yield from self._finish(under_way)
         if failed is not None:
