@@ -53,6 +53,25 @@ def test_nothing_wrong(call: Call, pairs: Path) -> None:
     assert "training will use 60 of 60 pairs, 6 of them for validation, and skip 0." in ran.out
 
 
+@pytest.mark.parametrize(
+    "rows",
+    [[("one", "eins")], [("one", f"eins {number}") for number in range(40)]],
+    ids=["one", "one source"],
+)
+def test_a_corpus_that_leaves_no_validation_set_is_told_of_as_training_refuses_it(
+    rows: list[tuple[str, str]], call: Call, tmp_path: Path
+) -> None:
+    few = write_tsv(tmp_path / "few.en-de.tsv", rows)
+    ran = call("check", few)
+    assert ran.code == 0
+    assert "Training would be refused" in ran.out
+    assert "--valid" in ran.out
+    said = call("train", few, "--out", tmp_path / "run").paragraph("train")
+    assert "no sentence to validate on" in said
+    valid = write_tsv(tmp_path / "valid.en-de.tsv", [("two", "zwei")])
+    assert "refused" not in call("check", few, "--valid", valid).out
+
+
 def test_planted_faults_are_told(call: Call, faulty: Path) -> None:
     ran = call("check", faulty)
     assert ran.code == 0

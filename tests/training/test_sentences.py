@@ -82,3 +82,8 @@ def test_nothing_is_left_to_train_on() -> None:
 def test_nothing_to_validate_on() -> None:
     with pytest.raises(DataError, match="no sentence to validate on"):
         read_sentences([digit_corpus(5)], [], held_out=100)
+    same = corpus_of_pairs([Pair("No, I go.", f"Nein {number}.") for number in range(40)])
+    with pytest.raises(
+        DataError, match=r"40 pairs after cleaning, all of 'No, I go.', 0 .* different sources"
+    ):
+        read_sentences([same], [], held_out=100)

@@ -16,6 +16,11 @@ if TYPE_CHECKING:
 
     from jumok.corpus import CheckUp, Corpus, FaultReport, SideReport
 
+_NOTHING_HELD_OUT = (
+    "Training would be refused: so few different sentences leave none for validation. Give a validation set "
+    "with --valid, or ten pairs or more of different sources."
+)
+
 
 def check(
     pairs: PairsArgument,
@@ -47,7 +52,10 @@ def check(
     if as_json:
         typer.echo(json.dumps(_as_dict(report), ensure_ascii=False, indent=1))
     else:
-        _show(Console(highlight=False, soft_wrap=True), report, examples, plain=first.plain)
+        console = Console(highlight=False, soft_wrap=True)
+        _show(console, report, examples, plain=first.plain)
+        if not valid and not report.held_out:
+            console.print(f"[yellow]{_NOTHING_HELD_OUT}[/]")
 
 
 def _open_beside(first: Corpus, named: list[str]) -> list[Corpus]:

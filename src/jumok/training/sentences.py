@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from itertools import chain, islice
 from typing import TYPE_CHECKING
 
-from jumok.corpus import Cleaner, HoldOut, Part, choose_hold_out
+from jumok.corpus import Cleaner, HoldOut, Part, choose_hold_out, sentence_key
 from jumok.errors import DataError
 from jumok.text import split_words
 from jumok.training.derive import CorpusFacts
@@ -83,9 +83,13 @@ def read_sentences(corpora: Sequence[Corpus], valid: Sequence[Corpus], *, held_o
     # Held-out pairs are read again, since those in memory have lost their alignments.
     validation = given if valid else [pair for pair in pairs(from_memory=False) if pair in hold_out]
     if not validation:
+        first, *others = ((pair.source or pair.target) for pair in islice(pairs(), MOST_COUNTED))
+        only = others and all(sentence_key(other) == sentence_key(first) for other in others)
+        same = f", all of {first[:60]!r}" if only else ""
         raise DataError(
-            f"There is no sentence to validate on. Received: {total:,} pairs after cleaning, "
-            f"{len(valid)} validation files. Give a validation set with --valid, or ten pairs or more."
+            f"There is no sentence to validate on. Received: {total:,} pairs after cleaning{same}, "
+            f"{len(valid)} validation files. Give a validation set with --valid, or ten pairs or more of "
+            "different sources."
         )
     return Sentences(
         corpora=corpora,
