@@ -6,8 +6,9 @@ import pytest
 from digits import digit_corpus, digit_pairs
 
 import jumok.training.sentences
-from jumok.corpus import corpus_of_pairs
+from jumok.corpus import check_up, corpus_of_pairs
 from jumok.errors import DataError
+from jumok.text import split_words
 from jumok.training.sentences import read_sentences
 from jumok.values import Pair
 
@@ -67,6 +68,22 @@ def test_facts() -> None:
     ).facts
     assert (facts.pairs, facts.source_words, facts.distinct_source_words) == (2, 10, 5)  # the comma is a word
     assert (facts.distinct_target_words, facts.target_language) == (6, "de")
+
+
+def test_the_check_up_counts_the_same_words() -> None:
+    pairs = [
+        Pair("No, I go (home).", "<polite> 아니요, 집에 갑니다."),
+        Pair("You read it.", "당신은 그것을 읽습니다."),
+        Pair("He reads “it”!", "他读了，书。"),
+    ]
+    corpus = corpus_of_pairs(pairs, source="en", target="ko")
+    facts = read_sentences([corpus], [corpus_of_pairs(digit_pairs(3))], held_out=0).facts
+    report = check_up([corpus])
+    assert facts.pairs == report.kept == 3
+    assert (report.source.words, report.target.words) == (facts.source_words, facts.target_words)
+    assert report.source.distinct_words == facts.distinct_source_words
+    assert report.target.distinct_words == facts.distinct_target_words
+    assert report.source.percentile(100) == len(split_words(pairs[0].source))
 
 
 def test_nothing_is_left_to_train_on() -> None:

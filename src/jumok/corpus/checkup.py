@@ -18,10 +18,9 @@ import numpy as np
 from jumok.corpus.alignments import links_outside
 from jumok.corpus.clean import Cleaner, InspectedBlock, leak_keys
 from jumok.corpus.faults import Fault, Limits
-from jumok.corpus.languages import LANGUAGES
-from jumok.corpus.scripts import SCRIPTS
 from jumok.corpus.seen import SeenHashes
 from jumok.corpus.split import hold_out_of, sentence_key, source_hashes
+from jumok.text import split_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
 __all__ = ["CheckUp", "CorpusSize", "Example", "FaultReport", "SideReport", "check_up"]
 
 _EXAMPLES = 3  # kept of each fault
+_UNITS = 1_000_000  # kept with their words
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,25 +185,43 @@ class _SideTally:
 
     def __init__(self, language: str) -> None:
         self.language = language
-        scripts = LANGUAGES[language].scripts if language in LANGUAGES else ()
-        self._spaced = not scripts or SCRIPTS[scripts[0]].spaced
         self._words = self._characters = 0
         self._distinct = SeenHashes()
         self._histogram = np.zeros(1, dtype=np.int64)
+        self._units = _UnitLengths()
 
     def add(self, side: Characters) -> None:
-        counts = side.count_words()
+        places = zip(side.starts.tolist(), side.lengths.tolist(), strict=True)
+        sentences = (side.text[start : start + length] for start, length in places)
+        words_of = self._units.__getitem__
+        counts = np.array([sum(map(words_of, sentence.split())) for sentence in sentences], dtype=np.int64)
         self._words += int(counts.sum())
         self._characters += int(side.lengths.sum())
         histogram = np.bincount(counts, minlength=len(self._histogram))
         histogram[: len(self._histogram)] += self._histogram
         self._histogram = histogram
-        words = set(side.text.split()) if self._spaced else set(side.text) - {"\n", " "}
-        self._distinct.add(_hashes(words))
+        self._distinct.add(_hashes(self._units.new_words))
+        self._units.new_words.clear()
+        if len(self._units) > _UNITS:
+            self._units.clear()
 
     def report(self) -> SideReport:
         histogram = np.trim_zeros(self._histogram, "b").tolist()
         return SideReport(self.language, self._words, self._characters, len(self._distinct), tuple(histogram))
+
+
+class _UnitLengths(dict[str, int]):
+    """How many words, as training counts them, stand in what is between spaces. Each is split once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.new_words: set[str] = set()
+
+    def __missing__(self, unit: str) -> int:
+        words = split_words(unit)
+        self.new_words.update(words)
+        self[unit] = len(words)
+        return len(words)
 
 
 class _Leaks:
