@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import jumok
+from jumok.errors import DataError
 from jumok.explain import open_explanation
 from jumok.text import Subwords
 
@@ -65,6 +66,21 @@ def test_look_asks_for_a_shorter_sentence(call: Call, model: Path, tmp_path: Pat
     said = call("look", model, "one two " * 200, "--out", tmp_path / "one.json").paragraph("look")
     assert "the model takes 200. Give a shorter sentence" in said
     assert not (tmp_path / "one.json").exists()
+
+
+@pytest.mark.parametrize("out", [[], ["--out", "map.svg"]], ids=["terminal", "picture"])
+def test_look_draws_no_pass_that_never_happened(
+    out: list[str], call: Call, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    long = "one two " * 200
+    ran = call("look", model, long, *out)
+    assert "parts. Give a shorter sentence" in ran.paragraph("look")
+    assert ran.out == ""
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(DataError, match="too long to be looked at"):
+        jumok.load(model).attention(long)
+    assert call("look", model, long, "--target", "eins", *out).code == 0  # this pass was asked for
 
 
 def test_look_writes_what_explain_gives(call: Call, model: Path, tmp_path: Path) -> None:

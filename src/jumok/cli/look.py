@@ -78,7 +78,7 @@ def _look(models: Sequence[str], sentence: str, target: str | None, out: Path | 
     explanation = translator.explain(sentence, target=target) if suffix in EXPLANATIONS else None
     if explanation is not None:
         target = explanation.text
-    translation = target if target is not None else translator.translate([sentence])[0].text
+    translation = target if target is not None else translator.translate([sentence])[0].whole
     typer.echo(translation)
     if explanation is None or translator.model.looks_at_source:
         attention = translator.word_attention(sentence, translation)

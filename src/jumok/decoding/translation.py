@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from jumok.errors import DataError
 from jumok.text.words import word_spans
 from jumok.values import Alignment
 
@@ -34,6 +35,17 @@ class Translation:
     alternatives: tuple[tuple[str, float], ...] = ()
     parts: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     align: Callable[[str, str], Alignment] | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def whole(self) -> str:
+        """The text of a line that the model took at once; one pass shows nothing of a line in parts."""
+        if len(self.parts) > 1:
+            raise DataError(
+                "This sentence is too long to be looked at in one pass: it was translated in "
+                f"{len(self.parts)} parts. Give a shorter sentence, or look at the `parts` of its "
+                "translation in Python, one by one."
+            )
+        return self.text
 
     @cached_property
     def alignment(self) -> Alignment:

@@ -198,7 +198,7 @@ class Translator:
         """
         from jumok.explain import label_maps, site_weights
 
-        target = self.translate([source])[0].text if target is None else target
+        target = self.translate([source])[0].whole if target is None else target
         source_ids, target_ids = self._ids(Pair(source, target))
         [weights] = site_weights(self.model, [source_ids], [target_ids])
         pieces = (self.vocabularies.source.pieces(source_ids), self.vocabularies.target.pieces(target_ids))
