@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 from cli_calls import TINY
 
+import jumok
 from digit_lines import digit_lines
+from jumok.look import draw_alignment, draw_text
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,8 +31,6 @@ def text(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def models(text: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    import jumok
-
     folder = tmp_path_factory.mktemp("models")
     return {
         family: jumok.train(text, out=folder / family, **SMALL, **{"model.family": family})
@@ -98,7 +98,8 @@ def test_what_a_model_of_text_cannot_do_is_said_with_what_it_can(
 ) -> None:
     folder = models["decoder-only"]
     assert f"`jumok complete {folder}`" in call("translate", folder, stdin=b"one\n").paragraph("translate")
-    assert "does not translate" in call("look", folder, "one").paragraph("look")
+    live = call("look", folder, "--live")
+    assert "does not translate" in live.paragraph("look")
     assert "cannot go on with a text" in call("complete", models["encoder-only"]).paragraph("complete")
     assert "`jumok translate`" in call("complete", model).paragraph("complete")
     assert "plain text is wanted" in call("evaluate", folder, pairs).paragraph("evaluate")
@@ -106,6 +107,25 @@ def test_what_a_model_of_text_cannot_do_is_said_with_what_it_can(
     engine = call("evaluate", folder, text, "--engine", "nonsense")
     assert "--engine would be ignored" in engine.paragraph("evaluate")
     assert "other half" in call("evaluate", model, text).paragraph("evaluate")
+
+
+@pytest.mark.parametrize(("family", "site"), [("decoder-only", "decoder"), ("encoder-only", "encoder")])
+def test_a_model_of_text_is_looked_at(
+    family: str, site: str, call: Call, models: dict[str, Path], tmp_path: Path
+) -> None:
+    picture = tmp_path / "map.svg"
+    ran = call("look", models[family], "one two", "--out", picture)
+    assert (ran.code, ran.err) == (0, f"wrote {picture}\n")
+    attention = jumok.load_text_model(models[family]).attention("one two")[site]
+    assert ran.out == f"one two\n{draw_text(attention)}\n"
+    assert picture.read_text(encoding="utf-8") == draw_alignment(attention, title="one two")
+    assert f"{site} attention" in picture.read_text(encoding="utf-8")
+    for words in (["--out", tmp_path / "x.html"], ["--target", "eins"]):
+        said = call("look", models[family], "one two", *words).paragraph("look")
+        assert ".png or .svg" in said
+        assert "load_text_model(folder).attention(text)" in said
+    assert "too long to be looked at" in call("look", models[family], "one two " * 300).paragraph("look")
+    assert list(tmp_path.iterdir()) == [picture]
 
 
 def test_a_text_is_checked(call: Call, text: Path, tmp_path: Path) -> None:

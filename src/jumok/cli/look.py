@@ -49,7 +49,10 @@ def look(
     ] = False,
     port: Annotated[int, typer.Option(help="Where to serve it; 0 takes a free one.", min=0, max=65535)] = 0,
 ) -> None:
-    """Show what a model attends to while it translates: in the terminal, as a file, or on a live page."""
+    """Show what a model attends to while it translates: in the terminal, as a file, or on a live page.
+
+    A model of plain text is shown while it reads the sentence: in the terminal, or as .svg or .png.
+    """
     if live:
         _serve(words, port)
         return
@@ -72,8 +75,11 @@ def look(
 def _look(models: Sequence[str], sentence: str, target: str | None, out: Path | None, suffix: str) -> None:
     from jumok.decoding import load
     from jumok.look import draw_text, frozen_page, save
-    from jumok.storage import write_file
+    from jumok.storage import read_stored_model, write_file
 
+    if read_stored_model(Path(models[0])).card.recipe.model.task != "translate":
+        _look_at_text(models, sentence, target, out, suffix)
+        return
     translator = load(Path(models[0]))
     explanation = translator.explain(sentence, target=target) if suffix in EXPLANATIONS else None
     if explanation is not None:
@@ -94,6 +100,28 @@ def _look(models: Sequence[str], sentence: str, target: str | None, out: Path | 
     else:
         save(attention, out, title=translation, links=translator.align(sentence, translation))
     typer.echo(f"wrote {out}", err=True)
+
+
+def _look_at_text(
+    models: Sequence[str], text: str, target: str | None, out: Path | None, suffix: str
+) -> None:
+    """A model of plain text looks at itself: the mean over its layers and heads, between pieces."""
+    from jumok.decoding import load_text_model
+    from jumok.look import draw_text, save
+
+    if target is not None or suffix in EXPLANATIONS:
+        raise UnsupportedError(
+            f"The model in {models[0]} was trained on plain text: it has no translation to look at, and what "
+            f"it attends to is drawn in the terminal or as {' or '.join(PICTURES)}. Received: "
+            f"{'--target' if target is not None else out}. Every layer and head is in Python: "
+            "`jumok.load_text_model(folder).attention(text)`."
+        )
+    [attention] = load_text_model(Path(models[0])).attention(text).values()
+    typer.echo(text)
+    typer.echo(draw_text(attention))
+    if out is not None:
+        save(attention, out, title=text)
+        typer.echo(f"wrote {out}", err=True)
 
 
 def _serve(words: Sequence[str], port: int) -> None:

@@ -110,6 +110,11 @@ class TextModel:
         A row of "decoder" is the step that produces the piece of its label; its keys are the pieces read.
         """
         ids = self.pieces.encode(text)
+        if len(ids) > self.longest:
+            raise DataError(
+                f"This text is too long to be looked at: it has {len(ids):,} pieces, and the model was "
+                f"trained on texts of at most {self.longest:,}. Give a shorter one."
+            )
         spelt = (*self.pieces.pieces(ids), "</s>")
         if self.task == "masked":
             batch, sites = padded_batch([ids]), {"encoder": (spelt, spelt)}
