@@ -200,3 +200,51 @@ def test_what_cannot_be_drawn_goes_to_torch_or_is_refused() -> None:
     converted._strict = True
     with pytest.raises(UnsupportedError, match="engine torch or auto"):
         translator.translate(["the house."], sampling=mixed)
+
+
+@pytest.mark.parametrize("name", ["greedy", "a limit for each, greedy"])
+def test_a_greedy_search_tells_its_pieces_as_it_finds_them(name: str) -> None:
+    asked = sources(3)
+    prefixes = [[], [5, 6], [], [7], [], []]
+    for engine in both_engines(random_model(pieces=PIECES)):
+        told: dict[int, list[list[int]]] = {i: [] for i in range(len(asked))}
+        search = engine.search(
+            asked, PLANS[name], prefixes=prefixes, watch=lambda i, ids, told=told: told[i].append(list(ids))
+        )
+        found = {
+            i: list(ranked[0].ids) for group, rows in search for i, ranked in zip(group, rows, strict=True)
+        }
+        assert {i: heard[-1] for i, heard in told.items() if heard} == {i: f for i, f in found.items() if f}
+        for heard in told.values():
+            lengths = [len(ids) for ids in heard]
+            assert lengths[0] == 1 or not lengths
+            assert all(after in (before + 1, 1) for before, after in zip(lengths, lengths[1:], strict=False))
+
+
+def test_a_beam_search_is_not_watched() -> None:
+    for engine in both_engines(random_model(pieces=PIECES)):
+        told: list[int] = []
+        search = engine.search(
+            sources(3), BASE, prefixes=[[]] * 6, watch=lambda i, ids, told=told: told.append(i)
+        )
+        assert len(list(search)) >= 1
+        assert not told
+
+
+@pytest.mark.parametrize("converted", [False, True])
+def test_a_translator_tells_texts_so_far_and_not_of_lines_in_parts(converted: bool) -> None:
+    vocabularies = small_vocabularies()
+    size = vocabularies.source.size
+    model = random_model(pieces=size)
+    engine = both_engines(model)[converted]
+    translator = Translator(model, vocabularies, engine=engine, longest_source=30)
+    texts = [*sentences(4), "", " ".join(sentences(12))]
+    told: dict[int, list[str]] = {}
+    found = translator.translate(
+        texts, beam=1, longest=1.0, said=lambda line, text: told.setdefault(line, []).append(text)
+    )
+    assert len(found[5].parts) > 1
+    assert told.keys() == {0, 1, 2, 3}
+    for line, heard in told.items():
+        assert heard[-1] == found[line].text.rstrip("\ufffd")
+        assert len(heard) > 2

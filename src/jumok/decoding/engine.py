@@ -6,17 +6,21 @@ converted for speed. All of them follow the same rules of search, so a Translato
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from jumok.decoding.plan import Sampling, SearchPlan
     from jumok.values import Hypothesis
 
     Found = tuple[Sequence[int], Sequence[list[Hypothesis]]]
 
-__all__ = ["Engine", "like_lengths"]
+__all__ = ["Engine", "Watch", "like_lengths"]
+
+Watch = Callable[[int, Sequence[int]], None]
+"""Is told, after every step, which sentence it was and the pieces that its translation has so far."""
 
 
 class Engine(Protocol):
@@ -39,12 +43,14 @@ class Engine(Protocol):
         sampling: Sampling | None = None,
         scores: bool = True,
         batch_tokens: int | None = None,
+        watch: Watch | None = None,
     ) -> Iterator[Found]:
         """Begin to search, and hand over which sentences are done with their hypotheses, best first.
 
         Sentences are pieces without marks and are searched in batches of like length, about `batch_tokens`
         pieces each (what suits the engine if None). Engines that can do so work on before they are asked for
-        the next batch. Without `scores` those of a greedy search may be NaN, where that saves time.
+        the next batch. Without `scores` those of a greedy search may be NaN, where that saves time. Only a
+        greedy search is watched: of a beam nobody knows which way will win.
         """
         ...
 

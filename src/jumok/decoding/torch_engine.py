@@ -10,12 +10,13 @@ from jumok.corpus.batches import padded_batch
 from jumok.decoding.beam_search import beam
 from jumok.decoding.engine import like_lengths
 from jumok.decoding.walk import greedy, sample
+from jumok.values import END
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from jumok.decoding.engine import Found
-    from jumok.decoding.plan import Sampling, SearchPlan
+    from jumok.decoding.engine import Found, Watch
+    from jumok.decoding.plan import Listener, Sampling, SearchPlan, SearchStep
     from jumok.models import TranslationModel
     from jumok.values import Batch, Hypothesis
 
@@ -45,12 +46,14 @@ class TorchEngine:
         sampling: Sampling | None = None,
         scores: bool = True,
         batch_tokens: int | None = None,
+        watch: Watch | None = None,
     ) -> Iterator[Found]:
         generator = torch.Generator().manual_seed(sampling.seed) if sampling else None
         for group in like_lengths([len(source) + 1 for source in sources], batch_tokens or BATCH_TOKENS):
             batch = padded_batch([sources[i] for i in group])
             begins = [prefixes[i] for i in group]
-            yield group, self._search(batch, plan, begins, sampling, generator)
+            listener = None if watch is None else _listener(group, watch)
+            yield group, self._search(batch, plan, begins, sampling, generator, listener)
 
     @torch.inference_mode()
     def _search(
@@ -60,9 +63,23 @@ class TorchEngine:
         prefixes: Sequence[Sequence[int]],
         sampling: Sampling | None,
         generator: torch.Generator | None,
+        listener: Listener | None,
     ) -> list[list[Hypothesis]]:
         if sampling is not None and generator is not None:
             return sample(self.model, batch, plan, sampling, generator=generator, prefixes=prefixes)
         if plan.beam == plan.n_best == 1:
-            return greedy(self.model, batch, plan, prefixes=prefixes)
+            return greedy(self.model, batch, plan, prefixes=prefixes, listener=listener)
         return beam(self.model, batch, plan, prefixes=prefixes)
+
+
+def _listener(group: Sequence[int], watch: Watch) -> Listener:
+    """Puts together what a greedy search says of each sentence of a batch."""
+    so_far: dict[int, list[int]] = {i: [] for i in group}
+
+    def listen(step: SearchStep) -> None:
+        for row, piece in zip(step.sentences.tolist(), step.tokens[:, 0].tolist(), strict=True):
+            if piece != END:
+                so_far[group[row]].append(piece)
+                watch(group[row], so_far[group[row]])
+
+    return listen

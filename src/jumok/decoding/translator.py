@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import threading
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from jumok.attention import Edit
-    from jumok.decoding.engine import Engine, Found
+    from jumok.decoding.engine import Engine, Found, Watch
     from jumok.decoding.plan import SearchChoices
     from jumok.decoding.readout import AttendedPair
     from jumok.explain import Change, Explanation
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from jumok.values import Alignment, ReadOut
 
     Progress = Callable[[int, int], None]
+    Said = Callable[[int, str], None]
 
 __all__ = ["Deferred", "Translator"]
 
@@ -136,6 +138,7 @@ class Translator:
         scores: bool = True,
         batch_tokens: int | None = None,
         progress: Progress | None = None,
+        said: Said | None = None,
         **search: Unpack[SearchChoices],
     ) -> list[Translation]:
         """The translation of every text, in order; a text without words gives an empty one.
@@ -144,11 +147,18 @@ class Translator:
         instead of searching. `search` are settings of the recipe by name, such as `beam=1`; those not given
         stand in the model's own. A batch holds about `batch_tokens` source pieces, or what suits the engine;
         `progress` is told how many sentences are done, of how many. Without `scores` a greedy search may be
-        faster, and its scores NaN.
+        faster, and its scores NaN. A greedy search (beam 1) tells `said` which text it is at and what its
+        translation is so far, piece after piece; a text that is cut into parts is told when it is done.
         """
         plan = self._plan(n_best, sampling, search)
         work = self._begin(
-            texts, plan, prefix=prefix, sampling=sampling, scores=scores, batch_tokens=batch_tokens
+            texts,
+            plan,
+            prefix=prefix,
+            sampling=sampling,
+            scores=scores,
+            batch_tokens=batch_tokens,
+            said=said,
         )
         return self._finish(work, progress)
 
@@ -305,6 +315,7 @@ class Translator:
         sampling: Sampling | None,
         scores: bool,
         batch_tokens: int | None,
+        said: Said | None = None,
     ) -> Work:
         prefixes = [prefix] * len(texts) if isinstance(prefix, str) else prefix
         _check_texts(texts, prefixes)
@@ -317,8 +328,21 @@ class Translator:
             sampling=sampling,
             scores=scores,
             batch_tokens=batch_tokens,
+            watch=None if said is None else self._watch(parts, said),
         )
         return Work(texts, parts, plan, found)
+
+    def _watch(self, parts: Sequence[Part], said: Said) -> Watch:
+        """Tells pieces as text, where a line is one part."""
+        count = Counter(part.line for part in parts)
+
+        def watch(i: int, ids: Sequence[int]) -> None:
+            line = parts[i].line
+            if count[line] == 1:
+                # Bytes that are not yet a character are left out until they are.
+                said(line, self._text(ids).rstrip("\ufffd"))
+
+        return watch
 
     def _finish(self, work: Work, progress: Progress | None = None) -> list[Translation]:
         """The translations in order. Each is put together when its last part is there, while others run."""
@@ -344,12 +368,12 @@ class Translator:
         # A model whose scores are no numbers leaves no hypothesis alive: it has nothing to say.
         done = [(part, found or [Hypothesis((), -math.inf, -math.inf)]) for part, found in done]
         best = [found[0] for _, found in done]
-        texts = [self._text(hypothesis) for hypothesis in best]
+        texts = [self._text(hypothesis.ids) for hypothesis in best]
         text = join_parts(texts, self.target_language)
         ranked = {text: _joint_score(best, plan.length_penalty)}
         for rank in range(1, max(len(found) for _, found in done)):
             chosen = [found[min(rank, len(found) - 1)] for _, found in done]
-            other = join_parts([self._text(hypothesis) for hypothesis in chosen], self.target_language)
+            other = join_parts([self._text(hypothesis.ids) for hypothesis in chosen], self.target_language)
             ranked.setdefault(other, _joint_score(chosen, plan.length_penalty))
         (_, score), *others = ranked.items()
         return Translation(
@@ -362,9 +386,9 @@ class Translator:
             align=self.align,
         )
 
-    def _text(self, hypothesis: Hypothesis) -> str:
+    def _text(self, ids: Sequence[int]) -> str:
         # A line stays a line, even if a model says the bytes of a line break.
-        return " ".join(self.vocabularies.target.decode(hypothesis.ids).splitlines())
+        return " ".join(self.vocabularies.target.decode(ids).splitlines())
 
     def _ids(self, pair: Pair) -> tuple[list[int], list[int]]:
         return self.vocabularies.source.encode(pair.source), self.vocabularies.target.encode(pair.target)

@@ -25,12 +25,12 @@ from jumok.decoding.engine import like_lengths
 from jumok.engines.tokens import MARKS, token_names
 from jumok.errors import UnsupportedError
 from jumok.processes import available_cores
-from jumok.values import BEGIN, PAD, Hypothesis
+from jumok.values import BEGIN, END, PAD, Hypothesis
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from jumok.decoding.engine import Found
+    from jumok.decoding.engine import Found, Watch
     from jumok.decoding.plan import Sampling, SearchPlan
 
 __all__ = ["ConvertedEngine", "require_ctranslate2"]
@@ -90,6 +90,7 @@ class ConvertedEngine:
         sampling: Sampling | None = None,
         scores: bool = True,
         batch_tokens: int | None = None,
+        watch: Watch | None = None,
     ) -> Iterator[Found]:
         self._refuse_too_long(sources)
         limits = [
@@ -97,7 +98,9 @@ class ConvertedEngine:
             for source, prefix in zip(sources, prefixes, strict=True)
         ]
         self._refuse_long_translations(max(limits, default=0))
-        request = _Request(sources, prefixes, limits, _options(plan, sampling, scores))
+        options = _options(plan, sampling, scores)
+        greedy = plan.beam == plan.n_best == 1 and sampling is None
+        request = _Request(sources, prefixes, limits, options, watch if greedy else None)
         lengths = [len(source) + 1 for source in sources]
         groups = like_lengths(lengths, batch_tokens or _batch_tokens(sum(lengths), request.beam))
         if sampling is None:
@@ -125,9 +128,23 @@ class ConvertedEngine:
             [[names[piece] for piece in request.prefixes[i]] for i in group] if has_prefix else None,
             max_decoding_length=max(request.limits[i] for i in group),
             asynchronous=True,
+            callback=None if request.watch is None else self._callback(group, request.watch),
             **request.options,
         )
         return results
+
+    def _callback(self, group: Sequence[int], watch: Watch) -> Callable[[Any], bool]:
+        """Puts together what is said of each sentence; it never asks for an end."""
+        so_far: dict[int, list[int]] = {i: [] for i in group}
+
+        def tell(step: Any) -> bool:
+            if step.token != MARKS[END]:
+                i = group[step.batch_id]
+                so_far[i].append(self._pieces[step.token])
+                watch(i, so_far[i])
+            return False
+
+        return tell
 
     def _within_limits(
         self, request: _Request, translator: Any, group: Sequence[int], results: Sequence[Any]
@@ -193,6 +210,7 @@ class _Request:
     prefixes: Sequence[Sequence[int]]
     limits: Sequence[int]
     options: Mapping[str, Any]
+    watch: Watch | None
 
     @property
     def beam(self) -> int:
