@@ -1,22 +1,29 @@
-"""A server as a program of its own, and plain requests to it."""
+"""A server, as a program of its own or in a thread of this one, and plain requests to it."""
 
 from __future__ import annotations
 
 import http.client
 import json
+import logging
 import os
+import queue
 import signal
 import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode, urlsplit
 
+from jumok.serve.journal import write_journal
+from jumok.serve.running import run_server
+from jumok.serve.service import ServeSettings
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
 
@@ -39,9 +46,9 @@ class Answer:
 class Served:
     """A running server."""
 
-    process: subprocess.Popen[bytes]
     url: str
     log: Path
+    process: subprocess.Popen[bytes] | None = None
     port: int = field(init=False)
 
     def __post_init__(self) -> None:
@@ -104,8 +111,35 @@ class Served:
 
     def stop(self) -> int:
         """SIGTERM; the answer is the exit code."""
-        self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(timeout=120)
+        self.signal(signal.SIGTERM)
+        return self.process.wait(timeout=120) if self.process else 0
+
+    def signal(self, number: int) -> None:
+        assert self.process is not None
+        self.process.send_signal(number)
+
+
+@contextmanager
+def serving_here(folder: Path, *models: Path, **settings: Any) -> Iterator[Served]:
+    """The same in a thread, where coverage sees it, with settings that the command line does not offer."""
+    log = folder / "log.jsonl"
+    ready: queue.Queue[tuple[str, Callable[[], None]]] = queue.Queue()
+    chosen = ServeSettings(models=models, port=0, **settings)
+    before = {name: logging.getLogger(name).handlers for name in ("jumok.serve", "uvicorn", "asyncio")}
+    with log.open("w", encoding="utf-8") as stream, ThreadPoolExecutor(1) as threads:
+        write_journal(stream)
+        running = threads.submit(run_server, chosen, listening=lambda *told: ready.put(told))
+        running.add_done_callback(lambda _: ready.put(("", lambda: None)))
+        address, drain = ready.get(timeout=300)
+        try:
+            if not address:
+                running.result()
+            yield Served(address, log)
+        finally:
+            drain()
+            running.result(timeout=120)
+            for name, handlers in before.items():
+                logging.getLogger(name).handlers = handlers
 
 
 @contextmanager
@@ -126,7 +160,7 @@ def serving(folder: Path, *words: str | Path) -> Iterator[Served]:
             line = process.stdout.readline().decode() if process.stdout else ""
             assert line.startswith("jumok serve: http"), log.read_text(encoding="utf-8")
             killer.cancel()
-            yield Served(process, line.split()[2], log)
+            yield Served(line.split()[2], log, process)
         finally:
             killer.cancel()
             if process.poll() is None:

@@ -31,7 +31,7 @@ def guarded(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[S
     keys.write_text(f"# two people\n{KEY}\n\n{OTHER_KEY}\n", encoding="utf-8")
     keys.chmod(0o600)
     options = ["--api-keys", keys, "--allow-origin", "https://friend.example", "--allow-host", "mt.example"]
-    with serving(folder, model, "--workers", "1", "--requests-per-minute", "40", *options) as found:
+    with serving(folder, model, "--workers", "1", "--requests-per-minute", "60", *options) as found:
         yield found
 
 
@@ -97,10 +97,10 @@ def test_a_key_in_an_address_is_no_key(guarded: Served) -> None:
 
 
 def test_each_key_has_a_pace_of_its_own(guarded: Served) -> None:
-    answers = [guarded.post("/detect", {"q": "one", "api_key": KEY}) for _ in range(45)]
+    answers = [guarded.post("/detect", {"q": "one", "api_key": KEY}) for _ in range(70)]
     slow = [answer for answer in answers if answer.status == 429]
     assert slow
-    assert slow[0].json == {"error": "Slowdown: 40 per 1 minute"}
+    assert slow[0].json == {"error": "Slowdown: 60 per 1 minute"}
     assert int(slow[0].headers["retry-after"]) >= 1
     assert guarded.post("/detect", {"q": "one", "api_key": OTHER_KEY}).status == 200
 
@@ -112,6 +112,18 @@ def test_no_text_and_no_key_stands_in_the_log_or_the_metrics(guarded: Served) ->
     guarded.post("/translate", {**ASK, "q": CANARY, "source": CANARY, "format": CANARY}, **key)
     guarded.post("/translate", {**ASK, "q": CANARY, "api_key": wrong})
     guarded.ask("POST", f"/translate?q={CANARY}&source=en&target=de&api_key={CANARY}")
+    guarded.post("/v1/translate/stream", {**ASK, "q": f"one. {CANARY}"}, **key)
+    wrong_change = {"kind": "silence", "site": "cross", "head": 99}
+    asked = [
+        {"q": CANARY},
+        {"q": f"{CANARY} \ud800", "changes": [wrong_change]},
+        {"q": CANARY, "changes": CANARY},
+    ]
+    told = [guarded.post("/v1/explain", {**ASK, **one}, **key).status for one in asked]
+    assert told == [200, 409, 400]
+    guarded.post_file(f"{CANARY}.txt", CANARY.encode(), source="en", target="de", api_key=OTHER_KEY)
+    guarded.post_file(f"{CANARY}.po", CANARY.encode(), source=CANARY, target="de", api_key=wrong)
+    guarded.post_form("/", {**ASK, "q": CANARY, "target": CANARY, "api_key": OTHER_KEY})
     guarded.ask("GET", f"/{CANARY}/{CANARY}?{CANARY}={CANARY}")
     guarded.ask(CANARY.upper(), f"/{CANARY}")
     guarded.ask("POST", "/translate", CANARY.encode(), {"Content-Type": f"application/{CANARY}"})
@@ -125,6 +137,13 @@ def test_no_text_and_no_key_stands_in_the_log_or_the_metrics(guarded: Served) ->
         assert KEY not in text
         assert OTHER_KEY not in text
     assert {"request", "route", "status", "milliseconds"} <= guarded.events()[-1].keys()
+
+
+def test_whoever_guesses_keys_is_slowed_down_too(guarded: Served) -> None:
+    guesses = [guarded.post("/detect", {"q": "one", "api_key": f"guess-{n}"}).status for n in range(70)]
+    assert guesses[0] == 403
+    assert guesses[-1] == 429
+    assert guarded.post("/detect", {"q": "one", "api_key": OTHER_KEY}).status == 200
 
 
 def test_every_answer_carries_the_headers_that_protect_a_browser(served: Served) -> None:

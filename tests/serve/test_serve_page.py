@@ -8,7 +8,7 @@ import os
 import subprocess
 import sys
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from serve_models import TINY, sentences
@@ -56,16 +56,111 @@ def test_scores_alternatives_and_alignments_are_told(served: Served) -> None:
     assert through["translations"][0]["pivot"] == ["de"]
 
 
-def test_a_stream_gives_sentence_after_sentence(served: Served, model: Path) -> None:
-    answer = served.post("/v1/translate/stream", {**ASK, "q": "one two three. Four five six.\nseven"})
+def stream(served: Served, **fields: Any) -> list[tuple[str, dict[str, Any]]]:
+    """The events of a stream, each with its name."""
+    answer = served.post("/v1/translate/stream", {**ASK, **fields})
     assert answer.headers["content-type"].startswith("text/event-stream")
     events = [event.split("\n") for event in answer.text.strip().split("\n\n")]
-    told = [(name.removeprefix("event: "), json.loads(data.removeprefix("data: "))) for name, data in events]
-    assert [name for name, _ in told] == ["sentence"] * 3 + ["text", "done"]
-    expected = jumok.load(model).translate(["one two three.", "Four five six.", "seven"])
-    assert [data["text"] for name, data in told if name == "sentence"] == [one.text for one in expected]
+    return [(name.removeprefix("event: "), json.loads(data.removeprefix("data: "))) for name, data in events]
 
 
+def test_a_stream_gives_sentence_after_sentence(served: Served, model: Path) -> None:
+    told = stream(served, q=["one two three. Four five six.\nseven", "...", "eight"])
+    assert [name for name, _ in told] == ["sentence"] * 3 + ["text", "text", "sentence", "text", "done"]
+    expected = jumok.load(model).translate(["one two three.", "Four five six.", "seven", "eight"])
+    sentences = [data for name, data in told if name == "sentence"]
+    assert [data["text"] for data in sentences] == [one.text for one in expected]
+    assert [(data["number"], data["sentence"]) for data in sentences] == [(0, 0), (0, 1), (0, 2), (2, 0)]
+
+
+def test_a_greedy_stream_gives_piece_after_piece(served: Served, model: Path) -> None:
+    [expected] = jumok.load(model).translate(["one two three four five"], beam=1)
+    told = stream(served, q="one two three four five", greedy=True)
+    *said, sentence, text, done = told
+    assert [name for name, _ in said] == ["said"] * len(said)
+    assert [sentence[0], text[0], done[0]] == ["sentence", "text", "done"]
+    assert sentence[1]["text"] == expected.text
+    texts = [data["text"] for _, data in said]
+    assert len(texts) > 2
+    assert len(set(texts)) > 2
+    assert all(expected.text.startswith(one) for one in texts)
+    refused = served.post("/v1/translate/stream", {**ASK, "greedy": True, "n_best": 2})
+    assert refused.status == 400
+    assert "n_best" in refused.json["error"]
+
+
+def test_a_stream_through_a_third_language_and_of_detected_ones_ends_well(served: Served) -> None:
+    told = stream(served, target="fr", greedy=True)
+    assert told[-2][1]["pivot"] == ["de"]
+    mixed = stream(served, q=["the house is on the hill", "das ist nicht der Hund"], source="auto")
+    assert [data["source"] for name, data in mixed if name == "text"] == ["en", "de"]
+    assert [data["text"] for name, data in mixed if name == "sentence"][1] == "das ist nicht der Hund"
+
+
+def test_an_explanation_is_that_of_the_library(served: Served, model: Path) -> None:
+    from jumok.explain import Explanation, Silence
+
+    asked = {"q": "one two three", "source": "en", "target": "de"}
+    translator = jumok.load(model)
+    answer = served.post("/v1/explain", asked)
+    assert answer.status == 200
+    assert Explanation.from_json(answer.text).text == translator.explain("one two three").text
+    change = {"kind": "silence", "site": "cross", "layer": 0, "head": 1}
+    changed = Explanation.from_json(served.post("/v1/explain", {**asked, "changes": [change]}).text)
+    expected = translator.explain("one two three", edit=Silence("cross", 0, 1))
+    assert changed.text == expected.text
+    assert changed.score == pytest.approx(expected.score, abs=1e-3)
+    given = served.post("/v1/explain", {**asked, "translation": "vier neun"}).json
+    assert given["target"]["text"] == "vier neun"
+
+
+@pytest.mark.parametrize(
+    ("fields", "status", "words"),
+    [
+        ({"q": ""}, 400, "missing q parameter"),
+        ({"q": ["one"]}, 400, "q parameter is not a string"),
+        ({"q": "x" * 1001}, 400, "at most 1000"),
+        ({"target": "fr"}, 400, "no model of its own from en to fr"),
+        ({"source": "xx"}, 400, "no model of its own from xx"),
+        ({"changes": [{"kind": "shout", "site": "cross"}]}, 400, "changes.0"),
+        ({"changes": [{"kind": "silence", "site": ["cross"]}]}, 400, "changes.0"),
+        ({"changes": {"a": "b"}}, 400, "changes"),
+        ({"surprise": 1}, 400, "surprise"),
+        ({"changes": [{"kind": "silence", "site": "cross", "head": 7}]}, 409, "no head 7"),
+    ],
+)
+def test_what_cannot_be_explained_is_told(
+    served: Served, fields: dict[str, Any], status: int, words: str
+) -> None:
+    answer = served.post("/v1/explain", {"q": "one", "source": "en", "target": "de", **fields})
+    assert answer.status == status
+    assert words in answer.json["error"]
+
+
+def test_the_page_about_attention_is_live(served: Served) -> None:
+    page = served.post_form("/attention/en_de/", {"q": "one </script> two", "source": "auto"})
+    assert page.status == 200
+    assert '"sentence": "one \\u003c/script> two"' in page.text
+    assert page.headers["content-security-policy"] == "frame-ancestors 'none'"
+    assert served.get("/attention/en_de/").status == 200
+    question = {"model": 0, "sentence": "one two", "changes": [], "forced_prefix": []}
+    told = served.post("/attention/en_de/explain", question).json
+    assert told["format"] == "jumok-explanation"
+    cell = {"site": "cross", "layer": 0, "head": 0, "query": 0, "key": 0}
+    assert served.post("/attention/en_de/steps", {**question, "cell": cell}).json["steps"]
+    assert "cross" in served.post("/attention/en_de/rank-heads", question).json
+    assert served.get("/attention/en_fr/").status == 400
+    assert served.post("/attention/en_de/run", {}).status == 404
+    odd = {**question, "changes": [{"kind": "silence", "site": {"a": "b"}}]}
+    assert served.post("/attention/en_de/explain", odd).status == 400
+    nested = b'{"changes": ' + b"[" * 900 + b"]" * 900 + b"}"
+    kind = {"Content-Type": "application/json"}
+    assert served.ask("POST", "/attention/en_de/explain", nested, kind).status == 400
+    assert served.post("/attention/en_de/explain", question).status == 200  # the worker is still there
+    assert 'data-models="en_de de_fr"' in served.get("/").text
+
+
+@pytest.mark.slow
 @pytest.mark.skipif(find_spec("schemathesis") is None, reason="missing optional part: schemathesis")
 def test_the_openapi_document_is_true(model: Path, second_model: Path, tmp_path: Path) -> None:
     with serving(tmp_path, model, second_model, "--workers", "1", "--requests-per-minute", "0") as served:

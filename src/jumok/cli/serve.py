@@ -73,5 +73,5 @@ def serve(
     for warning in unsafe:
         typer.echo(f"jumok serve: {warning}", err=True)
     write_journal(sys.stderr)
-    run_server(settings, listening=lambda address: typer.echo(f"jumok serve: {address}"))
+    run_server(settings, listening=lambda address, _: typer.echo(f"jumok serve: {address}"))
     sys.stdout.flush()

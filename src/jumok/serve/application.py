@@ -18,6 +18,7 @@ from jumok.serve.queueing import BusyError
 from jumok.serve.reading import ClientGoneError, read_body, read_sent
 from jumok.serve.routes import Call, find_route
 from jumok.serve.version_one import VERSION_ONE
+from jumok.serve.views import ATTENTION
 
 if TYPE_CHECKING:
     from starlette.types import Message, Receive, Scope, Send
@@ -45,7 +46,7 @@ class Application:
 
     def __init__(self, service: Service) -> None:
         self._service = service
-        self._routes = [*CONTRACT, *VERSION_ONE, *PAGES]
+        self._routes = [*CONTRACT, *VERSION_ONE, *ATTENTION, *PAGES]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -66,6 +67,7 @@ class Exchange:
         self._receive = receive
         self._send_raw = send
         self._headers = Headers(scope=scope)
+        self._address: str = (scope.get("client") or ("", 0))[0]
         self._id = secrets.token_hex(8)
         self._route = ""
         self._origin = ""
@@ -110,7 +112,7 @@ class Exchange:
         call = Call(service, self._headers, scope["scheme"], parameters=parameters)
         if not service.keys and route.guarded:
             # Before the body is read: who comes too often costs no more than its headers.
-            service.pacing.check((scope.get("client") or ("", 0))[0])
+            service.pacing.check(self._address)
         body = await read_body(scope, self._receive, service.limits, service.held)
         try:
             return await self._answer_body(route, call, body)
@@ -121,9 +123,17 @@ class Exchange:
         service = self._service
         call.sent = await read_sent(self._scope, body, service.limits)
         if service.keys and route.guarded:
-            service.pacing.check(service.keys.check(call.sent.key))
+            service.pacing.check(self._holder(call.sent.key))
         answer: Response = await self._while_listening(route.answer(call))
         return answer
+
+    def _holder(self, key: str) -> str:
+        """Who holds a key. Guesses have a pace too, that of the address they come from."""
+        try:
+            return self._service.keys.check(key)
+        except Fault:
+            self._service.pacing.check(self._address)
+            raise
 
     async def _while_listening(self, work: Any) -> Any:
         """Do something for a client; stop when it leaves."""

@@ -15,6 +15,7 @@ from jumok.serve.detecting import detect
 from jumok.serve.faults import Fault, invalid
 from jumok.serve.files import FILE_TYPES, read_document
 from jumok.serve.markup import read_markup
+from jumok.serve.queueing import Wish
 from jumok.serve.routes import Route
 
 if TYPE_CHECKING:
@@ -104,7 +105,7 @@ def check_size(texts: Sequence[str], service: Service) -> None:
     service.metrics.add("characters", sum(map(len, texts)))
 
 
-def routes_of(texts: Sequence[str], call: Call) -> Asked:
+async def routes_of(texts: Sequence[str], call: Call) -> Asked:
     """Check both languages, and find the way for each text."""
     directions, fields = call.service.directions, call.sent.fields
     source, target = fields["source"], fields["target"]
@@ -115,7 +116,7 @@ def routes_of(texts: Sequence[str], call: Call) -> Asked:
         return Asked([_route(directions, source, target)] * len(texts), None)
     # What is in the target language already stays; where nothing tells, it is one that can be translated.
     candidates = sorted(directions.sources(target), key=lambda code: code == target)
-    found = [detect(text, candidates)[0] for text in texts]
+    found = await asyncio.to_thread(lambda: [detect(text, candidates)[0] for text in texts])
     told = [{"confidence": confidence, "language": code} for code, confidence in found]
     return Asked([_route(directions, code, target) for code, _ in found], told)
 
@@ -139,14 +140,16 @@ async def translate(call: Call) -> Response:
     require(call, "source", "target")
     alternatives = read_count(call, "alternatives", least=0, most=call.service.limits.alternatives)
     check_size(texts, call.service)
-    asked = routes_of(texts, call)
+    asked = await routes_of(texts, call)
     wanted = call.sent.fields.get("format", "text")
     if wanted not in FORMATS:
         raise Fault(400, f"{str(wanted)[:40]} format is not supported")
     if wanted == "html":
-        done = await _render_markup(call.service, texts, asked.routes, n_best=alternatives + 1)
+        documents = [await asyncio.to_thread(read_markup, text) for text in texts]
+        done = await _render_documents(call.service, documents, asked.routes, n_best=alternatives + 1)
     else:
-        done = await _render_texts(call.service, texts, asked.routes, n_best=alternatives + 1)
+        rendered = await render_all(call.service, texts, asked.routes, Wish(n_best=alternatives + 1))
+        done = [[one.text(), *(text for text, _ in one.alternatives())] for one in rendered]
     return JSONResponse(
         _as_asked(call.sent.fields["q"], done, asked, alternatives=alternatives), headers=_said(asked)
     )
@@ -173,15 +176,8 @@ def _said(asked: Asked) -> dict[str, str]:
     return {"X-Translated-Through": ", ".join(asked.pivots)} if asked.pivots else {}
 
 
-async def _render_texts(
-    service: Service, texts: Sequence[str], routes: Sequence[list[Direction]], *, n_best: int
-) -> list[list[str]]:
-    rendered = await render_all(service, texts, routes, n_best=n_best, align=False)
-    return [[one.text(), *(text for text, _ in one.alternatives())] for one in rendered]
-
-
 async def render_all(
-    service: Service, texts: Sequence[str], routes: Sequence[list[Direction]], *, n_best: int, align: bool
+    service: Service, texts: Sequence[str], routes: Sequence[list[Direction]], wish: Wish
 ) -> list[Rendering]:
     """All texts, those of one route together."""
     by_route: dict[tuple[Direction, ...], list[int]] = {}
@@ -189,7 +185,7 @@ async def render_all(
         by_route.setdefault(tuple(route), []).append(number)
     groups = await asyncio.gather(
         *(
-            service.renderer.render([texts[n] for n in numbers], route, n_best=n_best, align=align)
+            service.renderer.render([texts[n] for n in numbers], route, wish)
             for route, numbers in by_route.items()
         )
     )
@@ -201,19 +197,12 @@ async def render_all(
     return [found[number] for number in range(len(texts))]
 
 
-async def _render_markup(
-    service: Service, texts: Sequence[str], routes: Sequence[list[Direction]], *, n_best: int
-) -> list[list[str]]:
-    documents = [await asyncio.to_thread(read_markup, text) for text in texts]
-    return await _render_documents(service, documents, routes, n_best=n_best)
-
-
 async def _render_documents(
     service: Service, documents: Sequence[Document], routes: Sequence[list[Direction]], *, n_best: int
 ) -> list[list[str]]:
     texts = [text for document in documents for text in document.texts]
     of_text = [route for document, route in zip(documents, routes, strict=True) for _ in document.texts]
-    rendered = iter(await render_all(service, texts, of_text, n_best=n_best, align=True))
+    rendered = iter(await render_all(service, texts, of_text, Wish(n_best, align=True)))
     done = []
     for document, route in zip(documents, routes, strict=True):
         parts = [next(rendered) for _ in document.texts]
@@ -232,7 +221,7 @@ def _written(document: Document, parts: Sequence[Rendering], n_best: int) -> lis
 async def detect_language(call: Call) -> Response:
     texts = read_texts(call, arrays=False)
     check_size(texts, call.service)
-    found = detect(texts[0], call.service.directions.codes)
+    found = await asyncio.to_thread(detect, texts[0], call.service.directions.codes)
     return JSONResponse([{"confidence": confidence, "language": code} for code, confidence in found])
 
 
@@ -246,7 +235,7 @@ async def translate_file(call: Call) -> Response:
     except DataError as error:
         raise invalid(str(error)) from None
     check_size(["".join(document.texts)], call.service)
-    asked = routes_of(["\n".join(document.texts)], call)
+    asked = await routes_of(["\n".join(document.texts)], call)
     [[written, *_]] = await _render_documents(call.service, [document], asked.routes, n_best=1)
     name = call.service.shelf.put(written.encode("utf-8"), suffix)
     address = f"{call.scheme}://{call.headers['host']}/download_file/{name}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from jumok.serve.files import FILE_TYPES
+from jumok.serve.views import Question
 from jumok.storage import jumok_version
 
 if TYPE_CHECKING:
@@ -18,14 +19,17 @@ _ERRORS = {
     "400": "What was asked for is wrong or not supported",
     "403": "The key, the host or the origin is not allowed",
     "404": "There is nothing here",
+    "409": "This model, or its attention to this sentence, has no such place",
     "408": "The request did not arrive in time",
     "413": "The request is too large",
     "415": "The content type is not supported",
     "429": "Too many requests of this client",
     "503": "The server is busy",
 }
+_COMPONENT = "#/components/schemas/{model}"
 _STRING: Schema = {"type": "string"}
 _NUMBER: Schema = {"type": "number"}
+_FLAG: Schema = {"anyOf": [{"type": "boolean"}, {"enum": ["true", "false"]}]}
 
 
 def openapi_document(service: Service) -> Schema:
@@ -69,13 +73,22 @@ def openapi_document(service: Service) -> Schema:
         "/v1/translate/stream": {
             "post": _post(
                 "translateAsStream",
-                "As /v1/translate, sentence by sentence, as server-sent events",
+                "As /v1/translate, piece by piece and sentence by sentence, as server-sent events",
                 {"application/json": {"schema": ask_more}},
                 {
                     "text/event-stream": {
                         "schema": _object({"event": _STRING, "data": _STRING}, ["event", "data"])
                     }
                 },
+            )
+        },
+        "/v1/explain": {
+            "post": _post(
+                "explain",
+                "Explain a translation: attention, search, alignments; with changes of attention",
+                {"application/json": {"schema": _explain_fields(service)}},
+                _json(_EXPLANATION),
+                "409",
             )
         },
     }
@@ -88,11 +101,13 @@ def openapi_document(service: Service) -> Schema:
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
         "paths": paths,
+        "components": {"schemas": Question.model_json_schema(ref_template=_COMPONENT)["$defs"]},
     }
     if service.keys:
-        document["components"] = {"securitySchemes": {"key": {"type": "http", "scheme": "bearer"}}}
-        for path in ("/translate", "/detect", "/translate_file", "/v1/translate", "/v1/translate/stream"):
-            paths[path]["post"]["security"] = [{"key": []}]
+        document["components"]["securitySchemes"] = {"key": {"type": "http", "scheme": "bearer"}}
+        for operations in paths.values():
+            if "post" in operations:
+                operations["post"]["security"] = [{"key": []}]
         paths["/metrics"]["get"]["security"] = [{"key": []}]
     return document
 
@@ -116,10 +131,28 @@ def _version_one_fields(service: Service) -> Schema:
     fields = {
         **_translate_fields(service)["properties"],
         "n_best": _count(1, service.limits.alternatives + 1),
-        "alignment": {"anyOf": [{"type": "boolean"}, {"enum": ["true", "false"]}]},
+        "alignment": _FLAG,
+        "greedy": _FLAG,
     }
     del fields["format"], fields["alternatives"]
-    return {**_object(fields, ["q", "source", "target"]), "anyOf": _ways(service)}
+    one_if_greedy = [
+        {"properties": {"greedy": {"enum": [False, "false"]}}},
+        {"properties": {"n_best": {"enum": [1, "1"]}}},
+    ]
+    asked = _object(fields, ["q", "source", "target"])
+    return {**asked, "allOf": [{"anyOf": _ways(service)}, {"anyOf": one_if_greedy}]}
+
+
+def _explain_fields(service: Service) -> Schema:
+    asked = Question.model_json_schema(ref_template=_COMPONENT)
+    codes = service.directions.codes
+    languages = {"source": {"enum": codes}, "target": {"enum": codes}, "api_key": _STRING}
+    ways = [
+        {"properties": {"source": {"const": one.source}, "target": {"const": one.target}}}
+        for one in service.directions.all
+    ]
+    fields = {**asked["properties"], **languages}
+    return {**_object(fields, ["q", "source", "target"]), "additionalProperties": False, "anyOf": ways}
 
 
 def _file_fields(service: Service) -> Schema:
@@ -220,6 +253,11 @@ _SCORED_ANSWER = _object(
 )
 
 
+_EXPLANATION = _object(
+    {"format": {"const": "jumok-explanation"}, "version": {"type": "integer"}}, ["format", "version"]
+)
+
+
 def _json(schema: Schema) -> Schema:
     return {"application/json": {"schema": schema}}
 
@@ -244,12 +282,12 @@ def _get(name: str, summary: str, content: Schema) -> Schema:
     return {"operationId": name, "summary": summary, "responses": _responses(content, "403", "429")}
 
 
-def _post(name: str, summary: str, body: Schema, content: Schema) -> Schema:
+def _post(name: str, summary: str, body: Schema, content: Schema, *more: str) -> Schema:
     return {
         "operationId": name,
         "summary": summary,
         "requestBody": {"required": True, "content": body},
-        "responses": _responses(content, "400", "403", "408", "413", "415", "429", "503"),
+        "responses": _responses(content, "400", "403", "408", *more, "413", "415", "429", "503"),
     }
 
 

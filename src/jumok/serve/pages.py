@@ -22,6 +22,7 @@ from jumok.serve.contract import AUTO, check_size, read_texts, render_all, requi
 from jumok.serve.faults import Fault
 from jumok.serve.files import FILE_TYPES
 from jumok.serve.openapi import openapi_document
+from jumok.serve.queueing import Wish
 from jumok.serve.routes import Route
 
 if TYPE_CHECKING:
@@ -40,10 +41,10 @@ async def translate_on_page(call: Call) -> Response:
         texts = read_texts(call, arrays=False)
         require(call, "source", "target")
         check_size(texts, call.service)
-        asked = routes_of(texts, call)
+        asked = await routes_of(texts, call)
     except Fault as fault:
         return _show(call, message=fault.message, status=fault.status)
-    [rendered] = await render_all(call.service, texts, asked.routes, n_best=1, align=False)
+    [rendered] = await render_all(call.service, texts, asked.routes, Wish())
     found = language_name(asked.detected[0]["language"]) if asked.detected else ""
     return _show(call, result=rendered.text(), found=found)
 
@@ -53,6 +54,7 @@ def _show(call: Call, *, result: str = "", found: str = "", message: str = "", s
     codes = service.directions.codes
     sources = [code for code in codes if set(service.directions.targets(code)) - {code}]
     targets = [code for code in codes if set(service.directions.sources(code)) - {code}]
+    watched = () if service.keys else service.directions.all
     text = fields.get("q", "")
     template, policy = _template()
     shown = template.substitute(
@@ -65,6 +67,7 @@ def _show(call: Call, *, result: str = "", found: str = "", message: str = "", s
         limit=service.limits.characters,
         key="" if service.keys else "hidden",
         files=",".join(FILE_TYPES),
+        models=escape(" ".join(f"{one.source}_{one.target}" for one in watched)),
     )
     return HTMLResponse(shown, status_code=status, headers={"Content-Security-Policy": policy})
 

@@ -136,10 +136,15 @@ class Post:
         if not batch:
             raise EOFError
         kind = batch[0].kind
-        order = {**kind._asdict(), "texts": [sentence.text for sentence in batch]}
+        order = {"model": kind.model, **kind.wish._asdict(), "texts": [sentence.text for sentence in batch]}
         begin = time.monotonic()
         async with asyncio.timeout(SECONDS_FOR_A_BATCH):
             answer = await self._ask(order)
+            while "said" in answer:
+                number, text = answer["said"]
+                batch[number].hear(text)
+                await asyncio.sleep(0)  # a listener is told before there is more
+                answer = await self._hear()
         seconds = time.monotonic() - begin
         self._queue.note_pace(batch, seconds)
         self._report("batch", sentences=len(batch), seconds=seconds)
@@ -188,12 +193,16 @@ class Post:
         self._report("worker_ready", pid=self.pid)
 
     async def _ask(self, order: dict[str, Any]) -> dict[str, Any]:
-        process = self._process
-        if process is None or process.stdin is None or process.stdout is None:
+        if self._process is None or self._process.stdin is None:
             raise EOFError
-        process.stdin.write(pack(order))
-        await process.stdin.drain()
-        return await receive_frame(process.stdout)
+        self._process.stdin.write(pack(order))
+        await self._process.stdin.drain()
+        return await self._hear()
+
+    async def _hear(self) -> dict[str, Any]:
+        if self._process is None or self._process.stdout is None:
+            raise EOFError
+        return await receive_frame(self._process.stdout)
 
     async def _end(self) -> None:
         process, self._process, self.pid = self._process, None, 0

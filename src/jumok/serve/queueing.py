@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from jumok.serve.limits import Limits
 
-__all__ = ["BusyError", "Kind", "SentenceQueue", "Waiting"]
+__all__ = ["BusyError", "Kind", "SentenceQueue", "Waiting", "Wish"]
 
 GATHER_SECONDS = 0.003
 FEW_SENTENCES = 16
@@ -34,12 +34,24 @@ class BusyError(JumokError):
         self.seconds = max(1, round(seconds))
 
 
+class Wish(NamedTuple):
+    """What is asked for with a sentence."""
+
+    n_best: int = 1
+    align: bool = False
+    greedy: bool = False
+    """The likeliest piece at every step, in place of the model's own search."""
+    watched: bool = False
+    """Whether somebody wants to hear the pieces while they are found."""
+    view: str = ""
+    """What a page about attention asks for, in place of a translation; the text is then its question."""
+
+
 class Kind(NamedTuple):
     """What sentences must share to be translated together."""
 
     model: int
-    n_best: int
-    align: bool
+    wish: Wish = Wish()
 
 
 @dataclass(eq=False, slots=True)
@@ -53,6 +65,13 @@ class Waiting:
     )
     tried: bool = False
     """Whether a worker died with it; twice is enough."""
+    so_far: str = ""
+    news: asyncio.Event = field(default_factory=asyncio.Event)
+    """What has been said of a translation that is watched, and that there is more of it."""
+
+    def hear(self, text: str) -> None:
+        self.so_far = text
+        self.news.set()
 
 
 class SentenceQueue:
@@ -131,14 +150,14 @@ class SentenceQueue:
         if oldest is None:
             return []
         alike = [sentence for sentence in self._waiting if sentence.kind == oldest.kind]
-        share = -(
-            -len(alike) // max(1, self._free_workers)
-        )  # what two free workers can do at once, they share
+        share = -(-len(alike) // max(1, self._free_workers))  # what two can do at once, they share
         length = len(oldest.text)
         alike.sort(key=lambda sentence: abs(len(sentence.text) - length))  # stable: the older come first
         alike.remove(oldest)
         batch, characters = [oldest], length
-        for sentence in alike[: min(BATCH_SENTENCES, max(share, FEW_SENTENCES // 2)) - 1]:
+        # An explanation takes as long as many translations: it is alone in its batch.
+        most = 1 if oldest.kind.wish.view else min(BATCH_SENTENCES, max(share, FEW_SENTENCES // 2))
+        for sentence in alike[: most - 1]:
             characters += len(sentence.text)
             if characters > BATCH_CHARACTERS:
                 break

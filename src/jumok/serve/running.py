@@ -2,6 +2,7 @@
 
 SIGTERM and Ctrl-C: no new connections, what was accepted is answered, then the workers leave.
 SIGHUP: models and keys are read anew while the old workers go on.
+Outside of the main thread there are no signals; there, `listening` is given what drains it.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import asyncio
 import contextlib
 import signal
 import socket
+import threading
 from typing import TYPE_CHECKING, Any
 
 import h11
@@ -25,34 +27,41 @@ from jumok.serve.service import ServeSettings, Service
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    Listening = Callable[[str, Callable[[], None]], None]
+
 __all__ = ["run_server"]
 
 _TOO_MANY = (
-    b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 5\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
+    b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 5\r\nConnection: close\r\n"
+    b'Content-Type: application/json\r\nContent-Length: 33\r\n\r\n{"error":"Too many connections."}'
 )
+GRACE_SECONDS = 1.0
 
 
-def run_server(settings: ServeSettings, *, listening: Callable[[str], None] | None = None) -> None:
-    """Serve until a signal ends it. `listening` is told the address as soon as it answers."""
+def run_server(settings: ServeSettings, *, listening: Listening) -> None:
+    """Serve until a signal ends it. As soon as it answers, `listening` is given its address and its end."""
     with contextlib.closing(_bind(settings)) as bound:
         asyncio.run(_run(settings, bound, listening))
 
 
-async def _run(
-    settings: ServeSettings, bound: socket.socket, listening: Callable[[str], None] | None
-) -> None:
+async def _run(settings: ServeSettings, bound: socket.socket, listening: Listening) -> None:
     service = Service(settings, await asyncio.to_thread(read_directions, settings.models))
     try:
         await service.pool.start()
         server = _Server(_config(settings, Application(service)))
-        _handle_signals(server, service)
+
+        def drain() -> None:
+            note("draining")
+            server.should_exit = True
+
+        if threading.current_thread() is threading.main_thread():
+            _handle_signals(drain, service)
         serving = asyncio.create_task(server.serve(sockets=[bound]))
         while not server.started and not serving.done():
             await asyncio.sleep(0.01)
         address = _address(bound)
         note("listening", address=address, workers=settings.workers, models=len(settings.models))
-        if listening is not None:
-            listening(address)
+        listening(address, drain)
         await serving
         note("drained")
     finally:
@@ -99,6 +108,7 @@ class PatientProtocol(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         self._waiting: asyncio.TimerHandle | None = None
+        self._draining = False
         if len(self.connections) > self.most_connections:
             transport.write(_TOO_MANY)
             transport.close()
@@ -107,6 +117,8 @@ class PatientProtocol(H11Protocol):
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
+        if self._draining and self.cycle is not None:
+            self.cycle.keep_alive = False
         if self.conn.their_state is h11.IDLE and self.conn.trailing_data[0]:
             self._await_headers()  # half a request behind the last one
         elif self.conn.their_state is not h11.IDLE:
@@ -115,6 +127,22 @@ class PatientProtocol(H11Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_waiting()
         super().connection_lost(exc)
+
+    def shutdown(self) -> None:
+        """Wait a moment for a request that was sent before its client could know of the end."""
+        self._draining = True
+        if self._idle:
+            self.loop.call_later(GRACE_SECONDS, self._let_go)
+        else:
+            super().shutdown()
+
+    @property
+    def _idle(self) -> bool:
+        return self.cycle is None or self.cycle.response_complete
+
+    def _let_go(self) -> None:
+        if self._idle and not self.transport.is_closing():
+            super().shutdown()
 
     def _await_headers(self) -> None:
         if self._waiting is None:
@@ -126,13 +154,9 @@ class PatientProtocol(H11Protocol):
             self._waiting = None
 
 
-def _handle_signals(server: uvicorn.Server, service: Service) -> None:
+def _handle_signals(drain: Callable[[], None], service: Service) -> None:
     loop = asyncio.get_running_loop()
     tasks: set[asyncio.Task[Any]] = set()
-
-    def drain() -> None:
-        note("draining")
-        server.should_exit = True
 
     def reload() -> None:
         task = loop.create_task(service.reload())

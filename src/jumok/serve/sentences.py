@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 __all__ = ["lay_out", "sentence_spans"]
 
 # After a full stop a small letter goes on with the sentence ("e.g. this"); full-width marks need no space.
-_END = re.compile(r"[.?!…]+[\"'”’»)\]]*\s+(?=[^\sa-zà-ÿ])|[。！？｡]+[”’」』）]*\s*")
+# A row of full stops is looked at once, from its first: thousands of them must cost no more than letters.
+_END = re.compile(r"(?<![.?!…])[.?!…]++[\"'”’»)\]]*+\s++(?=[^a-zà-ÿ])|[。！？｡]++[”’」』）]*+\s*+")
 _LINE = re.compile(r"[^\r\n\v\f\x1c-\x1e\x85\u2028\u2029]+")
 _FEW_WORDS = 3  # "Dr. Kim": so short a sentence is joined to the next
 

@@ -6,12 +6,13 @@ A route through a third language is walked sentence by sentence; word links are 
 from __future__ import annotations
 
 import asyncio
-from contextlib import contextmanager
+from contextlib import aclosing, contextmanager
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
-from jumok.serve.queueing import BusyError, Kind, Waiting
+from jumok.errors import DataError
+from jumok.serve.queueing import BusyError, Kind, Waiting, Wish
 from jumok.serve.sentences import lay_out, sentence_spans
 from jumok.text.words import word_spans
 
@@ -95,16 +96,19 @@ class Renderer:
         self._queue = queue
         self._limits = limits
 
-    async def render(
-        self, texts: Sequence[str], route: Sequence[Direction], *, n_best: int = 1, align: bool = False
-    ) -> list[Rendering]:
+    def deadline(self) -> float:
+        """When a request that comes now must have been answered, in the loop's time."""
+        return asyncio.get_running_loop().time() + self._limits.answer_seconds
+
+    async def render(self, texts: Sequence[str], route: Sequence[Direction], wish: Wish) -> list[Rendering]:
         """The texts translated along a route, in order."""
         spans = [tuple(sentence_spans(text)) if route else () for text in texts]
         sentences = [
             text[start:end] for text, of_text in zip(texts, spans, strict=True) for start, end in of_text
         ]
         with self._open():
-            found = [done async for done in self._walks(sentences, route, n_best=n_best, align=align)]
+            walks = self._walks(sentences, route, wish, self.deadline())
+            found = [done async for done in walks if not isinstance(done, str)]
         done = iter(found)
         return [
             self._rendering(text, of_text, [next(done) for _ in of_text], route)
@@ -112,19 +116,34 @@ class Renderer:
         ]
 
     async def render_sentences(
-        self, text: str, route: Sequence[Direction], *, n_best: int = 1, align: bool = False
-    ) -> AsyncIterator[Rendering]:
-        """The sentences of one text, each as soon as it is translated."""
-        sentences = [text[start:end] for start, end in sentence_spans(text)] if route else [text]
+        self, texts: Sequence[str], route: Sequence[Direction], wish: Wish, deadline: float
+    ) -> AsyncIterator[tuple[int, int, str | Rendering]]:
+        """The number of a text and of a sentence in it, and its translation: so far, and at last as it is."""
+        if not route:
+            for number, text in enumerate(texts):
+                yield number, 0, self._rendering(text, (), [], route)
+            return
+        places = [
+            (number, place, text[start:end])
+            for number, text in enumerate(texts)
+            for place, (start, end) in enumerate(sentence_spans(text))
+        ]
         with self._open():
-            walks = self._walks(sentences, route, n_best=n_best, align=align)
-            try:
-                for sentence in sentences:
-                    spans = ((0, len(sentence)),) if route else ()
-                    found = [await anext(walks)] if route else []
-                    yield self._rendering(sentence, spans, found, route)
-            finally:
-                await walks.aclose()
+            async with aclosing(self._walks([one for *_, one in places], route, wish, deadline)) as walks:
+                for number, place, sentence in places:
+                    while isinstance(found := await anext(walks), str):
+                        yield number, place, found
+                    yield number, place, self._rendering(sentence, ((0, len(sentence)),), [found], route)
+
+    async def view(self, direction: Direction, what: str, question: str) -> str:
+        """What a model tells about its attention, as JSON; a DataError is what it says it cannot tell."""
+        waiting = Waiting(Kind(direction.number, Wish(view=what)), question)
+        with self._open(), self._queued([waiting]):
+            async with asyncio.timeout_at(self.deadline()):
+                [answer] = await waiting.candidates
+        if "error" in answer:
+            raise DataError(answer["error"])
+        return str(answer["answer"])
 
     @contextmanager
     def _open(self) -> Iterator[None]:
@@ -134,6 +153,16 @@ class Renderer:
         finally:
             self._queue.open_requests -= 1
 
+    @contextmanager
+    def _queued(self, waiting: Sequence[Waiting]) -> Iterator[None]:
+        self._queue.add(waiting)
+        try:
+            yield
+        except TimeoutError:
+            raise BusyError("The translation took too long. Try again later, or send less.", 5) from None
+        finally:
+            self._queue.withdraw(waiting)
+
     @staticmethod
     def _rendering(
         text: str, spans: tuple[Span, ...], found: Sequence[tuple[Candidate, ...]], route: Sequence[Direction]
@@ -141,39 +170,54 @@ class Renderer:
         return Rendering(text, spans, tuple(found), route[-1].target if route else "")
 
     async def _walks(
-        self, sentences: list[str], route: Sequence[Direction], *, n_best: int, align: bool
-    ) -> AsyncGenerator[tuple[Candidate, ...]]:
-        """The candidates of each sentence, in order. All but the last leg of a route give one."""
+        self, sentences: list[str], route: Sequence[Direction], wish: Wish, deadline: float
+    ) -> AsyncGenerator[str | tuple[Candidate, ...]]:
+        """The candidates of each sentence, in order; before them, if that is wished, what is said so far.
+
+        All but the last leg of a route give one candidate.
+        """
         if not route:
             return
-        deadline = asyncio.get_running_loop().time() + self._limits.answer_seconds
         *legs, last = route
-        so_far: list[Candidate] = []
+        before: list[Candidate] = []
         for leg in legs:
-            found = [
-                candidates async for candidates in self._leg(sentences, Kind(leg.number, 1, align), deadline)
-            ]
-            so_far = _best_through(so_far, found)
-            sentences = [candidate.text for candidate in so_far]
+            kind = Kind(leg.number, wish._replace(n_best=1, watched=False))
+            found = [one async for one in self._leg(sentences, kind, deadline) if not isinstance(one, str)]
+            before = _best_through(before, found)
+            sentences = [candidate.text for candidate in before]
         place = 0
-        async for candidates in self._leg(sentences, Kind(last.number, n_best, align), deadline):
-            yield _through(so_far[place], candidates) if so_far else candidates
-            place += 1
+        async with aclosing(self._leg(sentences, Kind(last.number, wish), deadline)) as walked:
+            async for heard in walked:
+                if isinstance(heard, str):
+                    yield heard
+                    continue
+                yield _through(before[place], heard) if before else heard
+                place += 1
 
     async def _leg(
         self, sentences: list[str], kind: Kind, deadline: float
-    ) -> AsyncIterator[tuple[Candidate, ...]]:
+    ) -> AsyncGenerator[str | tuple[Candidate, ...]]:
         waiting = [Waiting(kind, sentence) for sentence in sentences]
-        self._queue.add(waiting)
-        try:
+        with self._queued(waiting):
             for sentence in waiting:
+                if kind.wish.watched:
+                    async with aclosing(_heard(sentence, deadline)) as heard:
+                        async for text in heard:
+                            yield text
                 async with asyncio.timeout_at(deadline):
                     records = await sentence.candidates
                 yield tuple(_candidate(record) for record in records)
-        except TimeoutError:
-            raise BusyError("The translation took too long. Try again later, or send less.", 5) from None
-        finally:
-            self._queue.withdraw(waiting)
+
+
+async def _heard(sentence: Waiting, deadline: float) -> AsyncGenerator[str]:
+    """What is said of a sentence so far, again and again until it is translated."""
+    sentence.candidates.add_done_callback(lambda _: sentence.news.set())
+    while not sentence.candidates.done():
+        async with asyncio.timeout_at(deadline):
+            await sentence.news.wait()
+        sentence.news.clear()
+        if not sentence.candidates.done():
+            yield sentence.so_far
 
 
 def diagonal(source: int, target: int) -> list[tuple[int, int]]:

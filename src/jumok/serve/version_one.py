@@ -1,17 +1,19 @@
-"""What LibreTranslate has no words for, under /v1/: scores, n-best lists, word alignments and streams."""
+"""What LibreTranslate has no words for, under /v1/: scores, n-best, alignments, streams, explanations."""
 
 from __future__ import annotations
 
 import json
 import math
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from jumok.serve.contract import check_size, read_count, read_texts, render_all, require, routes_of
 from jumok.serve.faults import invalid
-from jumok.serve.queueing import BusyError
+from jumok.serve.queueing import BusyError, Wish
 from jumok.serve.routes import Route
+from jumok.serve.views import explain
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -24,24 +26,22 @@ __all__ = ["VERSION_ONE"]
 
 
 async def translate(call: Call) -> Response:
-    texts, asked, n_best, align = _read(call)
-    rendered = await render_all(call.service, texts, asked.routes, n_best=n_best, align=align)
+    texts, asked, wish = await _read(call)
+    rendered = await render_all(call.service, texts, asked.routes, wish)
     answer: dict[str, Any] = {
         "target": call.sent.fields["target"],
         "translations": [
-            {**_about(asked, number, call), **_told(one, align=align)} for number, one in enumerate(rendered)
+            {**_about(asked, number, call), **_told(one, wish)} for number, one in enumerate(rendered)
         ],
     }
     return JSONResponse(answer)
 
 
 async def stream(call: Call) -> Response:
-    """Server-sent events: `sentence` for each sentence as soon as it is done, in order, then `done`."""
-    texts, asked, n_best, align = _read(call)
-    events = _events(call, texts, asked, n_best=n_best, align=align)
-    first = await anext(
-        events
-    )  # a request that is refused is refused with a status, before the stream begins
+    """Server-sent events, in the order of the texts: `said`, `sentence`, `text`, and at last `done`."""
+    texts, asked, wish = await _read(call)
+    events = _events(call, texts, asked, wish._replace(watched=True))
+    first = await anext(events)  # what is refused is refused with a status, before the stream begins
     return StreamingResponse(_with_first(first, events), media_type="text/event-stream")
 
 
@@ -54,27 +54,49 @@ async def _with_first(first: str, events: AsyncIterator[str]) -> AsyncIterator[s
         yield _event("error", {"error": str(error)})
 
 
-async def _events(
-    call: Call, texts: Sequence[str], asked: Asked, *, n_best: int, align: bool
-) -> AsyncIterator[str]:
-    for number, (text, route) in enumerate(zip(texts, asked.routes, strict=True)):
-        place = 0
-        async for one in call.service.renderer.render_sentences(text, route, n_best=n_best, align=align):
-            yield _event("sentence", {"number": number, "sentence": place, **_told(one, align=align)})
-            place += 1
-        yield _event("text", {"number": number, **_about(asked, number, call)})
+async def _events(call: Call, texts: Sequence[str], asked: Asked, wish: Wish) -> AsyncIterator[str]:
+    renderer = call.service.renderer
+    deadline = renderer.deadline()
+    done = 0  # texts of which everything was told
+
+    def ended(until: int) -> list[str]:
+        return [_event("text", {"number": n, **_about(asked, n, call)}) for n in range(done, until)]
+
+    # Neighbours that go the same way are queued together: with one source language that is all of them.
+    for route, group in groupby(range(len(texts)), key=lambda n: asked.routes[n]):
+        numbers = list(group)
+        of_group = [texts[n] for n in numbers]
+        async for n, place, heard in renderer.render_sentences(of_group, route, wish, deadline):
+            for event in ended(numbers[n]):
+                yield event
+            done = numbers[n]
+            where = {"number": done, "sentence": place}
+            if isinstance(heard, str):
+                yield _event("said", {**where, "text": heard})
+            else:
+                yield _event("sentence", {**where, **_told(heard, wish)})
+        for event in ended(numbers[-1] + 1):
+            yield event
+        done = numbers[-1] + 1
     yield _event("done", {"texts": len(texts)})
 
 
-def _read(call: Call) -> tuple[list[str], Asked, int, bool]:
+async def _read(call: Call) -> tuple[list[str], Asked, Wish]:
     texts = read_texts(call)
     require(call, "source", "target")
     n_best = read_count(call, "n_best", least=1, most=call.service.limits.alternatives + 1)
-    align = call.sent.fields.get("alignment", False)
-    if not isinstance(align, bool) and align not in ("true", "false"):
-        raise invalid("alignment parameter is not true or false")
+    align, greedy = (_read_flag(call, name) for name in ("alignment", "greedy"))
+    if greedy and n_best > 1:
+        raise invalid("greedy finds one translation: n_best parameter must be 1")
     check_size(texts, call.service)
-    return texts, routes_of(texts, call), n_best, align in (True, "true")
+    return texts, await routes_of(texts, call), Wish(n_best, align, greedy)
+
+
+def _read_flag(call: Call, name: str) -> bool:
+    value = call.sent.fields.get(name, False)
+    if not isinstance(value, bool) and value not in ("true", "false"):
+        raise invalid(f"{name} parameter is not true or false")
+    return value in (True, "true")
 
 
 def _about(asked: Asked, number: int, call: Call) -> dict[str, Any]:
@@ -89,12 +111,12 @@ def _about(asked: Asked, number: int, call: Call) -> dict[str, Any]:
     }
 
 
-def _told(one: Rendering, *, align: bool) -> dict[str, Any]:
+def _told(one: Rendering, wish: Wish) -> dict[str, Any]:
     told: dict[str, Any] = {
         **_scored(one.text(), one.score()),
         "alternatives": [_scored(text, score) for text, score in one.alternatives()],
     }
-    if align:
+    if wish.align:
         told["alignment"] = [
             {"source": list(source), "target": list(target)} for source, target in one.links()
         ]
@@ -119,4 +141,5 @@ def _event(name: str, data: dict[str, Any]) -> str:
 VERSION_ONE = [
     Route("POST", "/v1/translate", "translateWithScores", translate, guarded=True),
     Route("POST", "/v1/translate/stream", "translateAsStream", stream, guarded=True),
+    Route("POST", "/v1/explain", "explain", explain, guarded=True),
 ]

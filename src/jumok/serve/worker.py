@@ -6,6 +6,7 @@ the end of the server however it came, it leaves.
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import sys
@@ -14,14 +15,19 @@ from typing import IO, TYPE_CHECKING, Any
 from jumok.engines import load
 from jumok.errors import JumokError, UnsupportedError
 from jumok.serve.frames import pack, read_frame
+from jumok.serve.journal import note_error, write_journal
 from jumok.values import Pair
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from jumok.decoding import Translation, Translator
+    from jumok.viewer import Viewer
 
 __all__ = ["main", "work"]
+
+KEPT_EXPLANATIONS = 4
+"""What a person looks at, and what it looked like before the last changes."""
 
 
 def work(orders: IO[bytes], answers: IO[bytes]) -> None:
@@ -29,24 +35,39 @@ def work(orders: IO[bytes], answers: IO[bytes]) -> None:
     first = read_frame(orders)
     if first is None:
         return
+
+    def answer(message: dict[str, Any]) -> None:
+        answers.write(pack(message))
+        answers.flush()
+
     try:
         translators = [load(folder, cores=1) for folder in first["models"]]
     except (JumokError, OSError) as error:
-        _answer(answers, {"error": str(error)})
+        answer({"error": str(error)})
         return
     for translator in translators:
         translator.translate(["1"])  # the first call of a process is several times slower than the next
-    _answer(answers, {"ready": os.getpid()})
+    answer({"ready": os.getpid()})
+    views: dict[int, Viewer] = {}
     while (order := read_frame(orders)) is not None:
-        candidates = _candidates(translators[order["model"]], order)
-        _answer(answers, {"candidates": candidates})
+        number = order["model"]
+        if order["view"]:
+            views[number] = views.get(number) or _viewer(translators[number])
+            answer({"candidates": [[_view(views[number], order["view"], text)] for text in order["texts"]]})
+            continue
+
+        def said(line: int, text: str) -> None:
+            answer({"said": [line, text]})
+
+        candidates = _candidates(translators[number], order, said if order["watched"] else None)
+        answer({"candidates": candidates})
 
 
-def _candidates(translator: Translator, order: dict[str, Any]) -> list[list[dict[str, Any]]]:
+def _candidates(translator: Translator, order: dict[str, Any], said: Any) -> list[list[dict[str, Any]]]:
     """For each text its translations, best first, with their scores and, if asked for, word links."""
     n_best = int(order["n_best"])
-    beam = max(translator.search.beam, n_best)
-    found = translator.translate(order["texts"], beam=beam, n_best=n_best)
+    beam = 1 if order["greedy"] else max(translator.search.beam, n_best)
+    found = translator.translate(order["texts"], beam=beam, n_best=n_best, said=said)
     rows = [
         [{"text": text, "score": score} for text, score in ((t.text, t.score), *t.alternatives)]
         for t in found
@@ -77,9 +98,24 @@ def _add_links(
             row[0]["links"] = sorted(translation.alignment.sure)
 
 
-def _answer(answers: IO[bytes], message: dict[str, Any]) -> None:
-    answers.write(pack(message))
-    answers.flush()
+def _viewer(translator: Translator) -> Viewer:
+    from jumok.viewer import Viewed, Viewer  # which imports torch
+
+    name = f"{translator.source_language} → {translator.target_language}"
+    return Viewer([Viewed(name, translator)], kept=KEPT_EXPLANATIONS)
+
+
+def _view(viewer: Viewer, what: str, question: str) -> dict[str, Any]:
+    """What a page about attention is told, as JSON text; or why it is not."""
+    try:
+        if what == "page":
+            return {"answer": json.dumps(viewer.data(), ensure_ascii=False)}
+        return {"answer": viewer.answer(what, question.encode()).decode()}
+    except JumokError as error:
+        return {"error": str(error)}
+    except Exception as error:  # a question comes from anybody, and must not cost a worker
+        note_error("view_failed", error)
+        return {"error": "This question cannot be answered."}
 
 
 def main() -> None:
@@ -87,7 +123,11 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the front, which lets the workers finish
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # whatever a library prints must not stand between two answers
+    write_journal(sys.stderr)
     try:
         work(sys.stdin.buffer, answers)
     except BrokenPipeError:
         return
+    except Exception as error:  # its words could be those of a text
+        note_error("worker_failed", error)
+        sys.exit(1)

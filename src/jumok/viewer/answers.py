@@ -26,7 +26,6 @@ __all__ = ["Viewed", "Viewer"]
 MOST_LETTERS = 1000
 MOST_CHANGES = 64
 KEPT = 16
-"""Explanations that are kept, so that steps and effects are asked of the one that is seen."""
 
 
 Asked = TypeVar("Asked", bound=BaseModel)
@@ -81,11 +80,13 @@ class Viewer:
     """Models, and answers to what a page asks of them. One question is worked on at a time."""
 
     def __init__(
-        self, models: Sequence[Viewed], *, sentence: str = "", run: WatchedRun | None = None
+        self, models: Sequence[Viewed], *, sentence: str = "", run: WatchedRun | None = None, kept: int = KEPT
     ) -> None:
+        """`kept` explanations are kept, so that steps and effects are asked of the one that is seen."""
         self._models = tuple(models)
         self._sentence = sentence
         self._run = run
+        self._most_kept = kept
         self._lock = threading.Lock()
         self._known: OrderedDict[str, Explanation] = OrderedDict()
         self._answers: dict[str, Callable[[bytes], Any]] = {
@@ -138,7 +139,7 @@ class Viewer:
         if key not in self._known:
             self._known[key] = make()
         self._known.move_to_end(key)
-        while len(self._known) > KEPT:
+        while len(self._known) > self._most_kept:
             self._known.popitem(last=False)
         return self._known[key]
 
