@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 import torch
@@ -218,7 +219,7 @@ def test_a_greedy_search_tells_its_pieces_as_it_finds_them(name: str) -> None:
         for heard in told.values():
             lengths = [len(ids) for ids in heard]
             assert lengths[0] == 1 or not lengths
-            assert all(after in (before + 1, 1) for before, after in zip(lengths, lengths[1:], strict=False))
+            assert all(after in (before + 1, 1) for before, after in pairwise(lengths))
 
 
 def test_a_beam_search_is_not_watched() -> None:

@@ -120,13 +120,23 @@ class Served:
 
 
 @contextmanager
+def own_journal() -> Iterator[None]:
+    """Where the log goes is the whole process's: afterwards it goes where it went."""
+    before = {name: logging.getLogger(name).handlers for name in ("jumok.serve", "uvicorn", "asyncio")}
+    try:
+        yield
+    finally:
+        for name, handlers in before.items():
+            logging.getLogger(name).handlers = handlers
+
+
+@contextmanager
 def serving_here(folder: Path, *models: Path, **settings: Any) -> Iterator[Served]:
     """The same in a thread, where coverage sees it, with settings that the command line does not offer."""
     log = folder / "log.jsonl"
     ready: queue.Queue[tuple[str, Callable[[], None]]] = queue.Queue()
     chosen = ServeSettings(models=models, port=0, **settings)
-    before = {name: logging.getLogger(name).handlers for name in ("jumok.serve", "uvicorn", "asyncio")}
-    with log.open("w", encoding="utf-8") as stream, ThreadPoolExecutor(1) as threads:
+    with log.open("w", encoding="utf-8") as stream, ThreadPoolExecutor(1) as threads, own_journal():
         write_journal(stream)
         running = threads.submit(run_server, chosen, listening=lambda *told: ready.put(told))
         running.add_done_callback(lambda _: ready.put(("", lambda: None)))
@@ -138,8 +148,6 @@ def serving_here(folder: Path, *models: Path, **settings: Any) -> Iterator[Serve
         finally:
             drain()
             running.result(timeout=120)
-            for name, handlers in before.items():
-                logging.getLogger(name).handlers = handlers
 
 
 @contextmanager

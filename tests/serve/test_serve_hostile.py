@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import socket
 from typing import TYPE_CHECKING
 
 import pytest
+from serve_process import serving_here
 
 from jumok.serve.faults import Fault
 from jumok.serve.limits import Limits
 from jumok.serve.reading import Held, read_body
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Iterator
+    from pathlib import Path
 
     from serve_process import Served
 
@@ -125,8 +128,16 @@ def test_a_file_that_is_not_utf_8_is_refused(served: Served) -> None:
     assert "not UTF-8 (byte 3)" in served.post_file("a.txt", b"ab\xff", source="en", target="de").text
 
 
-@pytest.mark.medium
-def test_clients_that_send_slowly_are_let_go_and_others_do_not_wait(served: Served) -> None:
+@pytest.fixture(scope="module")
+def hasty(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """A server without patience, and with room for few."""
+    limits = Limits(header_seconds=1.0, body_seconds=2.0, connections=110)
+    with serving_here(tmp_path_factory.mktemp("hasty"), model, limits=limits) as found:
+        yield found
+
+
+def test_clients_that_send_slowly_are_let_go_and_others_do_not_wait(hasty: Served) -> None:
+    served = hasty
     slow = [socket.create_connection(("127.0.0.1", served.port), timeout=60) for _ in range(100)]
     try:
         for number, connection in enumerate(slow):
@@ -148,6 +159,22 @@ def test_clients_that_send_slowly_are_let_go_and_others_do_not_wait(served: Serv
     finally:
         for connection in slow:
             connection.close()
+
+
+def test_who_comes_when_the_house_is_full_is_told_to_come_again(hasty: Served) -> None:
+    inside = [socket.create_connection(("127.0.0.1", hasty.port), timeout=10) for _ in range(110)]
+    try:
+        hasty_answer = b""
+        with socket.create_connection(("127.0.0.1", hasty.port), timeout=10) as late:
+            while chunk := late.recv(4096):
+                hasty_answer += chunk
+    finally:
+        for connection in inside:
+            connection.close()
+    head, _, body = hasty_answer.partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 503 ")
+    assert b"Retry-After: 5" in head
+    assert json.loads(body) == {"error": "Too many connections."}
 
 
 def test_many_bodies_together_have_a_cap_and_give_back_what_they_took() -> None:

@@ -1,30 +1,26 @@
-"""The page, the streams, the OpenAPI document and `--check`; and a model that answers with a script."""
+"""The page, the streams, the explanations, the OpenAPI document and `--check`."""
 
 from __future__ import annotations
 
 import html
 import json
-import os
 import subprocess
 import sys
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from serve_models import TINY, sentences
 from serve_process import serving
 
 import jumok
 from jumok.cli import main
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
     from serve_process import Served
 
 ASK = {"q": "one two. three four. five", "source": "en", "target": "de"}
-ATTACK = "<img src=x onerror=document.title='taken'>"
 
 
 def test_the_page_has_both_boxes_all_languages_and_needs_no_script(served: Served, model: Path) -> None:
@@ -222,71 +218,3 @@ def test_two_models_of_one_direction_are_refused(model: Path, capsys: pytest.Cap
         main(["serve", str(model), str(model), "--check"])
     assert end.value.code == 2
     assert "both translate en → de" in capsys.readouterr().err
-
-
-# --- A model that attacks -----------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def attacking(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """A server whose model has learned to answer anything with a script."""
-    folder = tmp_path_factory.mktemp("attacking")
-    pairs = folder / "pairs.en-de.tsv"
-    pairs.write_text("".join(f"{one}\t{ATTACK}\n" for one in sorted(set(sentences(80)))), encoding="utf-8")
-    settings = {
-        **TINY,
-        "model.width": 32,
-        "model.feed_forward": 64,
-        "model.dropout": 0.0,
-        "training.steps": 250,
-        "training.batch_tokens": 1024,
-        "training.learning_rate": 0.01,
-        "training.warmup": 20,
-        "training.label_smoothing": 0.0,
-        "search.longest": 20.0,
-        "text.pieces": 290,
-    }
-    trained = jumok.train(pairs, out=folder / "run", **settings)
-    with serving(folder, trained, "--workers", "1") as found:
-        yield found
-
-
-def browse(page: str, folder: Path) -> str:
-    """The document as a real browser has it after a few seconds."""
-    options = ["--headless=new", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=8000", "--dump-dom"]
-    ran = subprocess.run(
-        ["chromium", *options, f"--user-data-dir={folder / 'profile'}", page],
-        capture_output=True,
-        check=True,
-        timeout=120,
-        env={**os.environ, "HOME": str(folder)},
-    )
-    return ran.stdout.decode()
-
-
-def translated(served: Served) -> list[dict[str, object]]:
-    return [
-        line for line in served.events() if (line.get("route"), line.get("status")) == ("/translate", 200)
-    ]
-
-
-@pytest.mark.medium
-def test_what_a_model_says_never_becomes_a_page(attacking: Served, tmp_path: Path) -> None:
-    fields = {"q": "one two", "source": "en", "target": "de"}
-    said = attacking.post("/translate", fields).json["translatedText"]
-    assert "onerror=" in said
-    assert "<img" in said
-    as_html = attacking.post("/translate", {**fields, "q": "<p>one <b>two</b></p>", "format": "html"}).json
-    assert "<img" not in as_html["translatedText"]
-    page = attacking.post_form("/", fields).text
-    assert html.escape(said) in page
-    assert "<img" not in page
-    address = attacking.post_file("a.html", b"<p>one two</p>", source="en", target="de").json
-    fetched = attacking.get(address["translatedFileUrl"].partition(str(attacking.port))[2])
-    assert b"<img" not in fetched.body
-    assert fetched.headers["content-disposition"].startswith("attachment")
-    assert attacking.post("/translate", fields).headers["content-type"] == "application/json"
-    shown = browse(f"{attacking.url}/#one%20two", tmp_path)
-    assert len(translated(attacking)) == 4  # three times above, and once by the script of the page
-    assert "<title>jumok</title>" in shown
-    assert "<img" not in shown

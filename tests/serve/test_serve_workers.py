@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import http.client
+import io
 import json
 import os
 import shutil
@@ -12,22 +13,24 @@ import socket
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from serve_models import sentences
-from serve_process import serving
+from serve_process import own_journal, serving, serving_here
 
 import jumok
+from jumok.serve.frames import pack, read_frame
 from jumok.serve.limits import Limits
-from jumok.serve.queueing import BATCH_SENTENCES, BusyError, Kind, SentenceQueue, Waiting
+from jumok.serve.queueing import BATCH_SENTENCES, BusyError, Kind, SentenceQueue, Waiting, Wish
+from jumok.serve.worker import work
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from serve_process import Served
 
-KIND = Kind(0, 1, align=False)
+KIND = Kind(0)
 
 
 # --- The queue ----------------------------------------------------------------------------------------------
@@ -38,7 +41,7 @@ def test_a_batch_holds_the_oldest_and_those_of_like_length() -> None:
         queue = SentenceQueue(Limits(), workers=1)
         oldest = Waiting(KIND, "x" * 50)
         others = [Waiting(KIND, "x" * length) for length in range(1, 400)]
-        foreign = Waiting(Kind(1, 1, align=False), "x" * 50)
+        foreign = Waiting(Kind(1), "x" * 50)
         queue.add([oldest, *others, foreign])
         batch = await queue.take()
         assert oldest in batch
@@ -94,10 +97,56 @@ def test_two_free_workers_share_what_waits() -> None:
     asyncio.run(run())
 
 
+def test_an_explanation_is_alone_in_its_batch() -> None:
+    async def run() -> None:
+        queue = SentenceQueue(Limits(), workers=1)
+        queue.add([Waiting(Kind(0, Wish(view="explain")), "{}") for _ in range(3)])
+        assert [len(await queue.take()) for _ in range(3)] == [1, 1, 1]
+
+    asyncio.run(run())
+
+
+# --- A worker -----------------------------------------------------------------------------------------------
+
+
+def ordered(*orders: dict[str, Any]) -> list[dict[str, Any]]:
+    """What a worker answers to these orders."""
+    plain = {"model": 0, **Wish()._asdict()}
+    first, *more = orders
+    answers = io.BytesIO()
+    work(io.BytesIO(b"".join(map(pack, [first, *({**plain, **order} for order in more)]))), answers)
+    answers.seek(0)
+    return list(iter(lambda: read_frame(answers), None))
+
+
+def test_a_worker_translates_links_explains_and_tells_what_it_says(model: Path) -> None:
+    ready, plain, linked, *said, greedy, shown, odd = ordered(
+        {"models": [str(model)]},
+        {"texts": ["one two", ""], "n_best": 2},
+        {"texts": ["one two", "three " * 250], "align": True},
+        {"texts": ["one two three"], "greedy": True, "watched": True},
+        {"texts": ["{}"], "view": "page"},
+        {"texts": ["[]"], "view": "explain"},
+    )
+    assert ready == {"ready": os.getpid()}
+    expected = jumok.load(model).translate(["one two"], n_best=2)[0]
+    texts = [[candidate["text"] for candidate in row] for row in plain["candidates"]]
+    assert texts == [[expected.text, *(text for text, _ in expected.alternatives)], [""]]
+    assert all(row[0]["links"] for row in linked["candidates"])
+    assert said[-1]["said"] == [0, greedy["candidates"][0][0]["text"]]
+    assert len(said) > 2
+    assert json.loads(shown["candidates"][0][0]["answer"])["live"]["models"][0]["name"] == "en → de"
+    assert "cannot be answered" in odd["candidates"][0][0]["error"]
+
+
+def test_a_worker_says_why_it_has_no_model(tmp_path: Path) -> None:
+    [answer] = ordered({"models": [str(tmp_path / "nowhere")]})
+    assert "nowhere" in answer["error"]
+
+
 # --- Workers ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.medium
 def test_batched_with_strangers_a_sentence_gets_the_same_text_as_alone(served: Served, model: Path) -> None:
     texts = sentences(500)
     translator = jumok.load(model)
@@ -115,6 +164,18 @@ def test_batched_with_strangers_a_sentence_gets_the_same_text_as_alone(served: S
 
 
 @pytest.mark.medium
+def test_a_worker_that_dies_is_replaced(model: Path, tmp_path: Path) -> None:
+    with serving_here(tmp_path, model, workers=1) as served:
+        [victim] = served.worker_pids()
+        os.kill(victim, signal.SIGKILL)
+        answer = served.post("/translate", {"q": "one", "source": "en", "target": "de"})
+        assert answer.status == 200
+        served.wait_for("worker_ready", 2)
+        assert "jumok_worker_deaths_total 1\n" in served.get("/metrics").text
+        assert victim not in served.worker_pids()
+
+
+@pytest.mark.slow
 def test_a_killed_worker_is_replaced_and_every_request_is_answered(model: Path, tmp_path: Path) -> None:
     with serving(tmp_path, model, "--workers", "2") as served:
         victims = served.worker_pids()
@@ -144,7 +205,7 @@ def test_a_killed_worker_is_replaced_and_every_request_is_answered(model: Path, 
         assert len(served.worker_pids()) == 2
 
 
-@pytest.mark.medium
+@pytest.mark.slow
 def test_sigterm_answers_what_was_accepted_then_ends_well(model: Path, tmp_path: Path) -> None:
     with serving(tmp_path, model, "--workers", "1") as served:
         texts = sentences(1000)
@@ -171,7 +232,7 @@ def test_sigterm_answers_what_was_accepted_then_ends_well(model: Path, tmp_path:
             socket.create_connection(("127.0.0.1", served.port), timeout=5)
 
 
-@pytest.mark.medium
+@pytest.mark.slow
 def test_sighup_reads_the_models_anew_without_dropping_a_request(
     model: Path, second_model: Path, tmp_path: Path
 ) -> None:
@@ -191,10 +252,10 @@ def test_sighup_reads_the_models_anew_without_dropping_a_request(
         with ThreadPoolExecutor(1) as clients:
             running = clients.submit(ask)
             try:
-                served.process.send_signal(signal.SIGHUP)
+                served.signal(signal.SIGHUP)
                 served.wait_for("reloaded")
                 (folder / "weights.safetensors").write_bytes(b"damaged")
-                served.process.send_signal(signal.SIGHUP)
+                served.signal(signal.SIGHUP)
                 served.wait_for("reload_failed")
             finally:
                 stop.set()
@@ -206,7 +267,7 @@ def test_sighup_reads_the_models_anew_without_dropping_a_request(
         assert served.get("/health").status == 200
 
 
-@pytest.mark.medium
+@pytest.mark.slow
 def test_a_client_that_leaves_frees_its_place(model: Path, tmp_path: Path) -> None:
     with serving(tmp_path, model, "--workers", "1") as served:
         body = json.dumps({"q": sentences(1000), "source": "en", "target": "de"}).encode()
@@ -236,7 +297,7 @@ def test_a_model_that_cannot_be_loaded_is_told_before_anything_is_served(
     folder = tmp_path / "model"
     shutil.copytree(model, folder)
     (folder / "weights.safetensors").write_bytes(b"damaged")
-    with pytest.raises(SystemExit) as end:
+    with own_journal(), pytest.raises(SystemExit) as end:
         main(["serve", str(folder), "--port", "0"])
     assert end.value.code == 2
     assert "jumok serve:" in capfd.readouterr().err
