@@ -1,14 +1,16 @@
-"""How the server bends under load: `python benchmarks/serve_load.py MODEL --clients 64 --seconds 60`.
+"""How the server bends under load: `python -m benchmarks.serve_load PART --model MODEL`.
 
-Clients on this machine send arrays of sentences as fast as they are answered. Told at the end: what was
-answered, sentences a second beside the library's in this process, /health meanwhile, memory, and whether
-the text is that of translating alone. With `--kill 5` a worker is killed after five seconds.
+PART is `load`, `crowd`, `single`, `kill` or `restarts`, or `all`. The model is an English–Korean one, as
+`jumok demo` makes it. Clients run in this process, the server and its workers in their own. A part prints
+what it saw and takes its place in results/serving.json, from which docs/performance.md is drawn.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
+import http.client
 import json
 import os
 import random
@@ -16,158 +18,374 @@ import signal
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from collections import Counter
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
 
 import jumok
+from benchmarks.machine import busy_share, machine_facts, package_versions
+from benchmarks.measure import BusyMachineError, check_quiet
+from benchmarks.page import RESULTS, as_text, write_page
 from jumok.corpus.english_korean import generate
 
-SOURCES = 2_000
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Sequence
+
+Row = tuple[str, dict[str, float]]
+
+RESULT = RESULTS / "serving.json"
+SENTENCES, PER_REQUEST = 1_000, 32
+GOOD = {200, 429, 503}
+HEAD = (
+    "{} {} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
+    "Content-Type: application/json\r\nContent-Length: {}\r\n\r\n"
+)
+
+
+class Server:
+    """`jumok serve MODEL` as a program, with its log in a file."""
+
+    def __init__(self, model: str, folder: Path) -> None:
+        self.log = folder / f"{time.monotonic_ns()}.jsonl"
+        command = [sys.executable, "-m", "jumok", "serve", model, "--port", "0", "--requests-per-minute", "0"]
+        with self.log.open("wb") as stream:
+            self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=stream)
+        line = self.process.stdout.readline().decode() if self.process.stdout else ""
+        self.port = int(line.rsplit(":", 1)[1])
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def stop(self) -> int:
+        self.process.terminate()
+        return self.process.wait()
+
+    def events(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in self.log.read_text(encoding="utf-8").splitlines()]
+
+    def pids(self) -> list[int]:
+        """The server, then its workers."""
+        pid = self.process.pid
+        return [pid, *map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split())]
+
+    def megabytes(self) -> float:
+        pages = [int(Path(f"/proc/{pid}/statm").read_text().split()[1]) for pid in self.pids()]
+        return sum(pages) * os.sysconf("SC_PAGE_SIZE") / 1e6
 
 
 async def exchange(port: int, method: str, path: str, body: bytes = b"") -> tuple[int, dict[str, str], bytes]:
-    """One request on a connection of its own."""
+    """One request on a connection of its own. An answer that is not whole is an EOFError."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     try:
-        head = f"{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
-        head += f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
-        writer.write(head.encode() + body)
+        writer.write(HEAD.format(method, path, len(body)).encode() + body)
         await writer.drain()
-        top, _, rest = (await reader.read()).partition(b"\r\n\r\n")
-        first, *lines = top.decode().split("\r\n")
+        head, _, rest = (await reader.read()).partition(b"\r\n\r\n")
+        first, *lines = head.decode().split("\r\n")
         headers = {name.lower(): value for name, _, value in (line.partition(": ") for line in lines)}
+        if len(rest) != int(headers.get("content-length", -1)):
+            raise EOFError
         return int(first.split()[1]), headers, rest
     finally:
         writer.close()
 
 
 class Load:
-    """Clients that ask, and one that looks after the server's health."""
+    """Clients that send arrays of sentences as fast as they are answered, and what they saw."""
 
-    def __init__(self, port: int, source: str, target: str, texts: list[str], per_request: int) -> None:
+    def __init__(self, port: int, expected: dict[str, str], seconds: float) -> None:
         self.port = port
-        self.languages = {"source": source, "target": target}
-        self.texts = texts
-        self.per_request = per_request
+        self.expected = expected
+        self.end = time.monotonic() + seconds
         self.statuses: Counter[int] = Counter()
+        self.answered: set[str] = set()
         self.unanswered = 0
+        self.not_connected = 0
         self.without_retry = 0
         self.done = 0
-        self.found: dict[str, str] = {}
-        self.health: list[float] = []
+        self.wrong = 0
 
-    async def client(self, number: int, end: float) -> None:
+    async def run(self, clients: int) -> float:
+        """The seconds that it took, with the answers to all that was sent in time."""
+        begin = time.monotonic()
+        await asyncio.gather(*(self._client(number) for number in range(clients)))
+        return time.monotonic() - begin
+
+    async def _client(self, number: int) -> None:
         generator = random.Random(number)
-        while time.monotonic() < end:
-            chosen = generator.choices(self.texts, k=self.per_request)
-            body = json.dumps({"q": chosen, **self.languages}).encode()
+        texts = list(self.expected)
+        while time.monotonic() < self.end:
+            chosen = generator.choices(texts, k=PER_REQUEST)
+            body = json.dumps({"q": chosen, "source": "en", "target": "ko"}).encode()
             try:
                 status, headers, answer = await exchange(self.port, "POST", "/translate", body)
-            except (OSError, IndexError, ValueError):
+            except ConnectionRefusedError:
+                self.not_connected += 1
+                await asyncio.sleep(0.05)
+            except (OSError, EOFError):
                 self.unanswered += 1
-                continue
-            self.statuses[status] += 1
-            if status == 200:
-                self.done += len(chosen)
-                self.found.update(zip(chosen, json.loads(answer)["translatedText"], strict=True))
-            elif "retry-after" not in headers:
-                self.without_retry += 1
             else:
-                await asyncio.sleep(min(float(headers["retry-after"]), max(0.0, end - time.monotonic())))
+                await self._hear(chosen, status, headers, answer)
 
-    async def look_after(self, end: float) -> None:
-        while time.monotonic() < end:
+    async def _hear(self, chosen: list[str], status: int, headers: dict[str, str], answer: bytes) -> None:
+        self.statuses[status] += 1
+        self.answered.add(headers.get("x-request-id", ""))
+        if status == 200:
+            self.done += len(chosen)
+            told = json.loads(answer)["translatedText"]
+            self.wrong += sum(self.expected[one] != text for one, text in zip(chosen, told, strict=True))
+        elif "retry-after" not in headers:
+            self.without_retry += 1
+        else:
+            left = max(0.0, self.end - time.monotonic())
+            await asyncio.sleep(min(float(headers["retry-after"]), left))
+
+    @property
+    def odd(self) -> int:
+        """Answers with a status that no client should see."""
+        return sum(count for status, count in self.statuses.items() if status not in GOOD)
+
+
+async def during(load: Load, clients: int, *others: Coroutine[Any, Any, Any]) -> float:
+    """Run the load with something beside it."""
+    beside = [asyncio.create_task(other) for other in others]
+    seconds = await load.run(clients)
+    for task in beside:
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+    return seconds
+
+
+def under_load(server: Server, expected: dict[str, str], given: argparse.Namespace) -> list[Row]:
+    """64 clients for a minute: pace, health, memory, and the same text as alone."""
+    health: list[float] = []
+    memory: list[float] = [server.megabytes()]
+
+    async def look_after() -> None:
+        while True:
             begin = time.monotonic()
-            await exchange(self.port, "GET", "/health")
-            self.health.append(time.monotonic() - begin)
-            await asyncio.sleep(0.1)
+            await exchange(server.port, "GET", "/health")
+            health.append(time.monotonic() - begin)
+            await asyncio.sleep(0.05)
+
+    async def weigh() -> None:
+        while True:
+            await asyncio.sleep(5)
+            memory.append(server.megabytes())
+
+    paces = [translate_pace(given.model, list(expected))]
+    load = Load(server.port, expected, given.seconds or 60)
+    seconds = asyncio.run(during(load, 64, look_after(), weigh()))
+    paces.append(translate_pace(given.model, list(expected)))
+    print(f"statuses {dict(load.statuses)}; megabytes every 5 s: {[round(value) for value in memory]}")
+    seen = {
+        "sentences/s": load.done / seconds,
+        "/health p99, ms": 1000 * sorted(health)[int(0.99 * len(health))],
+        "MB at the start": memory[0],
+        "MB at most": max(memory),
+        "growth, %": 100 * (max(memory) / memory[0] - 1),
+        "other statuses": load.odd + load.unanswered,
+        "texts that differ": load.wrong,
+    }
+    return [("jumok serve", seen), ("jumok translate", {"sentences/s": statistics.mean(paces)})]
 
 
-def processes(pid: int) -> list[int]:
-    """The server and its workers."""
-    return [pid, *(int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split())]
+def translate_pace(model: str, texts: Sequence[str], times: int = 8) -> float:
+    """Sentences a second of the program, from its start to its end."""
+    lines = "".join(f"{text}\n" for text in texts) * times
+    begin = time.monotonic()
+    command = [sys.executable, "-m", "jumok", "translate", model]
+    subprocess.run(command, input=lines.encode(), stdout=subprocess.DEVNULL, check=True)
+    return times * len(texts) / (time.monotonic() - begin)
 
 
-def memory(pid: int) -> float:
-    """In megabytes."""
-    pages = [int(Path(f"/proc/{one}/statm").read_text().split()[1]) for one in processes(pid)]
-    return sum(pages) * os.sysconf("SC_PAGE_SIZE") / 1e6
+def crowd(server: Server, expected: dict[str, str], given: argparse.Namespace) -> list[Row]:
+    """512 clients: what is accepted is answered, what is refused is told when to come again."""
+    load = Load(server.port, expected, given.seconds or 30)
+    asyncio.run(load.run(512))
+    refused = load.statuses[429] + load.statuses[503]
+    seen = {
+        "answered": load.statuses[200],
+        "refused": refused,
+        "unanswered": load.unanswered,
+        "without Retry-After": load.without_retry,
+        "other statuses": load.odd,
+        "texts that differ": load.wrong,
+    }
+    return [("jumok serve", {name: float(value) for name, value in seen.items()})]
 
 
-def computing(pid: int) -> float:
-    """Seconds of computing so far: unlike the clock, they mean something on a machine that is shared."""
-    times = [Path(f"/proc/{one}/stat").read_text().rpartition(")")[2].split() for one in processes(pid)]
-    return sum(int(fields[11]) + int(fields[12]) for fields in times) / os.sysconf("SC_CLK_TCK")
+def single(server: Server, expected: dict[str, str], given: argparse.Namespace) -> list[Row]:
+    """One short sentence, one client, beside the same call in this process."""
+    translator = jumok.load(given.model)
+    text = min(expected, key=len)
+    body = json.dumps({"q": text, "source": "en", "target": "ko"}).encode()
+    kept = http.client.HTTPConnection("127.0.0.1", server.port)
+
+    def ask(connection: http.client.HTTPConnection) -> None:
+        connection.request("POST", "/translate", body, {"Content-Type": "application/json"})
+        connection.getresponse().read()
+
+    def ask_anew() -> None:
+        with contextlib.closing(http.client.HTTPConnection("127.0.0.1", server.port)) as fresh:
+            ask(fresh)
+
+    ways: dict[str, Callable[[], object]] = {
+        "jumok serve, one connection": lambda: ask(kept),
+        "jumok serve, a connection each": ask_anew,
+        "the library in process": lambda: translator.translate([text]),
+    }
+    times: dict[str, list[float]] = {name: [] for name in ways}
+    for number in range(520):
+        for name, way in ways.items():
+            begin = time.perf_counter()
+            way()
+            if number >= 20:
+                times[name].append(1000 * (time.perf_counter() - begin))
+    kept.close()
+    return [
+        (name, {"ms": statistics.median(taken), "p99, ms": sorted(taken)[int(0.99 * len(taken))]})
+        for name, taken in times.items()
+    ]
 
 
-async def run(arguments: argparse.Namespace, server: subprocess.Popen[bytes], port: int) -> None:
-    say = sys.stdout.write
-    translator = jumok.load(arguments.model)
-    texts = [pair.source for pair in generate("test", SOURCES, polite=0.0)]
-    one = texts[0]
-    latencies: dict[str, list[float]] = {"library": [], "server": []}
-    body = json.dumps({"q": one, "source": "en", "target": "ko"}).encode()
-    for _ in range(arguments.singles):
+def kill(server: Server, expected: dict[str, str], given: argparse.Namespace) -> list[Row]:
+    """kill -9 of a worker under load: when it is back, and whether anybody was left without an answer."""
+    back = [float("inf")]
+
+    async def strike() -> None:
+        await asyncio.sleep(3)
+        ready = sum(event["event"] == "worker_ready" for event in server.events())
+        os.kill(server.pids()[1], signal.SIGKILL)
         begin = time.monotonic()
-        translator.translate([one])
-        between = time.monotonic()
-        await exchange(port, "POST", "/translate", body)
-        latencies["library"].append(between - begin)
-        latencies["server"].append(time.monotonic() - between)
-    library, served = (1000 * statistics.median(times) for times in latencies.values())
-    say(f"one sentence: server {served:.1f} ms, library {library:.1f} ms, ratio {served / library:.2f}\n")
-    begin, computed = time.monotonic(), time.process_time()
-    alone = {t.source: t.text for t in translator.stream(texts)}
-    pace = len(texts) / (time.monotonic() - begin)
-    computed = time.process_time() - computed
-    load = Load(port, "en", "ko", texts, arguments.sentences)
-    before, idle = memory(server.pid), computing(server.pid)
-    start = time.monotonic()
-    tasks = [load.client(number, start + arguments.seconds) for number in range(arguments.clients)]
-    if arguments.kill:
-        asyncio.get_running_loop().call_later(arguments.kill, kill_worker, server.pid)
-    await asyncio.gather(*tasks, load.look_after(start + arguments.seconds))
-    seconds = time.monotonic() - start
-    slowest = sorted(load.health)[int(0.99 * len(load.health))]
-    wrong = sum(alone[source] != text for source, text in load.found.items())
-    say(
-        f"statuses {dict(load.statuses)}, unanswered {load.unanswered}, no Retry-After {load.without_retry}\n"
-    )
-    say(
-        f"sentences/s {load.done / seconds:.0f}, library {pace:.0f}, ratio {load.done / seconds / pace:.2f}\n"
-    )
-    if not arguments.kill and load.done:
-        each, library_each = (computing(server.pid) - idle) / load.done, computed / len(texts)
-        say(f"computing a sentence: server {1000 * each:.2f} ms, library {1000 * library_each:.2f} ms\n")
-    say(f"/health p99 {1000 * slowest:.0f} ms of {len(load.health)}\n")
-    say(f"memory {before:.0f} MB before, {memory(server.pid):.0f} MB after\n")
-    say(f"texts that differ from translating alone: {wrong} of {len(load.found)}\n")
+        while sum(event["event"] == "worker_ready" for event in server.events()) <= ready:
+            await asyncio.sleep(0.02)
+        back[0] = time.monotonic() - begin
+
+    load = Load(server.port, expected, given.seconds or 12)
+    asyncio.run(during(load, 64, strike()))
+    seen = {
+        "seconds until back": back[0],
+        "answered": load.statuses[200],
+        "refused": load.statuses[429] + load.statuses[503],
+        "unanswered": load.unanswered,
+        "other statuses": load.odd,
+    }
+    return [("jumok serve", {name: float(value) for name, value in seen.items()})]
 
 
-def kill_worker(pid: int) -> None:
-    os.kill(processes(pid)[1], signal.SIGKILL)
+def restarts(server: Server, expected: dict[str, str], given: argparse.Namespace) -> list[Row]:
+    """SIGTERM under load, twenty times: what the log says was taken up, a client must have received."""
+    accepted = lost = unaccepted = 0
+    for number in range(20):
+        running = server if number == 0 else Server(given.model, server.log.parent)
+        load = Load(running.port, expected, 2.0)
+
+        async def end(running: Server = running) -> None:
+            await asyncio.sleep(1)
+            running.process.terminate()
+
+        asyncio.run(during(load, 32, end()))
+        failed = running.stop() != 0
+        taken = {event["request"] for event in running.events() if event["event"] == "request"}
+        accepted += len(taken)
+        lost += len(taken - load.answered) + failed
+        unaccepted += max(0, load.unanswered - len(taken - load.answered))
+    seen = {
+        "restarts": 20,
+        "accepted": accepted,
+        "accepted and lost": lost,
+        "cut before accepted": unaccepted,
+    }
+    return [("jumok serve", {name: float(value) for name, value in seen.items()})]
+
+
+Part = tuple[str, str, "Callable[[Server, dict[str, str], argparse.Namespace], list[Row]]"]
+PARTS: dict[str, Part] = {
+    "load": ("64 clients, 32 sentences a request, 60 s", "sentences/s", under_load),
+    "crowd": ("512 clients, 32 sentences a request, 30 s", "answered", crowd),
+    "single": ("one short sentence, one client", "ms", single),
+    "kill": ("a worker killed under 64 clients", "seconds until back", kill),
+    "restarts": ("SIGTERM under 32 clients, 20 times", "accepted", restarts),
+}
+
+
+def as_result(title: str, measure: str, rows: Sequence[Row]) -> dict[str, Any]:
+    """In the form of the other topics: how many times better the first row is than each."""
+    first = rows[0][1][measure]
+
+    def ratio(value: float) -> float:
+        return value / first if measure == "ms" else first / value
+
+    described = [
+        {
+            "name": name,
+            "measures": seen,
+            "rounds": [seen[measure]],
+            "ratio": ratio(seen[measure]) if number else None,
+        }
+        for number, (name, seen) in enumerate(rows)
+    ]
+    return {"title": title, "measure": measure, "rows": described}
+
+
+def write(results: Sequence[dict[str, Any]], busy: float, anyway: bool) -> dict[str, Any]:
+    """Put these parts in the place of those that were measured before."""
+    before = json.loads(RESULT.read_text(encoding="utf-8"))["results"] if RESULT.exists() else []
+    by_title = {result["title"]: result for result in [*before, *results]}
+    content = {
+        "topic": "serving",
+        "date": datetime.now(UTC).strftime("%Y-%m-%d"),
+        "command": "python -m benchmarks.serve_load all --model MODEL",
+        "machine": machine_facts(),
+        "versions": package_versions(),
+        "rounds": 1,
+        "busy": round(busy, 3),
+        "anyway": anyway,
+        "results": [by_title[title] for title, *_ in PARTS.values() if title in by_title],
+        "remarks": [],
+    }
+    RESULT.parent.mkdir(exist_ok=True)
+    RESULT.write_text(json.dumps(content, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+    return content
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("model", help="an English-Korean model, as `jumok demo` makes it")
-    parser.add_argument("--clients", type=int, default=64)
-    parser.add_argument("--sentences", type=int, default=32)
-    parser.add_argument("--seconds", type=float, default=60)
-    parser.add_argument("--singles", type=int, default=50)
-    parser.add_argument("--kill", type=float, default=0)
-    arguments = parser.parse_args()
-    words = ["serve", arguments.model, "--port", "0", "--requests-per-minute", "0"]
-    server = subprocess.Popen(
-        [sys.executable, "-m", "jumok", *words], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
-    )
+    parser.add_argument("part", choices=[*PARTS, "all"])
+    parser.add_argument("--model", required=True, help="an English-Korean model, as `jumok demo` makes it")
+    parser.add_argument("--seconds", type=float, help="another length than the part's own")
+    parser.add_argument("--anyway", action="store_true", help="measure on a busy machine too, and say so")
+    parser.add_argument("--keep-nothing", action="store_true", help="print, and write no results")
+    given = parser.parse_args()
+    busy = busy_share()
     try:
-        line = server.stdout.readline().decode() if server.stdout else ""
-        asyncio.run(run(arguments, server, int(line.rsplit(":", 1)[1])))
-    finally:
-        server.terminate()
-        sys.stdout.write(f"exit code {server.wait()}\n")
+        check_quiet(not given.anyway)
+    except BusyMachineError as error:
+        raise SystemExit(f"benchmarks: {error}") from None
+    translator = jumok.load(given.model)
+    texts = list(dict.fromkeys(pair.source for pair in generate("test", SENTENCES, polite=0.0)))
+    expected = {text: translator.translate([text])[0].text for text in texts}  # each alone
+    results = []
+    for name in PARTS if given.part == "all" else [given.part]:
+        title, measure, run = PARTS[name]
+        with (
+            tempfile.TemporaryDirectory(prefix="jumok-serve-") as folder,
+            Server(given.model, Path(folder)) as server,
+        ):
+            rows = run(server, expected, given)
+        for row, seen in rows:
+            print(f"{name}: {row}: " + ", ".join(f"{what} {value:,.4g}" for what, value in seen.items()))
+        results.append(as_result(title, measure, rows))
+    if not given.keep_nothing:
+        print(as_text(write(results, busy, given.anyway)))
+        write_page()
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from starlette.datastructures import Headers
-from starlette.responses import JSONResponse, Response
+from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from jumok.serve.contract import CONTRACT
 from jumok.serve.faults import Fault, busy
@@ -98,7 +98,9 @@ class Exchange:
         except BusyError as error:
             await self._fail(busy(503, str(error), error.seconds))
         else:
-            await self._while_listening(response(self._scope, _nothing, self._send))
+            sending = response(self._scope, _nothing, self._send)
+            # What is ready is sent; only a stream goes on for as long as somebody listens.
+            await (self._while_listening(sending) if isinstance(response, StreamingResponse) else sending)
 
     async def _answer(self) -> Response:
         service, scope = self._service, self._scope

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["main", "work"]
 
+WARM_UP = ["1 2 3 4 5 6 7 8"] * 32
 KEPT_EXPLANATIONS = 4
 """What a person looks at, and what it looked like before the last changes."""
 
@@ -46,7 +47,9 @@ def work(orders: IO[bytes], answers: IO[bytes]) -> None:
         answer({"error": str(error)})
         return
     for translator in translators:
-        translator.translate(["1"])  # the first call of a process is several times slower than the next
+        # The first call of a process is several times slower than the next, and the first full batch takes
+        # the memory that all others use again.
+        translator.translate(WARM_UP)
     answer({"ready": os.getpid()})
     views: dict[int, Viewer] = {}
     while (order := read_frame(orders)) is not None:
