@@ -291,7 +291,7 @@ class Translator:
     def _parts(self, texts: Sequence[str], prefixes: Sequence[str]) -> list[Part]:
         """What the model is given: nothing for an empty line, several parts for one that is too long."""
         encoded = self.vocabularies.source.encode_batch([text.strip() for text in texts])
-        begins = self.vocabularies.target.encode_batch(prefixes)
+        begins = self.vocabularies.target.encode_batch(prefixes) if any(prefixes) else [[]] * len(texts)
         parts: list[Part] = []
         for line, (text, ids, begin) in enumerate(zip(texts, encoded, begins, strict=True)):
             if len(ids) <= self.longest_source:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeVar
 
 from starlette.datastructures import Headers
 from starlette.responses import JSONResponse, Response, StreamingResponse
@@ -21,12 +21,16 @@ from jumok.serve.version_one import VERSION_ONE
 from jumok.serve.views import ATTENTION
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable
+
     from starlette.types import Message, Receive, Scope, Send
 
     from jumok.serve.routes import Route
     from jumok.serve.service import Service
 
 __all__ = ["Application"]
+
+Answer = TypeVar("Answer")
 
 METHODS = frozenset(("GET", "HEAD", "POST", "OPTIONS", "PUT", "DELETE", "PATCH"))
 SECURITY = {
@@ -126,8 +130,7 @@ class Exchange:
         call.sent = await read_sent(self._scope, body, service.limits)
         if service.keys and route.guarded:
             service.pacing.check(self._holder(call.sent.key))
-        answer: Response = await self._while_listening(route.answer(call))
-        return answer
+        return await self._while_listening(route.answer(call))
 
     def _holder(self, key: str) -> str:
         """Who holds a key. Guesses have a pace too, that of the address they come from."""
@@ -137,20 +140,27 @@ class Exchange:
             self._service.pacing.check(self._address)
             raise
 
-    async def _while_listening(self, work: Any) -> Any:
+    async def _while_listening(self, work: Awaitable[Answer]) -> Answer:
         """Do something for a client; stop when it leaves."""
-        working = asyncio.ensure_future(work)
+        task = asyncio.current_task()
         leaving = asyncio.ensure_future(self._receive())
+        listening = True
+
+        def left(_: object) -> None:
+            if listening and task is not None:
+                task.cancel()
+
+        leaving.add_done_callback(left)
         try:
-            await asyncio.wait({working, leaving}, return_when=asyncio.FIRST_COMPLETED)
-            if not working.done():
-                raise ClientGoneError
-            return working.result()
+            return await work
+        except asyncio.CancelledError:
+            if task is None or not leaving.done():
+                raise
+            task.uncancel()
+            raise ClientGoneError from None
         finally:
-            for task in (working, leaving):
-                if not task.done():
-                    task.cancel()
-                    await asyncio.wait([task])
+            listening = False
+            leaving.cancel()
 
     async def _fail(self, fault: Fault) -> None:
         headers = dict(fault.headers)

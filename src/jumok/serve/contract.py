@@ -183,6 +183,8 @@ async def render_all(
     by_route: dict[tuple[Direction, ...], list[int]] = {}
     for number, route in enumerate(routes):
         by_route.setdefault(tuple(route), []).append(number)
+    if len(by_route) == 1:
+        return await service.renderer.render(texts, routes[0], wish)
     groups = await asyncio.gather(
         *(
             service.renderer.render([texts[n] for n in numbers], route, wish)

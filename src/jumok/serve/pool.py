@@ -87,8 +87,9 @@ class Post:
         self._report = report
         self._process: asyncio.subprocess.Process | None = None
         self._task: asyncio.Task[None] | None = None
-        self._deaths: set[asyncio.Task[int]] = set()
+        self._death: asyncio.Task[int] | None = None
         self._busy = False
+        self._idle = False
         self._leaving = False
         self.pid = 0
 
@@ -121,16 +122,22 @@ class Post:
 
     async def _next_batch(self) -> list[Waiting]:
         """What to do next; nothing, if the process dies while it waits."""
-        taking = asyncio.create_task(self._queue.take())
+        if self._death is None or self._death.done():
+            return []
+        self._idle = True
         try:
-            await asyncio.wait({taking, *self._deaths}, return_when=asyncio.FIRST_COMPLETED)
-            return taking.result() if taking.done() else []
+            return await self._queue.take()
         except asyncio.CancelledError:
-            if taking.done():
-                self._queue.put_back(taking.result())
-            raise
+            if self._leaving or self._task is None or not self._death.done():
+                raise
+            self._task.uncancel()
+            return []
         finally:
-            taking.cancel()
+            self._idle = False
+
+    def _note_death(self, death: asyncio.Task[int]) -> None:
+        if self._idle and self._task is not None and death is self._death:
+            self._task.cancel()
 
     async def _translate(self, batch: list[Waiting]) -> None:
         if not batch:
@@ -178,7 +185,8 @@ class Post:
             env={**os.environ, "OMP_NUM_THREADS": "1"},
             start_new_session=True,  # signals are for the front, which lets the workers finish
         )
-        self._deaths = {asyncio.create_task(self._process.wait())}
+        self._death = asyncio.create_task(self._process.wait())
+        self._death.add_done_callback(self._note_death)
         try:
             async with asyncio.timeout(SECONDS_TO_START):
                 answer = await self._ask({"models": [str(folder) for folder in self._models]})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from functools import cache
 from typing import TYPE_CHECKING
 
 from jumok.serve.faults import Fault
@@ -43,9 +44,13 @@ class Route:
     """Asks for a key, where there are keys, and counts towards a client's pace."""
 
     def match(self, path: str) -> dict[str, str] | None:
-        pattern = re.sub(r"\\{(\w+)\\}", r"(?P<\1>[^/]+)", re.escape(self.path))
-        found = re.fullmatch(pattern, path)
+        found = _pattern(self.path).fullmatch(path)
         return found.groupdict() if found else None
+
+
+@cache
+def _pattern(path: str) -> re.Pattern[str]:
+    return re.compile(re.sub(r"\\{(\w+)\\}", r"(?P<\1>[^/]+)", re.escape(path)))
 
 
 def find_route(routes: Sequence[Route], method: str, path: str) -> tuple[Route, dict[str, str]]:
