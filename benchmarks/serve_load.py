@@ -297,7 +297,7 @@ def restarts(server: Server, expected: dict[str, str], given: argparse.Namespace
             running.process.terminate()
 
         asyncio.run(during(load, 32, end()))
-        failed = running.stop() != 0
+        failed = running.process.wait() != 0
         taken = {event["request"] for event in running.events() if event["event"] == "request"}
         accepted += len(taken)
         lost += len(taken - load.answered) + failed

@@ -233,6 +233,31 @@ def test_sigterm_answers_what_was_accepted_then_ends_well(model: Path, tmp_path:
 
 
 @pytest.mark.slow
+def test_sigterm_cuts_off_nobody_who_has_connected(model: Path, tmp_path: Path) -> None:
+    for number in range(5):
+        with serving(tmp_path / str(number), model, "--workers", "1") as served:
+            answered: list[int] = []
+
+            def ask(_: int, served: Served = served, answered: list[int] = answered) -> None:
+                fields = {"q": sentences(2), "source": "en", "target": "de"}
+                while True:
+                    try:
+                        answered.append(served.post("/translate", fields).status)
+                    except ConnectionRefusedError:  # it is closed; a connection that is reset fails the test
+                        return
+
+            with ThreadPoolExecutor(16) as clients:
+                running = [clients.submit(ask, client) for client in range(16)]
+                time.sleep(1)
+                served.signal(signal.SIGTERM)
+                for one in running:
+                    one.result()
+            assert set(answered) == {200}
+            assert served.process is not None
+            assert served.process.wait(timeout=60) == 0
+
+
+@pytest.mark.slow
 def test_sighup_reads_the_models_anew_without_dropping_a_request(
     model: Path, second_model: Path, tmp_path: Path
 ) -> None:

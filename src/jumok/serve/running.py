@@ -93,6 +93,28 @@ def _config(settings: ServeSettings, application: Application) -> uvicorn.Config
 
 
 class _Server(uvicorn.Server):
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Take up first whoever has connected: a port that is closed cuts off those who wait at it."""
+        loop = asyncio.get_running_loop()
+        protocol: Any = self.config.http_protocol_class
+        protocol.closing = True
+
+        def make() -> asyncio.Protocol:
+            made: asyncio.Protocol = protocol(
+                config=self.config, server_state=self.server_state, app_state=self.lifespan.state
+            )
+            return made
+
+        late = []
+        for bound in sockets or []:
+            with contextlib.suppress(BlockingIOError):
+                while True:
+                    connection, _ = bound.accept()
+                    connection.setblocking(False)
+                    late.append(asyncio.create_task(loop.connect_accepted_socket(make, connection)))
+        await super().shutdown(sockets)
+        await asyncio.gather(*late, return_exceptions=True)
+
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
         """Signals are handled here, so that a drained server ends with exit code 0."""
@@ -104,6 +126,7 @@ class PatientProtocol(H11Protocol):
 
     header_seconds = 10.0
     most_connections = 1_000
+    closing = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -114,6 +137,8 @@ class PatientProtocol(H11Protocol):
             transport.close()
             return
         self._await_headers()
+        if self.closing:
+            self.shutdown()
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
