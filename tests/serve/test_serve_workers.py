@@ -292,9 +292,9 @@ def test_sighup_reads_the_models_anew_without_dropping_a_request(
         assert served.get("/health").status == 200
 
 
-@pytest.mark.slow
+@pytest.mark.medium
 def test_a_client_that_leaves_frees_its_place(model: Path, tmp_path: Path) -> None:
-    with serving(tmp_path, model, "--workers", "1") as served:
+    with serving_here(tmp_path, model) as served:
         body = json.dumps({"q": sentences(1000), "source": "en", "target": "de"}).encode()
         connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=30)
         connection.request("POST", "/translate", body, {"Content-Type": "application/json"})
