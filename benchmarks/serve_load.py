@@ -340,10 +340,14 @@ def as_result(title: str, measure: str, rows: Sequence[Row]) -> dict[str, Any]:
     return {"title": title, "measure": measure, "rows": described}
 
 
-def write(results: Sequence[dict[str, Any]], busy: float, anyway: bool) -> dict[str, Any]:
-    """Put these parts in the place of those that were measured before."""
-    before = json.loads(RESULT.read_text(encoding="utf-8"))["results"] if RESULT.exists() else []
-    by_title = {result["title"]: result for result in [*before, *results]}
+def write(
+    results: Sequence[dict[str, Any]], busy: float, anyway: bool, path: Path = RESULT
+) -> dict[str, Any]:
+    """Put these parts in the place of those that were measured before; the others stay."""
+    before = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {"results": []}
+    by_title = {result["title"]: result for result in results}
+    kept = {one["title"]: one for one in before["results"] if one["title"] not in by_title}
+    by_title |= kept
     content = {
         "topic": "serving",
         "date": datetime.now(UTC).strftime("%Y-%m-%d"),
@@ -351,13 +355,13 @@ def write(results: Sequence[dict[str, Any]], busy: float, anyway: bool) -> dict[
         "machine": machine_facts(),
         "versions": package_versions(),
         "rounds": 1,
-        "busy": round(busy, 3),
-        "anyway": anyway,
+        "busy": max(round(busy, 3), before["busy"] if kept else 0.0),
+        "anyway": anyway or bool(kept and before["anyway"]),
         "results": [by_title[title] for title, *_ in PARTS.values() if title in by_title],
         "remarks": [],
     }
-    RESULT.parent.mkdir(exist_ok=True)
-    RESULT.write_text(json.dumps(content, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(json.dumps(content, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
     return content
 
 

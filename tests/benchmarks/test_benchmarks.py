@@ -14,6 +14,8 @@ from torch.utils.flop_counter import FlopCounterMode
 from benchmarks.measure import Contender, Contest, make_result
 from benchmarks.model_flops import TransformerShape, flops_of_pairs, flops_per_target_token
 from benchmarks.page import NOT_MEASURED, PAGE, RESULTS, as_text, draw_page
+from benchmarks.serve_load import as_result
+from benchmarks.serve_load import write as write_serving
 from jumok.corpus.batches import padded_batch
 from jumok.models import build_model
 from jumok.recipe import TransformerSettings
@@ -87,13 +89,31 @@ def test_the_page_shows_what_stands_in_the_results_and_nothing_where_there_are_n
     (tmp_path / "training.json").write_text(json.dumps(content()), encoding="utf-8")
     page = draw_page(PAGE.read_text(encoding="utf-8"), tmp_path)
     assert "| tortoise | 45 | 2.00 × | – |" in page
-    assert page.count(NOT_MEASURED) == 3
+    assert page.count(NOT_MEASURED) == 4
     assert draw_page(page, tmp_path) == page
 
 
 def test_the_page_of_this_repository_is_drawn_from_its_results() -> None:
     page = PAGE.read_text(encoding="utf-8")
     assert draw_page(page, RESULTS) == page
+
+
+def test_a_part_of_serving_takes_its_place_among_the_others(tmp_path: Path) -> None:
+    path = tmp_path / "serving.json"
+    kill = as_result(
+        "a worker killed under 64 clients",
+        "seconds until back",
+        [("jumok serve", {"seconds until back": 2.0})],
+    )
+    single = [("jumok serve", {"ms": 4.0}), ("the library", {"ms": 3.0})]
+    once, again = (as_result("one short sentence, one client", "ms", rows) for rows in (single, single[:1]))
+    write_serving([kill], 0.4, True, path)
+    both = write_serving([once], 0.0, False, path)
+    assert [result["title"] for result in both["results"]] == [once["title"], kill["title"]]
+    assert both["results"][0]["rows"][1]["ratio"] == pytest.approx(0.75)
+    assert both["anyway"]  # one of the two was measured on a busy machine
+    assert not write_serving([again, kill], 0.0, False, path)["anyway"]
+    assert "one short sentence" in as_text(json.loads(path.read_text(encoding="utf-8")))
 
 
 def test_a_table_says_that_the_machine_was_busy_and_measured_anyway() -> None:

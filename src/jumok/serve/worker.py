@@ -133,4 +133,3 @@ def main() -> None:
         return
     except Exception as error:  # its words could be those of a text
         note_error("worker_failed", error)
-        sys.exit(1)
