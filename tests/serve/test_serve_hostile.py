@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import pytest
+from serve_models import sentences
 from serve_process import serving_here
 
 from jumok.serve.faults import Fault
@@ -131,7 +133,7 @@ def test_a_file_that_is_not_utf_8_is_refused(served: Served) -> None:
 @pytest.fixture(scope="module")
 def hasty(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """A server without patience, and with room for few."""
-    limits = Limits(header_seconds=1.0, body_seconds=2.0, connections=110)
+    limits = Limits(header_seconds=1.0, body_seconds=2.0, connections=110, waiting_sentences=100)
     with serving_here(tmp_path_factory.mktemp("hasty"), model, limits=limits) as found:
         yield found
 
@@ -175,6 +177,17 @@ def test_who_comes_when_the_house_is_full_is_told_to_come_again(hasty: Served) -
     assert head.startswith(b"HTTP/1.1 503 ")
     assert b"Retry-After: 5" in head
     assert json.loads(body) == {"error": "Too many connections."}
+
+
+def test_a_full_queue_refuses_and_says_when_to_come_again(hasty: Served) -> None:
+    fields = {"q": sentences(100), "source": "en", "target": "de"}
+    with ThreadPoolExecutor(20) as clients:
+        answers = list(clients.map(lambda _: hasty.post("/translate", fields), range(60)))
+    refused = [answer for answer in answers if answer.status == 503]
+    assert {answer.status for answer in answers} == {200, 503}
+    assert all(int(answer.headers["retry-after"]) >= 1 for answer in refused)
+    assert refused[0].json == {"error": "The server is busy. Try again later."}
+    assert all(len(answer.json["translatedText"]) == 100 for answer in answers if answer.status == 200)
 
 
 def test_many_bodies_together_have_a_cap_and_give_back_what_they_took() -> None:
