@@ -97,6 +97,25 @@ def test_two_free_workers_share_what_waits() -> None:
     asyncio.run(run())
 
 
+def test_single_sentences_go_to_the_worker_that_has_worked_last() -> None:
+    async def run() -> None:
+        queue = SentenceQueue(Limits(), workers=3)
+        takers = {name: asyncio.create_task(queue.take()) for name in "abc"}
+        chosen = ""
+        for _ in range(5):
+            await asyncio.sleep(0)
+            queue.add([Waiting(KIND, "one")])
+            await asyncio.wait(takers.values(), return_when=asyncio.FIRST_COMPLETED)
+            [name] = [name for name, task in takers.items() if task.done()]
+            chosen += name
+            takers[name] = asyncio.create_task(queue.take())
+        assert chosen == "ccccc"
+        for task in takers.values():
+            task.cancel()
+
+    asyncio.run(run())
+
+
 def test_an_explanation_is_alone_in_its_batch() -> None:
     async def run() -> None:
         queue = SentenceQueue(Limits(), workers=1)

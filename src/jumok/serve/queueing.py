@@ -83,7 +83,7 @@ class SentenceQueue:
         self._waiting: dict[Waiting, None] = {}
         self._characters = 0
         self._free_workers = 0
-        self._arrived = asyncio.Event()
+        self._idle: list[asyncio.Future[None]] = []  # workers that wait; the last one has worked last
         self._pace = 0.0  # characters a second of one worker, as soon as one was seen
         self.open_requests = 0
 
@@ -108,14 +108,14 @@ class SentenceQueue:
             raise BusyError("The server is busy. Try again later.", self.seconds_behind / 2)
         self._waiting.update(dict.fromkeys(sentences))
         self._characters += characters
-        self._arrived.set()
+        self._call()
 
     def put_back(self, sentences: Sequence[Waiting]) -> None:
         """At the head: they have waited before."""
         awaited = [sentence for sentence in sentences if not sentence.candidates.done()]
         self._waiting = {**dict.fromkeys(awaited), **self._waiting}
         self._characters += sum(len(sentence.text) for sentence in awaited)
-        self._arrived.set()
+        self._call()
 
     def withdraw(self, sentences: Sequence[Waiting]) -> None:
         """Nobody waits for these any more."""
@@ -129,8 +129,8 @@ class SentenceQueue:
         try:
             while True:
                 if not self._waiting:
-                    self._arrived.clear()
-                    await self._arrived.wait()
+                    self._idle.append(asyncio.get_running_loop().create_future())
+                    await self._idle[-1]
                     continue
                 if len(self._waiting) < FEW_SENTENCES and self.open_requests > 1:
                     await asyncio.sleep(GATHER_SECONDS)
@@ -144,6 +144,13 @@ class SentenceQueue:
         if len(batch) >= FEW_SENTENCES:
             pace = sum(len(sentence.text) for sentence in batch) / max(seconds, 1e-3)
             self._pace += (0.2 if self._pace else 1.0) * (pace - self._pace)
+
+    def _call(self) -> None:
+        """Wake the workers, the one that has worked last first: a single sentence finds its caches warm."""
+        while self._idle:
+            worker = self._idle.pop()
+            if not worker.done():
+                worker.set_result(None)
 
     def _next_batch(self) -> list[Waiting]:
         oldest = next(iter(self._waiting), None)
