@@ -333,6 +333,20 @@ def test_a_client_that_leaves_frees_its_place(model: Path, tmp_path: Path) -> No
         assert "jumok_waiting_sentences 0\n" in metrics
 
 
+def test_a_listener_that_leaves_a_stream_frees_its_place(served: Served) -> None:
+    body = json.dumps({"q": sentences(1000), "source": "en", "target": "de", "greedy": True}).encode()
+    for size in (1, 5_000, 50_000):
+        connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=30)
+        connection.request("POST", "/v1/translate/stream", body, {"Content-Type": "application/json"})
+        assert connection.getresponse().read(size)
+        connection.close()
+    gone = ("jumok_open_requests 0\n", "jumok_waiting_sentences 0\n")
+    end = time.monotonic() + 20
+    while not all(line in served.get("/metrics").text for line in gone):
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
 def test_a_model_that_cannot_be_loaded_is_told_before_anything_is_served(
     model: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
