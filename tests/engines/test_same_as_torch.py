@@ -249,3 +249,16 @@ def test_a_translator_tells_texts_so_far_and_not_of_lines_in_parts(converted: bo
     for line, heard in told.items():
         assert heard[-1] == found[line].text.rstrip("\ufffd")
         assert len(heard) > 2
+
+
+def test_an_engine_may_end_right_after_it_was_watched() -> None:
+    """Its own thread must not be the one that ends it: the program would be aborted."""
+    for _ in range(30):
+        _, engine = both_engines(random_model(pieces=PIECES))
+        told: list[object] = [engine]  # whoever watches may hold the engine
+        search = engine.search(
+            sources(3), PLANS["greedy"], prefixes=[[]] * 6, watch=lambda i, _, told=told: told.append(i)
+        )
+        assert list(search)
+        assert len(told) > 6
+        del engine, search, told

@@ -17,6 +17,7 @@ import io
 import json
 import math
 import threading
+import weakref
 from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -100,7 +101,8 @@ class ConvertedEngine:
         self._refuse_long_translations(max(limits, default=0))
         options = _options(plan, sampling, scores)
         greedy = plan.beam == plan.n_best == 1 and sampling is None
-        request = _Request(sources, prefixes, limits, options, watch if greedy else None)
+        watched = _Watched(watch, self._pieces) if greedy and watch is not None else None
+        request = _Request(sources, prefixes, limits, options, watched)
         lengths = [len(source) + 1 for source in sources]
         groups = like_lengths(lengths, batch_tokens or _batch_tokens(sum(lengths), request.beam))
         if sampling is None:
@@ -128,23 +130,10 @@ class ConvertedEngine:
             [[names[piece] for piece in request.prefixes[i]] for i in group] if has_prefix else None,
             max_decoding_length=max(request.limits[i] for i in group),
             asynchronous=True,
-            callback=None if request.watch is None else self._callback(group, request.watch),
+            callback=None if request.watched is None else _callback(request.watched, group),
             **request.options,
         )
         return results
-
-    def _callback(self, group: Sequence[int], watch: Watch) -> Callable[[Any], bool]:
-        """Puts together what is said of each sentence; it never asks for an end."""
-        so_far: dict[int, list[int]] = {i: [] for i in group}
-
-        def tell(step: Any) -> bool:
-            if step.token != MARKS[END]:
-                i = group[step.batch_id]
-                so_far[i].append(self._pieces[step.token])
-                watch(i, so_far[i])
-            return False
-
-        return tell
 
     def _within_limits(
         self, request: _Request, translator: Any, group: Sequence[int], results: Sequence[Any]
@@ -202,6 +191,41 @@ class ConvertedEngine:
         )
 
 
+class _Watched:
+    """Puts together what is said of each sentence, and tells it."""
+
+    def __init__(self, watch: Watch, pieces: Mapping[str, int]) -> None:
+        self._watch = watch
+        self._pieces = pieces
+        self._so_far: dict[int, list[int]] = {}
+
+    def begin(self, group: Sequence[int]) -> None:
+        self._so_far.update((i, []) for i in group)
+
+    def hear(self, i: int, token: str) -> None:
+        if token != MARKS[END]:
+            self._so_far[i].append(self._pieces[token])
+            self._watch(i, self._so_far[i])
+
+
+def _callback(watched: _Watched, group: Sequence[int]) -> Callable[[Any], bool]:
+    """What CTranslate2 calls after every step, in a thread of its own; where nobody listens, it may stop.
+
+    That thread may hold it longer than anybody else. It must not be the last to hold the engine, whose end
+    waits for the end of that thread: so the callback holds nothing.
+    """
+    watched.begin(group)
+    held = weakref.ref(watched)
+
+    def tell(step: Any) -> bool:
+        listener = held()
+        if listener is not None:
+            listener.hear(group[step.batch_id], step.token)
+        return listener is None
+
+    return tell
+
+
 @dataclass(frozen=True, slots=True)
 class _Request:
     """Sentences that are searched in the same way. A limit is the most pieces a translation may have."""
@@ -210,7 +234,7 @@ class _Request:
     prefixes: Sequence[Sequence[int]]
     limits: Sequence[int]
     options: Mapping[str, Any]
-    watch: Watch | None
+    watched: _Watched | None
 
     @property
     def beam(self) -> int:
