@@ -8,6 +8,7 @@ import inspect
 import json
 import math
 import os
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -23,8 +24,10 @@ from jumok.storage import (
     load_module_weights,
     module_weights,
     read_model_folder,
+    read_stored_model,
     remove_leftovers,
     save_model,
+    store_shortlist,
     tensors_to_bytes,
     verify_folder,
     write_file,
@@ -244,6 +247,38 @@ class TestModelFolder:
         os.mkfifo(model / "pieces.model")
         with pytest.raises(ModelFolderError, match="not a plain file"):
             read_model_folder(model)
+
+    def test_a_shortlist_is_added_and_replaced(self, model: Path, card: ModelCard) -> None:
+        assert read_stored_model(model).shortlist is None
+        store_shortlist(model, b"\t5\n", {"shortlist_costs": 0.5, "shortlist_speed": 1.5})
+        store_shortlist(model, b"\t5 6\n", {"shortlist_costs": 0.25, "shortlist_speed": 1.25})
+        stored = read_stored_model(model)
+        assert stored.shortlist == b"\t5 6\n"
+        assert stored.card.facts == {**card.facts, "shortlist_costs": 0.25, "shortlist_speed": 1.25}
+        assert replace(stored.card, facts=card.facts) == card
+        assert stored.vocabularies == {"pieces.model": b"pieces"}
+        (model / "shortlist.txt").write_bytes(b"\t5 7\n")
+        with pytest.raises(ModelFolderError, match=r"shortlist\.txt"):
+            read_stored_model(model)
+
+    @pytest.mark.parametrize("call", range(6))
+    def test_whatever_fails_while_a_shortlist_is_stored_the_model_is_whole(
+        self, model: Path, monkeypatch: pytest.MonkeyPatch, call: int
+    ) -> None:
+        store_shortlist(model, b"\t5\n", {"shortlist_costs": 0.5})
+        calls, real = iter(range(100)), os.fsync
+
+        def fsync(descriptor: int) -> None:
+            if next(calls) == call:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            real(descriptor)
+
+        monkeypatch.setattr(os, "fsync", fsync)
+        with pytest.raises(StorageError, match="The model itself is intact"):
+            store_shortlist(model, b"\t5 6\n", {"shortlist_costs": 0.25})
+        stored = read_stored_model(model)
+        told = stored.card.facts.get("shortlist_costs")
+        assert (stored.shortlist, told) in [(b"\t5\n", 0.5), (None, None), (b"\t5 6\n", 0.25)]
 
     def test_a_newer_format_names_the_way_out(self, model: Path) -> None:
         rewrite_card(model, lambda card: card.update(format=99))

@@ -7,6 +7,7 @@ manifest lists sha256 and size of every other file and carries a checksum of its
     write_folder(final, files, intact=…)      atomic; full disk and the like become a StorageError
     verify_folder(folder) -> files            each read and compared; ModelFolderError names the damaged one
     save_model / read_model_folder            the model folder; reading it runs no code (no pickle anywhere)
+    store_shortlist                           the one thing that may be added to a model folder later
 """
 
 from __future__ import annotations
@@ -56,6 +57,7 @@ __all__ = [
     "remove_leftovers",
     "save_model",
     "standard_input",
+    "store_shortlist",
     "tensors_from_bytes",
     "tensors_to_bytes",
     "verify_folder",
@@ -67,6 +69,7 @@ MODEL_FORMAT = 2
 CARD = "jumok.json"
 WEIGHTS = "weights.safetensors"
 VOCABULARY_FILES = ("pieces.model", "source.model", "target.model")
+SHORTLIST = "shortlist.txt"
 LARGEST_MANIFEST = 16 * 2**20  # bytes; a manifest is small, and is parsed before anything vouches for it
 
 _DISK_FAULTS = {
@@ -103,7 +106,7 @@ def write_folder(
             listed = {}
             for name, data in files:
                 _write_and_sync(temporary / name, data)
-                listed[name] = {"sha256": hashlib.sha256(data).hexdigest(), "size": len(data)}
+                listed[name] = _line_of(data)
             _write_and_sync(temporary / manifest, checked_json({**(facts or {}), "files": listed}))
             _sync_folder(temporary)
             temporary.rename(final)
@@ -111,6 +114,11 @@ def write_folder(
             shutil.rmtree(temporary, ignore_errors=True)
             raise
         _sync_folder(final.parent)
+
+
+def _line_of(data: bytes) -> dict[str, Any]:
+    """What a manifest says of a file."""
+    return {"sha256": hashlib.sha256(data).hexdigest(), "size": len(data)}
 
 
 def write_file(
@@ -408,6 +416,7 @@ class StoredModel:
     vocabularies: Mapping[str, bytes]  # file name → bytes
     weights_line: Mapping[str, Any]  # what the card says of the weights: sha256 and size
     weights_bytes: bytes | None
+    shortlist: bytes | None = None
 
     def weights(self) -> dict[str, Tensor]:
         """The weights as tensors; read again, and verified again, where they were let go of."""
@@ -434,18 +443,36 @@ def read_stored_model(folder: Path) -> StoredModel:
     listed = content["files"]
     for name in listed:
         _check_name(folder, name)
-        if name not in (WEIGHTS, *VOCABULARY_FILES):
+        if name not in (known := (WEIGHTS, SHORTLIST, *VOCABULARY_FILES)):
             raise ModelFolderError(
                 f"{folder} lists a file that a model of format {MODEL_FORMAT} does not have. "
-                f"Received: {name!r}. Known: {', '.join((WEIGHTS, *VOCABULARY_FILES))}."
+                f"Received: {name!r}. Known: {', '.join(known)}."
             )
-    _check_vocabularies(folder, {name: b"" for name in listed if name != WEIGHTS})
+    _check_vocabularies(folder, {name: b"" for name in listed if name not in (WEIGHTS, SHORTLIST)})
     if WEIGHTS not in listed:
         raise ModelFolderError(_damaged(folder / WEIGHTS, "the card does not list it"))
     card = _card_from_json(folder, content)
     data = {name: _read_listed(folder, name, line) for name, line in listed.items()}
-    weights = data.pop(WEIGHTS)
-    return StoredModel(folder, card, data, listed[WEIGHTS], weights)
+    weights, shortlist = data.pop(WEIGHTS), data.pop(SHORTLIST, None)
+    return StoredModel(folder, card, data, listed[WEIGHTS], weights, shortlist)
+
+
+def store_shortlist(folder: Path, shortlist: bytes, facts: Mapping[str, float | str]) -> None:
+    """Add a shortlist to a model folder, or replace it, with what was measured of it.
+
+    The card names the shortlist only while the file it names is there: whoever is killed in the middle leaves
+    a whole model folder, with it or without.
+    """
+    read_stored_model(folder)
+    content = _read_manifest(folder / CARD)
+    intact = "The model itself is intact."
+    content["files"].pop(SHORTLIST, None)
+    content["facts"] = {name: value for name, value in content["facts"].items() if name not in facts}
+    write_file(folder / CARD, checked_json(content), intact=intact)
+    write_file(folder / SHORTLIST, shortlist, intact=intact)
+    content["files"][SHORTLIST] = _line_of(shortlist)
+    content["facts"].update(facts)
+    write_file(folder / CARD, checked_json(content), intact=intact)
 
 
 def _check_format(folder: Path, found: object) -> None:

@@ -33,6 +33,7 @@ VERBS = {
     "translate": "Translate lines from a file or standard input.",
     "complete": "Go on with lines, with a language model trained on plain text.",
     "evaluate": "Score a model on a test set: BLEU, chrF, TER, alignment error, perplexity.",
+    "shortlist": "Learn from the training pairs which pieces go with which, to translate faster.",
     "compare": "Train several models on the same pairs with the same budget and compare them.",
     "serve": "Serve models over HTTP, as LibreTranslate does, with a page to translate on.",
     "look": "Draw what a model attends to while it translates a sentence.",

@@ -24,6 +24,7 @@ __all__ = [
     "ModelArgument",
     "PairsArgument",
     "SeedOption",
+    "ShortlistOption",
     "TemperatureOption",
     "ToOption",
     "assignments",
@@ -55,6 +56,9 @@ EngineOption = Annotated[
         help="What runs the model: ctranslate2 (fast, converted on first use), torch, or auto: the first "
         "where it can.",
     ),
+]
+ShortlistOption = Annotated[
+    bool, typer.Option(help="Limit translations to the model's shortlist, which `jumok shortlist` learns.")
 ]
 TemperatureOption = Annotated[
     float | None, typer.Option(help="With --sample: below 1 is bolder, above 1 wilder.")

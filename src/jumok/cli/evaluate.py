@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from jumok.cli.arguments import EngineOption, ModelArgument, PairsArgument, say_engine
+from jumok.cli.arguments import EngineOption, ModelArgument, PairsArgument, ShortlistOption, say_engine
 from jumok.errors import RecipeError
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ def evaluate(
     ] = None,
     length_penalty: Annotated[float | None, typer.Option(help="A score is log p / length^penalty.")] = None,
     engine: EngineOption = "auto",
+    shortlist: ShortlistOption = False,
     tokenize: Annotated[
         str | None,
         typer.Option(help="sacreBLEU's tokeniser: 13a, none, char, ko-mecab …; chosen by language."),
@@ -50,10 +51,11 @@ def evaluate(
     if read_stored_model(model).card.recipe.model.task != "translate":
         options = {"--against": against, "--beam": beam, "--length-penalty": length_penalty}
         others = {"--tokenize": tokenize, "--lowercase": lowercase or None, "--out": out}
+        others["--shortlist"] = shortlist or None
         _refuse_given({**options, **others, "--engine": None if engine == "auto" else engine})
         _evaluate_text(model, pairs, as_json=as_json)
         return
-    translator = load(model, engine=engine)
+    translator = load(model, engine=engine, shortlist=shortlist)
     say_engine(translator.engine)
     languages = {"source": translator.source_language or None, "target": translator.target_language or None}
     test = [pair for corpus in open_corpora(pairs, **languages) for pair in corpus.pairs()]

@@ -22,10 +22,11 @@ def info(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Say what a model folder holds: languages, sizes, scores, corpora. Every file's checksum is verified."""
-    from jumok.storage import read_model_folder
+    from jumok.storage import read_stored_model
 
-    card, weights, vocabularies = read_model_folder(model)
-    facts = _facts(card, sum(tensor.numel() for tensor in weights.values()), vocabularies)
+    stored = read_stored_model(model)
+    parameters = sum(tensor.numel() for tensor in stored.weights().values())
+    facts = _facts(stored.card, parameters, stored.vocabularies, shortlist=stored.shortlist is not None)
     if as_json:
         typer.echo(json.dumps(facts, ensure_ascii=False, indent=1))
         return
@@ -34,7 +35,9 @@ def info(
         typer.echo(f"  {name:<12} {_in_words(value)}")
 
 
-def _facts(card: ModelCard, parameters: int, vocabularies: Mapping[str, bytes]) -> dict[str, Any]:
+def _facts(
+    card: ModelCard, parameters: int, vocabularies: Mapping[str, bytes], *, shortlist: bool
+) -> dict[str, Any]:
     recipe = card.recipe
     model = recipe.model
     noun = "pairs" if model.task == "translate" else "sentences"
@@ -45,6 +48,7 @@ def _facts(card: ModelCard, parameters: int, vocabularies: Mapping[str, bytes]) 
         f"{_inside(model)}",
         "parameters": parameters,
         "pieces": _pieces(recipe.text.kind, vocabularies),
+        "shortlist": shortlist,
         "scores": {
             name: {"value": score.value, "signature": score.signature} for name, score in card.scores.items()
         },
@@ -93,6 +97,8 @@ def _read_out(card: ModelCard) -> str:
 
 
 def _in_words(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "none"
     if isinstance(value, int):
         return f"{value:,}"
     if isinstance(value, list):

@@ -15,6 +15,7 @@ from jumok.cli.arguments import (
     EngineOption,
     ModelArgument,
     SeedOption,
+    ShortlistOption,
     TemperatureOption,
     drawing_choices,
     say_engine,
@@ -64,6 +65,7 @@ def translate(
     ] = None,
     seed: SeedOption = None,
     engine: EngineOption = "auto",
+    shortlist: ShortlistOption = False,
     align: Annotated[bool, typer.Option(help="With --json: add word alignments.")] = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="A JSON object a line: text, score, pieces.")
@@ -80,7 +82,7 @@ def translate(
     from jumok.decoding import Sampling, SearchChoices
     from jumok.engines import load
 
-    translator = load(model, engine=engine)
+    translator = load(model, engine=engine, shortlist=shortlist)
     search: SearchChoices = {
         "beam": beam,
         "patience_factor": patience_factor,

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from jumok.decoding.loading import load, load_text_model, make_translator
     from jumok.decoding.plan import Listener, Sampling, SearchChoices, SearchPlan, SearchStep
     from jumok.decoding.readout import AttendedPair, choose_read_out, read_alignment
+    from jumok.decoding.shortlist import Shortlist
+    from jumok.decoding.shortlist_learning import learn_shortlist
     from jumok.decoding.stepper import AttendingStepper, Stepper
     from jumok.decoding.texts import TextModel, text_batches
     from jumok.decoding.torch_engine import TorchEngine
@@ -31,6 +33,7 @@ __all__ = [
     "SearchChoices",
     "SearchPlan",
     "SearchStep",
+    "Shortlist",
     "Stepper",
     "TextModel",
     "TorchEngine",
@@ -40,6 +43,7 @@ __all__ = [
     "choose_read_out",
     "force",
     "greedy",
+    "learn_shortlist",
     "load",
     "load_text_model",
     "make_translator",
@@ -57,6 +61,7 @@ _MODULE = {
     "SearchChoices": "plan",
     "SearchPlan": "plan",
     "SearchStep": "plan",
+    "Shortlist": "shortlist",
     "Stepper": "stepper",
     "TextModel": "texts",
     "TorchEngine": "torch_engine",
@@ -66,6 +71,7 @@ _MODULE = {
     "choose_read_out": "readout",
     "force": "forced",
     "greedy": "walk",
+    "learn_shortlist": "shortlist_learning",
     "load": "loading",
     "load_text_model": "loading",
     "make_translator": "loading",

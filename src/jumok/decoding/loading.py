@@ -8,6 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from jumok.decoding.shortlist import Shortlist
 from jumok.decoding.translator import Translator
 from jumok.errors import UnsupportedError
 from jumok.storage import read_stored_model
@@ -22,18 +23,29 @@ if TYPE_CHECKING:
     from jumok.models import TranslationModel
     from jumok.storage import ModelCard, StoredModel
 
-__all__ = ["load", "load_text_model", "load_vocabularies", "make_translator", "refuse_text_model"]
+__all__ = [
+    "choose_shortlist",
+    "load",
+    "load_text_model",
+    "load_vocabularies",
+    "make_translator",
+    "refuse_text_model",
+]
 
 
-def load(folder: str | Path) -> Translator:
-    """The translator in a model folder. Every file is verified first, and loading runs no code from it."""
+def load(folder: str | Path, *, shortlist: Shortlist | bool = False) -> Translator:
+    """The translator in a model folder. Every file is verified first, and loading runs no code from it.
+
+    With `shortlist` translations are limited to the pieces of the one in the folder, or of the one given.
+    """
     from jumok.decoding.building import load_model
 
     stored = read_stored_model(Path(folder))
     refuse_text_model(stored)
     vocabularies = load_vocabularies(stored.vocabularies)
+    chosen = choose_shortlist(shortlist, stored, vocabularies)
     model = cast("TranslationModel", load_model(stored, vocabularies))
-    return make_translator(model, vocabularies, stored.card)
+    return make_translator(model, vocabularies, stored.card, shortlist=chosen)
 
 
 def load_text_model(folder: str | Path) -> TextModel:
@@ -72,12 +84,29 @@ def refuse_text_model(stored: StoredModel) -> None:
     )
 
 
+def choose_shortlist(
+    wanted: Shortlist | bool, stored: StoredModel, vocabularies: Vocabularies
+) -> Shortlist | None:
+    """The shortlist that was given, or the stored one where one is wanted."""
+    if not isinstance(wanted, bool):
+        return wanted
+    if not wanted:
+        return None
+    if stored.shortlist is None:
+        raise UnsupportedError(
+            f"The model in {stored.folder} has no shortlist. Learn one with `jumok shortlist {stored.folder} "
+            "PAIRS`, from the pairs that it was trained on."
+        )
+    return Shortlist.from_bytes(stored.shortlist, vocabularies)
+
+
 def make_translator(
     model: TranslationModel | Deferred,
     vocabularies: Vocabularies,
     card: ModelCard,
     *,
     engine: Engine | None = None,
+    shortlist: Shortlist | None = None,
 ) -> Translator:
     """A translator that searches and reads alignments as the card of its model says."""
     recipe = card.recipe
@@ -91,6 +120,7 @@ def make_translator(
         target_language=recipe.languages.target,
         longest_source=recipe.training.longest,
         training=_training(card),
+        shortlist=shortlist,
     )
 
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from jumok.decoding.engine import Found, Watch
     from jumok.decoding.plan import Listener, Sampling, SearchPlan, SearchStep
+    from jumok.decoding.shortlist import Shortlist
     from jumok.models import TranslationModel
     from jumok.values import Batch, Hypothesis
 
@@ -26,13 +27,17 @@ BATCH_TOKENS = 2048
 
 
 class TorchEngine:
-    """Searches over the steps of a model. It works when it is asked for the next batch."""
+    """Searches over the steps of a model. It works when it is asked for the next batch.
+
+    With a shortlist, translations are made of its pieces; those with a prefix are not limited.
+    """
 
     name = "torch"
 
-    def __init__(self, model: TranslationModel, *, why: str = "") -> None:
+    def __init__(self, model: TranslationModel, *, why: str = "", shortlist: Shortlist | None = None) -> None:
         self.model = model
         self.why = why
+        self.shortlist = shortlist
 
     def cannot(self, sampling: Sampling | None, longest: int = 0) -> str:
         return ""
@@ -49,27 +54,32 @@ class TorchEngine:
         watch: Watch | None = None,
     ) -> Iterator[Found]:
         generator = torch.Generator().manual_seed(sampling.seed) if sampling else None
+        shortlist = None if any(prefixes) else self.shortlist
         for group in like_lengths([len(source) + 1 for source in sources], batch_tokens or BATCH_TOKENS):
-            batch = padded_batch([sources[i] for i in group])
+            those = [sources[i] for i in group]
+            model = self.model
+            if shortlist is not None:
+                model = model.limited_to(torch.tensor(shortlist.pieces(those)))
             begins = [prefixes[i] for i in group]
             listener = None if watch is None else _listener(group, watch)
-            yield group, self._search(batch, plan, begins, sampling, generator, listener)
+            yield group, _search(model, padded_batch(those), plan, begins, sampling, generator, listener)
 
-    @torch.inference_mode()
-    def _search(
-        self,
-        batch: Batch,
-        plan: SearchPlan,
-        prefixes: Sequence[Sequence[int]],
-        sampling: Sampling | None,
-        generator: torch.Generator | None,
-        listener: Listener | None,
-    ) -> list[list[Hypothesis]]:
-        if sampling is not None and generator is not None:
-            return sample(self.model, batch, plan, sampling, generator=generator, prefixes=prefixes)
-        if plan.beam == plan.n_best == 1:
-            return greedy(self.model, batch, plan, prefixes=prefixes, listener=listener)
-        return beam(self.model, batch, plan, prefixes=prefixes)
+
+@torch.inference_mode()
+def _search(
+    model: TranslationModel,
+    batch: Batch,
+    plan: SearchPlan,
+    prefixes: Sequence[Sequence[int]],
+    sampling: Sampling | None,
+    generator: torch.Generator | None,
+    listener: Listener | None,
+) -> list[list[Hypothesis]]:
+    if sampling is not None and generator is not None:
+        return sample(model, batch, plan, sampling, generator=generator, prefixes=prefixes)
+    if plan.beam == plan.n_best == 1:
+        return greedy(model, batch, plan, prefixes=prefixes, listener=listener)
+    return beam(model, batch, plan, prefixes=prefixes)
 
 
 def _listener(group: Sequence[int], watch: Watch) -> Listener:

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from jumok.decoding.engine import Engine, Found, Watch
     from jumok.decoding.plan import SearchChoices
     from jumok.decoding.readout import AttendedPair
+    from jumok.decoding.shortlist import Shortlist
     from jumok.explain import Change, Explanation
     from jumok.models import TranslationModel
     from jumok.text import Vocabularies
@@ -84,7 +85,8 @@ class Translator:
 
     Lines of more than `longest_source` pieces are cut into sentences or smaller parts, translated one by one
     and joined. `engine` searches for the translations; without one, torch runs the model itself, which is put
-    into evaluation mode. Attention is always read from the model. `training` tells how it was trained.
+    into evaluation mode, and limits it to a `shortlist`, which an engine that is given knows already.
+    Attention is always read from the model. `training` tells how it was trained.
     """
 
     def __init__(
@@ -99,9 +101,11 @@ class Translator:
         target_language: str = "",
         longest_source: int = 200,
         training: Mapping[str, Any] | None = None,
+        shortlist: Shortlist | None = None,
     ) -> None:
         self._model = model if isinstance(model, Deferred) else model.eval()
-        self.engine = engine or _torch_engine(self.model)
+        self.engine = engine or _torch_engine(self.model, shortlist)
+        self.shortlist = shortlist
         self.vocabularies = vocabularies
         self.search = search or SearchSettings()
         self.read_out = read_out
@@ -125,7 +129,7 @@ class Translator:
     def _engine_for(self, sampling: Sampling | None, plan: SearchPlan, prefix: int) -> Engine:
         # Not what these lines ask for but what any could, so that a stream runs on one engine.
         if reason := self.engine.cannot(sampling, plan.limit(self.longest_source, prefix=prefix)):
-            return _torch_engine(self.model, reason)
+            return _torch_engine(self.model, self.shortlist, reason)
         return self.engine
 
     def translate(
@@ -411,10 +415,10 @@ class Translator:
         return self.read_out or default_read_out(*pair.weights.shape[:2])
 
 
-def _torch_engine(model: TranslationModel, why: str = "") -> Engine:
+def _torch_engine(model: TranslationModel, shortlist: Shortlist | None, why: str = "") -> Engine:
     from jumok.decoding.torch_engine import TorchEngine
 
-    return TorchEngine(model, why=why)
+    return TorchEngine(model, why=why, shortlist=shortlist)
 
 
 def _joint_score(hypotheses: Sequence[Hypothesis], length_penalty: float) -> float:

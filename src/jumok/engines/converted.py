@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from jumok.decoding.engine import Found, Watch
     from jumok.decoding.plan import Sampling, SearchPlan
+    from jumok.decoding.shortlist import Shortlist
 
 __all__ = ["ConvertedEngine", "require_ctranslate2"]
 
@@ -58,13 +59,21 @@ class ConvertedEngine:
     why = ""
 
     def __init__(
-        self, files: Mapping[str, bytes], *, pieces: int, strict: bool = False, cores: int | None = None
+        self,
+        files: Mapping[str, bytes],
+        *,
+        pieces: int,
+        strict: bool = False,
+        cores: int | None = None,
+        shortlist: Shortlist | None = None,
     ) -> None:
         """`pieces` is the size of the larger vocabulary. `strict`: what it cannot do is an error.
 
-        It works on `cores` cores, or on all of them.
+        It works on `cores` cores, or on all of them. With a shortlist, translations are made of its pieces;
+        those with a prefix are not limited.
         """
-        self._files = files
+        self._files = files if shortlist is None else {**files, "vmap.txt": shortlist.to_bytes()}
+        self._shortlisted = shortlist is not None
         self._strict = strict
         self._names = token_names(pieces)
         self._pieces = {name: piece for piece, name in enumerate(self._names)}
@@ -99,7 +108,8 @@ class ConvertedEngine:
             for source, prefix in zip(sources, prefixes, strict=True)
         ]
         self._refuse_long_translations(max(limits, default=0))
-        options = _options(plan, sampling, scores)
+        # After one shortlist, CTranslate2 (4.8.4) looks up a prefix in it that is searched with another.
+        options = {"use_vmap": self._shortlisted and not any(prefixes), **_options(plan, sampling, scores)}
         greedy = plan.beam == plan.n_best == 1 and sampling is None
         watched = _Watched(watch, self._pieces) if greedy and watch is not None else None
         request = _Request(sources, prefixes, limits, options, watched)

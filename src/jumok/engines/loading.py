@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from jumok.decoding.loading import choose_shortlist, load_vocabularies, make_translator, refuse_text_model
 from jumok.decoding.loading import load as load_with_torch
-from jumok.decoding.loading import load_vocabularies, make_translator, refuse_text_model
 from jumok.decoding.plan import SearchPlan
 from jumok.decoding.translator import Deferred
 from jumok.engines.cache import forget, kept_files
@@ -15,7 +15,7 @@ from jumok.errors import RecipeError, StorageError, UnsupportedError, nearest
 from jumok.storage import read_stored_model
 
 if TYPE_CHECKING:
-    from jumok.decoding import Engine, Translator
+    from jumok.decoding import Engine, Shortlist, Translator
     from jumok.models import TranslationModel
     from jumok.recipe import Recipe
     from jumok.storage import ModelCard, StoredModel
@@ -33,26 +33,34 @@ MOST_INT8_COSTS = 0.2
 FEWEST_PLACES = 2048
 
 
-def load(folder: str | Path, *, engine: str = "auto", cores: int | None = None) -> Translator:
+def load(
+    folder: str | Path,
+    *,
+    engine: str = "auto",
+    cores: int | None = None,
+    shortlist: Shortlist | bool = False,
+) -> Translator:
     """The translator in a model folder. Every file is verified first, and loading runs no code from it.
 
     `engine` "ctranslate2" runs a copy of the model that is converted on first use and kept in the user's
     cache folder; "torch" runs the model itself; "auto" is the first where that is possible, and otherwise the
     second, with the reason in `translator.engine.why`. A converted model works on all cores, or on so many.
+    With `shortlist` translations are limited to the pieces of the one in the folder, or of the one given.
     """
     if engine not in ENGINES:
         raise RecipeError(
             f'There is no engine "{engine}".{nearest(engine, ENGINES)} There are: {", ".join(ENGINES)}.'
         )
     if engine == "torch":
-        return load_with_torch(folder)
+        return load_with_torch(folder, shortlist=shortlist)
     # Their bytes are let go of: a converted copy is smaller, and whoever looks inside reads them again.
     stored = read_stored_model(Path(folder)).without_weights()
     refuse_text_model(stored)
     vocabularies = load_vocabularies(stored.vocabularies)
+    few = choose_shortlist(shortlist, stored, vocabularies)
     model = Deferred(lambda: _build(stored, vocabularies))
-    chosen = _engine(engine, stored, vocabularies, model, cores)
-    return make_translator(model, vocabularies, stored.card, engine=chosen)
+    chosen = _engine(engine, stored, vocabularies, model, {"cores": cores, "shortlist": few})
+    return make_translator(model, vocabularies, stored.card, engine=chosen, shortlist=few)
 
 
 def _build(stored: StoredModel, vocabularies: Vocabularies) -> TranslationModel:
@@ -68,11 +76,11 @@ def places_for(recipe: Recipe) -> int:
 
 
 def _engine(
-    name: str, stored: StoredModel, vocabularies: Vocabularies, model: Deferred, cores: int | None
+    name: str, stored: StoredModel, vocabularies: Vocabularies, model: Deferred, options: dict[str, Any]
 ) -> Engine:
     asked_for = name == "ctranslate2"
     try:
-        return _converted(stored, vocabularies, model, cores, strict=asked_for)
+        return _converted(stored, vocabularies, model, {**options, "strict": asked_for})
     except UnsupportedError as error:
         if asked_for:
             raise UnsupportedError(f"{error}. Choose the engine torch, or auto.") from None
@@ -83,11 +91,11 @@ def _engine(
         why = str(error)
     from jumok.decoding.torch_engine import TorchEngine
 
-    return TorchEngine(model.model(), why=why)
+    return TorchEngine(model.model(), why=why, shortlist=options["shortlist"])
 
 
 def _converted(
-    stored: StoredModel, vocabularies: Vocabularies, model: Deferred, cores: int | None, *, strict: bool
+    stored: StoredModel, vocabularies: Vocabularies, model: Deferred, options: dict[str, Any]
 ) -> Engine:
     """The engine over the converted model. An UnsupportedError says why there is none."""
     require_ctranslate2()
@@ -108,11 +116,11 @@ def _converted(
         "precision": precision,
     }
     try:
-        return ConvertedEngine(kept_files(made_of, convert), pieces=max(sizes), strict=strict, cores=cores)
+        return ConvertedEngine(kept_files(made_of, convert), pieces=max(sizes), **options)
     except RuntimeError:
         # Whole, and yet not to be loaded: written by another release of CTranslate2.
         forget(made_of)
-        return ConvertedEngine(kept_files(made_of, convert), pieces=max(sizes), strict=strict, cores=cores)
+        return ConvertedEngine(kept_files(made_of, convert), pieces=max(sizes), **options)
 
 
 def _precision(card: ModelCard) -> str:

@@ -5,6 +5,7 @@ from jumok.evaluation.alignment import AlignmentScores, read_alignments, score_a
 from jumok.evaluation.bootstrap import Comparison, compare
 from jumok.evaluation.eight_bits import int8_costs
 from jumok.evaluation.scores import Scores, score
+from jumok.evaluation.shortlists import ShortlistCosts, shortlist_costs
 from jumok.evaluation.texts import PieceScores, TextScores, evaluate_text, perplexity, score_batch
 from jumok.evaluation.translators import Evaluation, align_and_score, evaluate_translator
 
@@ -14,6 +15,7 @@ __all__ = [
     "Evaluation",
     "PieceScores",
     "Scores",
+    "ShortlistCosts",
     "TextScores",
     "align_and_score",
     "compare",
@@ -25,5 +27,6 @@ __all__ = [
     "score",
     "score_alignments",
     "score_batch",
+    "shortlist_costs",
     "symmetrise",
 ]

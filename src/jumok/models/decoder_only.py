@@ -151,8 +151,8 @@ class DecoderOnly(TranslationModel):
                 states, state.memories[layer], first=state.columns, layer=layer, probe=probe
             )
             memories.append(memory)
-        log_probs = self.output.log_probs(self.after_blocks(states[:, 0]))  # (row, piece)
-        return LogProbs(log_probs), replace(state, memories=tuple(memories), columns=state.columns + 1)
+        following = self.output.following(self.after_blocks(states[:, 0]))
+        return following, replace(state, memories=tuple(memories), columns=state.columns + 1)
 
     def _teacher_forced(self, batch: Batch, probe: Probe) -> Tensor:
         if batch.target is None:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import copy
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import linear, log_softmax
 
+from jumok.values import LogProbs
+
 if TYPE_CHECKING:
     from jumok.attention import Edit
-    from jumok.values import Batch, LogProbs
+    from jumok.values import Batch
 
 __all__ = ["Model", "OutputLayer", "State", "TranslationModel"]
 
@@ -23,11 +26,20 @@ class OutputLayer(nn.Module):
     """From states to scores of the pieces. `weight` may be the parameter of an embedding."""
 
     bias: nn.Parameter | None
+    pieces: Tensor | None = None  # (column,) int64: which pieces it knows, None for all
 
     def __init__(self, weight: nn.Parameter, *, bias: bool = False) -> None:
         super().__init__()
         self.weight = weight  # (pieces, width)
         self.bias = nn.Parameter(torch.zeros(len(weight))) if bias else None  # (pieces,)
+
+    def limited_to(self, pieces: Tensor) -> OutputLayer:
+        """A copy that knows these pieces (column,) alone; what it says is normalised over them."""
+        few = OutputLayer(nn.Parameter(self.weight[pieces], requires_grad=False))
+        if self.bias is not None:
+            few.bias = nn.Parameter(self.bias[pieces], requires_grad=False)
+        few.pieces = pieces
+        return few
 
     def forward(self, states: Tensor) -> Tensor:
         """(…, width) -> (…, pieces), before the softmax."""
@@ -36,6 +48,10 @@ class OutputLayer(nn.Module):
     def log_probs(self, states: Tensor) -> Tensor:
         """(…, width) -> (…, pieces), log-probabilities."""
         return log_softmax(linear(states, self.weight, self.bias), dim=-1)
+
+    def following(self, states: Tensor) -> LogProbs:
+        """What states (row, width) say of the next piece."""
+        return LogProbs(self.log_probs(states), self.pieces)
 
 
 class Model(nn.Module, ABC):
@@ -59,6 +75,12 @@ class TranslationModel(Model):
     def looks_at_source(self) -> bool:
         """Whether there is a cross-attention to read alignments from."""
         return True
+
+    def limited_to(self, pieces: Tensor) -> Self:
+        """The same model, weights shared, as it writes with these pieces (column,) alone."""
+        twin = copy.copy(self)
+        twin._modules = {**self._modules, "output": self.output.limited_to(pieces)}
+        return twin
 
     @abstractmethod
     def begin(self, source: Batch, *, edit: Edit | None = None) -> State:

@@ -36,10 +36,11 @@ from jumok.models.model import OutputLayer, TranslationModel
 from jumok.models.probe import Probe, rows_of
 from jumok.models.recurrent_fast import attend_before_steps, read_sentences, run_layer
 from jumok.models.sources import share_sources
-from jumok.values import Batch, LogProbs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+
+    from jumok.values import Batch, LogProbs
 
 __all__ = [
     "AttendAfter",
@@ -381,8 +382,7 @@ class Recurrent(TranslationModel):
     def _step(self, state: RecurrentState, last: Tensor, probe: Probe) -> tuple[LogProbs, RecurrentState]:
         pieces = self.target_embedding(last[:, None])  # (row, 1, embedding)
         states, steps = self.decoder(pieces, state.steps, state.sources, first=state.position, probe=probe)
-        log_probs = self.output.log_probs(states[:, 0])  # (row, piece)
-        return LogProbs(log_probs), replace(state, steps=steps, position=state.position + 1)
+        return self.output.following(states[:, 0]), replace(state, steps=steps, position=state.position + 1)
 
     def _teacher_forced(self, batch: Batch, probe: Probe) -> Tensor:
         if batch.target is None:

@@ -16,12 +16,12 @@ from jumok.attention import Attention, Edit, Memory, padding
 from jumok.models.model import OutputLayer, TranslationModel
 from jumok.models.probe import Probe, rows_of
 from jumok.models.sources import share_sources
-from jumok.values import Batch, LogProbs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from jumok.models.layers import Embedding, FeedForward, Residual
+    from jumok.values import Batch, LogProbs
 
 __all__ = ["DecoderBlock", "EncoderBlock", "Transformer", "TransformerState", "encode", "real_targets"]
 
@@ -198,9 +198,9 @@ class Transformer(TranslationModel):
                 probe=probe,
             )
             caches.append(cache)
-        log_probs = self.output.log_probs(self.after_decoder(states[:, 0]))  # (row, piece)
+        following = self.output.following(self.after_decoder(states[:, 0]))
         after = TransformerState(tuple(caches), state.sources, state.sentence, state.position + 1, state.edit)
-        return LogProbs(log_probs), after
+        return following, after
 
     def reorder(self, state: TransformerState, order: Tensor) -> TransformerState:
         rows = len(state.sentence)
