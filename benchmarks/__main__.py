@@ -19,6 +19,8 @@ from benchmarks.page import as_text, write_page
 from benchmarks.workbench import Workbench
 
 TOPICS = ("training", "decoding", "startup", "corpus")
+ON_MULTI30K = {"training", "decoding"}
+NEEDED = ("train.en", "train.de", "val.en", "val.de", "test_2016_flickr.en")
 RESULTS = Path(__file__).parent / "results"
 ROUNDS = 3
 
@@ -63,6 +65,9 @@ def _arguments() -> argparse.Namespace:
     for topic in given.topics:
         if topic not in TOPICS:
             parser.error(f"there is no topic {topic!r}; there are {', '.join(TOPICS)}")
+    missing = [name for name in NEEDED if not (given.data / name).is_file()]
+    if missing and not ON_MULTI30K.isdisjoint(given.topics or TOPICS):
+        parser.error(f"{given.data} has no {', '.join(missing)}; name a folder with Multi30k in --data")
     return given
 
 

@@ -30,6 +30,7 @@ SENTENCES, LENGTH, BEAMS = 1000, 16, (1, 4)
 SECONDS = 6.0
 BATCHES_CTRANSLATE2, BATCHES_MARIAN = (256, 512, 1024, 2048), (16, 32, 64)
 KEPT_OF_GRID = 2
+TORCH, HUGGING_FACE = "jumok, engine torch", "Hugging Face generate"
 SENTENCES_TO_TUNE_MARIAN = 128
 
 
@@ -45,7 +46,15 @@ def contests(bench: Workbench) -> list[Contest]:
 
 
 def remarks(bench: Workbench, results: Sequence[Result]) -> list[str]:
-    return []
+    """How jumok's torch engine compares with the other contender that runs on torch."""
+    told = []
+    for result in results:
+        torch, theirs = (
+            next(row.measures[MEASURE] for row in result.rows if row.name.startswith(name))
+            for name in (TORCH, HUGGING_FACE)
+        )
+        told.append(f"{result.title.rpartition(',')[0]} {torch / theirs:.2f} ×")
+    return [f"jumok's engine torch beside Hugging Face generate: {'; '.join(told)}."]
 
 
 def learn(bench: Workbench) -> Subwords:
@@ -103,7 +112,7 @@ def contest(
         [
             *jumok,
             *best,
-            Contender(f"Hugging Face generate, batches of {batch}", "decode_marian", marian),
+            Contender(f"{HUGGING_FACE}, batches of {batch}", "decode_marian", marian),
         ],
     )
 

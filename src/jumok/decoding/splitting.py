@@ -40,6 +40,8 @@ def split_line(line: str, count: Count, longest: int) -> list[str]:
 
 def join_parts(parts: list[str], language: str) -> str:
     """The translations of parts as one line of the target language."""
+    if len(parts) == 1:
+        return parts[0]
     spaced = re.split(r"[-_]", language.lower())[0] not in _UNSPACED_LANGUAGES
     return (" " if spaced else "").join(part for part in parts if part)
 

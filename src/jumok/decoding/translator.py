@@ -45,6 +45,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Deferred", "Translator"]
 
+_FIRST_SHARE = 16
+
 
 @dataclass(frozen=True, slots=True)
 class Part:
@@ -181,14 +183,17 @@ class Translator:
         """As `translate`, for any number of lines: no more than `look_ahead` of them are in memory.
 
         Half of them are being searched while those before are read out and those after are cut into pieces.
-        Where a line cannot be read, those before it are translated first.
+        The first are fewer, so that the search begins at once. Where a line cannot be read, those before it
+        are translated first.
         """
         source = iter(lines)
         plan = self._plan(n_best, sampling, search)
         under_way: Work | None = None
         failed: Exception | None = None
+        share = _FIRST_SHARE
         while failed is None:
-            ahead, failed = read_ahead(source, max(1, look_ahead // 2))
+            ahead, failed = read_ahead(source, max(1, look_ahead // share))
+            share = 2
             if not ahead:
                 break
             begun = self._begin(
@@ -294,12 +299,14 @@ class Translator:
 
     def _parts(self, texts: Sequence[str], prefixes: Sequence[str]) -> list[Part]:
         """What the model is given: nothing for an empty line, several parts for one that is too long."""
-        encoded = self.vocabularies.source.encode_batch([text.strip() for text in texts])
-        begins = self.vocabularies.target.encode_batch(prefixes) if any(prefixes) else [[]] * len(texts)
+        texts = [text.strip() for text in texts]
+        encoded = self.vocabularies.source.encode_batch(texts)
+        begins = self.vocabularies.target.encode_batch(prefixes) if any(prefixes) else [[] for _ in texts]
         parts: list[Part] = []
         for line, (text, ids, begin) in enumerate(zip(texts, encoded, begins, strict=True)):
             if len(ids) <= self.longest_source:
-                parts.extend([Part(line, text.strip(), ids, begin)] if text.strip() and ids else [])
+                if text and ids:
+                    parts.append(Part(line, text, ids, begin))
                 continue
             stretches = split_line(text, self._count, self.longest_source)
             for number, stretch in enumerate(stretches):
@@ -353,17 +360,20 @@ class Translator:
         parts_of: list[list[int]] = [[] for _ in work.texts]
         for i, part in enumerate(work.parts):
             parts_of[part.line].append(i)
-        translations = [Translation(text, "", 0.0) for text in work.texts]
+        missing = [len(those) for those in parts_of]
+        translations: dict[int, Translation] = {}
         found: dict[int, list[Hypothesis]] = {}
         for group, hypotheses in work.found:
             found.update(zip(group, hypotheses, strict=True))
-            for line in {work.parts[i].line for i in group}:
-                if all(i in found for i in parts_of[line]):
-                    done = [(work.parts[i], found[i]) for i in parts_of[line]]
+            for i in group:
+                line = work.parts[i].line
+                missing[line] -= 1
+                if not missing[line]:
+                    done = [(work.parts[part], found[part]) for part in parts_of[line]]
                     translations[line] = self._translation(work.texts[line], done, work.plan)
             if progress is not None:
                 progress(len(found), len(work.parts))
-        return translations
+        return [translations.get(line) or Translation(text, "", 0.0) for line, text in enumerate(work.texts)]
 
     def _translation(
         self, source: str, done: Sequence[tuple[Part, list[Hypothesis]]], plan: SearchPlan
@@ -374,21 +384,26 @@ class Translator:
         best = [found[0] for _, found in done]
         texts = [self._text(hypothesis.ids) for hypothesis in best]
         text = join_parts(texts, self.target_language)
-        ranked = {text: _joint_score(best, plan.length_penalty)}
-        for rank in range(1, max(len(found) for _, found in done)):
-            chosen = [found[min(rank, len(found) - 1)] for _, found in done]
-            other = join_parts([self._text(hypothesis.ids) for hypothesis in chosen], self.target_language)
-            ranked.setdefault(other, _joint_score(chosen, plan.length_penalty))
-        (_, score), *others = ranked.items()
         return Translation(
             source,
             text,
-            score,
+            _joint_score(best, plan.length_penalty),
             pieces=tuple(self.vocabularies.target.pieces([id_ for h in best for id_ in h.ids])),
-            alternatives=tuple(others),
-            parts=tuple(zip([part.text for part, _ in done], texts, strict=True)),
+            alternatives=self._alternatives(text, done, plan),
+            parts=tuple([(part.text, text) for (part, _), text in zip(done, texts, strict=True)]),
             align=self.align,
         )
+
+    def _alternatives(
+        self, text: str, done: Sequence[tuple[Part, list[Hypothesis]]], plan: SearchPlan
+    ) -> tuple[tuple[str, float], ...]:
+        """The translations after the best one, each once, with their scores."""
+        ranked = {text: 0.0}
+        for rank in range(1, max([len(found) for _, found in done])):
+            chosen = [found[min(rank, len(found) - 1)] for _, found in done]
+            other = join_parts([self._text(hypothesis.ids) for hypothesis in chosen], self.target_language)
+            ranked.setdefault(other, _joint_score(chosen, plan.length_penalty))
+        return tuple(ranked.items())[1:]
 
     def _text(self, ids: Sequence[int]) -> str:
         # A line stays a line, even if a model says the bytes of a line break.

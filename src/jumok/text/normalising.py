@@ -29,16 +29,22 @@ def normalise(text: str) -> str:
 
 def replace_surrogates(text: str) -> str:
     """U+FFFD for every surrogate."""
+    if text.isascii():
+        return text
     return _SURROGATE.sub("\ufffd", text)
 
 
 def escape(text: str) -> str:
     """The text without "▁"; `unescape` brings it back."""
+    if text.isascii():
+        return text
     return _SPECIAL.sub(lambda found: _ESCAPES[found[0]], text)
 
 
 def unescape(text: str) -> str:
     """The inverse of `escape`; a lone quote, which only a model can produce, stays as it is."""
+    if text.isascii():
+        return text
     return _ESCAPED.sub(lambda found: _ORIGINALS[found[0]], text)
 
 
