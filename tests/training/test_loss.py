@@ -5,9 +5,9 @@ from hypothesis import strategies as some
 from torch import nn
 
 from jumok.models import OutputLayer
+from jumok.pages import reuse_pages
 from jumok.training import loss as loss_module
 from jumok.training.loss import plain_sequence_loss, sequence_loss
-from jumok.training.pages import reuse_pages
 from jumok.values import PAD
 
 

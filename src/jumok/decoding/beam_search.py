@@ -22,7 +22,7 @@ import torch
 from torch.nn import functional
 
 from jumok.decoding.finished import Finished, first_coverage, rank, ranking_scores
-from jumok.decoding.guards import NEVER, Prefixes, columns_of, guard, hide_marks, pieces_of
+from jumok.decoding.guards import NEVER, Prefixes, columns_of, guard, pieces_of
 from jumok.decoding.plan import SearchStep
 from jumok.decoding.stepper import advance
 from jumok.decoding.top import top
@@ -146,7 +146,6 @@ def beam(
 
 def _candidates(following: LogProbs, beams: Beams, plan: SearchPlan) -> Candidates:
     """The 2·beam best continuations of each sentence. Fewer exist where a first step knows fewer pieces."""
-    hide_marks(following)
     values = guard(following, beams.history, plan)  # (row, column)
     sentences, count = len(beams.sentences), 2 * plan.beam
     best, columns = top(values, count)  # (row, k): no more than the best k of a row can be among all best

@@ -18,9 +18,10 @@ if TYPE_CHECKING:
     from jumok.decoding.plan import SearchPlan
     from jumok.values import LogProbs
 
-__all__ = ["Prefixes", "columns_of", "guard", "hide_marks", "pieces_of"]
+__all__ = ["Prefixes", "columns_of", "guard", "pieces_of"]
 
 NEVER = float("-inf")
+MOST_LOST = 0.5
 
 
 def pieces_of(log_probs: LogProbs, columns: Tensor) -> Tensor:
@@ -39,19 +40,14 @@ def columns_of(log_probs: LogProbs, pieces: Tensor) -> Tensor:
     return table[pieces]
 
 
-def hide_marks(log_probs: LogProbs) -> None:
-    """`<pad>` and `<s>` never stand inside a translation. Writes into the log-probabilities."""
-    marks = torch.tensor([PAD, BEGIN], device=log_probs.values.device)
-    columns = columns_of(log_probs, marks)
-    log_probs.values[:, columns[columns >= 0]] = NEVER
-
-
 def guard(log_probs: LogProbs, history: Tensor, plan: SearchPlan) -> Tensor:
     """The log-probabilities (row, column) renormalised over what the plan still allows.
 
+    `<pad>` and `<s>` never stand inside a translation: they are hidden in the log-probabilities given, too.
     `history` (row, step) holds the pieces so far. Rows in which nothing is forbidden stay as they are. Like
     CTranslate2, which masks before its softmax. Where nothing at all is left, the translation ends.
     """
+    hidden = _hide_marks(log_probs)
     rows, pieces = _repeated(history, plan.no_repeat)
     if history.shape[1] < plan.shortest:
         every = torch.arange(len(history), device=history.device)
@@ -60,12 +56,29 @@ def guard(log_probs: LogProbs, history: Tensor, plan: SearchPlan) -> Tensor:
     if not len(rows):
         return log_probs.values
     columns = columns_of(log_probs, pieces)
-    present = columns >= 0
-    values = log_probs.values.clone()
-    values[rows[present], columns[present]] = NEVER
-    touched = torch.unique(rows)
-    values[touched] = _renormalised(values[touched], log_probs)
+    width = log_probs.values.shape[1]
+    forbidden = torch.unique((rows * width + columns)[columns >= 0])  # each once: what it held is summed
+    rows, columns = forbidden // width, forbidden % width
+    touched = torch.zeros(len(history), dtype=torch.bool, device=rows.device).index_fill(0, rows, True)
+    lost = hidden.index_add(0, rows, log_probs.values[rows, columns].exp()).masked_fill(~touched, 0.0)
+    # One pass gives the rest its share. Where little is left, 1 - lost has too few digits: a new softmax.
+    little = ~(lost <= MOST_LOST)
+    values = log_probs.values - torch.log1p(-lost).masked_fill(little, 0.0)[:, None]
+    values[rows, columns] = NEVER
+    anew = little.nonzero().squeeze(1)
+    if len(anew):
+        values[anew] = _renormalised(values[anew], log_probs)
     return values
+
+
+def _hide_marks(log_probs: LogProbs) -> Tensor:
+    """Hide `<pad>` and `<s>`, in place; the probability that they held, (row,)."""
+    marks = torch.tensor([PAD, BEGIN], device=log_probs.values.device)
+    columns = columns_of(log_probs, marks)
+    columns = columns[columns >= 0]
+    held = log_probs.values[:, columns].exp().sum(dim=1)
+    log_probs.values[:, columns] = NEVER
+    return held
 
 
 def _renormalised(values: Tensor, log_probs: LogProbs) -> Tensor:

@@ -10,6 +10,7 @@ from jumok.corpus.batches import padded_batch
 from jumok.decoding.beam_search import beam
 from jumok.decoding.engine import like_lengths
 from jumok.decoding.walk import greedy, sample
+from jumok.pages import reuse_pages
 from jumok.values import END
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ class TorchEngine:
     name = "torch"
 
     def __init__(self, model: TranslationModel, *, why: str = "", shortlist: Shortlist | None = None) -> None:
+        reuse_pages()
         self.model = model
         self.why = why
         self.shortlist = shortlist

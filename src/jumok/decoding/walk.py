@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Self, TypeVar
 import torch
 
 from jumok.decoding.finished import Finished, first_coverage, rank, ranking_scores
-from jumok.decoding.guards import NEVER, Prefixes, columns_of, guard, hide_marks, pieces_of
+from jumok.decoding.guards import NEVER, Prefixes, columns_of, guard, pieces_of
 from jumok.decoding.plan import SearchStep
 from jumok.decoding.stepper import advance
 from jumok.values import BEGIN, END
@@ -160,7 +160,6 @@ def _walk(
 
 def _chosen(following: LogProbs, walks: Walks, route: Route) -> tuple[Tensor, Walks]:
     """The next piece of each row (row,), and the walks with its log-probability added."""
-    hide_marks(following)
     values = guard(following, walks.history, route.plan)
     columns = route.choose(values)
     tokens = pieces_of(following, columns)

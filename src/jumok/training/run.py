@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from jumok.corpus import Corpus, language_code, open_store, write_store
 from jumok.errors import RecipeError, RunFolderError, StorageError, nearest
 from jumok.models import check_recipe, fill_places
+from jumok.pages import reuse_pages
 from jumok.recipe import Recipe, TransformerSettings, make_recipe, setting_names
 from jumok.storage import read_model_folder, write_file
 from jumok.text import Vocabularies, learn_subwords, learn_vocabularies
@@ -39,7 +40,6 @@ from jumok.training.loop import Budget, Trainer
 from jumok.training.metrics import Metrics, tensorboard_writer
 from jumok.training.opening import open_all
 from jumok.training.pace import measure_pace, measure_team, reckon_pace
-from jumok.training.pages import reuse_pages
 from jumok.training.prepared import fresh_model, load_vocabularies, make_batches
 from jumok.training.schedule import Plan
 from jumok.training.sentences import Sentences, read_sentences

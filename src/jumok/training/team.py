@@ -24,11 +24,11 @@ import torch
 
 from jumok.corpus import open_store
 from jumok.errors import TrainingError
+from jumok.pages import reuse_pages
 from jumok.processes import python_command
 from jumok.recipe import make_recipe
 from jumok.storage import load_module_weights, module_weights
 from jumok.training.folder import RunFolder
-from jumok.training.pages import reuse_pages
 from jumok.training.prepared import fresh_model, load_vocabularies, make_batches
 from jumok.training.update import Member, Update, nobody_to_meet
 

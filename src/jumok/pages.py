@@ -1,7 +1,7 @@
 """Memory that is freed and wanted again a moment later: let the C library keep it.
 
-A training step frees and allocates the same large tensors over and over. By default glibc hands large blocks
-back to the kernel at once, which then clears every page anew for the next step.
+A step of training or of a search frees and allocates the same large tensors over and over. By default glibc
+hands large blocks back to the kernel at once, which then clears every page anew for the next step.
 """
 
 from __future__ import annotations
