@@ -147,6 +147,18 @@ def test_a_line_on_its_way_is_left_for_the_next_time(run: Path, tmp_path: Path) 
     assert WatchedRun(copied).report()["metrics"] == [{"step": 1}]
 
 
+@pytest.mark.parametrize(
+    "line",
+    [b'{"step": 2', b"\x00\xff\xfe", b"", b"7", b'{"loss": NaN}', b"[" * 100_000],
+    ids=["torn", "bytes", "empty", "number", "nan", "nested"],
+)
+def test_a_damaged_line_does_not_hide_the_curves(line: bytes, run: Path, tmp_path: Path) -> None:
+    copied = shutil.copytree(run, tmp_path / "run")
+    (copied / "metrics.jsonl").write_bytes(b'{"step": 1}\n' + line + b'\n{"step": 3}\n')
+    report = ask(Viewer([], run=WatchedRun(copied)), "run")
+    assert report["metrics"] == [{"step": 1}, {"step": 3}]
+
+
 def test_a_run_without_a_checkpoint_has_no_model_yet(run: Path, tmp_path: Path) -> None:
     (tmp_path / "run.json").write_bytes((run / "run.json").read_bytes())
     assert WatchedRun(tmp_path).newest() is None

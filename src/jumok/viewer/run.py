@@ -86,9 +86,23 @@ class WatchedRun:
         return load_vocabularies({file.name: file.read_bytes() for file in files if file.is_file()})
 
     def _metrics(self) -> list[dict[str, Any]]:
-        """Every whole line; the last one may be on its way."""
+        """Every whole line that can be read; the last one may be on its way."""
         try:
-            lines = self.folder.metrics.read_text(encoding="utf-8").split("\n")
+            lines = self.folder.metrics.read_bytes().split(b"\n")
         except FileNotFoundError:
             return []
-        return [json.loads(line) for line in lines[:-1]]
+        return [told for line in lines[:-1] if (told := _told(line)) is not None]
+
+
+def _told(line: bytes) -> dict[str, Any] | None:
+    """What a line of metrics tells; None where it is damaged, so that the others are still seen."""
+    try:
+        told = json.loads(line, parse_constant=_refuse)
+    except (ValueError, RecursionError):
+        return None
+    return told if isinstance(told, dict) else None
+
+
+def _refuse(constant: str) -> None:
+    """Python reads NaN and Infinity as numbers; a page does not."""
+    raise ValueError(constant)
