@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import html
 import json
 import re
 from pathlib import Path
@@ -118,6 +119,37 @@ def test_a_frozen_explanation_has_one_cell_a_site_unless_told() -> None:
     assert [one.cell for one in told.cells] == [Cell("encoder", 1, 1, 0, 0)]
 
 
+def on_page(page: str) -> Explanation:
+    [found] = re.findall(r'id="jumok-data">(.*?)</script>', page)
+    [told] = json.loads(found)["explanations"]
+    return Explanation.from_json(json.dumps(told))
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_a_page_tells_effects_and_steps_unasked(name: str, tmp_path: Path) -> None:
+    explanation = family_translator(name).explain(SENTENCE)
+    explanation.save(tmp_path / "x.html")
+    shown = html.unescape(explanation.show().html)
+    for page in ((tmp_path / "x.html").read_text(encoding="utf-8"), shown):
+        told = on_page(page)
+        assert [cell.cell.site for cell in told.cells] == list(explanation.attention)
+        assert all(one.effect is not None for one in told.statistics.values())
+
+
+def test_a_page_keeps_the_cells_that_were_chosen(tmp_path: Path) -> None:
+    chosen = Cell("encoder", 1, 1, 0, 0)
+    family_translator("transformer").explain(SENTENCE).with_steps([chosen]).save(tmp_path / "x.html")
+    told = on_page((tmp_path / "x.html").read_text(encoding="utf-8"))
+    assert [cell.cell for cell in told.cells] == [chosen]
+
+
+def test_a_page_of_an_explanation_from_a_file_tells_what_the_file_held(tmp_path: Path) -> None:
+    family_translator("transformer").explain(SENTENCE).save(tmp_path / "x.json")
+    open_explanation(tmp_path / "x.json").save(tmp_path / "x.html")
+    told = on_page((tmp_path / "x.html").read_text(encoding="utf-8"))
+    assert told.cells == ()
+
+
 @pytest.mark.medium
 def test_sixty_tokens_of_a_six_layer_model_stay_below_a_megabyte() -> None:
     settings = TransformerSettings(
@@ -194,11 +226,8 @@ def test_other_names_and_places_are_refused(tmp_path: Path) -> None:
 def test_a_page_holds_the_explanation(tmp_path: Path) -> None:
     explanation = family_translator("transformer").explain(SENTENCE)
     explanation.save(tmp_path / "x.html")
-    page = (tmp_path / "x.html").read_text(encoding="utf-8")
-    data = re.search(r'id="jumok-data">(.*?)</script>', page, re.DOTALL)
-    assert data is not None
-    [stored] = json.loads(data[1])["explanations"]
-    assert stored == json.loads(explanation.to_json())
+    told = on_page((tmp_path / "x.html").read_text(encoding="utf-8"))
+    assert told.to_json() == Explanation.from_json(explanation.for_page().to_json()).to_json()
 
 
 def test_a_notebook_shows_pages_beside_each_other() -> None:

@@ -139,7 +139,7 @@ def _draw(translator: Translator, out: Path) -> dict[str, Path]:
     drawn = {"picture": out / "attention.svg", "page": out / "attention.html"}
     explanation = translator.explain(sentence)
     save(translator.word_attention(sentence, explanation.text), drawn["picture"])
-    explanation.with_effects().with_steps().save(drawn["page"])
+    explanation.save(drawn["page"])
     return drawn
 
 

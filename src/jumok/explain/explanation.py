@@ -165,6 +165,17 @@ class Explanation:
         kept = (self.steps(cell.site, cell.layer, cell.head, cell.query, cell.key) for cell in chosen)
         return replace(self, cells=tuple(kept))
 
+    def for_page(self) -> Explanation:
+        """The same with effects and steps, since a page that is stored can ask for neither.
+
+        Those that were chosen before stay. What comes from a file is left as it is.
+        """
+        if self.live is None:
+            return self
+        measured = all(one.effect is not None for one in self.statistics.values())
+        told = self if measured else self.with_effects()
+        return told if told.cells else told.with_steps()
+
     def pin_words(
         self, target: int, source: int, *, layer: int | None = None, head: int | None = None
     ) -> Pin:
@@ -198,7 +209,7 @@ class Explanation:
 
     def show(self, *, height: int = 760) -> Shown:
         """The page of this explanation in a notebook's cell."""
-        return Shown(framed_page(frozen_page([self.to_json()]), height=height))
+        return Shown(framed_page(frozen_page([self.for_page().to_json()]), height=height))
 
     def _map(self, site: str) -> AttentionMap:
         if site not in self.attention:

@@ -52,7 +52,7 @@ def _suffix(path: Path, known: Mapping[str, object]) -> str:
 
 
 def _to_page(explanation: Explanation) -> bytes:
-    return frozen_page([explanation.to_json()]).encode()
+    return frozen_page([explanation.for_page().to_json()]).encode()
 
 
 def _to_text(explanation: Explanation) -> bytes:
