@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
+import shutil
 import signal
 import subprocess
 import sys
 import urllib.request
 import xml.etree.ElementTree as ElementTree
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -132,10 +134,28 @@ def test_info_as_json(call: Call, model: Path) -> None:
     assert "version:" in found["scores"]["bleu"]["signature"]
 
 
-def test_look_as_a_page_of_several_models(call: Call, model: Path, tmp_path: Path) -> None:
+def explanations_on(page: Path) -> list[Any]:
+    [data] = re.findall(r'id="jumok-data">(.*?)</script>', page.read_text(encoding="utf-8"))
+    found: list[Any] = json.loads(data)["explanations"]
+    return found
+
+
+def test_models_on_one_page_are_named_and_hold_the_given_translation(
+    call: Call, model: Path, tmp_path: Path
+) -> None:
+    other, file = shutil.copytree(model, tmp_path / "other" / "model"), tmp_path / "x.html"
+    assert call("look", model, other, "one two", "--target", "eins neun", "--out", file).code == 0
+    told = explanations_on(file)
+    assert [one["facts"]["name"] for one in told] == [model.parent.name, "other"]
+    assert [one["target"]["text"] for one in told] == ["eins neun", "eins neun"]
+
+
+def test_without_a_given_translation_each_model_on_a_page_shows_its_own(
+    call: Call, model: Path, tmp_path: Path
+) -> None:
     file = tmp_path / "x.html"
     assert call("look", model, model, "one two", "--out", file).code == 0
-    assert file.read_text(encoding="utf-8").count('"format":"jumok-explanation"') == 2
+    assert [one["search"] is not None for one in explanations_on(file)] == [True, True]
 
 
 def test_look_at_several_models_needs_a_page(call: Call, model: Path, tmp_path: Path) -> None:

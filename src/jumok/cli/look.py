@@ -5,6 +5,7 @@ With `--live` it serves the page on this computer, where sentences can be typed 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,6 +17,7 @@ from jumok.errors import DataError, UnsupportedError, nearest
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from jumok.explain import Explanation
     from jumok.viewer import Viewed
 
 PICTURES, EXPLANATIONS = (".png", ".svg"), (".html", ".json", ".npz")
@@ -83,8 +85,9 @@ def _look(models: Sequence[str], sentence: str, target: str | None, out: Path | 
     translator = load(Path(models[0]))
     explanation = translator.explain(sentence, target=target) if suffix in EXPLANATIONS else None
     if explanation is not None:
-        target = explanation.text
-    translation = target if target is not None else translator.translate([sentence])[0].whole
+        translation = explanation.text
+    else:
+        translation = target if target is not None else translator.translate([sentence])[0].whole
     typer.echo(translation)
     if explanation is None or translator.model.looks_at_source:
         attention = translator.word_attention(sentence, translation)
@@ -92,11 +95,12 @@ def _look(models: Sequence[str], sentence: str, target: str | None, out: Path | 
     if out is None:
         return
     if explanation is not None and len(models) > 1:
-        others = (load(Path(model)).explain(sentence) for model in models[1:])
-        pages = [one.with_effects().with_steps().to_json() for one in (explanation, *others)]
+        others = (load(Path(model)).explain(sentence, target=target) for model in models[1:])
+        named = zip(models, (explanation, *others), strict=True)
+        pages = [_named(one, _name(model)).for_page().to_json() for model, one in named]
         write_file(out, frozen_page(pages).encode())
     elif explanation is not None:
-        explanation.with_effects().with_steps().save(out)
+        explanation.for_page().save(out)
     else:
         save(attention, out, title=translation, links=translator.align(sentence, translation))
     typer.echo(f"wrote {out}", err=True)
@@ -145,6 +149,11 @@ def _serve(words: Sequence[str], port: int) -> None:
 
 def _first_sentence(viewed: Sequence[Viewed]) -> str:
     return SENTENCE if viewed and viewed[0].translator.source_language == "en" else ""
+
+
+def _named(explanation: Explanation, name: str) -> Explanation:
+    """The same with the model's name, which tells it from others that may be built alike."""
+    return replace(explanation, facts={**explanation.facts, "name": name})
 
 
 def _name(model: str) -> str:
