@@ -94,6 +94,36 @@ def test_steps_of_no_cell_are_refused() -> None:
         ask(viewer_of("transformer"), "steps", sentence=SENTENCE)
 
 
+@pytest.mark.parametrize(
+    ("change", "place"),
+    [
+        ({"kind": "pin", "site": "cross", "queries": 5, "keys": [1]}, "changes.0.pin.queries"),
+        ({"kind": "pin", "site": "cross", "queries": [1.0], "keys": [1]}, "changes.0.pin.queries.0"),
+        ({"kind": "silence", "site": {}}, "changes.0.silence.site"),
+        ({"kind": "silence", "site": "cross", "layer": 0.0, "head": 0.0}, "changes.0.silence.layer"),
+        ({"kind": "silence", "site": "cross", "layer": -1}, "changes.0.silence.layer"),
+        ({"kind": "paint", "site": "cross", "query": 1.0, "key": 1, "weight": 1}, "changes.0.paint.query"),
+        ({"kind": "paint", "site": "cross", "query": 1, "key": 1, "weight": "1"}, "changes.0.paint.weight"),
+        ({"kind": "shout", "site": "cross"}, "changes.0"),
+        ({"kind": ["pin"], "site": "cross"}, "changes.0"),
+        ({}, "changes.0"),
+    ],
+)
+def test_a_badly_typed_change_is_refused_before_a_model_sees_it(change: dict[str, Any], place: str) -> None:
+    with pytest.raises(DataError, match=f"cannot be answered: {place}: "):
+        ask(viewer_of("transformer"), "explain", sentence=SENTENCE, changes=[change])
+
+
+def test_changes_are_taken_as_a_page_sends_them() -> None:
+    changes: list[dict[str, Any]] = [
+        {"kind": "silence", "site": "cross", "layer": 0, "head": None},
+        {"kind": "paint", "site": "encoder", "layer": 0, "head": 0, "query": 1, "key": 2, "weight": 1},
+        {"kind": "pin", "site": "cross", "layer": None, "head": 1, "queries": [0, 1], "keys": [1]},
+    ]
+    answer = ask(viewer_of("transformer"), "explain", sentence=SENTENCE, changes=changes)
+    assert answer["changes"] == changes
+
+
 def test_several_models_are_asked_by_their_place() -> None:
     names = ["transformer", "bahdanau"]
     viewer = Viewer([Viewed(name, family_translator(name)) for name in names])

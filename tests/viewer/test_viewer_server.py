@@ -193,7 +193,7 @@ def test_odd_and_large_questions_are_refused_unread(server: ViewerServer, length
         ({"sentence": "x", "model": 7}, "1 models"),
         ({"sentence": "x", "forced_prefix": [10**9]}, "pieces from 0"),
         ({"sentence": "x", "forced_prefix": [-1]}, "pieces from 0"),
-        ({"sentence": "x", "changes": [{"kind": "erase"}]}, 'no change "erase"'),
+        ({"sentence": "x", "changes": [{"kind": "erase"}]}, "'erase' found using 'kind'"),
         ({"sentence": "x", "changes": [{"kind": "silence", "site": "cross", "layer": 9}]}, "no layer 9"),
         ({"sentence": "x", "changes": [{}] * 65}, "changes"),
         ({"sentence": "x", "folder": "/etc"}, "folder"),

@@ -6,13 +6,14 @@ The questions and their answers are those of `jumok.viewer`, which runs in the w
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
 from starlette.responses import HTMLResponse, Response
 
 from jumok.errors import DataError
 from jumok.look import page_with
+from jumok.questions import AskedChanges, Strict, first_fault
 from jumok.serve.contract import check_size, read_texts, require
 from jumok.serve.faults import Fault, invalid
 from jumok.serve.routes import Route
@@ -25,42 +26,13 @@ __all__ = ["ATTENTION", "Question", "explain"]
 
 PAGE_ASKS = ("explain", "rank-heads", "steps")
 
-Place = Annotated[int, Field(ge=0, le=10_000)]
-
-
-class Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-
-class Change(Strict):
-    site: Literal["encoder", "decoder", "cross"]
-    layer: Place | None = None
-    head: Place | None = None
-
-
-class Silence(Change):
-    kind: Literal["silence"]
-
-
-class Paint(Change):
-    kind: Literal["paint"]
-    query: Place
-    key: Place
-    weight: float = Field(ge=0, le=1)
-
-
-class Pin(Change):
-    kind: Literal["pin"]
-    queries: list[Place] = Field(min_length=1, max_length=100)
-    keys: list[Place] = Field(min_length=1, max_length=100)
-
 
 class Question(Strict):
     """What /v1/explain takes beside the languages and the key. Changes are those of `jumok.explain`."""
 
     q: str = Field(min_length=1, max_length=1_000)
     translation: str | None = Field(None, max_length=2_000)
-    changes: list[Annotated[Silence | Paint | Pin, Field(discriminator="kind")]] = Field([], max_length=64)
+    changes: AskedChanges = Field([])
 
 
 async def explain(call: Call) -> Response:
@@ -72,8 +44,7 @@ async def explain(call: Call) -> Response:
     try:
         asked = Question.model_validate(fields)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-        raise invalid(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+        raise invalid(first_fault(error)) from None
     question = {"sentence": asked.q, "changes": [one.model_dump(mode="json") for one in asked.changes]}
     if asked.translation is not None:
         question["target"] = asked.translation

@@ -8,11 +8,12 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from jumok.errors import DataError
 from jumok.explain import Cell, change_from_json, model_facts
 from jumok.explain.document import cell_to_document, to_document
+from jumok.questions import AskedChanges, Strict, first_fault
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -24,15 +25,10 @@ if TYPE_CHECKING:
 __all__ = ["Viewed", "Viewer"]
 
 MOST_LETTERS = 1000
-MOST_CHANGES = 64
 KEPT = 16
 
 
 Asked = TypeVar("Asked", bound=BaseModel)
-
-
-class Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
 class CellPlace(Strict):
@@ -48,7 +44,7 @@ class Question(Strict):
 
     model: int = Field(0, ge=0)
     sentence: str = Field(max_length=MOST_LETTERS)
-    changes: list[dict[str, Any]] = Field(default_factory=list, max_length=MOST_CHANGES)
+    changes: AskedChanges = Field(default_factory=list)
     forced_prefix: list[int] = Field(default_factory=list, max_length=512)
     target: str | None = Field(None, max_length=2 * MOST_LETTERS)
     cell: CellPlace | None = None
@@ -152,7 +148,7 @@ class Viewer:
         pieces = translator.vocabularies.target.size
         if not all(0 <= piece < pieces for piece in question.forced_prefix):
             raise DataError(f"A translation begins with pieces from 0 to {pieces - 1}. Received: others.")
-        changes = [change_from_json(change) for change in question.changes]
+        changes = [change_from_json(change.model_dump()) for change in question.changes]
         return translator.explain(
             question.sentence,
             target=question.target,
@@ -170,6 +166,4 @@ def _checked(kind: type[Asked], body: bytes) -> Asked:
     try:
         return kind.model_validate_json(body)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-        place = ".".join(str(part) for part in first["loc"]) or "the question"
-        raise DataError(f"This cannot be answered: {place}: {first['msg']}.") from None
+        raise DataError(f"This cannot be answered: {first_fault(error)}.") from None
