@@ -93,11 +93,22 @@ def test_the_translation_is_told_while_it_is_written(server: ViewerServer) -> No
     assert len(heard) > 1
     asked = json.dumps({"sentence": sentence}).encode()
     headers = {"Content-Type": "application/json", "Accept": "application/x-ndjson"}
-    for told in (heard, []):  # what is known already is not written again
+    subwords = family_translator("bahdanau").vocabularies.target
+    ids = expected.target.ids
+    again = [subwords.decode(ids[:length]) for length in range(1, len(ids) + 1)]
+    for told in (heard, again):  # what is known already is told as it ended
         status, _, body = ask(server, "POST", f"/{server.secret}/explain", asked, **headers)
         *beginnings, answer = [json.loads(line) for line in body.splitlines()]
         assert (status, [line["begun"] for line in beginnings]) == (200, told)
         assert answer["target"]["text"] == expected.text
+
+
+def test_a_translation_that_was_given_is_not_told_as_if_it_were_written(server: ViewerServer) -> None:
+    asked = json.dumps({"sentence": SENTENCE, "target": SENTENCE}).encode()
+    headers = {"Content-Type": "application/json", "Accept": "application/x-ndjson"}
+    for _ in range(2):
+        _, _, body = ask(server, "POST", f"/{server.secret}/explain", asked, **headers)
+        assert len(body.splitlines()) == 1
 
 
 def test_what_fails_before_the_first_line_has_its_status(server: ViewerServer) -> None:

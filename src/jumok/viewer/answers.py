@@ -129,7 +129,18 @@ class Viewer:
         )
 
     def _explanation(self, question: Question, hear: Callable[[str], None] | None = None) -> Explanation:
-        return self._kept(question.model_dump_json(exclude={"cell"}), lambda: self._explained(question, hear))
+        key = question.model_dump_json(exclude={"cell"})
+        if hear is not None and key in self._known:
+            self._tell_again(question, self._known[key], hear)
+        return self._kept(key, lambda: self._explained(question, hear))
+
+    def _tell_again(self, question: Question, known: Explanation, hear: Callable[[str], None]) -> None:
+        """The beginnings of a translation that was searched for before, as if it were written now."""
+        if known.search is None:
+            return
+        subwords = self._models[question.model].translator.vocabularies.target
+        for length in range(1, len(known.target.ids) + 1):
+            hear(subwords.decode(known.target.ids[:length]))
 
     def _kept(self, key: str, make: Callable[[], Explanation]) -> Explanation:
         if key not in self._known:
