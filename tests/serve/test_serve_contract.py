@@ -96,7 +96,7 @@ def test_a_way_through_a_third_language_is_told(served: Served) -> None:
         ({**ASK, "q": ["x"] * 1001}, "Invalid request: request (1001) exceeds text limit (1000)"),
         ({**ASK, "source": "xx", "format": "pdf"}, "xx is not supported"),
         ({**ASK, "target": "auto"}, "auto is not supported"),
-        ({**ASK, "format": "pdf"}, "pdf format is not supported"),
+        ({**ASK, "source": "fr", "target": "en", "format": "pdf"}, "pdf format is not supported"),
         (
             {**ASK, "source": "fr", "target": "en"},
             "English (en) is not available as a target language from French (fr)",

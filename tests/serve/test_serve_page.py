@@ -188,6 +188,7 @@ def test_the_openapi_document_is_true(model: Path, second_model: Path, tmp_path:
         (["--host", "0.0.0.0"], ["OTHER MACHINES TOO", "unsafe    Other machines can reach it and no key"]),
         (["--requests-per-minute", "0"], ["unsafe    Requests a minute are not limited"]),
         (["--allow-origin", "*"], ["unsafe    --allow-origin takes origins"]),
+        (["--host", "0.0.0.0", "--proxy", "*"], ["cross the network unencrypted", "believes every client"]),
     ],
 )
 def test_check_says_what_it_would_do_and_what_is_unsafe(

@@ -47,7 +47,7 @@ def _warnings(settings: ServeSettings) -> Iterator[str]:
     reachable = not is_loopback(settings.host)
     if reachable and not settings.keys:
         yield "Other machines can reach it and no key is asked for. Give --api-keys FILE, or bind 127.0.0.1."
-    if reachable and not settings.proxies:
+    if reachable and (not settings.proxies or "*" in settings.proxies):
         yield "Texts and keys cross the network unencrypted. Put a reverse proxy with TLS before it."
     if settings.keys:
         read_keys(settings.keys)

@@ -105,13 +105,19 @@ def check_size(texts: Sequence[str], service: Service) -> None:
     service.metrics.add("characters", sum(map(len, texts)))
 
 
+def check_languages(call: Call) -> tuple[str, str]:
+    """Source and target, each known; whether one leads to the other is not asked here."""
+    source, target = call.sent.fields["source"], call.sent.fields["target"]
+    for code in (source, target):
+        if code not in call.service.directions.codes and not (code == AUTO and code is source):
+            raise Fault(400, f"{code[:40]} is not supported")
+    return source, target
+
+
 async def routes_of(texts: Sequence[str], call: Call) -> Asked:
     """Check both languages, and find the way for each text."""
-    directions, fields = call.service.directions, call.sent.fields
-    source, target = fields["source"], fields["target"]
-    for code in (source, target):
-        if code not in directions.codes and not (code == AUTO and code is source):
-            raise Fault(400, f"{code[:40]} is not supported")
+    directions = call.service.directions
+    source, target = check_languages(call)
     if source != AUTO:
         return Asked([_route(directions, source, target)] * len(texts), None)
     # What is in the target language already stays; where nothing tells, it is one that can be translated.
@@ -140,10 +146,11 @@ async def translate(call: Call) -> Response:
     require(call, "source", "target")
     alternatives = read_count(call, "alternatives", least=0, most=call.service.limits.alternatives)
     check_size(texts, call.service)
-    asked = await routes_of(texts, call)
+    check_languages(call)
     wanted = call.sent.fields.get("format", "text")
     if wanted not in FORMATS:
         raise Fault(400, f"{str(wanted)[:40]} format is not supported")
+    asked = await routes_of(texts, call)
     if wanted == "html":
         documents = [await asyncio.to_thread(read_markup, text) for text in texts]
         done = await _render_documents(call.service, documents, asked.routes, n_best=alternatives + 1)

@@ -6,6 +6,7 @@ A route through a third language is walked sentence by sentence; word links are 
 from __future__ import annotations
 
 import asyncio
+from collections import defaultdict
 from contextlib import aclosing, contextmanager
 from dataclasses import dataclass
 from itertools import accumulate
@@ -241,10 +242,13 @@ def _best_through(so_far: list[Candidate], found: list[tuple[Candidate, ...]]) -
 def _through(first: Candidate, candidates: tuple[Candidate, ...]) -> tuple[Candidate, ...]:
     """Candidates that were made from a translation, as candidates of its source."""
     joined = []
+    sources = defaultdict(list)  # of each word in between
+    for i, j in first.links or ():
+        sources[j].append(i)
     for candidate in candidates:
         links = None
         if first.links is not None and candidate.links is not None:
-            links = tuple(sorted({(i, k) for i, j in first.links for m, k in candidate.links if m == j}))
+            links = tuple(sorted({(i, k) for j, k in candidate.links for i in sources.get(j, ())}))
         joined.append(Candidate(candidate.text, first.score + candidate.score, links))
     return tuple(joined)
 
