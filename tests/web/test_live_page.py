@@ -86,6 +86,10 @@ def test_a_person_types_looks_changes_forces_compares_and_saves(open_page: Open,
     changed = page.locator(".result b").inner_text()
     assert changed != "0.00" or page.get_by_test_id("after").inner_text() != written
     expect(page.locator(".changes")).to_contain_text("Silence")
+    for theme in ("Dark", "Light"):
+        page.get_by_label("Appearance").select_option(theme)
+        wait_for_answers(page)
+        assert_nothing_serious(page, axe)
     page.get_by_role("button", name="Undo all").click()
     expect(page.get_by_text("Nothing is changed yet.")).to_be_visible()
 

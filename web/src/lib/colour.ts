@@ -38,8 +38,11 @@ export function css(colour: number): string {
   return `rgb(${colour & 255} ${(colour >> 8) & 255} ${(colour >> 16) & 255})`;
 }
 
-/** Black or white, whichever is read on this colour. */
+/** How much light a channel gives, by the definition of WCAG. */
+const linear = Float64Array.from({ length: 256 }, (_, i) => (i <= 10 ? i / 255 / 12.92 : ((i / 255 + 0.055) / 1.055) ** 2.4));
+
+/** Black or white, whichever has the higher contrast on this colour. That is 4.5 or more only because black is black. */
 export function ink(colour: number): string {
-  const light = 0.2126 * (colour & 255) + 0.7152 * ((colour >> 8) & 255) + 0.0722 * ((colour >> 16) & 255);
-  return light > 140 ? "#10151c" : "#ffffff";
+  const light = 0.2126 * linear[colour & 255] + 0.7152 * linear[(colour >> 8) & 255] + 0.0722 * linear[(colour >> 16) & 255];
+  return (light + 0.05) ** 2 > 1.05 * 0.05 ? "#000000" : "#ffffff";
 }
