@@ -41,6 +41,7 @@ class Watched:
     """A page, and what went wrong on it or left this computer."""
 
     page: Page
+    refused: bool
     faults: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -50,6 +51,8 @@ class Watched:
         self.page.on("request", lambda request: self._request(request.url))
 
     def _console(self, message: Any) -> None:
+        if self.refused and "400 (Bad Request)" in message.text:
+            return
         if message.type in {"error", "warning"}:
             self.faults.append(f"{message.type}: {message.text}")
 
@@ -65,17 +68,20 @@ class Watched:
 
 @pytest.fixture
 def open_page(browser: Browser) -> Iterator[Callable[..., Page]]:
-    """Open an address in a fresh browser; whatever goes wrong on it fails the test at its end."""
+    """Open an address in a fresh browser; whatever goes wrong on it fails the test at its end.
+
+    With `refused`, the page is to ask what is refused, which a browser calls an error.
+    """
     contexts: list[BrowserContext] = []
     watched: list[Watched] = []
 
-    def open_one(address: str, **options: Any) -> Page:
+    def open_one(address: str, *, refused: bool = False, **options: Any) -> Page:
         context = browser.new_context(
             **{"viewport": {"width": 1200, "height": 900}, "locale": "en-GB", **options}
         )
         contexts.append(context)
         context.set_default_timeout(15_000)
-        watched.append(Watched(context.new_page()))
+        watched.append(Watched(context.new_page(), refused))
         watched[-1].page.goto(address)
         return watched[-1].page
 

@@ -55,7 +55,7 @@ def wait_for_answers(page: Page) -> None:
 
 
 def assert_nothing_serious(page: Page, axe: str) -> None:
-    """Nothing on the page as it is keeps people from using it, as far as axe-core can tell, where it is there."""
+    """Nothing on the page keeps people from using it, as far as axe-core can tell where it is there."""
     if not axe:
         return
     page.evaluate(f"window.axe || {axe}")

@@ -60,7 +60,14 @@ def _silence_what_matters_most(page: Page) -> None:
 
 
 def _take(page: Page, theme: str, language: str, file: Path) -> None:
-    page.evaluate(f"location.hash = 'theme={theme}&language={language}'")
+    words = f"Object.entries({{theme: '{theme}', language: '{language}'}})"
+    page.evaluate(
+        f"""() => {{
+          const address = new URLSearchParams(location.hash.slice(1));
+          for (const [name, value] of {words}) address.set(name, value);
+          location.hash = address;
+        }}"""
+    )
     page.locator(f"html[data-theme={theme}][lang={language}]").wait_for(state="attached")
     wait_for_answers(page)
     page.screenshot(path=file, full_page=True)

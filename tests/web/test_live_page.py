@@ -13,7 +13,8 @@ import pytest
 from page_browser import assert_nothing_serious, serving, wait_for_answers
 from playwright.sync_api import expect
 
-from jumok.viewer import Viewer, WatchedRun
+from jumok.decoding import load
+from jumok.viewer import Viewed, Viewer, WatchedRun
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page
@@ -30,6 +31,7 @@ COLLECT = """name => {
     if (text && text !== window.seen.at(-1)) window.seen.push(text);
   }).observe(document.body, { subtree: true, childList: true, characterData: true });
 }"""
+ALL_SILENT = """[{"kind":"silence","site":"cross","layer":null,"head":null}]"""
 Open = "Callable[..., Page]"
 
 
@@ -98,7 +100,7 @@ def test_a_person_types_looks_changes_forces_compares_and_saves(open_page: Open,
     other = page.locator("li:not(.written) button", has_text=HANGUL).first
     piece = other.inner_text().strip("·")
     other.click()
-    expect(page.get_by_text("Begun as told:")).to_be_visible()
+    expect(page.get_by_text("Begun as told:", exact=True)).to_be_visible()
     go(page, "translate")
     assert translation(page).inner_text().startswith(piece)
     assert translation(page).inner_text() != written
@@ -108,12 +110,27 @@ def test_a_person_types_looks_changes_forces_compares_and_saves(open_page: Open,
     expect(page.get_by_role("application", name="Difference")).to_be_visible()
 
 
+# What a picture says of what it shows, beside its title and its sentence.
+CAPTIONS = {
+    "map": "cross-attention: from the translation to the sentence · One head · Layer 1 · Head 1",
+    "steps": "Target → source · Layer 1 · Head 0",
+    "change": "cross-attention: from the translation to the sentence · all layers · all heads",
+    "beam": "Where this hypothesis looked",
+}
+
+
 @pytest.mark.parametrize("panel", PANELS)
 def test_every_panel_is_saved_as_svg_png_and_json(open_page: Open, live: str, panel: str) -> None:
-    page = open_page(f"{live}#panel={panel}")
+    change = f"&changes={ALL_SILENT}" if panel == "change" else ""
+    page = open_page(f"{live}#panel={panel}&show=head&layer=1&head=1&rows=0,1&cell=cross,1,0,0,1{change}")
     wait_for_answers(page)
     drawn = ElementTree.fromstring(save(page, "SVG"))
-    assert "".join(drawn.itertext()).strip()
+    said = [text.strip() for text in drawn.itertext()]
+    assert said[0] == page.locator("#panel h2").inner_text()
+    assert any("I read a book." in text for text in said) or panel == "translate"
+    assert any(text.startswith(CAPTIONS.get(panel, "")) for text in said)
+    assert not {"Add", "Clear", "Undo all", "SVG"} & set(said)
+    assert any(text.startswith("Sum of") for text in said) == (panel == "map")
     assert float(drawn.get("width", 0)) > 100
     assert save(page, "PNG").startswith(b"\x89PNG")
     assert json.loads(save(page, "JSON"))
@@ -184,8 +201,9 @@ def test_a_run_is_watched_while_it_trains(open_page: Open, runs: dict[str, Path]
     whole, young = runs["transformer"], tmp_path / "young"
     later = shutil.ignore_patterns("model", "checkpoints", "metrics.jsonl")
     shutil.copytree(whole, young, ignore=later)
-    with serving(Viewer([], run=WatchedRun(young))) as address:
-        page = open_page(address)
+    models = [Viewed("whole", load(whole / "model"))]
+    with serving(Viewer(models, run=WatchedRun(young))) as address:
+        page = open_page(address + "#panel=run")
         expect(page.get_by_text("Nothing has been written yet.")).to_be_visible()
         shutil.copy(whole / "metrics.jsonl", young)
         expect(page.locator("figure")).to_have_count(3)
@@ -193,6 +211,11 @@ def test_a_run_is_watched_while_it_trains(open_page: Open, runs: dict[str, Path]
         shutil.copytree(whole / "checkpoints", young / "checkpoints")
         expect(page.locator("article h4").last).to_contain_text("250 updates")
         expect(page.get_by_role("application").first).to_be_visible()
+        seen = page.locator("article").count()
+        shutil.rmtree(young / "checkpoints")
+        go(page, "map")
+        go(page, "run")
+        expect(page.locator("article")).to_have_count(seen)
 
 
 def test_the_state_is_in_the_address(open_page: Open, live: str) -> None:
@@ -222,6 +245,123 @@ def test_what_an_address_names_is_seen_at_first(open_page: Open, live: str, addr
     expect(page.locator(seen).first).to_be_visible()
     for word in address.split("&"):
         assert word in page.url.replace("%2C", ",")
+
+
+def test_an_address_in_an_open_tab_is_applied_whole(open_page: Open, live: str) -> None:
+    page = open_page(live + "#panel=map&show=head&layer=1&sentence=You+sleep.")
+    expect(page.locator(".pair")).to_contain_text("You sleep.")
+    page.evaluate("location.hash = 'panel=beam&sentence=You+go.&step=1&candidate=1'")
+    expect(page.locator(".pair")).to_contain_text("You go.")
+    expect(page.locator("g.node.chosen[aria-label*='Step 1']")).to_be_visible()
+    assert "layer" not in page.url
+    go(page, "map")
+    expect(page.get_by_label("Show", exact=True)).to_have_value("read-out")
+
+
+def test_an_address_that_names_nonsense_shows_its_panel(open_page: Open, live: str) -> None:
+    page = open_page(live)
+    for address in (
+        "panel=beam&step=2.5&candidate=x",
+        "panel=change&changes=null",
+        'panel=change&changes=[{"kind":"paint","site":"cross","query":1.5,"key":1,"weight":1}]',
+        "panel=map&show=head&head=-3&rows=x,1&cell=cross,1,a&model=9&order=no",
+    ):
+        page.evaluate("address => { location.hash = address }", address)
+        wait_for_answers(page)
+        expect(page.locator("[role=application], g.node").first).to_be_visible()
+        expect(page.get_by_role("alert")).to_have_count(0)
+
+
+def test_what_is_changed_and_begun_stands_on_every_panel(open_page: Open, live: str) -> None:
+    page = open_page(f"{live}#panel=beam&sentence=I+go+home.&changes={ALL_SILENT}")
+    wait_for_answers(page)
+    page.get_by_role("slider", name="Step").fill("0")
+    page.get_by_role("button", name="Begin with this and go on").click()
+    wait_for_answers(page)
+    for panel in PANELS:
+        go(page, panel)
+        expect(page.get_by_role("banner")).to_contain_text("Changed: Silence: Target → source, all layers")
+        expect(page.get_by_role("banner")).to_contain_text("Begun as told:")
+    page.get_by_role("button", name="Let it begin freely").click()
+    page.get_by_role("button", name="Undo", exact=True).click()
+    expect(page.locator("header .unlike")).to_have_count(0)
+
+
+def test_changes_are_told_in_the_translation_before(open_page: Open, live: str) -> None:
+    page = open_page(f"{live}#panel=change&sentence=I+go+home.&changes={ALL_SILENT}")
+    expect(page.get_by_text("The text is another.")).to_be_visible()
+    wait_for_answers(page)
+    page.get_by_text("The numbers as a table").click()
+    page.get_by_role("button", name="Paint a weight").click()
+    frame = page.get_by_role("application")
+    room = frame.bounding_box()
+    assert room
+    frame.click(position={"x": room["width"] - 8, "y": room["height"] - 8})
+    page.get_by_role("button", name="Add").click()
+    expect(page.locator(".changes span")).to_contain_text(["Silence", "</s> → </s> = 0.90"])
+    expect(page.get_by_role("alert")).to_have_count(0)
+
+
+def test_what_is_refused_is_taken_back(open_page: Open, live: str) -> None:
+    change = ALL_SILENT.replace('"layer":null', '"layer":7')
+    page = open_page(f"{live}#panel=change&changes={change}", refused=True)
+    expect(page.get_by_role("alert")).to_contain_text("no layer 7")
+    expect(page.get_by_text("Nothing is changed yet.")).to_be_visible()
+    expect(page.locator(".changes")).to_have_count(0)
+    page.get_by_label("Layer", exact=True).select_option("1")
+    page.get_by_label("Model", exact=True).select_option(index=1)
+    wait_for_answers(page)
+    expect(page.get_by_role("alert")).to_have_count(0)
+    page.get_by_role("button", name="Add").click()
+    expect(page.locator(".changes span")).to_contain_text(["all layers, all heads"])
+    page.evaluate(f"location.hash = 'panel=map&sentence={'a' * 1200}'")
+    expect(page.get_by_role("alert")).to_be_visible()
+    expect(page.locator("[role=application], .pair")).to_have_count(0)
+
+
+def test_nothing_is_shown_of_another_sentence(open_page: Open, live: str) -> None:
+    page = open_page(live)
+    wait_for_answers(page)
+    page.get_by_label("Sentence", exact=True).fill("")
+    expect(page.locator("[data-word]")).to_have_count(0)
+    go(page, "map")
+    expect(page.get_by_text("There is no sentence yet")).to_be_visible()
+    go(page, "translate")
+    page.get_by_label("Sentence", exact=True).fill("I go home. " * 100)
+    expect(page.get_by_role("alert")).to_contain_text("cut off at its end: 100")
+
+
+def test_a_hypothesis_has_one_score_and_what_stands_beside_it_is_its_own(open_page: Open, live: str) -> None:
+    page = open_page(live + "#sentence=I+go+home.")
+    wait_for_answers(page)
+    score = page.locator("dl div", has_text="score").locator("dd").inner_text()
+    go(page, "beam")
+    expect(page.locator("g.node.chosen")).to_have_attribute("aria-label", re.compile(f"{score} score,"))
+    expect(page.locator("#panel ol")).to_be_visible()
+    expect(page.get_by_text(re.compile("ilencing (these heads|what is shown) changes"))).to_be_visible()
+    page.locator("g.node:not(.best)").last.click()
+    expect(page.get_by_text("not for this hypothesis")).to_be_visible()
+    expect(page.get_by_text(re.compile("ilencing (these heads|what is shown) changes"))).to_have_count(0)
+    lists = []
+    for node in reversed(page.locator("g.node:not(.best)").all()):  # later steps are hidden by a choice
+        node.click()
+        lists.append(page.locator("#panel ol").count())
+    assert sorted(set(lists)) == [0, 1]
+
+
+def test_a_finger_a_screen_reader_and_an_input_method_are_enough(open_page: Open, live: str) -> None:
+    page = open_page(live + "#panel=map", has_touch=True)
+    page.get_by_role("application").tap(position={"x": 90, "y": 90})
+    expect(page.locator(".tip")).to_contain_text("→")
+    page.evaluate("window.spoken = document.querySelector('[role=status]')")
+    go(page, "translate")
+    page.get_by_label("Sentence", exact=True).fill("You sleep.")
+    composing = (
+        "new KeyboardEvent('keydown', {key: 'Enter', isComposing: true, bubbles: true, cancelable: true})"
+    )
+    assert page.get_by_label("Sentence", exact=True).evaluate(f"field => field.dispatchEvent({composing})")
+    expect(page.locator("[data-word=source-1]")).to_have_text("sleep")
+    assert page.evaluate("spoken.isConnected && spoken.textContent") == translation(page).inner_text()
 
 
 def test_the_keyboard_is_enough(open_page: Open, live: str) -> None:

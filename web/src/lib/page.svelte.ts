@@ -1,7 +1,8 @@
 /** What the page shows now. It is kept in the address, so that a view can be shared. */
 
-import { measured, steps, write, type Question } from "./live";
-import { checkFormat, isSite, type Cell, type CellSteps, type Change, type Explanation, type ModelCard, type PageData, type Site, type StatisticName } from "./format";
+import { readChanges } from "./changes";
+import { explain, measured, steps, write, type Question } from "./live";
+import { checkFormat, isSite, SITES, type Cell, type CellSteps, type Change, type Explanation, type ModelCard, type PageData, type Site, type StatisticName } from "./format";
 import { combinations, sites, type Choice, type Combination } from "./maps";
 import { LANGUAGES, type Language } from "./words";
 import type { Theme } from "./colour";
@@ -56,18 +57,27 @@ class Page {
   busy = $state(false);
   problem = $state("");
 
+  /** What checkpoints made of a sentence: a run keeps few of them, so what was seen outlives its panel. */
+  snapshots = $state.raw<{ sentence: string; found: { step: number; explanation: Explanation }[] }>({ sentence: "", found: [] });
+
   text = $derived(LANGUAGES[this.language]);
   theme = $derived<Theme>(this.appearance === "system" ? (this.darkSystem ? "dark" : "light") : this.appearance);
   explanation = $derived<Explanation | undefined>(this.live ? this.answer : this.explanations[this.shown]);
   choice = $derived<Choice>(this.choiceFor(this.explanation));
   panels = $derived(PANELS.filter((panel) => this.offers(panel)));
 
+  /** Whether what is shown answers another sentence than the one that stands there now. */
+  stale = $derived(this.#isOfAnotherSentence());
+
   #asking = new AbortController();
   #questions = new WeakMap<Explanation, Question>();
+  /** What an address names belongs to the first answer after it. */
+  #addressed = true;
+  #first: { panel: Panel; sentence: string; language: Language } = { panel: "map", sentence: "", language: "en" };
 
   constructor() {
     const data = readData();
-    this.language = navigator.language.startsWith("ko") ? "ko" : "en";
+    this.#first.language = navigator.language.startsWith("ko") ? "ko" : "en";
     try {
       this.explanations = (data.explanations ?? []).map(checkFormat);
     } catch (error) {
@@ -77,14 +87,17 @@ class Page {
       this.live = true;
       this.models = data.live.models;
       this.hasRun = data.live.run;
-      this.sentence = data.live.sentence;
-      this.panel = this.models.length ? "translate" : "run";
+      this.#first.sentence = data.live.sentence;
+      this.#first.panel = this.models.length ? "translate" : "run";
     }
     const dark = matchMedia("(prefers-color-scheme: dark)");
     this.darkSystem = dark.matches;
     dark.addEventListener("change", () => (this.darkSystem = dark.matches));
     this.readAddress();
-    addEventListener("hashchange", () => this.readAddress());
+    addEventListener("hashchange", () => {
+      this.readAddress();
+      if (!this.#isAnswered()) void this.ask();
+    });
   }
 
   /** What is asked for, bent to what this model has. */
@@ -112,34 +125,70 @@ class Page {
     return this.models.length > 0 || this.explanations.length > 0;
   }
 
+  /** To another panel, where what did not work on this one is no news. */
+  go(panel: Panel): void {
+    this.panel = panel;
+    if (this.explanation) this.problem = "";
+  }
+
   lookAtHead(site: Site, layer: number, head: number): void {
     Object.assign(this, { site, combination: "head", layer, head });
   }
 
   // --- Asking the model ----------------------------------------------------------------------------------
 
+  #question(): Question {
+    const { shown: model, sentence, changes, forced: forced_prefix } = this;
+    return { model, sentence, changes, forced_prefix };
+  }
+
+  #isAnswered(): boolean {
+    const question = this.answer && this.#questions.get(this.answer);
+    return !!question && JSON.stringify(question) === JSON.stringify(this.#question());
+  }
+
+  #isOfAnotherSentence(): boolean {
+    const question = this.answer && this.#questions.get(this.answer);
+    return !!question && (question.sentence !== this.sentence || question.model !== this.shown);
+  }
+
   /** Ask the model that is shown. A question asked later overtakes an earlier one. */
   async ask(): Promise<void> {
-    if (!this.live || !this.models.length || !this.sentence.trim()) return;
+    if (!this.live || !this.models.length) return;
     this.#asking.abort();
     const { signal } = (this.#asking = new AbortController());
-    this.busy = true;
     this.problem = "";
-    const { shown: model, sentence, changes, forced: forced_prefix } = this;
+    if (!this.sentence.trim()) {
+      this.answer = undefined;
+      [this.busy, this.begun] = [false, null];
+      return;
+    }
+    this.busy = true;
+    const question = this.#question();
     try {
-      const question = { model, sentence, changes, forced_prefix };
       const answer = await write(question, (text, place) => this.#show(text, place, signal), signal);
       if (signal.aborted) return;
       this.#questions.set(answer, question);
-      // What the address names belongs to the first answer.
-      if (this.answer) Object.assign(this, { rows: [], step: -1, candidate: -1, cell: null });
+      if (!this.#addressed) Object.assign(this, { rows: [], step: -1, candidate: -1, cell: null });
+      this.#addressed = false;
       this.answer = answer;
       void this.measure(signal, answer, question);
     } catch (error) {
-      if (!signal.aborted) this.problem = error instanceof Error ? error.message : String(error);
+      if (signal.aborted) return;
+      await this.#takeBack(question);
+      this.problem = error instanceof Error ? error.message : String(error);
     } finally {
       if (!signal.aborted) [this.busy, this.begun] = [false, null];
     }
+  }
+
+  /** What was refused is taken back, so that what is set is what is shown. */
+  async #takeBack({ changes, forced_prefix }: Question): Promise<void> {
+    const answered = this.stale || !this.answer ? undefined : this.#questions.get(this.answer);
+    [this.changes, this.forced] = [answered?.changes ?? [], answered?.forced_prefix ?? []];
+    if (answered) return;
+    this.answer = undefined;
+    if (changes.length || forced_prefix.length) await this.ask();
   }
 
   /** Each beginning stays long enough to be seen, where somebody looks: small models write faster than eyes read.
@@ -166,6 +215,16 @@ class Page {
     return kept || !question ? (kept ?? null) : steps({ ...question, cell });
   }
 
+  /** The translation that changes are told in, read with them, where they made the model write another.
+   * Text that is not cut into the same pieces again is shown without them. */
+  async beforeOf(explanation: Explanation): Promise<Explanation | null> {
+    const question = this.#questions.get(explanation);
+    const target = explanation.before?.target;
+    if (!question || !target) return null;
+    const found = await explain({ ...question, forced_prefix: [], target: target.text });
+    return found.target.ids.join() === target.ids.join() ? found : explain({ ...question, changes: [] });
+  }
+
   choose(model: number): void {
     if (model === this.shown) return;
     this.shown = model;
@@ -176,45 +235,38 @@ class Page {
 
   // --- The address ----------------------------------------------------------------------------------------
 
+  /** All that an address can name; what it leaves out, or names wrongly, is as it is at first. */
   readAddress(): void {
     const words = new URLSearchParams(location.hash.slice(1));
-    const number = (name: string, otherwise: number) => (words.has(name) ? Number(words.get(name)) || 0 : otherwise);
-    const panel = words.get("panel") as Panel | null;
-    if (panel && PANELS.includes(panel)) this.panel = panel;
-    const site = words.get("site");
-    if (isSite(site)) this.site = site;
-    const combination = words.get("show") as Combination | null;
-    if (combination && combination in this.text.combination) this.combination = combination;
-    this.layer = number("layer", this.layer);
-    this.head = number("head", this.head);
-    this.shown = number("model", this.shown);
-    if (words.has("units")) this.words = words.get("units") !== "pieces";
-    if (words.has("marks")) this.marks = words.get("marks") !== "hidden";
-    if (words.has("view")) this.lines = words.get("view") === "lines";
     const list = (name: string) => words.get(name)?.split(",").filter(Boolean) ?? [];
-    if (words.has("rows")) this.rows = list("rows").map(Number);
-    if (words.has("order")) this.order = words.get("order") as Order;
-    this.word = number("word", this.word);
-    this.step = number("step", this.step);
-    this.candidate = number("candidate", this.candidate);
-    const [cellSite, ...cell] = list("cell");
-    if (isSite(cellSite)) {
-      const [layer, head, query, key] = cell.map(Number);
-      this.cell = { site: cellSite, layer, head, query, key };
-    }
-    const language = words.get("language");
-    if (language === "en" || language === "ko") this.language = language;
-    const theme = words.get("theme");
-    if (theme === "light" || theme === "dark") this.appearance = theme;
-    if (this.live && words.has("sentence")) this.sentence = words.get("sentence")!;
-    if (this.live && words.has("forced")) this.forced = list("forced").map(Number);
-    if (this.live && words.has("changes")) {
-      try {
-        this.changes = JSON.parse(words.get("changes")!) as Change[];
-      } catch {
-        this.changes = [];
-      }
-    }
+    const places = (named: string[]) => (named.every((one) => /^\d{1,9}$/.test(one)) ? named.map(Number) : []);
+    const place = (name: string, otherwise: number) => places([words.get(name) ?? ""])[0] ?? otherwise;
+    const oneOf = <Value extends string>(name: string, values: readonly Value[], otherwise: Value) => values.find((one) => one === words.get(name)) ?? otherwise;
+    this.panel = oneOf("panel", PANELS, this.#first.panel);
+    this.site = oneOf("site", SITES, "cross");
+    this.language = oneOf("language", Object.keys(LANGUAGES) as Language[], this.#first.language);
+    this.combination = oneOf("show", Object.keys(this.text.combination) as Combination[], "read-out");
+    this.order = oneOf("order", Object.keys(this.text.orders) as Order[], "place");
+    this.appearance = oneOf("theme", ["light", "dark", "system"] as const, "system");
+    this.layer = place("layer", -1);
+    this.head = place("head", 0);
+    const model = place("model", 0);
+    this.shown = model < Math.max(this.models.length, this.explanations.length) ? model : 0;
+    this.words = words.get("units") !== "pieces";
+    this.marks = words.get("marks") !== "hidden";
+    this.lines = words.get("view") === "lines";
+    this.rows = places(list("rows"));
+    this.word = place("word", -1);
+    this.step = place("step", -1);
+    this.candidate = place("candidate", -1);
+    const [site, ...cell] = list("cell");
+    const [layer, head, query, key] = places(cell);
+    this.cell = isSite(site) && key !== undefined ? { site, layer, head, query, key } : null;
+    this.#addressed = true;
+    if (!this.live) return;
+    this.sentence = words.get("sentence") ?? this.#first.sentence;
+    this.forced = places(list("forced"));
+    this.changes = readChanges(words.get("changes") ?? "[]");
   }
 
   /** The address of what is seen; what is as it is at first is left out. */

@@ -27,17 +27,19 @@ export function standalone(drawing: SVGSVGElement, ground = "none"): string {
 
 /** A part of the page as an SVG: its texts, boxes and drawings where they stand, without what a person sets. */
 export function pictureOf(part: HTMLElement, ground: string): string {
+  const scrolled = Array.from(part.querySelectorAll(".scroll"), (one) => [one, one.scrollLeft] as const);
   part.classList.add("pictured");
   try {
     return drawn(part, ground);
   } finally {
     part.classList.remove("pictured");
+    for (const [one, left] of scrolled) one.scrollLeft = left;
   }
 }
 
 function drawn(part: HTMLElement, ground: string): string {
   const own = part.getBoundingClientRect();
-  const frame = new DOMRect(own.x - MARGIN, own.y - MARGIN, own.width + 2 * MARGIN, own.height + 2 * MARGIN);
+  const frame = new DOMRect(own.x - MARGIN, own.y - MARGIN, Math.max(own.width, part.scrollWidth) + 2 * MARGIN, own.height + 2 * MARGIN);
   const [width, height] = [Math.ceil(frame.width), Math.ceil(frame.height)];
   const found = [`<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}">`, `<rect width="100%" height="100%" fill="${ground}"/>`];
   const walk = (node: Node): void => {
@@ -83,7 +85,7 @@ function box(element: Element, at: DOMRect, frame: DOMRect): string {
   const line = parseFloat(style.borderTopWidth);
   if (!at.width || (style.backgroundColor === "rgba(0, 0, 0, 0)" && !line)) return "";
   const inside = `x="${at.left - frame.left + line / 2}" y="${at.top - frame.top + line / 2}" width="${at.width - line}" height="${at.height - line}" rx="${parseFloat(style.borderTopLeftRadius) || 0}"`;
-  return `<rect ${inside} fill="${style.backgroundColor}" opacity="${style.opacity}" stroke="${line ? style.borderTopColor : "none"}" stroke-width="${line}"/>`;
+  return `<rect ${inside} fill="${style.backgroundColor}" opacity="${style.opacity}" stroke="${line ? style.borderTopColor : "none"}" stroke-width="${line}" stroke-dasharray="${style.borderTopStyle === "dashed" ? "3 3" : "none"}"/>`;
 }
 
 /** Of the pixels of a canvas, each is a cell and stays one. */
