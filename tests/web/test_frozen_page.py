@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -108,9 +109,19 @@ def test_every_mechanism_opens_in_the_page(open_page: Open, tmp_path: Path) -> N
 
 
 def test_two_saved_models_are_compared(open_page: Open, tmp_path: Path) -> None:
-    page = open_page(save(tmp_path, family_translator("transformer"), family_translator("bahdanau")))
+    named = [
+        replace(explanation, facts={**explanation.facts, "name": name}).to_json()
+        for name in ("first", "second")
+        for explanation in [family_translator("transformer").explain(SENTENCE)]
+    ]
+    file = tmp_path / "page.html"
+    file.write_text(frozen_page(named), encoding="utf-8")
+    page = open_page(file.as_uri())
     page.locator("#tab-compare").click()
     expect(page.get_by_role("application").nth(1)).to_be_visible()
+    expect(page.locator("section h3")).to_have_text(["first", "second", "Difference: second − first"])
+    page.locator("#tab-steps").click()
+    expect(page.get_by_text("No steps were written into this page.")).to_be_visible()
 
 
 def test_a_damaged_page_says_so(open_page: Open, tmp_path: Path) -> None:

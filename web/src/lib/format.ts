@@ -80,6 +80,7 @@ export interface Training {
 }
 
 export interface Facts {
+  name?: string;
   family?: string;
   parameters?: number;
   mechanisms?: Partial<Record<Site, string>>;

@@ -96,7 +96,7 @@ class Page {
     this.readAddress();
     addEventListener("hashchange", () => {
       this.readAddress();
-      if (!this.#isAnswered()) void this.ask();
+      if (this.busy || !this.#isAnswered()) void this.ask();
     });
   }
 
@@ -116,6 +116,13 @@ class Page {
       words,
       marks,
     };
+  }
+
+  /** Which attention of a model is shown, in words. */
+  describe(explanation: Explanation): string {
+    const { site, combination, layer, head } = this.choiceFor(explanation);
+    const place = combination === "head" ? [`${this.text.layer} ${Math.max(layer, 0)}`, `${this.text.head} ${head}`] : [];
+    return [this.text.siteLong[site], this.text.combination[combination], ...place].join(" · ");
   }
 
   offers(panel: Panel): boolean {

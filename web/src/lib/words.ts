@@ -76,6 +76,7 @@ const en = {
   to: "to",
   notExplanation: "Attention alone does not explain a translation: this number tells whether it matters.",
   noAttention: "This model has no attention to show here.",
+  noSteps: "No steps were written into this page.",
   cell: "Cell",
   frozenCells: "A saved page keeps the cells that were chosen when it was written.",
   stepGroups: {
@@ -242,6 +243,7 @@ const ko: Words = {
   to: "~",
   notExplanation: "어텐션만으로는 번역이 설명되지 않습니다. 이 수가 중요한지를 말해 줍니다.",
   noAttention: "이 모델에는 여기서 보여 줄 어텐션이 없습니다.",
+  noSteps: "이 페이지에는 계산 과정이 저장되지 않았습니다.",
   cell: "칸",
   frozenCells: "저장된 페이지에는 저장할 때 고른 칸만 있습니다.",
   stepGroups: {
