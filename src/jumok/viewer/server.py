@@ -93,14 +93,17 @@ class Handler(BaseHTTPRequestHandler):
 
     def _serve(self, respond: Any) -> None:
         try:
-            what = self._checked()
-            respond(what)
+            self._respond(respond)
+        except ConnectionError:  # whoever asked has left; a search that was still writing ends here
+            self.close_connection = True
+
+    def _respond(self, respond: Any) -> None:
+        try:
+            respond(self._checked())
         except RefusedError as refused:
             self._fail(refused.status, str(refused))
         except JumokError as error:
             self._fail(HTTPStatus.BAD_REQUEST, str(error))
-        except ConnectionError:  # whoever asked has left; a search that was still writing ends here
-            self.close_connection = True
 
     def _checked(self) -> str:
         """What is asked for, after the secret; refused where the request comes from elsewhere."""
