@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
+import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
@@ -133,7 +134,9 @@ def test_a_file_that_is_not_utf_8_is_refused(served: Served) -> None:
 @pytest.fixture(scope="module")
 def hasty(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """A server without patience, and with room for few."""
-    limits = Limits(header_seconds=1.0, body_seconds=2.0, connections=110, waiting_sentences=100)
+    limits = Limits(
+        header_seconds=1.0, body_seconds=2.0, fetch_seconds=1.0, connections=110, waiting_sentences=100
+    )
     with serving_here(tmp_path_factory.mktemp("hasty"), model, limits=limits) as found:
         yield found
 
@@ -161,6 +164,48 @@ def test_clients_that_send_slowly_are_let_go_and_others_do_not_wait(hasty: Serve
     finally:
         for connection in slow:
             connection.close()
+
+
+def _be_refused(connection: socket.socket) -> None:
+    """By the headers alone: the body is still to be sent."""
+    connection.sendall(b"POST /x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n")
+    answer = b""
+    while not answer.endswith(b"}"):
+        answer += connection.recv(4096)
+    assert b" 404 " in answer
+
+
+@pytest.mark.parametrize("rest", [b"q", b"q=one two", b"q=one twoGET /hea"])
+def test_who_goes_on_after_a_refusal_and_stops_is_let_go(hasty: Served, rest: bytes) -> None:
+    with socket.create_connection(("127.0.0.1", hasty.port), timeout=10) as connection:
+        _be_refused(connection)
+        connection.sendall(rest)
+        assert connection.recv(4096) == b""
+
+
+def test_the_body_of_a_refused_request_does_not_end_its_connection(hasty: Served) -> None:
+    with socket.create_connection(("127.0.0.1", hasty.port), timeout=10) as connection:
+        _be_refused(connection)
+        connection.sendall(b"q=one two")
+        connection.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert b" 200 " in connection.recv(4096)
+
+
+def test_who_never_fetches_the_answers_is_let_go(hasty: Served) -> None:
+    with socket.socket() as connection:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        connection.settimeout(10)
+        connection.connect(("127.0.0.1", hasty.port))
+        connection.sendall(b"GET /spec HTTP/1.1\r\nHost: localhost\r\n\r\n" * 600)
+        with pytest.raises(ConnectionError):
+            _send_for_seconds(connection, 10)
+
+
+def _send_for_seconds(connection: socket.socket, seconds: float) -> None:
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        connection.send(b"\r\n")
+        time.sleep(0.1)
 
 
 def test_who_comes_when_the_house_is_full_is_told_to_come_again(hasty: Served) -> None:

@@ -23,6 +23,8 @@ class Limits:
     header_seconds: float = 10.0
     body_seconds: float = 20.0
     """How long a client may take to send its headers, and then its body."""
+    fetch_seconds: float = 60.0
+    """How long a client may take to fetch what was written for it."""
     connections: int = 2_000
     waiting_sentences: int = 8_192
     """The one queue is full with these, or with so many characters."""

@@ -14,7 +14,6 @@ import socket
 import threading
 from typing import TYPE_CHECKING, Any
 
-import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
@@ -73,6 +72,7 @@ def _config(settings: ServeSettings, application: Application) -> uvicorn.Config
 
     class Protocol(PatientProtocol):
         header_seconds = limits.header_seconds
+        fetch_seconds = limits.fetch_seconds
         most_connections = limits.connections
 
     return uvicorn.Config(
@@ -122,16 +122,21 @@ class _Server(uvicorn.Server):
 
 
 class PatientProtocol(H11Protocol):
-    """HTTP/1.1 with an end to patience: headers must arrive in time, and connections have a limit."""
+    """HTTP/1.1 with an end to patience: sending and fetching have a time, connections a limit."""
 
     header_seconds = 10.0
+    fetch_seconds = 60.0
     most_connections = 1_000
     closing = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         self._waiting: asyncio.TimerHandle | None = None
+        self._fetching: asyncio.TimerHandle | None = None
         self._draining = False
+        # Writing counts as paused, and is timed, whenever anything is left: a connection that is closed
+        # stays for as long as its client does not fetch the rest.
+        transport.set_write_buffer_limits(high=0)
         if len(self.connections) > self.most_connections:
             transport.write(_TOO_MANY)
             transport.close()
@@ -144,14 +149,25 @@ class PatientProtocol(H11Protocol):
         super().data_received(data)
         if self._draining and self.cycle is not None:
             self.cycle.keep_alive = False
-        if self.conn.their_state is h11.IDLE and self.conn.trailing_data[0]:
-            self._await_headers()  # half a request behind the last one
-        elif self.conn.their_state is not h11.IDLE:
+        if not self._idle:
             self._stop_waiting()
+        elif self.timeout_keep_alive_task is None:
+            # Half a request behind the last one, or the body of one that was refused by its headers.
+            self._await_headers()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_waiting()
+        self._stop_fetching()
         super().connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        if self._fetching is None:
+            self._fetching = self.loop.call_later(self.fetch_seconds, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._stop_fetching()
 
     def shutdown(self) -> None:
         """Wait a moment for a request that was sent before its client could know of the end."""
@@ -177,6 +193,11 @@ class PatientProtocol(H11Protocol):
         if self._waiting is not None:
             self._waiting.cancel()
             self._waiting = None
+
+    def _stop_fetching(self) -> None:
+        if self._fetching is not None:
+            self._fetching.cancel()
+            self._fetching = None
 
 
 def _handle_signals(drain: Callable[[], None], service: Service) -> None:
