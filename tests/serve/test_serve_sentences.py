@@ -45,6 +45,26 @@ def test_what_stands_between_sentences_stays_or_is_what_the_language_writes() ->
     )
 
 
+@pytest.mark.parametrize("text", ["a" * 100_000, "one two " * 2_000, "가" * 5_000])
+def test_what_has_no_end_is_cut_into_parts_that_a_worker_can_do(text: str) -> None:
+    parts = cut(text)
+    assert max(map(len, parts)) <= 1_000
+    assert "".join(parts).replace(" ", "") == text.replace(" ", "")
+
+
+def test_a_sentence_without_end_is_cut_at_a_comma_or_a_space_and_between_letters_last() -> None:
+    clause = "x" * 89 + " " + "y" * 9
+    for mark in (",", ""):
+        parts = cut(f"{mark} ".join([clause] * 30))
+        assert len(parts) > 2
+        assert all(part.endswith("y" + mark) for part in parts[:-1] if mark)
+        assert all(set(part.split()) <= set(f"{clause} {clause}{mark}".split()) for part in parts)
+    accents = cut("e\u0301" * 1_500)
+    assert "".join(accents) == "e\u0301" * 1_500
+    assert not any(part.startswith("\u0301") for part in accents)
+    assert cut("x" * 1_000) == ["x" * 1_000]
+
+
 @pytest.mark.parametrize(
     "text",
     ["." * 100_000, ". " * 50_000, "a. " * 33_000, '."' * 50_000, "." + '"' * 99_000, "a." + " " * 99_000,

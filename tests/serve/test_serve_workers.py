@@ -69,6 +69,26 @@ def test_a_full_queue_refuses_all_of_a_request_or_none() -> None:
     asyncio.run(run())
 
 
+def test_what_workers_hold_counts_towards_how_far_behind_the_server_is() -> None:
+    async def run() -> None:
+        queue = SentenceQueue(Limits(answer_seconds=60), workers=1)
+        queue.add([Waiting(KIND, "x" * 1_000) for _ in range(7)])
+        queue.note_done(await queue.take(), 35.0)
+        assert queue.seconds_behind == 0
+        queue.add([Waiting(KIND, "x" * 1_000) for _ in range(7)])
+        held = await queue.take()
+        assert len(queue) == 0
+        assert queue.seconds_behind == pytest.approx(35)
+        with pytest.raises(BusyError):
+            queue.add([Waiting(KIND, "one")])
+        queue.put_back(held)
+        assert queue.seconds_behind == pytest.approx(35)
+        queue.note_done(await queue.take(), 35.0)
+        queue.add([Waiting(KIND, "one")])
+
+    asyncio.run(run())
+
+
 def test_what_is_withdrawn_frees_its_place_and_what_is_put_back_comes_first() -> None:
     async def run() -> None:
         queue = SentenceQueue(Limits(waiting_sentences=4), workers=1)

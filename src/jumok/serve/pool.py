@@ -153,7 +153,7 @@ class Post:
                 await asyncio.sleep(0)  # a listener is told before there is more
                 answer = await self._hear()
         seconds = time.monotonic() - begin
-        self._queue.note_pace(batch, seconds)
+        self._queue.note_done(batch, seconds)
         self._report("batch", sentences=len(batch), seconds=seconds)
         for sentence, candidates in zip(batch, answer["candidates"], strict=True):
             if not sentence.candidates.done():

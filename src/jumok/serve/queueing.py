@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from jumok.errors import JumokError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from jumok.serve.limits import Limits
 
@@ -82,6 +82,7 @@ class SentenceQueue:
         self._workers = workers
         self._waiting: dict[Waiting, None] = {}
         self._characters = 0
+        self._held: dict[Waiting, None] = {}  # what workers have taken and not yet answered
         self._free_workers = 0
         self._idle: list[asyncio.Future[None]] = []  # workers that wait; the last one has worked last
         self._pace = 0.0  # characters a second of one worker, as soon as one was seen
@@ -92,19 +93,20 @@ class SentenceQueue:
 
     @property
     def seconds_behind(self) -> float:
-        """How long what waits here will take, by the pace seen so far; 0 before there is any."""
-        return self._characters / (self._pace * self._workers) if self._pace else 0.0
+        """How long what waits and what workers hold will take, by the pace so far; 0 before there is any."""
+        characters = self._characters + _count_characters(self._held)
+        return characters / (self._pace * self._workers) if self._pace else 0.0
 
     def add(self, sentences: Sequence[Waiting]) -> None:
         """All of them or none: what is accepted will be answered."""
-        characters = sum(len(sentence.text) for sentence in sentences)
+        characters = _count_characters(sentences)
         limits = self._limits
-        full = (
+        full = bool(self._waiting) and (
             len(self._waiting) + len(sentences) > limits.waiting_sentences
             or self._characters + characters > limits.waiting_characters
         )
         late = self.seconds_behind > limits.answer_seconds / 2
-        if self._waiting and (full or late):
+        if full or late:
             raise BusyError("The server is busy. Try again later.", self.seconds_behind / 2)
         self._waiting.update(dict.fromkeys(sentences))
         self._characters += characters
@@ -112,9 +114,10 @@ class SentenceQueue:
 
     def put_back(self, sentences: Sequence[Waiting]) -> None:
         """At the head: they have waited before."""
+        self._let_go(sentences)
         awaited = [sentence for sentence in sentences if not sentence.candidates.done()]
         self._waiting = {**dict.fromkeys(awaited), **self._waiting}
-        self._characters += sum(len(sentence.text) for sentence in awaited)
+        self._characters += _count_characters(awaited)
         self._call()
 
     def withdraw(self, sentences: Sequence[Waiting]) -> None:
@@ -139,10 +142,12 @@ class SentenceQueue:
         finally:
             self._free_workers -= 1
 
-    def note_pace(self, batch: Sequence[Waiting], seconds: float) -> None:
-        """Learn how fast a worker is, from batches that are large enough to tell."""
-        if len(batch) >= FEW_SENTENCES:
-            pace = sum(len(sentence.text) for sentence in batch) / max(seconds, 1e-3)
+    def note_done(self, batch: Sequence[Waiting], seconds: float) -> None:
+        """A worker is free again. Batches that are large enough tell how fast it is."""
+        self._let_go(batch)
+        characters = _count_characters(batch)
+        if len(batch) >= FEW_SENTENCES or characters >= BATCH_CHARACTERS // 2:
+            pace = characters / max(seconds, 1e-3)
             self._pace += (0.2 if self._pace else 1.0) * (pace - self._pace)
 
     def _call(self) -> None:
@@ -171,9 +176,18 @@ class SentenceQueue:
             batch.append(sentence)
         for sentence in batch:
             self._remove(sentence)
+        self._held.update(dict.fromkeys(batch))
         return batch
+
+    def _let_go(self, batch: Sequence[Waiting]) -> None:
+        for sentence in batch:
+            self._held.pop(sentence, None)
 
     def _remove(self, sentence: Waiting) -> None:
         if sentence in self._waiting:
             del self._waiting[sentence]
             self._characters -= len(sentence.text)
+
+
+def _count_characters(sentences: Iterable[Waiting]) -> int:
+    return sum(len(sentence.text) for sentence in sentences)

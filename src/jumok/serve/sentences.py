@@ -7,6 +7,7 @@ indentation and lines without a letter or digit stay as they are.
 from __future__ import annotations
 
 import re
+import unicodedata
 from typing import TYPE_CHECKING
 
 from jumok.decoding.splitting import join_parts
@@ -23,6 +24,9 @@ __all__ = ["lay_out", "sentence_spans"]
 _END = re.compile(r"(?<![.?!…])[.?!…]++[\"'”’»)\]]*+\s++(?=[^a-zà-ÿ])|[。！？｡]++[”’」』）]*+\s*+")
 _LINE = re.compile(r"[^\r\n\v\f\x1c-\x1e\x85\u2028\u2029]+")
 _FEW_WORDS = 3  # "Dr. Kim": so short a sentence is joined to the next
+# Whatever has no end for so long is cut all the same: a worker must never hold more at once than it can do.
+_MOST_CHARACTERS = 1_000
+_PLACES = (", ", "、", "，", " ")  # where that hurts least, best first
 
 
 def sentence_spans(text: str) -> list[Span]:
@@ -52,8 +56,28 @@ def _in_line(text: str, start: int, end: int) -> list[Span]:
             spans.append((begin, match.end()))
             begin = match.end()
     spans.append((begin, end))
-    trimmed = [_trim(text, *span) for span in spans]
+    trimmed = [_trim(text, *part) for span in spans for part in _bounded(text, *span)]
     return [(left, right) for left, right in trimmed if any(c.isalnum() for c in text[left:right])]
+
+
+def _bounded(text: str, start: int, end: int) -> list[Span]:
+    parts: list[Span] = []
+    while end - start > _MOST_CHARACTERS:
+        cut = _cut(text, start + _MOST_CHARACTERS // 2, start + _MOST_CHARACTERS)
+        parts.append((start, cut))
+        start = cut
+    return [*parts, (start, end)]
+
+
+def _cut(text: str, least: int, most: int) -> int:
+    """The last good place of a stretch, or its end; no accent is torn from its letter."""
+    for place in _PLACES:
+        if (found := text.rfind(place, least, most)) >= 0:
+            return found + len(place)
+    cut = most
+    while cut > least and unicodedata.category(text[cut]).startswith("M"):
+        cut -= 1
+    return cut
 
 
 def _trim(text: str, start: int, end: int) -> Span:
