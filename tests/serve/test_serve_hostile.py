@@ -6,6 +6,7 @@ import asyncio
 import json
 import socket
 import time
+import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,7 @@ from serve_process import serving_here
 
 from jumok.serve.faults import Fault
 from jumok.serve.limits import Limits
-from jumok.serve.reading import Held, read_body
+from jumok.serve.reading import Held, read_body, read_sent
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator
@@ -91,6 +92,31 @@ def test_malformed_multipart_is_a_fault_of_the_client(served: Served, body: byte
 )  # fmt: skip
 def test_what_is_no_json_object_is_a_fault_of_the_client(served: Served, body: bytes) -> None:
     assert served.ask("POST", "/translate", body, JSON).status == 400
+
+
+@pytest.mark.parametrize(
+    "values", ["[" + "{}," * 690_000 + "0]", "[" + "{}," * 10_000 + "0]", "[[" + "[0]," * 5_000 + "0]]"]
+)
+def test_values_that_nobody_asked_for_do_not_fill_the_memory(values: str) -> None:
+    body = b'{"q": "one", "x": %s}' % values.encode()
+    scope = {
+        "type": "http",
+        "headers": [(b"content-type", b"application/json")],
+        "query_string": b"",
+    }
+    tracemalloc.start()
+    try:
+        with pytest.raises(Fault, match="too many values"):
+            asyncio.run(read_sent(scope, body, Limits()))
+        assert tracemalloc.get_traced_memory()[1] < 10 * 2**20
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_text_of_commas_and_brackets_is_no_number_of_values(served: Served) -> None:
+    texts = [",[{" * 33] * 1_000
+    answer = served.post("/translate", {"q": texts, "source": "en", "target": "de"})
+    assert answer.json == {"translatedText": texts}
 
 
 def test_an_unknown_content_type_is_told(served: Served) -> None:
