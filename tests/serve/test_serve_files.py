@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from jumok.errors import DataError
@@ -77,6 +79,26 @@ def test_catalogues_fill_what_is_empty_and_nothing_else() -> None:
 def test_pages_keep_their_tags() -> None:
     _, document = read_document("a.htm", b"<h1>one</h1>\n<p>two <b>three</b></p>")
     assert shout(document) == "<h1>ONE</h1>\n<p>TWO <b>THREE</b></p>"
+
+
+@pytest.mark.parametrize(
+    ("name", "begin", "unit", "end"),
+    [
+        ("a.srt", "00:00:01,000 --> 00:00:02,500\n", "a ", "\nb"),
+        ("a.po", 'msgid "%', "0", '"\nmsgstr ""\n'),
+    ],
+)
+def test_hostile_files_cost_little(name: str, begin: str, unit: str, end: str) -> None:
+    """Four times as much costs about four times as much, not sixteen times."""
+
+    def cost(characters: int) -> float:
+        data = (begin + unit * (characters // len(unit)) + end).encode()
+        started = time.process_time()
+        shout(read_document(name, data)[1])
+        return time.process_time() - started
+
+    few, many = cost(10_000), cost(40_000)
+    assert many < 8 * few + 0.2
 
 
 @pytest.mark.parametrize(("name", "words"), [("a.pdf", "Known types"), ("a", "not UTF-8")])

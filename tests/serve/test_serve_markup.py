@@ -159,3 +159,18 @@ def test_hostile_documents_cost_little(unit: str) -> None:
 
     few, many = cost(10_000), cost(40_000)
     assert many < 8 * few + 0.2
+
+
+@pytest.mark.parametrize(("begin", "unit", "end"), [("<", "a", ""), ("</", "a", ""), ("", "<b><p>", "</i>")])
+def test_long_hostile_documents_cost_little(begin: str, unit: str, end: str) -> None:
+    """Reading them: whatever has no end, or stands around everything, is not gone through again and again."""
+
+    def cost(characters: int) -> float:
+        times = characters // len(unit + end)
+        document = begin + unit * times + end * times
+        started = time.process_time()
+        read_markup(document)
+        return time.process_time() - started
+
+    few, many = cost(50_000), cost(200_000)
+    assert many < 8 * few + 0.2

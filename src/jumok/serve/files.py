@@ -27,7 +27,7 @@ FILE_TYPES = {
 }
 
 _TIME = re.compile(r"^\s*\d+:\d\d:\d\d[,.]\d+\s+-->")
-_PLACEHOLDER = re.compile(r"%(?:\(\w+\))?[-#0 +]*\d*(?:\.\d+)?[a-zA-Z%]|\{[^{}]*\}")
+_PLACEHOLDER = re.compile(r"%(?:\(\w++\))?+[-#0 +]*+\d*+(?:\.\d++)?+[a-zA-Z%]|\{[^{}]*+\}")
 
 
 class Document(Protocol):
@@ -41,7 +41,7 @@ class Document(Protocol):
 
 def read_document(name: str, data: bytes) -> tuple[str, Document]:
     """The type of a file, from the end of its name, and what is in it."""
-    ending = re.sub(r".*[\\/]", "", name.lower()).rpartition(".")[2] if "." in name else "txt"
+    ending = re.split(r"[\\/]", name.lower())[-1].rpartition(".")[2] if "." in name else "txt"
     suffix = {**{known: known for known in FILE_TYPES}, ".htm": ".html"}.get(f".{ending}", "")
     if not suffix:
         raise DataError(f"Files of this type are not translated. Known types: {', '.join(FILE_TYPES)}.")
@@ -136,13 +136,15 @@ def read_subtitles(text: str) -> Composed:
 
 def _wrap(text: str, lines: int) -> list[str]:
     """About as long each; a tag is not broken."""
-    words = re.split(r"\s+(?![^<>]*>)", text.strip())
     rows: list[list[str]] = [[]]
     room = len(text) / lines
-    for word in words:
-        if rows[-1] and len(rows) < lines and len(" ".join(rows[-1])) + len(word) / 2 > room:
+    length = -1  # of the last row; a space less than words
+    for word in re.findall(r"(?:<[^<>]*+>|\S)++", text):
+        if rows[-1] and len(rows) < lines and length + len(word) / 2 > room:
             rows.append([])
+            length = -1
         rows[-1].append(word)
+        length += 1 + len(word)
     return [" ".join(row) for row in rows]
 
 
@@ -187,7 +189,7 @@ def read_catalogue(text: str) -> Composed:
 
 def _message(block: str) -> Message | None:
     head, keys = [], []
-    values: dict[str, str] = {}
+    written: dict[str, list[str]] = {}
     name = ""
     for line in block.splitlines():
         if line.startswith("#"):
@@ -197,9 +199,10 @@ def _message(block: str) -> Message | None:
         if not match or not (match[1] or name):
             return None
         name = match[1] or name
-        values[name] = values.get(name, "") + match[2]
+        written.setdefault(name, []).append(match[2])
         if not name.startswith("msgstr"):
             keys.append(line)
+    values = {name: "".join(pieces) for name, pieces in written.items()}
     slots = [name for name in values if name.startswith("msgstr")]
     if not values.get("msgid") or not slots or any(values[slot] for slot in slots):
         return None

@@ -133,9 +133,12 @@ class _Reader:
     def __init__(self) -> None:
         self._parts: list[str | Segment] = []
         self._segment = Segment()
-        self._spaces = ""  # the text of the segment as it was written
+        self._text: list[str] = []  # of the segment; joined when it ends, since a sum copies all there is
+        self._length = 0
+        self._spaces: list[str] = []  # the text of the segment as it was written
         self._open: list[tuple[str, Element]] = []
         self._around: list[str] = []  # inline elements around blocks, as <a><div>…</div></a>
+        self._names_around: Counter[str] = Counter()
         self._kept: list[str] = []  # the names of elements inside what is not translated
         self._verbatim: list[str] = []
         self._kept_is_inline = False
@@ -149,7 +152,7 @@ class _Reader:
             self._begin(token)
         elif token.kind is Kind.CLOSING:
             self._end(token)
-        elif self._segment.text:
+        elif self._text:
             self._add_whole(token.raw)
         else:
             self._add_block(token.raw)
@@ -172,7 +175,7 @@ class _Reader:
         elif name not in INLINE:
             self._add_block(token.raw)
         elif len(self._open) < DEEPEST:
-            element = Element(token.raw, f"</{name}>", len(self._segment.text))
+            element = Element(token.raw, f"</{name}>", self._length)
             self._segment.elements.append((element, self._path()))
             self._open.append((name, element))
 
@@ -182,13 +185,15 @@ class _Reader:
         if name in names:  # those opened inside it end here too
             place = _last(names, name)
             for _, element in self._open[place:]:
-                element.end = len(self._segment.text)
+                element.end = self._length
             del self._open[place:]
-        elif name in self._around:
+        elif self._names_around[name]:
             self._end_segment()
-            place = _last(self._around, name)
-            self._parts.extend(f"</{inside}>" for inside in reversed(self._around[place:]))
-            del self._around[place:]
+            inside = ""
+            while inside != name:
+                inside = self._around.pop()
+                self._names_around[inside] -= 1
+                self._parts.append(f"</{inside}>")
         elif name not in INLINE and name not in VOID:
             self._add_block(token.raw)
 
@@ -210,18 +215,22 @@ class _Reader:
             self._add_block(raw)
 
     def _add_text(self, raw: str) -> None:
-        self._spaces += raw
+        self._spaces.append(raw)
         # In HTML a line break is a space, and several are one.
         text = re.sub(r"[ \t\r\n\f]+", " ", unescape(raw))
-        if text[:1] == " " and self._segment.text[-1:] in ("", " "):
+        if text[:1] == " " and (not self._text or self._ends_in_space()):
             text = text[1:]
         elif self._segment.elements and text[:1] != " ":
             self._segment.elements[-1][0].spaced = False
-        self._segment.text += text
+        if text:
+            self._text.append(text)
+            self._length += len(text)
+
+    def _ends_in_space(self) -> bool:
+        return bool(self._text) and self._text[-1][-1] == " "
 
     def _add_whole(self, raw: str) -> None:
-        here = len(self._segment.text)
-        element = Element(raw, "", here, here, whole=True, spaced=self._segment.text[-1:] == " ")
+        element = Element(raw, "", self._length, self._length, whole=True, spaced=self._ends_in_space())
         self._segment.elements.append((element, self._path()))
 
     def _add_block(self, raw: str) -> None:
@@ -231,13 +240,16 @@ class _Reader:
         for name, element in still_open:
             self._parts.append(element.opening)
             self._around.append(name)
+            self._names_around[name] += 1
         self._parts.append(raw)
 
     def _end_segment(self) -> None:
         segment, self._segment = self._segment, Segment()
+        segment.text = "".join(self._text)
         for _, element in self._open:
-            element.end = len(segment.text)
-        self._open, spaces, self._spaces = [], self._spaces, ""
+            element.end = self._length
+        spaces = "".join(self._spaces)
+        self._open, self._text, self._length, self._spaces = [], [], 0, []
         if segment.text.strip() or any(element.whole for element, _ in segment.elements):
             self._parts.append(segment)
         else:

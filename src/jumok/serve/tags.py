@@ -16,9 +16,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Kind", "Token", "tokens"]
 
-# Quotes may hold ">". A "<" outside of them means that the tag before it was none.
-_TAG = re.compile(r"""</?([a-zA-Z][^\s/>"'<]*)(?:[^"'<>]|"[^"]*"|'[^']*')*>""")
-_NAME = re.compile(r"</?([a-zA-Z][^\s/>\"'<]*)[^<>]*>")
+# Quotes may hold ">". A "<" outside of them means that the tag before it was none. Nothing that was read is
+# given back ("*+"): a name without an end would be tried at every length.
+_TAG = re.compile(r"""</?([a-zA-Z][^\s/>"'<]*+)(?:[^"'<>]++|"[^"]*+"|'[^']*+')*+>""")
+_NAME = re.compile(r"""</?([a-zA-Z][^\s/>"'<]*+)[^<>]*+>""")
 _RAW = ("script", "style", "textarea")
 _LONGEST_TAG = 4_096
 
