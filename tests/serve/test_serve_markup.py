@@ -115,6 +115,11 @@ def keep(document: str) -> str:
         "<pre>  one\n   two</pre>",
         "one <!-- a comment --> two",
         "<p>one <code>x &lt; y</code> two</p>",
+        "<p><a href=http://example.org/>one</a> two</p>",
+        "<p>one <b/>two</b> three</p>",
+        '<p translate="no">one <a href=x/>two</a></p><p>three</p>',
+        "<p>one</p><svg/><p>two</p><svg><svg/><path/></svg><p>three</p>",
+        "<p>at <time>noon</time> sharp</p>",
     ],
 )
 def test_a_document_translated_into_itself_is_itself(document: str) -> None:
@@ -124,6 +129,28 @@ def test_a_document_translated_into_itself_is_itself(document: str) -> None:
 def test_what_is_not_to_be_translated_is_not_among_the_texts() -> None:
     document = "<p>one <code>two</code></p><script>three</script><p class='x notranslate'>four</p><p>five</p>"
     assert [text.strip() for text in read_markup(document).texts] == ["one", "five"]
+
+
+def test_an_inline_time_does_not_cut_its_sentence() -> None:
+    assert read_markup("<p>at <time>noon</time> sharp</p>").texts == ["at noon sharp"]
+
+
+@pytest.mark.parametrize(
+    ("document", "written"),
+    [
+        ('<p translate="no">one <p>two</p>', '<p translate="no">one </p><p>two</p>'),
+        ('<p translate="no">one <b>x<div>two</div>', '<p translate="no">one <b>x</b></p><div>two</div>'),
+        ('<ul><li translate="no">one<li>two</ul>', '<ul><li translate="no">one</li><li>two</ul>'),
+        ('<ul><li translate="no">one</ul>two', '<ul><li translate="no">one</li></ul>two'),
+        (
+            '<ul><li translate="no"><ul><li>one</ul></li><li>two</ul>',
+            '<ul><li translate="no"><ul><li>one</ul></li><li>two</ul>',
+        ),
+    ],
+)
+def test_what_is_not_translated_ends_where_its_element_does(document: str, written: str) -> None:
+    assert read_markup(document).texts == ["two"]
+    assert keep(document) == written
 
 
 def test_an_element_whose_words_have_no_counterpart_stays_empty() -> None:

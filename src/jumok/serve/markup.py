@@ -42,6 +42,7 @@ INLINE = frozenset(
         "bdo",
         "big",
         "cite",
+        "data",
         "del",
         "dfn",
         "em",
@@ -60,6 +61,7 @@ INLINE = frozenset(
         "strong",
         "sub",
         "sup",
+        "time",
         "tt",
         "u",
         "var",
@@ -74,6 +76,24 @@ VOID = (
 )
 KEPT = frozenset(["script", "style", "code", "pre", "textarea", "svg", "math", "noscript", "template"])
 """Elements whose inside is not translated; nor is that of translate="no" and class="notranslate"."""
+FOREIGN = frozenset(["svg", "math"])
+"""Only in these does a slash at the end of a tag mean that nothing follows; HTML itself ignores it."""
+_CELLS = frozenset(["td", "th", "tr", "tbody", "tfoot"])
+_HEADINGS = frozenset(["h1", "h2", "h3", "h4", "h5", "h6", "header", "hgroup"])
+_LISTS = frozenset(["ul", "ol", "menu", "dl", "li", "dt", "dd"])
+_SECTIONS = frozenset(["address", "article", "aside", "div", "footer", "main", "nav", "search", "section"])
+_STANDING = frozenset(["blockquote", "details", "fieldset", "figcaption", "figure", "form", "hr", "p", "pre"])
+ENDED_BY = {
+    "p": _CELLS | _HEADINGS | _LISTS | _SECTIONS | _STANDING | {"table"},
+    "li": frozenset(["li"]),
+    "dt": frozenset(["dt", "dd"]),
+    "dd": frozenset(["dt", "dd"]),
+    "td": _CELLS,
+    "th": _CELLS,
+    "tr": _CELLS - {"td", "th"},
+    "option": frozenset(["option", "optgroup"]),
+}
+"""Elements that may lack an end, and the tags at which they then end."""
 DEEPEST = 32
 _MARK = re.compile(
     r"""\stranslate\s*=\s*["']?no["'\s>]|\sclass\s*=\s*(?:"[^"]*\bnotranslate\b|'[^']*\bnotranslate\b|notranslate\b)""",
@@ -166,11 +186,11 @@ class _Reader:
 
     def _begin(self, token: Token) -> None:
         name = token.name
-        alone = name in VOID or token.raw.endswith("/>")
+        alone = name in VOID or (name in FOREIGN and token.raw.endswith("/>"))
         if not alone and (name in KEPT or _is_marked(token.raw)):
             self._kept, self._verbatim = [name], [token.raw]
             self._kept_is_inline = name in INLINE | {"code"}
-        elif name in VOID_INLINE or (alone and name in INLINE):
+        elif name in VOID_INLINE:
             self._add_whole(token.raw)
         elif name not in INLINE:
             self._add_block(token.raw)
@@ -198,13 +218,27 @@ class _Reader:
             self._add_block(token.raw)
 
     def _keep(self, token: Token) -> None:
+        if self._ends_what_is_kept(token):
+            self._end_kept()
+            self.take(token)
+            return
         self._verbatim.append(token.raw)
-        if token.kind is Kind.OPENING and token.name not in VOID and len(self._kept) < DEEPEST:
+        alone = token.name in VOID or (token.raw.endswith("/>") and not FOREIGN.isdisjoint(self._kept))
+        if token.kind is Kind.OPENING and not alone and len(self._kept) < DEEPEST:
             self._kept.append(token.name)
         elif token.kind is Kind.CLOSING and token.name in self._kept:
             del self._kept[_last(self._kept, token.name) :]
             if not self._kept:
                 self._end_kept()
+
+    def _ends_what_is_kept(self, token: Token) -> bool:
+        """Whether an element that lacks its own end is over, with nothing but inline elements open in it."""
+        enders = ENDED_BY.get(self._kept[0])
+        if enders is None or not INLINE.issuperset(self._kept[1:]):
+            return False
+        if token.kind is Kind.CLOSING:  # of what stands around it
+            return token.name not in INLINE and token.name not in VOID and token.name != self._kept[0]
+        return token.kind is Kind.OPENING and token.name in enders
 
     def _end_kept(self) -> None:
         raw = "".join([*self._verbatim, *(f"</{tag}>" for tag in reversed(self._kept))])
