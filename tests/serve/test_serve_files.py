@@ -63,10 +63,13 @@ def test_subtitles_keep_numbers_times_tags_and_the_count_of_lines() -> None:
     assert lines[4:] == ["", "2", "00:00:03,000 --> 00:00:04,000", "I <3 YOU."]
 
 
-def test_catalogues_fill_what_is_empty_and_nothing_else() -> None:
-    _, document = read_document("de.po", CATALOGUE.encode())
+@pytest.mark.parametrize("between", ["\n", "\n\n", "\n \n\n"])
+def test_catalogues_fill_what_is_empty_and_nothing_else(between: str) -> None:
+    """However many empty lines stand between their entries, or none."""
+    catalogue = CATALOGUE.replace("\n\n", between)
+    _, document = read_document("de.po", catalogue.encode())
     assert document.texts == ['Open "it"\n', "%d file", "%d files"]
-    expected = CATALOGUE.replace(
+    expected = catalogue.replace(
         '"Open \\"it\\"\\n"\nmsgstr ""', '"Open \\"it\\"\\n"\nmsgstr "OPEN \\"IT\\"\\n"'
     )
     expected = expected.replace('#, c-format\nmsgid "%d file"', '#, c-format\n#, fuzzy\nmsgid "%d file"')

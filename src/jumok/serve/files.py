@@ -13,7 +13,7 @@ from jumok.errors import DataError
 from jumok.serve.markup import Markup, read_markup
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from jumok.serve.translating import SpanLink
 
@@ -179,12 +179,28 @@ class Message:
 
 
 def read_catalogue(text: str) -> Composed:
-    """Entries stand between empty lines. Those that are translated, and the header, stay as they are."""
+    """Entries that are translated, and the header, stay as they are."""
     parts: list[str | Document] = []
-    for block in re.split(r"(\n[ \t]*\n)", text.replace("\r\n", "\n")):
-        message = _message(block)
-        parts.extend([message, "\n" * block.endswith("\n")] if message else [block])
+    for entry in _entries(text.replace("\r\n", "\n")):
+        message = _message(entry)
+        parts.extend([message, "\n" * entry.endswith("\n")] if message else [entry])
     return Composed(parts)
+
+
+def _entries(text: str) -> Iterator[str]:
+    """An entry ends at an empty line, or where another begins: nothing else need stand between them."""
+    entry: list[str] = []
+    filled = False  # its msgstr has been seen
+    for line in text.splitlines(keepends=True):
+        begun = line.strip()
+        if not begun or (filled and begun.startswith(("#", "msgctxt", "msgid"))):
+            yield "".join(entry)
+            entry, filled = [], False
+        entry.append(line)
+        if not begun:
+            yield entry.pop()
+        filled = filled or begun.startswith("msgstr")
+    yield "".join(entry)
 
 
 def _message(block: str) -> Message | None:
