@@ -168,6 +168,11 @@ def test_faulty_html_comes_out_balanced() -> None:
         assert len(names) <= 4
 
 
+def test_a_character_with_a_number_of_thousands_of_digits_is_none() -> None:
+    document = f"&#{'9' * 5000}; &#{'0' * 5000}65; &#{'0' * 5000}; &#66; &#x43; &#"
+    assert read_markup(document).texts == ["\ufffd A \ufffd B C &#"]
+
+
 @given(st.text(alphabet="<>/&;!-='\" ab\n", max_size=60))
 def test_any_text_is_read_and_written(document: str) -> None:
     keep(document)

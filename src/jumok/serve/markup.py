@@ -251,7 +251,7 @@ class _Reader:
     def _add_text(self, raw: str) -> None:
         self._spaces.append(raw)
         # In HTML a line break is a space, and several are one.
-        text = re.sub(r"[ \t\r\n\f]+", " ", unescape(raw))
+        text = re.sub(r"[ \t\r\n\f]+", " ", _unescape(raw))
         if text[:1] == " " and (not self._text or self._ends_in_space()):
             text = text[1:]
         elif self._segment.elements and text[:1] != " ":
@@ -291,6 +291,11 @@ class _Reader:
 
     def _path(self) -> Path:
         return tuple(element for _, element in self._open)
+
+
+def _unescape(raw: str) -> str:
+    """Numbers of characters cut to eight digits, which no character has: Python refuses to read thousands."""
+    return unescape(re.sub(r"&#(?=[0-9])0*+([0-9]*+)", lambda found: f"&#{found[1][:8] or 0}", raw))
 
 
 def _last(names: Sequence[str], name: str) -> int:
