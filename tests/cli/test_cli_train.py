@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import pytest
 from cli_calls import TINY, environment, program
 
-import jumok.storage
+import jumok.storage.folders
 import jumok.training.run
 from digit_lines import digit_lines, write_tsv
 from jumok.storage import read_model_folder
@@ -156,7 +156,7 @@ def test_a_disk_that_fills_up(
 ) -> None:
     """In the last write of a folder: half of it is there already, and must not stay."""
     words = ["train", pairs, "--out", tmp_path / "run", *settings()]
-    write = jumok.storage._write_and_sync
+    write = jumok.storage.folders._write_and_sync
 
     def fills_up(path: Path, data: bytes) -> None:
         if place in str(path) and path.suffix == ".json":
@@ -165,7 +165,7 @@ def test_a_disk_that_fills_up(
         write(path, data)
 
     with monkeypatch.context() as patched:
-        patched.setattr(jumok.storage, "_write_and_sync", fills_up)
+        patched.setattr(jumok.storage.folders, "_write_and_sync", fills_up)
         ran = call(*words)
     assert ran.code == 2
     assert "Traceback" not in ran.err

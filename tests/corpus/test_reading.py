@@ -256,7 +256,8 @@ def test_few_lines_suggest_no_place() -> None:
     ("name", "content", "message"),
     [
         ("p.tsv", "a\tb\nonly one\n", r"Line 2 of .*p\.tsv has 1 column\. .*Received: only one"),
-        ("p.tsv", "a\tb\tc\td\n", "has 4 columns"),
+        ("p.tsv", "a\tb\tc\td\n", "has 4 columns.*a tab between"),
+        ("p.csv", "a,b\nc;d\n", "Line 2 .* has 1 column.*a comma between.*Received: c;d"),
         ("p.tsv", "a\tb\tCC-BY 2.0\n", 'third column that is no word alignment.*"CC-BY".*cut -f1,2'),
         ("p.csv", '"open,b\n' + "x,y\n" * 40_000, "Line 1 .* not CSV.*quotation mark"),
         ("p.jsonl", '{"source": "a"}\n', "keys `source` and `target`"),

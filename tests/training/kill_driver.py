@@ -22,7 +22,7 @@ from typing import Any
 import torch
 from digits import TINY, digit_corpus
 
-import jumok.storage
+import jumok.storage.folders
 import jumok.training.update
 from jumok.training import Finished, Warned, training_events
 
@@ -41,7 +41,7 @@ PLACES = {
     "mkdir": (os, "mkdir"),
     "rmdir": (os, "rmdir"),
     "unlink": (os, "unlink"),
-    "write": (jumok.storage, "_write_and_sync"),
+    "write": (jumok.storage.folders, "_write_and_sync"),
     "step": (jumok.training.update.Member, "update"),
 }
 COUNTED: dict[str, int] = dict.fromkeys(PLACES, 0)

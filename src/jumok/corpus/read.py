@@ -74,7 +74,7 @@ def read_tsv(file: InputFile, noticed: Counter[str], *, header: bool) -> Iterato
         if len(cells) == 2:
             yield number, _pair(cells[0], cells[1], noticed)
         else:
-            yield number, _pair_of_cells(file, number, cells, noticed)
+            yield number, _pair_of_cells(file, number, cells, "a tab", noticed)
 
 
 def read_csv(file: InputFile, noticed: Counter[str], *, header: bool) -> Iterator[NumberedPair]:
@@ -82,7 +82,7 @@ def read_csv(file: InputFile, noticed: Counter[str], *, header: bool) -> Iterato
         if number == 1 and header:
             noticed[HEADER] += 1
         else:
-            yield number, _pair_of_cells(file, number, row, noticed)
+            yield number, _pair_of_cells(file, number, row, "a comma", noticed)
 
 
 def csv_rows(file: InputFile, lines: Iterable[str]) -> Iterator[tuple[int, list[str]]]:
@@ -170,7 +170,9 @@ def _pair(source: str, target: str, noticed: Counter[str]) -> Pair:
     return Pair(bare_source, bare_target)
 
 
-def _pair_of_cells(file: InputFile, number: int, cells: list[str], noticed: Counter[str]) -> Pair:
+def _pair_of_cells(
+    file: InputFile, number: int, cells: list[str], separator: str, noticed: Counter[str]
+) -> Pair:
     """Two cells, or three with an alignment; a blank line is a pair of empty sentences."""
     if not any(cells):
         return Pair("", "")
@@ -179,8 +181,8 @@ def _pair_of_cells(file: InputFile, number: int, cells: list[str], noticed: Coun
             file,
             number,
             f"has {len(cells)} column{'s' if len(cells) != 1 else ''}",
-            "Columns are source, target and, where there is one, the word alignment. "
-            f"Received: {_shortened(' ⇥ '.join(cells))}",
+            f"Columns are source, target and, where there is one, the word alignment, with {separator} "
+            f"between. Received: {_shortened(' ⇥ '.join(cells))}",
         )
     pair = _pair(cells[0], cells[1], noticed)
     if len(cells) == 2 or not cells[2].strip():

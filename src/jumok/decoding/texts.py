@@ -135,8 +135,8 @@ def _refuse_long(line: int, ids: Sequence[int], most: int) -> None:
     """Attention takes the square of a text's length in memory, and the model never saw such places."""
     if len(ids) > most:
         raise DataError(
-            f"Line {line:,} is too long to go on with: it has {len(ids):,} pieces, and the model was "
-            f"trained on texts of at most {most:,}. Give its last words only."
+            f"Line {line:,} is too long to go on with: it has {len(ids):,} pieces, and a text may have at "
+            f"most {most:,} here. Give its last words only."
         )
 
 

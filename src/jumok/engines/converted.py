@@ -113,7 +113,7 @@ class ConvertedEngine:
         greedy = plan.beam == plan.n_best == 1 and sampling is None
         watched = _Watched(watch, self._pieces) if greedy and watch is not None else None
         request = _Request(sources, prefixes, limits, options, watched)
-        lengths = [len(source) + 1 for source in sources]
+        lengths = [len(source) for source in sources]  # without `</s>`, as CTranslate2 counts
         groups = like_lengths(lengths, batch_tokens or _batch_tokens(sum(lengths), request.beam))
         if sampling is None:
             return self._collect(request, self._translator, groups)
@@ -167,7 +167,7 @@ class ConvertedEngine:
     def _hypotheses(self, waiting: Any) -> list[Hypothesis]:
         pieces, result = self._pieces, waiting.result()
         return [
-            Hypothesis(tuple([pieces[name] for name in names]), score, math.nan)
+            Hypothesis(tuple(map(pieces.__getitem__, names)), score, math.nan)
             for names, score in zip(result.hypotheses, result.scores or [math.nan], strict=True)
         ]
 

@@ -38,12 +38,14 @@ def shortlist_costs(whole: Translator, shortlisted: Translator, pairs: Sequence[
     """Two translators of one model, the second with a shortlist. They take turns; medians are compared."""
     sources, references = [pair.source for pair in pairs], [pair.target for pair in pairs]
     seconds: dict[Translator, list[float]] = {whole: [], shortlisted: []}
-    scores: dict[Translator, Scores] = {}
+    texts: dict[Translator, list[str]] = {}
     for translator in (whole, shortlisted) * ROUNDS:
         started = time.perf_counter()
         found = translator.translate(sources, scores=False)
         seconds[translator].append(time.perf_counter() - started)
-        texts = [translation.text for translation in found]
-        scores[translator] = score(texts, references, language=whole.target_language, metrics=("bleu",))
-    speed = median(seconds[whole]) / median(seconds[shortlisted])
-    return ShortlistCosts(scores[whole], scores[shortlisted], speed)
+        texts[translator] = [translation.text for translation in found]
+    with_all, with_few = (
+        score(texts[one], references, language=whole.target_language, metrics=("bleu",))
+        for one in (whole, shortlisted)
+    )
+    return ShortlistCosts(with_all, with_few, median(seconds[whole]) / median(seconds[shortlisted]))

@@ -34,10 +34,33 @@ _FLAG: Schema = {"anyOf": [{"type": "boolean"}, {"enum": ["true", "false"]}]}
 
 def openapi_document(service: Service) -> Schema:
     """For this server, as it is now."""
+    paths = {**_contract_paths(service), **_version_one_paths(service)}
+    document: Schema = {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "jumok",
+            "version": jumok_version(),
+            "description": "The contract of LibreTranslate, and more under /v1/.",
+            "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        },
+        "paths": paths,
+        "components": {"schemas": Question.model_json_schema(ref_template=_COMPONENT)["$defs"]},
+    }
+    if service.keys:
+        document["components"]["securitySchemes"] = {"key": {"type": "http", "scheme": "bearer"}}
+        for operations in paths.values():
+            if "post" in operations:
+                operations["post"]["security"] = [{"key": []}]
+        paths["/metrics"]["get"]["security"] = [{"key": []}]
+    return document
+
+
+def _contract_paths(service: Service) -> Schema:
+    """What LibreTranslate has, too."""
     form = ("application/x-www-form-urlencoded", "multipart/form-data")
-    ask, ask_more = _translate_fields(service), _version_one_fields(service)
+    ask = _translate_fields(service)
     detect = _object({"q": _text(service), "api_key": _STRING}, ["q"])
-    paths = {
+    return {
         "/translate": {"post": _post("translate", "Translate text", _bodies(ask, form), _json(_ANSWER))},
         "/detect": {"post": _post("detect", "Detect a language", _bodies(detect, form), _json(_DETECTED))},
         "/languages": {"get": _get("languages", "List languages", _json(_LANGUAGES))},
@@ -62,11 +85,17 @@ def openapi_document(service: Service) -> Schema:
             "get": _get("health", "Whether it answers", _json(_object({"status": _STRING}, ["status"])))
         },
         "/metrics": {"get": _get("metrics", "Counts for Prometheus", {"text/plain": {"schema": _STRING}})},
+    }
+
+
+def _version_one_paths(service: Service) -> Schema:
+    ask = _version_one_fields(service)
+    return {
         "/v1/translate": {
             "post": _post(
                 "translateWithScores",
                 "Translate with scores, n-best lists and word alignments",
-                {"application/json": {"schema": ask_more}},
+                {"application/json": {"schema": ask}},
                 _json(_SCORED_ANSWER),
             )
         },
@@ -74,7 +103,7 @@ def openapi_document(service: Service) -> Schema:
             "post": _post(
                 "translateAsStream",
                 "As /v1/translate, piece by piece and sentence by sentence, as server-sent events",
-                {"application/json": {"schema": ask_more}},
+                {"application/json": {"schema": ask}},
                 {
                     "text/event-stream": {
                         "schema": _object({"event": _STRING, "data": _STRING}, ["event", "data"])
@@ -92,24 +121,6 @@ def openapi_document(service: Service) -> Schema:
             )
         },
     }
-    document: Schema = {
-        "openapi": "3.1.0",
-        "info": {
-            "title": "jumok",
-            "version": jumok_version(),
-            "description": "The contract of LibreTranslate, and more under /v1/.",
-            "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
-        },
-        "paths": paths,
-        "components": {"schemas": Question.model_json_schema(ref_template=_COMPONENT)["$defs"]},
-    }
-    if service.keys:
-        document["components"]["securitySchemes"] = {"key": {"type": "http", "scheme": "bearer"}}
-        for operations in paths.values():
-            if "post" in operations:
-                operations["post"]["security"] = [{"key": []}]
-        paths["/metrics"]["get"]["security"] = [{"key": []}]
-    return document
 
 
 # --- What is sent -------------------------------------------------------------------------------------------
