@@ -484,6 +484,15 @@ class TestTheFolder:
         events.close()  # type: ignore[attr-defined]
         assert (tmp_path / "run" / "pieces.model").exists()
 
+    def test_a_run_that_never_began_leaves_no_folder_above_it_either(self, tmp_path: Path) -> None:
+        with pytest.raises(DataError):
+            run(tmp_path / "runs" / "digits" / "first", count=5)
+        assert list(tmp_path.iterdir()) == []
+        (tmp_path / "runs").mkdir()
+        with pytest.raises(DataError):
+            run(tmp_path / "runs" / "digits" / "first", count=5)
+        assert list(tmp_path.rglob("*")) == [tmp_path / "runs"]  # somebody else's, though it is empty
+
     def test_a_parent_that_is_a_file(self, tmp_path: Path) -> None:
         (tmp_path / "file").write_text("")
         with pytest.raises(StorageError, match="could not be written"):

@@ -94,10 +94,10 @@ class RunFolder:
     def claimed(self) -> Iterator[None]:
         """Hold the folder for this process: two trainings in one folder would each undo the other.
 
-        A folder that is made here goes again if the run fails before it has anything to keep.
+        Folders that are made here go again if the run fails before it has anything to keep.
         """
         self.refuse_foreign()
-        is_new = not self.path.exists()
+        made = [folder for folder in (self.path, *self.path.parents) if not folder.exists()]
         with disk_errors(self.path, "Nothing has been touched."):
             self.path.mkdir(parents=True, exist_ok=True)
             lock = self.lock_file.open("w")
@@ -110,8 +110,7 @@ class RunFolder:
                     self._write({"format": FORMAT})
                 yield
             except BaseException:
-                if is_new:
-                    self._withdraw()
+                self._withdraw(made)
                 raise
 
     def _take(self, lock: TextIO) -> None:
@@ -126,13 +125,14 @@ class RunFolder:
                 f"Another process is training in {self.path}. Wait for it, or choose another folder."
             )
 
-    def _withdraw(self) -> None:
-        """Remove the folder if nothing is in it but the lock and a record that says nothing yet."""
+    def _withdraw(self, made: list[Path]) -> None:
+        """Remove these folders, innermost first, if nothing is in them but a lock and an empty record."""
         with suppress(OSError):
-            if {self.record_file, self.lock_file}.issuperset(self.path.iterdir()):
+            if made and {self.record_file, self.lock_file}.issuperset(self.path.iterdir()):
                 self.record_file.unlink(missing_ok=True)
                 self.lock_file.unlink()  # last: from here on others may come in
-                self.path.rmdir()
+                for folder in made:
+                    folder.rmdir()
 
     def refuse_foreign(self) -> None:
         """Raise where the folder holds what no run of jumok has put there."""
