@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, dataclass, field, fields
 from statistics import median
 from typing import TYPE_CHECKING, Any
@@ -14,6 +13,7 @@ from jumok.evaluation import compare as paired_bootstrap
 from jumok.evaluation import score
 from jumok.text import split_words
 from jumok.training.folder import RunFolder
+from jumok.training.metrics import read_metrics
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -172,15 +172,15 @@ def read_curve(metrics: Path) -> tuple[tuple[CurvePoint, ...], float | None]:
     points: list[CurvePoint] = []
     speeds: list[float] = []
     seconds: float | None = None
-    for line in metrics.read_text(encoding="utf-8").splitlines():
-        record = json.loads(line)
-        if record["kind"] == "train":
-            speeds.append(record["tokens_per_second"])
-            seconds = record["seconds"]
-        elif record["kind"] == "validation" and record["loss"] is not None:
-            # A validation tells how long it took, and training how long all has taken.
-            seconds = None if seconds is None else round(seconds + record["seconds"], 2)
-            points.append(CurvePoint(record["step"], seconds, record["loss"], record["bleu"]))
+    for record in read_metrics(metrics):
+        match record:
+            case {"kind": "train", "tokens_per_second": float(speed), "seconds": float(spent)}:
+                speeds.append(speed)
+                seconds = spent
+            case {"kind": "validation", "step": int(step), "loss": float(loss), "bleu": float(bleu)}:
+                # A validation tells how long it took, and training how long all has taken.
+                seconds = None if seconds is None else round(seconds + record["seconds"], 2)
+                points.append(CurvePoint(step, seconds, loss, bleu))
     return tuple(points), median(speeds) if speeds else None
 
 

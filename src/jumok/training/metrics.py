@@ -2,7 +2,7 @@
 
 A number that is not finite is written as null, since JSON has no word for it. A resumed run cuts the file
 back to the length that its checkpoint recorded, so that no step stands there twice and a line torn by a crash
-is gone.
+is gone. Whoever reads the file is given every line that can be read: one that cannot hides no other.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-__all__ = ["CurveWriter", "Metrics", "tensorboard_writer"]
+__all__ = ["CurveWriter", "Metrics", "read_metrics", "tensorboard_writer"]
 
 _INTACT = "All checkpoints are intact."
 
@@ -68,6 +68,29 @@ class Metrics:
 
 def _is_odd(value: object) -> bool:
     return isinstance(value, float) and not math.isfinite(value)
+
+
+def read_metrics(path: Path) -> list[dict[str, Any]]:
+    """Every whole line that can be read; none where there is no file. The last line may be on its way."""
+    try:
+        lines = path.read_bytes().split(b"\n")
+    except FileNotFoundError:
+        return []
+    return [told for line in lines[:-1] if (told := _told(line)) is not None]
+
+
+def _told(line: bytes) -> dict[str, Any] | None:
+    """What a line tells; None where it is damaged."""
+    try:
+        told = json.loads(line, parse_constant=_refuse)
+    except (ValueError, RecursionError):
+        return None
+    return told if isinstance(told, dict) else None
+
+
+def _refuse(constant: str) -> None:
+    """Python reads NaN and Infinity as numbers; a page does not."""
+    raise ValueError(constant)
 
 
 def tensorboard_writer() -> Callable[[str], CurveWriter]:

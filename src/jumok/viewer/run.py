@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any, cast
 
 from jumok.decoding import Translator, load
@@ -12,6 +11,7 @@ from jumok.models import build_model
 from jumok.storage import VOCABULARY_FILES, load_module_weights
 from jumok.training.checkpoint import saved_steps, stored_weights
 from jumok.training.folder import RunFolder
+from jumok.training.metrics import read_metrics
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -40,7 +40,7 @@ class WatchedRun:
             "name": self.name,
             "finished": self.folder.model.is_dir(),
             "checkpoints": self._steps(),
-            "metrics": self._metrics(),
+            "metrics": read_metrics(self.folder.metrics),
         }
 
     def newest(self) -> Translator | None:
@@ -84,25 +84,3 @@ class WatchedRun:
     def _vocabularies(self) -> Vocabularies:
         files = (self.folder.path / name for name in VOCABULARY_FILES)
         return load_vocabularies({file.name: file.read_bytes() for file in files if file.is_file()})
-
-    def _metrics(self) -> list[dict[str, Any]]:
-        """Every whole line that can be read; the last one may be on its way."""
-        try:
-            lines = self.folder.metrics.read_bytes().split(b"\n")
-        except FileNotFoundError:
-            return []
-        return [told for line in lines[:-1] if (told := _told(line)) is not None]
-
-
-def _told(line: bytes) -> dict[str, Any] | None:
-    """What a line of metrics tells; None where it is damaged, so that the others are still seen."""
-    try:
-        told = json.loads(line, parse_constant=_refuse)
-    except (ValueError, RecursionError):
-        return None
-    return told if isinstance(told, dict) else None
-
-
-def _refuse(constant: str) -> None:
-    """Python reads NaN and Infinity as numbers; a page does not."""
-    raise ValueError(constant)
