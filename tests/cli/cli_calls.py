@@ -6,25 +6,11 @@ import os
 import subprocess
 import sys
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
-
-# So small that it learns nothing: what the command line does with a model does not depend on its quality.
-TINY: dict[str, Any] = {
-    "model.width": 16,
-    "model.feed_forward": 16,
-    "model.heads": 2,
-    "model.encoder_layers": 1,
-    "model.decoder_layers": 1,
-    "text.pieces": 300,
-    "training.batch_tokens": 64,
-    "training.steps": 3,
-    "search.beam": 2,
-    "search.longest": 1.0,
-}
 
 
 @dataclass(frozen=True)

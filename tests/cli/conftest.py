@@ -9,9 +9,9 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
-from cli_calls import TINY, Call, Ran
+from cli_calls import Call, Ran
 
-from digit_lines import digit_lines, write_tsv
+from digit_lines import TINY, digit_lines, write_tsv
 from jumok.cli import main
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
-from cli_calls import TINY, environment, program, spawn
+from cli_calls import environment, program, spawn
 
-from digit_lines import digit_lines, write_tsv
+from digit_lines import TINY, digit_lines, write_tsv
 
 if TYPE_CHECKING:
     from pathlib import Path

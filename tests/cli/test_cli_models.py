@@ -6,8 +6,8 @@ import json
 from typing import TYPE_CHECKING
 
 import pytest
-from cli_calls import TINY
 
+from digit_lines import TINY
 from jumok.attention import CATALOGUE, POSITIONS
 from jumok.models import NORMS
 from jumok.recipe import FAMILIES

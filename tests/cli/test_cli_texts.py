@@ -6,10 +6,9 @@ import json
 from typing import TYPE_CHECKING
 
 import pytest
-from cli_calls import TINY
 
 import jumok
-from digit_lines import digit_lines
+from digit_lines import TINY, digit_lines
 from jumok.look import draw_alignment, draw_text
 
 if TYPE_CHECKING:

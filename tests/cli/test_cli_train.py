@@ -11,11 +11,11 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
-from cli_calls import TINY, environment, program
+from cli_calls import environment, program
 
 import jumok.storage.folders
 import jumok.training.run
-from digit_lines import digit_lines, write_tsv
+from digit_lines import TINY, digit_lines, write_tsv
 from jumok.storage import read_model_folder
 from jumok.training.signals import Interrupt
 

@@ -3,24 +3,17 @@
 from __future__ import annotations
 
 import random
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from digit_lines import ENGLISH, GERMAN, TINY
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 DIGITS = {
-    "en": ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"],
-    "de": ["null", "eins", "zwei", "drei", "vier", "fünf", "sechs", "sieben", "acht", "neun"],
+    "en": ENGLISH,
+    "de": GERMAN,
     "fr": ["zéro", "un", "deux", "trois", "quatre", "cinq", "six", "sept", "huit", "neuf"],
-}
-TINY: dict[str, Any] = {
-    "model.width": 16,
-    "model.feed_forward": 16,
-    "model.heads": 2,
-    "model.encoder_layers": 1,
-    "model.decoder_layers": 1,
-    "search.beam": 2,
-    "search.longest": 1.0,
 }
 
 

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 from playwright.sync_api import expect, sync_playwright
-from serve_models import TINY, sentences
+from serve_models import sentences
 from serve_process import serving_here
 
 import jumok
+from digit_lines import TINY
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

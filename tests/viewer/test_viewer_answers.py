@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import jumok
-from digit_lines import digit_lines, write_tsv
+from digit_lines import TINY, digit_lines, write_tsv
 from explain_translators import FAMILIES, SENTENCE, TARGET, family_translator
 from jumok.corpus.batches import padded_batch
 from jumok.errors import DataError
@@ -138,9 +138,7 @@ def test_several_models_are_asked_by_their_place() -> None:
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("watched")
     pairs = write_tsv(folder / "digits.en-de.tsv", digit_lines(60))
-    tiny = {"model.width": 16, "model.feed_forward": 16, "model.heads": 2, "model.encoder_layers": 1}
-    tiny |= {"model.decoder_layers": 1, "text.pieces": 300, "training.batch_tokens": 64, "training.steps": 3}
-    jumok.train(pairs, out=folder / "run", **tiny)
+    jumok.train(pairs, out=folder / "run", **TINY)
     return folder / "run"
 
 
