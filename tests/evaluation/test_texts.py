@@ -40,12 +40,9 @@ class Indifferent(Model):
         weight[favourite] = 1.0
         self.output = OutputLayer(nn.Parameter(weight))
 
-    def forward(self, batch: Batch, *, edit: object = None) -> Tensor:
+    def states(self, batch: Batch, probe: object) -> Tensor:
         assert batch.target is not None
         return torch.ones(*batch.target[:, 1:].shape, 1)
-
-    def attention(self, batch: Batch, *, edit: object = None) -> dict[str, Tensor]:
-        raise NotImplementedError
 
 
 def text_model(pieces: Subwords, task: str) -> TextModel:

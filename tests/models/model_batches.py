@@ -25,6 +25,7 @@ def make_batch(sources: list[list[int]], targets: list[list[int]]) -> Batch:
 SOURCES = [[5, 6, 7, 8, 9], [10, 11], [12, 13, 14, 15, 16, 17, 18, 19]]
 TARGETS = [[20, 21, 22], [23, 24, 25, 26, 27, 28], [29]]
 BATCH = make_batch(SOURCES, TARGETS)
+ONLY_SOURCE = Batch(BATCH.source, BATCH.source_lengths)
 
 
 def check_alone_as_in_a_batch(model, *, atol: float) -> None:
@@ -40,7 +41,7 @@ def check_steps(model, *, atol: float) -> None:
     """Step by step, a model predicts what it predicts teacher forced."""
     with torch.inference_mode():
         expected = model.output.log_probs(model(BATCH))
-        state = model.begin(Batch(BATCH.source, BATCH.source_lengths))
+        state = model.begin(ONLY_SOURCE)
         for place in range(BATCH.target.shape[1] - 1):
             answer, state = model.step(state, BATCH.target[:, place])
             real = BATCH.target_lengths > place + 1
@@ -52,7 +53,7 @@ def check_reordered_rows(model, *, atol: float) -> None:
     random = torch.Generator().manual_seed(4)
     sentence, history = torch.arange(3), torch.full((3, 1), BEGIN)
     with torch.inference_mode():
-        state = model.begin(Batch(BATCH.source, BATCH.source_lengths))
+        state = model.begin(ONLY_SOURCE)
         for order in ([0, 0, 1, 1, 2, 2], [5, 0, 3, 3], [1, 2]):
             _, state = model.step(state, history[:, -1])
             chosen = torch.tensor(order)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
-from torch.nn.functional import cross_entropy
+from model_batches import BATCH, ONLY_SOURCE, check_steps, losses_of_twenty_steps
 
 from jumok.attention import CATALOGUE
 from jumok.decoding import SearchPlan, beam, greedy
@@ -12,7 +12,6 @@ from jumok.errors import UnsupportedError
 from jumok.models import build_model
 from jumok.models.build import NEEDS
 from jumok.recipe import AttentionSettings, TransformerSettings
-from jumok.values import BEGIN, END, PAD, Batch
 
 PIECES = 30
 SMALL = TransformerSettings(
@@ -39,26 +38,9 @@ def make(name: str, site: str, **changes):
     return build_model(settings, source_pieces=PIECES, target_pieces=PIECES, shared=True).eval()
 
 
-def padded(rows: list[list[int]]) -> tuple[torch.Tensor, torch.Tensor]:
-    lengths = torch.tensor([len(row) for row in rows])
-    return torch.nn.utils.rnn.pad_sequence([torch.tensor(row) for row in rows], batch_first=True), lengths
-
-
-SOURCE = padded([[5, 6, 7, 8, END], [9, 10, END], [11, 12, 13, 14, 15, 16, END]])
-TARGET = padded([[BEGIN, 7, 8, END], [BEGIN, 9, 20, 21, 22, 23, END], [BEGIN, 11, END]])
-BATCH = Batch(*SOURCE, *TARGET)
-
-
 @every_place
 def test_steps_are_the_teacher_forced_pass(name, site):
-    model = make(name, site)
-    with torch.inference_mode():
-        expected = model.output.log_probs(model(BATCH))
-        state = model.begin(Batch(*SOURCE))
-        for place in range(BATCH.target.shape[1] - 1):
-            answer, state = model.step(state, BATCH.target[:, place])
-            real = BATCH.target_lengths > place + 1
-            torch.testing.assert_close(answer.values[real], expected[real, place], atol=1e-4, rtol=0)
+    check_steps(make(name, site), atol=1e-4)
 
 
 @every_place
@@ -71,16 +53,7 @@ def test_every_site_has_its_map(name, site):
 
 @every_place
 def test_twenty_steps_bring_the_loss_down(name, site):
-    model = make(name, site, width=32).train()
-    optimiser = torch.optim.Adam(model.parameters(), lr=5e-3)
-    losses = []
-    for _ in range(20):
-        optimiser.zero_grad()
-        scores, labels = model.output(model(BATCH)), BATCH.target[:, 1:]
-        loss = cross_entropy(scores.flatten(0, 1), labels.flatten(), ignore_index=PAD)
-        loss.backward()
-        optimiser.step()
-        losses.append(loss.item())
+    losses = losses_of_twenty_steps(make(name, site, width=32))
     assert losses[-1] < 0.6 * losses[0]
 
 
@@ -88,9 +61,7 @@ def test_twenty_steps_bring_the_loss_down(name, site):
 def test_beam_search_is_at_least_as_good_as_greedy(name, site):
     model = make(name, site)
     plan = SearchPlan(beam=3, longest=1.0, extra=3, length_penalty=0.0)
-    for wide, narrow in zip(
-        beam(model, Batch(*SOURCE), plan), greedy(model, Batch(*SOURCE), plan), strict=True
-    ):
+    for wide, narrow in zip(beam(model, ONLY_SOURCE, plan), greedy(model, ONLY_SOURCE, plan), strict=True):
         assert len(wide[0].ids) > 0
         assert wide[0].log_prob >= narrow[0].log_prob - 1e-4
 

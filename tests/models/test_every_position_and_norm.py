@@ -6,7 +6,16 @@ from typing import get_args
 
 import pytest
 import torch
-from torch.nn.functional import cross_entropy
+from model_batches import (
+    BATCH,
+    ONLY_SOURCE,
+    PIECES,
+    SOURCES,
+    TARGETS,
+    check_steps,
+    losses_of_twenty_steps,
+    make_batch,
+)
 
 from jumok.attention import CATALOGUE, POSITIONS
 from jumok.decoding import SearchPlan, beam, greedy
@@ -14,9 +23,8 @@ from jumok.errors import UnsupportedError
 from jumok.models import NORMS, BatchNorm, build_model, check_recipe
 from jumok.recipe import AttentionSettings, DecoderOnlySettings, TransformerSettings, make_recipe
 from jumok.storage import load_module_weights, module_weights
-from jumok.values import BEGIN, END, PAD, Batch
+from jumok.values import BEGIN, Batch
 
-PIECES = 40
 COMMON = {"width": 16, "heads": 2, "feed_forward": 32, "dropout": 0.0, "places": 64}
 SMALL = {
     "transformer": TransformerSettings(**COMMON, encoder_layers=1, decoder_layers=2),
@@ -30,21 +38,6 @@ KINDS = [
 ]
 every_family = pytest.mark.parametrize("family", list(SMALL))
 every_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: "-".join(kind.values()))
-
-
-def padded(rows: list[list[int]]) -> tuple[torch.Tensor, torch.Tensor]:
-    lengths = torch.tensor([len(row) for row in rows])
-    return torch.nn.utils.rnn.pad_sequence([torch.tensor(row) for row in rows], batch_first=True), lengths
-
-
-def make_batch(sources: list[list[int]], targets: list[list[int]]) -> Batch:
-    return Batch(*padded([[*row, END] for row in sources]), *padded([[BEGIN, *row, END] for row in targets]))
-
-
-SOURCES = [[5, 6, 7, 8, 9], [10, 11], [12, 13, 14, 15, 16, 17, 18, 19]]
-TARGETS = [[20, 21, 22], [23, 24, 25, 26, 27, 28], [29]]
-BATCH = make_batch(SOURCES, TARGETS)
-ONLY_SOURCE = Batch(BATCH.source, BATCH.source_lengths)
 
 
 def make(family: str, **changes):
@@ -70,14 +63,7 @@ def test_every_kind_of_the_recipe_is_there():
 @every_family
 @every_kind
 def test_steps_are_the_teacher_forced_pass(family, kind):
-    model = make(family, **kind)
-    with torch.inference_mode():
-        expected = model.output.log_probs(model(BATCH))
-        state = model.begin(ONLY_SOURCE)
-        for place in range(BATCH.target.shape[1] - 1):
-            answer, state = model.step(state, BATCH.target[:, place])
-            real = BATCH.target_lengths > place + 1
-            torch.testing.assert_close(answer.values[real], expected[real, place], atol=1e-4, rtol=0)
+    check_steps(make(family, **kind), atol=1e-4)
 
 
 @every_family
@@ -132,17 +118,9 @@ def test_later_pieces_do_not_change_earlier_states(family, kind):
 @every_family
 @every_kind
 def test_twenty_steps_bring_the_loss_down(family, kind):
-    model = make(family, **kind, width=32).train()
+    model = make(family, **kind, width=32)
     before = {name: tensor.clone() for name, tensor in module_weights(model).items()}
-    optimiser = torch.optim.Adam(model.parameters(), lr=5e-3)
-    losses = []
-    for _ in range(20):
-        optimiser.zero_grad()
-        scores, labels = model.output(model(BATCH)), BATCH.target[:, 1:]
-        loss = cross_entropy(scores.flatten(0, 1), labels.flatten(), ignore_index=PAD)
-        loss.backward()
-        optimiser.step()
-        losses.append(loss.item())
+    losses = losses_of_twenty_steps(model)
     assert losses[-1] < 0.6 * losses[0]
     assert not [name for name, value in module_weights(model).items() if torch.equal(value, before[name])]
 

@@ -94,14 +94,9 @@ class DecoderOnly(TranslationModel):
         self.after_blocks = after_blocks
         self.output = output
 
-    def forward(self, batch: Batch, *, edit: Edit | None = None) -> Tensor:
-        return self._teacher_forced(batch, Probe(rows=rows_of(batch), edit=edit))
-
     def attention(self, batch: Batch, *, edit: Edit | None = None) -> dict[str, Tensor]:
         """Under "encoder" the sources among themselves, under "decoder" the targets; "cross" is between."""
-        probe = Probe(rows=rows_of(batch), edit=edit, gathers=True)
-        self._teacher_forced(batch, probe)
-        every = probe.weights()["decoder"]  # (batch, layer, head, place, place)
+        every = super().attention(batch, edit=edit)["decoder"]  # (batch, layer, head, place, place)
         columns = batch.source.shape[1]
         targets = every[..., columns:, :]  # the queries that read a target piece
         missing = _missing(batch)
@@ -154,7 +149,7 @@ class DecoderOnly(TranslationModel):
         following = self.output.following(self.after_blocks(states[:, 0]))
         return following, replace(state, memories=tuple(memories), columns=state.columns + 1)
 
-    def _teacher_forced(self, batch: Batch, probe: Probe) -> Tensor:
+    def states(self, batch: Batch, probe: Probe) -> Tensor:
         if batch.target is None:
             raise ValueError("A teacher-forced pass needs the target. Received: a batch without one.")
         target = batch.target[:, :-1]

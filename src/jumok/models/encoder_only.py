@@ -14,14 +14,13 @@ from typing import TYPE_CHECKING, cast
 from torch import Tensor, nn
 
 from jumok.models.model import Model, OutputLayer
-from jumok.models.probe import Probe, rows_of
 from jumok.models.transformer import encode
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from jumok.attention import Edit
     from jumok.models.layers import Embedding
+    from jumok.models.probe import Probe
     from jumok.models.transformer import EncoderBlock
     from jumok.values import Batch
 
@@ -45,16 +44,8 @@ class EncoderOnly(Model):
         self.after_encoder = after_encoder
         self.output = output
 
-    def forward(self, batch: Batch, *, edit: Edit | None = None) -> Tensor:
+    def states(self, batch: Batch, probe: Probe) -> Tensor:
         """States (batch, source, width): state t is what guesses the piece that stood at place t."""
-        return self._read(batch, Probe(rows=rows_of(batch), edit=edit))
-
-    def attention(self, batch: Batch, *, edit: Edit | None = None) -> dict[str, Tensor]:
-        probe = Probe(rows=rows_of(batch), edit=edit, gathers=True)
-        self._read(batch, probe)
-        return probe.weights()
-
-    def _read(self, batch: Batch, probe: Probe) -> Tensor:
         blocks = cast("list[EncoderBlock]", list(self.encoder))
         states, _ = encode(batch, self.source_embedding, blocks, self.after_encoder, probe)
         return states

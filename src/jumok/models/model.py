@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import linear, log_softmax
 
+from jumok.models.probe import Probe, rows_of
 from jumok.values import LogProbs
 
 if TYPE_CHECKING:
@@ -59,13 +60,19 @@ class Model(nn.Module, ABC):
 
     output: OutputLayer
 
-    @abstractmethod
     def forward(self, batch: Batch, *, edit: Edit | None = None) -> Tensor:
         """States (batch, target - 1, width): state t is what predicts target piece t + 1, teacher forced."""
+        return self.states(batch, Probe(rows=rows_of(batch), edit=edit))
 
-    @abstractmethod
     def attention(self, batch: Batch, *, edit: Edit | None = None) -> dict[str, Tensor]:
         """Site -> weights (batch, layer, head, query, key) of one teacher-forced pass; 0 at padded keys."""
+        probe = Probe(rows=rows_of(batch), edit=edit, gathers=True)
+        self.states(batch, probe)
+        return probe.weights()
+
+    @abstractmethod
+    def states(self, batch: Batch, probe: Probe) -> Tensor:
+        """What `forward` gives; the probe is asked and told on the way."""
 
 
 class TranslationModel(Model):

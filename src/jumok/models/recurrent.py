@@ -339,14 +339,6 @@ class Recurrent(TranslationModel):
     def looks_at_source(self) -> bool:
         return not isinstance(self.decoder, NoAttention)
 
-    def forward(self, batch: Batch, *, edit: Edit | None = None) -> Tensor:
-        return self._teacher_forced(batch, Probe(rows=rows_of(batch), edit=edit))
-
-    def attention(self, batch: Batch, *, edit: Edit | None = None) -> dict[str, Tensor]:
-        probe = Probe(rows=rows_of(batch), edit=edit, gathers=True)
-        self._teacher_forced(batch, probe)
-        return probe.weights()
-
     def begin(self, source: Batch, *, edit: Edit | None = None) -> RecurrentState:
         steps, sources = self._read(source)
         return RecurrentState(steps, sources, sentence=rows_of(source), position=0, edit=edit)
@@ -384,7 +376,7 @@ class Recurrent(TranslationModel):
         states, steps = self.decoder(pieces, state.steps, state.sources, first=state.position, probe=probe)
         return self.output.following(states[:, 0]), replace(state, steps=steps, position=state.position + 1)
 
-    def _teacher_forced(self, batch: Batch, probe: Probe) -> Tensor:
+    def states(self, batch: Batch, probe: Probe) -> Tensor:
         if batch.target is None:
             raise ValueError("A teacher-forced pass needs the target. Received: a batch without one.")
         steps, sources = self._read(batch)

@@ -159,14 +159,6 @@ class Transformer(TranslationModel):
         self.after_decoder = after_decoder
         self.output = output
 
-    def forward(self, batch: Batch, *, edit: Edit | None = None) -> Tensor:
-        return self._teacher_forced(batch, Probe(rows=rows_of(batch), edit=edit))
-
-    def attention(self, batch: Batch, *, edit: Edit | None = None) -> dict[str, Tensor]:
-        probe = Probe(rows=rows_of(batch), edit=edit, gathers=True)
-        self._teacher_forced(batch, probe)
-        return probe.weights()
-
     def begin(self, source: Batch, *, edit: Edit | None = None) -> TransformerState:
         rows = rows_of(source)
         sources = self._sources(source, Probe(rows=rows, edit=edit))
@@ -210,7 +202,7 @@ class Transformer(TranslationModel):
         sources = share_sources(state.sources, rows, order)
         return TransformerState(caches, sources, state.sentence[order], state.position, state.edit)
 
-    def _teacher_forced(self, batch: Batch, probe: Probe) -> Tensor:
+    def states(self, batch: Batch, probe: Probe) -> Tensor:
         if batch.target is None:
             raise ValueError("A teacher-forced pass needs the target. Received: a batch without one.")
         sources = self._sources(batch, probe)
