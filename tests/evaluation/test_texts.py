@@ -10,7 +10,6 @@ import torch
 from torch import Tensor, nn
 
 from jumok.decoding import Sampling, TextModel
-from jumok.decoding.texts import SIDE_BY_SIDE
 from jumok.errors import DataError
 from jumok.evaluation import evaluate_text
 from jumok.models import Model, OutputLayer, build_model
@@ -153,7 +152,8 @@ def test_only_so_many_beginnings_go_on_side_by_side(
     rows: list[int] = []
     begin = model.model.begin  # type: ignore[attr-defined]
     monkeypatch.setattr(model.model, "begin", lambda batch: rows.append(len(batch)) or begin(batch))
-    assert len(model.complete(["a dog"] * 10, longest=SIDE_BY_SIDE // 4)) == 10
+    monkeypatch.setattr("jumok.decoding.texts.SIDE_BY_SIDE", 40)
+    assert len(model.complete(["a dog"] * 10, longest=10)) == 10
     assert rows == [4, 4, 2]
 
 
