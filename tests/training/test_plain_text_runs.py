@@ -61,6 +61,14 @@ def short_runs(texts: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactor
     return {family: folder / family for family in FAMILIES}
 
 
+@pytest.fixture(scope="module")
+def encoder(texts: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The model folder of an encoder that has learnt its language."""
+    out = tmp_path_factory.mktemp("encoder") / "run"
+    run(texts[0], out, "encoder-only", **{"training.steps": 400, "training.validate_every": 400})
+    return out / "model"
+
+
 class TestARun:
     @pytest.mark.parametrize(
         ("family", "task", "score"),
@@ -140,10 +148,8 @@ class TestLearning:
         assert text.startswith("ll aa bb cc dd ee")
 
     @pytest.mark.medium
-    def test_an_encoder_guesses_what_is_hidden(self, texts: tuple[Path, Path], tmp_path: Path) -> None:
-        settings = {"training.steps": 400, "training.validate_every": 100}
-        run(texts[0], tmp_path / "run", "encoder-only", **settings)
-        model = jumok.load_text_model(tmp_path / "run" / "model")
+    def test_an_encoder_guesses_what_is_hidden(self, encoder: Path, texts: tuple[Path, Path]) -> None:
+        model = jumok.load_text_model(encoder)
         scores = evaluate_text(model, texts[1].read_text().splitlines()).as_dict()
         assert scores["accuracy"] >= 0.9
         again = evaluate_text(model, texts[1].read_text().splitlines()[::-1]).as_dict()
@@ -193,15 +199,11 @@ class TestATranslatorThatBeginsWithAnEncoder:
             assert one == other, name
 
     @pytest.mark.medium
-    def test_it_is_not_worse_than_one_that_begins_with_nothing(
-        self, texts: tuple[Path, Path], tmp_path: Path
-    ) -> None:
-        encoder = tmp_path / "encoder"
-        run(texts[0], encoder, "encoder-only", **{"training.steps": 300, "training.validate_every": 300})
+    def test_it_is_not_worse_than_one_that_begins_with_nothing(self, encoder: Path, tmp_path: Path) -> None:
         corpus = corpus_of_pairs([Pair(text, first_last_and_middle(text)) for text in cycles()])
         settings = {**TRANSLATOR, "training.steps": 100, "training.validate_every": 100, "text.shared": False}
         sizes = {"model.encoder_layers": 2, "model.decoder_layers": 2}
-        begun = {"model.encoder_from": str(encoder / "model")}
+        begun = {"model.encoder_from": str(encoder)}
         losses = {}
         for name, more in (("begun", begun), ("new", sizes)):
             events = list(training_events(corpus, out=tmp_path / name, **settings, **more))
