@@ -1,7 +1,7 @@
 """Killed at any moment and continued, a run ends bit for bit where the uninterrupted run ends.
 
-The default tier kills a few runs at chosen moments; `slow` kills one run at every single call that changes
-the disk, and in the middle of every write, and once more from outside, with strace.
+`medium` kills a few runs at chosen moments; `slow` kills one run at every single call that changes the disk,
+and in the middle of every write, and once more from outside, with strace.
 """
 
 from __future__ import annotations
@@ -57,19 +57,18 @@ def check(results: Results) -> None:
         assert result["validations"] == [9, 18, 27, 36, 40], name  # each stands there once
 
 
-QUICK = {
+KILLED = {
     "in preparation": [kill("fsync", 5)],
     "in the first save": [kill("fsync", 19)],
     "middle of a write": [kill("write", 12, "middle")],
     "before the rename": [kill("rename", 4)],
-    "three times": [kill("step", 11), kill("fsync", 4), kill("step", 9)],
-}
-MORE = {
-    "before the first checkpoint": [kill("step", 4)],
     "after the rename": [kill("rename", 4, "after")],
-    "in a removal": [kill("unlink", 2)],
+    "before the first checkpoint": [kill("step", 4)],
     "at an epoch's end": [kill("step", 10, "after")],
+    "after a checkpoint": [kill("step", 12)],
+    "in a removal": [kill("unlink", 2)],
     "in the model folder": [kill("write", 26, "middle")],
+    "three times": [kill("step", 11), kill("fsync", 4), kill("step", 9)],
 }
 POLITE = {
     "SIGTERM": [kill("step", 13, "before", signal.SIGTERM)],
@@ -82,41 +81,34 @@ def scenarios(named: dict[str, list[dict[str, Any]]], **settings: Any) -> dict[s
     return {name: {"kills": kills, "settings": settings} for name, kills in with_settings.items()}
 
 
-@pytest.fixture(scope="module")
-def quick(tmp_path_factory: pytest.TempPathFactory) -> Results:
-    return drive(tmp_path_factory.mktemp("kills"), scenarios({**QUICK, **POLITE}))
-
-
-def test_killed_anywhere_the_end_is_the_same(quick: Results) -> None:
-    check(quick)
-    for name in QUICK:
-        assert quick[name]["ends"][0]["killed"], f"{name}: the kill came too late to happen"
-
-
-def test_asked_politely_a_run_saves_and_leaves(quick: Results) -> None:
-    for name in POLITE:
-        assert quick[name]["ends"][0]["reason"] == "interrupted", name
-    assert quick["SIGTERM"]["ends"][0]["steps"] == 13
-
-
 @pytest.mark.medium
-def test_killed_at_more_moments(tmp_path: Path) -> None:
-    results = drive(tmp_path, scenarios(MORE))
+def test_killed_anywhere_the_end_is_the_same(tmp_path: Path) -> None:
+    results = drive(tmp_path, scenarios({**KILLED, **POLITE}))
     check(results)
-    for name in MORE:
+    for name in KILLED:
         assert results[name]["ends"][0]["killed"], f"{name}: the kill came too late to happen"
+    for name in POLITE:
+        assert results[name]["ends"][0]["reason"] == "interrupted", name
+    assert results["SIGTERM"]["ends"][0]["steps"] == 13
 
 
 @pytest.mark.medium
 def test_with_averages_too(tmp_path: Path) -> None:
-    named = {"three times": QUICK["three times"], "in a removal": MORE["in a removal"]}
+    named = {name: KILLED[name] for name in ("three times", "in a removal")}
     settings = {"training.average": 3, "training.ema": 0.9, "training.accumulate": 2, "text.sampling": 0.1}
     check(drive(tmp_path, scenarios(named, **settings)))
 
 
-@pytest.mark.medium
-def test_killed_while_two_processes_train(tmp_path: Path) -> None:
-    named = {"three times": QUICK["three times"], "middle of a write": QUICK["middle of a write"]}
+@pytest.mark.parametrize(
+    "names",
+    [
+        pytest.param(["after a checkpoint"], marks=pytest.mark.medium),
+        pytest.param(["middle of a write", "three times"], marks=pytest.mark.slow),
+    ],
+    ids=str,
+)
+def test_killed_while_two_processes_train(tmp_path: Path, names: list[str]) -> None:
+    named = {name: KILLED[name] for name in names}
     check(drive(tmp_path, scenarios(named, **{"training.processes": 2})))
 
 

@@ -630,10 +630,10 @@ class TestTime:
     def test_minutes_are_kept(self, tmp_path: Path) -> None:
         started = time.perf_counter()
         settings = {key: value for key, value in TINY.items() if "batch" not in key}
-        events = list(training_events(digit_corpus(2000), out=tmp_path, minutes=0.3, **settings))
+        events = list(training_events(digit_corpus(2000), out=tmp_path, minutes=0.2, **settings))
         seconds = time.perf_counter() - started
         assert events[-1].reason == "done"  # type: ignore[union-attr]
-        assert 0.7 * 18 < seconds < 18.5
+        assert 0.7 * 12 < seconds < 12.5
         assert only(events, Progress)[-1].seconds_left is not None
 
     @pytest.mark.medium

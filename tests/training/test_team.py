@@ -161,7 +161,7 @@ def test_where_minutes_are_set_the_faster_way_is_measured_and_told(
     monkeypatch.setattr(jumok.training.run, "SHORTEST_FOR_A_TEAM", 0.0)
     monkeypatch.setattr(jumok.training.run, "this_machine", lambda: MachineFacts(cores=2))
     settings = {key: value for key, value in SHORT.items() if not key.startswith("training.")}
-    events = list(training_events(digit_corpus(300), out=tmp_path, minutes=0.2, **settings))
+    events = list(training_events(digit_corpus(300), out=tmp_path, minutes=0.1, **settings))
     started = next(event for event in events if isinstance(event, Started))
     reasons = {reason.setting: reason for reason in started.reasons}
     assert started.recipe.training.processes == reasons["training.processes"].value
