@@ -149,6 +149,7 @@ class TestAWholeRun:
 
 
 class TestLearning:
+    @pytest.mark.medium
     def test_it_learns_to_translate_digits(self, tmp_path: Path) -> None:
         """A model really learns: digits it has never seen in this order come out right."""
         settings = {
