@@ -82,6 +82,17 @@ class Case:
         )
 
 
+# One key and many; more than queries and fewer; all, some and none of them allowed.
+CASES = [
+    Case(batch=1, heads=1, queries=1, keys=1, density=1.0, seed=0),
+    Case(batch=2, heads=2, queries=3, keys=5, density=0.6, seed=1),
+    Case(batch=3, heads=4, queries=5, keys=3, density=0.3, seed=2),
+    Case(batch=2, heads=2, queries=2, keys=16, density=0.0, seed=3),
+    Case(batch=3, heads=2, queries=4, keys=19, density=0.7, seed=4),
+    Case(batch=2, heads=4, queries=1, keys=6, density=1.0, seed=5),
+]
+
+
 def masked(
     subject: Subject, attention: Attention, keys: Tensor, allowed: Tensor
 ) -> tuple[Memory, dict[str, Tensor], Tensor]:

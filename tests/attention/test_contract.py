@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
-from contract_checks import CHECKS, WIDTH, Case, Subject
+from contract_checks import CASES, CHECKS, WIDTH, Case, Subject
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
@@ -13,7 +13,7 @@ from jumok.attention import scaled_dot as scaled_dot_module
 from jumok.errors import RecipeError, UnsupportedError
 from jumok.recipe import AttentionSettings
 
-CASES = some.builds(
+RANDOM_CASES = some.builds(
     Case,
     batch=some.integers(1, 3),
     heads=some.sampled_from([1, 2, 4]),
@@ -29,25 +29,54 @@ def subject(name: str, dtype: torch.dtype) -> Subject:
     return Subject(lambda **options: make_attention(chosen, width=WIDTH, **options), dtype)
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=["float32", "float64"])
-@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
-@pytest.mark.parametrize("name", list(CATALOGUE))
-@settings(max_examples=15, deadline=None, derandomize=True)
-@given(case=CASES)
-def test_contract(name, check, dtype, case):
+def told_of(positions: str) -> Subject:
+    """Scaled dot product in heads that are told of positions."""
+    chosen = AttentionSettings(kind="scaled-dot")
+    return Subject(
+        lambda **options: make_attention(chosen, width=WIDTH, positions=positions, **options), torch.float64
+    )
+
+
+every_check = pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+every_mechanism = pytest.mark.parametrize("name", list(CATALOGUE))
+both_precisions = pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=["float32", "float64"])
+all_that_heads_are_told = pytest.mark.parametrize(
+    "positions", [name for name, kind in POSITIONS.items() if kind.needs]
+)
+
+
+@both_precisions
+@every_check
+@every_mechanism
+def test_contract(name, check, dtype):
+    for case in CASES:
+        check(subject(name, dtype), case)
+
+
+@every_check
+@all_that_heads_are_told
+def test_contract_of_heads_that_are_told_of_positions(positions, check):
+    for case in CASES:
+        check(told_of(positions), case)
+
+
+@pytest.mark.slow
+@both_precisions
+@every_check
+@every_mechanism
+@settings(max_examples=50)
+@given(case=RANDOM_CASES)
+def test_contract_in_many_cases(name, check, dtype, case):
     check(subject(name, dtype), case)
 
 
-@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
-@pytest.mark.parametrize("positions", [name for name, kind in POSITIONS.items() if kind.needs])
-@settings(max_examples=15, deadline=None, derandomize=True)
-@given(case=CASES.filter(lambda case: WIDTH // case.heads % 2 == 0))
-def test_contract_of_heads_that_are_told_of_positions(positions, check, case):
-    chosen = AttentionSettings(kind="scaled-dot")
-    told = Subject(
-        lambda **options: make_attention(chosen, width=WIDTH, positions=positions, **options), torch.float64
-    )
-    check(told, case)
+@pytest.mark.slow
+@every_check
+@all_that_heads_are_told
+@settings(max_examples=50)
+@given(case=RANDOM_CASES.filter(lambda case: WIDTH // case.heads % 2 == 0))
+def test_contract_in_many_cases_of_heads_that_are_told_of_positions(positions, check, case):
+    check(told_of(positions), case)
 
 
 class Sums(ScaledDot):

@@ -2,33 +2,21 @@ import math
 
 import pytest
 import torch
-from contract_checks import CHECKS, Case, Subject
+from contract_checks import CASES, CHECKS, Subject
 
 from jumok.attention import HeadShape, group_rows, padding
 from jumok.attention.local import LuongLocalM, LuongLocalP
 from jumok.errors import RecipeError, UnsupportedError
 
-CASES = [
-    Case(batch=1, heads=1, queries=1, keys=1, density=1.0, seed=0),
-    Case(batch=2, heads=2, queries=3, keys=5, density=0.6, seed=1),
-    Case(batch=3, heads=4, queries=5, keys=3, density=0.3, seed=2),
-    Case(batch=3, heads=2, queries=4, keys=19, density=0.7, seed=4),
-]
 KINDS = [LuongLocalM, LuongLocalP]
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
-@pytest.mark.parametrize("window", [1, 2, 10])
+@pytest.mark.parametrize("window", [1, 2])
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
-def test_the_contract_is_kept(kind, window, check, case):
-    check(Subject.of(kind, window=window), case)
-
-
-@pytest.mark.parametrize("case", CASES[:3], ids=str)
-@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
-def test_local_m_whose_window_takes_in_every_key_keeps_the_contract_to_the_letter(check, case):
-    check(Subject.of(LuongLocalM), case)
+def test_the_contract_is_kept_in_narrow_windows_too(kind, window, check):
+    for case in CASES:
+        check(Subject.of(kind, window=window), case)
 
 
 def make_numbers(*, batch=3, heads=2, queries=4, keys=7):
