@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 
 import pytest
 
 from jumok.errors import DataError
+from jumok.serve.faults import Fault
 from jumok.serve.files import Document, read_document
 from jumok.serve.limits import Limits
 from jumok.serve.shelf import Shelf
@@ -102,6 +104,23 @@ def test_hostile_files_cost_little(name: str, begin: str, unit: str, end: str) -
 
     few, many = cost(10_000), cost(40_000)
     assert many < 8 * few + 0.2
+
+
+@pytest.mark.parametrize("unit", ["<b>", "<p>", "<!>", "<br>a", "&#1;", "<", "\n", "\r", "a&b<i>\n"])
+@pytest.mark.parametrize("name", ["a.html", "a.srt", "a.po"])
+def test_a_file_full_of_marks_is_refused_or_costs_little(name: str, unit: str) -> None:
+    started = time.process_time()
+    with suppress(Fault):
+        read_document(name, unit.encode() * (2**20 // len(unit)), most_marks=1_000)
+    assert time.process_time() - started < 0.3
+
+
+def test_only_a_line_break_ends_a_line() -> None:
+    """And none of the other characters that Unicode counts among them."""
+    _, catalogue = read_document("a.po", 'msgid "one\u2028two\x0b"\nmsgstr ""\n'.encode())
+    assert catalogue.texts == ["one\u2028two\x0b"]
+    _, subtitles = read_document("a.srt", "0:00:01,0 --> 0\r\none\x85two\r\rx\r".encode())
+    assert shout(subtitles) == "0:00:01,0 --> 0\nONE TWO\n\nx\n"
 
 
 @pytest.mark.parametrize(("name", "words"), [("a.pdf", "Known types"), ("a", "not UTF-8")])

@@ -95,7 +95,14 @@ def test_what_is_no_json_object_is_a_fault_of_the_client(served: Served, body: b
 
 
 @pytest.mark.parametrize(
-    "values", ["[" + "{}," * 690_000 + "0]", "[" + "{}," * 10_000 + "0]", "[[" + "[0]," * 5_000 + "0]]"]
+    "values",
+    [
+        "[" + "{}," * 690_000 + "0]",
+        "[" + "{}," * 10_000 + "0]",
+        "[[" + "[0]," * 5_000 + "0]]",
+        '"' + "x" * 1_900_000 + '"',
+        '[{"' + "x" * 200_000 + '": 0}]',
+    ],
 )
 def test_values_that_nobody_asked_for_do_not_fill_the_memory(values: str) -> None:
     body = b'{"q": "one", "x": %s}' % values.encode()
@@ -111,6 +118,13 @@ def test_values_that_nobody_asked_for_do_not_fill_the_memory(values: str) -> Non
         assert tracemalloc.get_traced_memory()[1] < 10 * 2**20
     finally:
         tracemalloc.stop()
+
+
+def test_a_text_that_is_too_long_is_told_its_size_however_long_it_is(served: Served) -> None:
+    for q in ("x" * 1_000_000, ["x" * 1_000] * 1_000):
+        answer = served.post("/translate", {"q": q, "source": "en", "target": "de"})
+        message = "Invalid request: request (1000000) exceeds text limit (100000)"
+        assert (answer.status, answer.json) == (400, {"error": message})
 
 
 def test_a_text_of_commas_and_brackets_is_no_number_of_values(served: Served) -> None:
@@ -151,6 +165,17 @@ def test_other_types_of_files_are_refused(served: Served, name: str) -> None:
     answer = served.post_file(name, b"one", source="en", target="de")
     assert answer.status == 400
     assert "Known types: .txt, .srt, .html, .po" in answer.json["error"]
+
+
+@pytest.mark.parametrize(("name", "unit"), [("a.html", "<b>"), ("a.srt", "\n"), ("a.po", "#\n")])
+def test_a_file_of_nothing_but_marks_is_refused_before_it_is_parsed(
+    served: Served, name: str, unit: str
+) -> None:
+    answer = served.post_file(name, unit.encode() * 100_001, source="en", target="de")
+    assert answer.status == 413
+    assert answer.json["error"].startswith(
+        "The file has 100,001 tags, entities or lines; it may have 100,000"
+    )
 
 
 def test_a_file_that_is_not_utf_8_is_refused(served: Served) -> None:

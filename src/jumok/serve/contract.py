@@ -240,7 +240,9 @@ async def translate_file(call: Call) -> Response:
         raise invalid("missing file parameter")
     require(call, "source", "target")
     try:
-        suffix, document = await asyncio.to_thread(read_document, sent.file_name, sent.file)
+        suffix, document = await asyncio.to_thread(
+            read_document, sent.file_name, sent.file, most_marks=call.service.limits.file_marks
+        )
     except DataError as error:
         raise invalid(str(error)) from None
     check_size(["".join(document.texts)], call.service)

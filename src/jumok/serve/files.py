@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from io import StringIO
 from typing import TYPE_CHECKING, Protocol
 
 from jumok.errors import DataError
+from jumok.serve.faults import Fault
+from jumok.serve.limits import Limits
 from jumok.serve.markup import Markup, read_markup
 
 if TYPE_CHECKING:
@@ -26,6 +29,8 @@ FILE_TYPES = {
     ".po": "text/x-gettext-translation; charset=utf-8",
 }
 
+_MARKS = {".txt": b"", ".srt": b"<&\r\n", ".html": b"<&", ".po": b"\n"}
+"""What makes reading a file of each type expensive, character by character."""
 _TIME = re.compile(r"^\s*\d+:\d\d:\d\d[,.]\d+\s+-->")
 _PLACEHOLDER = re.compile(r"%(?:\(\w++\))?+[-#0 +]*+\d*+(?:\.\d++)?+[a-zA-Z%]|\{[^{}]*+\}")
 
@@ -39,12 +44,18 @@ class Document(Protocol):
     def write(self, translated: Sequence[str], links: Sequence[Sequence[SpanLink]]) -> str: ...
 
 
-def read_document(name: str, data: bytes) -> tuple[str, Document]:
+def read_document(name: str, data: bytes, *, most_marks: int = Limits.file_marks) -> tuple[str, Document]:
     """The type of a file, from the end of its name, and what is in it."""
     ending = re.split(r"[\\/]", name.lower())[-1].rpartition(".")[2] if "." in name else "txt"
     suffix = {**{known: known for known in FILE_TYPES}, ".htm": ".html"}.get(f".{ending}", "")
     if not suffix:
         raise DataError(f"Files of this type are not translated. Known types: {', '.join(FILE_TYPES)}.")
+    marks = sum(map(data.count, _MARKS[suffix]))
+    if marks > most_marks:
+        raise Fault(
+            413,
+            f"The file has {marks:,} tags, entities or lines; it may have {most_marks:,}. Send it in parts.",
+        )
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -121,7 +132,7 @@ def read_subtitles(text: str) -> Composed:
     """Cues are the lines below a time, up to an empty one."""
     parts: list[str | Document] = []
     cue: list[str] | None = None
-    for line in [*text.splitlines(), ""]:
+    for line in [*_lines(text.replace("\r\n", "\n").replace("\r", "\n")), ""]:
         if cue is not None and line.strip():
             cue.append(line)
             continue
@@ -132,6 +143,11 @@ def read_subtitles(text: str) -> Composed:
         parts.append(line + "\n")
     parts.pop()  # the line that was added to end the last cue
     return Composed(parts)
+
+
+def _lines(text: str) -> list[str]:
+    """What "\\n" ends, and nothing else that Unicode calls a line."""
+    return [line.removesuffix("\n") for line in StringIO(text)]
 
 
 def _wrap(text: str, lines: int) -> list[str]:
@@ -191,7 +207,7 @@ def _entries(text: str) -> Iterator[str]:
     """An entry ends at an empty line, or where another begins: nothing else need stand between them."""
     entry: list[str] = []
     filled = False  # its msgstr has been seen
-    for line in text.splitlines(keepends=True):
+    for line in StringIO(text):
         begun = line.strip()
         if not begun or (filled and begun.startswith(("#", "msgctxt", "msgid"))):
             yield "".join(entry)
@@ -207,7 +223,7 @@ def _message(block: str) -> Message | None:
     head, keys = [], []
     written: dict[str, list[str]] = {}
     name = ""
-    for line in block.splitlines():
+    for line in _lines(block):
         if line.startswith("#"):
             head.append(line)
             continue

@@ -20,6 +20,8 @@ class Limits:
     """Checked while a body arrives, before any of it is parsed."""
     held_bytes: int = 128 * 2**20
     """Of all bodies together that are being read or answered."""
+    file_marks: int = 100_000
+    """Tags, entities and lines of a file, counted before any of it is parsed: each costs microseconds."""
     header_seconds: float = 10.0
     body_seconds: float = 20.0
     """How long a client may take to send its headers, and then its body."""

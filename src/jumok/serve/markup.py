@@ -156,7 +156,8 @@ class _Reader:
         self._text: list[str] = []  # of the segment; joined when it ends, since a sum copies all there is
         self._length = 0
         self._spaces: list[str] = []  # the text of the segment as it was written
-        self._open: list[tuple[str, Element]] = []
+        self._names: list[str] = []  # of the elements that are open
+        self._open: Path = ()
         self._around: list[str] = []  # inline elements around blocks, as <a><div>…</div></a>
         self._names_around: Counter[str] = Counter()
         self._kept: list[str] = []  # the names of elements inside what is not translated
@@ -196,17 +197,18 @@ class _Reader:
             self._add_block(token.raw)
         elif len(self._open) < DEEPEST:
             element = Element(token.raw, f"</{name}>", self._length)
-            self._segment.elements.append((element, self._path()))
-            self._open.append((name, element))
+            self._segment.elements.append((element, self._open))
+            self._names.append(name)
+            self._open = (*self._open, element)
 
     def _end(self, token: Token) -> None:
         name = token.name
-        names = [open_name for open_name, _ in self._open]
-        if name in names:  # those opened inside it end here too
-            place = _last(names, name)
-            for _, element in self._open[place:]:
+        if name in self._names:  # those opened inside it end here too
+            place = _last(self._names, name)
+            for element in self._open[place:]:
                 element.end = self._length
-            del self._open[place:]
+            del self._names[place:]
+            self._open = self._open[:place]
         elif self._names_around[name]:
             self._end_segment()
             inside = ""
@@ -265,11 +267,11 @@ class _Reader:
 
     def _add_whole(self, raw: str) -> None:
         element = Element(raw, "", self._length, self._length, whole=True, spaced=self._ends_in_space())
-        self._segment.elements.append((element, self._path()))
+        self._segment.elements.append((element, self._open))
 
     def _add_block(self, raw: str) -> None:
         """What ends a segment. Inline elements that are open stand around it from here on."""
-        still_open = self._open
+        still_open = list(zip(self._names, self._open, strict=True))
         self._end_segment()
         for name, element in still_open:
             self._parts.append(element.opening)
@@ -280,17 +282,14 @@ class _Reader:
     def _end_segment(self) -> None:
         segment, self._segment = self._segment, Segment()
         segment.text = "".join(self._text)
-        for _, element in self._open:
+        for element in self._open:
             element.end = self._length
         spaces = "".join(self._spaces)
-        self._open, self._text, self._length, self._spaces = [], [], 0, []
+        self._names, self._open, self._text, self._length, self._spaces = [], (), [], 0, []
         if segment.text.strip() or any(element.whole for element, _ in segment.elements):
             self._parts.append(segment)
         else:
             self._parts.append(spaces)  # the indentation of the source
-
-    def _path(self) -> Path:
-        return tuple(element for _, element in self._open)
 
 
 def _unescape(raw: str) -> str:

@@ -21,7 +21,7 @@ _ERRORS = {
     "404": "There is nothing here",
     "409": "This model, or its attention to this sentence, has no such place",
     "408": "The request did not arrive in time",
-    "413": "The request is too large",
+    "413": "The request, or the markup of its file, is too large",
     "415": "The content type is not supported",
     "429": "Too many requests of this client",
     "503": "The server is busy",
