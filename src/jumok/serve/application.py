@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import secrets
 import time
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from starlette.datastructures import Headers
-from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.responses import Response, StreamingResponse
 
 from jumok.serve.contract import CONTRACT
-from jumok.serve.faults import Fault, busy
+from jumok.serve.faults import Fault, busy, in_json
 from jumok.serve.journal import note, note_error
 from jumok.serve.pages import PAGES
 from jumok.serve.queueing import BusyError
@@ -21,7 +22,7 @@ from jumok.serve.version_one import VERSION_ONE
 from jumok.serve.views import ATTENTION
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable
+    from collections.abc import Awaitable, Callable
 
     from starlette.types import Message, Receive, Scope, Send
 
@@ -77,6 +78,7 @@ class Exchange:
         self._origin = ""
         self._status = CLIENT_GONE
         self._started = False
+        self._refuse: Callable[[Fault], Response] = in_json
 
     async def run(self) -> None:
         begin = time.monotonic()
@@ -116,6 +118,8 @@ class Exchange:
         route, parameters = find_route(self._routes, method, scope["path"])
         self._route = route.path
         call = Call(service, self._headers, scope["scheme"], parameters=parameters)
+        if route.refuse is not None:
+            self._refuse = partial(route.refuse, call)
         if not service.keys and route.guarded:
             # Before the body is read: who comes too often costs no more than its headers.
             service.pacing.check(self._address)
@@ -163,11 +167,9 @@ class Exchange:
             leaving.cancel()
 
     async def _fail(self, fault: Fault) -> None:
-        headers = dict(fault.headers)
         if fault.status in (408, 413):
-            headers["Connection"] = "close"  # the rest of the body is not wanted
-        response = JSONResponse({"error": fault.message}, status_code=fault.status, headers=headers)
-        await response(self._scope, _nothing, self._send)
+            fault.headers["Connection"] = "close"  # the rest of the body is not wanted
+        await self._refuse(fault)(self._scope, _nothing, self._send)
 
     async def _send(self, message: Message) -> None:
         if message["type"] == "http.response.start":

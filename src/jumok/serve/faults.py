@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-__all__ = ["Fault", "busy", "invalid"]
+from starlette.responses import JSONResponse, Response
+
+__all__ = ["Fault", "busy", "in_json", "invalid"]
 
 
 @dataclass(slots=True)
 class Fault(Exception):  # noqa: N818 - most are the client's
-    """Ends a request with `{"error": message}`."""
+    """Ends a request, with `{"error": message}` unless its route tells it otherwise."""
 
     status: int
     message: str
@@ -24,3 +26,7 @@ def invalid(what: str) -> Fault:
 def busy(status: int, message: str, seconds: float) -> Fault:
     """429 or 503, with the time after which it makes sense to try again."""
     return Fault(status, message, {"Retry-After": str(max(1, round(seconds)))})
+
+
+def in_json(fault: Fault) -> Response:
+    return JSONResponse({"error": fault.message}, status_code=fault.status, headers=fault.headers)

@@ -19,16 +19,31 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 
 from jumok.corpus.languages import language_name
 from jumok.serve.contract import AUTO, check_size, read_texts, render_all, require, routes_of
-from jumok.serve.faults import Fault
 from jumok.serve.files import FILE_TYPES
 from jumok.serve.openapi import openapi_document
 from jumok.serve.queueing import Wish
 from jumok.serve.routes import Route
 
 if TYPE_CHECKING:
+    from jumok.serve.faults import Fault
     from jumok.serve.routes import Call
 
 __all__ = ["PAGES"]
+
+REFUSALS = {
+    "en": {429: "Too many requests. Try again in {seconds} s."},
+    "ko": {
+        400: "번역할 수 없습니다. {message}",
+        403: "API 키가 올바르지 않습니다.",
+        408: "글이 제때 도착하지 않았습니다. 다시 시도하세요.",
+        413: "글이 너무 깁니다.",
+        415: "이 형식은 읽을 수 없습니다.",
+        429: "요청이 너무 많습니다. {seconds}초 뒤에 다시 시도하세요.",
+        500: "서버에 문제가 생겼습니다. {message}",
+        503: "서버가 바쁩니다. {seconds}초 뒤에 다시 시도하세요.",
+    },
+}
+"""What the page says where its script, which has words of its own, does not run; else the fault's message."""
 
 
 async def page(call: Call) -> Response:
@@ -37,19 +52,29 @@ async def page(call: Call) -> Response:
 
 async def translate_on_page(call: Call) -> Response:
     """What the form sends where there is no script."""
-    try:
-        texts = read_texts(call, arrays=False)
-        require(call, "source", "target")
-        check_size(texts, call.service)
-        asked = await routes_of(texts, call)
-    except Fault as fault:
-        return _show(call, message=fault.message, status=fault.status)
+    texts = read_texts(call, arrays=False)
+    require(call, "source", "target")
+    check_size(texts, call.service)
+    asked = await routes_of(texts, call)
     [rendered] = await render_all(call.service, texts, asked.routes, Wish())
     found = language_name(asked.detected[0]["language"]) if asked.detected else ""
     return _show(call, result=rendered.text(), found=found)
 
 
-def _show(call: Call, *, result: str = "", found: str = "", message: str = "", status: int = 200) -> Response:
+def refuse_on_page(call: Call, fault: Fault) -> Response:
+    """The page again, with what was written, if that has arrived, and why it was not translated."""
+    tongue = "ko" if call.headers.get("accept-language", "").lower().startswith("ko") else "en"
+    words = REFUSALS[tongue].get(fault.status, "{message}")
+    message = words.format(message=fault.message, seconds=fault.headers.get("Retry-After"))
+    shown = _show(call, message=message, tongue=tongue)
+    shown.status_code = fault.status
+    shown.headers.update(fault.headers)
+    return shown
+
+
+def _show(
+    call: Call, *, result: str = "", found: str = "", message: str = "", tongue: str = "en"
+) -> Response:
     service, fields = call.service, call.sent.fields
     codes = service.directions.codes
     sources = [code for code in codes if set(service.directions.targets(code)) - {code}]
@@ -64,12 +89,13 @@ def _show(call: Call, *, result: str = "", found: str = "", message: str = "", s
         result=escape(result),
         found=escape(found),
         message=escape(message),
+        tongue=tongue,
         limit=service.limits.characters,
         key="" if service.keys else "hidden",
         files=",".join(FILE_TYPES),
         models=escape(" ".join(f"{one.source}_{one.target}" for one in watched)),
     )
-    return HTMLResponse(shown, status_code=status, headers={"Content-Security-Policy": policy})
+    return HTMLResponse(shown, headers={"Content-Security-Policy": policy})
 
 
 def _options(codes: list[str], chosen: object) -> str:
@@ -119,7 +145,7 @@ async def docs(call: Call) -> Response:
 
 PAGES = [
     Route("GET", "/", "page", page),
-    Route("POST", "/", "translateOnPage", translate_on_page, guarded=True),
+    Route("POST", "/", "translateOnPage", translate_on_page, guarded=True, refuse=refuse_on_page),
     Route("GET", "/spec", "spec", openapi),
     Route("GET", "/openapi.json", "openapi", openapi),
     Route("GET", "/docs", "docs", docs),

@@ -42,6 +42,8 @@ class Route:
     answer: Callable[[Call], Awaitable[Response]]
     guarded: bool = False
     """Asks for a key, where there are keys, and counts towards a client's pace."""
+    refuse: Callable[[Call, Fault], Response] | None = None
+    """How people are told what machines are told in JSON."""
 
     def match(self, path: str) -> dict[str, str] | None:
         found = _pattern(self.path).fullmatch(path)
