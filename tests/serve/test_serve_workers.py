@@ -136,6 +136,23 @@ def test_single_sentences_go_to_the_worker_that_has_worked_last() -> None:
     asyncio.run(run())
 
 
+@pytest.mark.parametrize(("requests", "gathered"), [(2, False), (3, True)])
+def test_others_are_waited_for_only_where_there_are_more_requests_than_workers(
+    requests: int, gathered: bool
+) -> None:
+    async def run() -> None:
+        queue = SentenceQueue(Limits(), workers=2)
+        queue.open_requests = requests
+        queue.add([Waiting(KIND, "one")])
+        taking = asyncio.create_task(queue.take())
+        await asyncio.sleep(0)
+        assert taking.done() is not gathered
+        queue.add([Waiting(KIND, "two")])
+        assert len(await taking) == 1 + gathered
+
+    asyncio.run(run())
+
+
 def test_an_explanation_is_alone_in_its_batch() -> None:
     async def run() -> None:
         queue = SentenceQueue(Limits(), workers=1)

@@ -1,7 +1,8 @@
 """The one queue: sentences of all requests wait in it, and leave it in batches of like length.
 
-A worker that is free takes a batch at once. Only where several requests are open and few sentences wait does
-it give the others a moment (`GATHER_SECONDS`) to arrive: a batch of many costs little more than one of few.
+A worker that is free takes a batch at once. Only where more requests are open than there are workers, and few
+sentences wait, does it give the others a moment (`GATHER_SECONDS`) to arrive: a batch of many costs little
+more than one of few.
 The sentence that has waited longest is always in the next batch, so that nobody starves.
 """
 
@@ -135,7 +136,7 @@ class SentenceQueue:
                     self._idle.append(asyncio.get_running_loop().create_future())
                     await self._idle[-1]
                     continue
-                if len(self._waiting) < FEW_SENTENCES and self.open_requests > 1:
+                if len(self._waiting) < FEW_SENTENCES and self.open_requests > self._workers:
                     await asyncio.sleep(GATHER_SECONDS)
                 if batch := self._next_batch():
                     return batch
