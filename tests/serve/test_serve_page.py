@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import json
+import shutil
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -14,6 +15,8 @@ from serve_process import serving
 
 import jumok
 from jumok.cli import main
+from jumok.decoding import Shortlist
+from jumok.storage import store_shortlist
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -199,6 +202,36 @@ def test_check_says_what_it_would_do_and_what_is_unsafe(
     said = capsys.readouterr().out
     assert end.value.code == 0
     assert all(line in said for line in told), said
+
+
+def test_check_tells_of_shortlists_and_of_a_model_without_one(
+    model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = shutil.copytree(model, tmp_path / "model")
+    with pytest.raises(SystemExit) as end:
+        main(["serve", str(folder), "--check", "--shortlist"])
+    assert end.value.code == 2
+    assert "has no shortlist. Learn one with `jumok shortlist" in capsys.readouterr().err
+    store_shortlist(folder, Shortlist((4, 5), {}).to_bytes(), {})
+    for words, told in (
+        (["--shortlist"], "shortlist used: a translation can depend"),
+        ([], "shortlist not used"),
+    ):
+        with pytest.raises(SystemExit):
+            main(["serve", str(folder), "--check", *words])
+        assert told in capsys.readouterr().out
+
+
+@pytest.mark.medium
+def test_a_server_keeps_to_the_shortlist_of_its_model(model: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(model, tmp_path / "model")
+    store_shortlist(folder, Shortlist(tuple(range(260, 290)), {}).to_bytes(), {})
+    with serving(tmp_path, folder, "--workers", "1", "--shortlist") as served:
+        answer = served.post("/translate", ASK | {"q": "one two three"}).json["translatedText"]
+    limited, whole = (
+        jumok.load(folder, shortlist=wanted).translate(["one two three"])[0].text for wanted in (True, False)
+    )
+    assert answer == limited != whole
 
 
 def test_check_names_keys_that_others_can_read(

@@ -20,10 +20,12 @@ from serve_models import sentences
 from serve_process import own_journal, serving, serving_here
 
 import jumok
+from jumok.decoding import Shortlist
 from jumok.serve.frames import pack, read_frame
 from jumok.serve.limits import Limits
 from jumok.serve.queueing import BATCH_SENTENCES, BusyError, Kind, SentenceQueue, Waiting, Wish
 from jumok.serve.worker import work
+from jumok.storage import store_shortlist
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -169,8 +171,9 @@ def ordered(*orders: dict[str, Any]) -> list[dict[str, Any]]:
     """What a worker answers to these orders."""
     plain = {"model": 0, **Wish()._asdict()}
     first, *more = orders
+    told = [{"shortlist": False, **first}, *({**plain, **order} for order in more)]
     answers = io.BytesIO()
-    work(io.BytesIO(b"".join(map(pack, [first, *({**plain, **order} for order in more)]))), answers)
+    work(io.BytesIO(b"".join(map(pack, told))), answers)
     answers.seek(0)
     return list(iter(lambda: read_frame(answers), None))
 
@@ -198,6 +201,18 @@ def test_a_worker_translates_links_explains_and_tells_what_it_says(model: Path) 
 def test_a_worker_says_why_it_has_no_model(tmp_path: Path) -> None:
     [answer] = ordered({"models": [str(tmp_path / "nowhere")]})
     assert "nowhere" in answer["error"]
+
+
+def test_a_worker_keeps_to_the_shortlist_where_it_is_told_to(model: Path, tmp_path: Path) -> None:
+    first = {"models": [str(shutil.copytree(model, tmp_path / "model"))], "shortlist": True}
+    [answer] = ordered(first)
+    assert "has no shortlist. Learn one with `jumok shortlist" in answer["error"]
+    store_shortlist(tmp_path / "model", Shortlist(tuple(range(260, 290)), {}).to_bytes(), {})
+    _, limited = ordered(first, {"texts": ["one two three"]})
+    _, whole = ordered({**first, "shortlist": False}, {"texts": ["one two three"]})
+    [expected] = jumok.load(tmp_path / "model", shortlist=True).translate(["one two three"])
+    assert limited["candidates"][0][0]["text"] == expected.text
+    assert whole["candidates"][0][0]["text"] != expected.text
 
 
 # --- Workers ------------------------------------------------------------------------------------------------

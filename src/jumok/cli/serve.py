@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from jumok.cli.arguments import ShortlistOption
 from jumok.errors import UnsupportedError
 from jumok.processes import available_cores
 from jumok.serve import Limits
@@ -22,6 +23,7 @@ def serve(
     workers: Annotated[
         int | None, typer.Option(help="Processes that translate; one a core if not given.", min=1)
     ] = None,
+    shortlist: ShortlistOption = False,
     api_keys: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Ask for a key: one of this file, a line each.")
     ] = None,
@@ -60,6 +62,7 @@ def serve(
         host=host,
         port=port,
         workers=workers or available_cores(),
+        shortlist=shortlist,
         keys=api_keys,
         allowed_hosts=tuple(allow_host or ()),
         allowed_origins=tuple(allow_origin or ()),

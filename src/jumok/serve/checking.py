@@ -6,8 +6,11 @@ import stat
 from typing import TYPE_CHECKING
 
 from jumok.corpus.languages import language_name
+from jumok.decoding.loading import choose_shortlist, load_vocabularies
 from jumok.serve.directions import read_directions
+from jumok.serve.files import FILE_TYPES
 from jumok.serve.gates import is_loopback, read_keys
+from jumok.storage import read_stored_model
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,12 +31,14 @@ def plan_lines(settings: ServeSettings) -> list[str]:
         *_models(settings, directions),
         *_pivots(directions),
         f"workers   {settings.workers}, one thread each",
+        f"shortlist {_shortlist(settings)}",
         f"keys      {settings.keys or 'none: whoever reaches it may use it'}",
         f"hosts     {', '.join(('localhost', settings.host, *settings.allowed_hosts))}",
         f"origins   its own page{''.join(f', {origin}' for origin in settings.allowed_origins)}",
         f"proxies   {', '.join(settings.proxies) or 'none is believed'}",
         f"requests  {limits.characters:,} characters, {limits.texts:,} texts, {limits.body_bytes:,} bytes, "
         f"{limits.answer_seconds:g} s; {limits.requests_per_minute or 'any number of'} a minute and client",
+        f"files     {', '.join(FILE_TYPES)}, each of {limits.file_marks:,} tags, entities and lines",
         f"queue     {limits.waiting_sentences:,} sentences or {limits.waiting_characters:,} signs, then 503",
     ]
 
@@ -65,6 +70,15 @@ def _models(settings: ServeSettings, directions: Directions) -> Iterator[str]:
     for number, folder in enumerate(settings.models):
         found = next(d for d in directions.all if d.number == number)
         yield f"model     {language_name(found.source)} → {language_name(found.target)}: {folder}"
+
+
+def _shortlist(settings: ServeSettings) -> str:
+    if not settings.shortlist:
+        return "not used"
+    for folder in settings.models:
+        stored = read_stored_model(folder)
+        choose_shortlist(True, stored, load_vocabularies(stored.vocabularies))  # its error says what is wrong
+    return "used: a translation can depend on those that are made beside it"
 
 
 def _pivots(directions: Directions) -> Iterator[str]:

@@ -1,6 +1,6 @@
 """The workers: a process a core, each fed from the queue, and started again when it dies.
 
-    pool = Pool(queue, models, workers=2, …)
+    pool = Pool(queue, first, workers=2, …)      # `first` names the models; every worker is told it first
     await pool.start()          # raises a ModelFolderError if a model cannot be loaded
     await pool.reload()         # fresh workers take over; the old ones finish what they hold
     await pool.stop()
@@ -22,11 +22,11 @@ from jumok.serve.frames import pack, receive_frame
 from jumok.serve.queueing import BusyError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from pathlib import Path
+    from collections.abc import Callable
 
     from jumok.serve.queueing import SentenceQueue, Waiting
 
+    Order = dict[str, Any]
     Report = Callable[..., None]
 
 __all__ = ["Pool"]
@@ -41,9 +41,9 @@ SECONDS_BETWEEN_STARTS = 1.0
 class Pool:
     """The workers of a server. `report(event, **facts)` is told of starts, deaths and batches."""
 
-    def __init__(self, queue: SentenceQueue, models: Sequence[Path], *, workers: int, report: Report) -> None:
+    def __init__(self, queue: SentenceQueue, first: Order, *, workers: int, report: Report) -> None:
         self._queue = queue
-        self._models = list(models)
+        self._first = first
         self._size = workers
         self._report = report
         self._posts: list[Post] = []
@@ -69,7 +69,7 @@ class Pool:
         await asyncio.gather(*(post.leave() for post in posts))
 
     async def _make_posts(self) -> list[Post]:
-        posts = [Post(self._queue, self._models, self._report) for _ in range(self._size)]
+        posts = [Post(self._queue, self._first, self._report) for _ in range(self._size)]
         results = await asyncio.gather(*(post.enter() for post in posts), return_exceptions=True)
         faults = [result for result in results if isinstance(result, BaseException)]
         if faults:
@@ -81,9 +81,9 @@ class Pool:
 class Post:
     """A worker's place: the process that holds it now, and its successor if it dies."""
 
-    def __init__(self, queue: SentenceQueue, models: Sequence[Path], report: Report) -> None:
+    def __init__(self, queue: SentenceQueue, first: Order, report: Report) -> None:
         self._queue = queue
-        self._models = models
+        self._first = first
         self._report = report
         self._process: asyncio.subprocess.Process | None = None
         self._task: asyncio.Task[None] | None = None
@@ -189,7 +189,7 @@ class Post:
         self._death.add_done_callback(self._note_death)
         try:
             async with asyncio.timeout(SECONDS_TO_START):
-                answer = await self._ask({"models": [str(folder) for folder in self._models]})
+                answer = await self._ask(self._first)
         except (OSError, EOFError, TimeoutError) as error:
             raise ModelFolderError(
                 f"A worker ended before it had loaded its models ({type(error).__name__}). Its own words "
@@ -200,7 +200,7 @@ class Post:
         self.pid = answer["ready"]
         self._report("worker_ready", pid=self.pid)
 
-    async def _ask(self, order: dict[str, Any]) -> dict[str, Any]:
+    async def _ask(self, order: Order) -> dict[str, Any]:
         if self._process is None or self._process.stdin is None:
             raise EOFError
         self._process.stdin.write(pack(order))

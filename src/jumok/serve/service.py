@@ -34,6 +34,8 @@ class ServeSettings:
     host: str = "127.0.0.1"
     port: int = 5000
     workers: int = 1
+    shortlist: bool = False
+    """Whether translations are limited to the models' shortlists."""
     keys: Path | None = None
     allowed_hosts: tuple[str, ...] = ()
     allowed_origins: tuple[str, ...] = ()
@@ -60,7 +62,8 @@ class Service:
         self.shelf = Shelf(limits)
         self.queue = SentenceQueue(limits, workers=settings.workers)
         self.renderer = Renderer(self.queue, limits)
-        self.pool = Pool(self.queue, settings.models, workers=settings.workers, report=self._report)
+        first = {"models": [str(folder) for folder in settings.models], "shortlist": settings.shortlist}
+        self.pool = Pool(self.queue, first, workers=settings.workers, report=self._report)
         self._reloading = asyncio.Lock()
 
     async def reload(self) -> None:

@@ -42,7 +42,7 @@ def work(orders: IO[bytes], answers: IO[bytes]) -> None:
         answers.flush()
 
     try:
-        translators = [load(folder, cores=1) for folder in first["models"]]
+        translators = [load(folder, cores=1, shortlist=first["shortlist"]) for folder in first["models"]]
     except (JumokError, OSError) as error:
         answer({"error": str(error)})
         return
