@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import subprocess
 import sys
 from contextlib import suppress
@@ -13,6 +14,7 @@ import pytest
 from cli_calls import environment, program, spawn
 
 import jumok
+from jumok.cli.translate import _count_lines
 from jumok.values import Alignment
 
 if TYPE_CHECKING:
@@ -219,6 +221,39 @@ def test_as_a_program_in_a_pipe(model: Path) -> None:
     assert (done.returncode, done.stderr) == (0, b"")
     assert done.stdout.count(b"\n") == len(ODD)
     done.stdout.decode("utf-8")
+
+
+@pytest.mark.medium
+@pytest.mark.parametrize("words", [[], ["--json"], ["--engine", "torch"]], ids=" ".join)
+def test_a_line_is_answered_before_the_next_one_is_given(words: list[str], model: Path) -> None:
+    asked = [b"one two\n", b"\n", b"three\n", b"without a last newline"]
+    answers: list[bytes] = []
+    with subprocess.Popen(
+        program(["translate", model, *words]),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env=environment(),
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        for line in asked[:-1]:
+            process.stdin.write(line)
+            process.stdin.flush()
+            answered, _, _ = select.select([process.stdout], [], [], 60)
+            assert answered
+            answers.append(process.stdout.readline())
+        process.stdin.write(asked[-1])
+        process.stdin.close()
+        answers.append(process.stdout.read())
+    together = spawn("translate", model, *words, stdin=b"".join(asked))
+    assert b"".join(answers) == together.stdout
+
+
+def test_a_bar_counts_a_last_line_that_has_no_newline(tmp_path: Path) -> None:
+    file = tmp_path / "in.txt"
+    for text, count in (("", 0), ("one", 1), ("one\n", 1), ("one\n\ntwo", 3), ("one\n\n", 2)):
+        file.write_text(text, encoding="utf-8")
+        assert _count_lines(file) == count
 
 
 @pytest.mark.medium

@@ -254,6 +254,26 @@ def test_a_stream_reads_no_further_than_it_must(vocabularies: Vocabularies) -> N
     assert read <= 20 + 8
 
 
+def test_a_stream_answers_before_it_waits_for_a_line(vocabularies: Vocabularies) -> None:
+    given = [f"house {number}" for number in range(5)]
+    written, answered = 2, 0  # two lines at a time are written, when those before were answered
+    read = 0
+
+    def lines() -> Iterator[str]:
+        nonlocal written, read
+        for line in given:
+            if read == written:
+                assert answered == written
+                written += 2
+            read += 1
+            yield line
+
+    stream = echo_translator(vocabularies).stream(lines(), ready=lambda: read < written)
+    for answered, translation in enumerate(stream, 1):
+        assert translation.text == given[answered - 1]
+    assert answered == len(given)
+
+
 def test_batches_are_bounded_and_progress_is_told(vocabularies: Vocabularies) -> None:
     echo = Echo(vocabularies.target.size)
     translator = Translator(echo, vocabularies)  # type: ignore[arg-type]

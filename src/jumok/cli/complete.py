@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from jumok.cli.arguments import ModelArgument, SeedOption, TemperatureOption, drawing_choices
-from jumok.cli.translate import read_input
+from jumok.cli.input_lines import InputLines
 
 
 def complete(
@@ -31,5 +32,8 @@ def complete(
 
     text_model = load_text_model(model)
     sampling = Sampling(**given) if sample else None
-    for text in text_model.stream(read_input(source), sampling=sampling):
-        sys.stdout.write(text + "\n")
+    with closing(InputLines(source)) as texts:
+        # What is drawn depends on the lines read with it, and must not on the clock.
+        ready = texts.ready if texts.typed or not sample else None
+        for text in text_model.stream(texts, ready=ready, sampling=sampling):
+            sys.stdout.write(text + "\n")

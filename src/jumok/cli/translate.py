@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from codecs import BOM_UTF8
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -22,7 +21,8 @@ from jumok.cli.arguments import (
     setting_help,
     utf8,
 )
-from jumok.errors import DataError, RecipeError
+from jumok.cli.input_lines import InputLines
+from jumok.errors import RecipeError
 from jumok.recipe import SearchSettings
 
 if TYPE_CHECKING:
@@ -93,12 +93,13 @@ def translate(
     }
     sampling = Sampling(**given) if sample else None
     say_engine(translator.engine_for(sampling, longest=longest, prefix=prefix))
-    found = translator.stream(
-        read_input(source), n_best=n_best, prefix=prefix, sampling=sampling, scores=as_json, **search
-    )
     lines = short = 0
-    with _bar(source) as advance:
-        for translation in found:
+    with closing(InputLines(source)) as texts, _bar(source) as advance:
+        # What a draw or a shortlist gives depends on the lines read with it, and must not on the clock.
+        ready = texts.ready if texts.typed or not (sample or shortlist) else None
+        for translation in translator.stream(
+            texts, ready=ready, n_best=n_best, prefix=prefix, sampling=sampling, scores=as_json, **search
+        ):
             sys.stdout.write(_as_json(translation, align=align) if as_json else translation.text)
             sys.stdout.write("\n")
             lines += 1
@@ -134,29 +135,11 @@ def _bar(path: Path | None) -> Iterator[Callable[[], None]]:
 
 
 def _count_lines(path: Path) -> int:
+    count, last = 0, b"\n"
     with path.open("rb") as stream:
-        return sum(chunk.count(b"\n") for chunk in iter(lambda: stream.read(2**20), b""))
-
-
-def read_input(path: Path | None) -> Iterator[str]:
-    """Lines split at \\n only, so that n lines in are n lines out whatever the text holds."""
-    from jumok.storage import standard_input
-
-    name = "standard input" if path is None else str(path)
-    try:
-        with standard_input() if path is None else path.open("rb") as stream:
-            for number, line in enumerate(stream, 1):
-                if number == 1:
-                    line = line.removeprefix(BOM_UTF8)
-                try:
-                    yield line.removesuffix(b"\n").removesuffix(b"\r").decode("utf-8")
-                except UnicodeDecodeError as error:
-                    raise DataError(
-                        f"{name}, line {number:,}, byte {error.start + 1}: this is not UTF-8. "
-                        "Convert the file (iconv -f latin1 -t utf-8, say) and run again."
-                    ) from None
-    except FileNotFoundError:
-        raise DataError(f"there is no file {path}.") from None
+        for chunk in iter(lambda: stream.read(2**20), b""):
+            count, last = count + chunk.count(b"\n"), chunk
+    return count + (not last.endswith(b"\n"))
 
 
 def _as_json(translation: Translation, *, align: bool) -> str:

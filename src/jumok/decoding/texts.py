@@ -17,7 +17,7 @@ from jumok.models import TranslationModel
 from jumok.values import AttentionMap, Batch
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from jumok.decoding.plan import Sampling
     from jumok.models import Model
@@ -53,11 +53,17 @@ class TextModel:
         return list(self.stream(beginnings, sampling=sampling, longest=longest))
 
     def stream(
-        self, beginnings: Iterable[str], *, sampling: Sampling | None = None, longest: int | None = None
+        self,
+        beginnings: Iterable[str],
+        *,
+        sampling: Sampling | None = None,
+        longest: int | None = None,
+        ready: Callable[[], bool] | None = None,
     ) -> Iterator[str]:
         """As `complete`, for any number of beginnings: those that go on side by side are in memory.
 
-        Where one cannot be read or is refused, those before it are completed first.
+        Where one cannot be read or is refused, those before it are completed first; and so they are where
+        `ready` says that the next one would have to be waited for.
         """
         model = self.model
         if not isinstance(model, TranslationModel):
@@ -69,7 +75,7 @@ class TextModel:
         lines = self._encoded(beginnings, max(self.longest, most))
         failed: Exception | None = None
         while failed is None:
-            ahead, failed = read_ahead(lines, max(1, SIDE_BY_SIDE // most))
+            ahead, failed = read_ahead(lines, max(1, SIDE_BY_SIDE // most), ready)
             if not ahead:
                 break
             for ids in self._continued(model, ahead, sampling, most):

@@ -178,13 +178,15 @@ class Translator:
         scores: bool = True,
         batch_tokens: int | None = None,
         look_ahead: int = 4096,
+        ready: Callable[[], bool] | None = None,
         **search: Unpack[SearchChoices],
     ) -> Iterator[Translation]:
         """As `translate`, for any number of lines: no more than `look_ahead` of them are in memory.
 
         Half of them are being searched while those before are read out and those after are cut into pieces.
         The first are fewer, so that the search begins at once. Where a line cannot be read, those before it
-        are translated first.
+        are translated first; and so they are where `ready` says that the next line would have to be waited
+        for, because whoever writes it may want an answer first.
         """
         source = iter(lines)
         plan = self._plan(n_best, sampling, search)
@@ -192,7 +194,7 @@ class Translator:
         failed: Exception | None = None
         share = _FIRST_SHARE
         while failed is None:
-            ahead, failed = read_ahead(source, max(1, look_ahead // share))
+            ahead, failed = read_ahead(source, max(1, look_ahead // share), ready)
             share = 2
             if not ahead:
                 break
@@ -204,6 +206,9 @@ class Translator:
             under_way = begun
             if sampling is not None:
                 sampling = sampling.onward()
+            if ready is not None and not ready():
+                yield from self._finish(under_way)
+                under_way = None
         if under_way is not None:
             yield from self._finish(under_way)
         if failed is not None:

@@ -1,0 +1,71 @@
+"""Lines of a file or a pipe, as they come."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from contextlib import closing
+from types import SimpleNamespace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from jumok.cli import input_lines
+from jumok.cli.input_lines import InputLines
+from jumok.errors import DataError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def read(data: bytes, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(data)))
+    with closing(InputLines(None)) as lines:
+        return list(lines)
+
+
+@pytest.mark.parametrize("block", [1, 2, 3, 7, 2**16])
+def test_lines_are_the_same_however_they_are_torn(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(input_lines, "BLOCK", block)
+    for text in ("", "\n", "one", "one\n", "one\n\ntwo", "\n\n", "하나\r\n둘\r셋\u2028넷\n", "one\n\n"):
+        expected = [line.removesuffix("\r") for line in text.split("\n")]
+        assert read(text.encode(), monkeypatch) == (expected if expected[-1] else expected[:-1])
+    assert read(b"\xef\xbb\xbfone\n\xef\xbb\xbftwo", monkeypatch) == ["one", "\ufefftwo"]
+
+
+def test_what_is_not_utf8_is_told_with_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(DataError, match=r"standard input, line 2, byte 4: this is not UTF-8"):
+        read(b"one\ntwo\xff\n", monkeypatch)
+
+
+def test_a_file_that_is_missing_is_told(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="there is no file"):
+        InputLines(tmp_path / "nowhere")
+
+
+def test_a_line_is_ready_when_it_was_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    out, into = os.pipe()
+    with os.fdopen(out, "rb") as stream, os.fdopen(into, "wb", buffering=0) as writer:
+        monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=stream))
+        lines = InputLines(None)
+        assert not lines.ready()
+        assert not lines.typed
+        writer.write(b"one\ntwo\n")
+        assert lines.ready()
+        assert next(lines) == "one"
+        assert lines.ready()
+        assert next(lines) == "two"
+        assert not lines.ready()
+        writer.close()
+        assert lines.ready()
+        assert list(lines) == []
+
+
+def test_a_file_is_always_ready(tmp_path: Path) -> None:
+    file = tmp_path / "in.txt"
+    file.write_text("one\n", encoding="utf-8")
+    with closing(InputLines(file)) as lines:
+        assert lines.ready()
+        assert list(lines) == ["one"]
+        assert lines.ready()
