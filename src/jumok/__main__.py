@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from contextlib import suppress
+from typing import NoReturn
+
+INTERRUPTED, READER_LEFT = 130, 141  # as a shell reports Ctrl-C and a closed pipe
 
 
 def main() -> None:
@@ -13,7 +18,19 @@ def main() -> None:
         run()
     except KeyboardInterrupt:
         sys.stderr.write("jumok: interrupted.\n")
-        sys.exit(130)  # as a shell reports Ctrl-C
+        _leave(INTERRUPTED)
+    except SystemExit as end:
+        if end.code in (INTERRUPTED, READER_LEFT):
+            _leave(int(end.code))
+        raise
+
+
+def _leave(code: int) -> NoReturn:
+    """End at once. A converted model would first translate whatever it was given, for nobody."""
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError, AttributeError):
+            stream.flush()
+    os._exit(code)
 
 
 if __name__ == "__main__":

@@ -45,6 +45,27 @@ main()
 """
 
 
+CUT_SHORT = """
+import sys
+import jumok.cli
+from jumok.__main__ import main
+
+class Busy:
+    def __del__(self):
+        sys.stdout.write("waited")
+
+def run():
+    busy = Busy()
+    sys.stdout.write("said")
+    if sys.argv[1] == "Ctrl-C":
+        raise KeyboardInterrupt
+    sys.exit(int(sys.argv[1]))
+
+jumok.cli.main = run
+main()
+"""
+
+
 def modules_after(*words: str) -> tuple[int, set[str]]:
     done = subprocess.run(
         [sys.executable, "-c", LOADED, *words], capture_output=True, check=True, text=True, timeout=60
@@ -106,6 +127,18 @@ def test_ctrl_c_in_the_first_moments_is_one_line(moment: str) -> None:
         timeout=60,
     )
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "jumok: interrupted.\n")
+
+
+@pytest.mark.parametrize(
+    ("how", "code", "out"),
+    [("Ctrl-C", 130, "said"), ("130", 130, "said"), ("141", 141, "said"), ("2", 2, "saidwaited")],
+)
+def test_whoever_is_interrupted_waits_for_nothing(how: str, code: int, out: str) -> None:
+    """The end of a converted model would wait for all that it was given to translate."""
+    done = subprocess.run(
+        [sys.executable, "-c", CUT_SHORT, how], capture_output=True, check=False, text=True, timeout=60
+    )
+    assert (done.returncode, done.stdout) == (code, out)
 
 
 def test_version(call: Call) -> None:
