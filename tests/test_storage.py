@@ -241,9 +241,11 @@ class TestModelFolder:
 
     def test_pipes_and_folders_are_not_read(self, model: Path) -> None:
         (model / "pieces.model").unlink()
-        os.mkfifo(model / "pieces.model")
-        with pytest.raises(ModelFolderError, match="not a plain file"):
-            read_model_folder(model)
+        for make in (os.mkfifo, os.mkdir):
+            make(model / "pieces.model")
+            with pytest.raises(ModelFolderError, match="not a plain file"):
+                read_model_folder(model)
+            (model / "pieces.model").rename(model.parent / make.__name__)
 
     def test_a_shortlist_is_added_and_replaced(self, model: Path, card: ModelCard) -> None:
         assert read_stored_model(model).shortlist is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -59,6 +60,33 @@ def test_a_damaged_entry_is_made_anew(own_folder: Path, damage: str) -> None:
     assert make.made == 2
     assert kept_files({"weights": "a"}, make) == FILES
     assert make.made == 2
+
+
+@pytest.mark.parametrize("name", ["manifest.json", "model.bin"])
+def test_a_folder_in_place_of_a_file_is_damage_too(own_folder: Path, name: str) -> None:
+    kept_files({"weights": "a"}, Maker())
+    [entry] = entries(own_folder)
+    (entry / name).unlink()
+    (entry / name).mkdir()
+    assert kept_files({"weights": "a"}, Maker()) == FILES
+
+
+def test_an_entry_that_leads_nowhere_is_made_anew(own_folder: Path) -> None:
+    kept_files({"weights": "a"}, Maker())
+    [entry] = entries(own_folder)
+    entry.rename(own_folder / "moved")
+    entry.symlink_to(own_folder / "nowhere")
+    assert kept_files({"weights": "a"}, Maker()) == FILES
+    assert entry.is_dir()
+
+
+def test_a_disk_without_locks_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_locks(*_: object) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr("fcntl.flock", no_locks)
+    with pytest.raises(StorageError, match="JUMOK_CACHE"):
+        kept_files({"weights": "a"}, Maker())
 
 
 def test_an_interrupted_making_leaves_nothing(own_folder: Path) -> None:

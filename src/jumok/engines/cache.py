@@ -58,7 +58,7 @@ def kept_files(made_of: Mapping[str, Any], make: Callable[[], dict[str, bytes]])
         found = _read(entry)  # somebody else may have made it in the meantime
         if found is not None:
             return found
-        if entry.exists():
+        if os.path.lexists(entry):  # damaged, or a link to nowhere
             remove_folder(entry)
         files = make()
         write_folder(entry, files.items(), facts={"made_of": dict(made_of)}, intact=_NOTHING_LOST)
@@ -102,7 +102,8 @@ def _held(entry: Path) -> Iterator[None]:
         entry.parent.mkdir(parents=True, exist_ok=True)
         lock = entry.with_suffix(".lock").open("w")
     with lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+        with disk_errors(entry, _NOTHING_LOST):  # some shared disks know no locks
+            fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
 

@@ -212,10 +212,11 @@ def read_regular_file(path: Path, *, largest: int) -> bytes:
     except OSError as error:
         reason = "it is a symbolic link" if error.errno == errno.ELOOP else f"{error.strerror}"
         raise ModelFolderError(damaged(path, reason)) from None
+    found = os.fstat(descriptor)
+    if not stat.S_ISREG(found.st_mode):  # asked first: of a folder, no file object can be made
+        os.close(descriptor)
+        raise ModelFolderError(damaged(path, "it is not a plain file"))
     with os.fdopen(descriptor, "rb") as file:
-        found = os.fstat(descriptor)
-        if not stat.S_ISREG(found.st_mode):
-            raise ModelFolderError(damaged(path, "it is not a plain file"))
         if found.st_size > largest:
             raise ModelFolderError(damaged(path, f"it has {found.st_size:,} bytes, more than {largest:,}"))
         try:
