@@ -24,6 +24,7 @@ PLANS = {
     "wider than the vocabulary": replace(BASE, beam=14, n_best=3),
     "patience": replace(BASE, patience=2.0, n_best=8),
     "impatience": replace(BASE, patience=0.5, n_best=2),
+    "so impatient that beam × patience is none": replace(BASE, patience=0.1, n_best=1),
     "at least five": replace(BASE, shortest=5),
     "no bigram twice": replace(BASE, no_repeat=2),
     "no unigram twice": replace(BASE, no_repeat=1, beam=2, n_best=2),
@@ -160,6 +161,17 @@ def test_draws_are_a_function_of_their_seed() -> None:
     assert [[h.ids for h in found] for found in once] == [[h.ids for h in found] for found in again]
     assert [[h.ids for h in found] for found in once] != [[h.ids for h in found] for found in other]
     assert all([h.score for h in found] == sorted((h.score for h in found), reverse=True) for found in once)
+
+
+@pytest.mark.parametrize("top_k", [PIECES, PIECES + 1, 10**12])
+def test_to_draw_from_more_pieces_than_there_are_is_to_draw_from_all(top_k: int) -> None:
+    plan = replace(BASE, beam=1, n_best=3)
+    for engine in both_engines(random_model(pieces=PIECES)):
+        every, most = (
+            searched(engine, sources(1), plan, sampling=Sampling(top_k=count)) for count in (0, top_k)
+        )
+        assert not engine.cannot(Sampling(top_k=top_k))
+        assert [[h.ids for h in found] for found in every] == [[h.ids for h in found] for found in most]
 
 
 @pytest.mark.medium

@@ -133,6 +133,22 @@ def test_what_the_converted_engine_cannot_draw_is_limited_too() -> None:
     assert max(piece for h in found for piece in h.ids) < 30
 
 
+def test_more_pieces_than_a_shortlist_has_are_drawn_from_by_torch() -> None:
+    vocabularies = small_vocabularies()
+    model = random_model(pieces=vocabularies.target.size)
+    few = Shortlist((5, 6, 9, 20), {})
+    _, converted = both_engines(model, few)
+    translator = Translator(model, vocabularies, engine=converted, shortlist=few, longest_source=16)
+    assert translator.engine_for(Sampling(top_k=4)) is converted
+    assert "top_k" in translator.engine_for(Sampling(top_k=5)).why
+    for top_k in (4, 5, 500):
+        [found] = translator.translate(["the house."], n_best=5, sampling=Sampling(top_k=top_k))
+        assert found.pieces
+    converted._strict = True
+    with pytest.raises(UnsupportedError, match="engine torch or auto"):
+        translator.translate(["the house."], sampling=Sampling(top_k=500))
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     return write_model(tmp_path / "model")
@@ -164,3 +180,12 @@ def test_an_odd_shortlist_is_refused(folder: Path, data: bytes) -> None:
     with pytest.raises(ModelFolderError, match="Learn it again with `jumok shortlist`"):
         load(folder, shortlist=True)
     assert load(folder).translate(["the house."])
+
+
+@pytest.mark.parametrize("engine", ["torch", "ctranslate2"])
+@pytest.mark.parametrize(
+    "few", [Shortlist((5, 99_999), {}), Shortlist((5,), {99_999: (5,)}), Shortlist((2,), {})], ids=str
+)
+def test_the_shortlist_of_another_model_is_refused(folder: Path, few: Shortlist, engine: str) -> None:
+    with pytest.raises(ModelFolderError, match="the vocabulary of the model has"):
+        load(folder, engine=engine, shortlist=few)

@@ -87,8 +87,9 @@ def refuse_text_model(stored: StoredModel) -> None:
 def choose_shortlist(
     wanted: Shortlist | bool, stored: StoredModel, vocabularies: Vocabularies
 ) -> Shortlist | None:
-    """The shortlist that was given, or the stored one where one is wanted."""
+    """The shortlist that was given, or the stored one where one is wanted; never another model's."""
     if not isinstance(wanted, bool):
+        wanted.refuse_misfits(vocabularies)
         return wanted
     if not wanted:
         return None

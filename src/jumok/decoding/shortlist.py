@@ -55,14 +55,19 @@ class Shortlist:
             raise ModelFolderError(
                 f"The shortlist of the model cannot be read ({error}). {_REMEDY}"
             ) from None
-        said = {piece for pieces in (always, *beside.values()) for piece in pieces}
-        for pieces, size in ((beside, vocabularies.source.size), (said, vocabularies.target.size)):
+        found = cls(always, beside)
+        found.refuse_misfits(vocabularies)
+        return found
+
+    def refuse_misfits(self, vocabularies: Vocabularies) -> None:
+        """Raise a ModelFolderError where it has pieces that these vocabularies have not."""
+        said = {piece for pieces in (self.always, *self.beside.values()) for piece in pieces}
+        for pieces, size in ((self.beside, vocabularies.source.size), (said, vocabularies.target.size)):
             if pieces and not END < min(pieces) <= max(pieces) < size:
                 raise ModelFolderError(
-                    f"The shortlist of the model has pieces from {min(pieces)} to {max(pieces)}; its "
-                    f"vocabulary has {size:,}, of which the first {END + 1} are marks. {_REMEDY}"
+                    f"The shortlist has pieces from {min(pieces)} to {max(pieces)}; the vocabulary of the "
+                    f"model has {size:,}, of which the first {END + 1} are marks. {_REMEDY}"
                 )
-        return cls(always, beside)
 
 
 _REMEDY = "Learn it again with `jumok shortlist`."

@@ -19,7 +19,8 @@ import math
 import threading
 import weakref
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from jumok.decoding.engine import like_lengths
@@ -73,7 +74,7 @@ class ConvertedEngine:
         those with a prefix are not limited.
         """
         self._files = files if shortlist is None else {**files, "vmap.txt": shortlist.to_bytes()}
-        self._shortlisted = shortlist is not None
+        self._shortlist = shortlist
         self._strict = strict
         self._names = token_names(pieces)
         self._pieces = {name: piece for piece, name in enumerate(self._names)}
@@ -81,7 +82,7 @@ class ConvertedEngine:
         self._translator = self._load(workers=cores or available_cores())
 
     def cannot(self, sampling: Sampling | None, longest: int = 0) -> str:
-        reason = _cannot_draw(sampling) if sampling is not None else ""
+        reason = _cannot_draw(sampling, self._shortlist) if sampling is not None else ""
         if reason and self._strict:
             raise UnsupportedError(f"{reason}. Received: {sampling}. Choose the engine torch or auto.")
         if longest > self._places:
@@ -108,8 +109,13 @@ class ConvertedEngine:
             for source, prefix in zip(sources, prefixes, strict=True)
         ]
         self._refuse_long_translations(max(limits, default=0))
+        if sampling is not None and sampling.top_k >= self._target_pieces:
+            sampling = replace(sampling, top_k=0)  # CTranslate2 refuses to draw from more than all
         # After one shortlist, CTranslate2 (4.8.4) looks up a prefix in it that is searched with another.
-        options = {"use_vmap": self._shortlisted and not any(prefixes), **_options(plan, sampling, scores)}
+        options = {
+            "use_vmap": self._shortlist is not None and not any(prefixes),
+            **_options(plan, sampling, scores),
+        }
         greedy = plan.beam == plan.n_best == 1 and sampling is None
         watched = _Watched(watch, self._pieces) if greedy and watch is not None else None
         request = _Request(sources, prefixes, limits, options, watched)
@@ -170,6 +176,13 @@ class ConvertedEngine:
             Hypothesis(tuple(map(pieces.__getitem__, names)), score, math.nan)
             for names, score in zip(result.hypotheses, result.scores or [math.nan], strict=True)
         ]
+
+    @cached_property
+    def _target_pieces(self) -> int:
+        [names] = [
+            data for name, data in self._files.items() if name.startswith(("shared_vocab", "target_vocab"))
+        ]
+        return len(json.loads(names))
 
     def _refuse_too_long(self, sources: Sequence[Sequence[int]]) -> None:
         longest = max(map(len, sources), default=0)
@@ -251,8 +264,10 @@ class _Request:
         return int(self.options["beam_size"])
 
 
-def _cannot_draw(sampling: Sampling) -> str:
+def _cannot_draw(sampling: Sampling, shortlist: Shortlist | None) -> str:
     """Why CTranslate2 would draw otherwise than it is asked to, or ""."""
+    if shortlist is not None and sampling.top_k > len(shortlist.always):
+        return "CTranslate2 cannot draw from top_k pieces where the shortlist of a batch may have fewer"
     if sampling.top_k == 1:
         return "CTranslate2 takes top_k 1 for a search that draws nothing"
     if sampling.top_p < 1 and (sampling.temperature != 1 or sampling.top_k != 0):
@@ -282,7 +297,8 @@ def _options(plan: SearchPlan, sampling: Sampling | None, scores: bool) -> dict[
     }
     if sampling is None:
         plan.check_n_best()
-        return {**options, "beam_size": plan.beam, "patience": plan.patience}
+        # It rounds beam × patience as the plan does, but refuses where that is none at all.
+        return {**options, "beam_size": plan.beam, "patience": plan.wanted / plan.beam}
     return {
         **options,
         "beam_size": 1,
