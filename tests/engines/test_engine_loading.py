@@ -7,13 +7,16 @@ import sys
 from pathlib import Path
 
 import pytest
-from random_models import sentences, write_model
+from random_models import SMALL, random_model, sentences, small_vocabularies, write_model
 
 import jumok
 from jumok.decoding import Sampling
 from jumok.engines import INT8_COSTS, loading
 from jumok.engines.cache import cache_folder
 from jumok.errors import ModelFolderError, RecipeError, UnsupportedError
+from jumok.evaluation import int8_costs
+from jumok.recipe import make_recipe
+from jumok.values import Pair
 
 LINES = sentences(20, seed=9)
 
@@ -159,6 +162,17 @@ def test_an_entry_that_cannot_be_loaded_is_made_anew(
     assert len(asked) == 2
 
 
+def test_a_converted_model_that_cannot_be_run_here_runs_on_torch(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        loading, "kept_files", lambda *_: {"config.json": b'{"places": 9}', "model.bin": b"odd"}
+    )
+    assert jumok.load(folder).engine.why.startswith("CTranslate2 cannot run the converted model (")
+    with pytest.raises(UnsupportedError, match="Choose the engine torch, or auto"):
+        jumok.load(folder, engine="ctranslate2")
+
+
 @pytest.mark.parametrize(
     ("facts", "eight"),
     [
@@ -177,6 +191,15 @@ def test_eight_bits_are_used_where_they_were_found_cheap(
     jumok.load(folder)
     [weights] = cache_folder().glob("engines/*/model.bin")
     assert (weights.stat().st_size < 0.6 * (folder / "weights.safetensors").stat().st_size + 140_000) is eight
+
+
+def test_what_eight_bits_cost_is_not_known_where_torch_has_to_translate() -> None:
+    vocabularies, pairs = small_vocabularies(), [Pair(line, line) for line in LINES]
+    for places, known in ((40, False), (1024, True)):
+        settings = {"positions": "learned", "places": places}
+        model = random_model(pieces=vocabularies.target.size, **settings)
+        recipe = make_recipe({"model": {**SMALL, **settings}})
+        assert (int8_costs(model, vocabularies, recipe, pairs) is not None) is known
 
 
 def test_damage_is_found_although_a_converted_copy_is_whole(tmp_path: Path) -> None:

@@ -120,7 +120,10 @@ def _converted(
     except RuntimeError:
         # Whole, and yet not to be loaded: written by another release of CTranslate2.
         forget(made_of)
+    try:
         return ConvertedEngine(kept_files(made_of, convert), pieces=max(sizes), **options)
+    except RuntimeError as error:
+        raise UnsupportedError(f"CTranslate2 cannot run the converted model ({error})") from None
 
 
 def _precision(card: ModelCard) -> str:

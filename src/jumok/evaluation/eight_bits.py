@@ -40,8 +40,11 @@ def _bleu(
     from jumok.engines.export import export
 
     files = export(model, places=places_for(recipe), quantization=precision)
-    engine = ConvertedEngine(files, pieces=max(vocabularies.source.size, vocabularies.target.size))
-    translator = Translator(model, vocabularies, engine=engine, search=recipe.search)
+    # Strict: where torch took over, nothing would be measured, and eight bits would seem to cost nothing.
+    pieces = max(vocabularies.source.size, vocabularies.target.size)
+    engine = ConvertedEngine(files, pieces=pieces, strict=True)
+    longest = recipe.training.longest
+    translator = Translator(model, vocabularies, engine=engine, search=recipe.search, longest_source=longest)
     texts = [translation.text for translation in translator.translate([pair.source for pair in pairs])]
     references = [pair.target for pair in pairs]
     return score(texts, references, language=recipe.languages.target, metrics=("bleu",)).bleu
