@@ -68,9 +68,11 @@ $(READY): pyproject.toml constraints.txt
 	@$(BIN)/pip install --quiet --quiet --disable-pip-version-check -c constraints.txt -e ".[dev]"
 	@touch $@
 
-$(BENCH)/.ready: pyproject.toml constraints.txt benchmarks/requirements.txt
+$(BENCH)/.ready: pyproject.toml constraints.txt benchmarks/requirements.txt benchmarks/requirements-eole.txt
 	@echo "preparing $(BENCH) (once; a few minutes)"
 	@$(PYTHON) -m venv $(BENCH)
 	@$(BENCH)/bin/pip install --quiet --quiet --disable-pip-version-check -c constraints.txt \
 	  -r benchmarks/requirements.txt -e .
+	@$(BENCH)/bin/pip install --quiet --quiet --disable-pip-version-check -c constraints.txt \
+	  -r benchmarks/requirements-eole.txt || echo "eole could not be installed here: it is left out"
 	@touch $@

@@ -18,9 +18,9 @@ from benchmarks.measure import ROOT, BusyMachineError, check_quiet, hold_contest
 from benchmarks.page import as_text, write_page
 from benchmarks.workbench import Workbench
 
-TOPICS = ("training", "decoding", "startup", "corpus")
-ON_MULTI30K = {"training", "decoding"}
-NEEDED = ("train.en", "train.de", "val.en", "val.de", "test_2016_flickr.en")
+TOPICS = ("training", "decoding", "startup", "corpus", "quality")
+ON_MULTI30K = {"training", "decoding", "quality"}
+NEEDED = ("train.en", "train.de", "val.en", "val.de", "test_2016_flickr.en", "test_2016_flickr.de")
 RESULTS = Path(__file__).parent / "results"
 ROUNDS = 3
 
@@ -67,7 +67,11 @@ def _arguments() -> argparse.Namespace:
             parser.error(f"there is no topic {topic!r}; there are {', '.join(TOPICS)}")
     missing = [name for name in NEEDED if not (given.data / name).is_file()]
     if missing and not ON_MULTI30K.isdisjoint(given.topics or TOPICS):
-        parser.error(f"{given.data} has no {', '.join(missing)}; name a folder with Multi30k in --data")
+        parser.error(
+            f"{given.data} has no {', '.join(missing)}; name a folder with Multi30k in --data. It is found "
+            "at https://github.com/multi30k/dataset in data/task1/tok, where train.en is called "
+            "train.lc.norm.tok.en"
+        )
     return given
 
 
@@ -76,13 +80,12 @@ def measure(topic: str, given: argparse.Namespace) -> dict[str, Any]:
     share = busy_share()
     check_quiet(not given.anyway)
     module = import_module(f"benchmarks.topics.{topic}")
+    rounds = 1 if given.quick else getattr(module, "ROUNDS", given.rounds)
     with tempfile.TemporaryDirectory(prefix="jumok-bench-") as work:
         os.environ["JUMOK_CACHE"] = f"{work}/cache"
         bench = Workbench(given.data.resolve(), Path(work), given.quick, _tell)
         results = [
-            hold_contest(
-                contest, rounds=1 if given.quick else given.rounds, tell=_tell, refuse_busy=not given.anyway
-            )
+            hold_contest(contest, rounds=rounds, tell=_tell, refuse_busy=not given.anyway)
             for contest in module.contests(bench)
         ]
         remarks = module.remarks(bench, results)
@@ -92,7 +95,7 @@ def measure(topic: str, given: argparse.Namespace) -> dict[str, Any]:
         "command": f"python -m benchmarks {topic}",
         "machine": machine_facts(),
         "versions": package_versions(),
-        "rounds": 1 if given.quick else given.rounds,
+        "rounds": rounds,
         "busy": round(share, 3),
         "anyway": given.anyway,
         "results": [asdict(result) for result in results],

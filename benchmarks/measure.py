@@ -1,7 +1,7 @@
 """Contenders take turns: a contest runs each of them once a round, in a process of its own.
 
 What else the machine does from minute to minute then falls on all of them alike, and the median over the
-rounds is compared. No round begins on a busy machine.
+rounds is compared. None of them begins on a busy machine, and none ends on one.
 """
 
 from __future__ import annotations
@@ -103,9 +103,9 @@ def hold_contest(
     """Every contender once a round, in an order that turns with the rounds."""
     seen: dict[str, list[Measures]] = {contender.name: [] for contender in contest.contenders}
     for number in range(rounds):
-        check_quiet(refuse_busy)
         shift = number % len(contest.contenders)
         for contender in (*contest.contenders[shift:], *contest.contenders[:shift]):
+            check_quiet(refuse_busy)
             measures = call(contender.program, contender.arguments)
             seen[contender.name].append(measures)
             told = ", ".join(f"{value:,.4g} {name}" for name, value in measures.items())

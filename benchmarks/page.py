@@ -52,25 +52,32 @@ def _circumstances(content: Mapping[str, Any]) -> str:
         if content["anyway"]
         else ""
     )
+    rounds = f"Medians of {content['rounds']} rounds" if content["rounds"] > 1 else "One round"
     return (
         f"{content['date']}, {machine['cpu']}, cores: {machine['cores']}, {machine['system']}; {told}. "
-        f"Medians of {content['rounds']} rounds, contenders in turn.{busy}"
+        f"{rounds}, contenders in turn.{busy}"
     )
 
 
 def _cells(result: Mapping[str, Any]) -> list[list[str]]:
-    """Head and rows: the measure that counts, the ratio, then whatever else was measured."""
+    """Head and rows: the measure that counts, its range over the rounds, the ratio, then whatever else."""
     first = result["measure"]
     others = [name for row in result["rows"] for name in row["measures"] if name != first]
     columns = [first, *dict.fromkeys(others)]
-    head = ["", columns[0], "jumok is", *columns[1:]]
-    return [head, *[_row(row, columns) for row in result["rows"]]]
+    ranges = any(len(row.get("rounds", ())) > 1 for row in result["rows"])
+    head = ["", columns[0], *["its rounds"] * ranges, "jumok is", *columns[1:]]
+    return [head, *[_row(row, columns, ranges) for row in result["rows"]]]
 
 
-def _row(row: Mapping[str, Any], columns: Sequence[str]) -> list[str]:
+def _row(row: Mapping[str, Any], columns: Sequence[str], ranges: bool) -> list[str]:
     figures = [_figure(row["measures"].get(column)) for column in columns]
     ratio = "–" if row["ratio"] is None else f"{row['ratio']:.2f} ×"
-    return [row["name"], figures[0], ratio, *figures[1:]]
+    return [row["name"], figures[0], *[_range(row.get("rounds", ()))] * ranges, ratio, *figures[1:]]
+
+
+def _range(rounds: Sequence[float]) -> str:
+    """A ratio of medians is only as good as the rounds agree."""
+    return f"{_figure(min(rounds))} to {_figure(max(rounds))}" if len(rounds) > 1 else "–"
 
 
 def _figure(value: float | None) -> str:

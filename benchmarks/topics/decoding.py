@@ -28,10 +28,10 @@ __all__ = ["contests", "remarks"]
 MEASURE = "tokens/s"
 SENTENCES, LENGTH, BEAMS = 1000, 16, (1, 4)
 SECONDS = 6.0
-BATCHES_CTRANSLATE2, BATCHES_MARIAN = (256, 512, 1024, 2048), (16, 32, 64)
+BATCHES_CTRANSLATE2, BATCHES_MARIAN = (128, 256, 512, 1024, 2048), (16, 32, 64, 128, 256)
 KEPT_OF_GRID = 2
 TORCH, HUGGING_FACE = "jumok, engine torch", "Hugging Face generate"
-SENTENCES_TO_TUNE_MARIAN = 128
+SENTENCES_TO_TUNE_MARIAN = 512
 
 
 def contests(bench: Workbench) -> list[Contest]:

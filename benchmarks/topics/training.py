@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from benchmarks.measure import Contender, Contest
@@ -42,7 +43,10 @@ def contests(bench: Workbench) -> list[Contest]:
             contenders.append(
                 Contender("Hugging Face MarianMT", "train_marian", {"run": run, "seconds": seconds})
             )
-        contenders.append(Contender("eole", "train_eole", eole))
+        if find_spec("eole"):
+            contenders.append(Contender("eole", "train_eole", eole))
+        else:
+            bench.tell("eole is not installed here: it is left out")
         contenders.append(Contender("matrix product", "gemm", {"seconds": bench.seconds(GEMM_SECONDS)}))
         found.append(Contest(f"{title}, 10,000 joint pieces, batches of 4,096", MEASURE, contenders))
     return found

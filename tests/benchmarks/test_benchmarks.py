@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,6 +13,8 @@ import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
+from benchmarks import measure
+from benchmarks.__main__ import TOPICS
 from benchmarks.measure import Contender, Contest, make_result
 from benchmarks.model_flops import TransformerShape, flops_of_pairs, flops_per_target_token
 from benchmarks.page import NOT_MEASURED, PAGE, RESULTS, as_text, draw_page
@@ -89,8 +93,42 @@ def test_the_page_shows_what_stands_in_the_results_and_nothing_where_there_are_n
     (tmp_path / "training.json").write_text(json.dumps(content()), encoding="utf-8")
     page = draw_page(PAGE.read_text(encoding="utf-8"), tmp_path)
     assert "| tortoise | 45 | 2.00 × | – |" in page
-    assert page.count(NOT_MEASURED) == 4
+    assert page.count(NOT_MEASURED) == 5
     assert draw_page(page, tmp_path) == page
+
+
+def test_a_table_shows_how_far_the_rounds_agree(tmp_path: Path) -> None:
+    told = content(results=[asdict(make_result(CONTEST, SEEN))])
+    assert "45     40 to 50     2.00 ×" in as_text(told)
+    (tmp_path / "training.json").write_text(json.dumps(told), encoding="utf-8")
+    page = draw_page(PAGE.read_text(encoding="utf-8"), tmp_path)
+    assert "| jumok | 90 | 1 to 100 | 1.00 × | – |" in page
+    assert "| peak | – | – | – | 8 |" in page
+    assert "Medians of 3 rounds" in as_text(told)
+    assert "One round" in as_text(content(rounds=1))
+
+
+def test_every_topic_has_its_place_on_the_page() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    for topic in TOPICS:
+        assert f"<!-- results: {topic} -->" in page
+        assert f"`{topic}`" in page or f"ARGS={topic}`" in page
+        assert callable(import_module(f"benchmarks.topics.{topic}").contests)
+
+
+def test_no_contender_begins_or_ends_on_a_busy_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    busy = iter([0.0, 0.0, 0.9])
+    monkeypatch.setattr(measure, "busy_share", lambda: next(busy))
+    called: list[str] = []
+
+    def call(program: str, arguments: object) -> dict[str, float]:
+        called.append(program)
+        return {"tokens/s": 1.0}
+
+    monkeypatch.setattr(measure, "call", call)
+    with pytest.raises(measure.BusyMachineError, match="90% of its cores' time"):
+        measure.hold_contest(CONTEST, rounds=1, tell=lambda _: None)
+    assert len(called) == 2
 
 
 def test_the_page_of_this_repository_is_drawn_from_its_results() -> None:
