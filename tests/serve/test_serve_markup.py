@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import random
 import time
 from html.parser import HTMLParser
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 
 from jumok.corpus.english_korean import generate
 from jumok.serve.markup import VOID, read_markup
+from jumok.serve.translating import Candidate, Rendering
 from jumok.text import split_words, word_spans
 
 if TYPE_CHECKING:
@@ -157,6 +159,19 @@ def test_an_element_whose_words_have_no_counterpart_stays_empty() -> None:
     markup = read_markup('<p><a name="x">The</a> house</p>')
     source, target = word_spans("The house"), word_spans("집")
     assert markup.write(["집"], [[(source[1], target[0])]]) == '<p><a name="x"></a>집</p>'
+
+
+@pytest.mark.parametrize(("first", "second"), [("你好。", "2024 年"), ("好", "abc"), ("<x>", "い"), ("b", "\u0301c")])
+def test_sentences_that_meet_without_a_space_keep_their_words_apart(first: str, second: str) -> None:
+    """As Chinese and Japanese are written: the last word of one and the first of the next look like one."""
+    source = "One two. Three."
+    spans = ((0, 8), (9, 15))
+    sentences = ((Candidate(first, 0.0, ((0, 0),)),), (Candidate(second, 0.0, ((0, 0),)),))
+    rendering = Rendering(source, spans, sentences, "zh")
+    written = read_markup("One two. <b>Three</b>.").write([rendering.text()], [rendering.links()])
+    begin, end = word_spans(second)[0]
+    assert f"<b>{second[begin:end]}</b>" in written
+    assert written.startswith(html.escape(first))
 
 
 def test_faulty_html_comes_out_balanced() -> None:

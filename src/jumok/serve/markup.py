@@ -310,7 +310,7 @@ def _is_marked(tag: str) -> bool:
 
 def _place(segment: Segment, text: str, links: Sequence[SpanLink]) -> str:
     """The translation of a segment with its inline elements around the words that stand for theirs."""
-    words = word_spans(text)
+    words = _words(text, links)
     paths = _paths(segment, words, links)
     before, behind = _anchors(segment, words, links, {element for path in paths for element in path})
     writer = _Writer()
@@ -328,6 +328,19 @@ def _place(segment: Segment, text: str, links: Sequence[SpanLink]) -> str:
     writer.close_to(())
     writer.write(text[last:])
     return "".join(writer.out)
+
+
+def _words(text: str, links: Sequence[SpanLink]) -> list[Span]:
+    """The words that are linked, and those between: where sentences meet without a space ("。2024"), the words
+    of each are others than those of the whole.
+    """
+    words: list[Span] = []
+    last = 0
+    for start, end in [*sorted({target for _, target in links}), (len(text), len(text))]:
+        words += [(left + last, right + last) for left, right in word_spans(text[last:start])]
+        words += [(start, end)] * (start < end)
+        last = end
+    return words
 
 
 class _Writer:
