@@ -122,10 +122,20 @@ def keep(document: str) -> str:
         '<p translate="no">one <a href=x/>two</a></p><p>three</p>',
         "<p>one</p><svg/><p>two</p><svg><svg/><path/></svg><p>three</p>",
         "<p>at <time>noon</time> sharp</p>",
+        '<label><input type="checkbox"> I agree</label>',
+        "<p>one <br>\n  two <button>three</button> or <svg></svg> four</p>",
+        "<p>\n  <img src=x> one <b>two</b></p>",
+        "<p><img src=x> <b>one</b></p>",
+        "<p>one <img src=x><img src=y> two</p>",
+        '<p>one<a href="x"><i><img src=y></i><wbr></a> two<a href="z"></a><b></b></p>',
     ],
 )
 def test_a_document_translated_into_itself_is_itself(document: str) -> None:
     assert keep(document) == document
+
+
+def test_a_picture_stays_in_its_link() -> None:
+    assert keep('<p><a href="x"><img src=y></a> one</p>') == '<p><a href="x"><img src=y> </a>one</p>'
 
 
 def test_what_is_not_to_be_translated_is_not_among_the_texts() -> None:
@@ -161,7 +171,9 @@ def test_an_element_whose_words_have_no_counterpart_stays_empty() -> None:
     assert markup.write(["집"], [[(source[1], target[0])]]) == '<p><a name="x"></a>집</p>'
 
 
-@pytest.mark.parametrize(("first", "second"), [("你好。", "2024 年"), ("好", "abc"), ("<x>", "い"), ("b", "\u0301c")])
+@pytest.mark.parametrize(
+    ("first", "second"), [("你好。", "2024 年"), ("好", "abc"), ("<x>", "い"), ("b", "\u0301c")]
+)
 def test_sentences_that_meet_without_a_space_keep_their_words_apart(first: str, second: str) -> None:
     """As Chinese and Japanese are written: the last word of one and the first of the next look like one."""
     source = "One two. Three."

@@ -112,7 +112,7 @@ class Element:
     whole: bool = False
     """To be written at one place, never around words."""
     spaced: bool = False
-    """Stood between two spaces, which are one in the text: the second is to be written again."""
+    """A space behind it is not in the text, which begins there or has one before it: it is to be written."""
 
 
 @dataclass(slots=True)
@@ -156,6 +156,8 @@ class _Reader:
         self._text: list[str] = []  # of the segment; joined when it ends, since a sum copies all there is
         self._length = 0
         self._spaces: list[str] = []  # the text of the segment as it was written
+        self._indent = ""  # the spaces before it: behind a box to tick, <br> and the like they are seen
+        self._whole: Element | None = None  # the last element, if it is whole and no text stands behind it
         self._names: list[str] = []  # of the elements that are open
         self._open: Path = ()
         self._around: list[str] = []  # inline elements around blocks, as <a><div>…</div></a>
@@ -256,18 +258,21 @@ class _Reader:
         text = re.sub(r"[ \t\r\n\f]+", " ", _unescape(raw))
         if text[:1] == " " and (not self._text or self._ends_in_space()):
             text = text[1:]
-        elif self._segment.elements and text[:1] != " ":
-            self._segment.elements[-1][0].spaced = False
+            if self._whole is not None:
+                self._whole.spaced = True
+            elif not self._text:
+                self._indent += raw[: len(raw) - len(raw.lstrip(" \t\r\n\f"))]
         if text:
             self._text.append(text)
             self._length += len(text)
+            self._whole = None
 
     def _ends_in_space(self) -> bool:
         return bool(self._text) and self._text[-1][-1] == " "
 
     def _add_whole(self, raw: str) -> None:
-        element = Element(raw, "", self._length, self._length, whole=True, spaced=self._ends_in_space())
-        self._segment.elements.append((element, self._open))
+        self._whole = Element(raw, "", self._length, self._length, whole=True)
+        self._segment.elements.append((self._whole, self._open))
 
     def _add_block(self, raw: str) -> None:
         """What ends a segment. Inline elements that are open stand around it from here on."""
@@ -284,10 +289,11 @@ class _Reader:
         segment.text = "".join(self._text)
         for element in self._open:
             element.end = self._length
-        spaces = "".join(self._spaces)
+        spaces, indent = "".join(self._spaces), self._indent
         self._names, self._open, self._text, self._length, self._spaces = [], (), [], 0, []
+        self._indent, self._whole = "", None
         if segment.text.strip() or any(element.whole for element, _ in segment.elements):
-            self._parts.append(segment)
+            self._parts.extend([indent, segment])
         else:
             self._parts.append(spaces)  # the indentation of the source
 
@@ -354,10 +360,17 @@ class _Writer:
         self.out.append(escape(text, quote=False))
 
     def put_all(self, elements: Sequence[tuple[Element, Path]], path: Path) -> None:
-        """What stands at one place, as deep as its surroundings go along with `path`."""
+        """What stands at one place, as deep as its surroundings go along with `path` or stand here too."""
+        placed: set[Element] = set()
         for element, around in elements:
-            self.go_to(_shared(around, path))
-            self.out.append(element.opening + element.closing + " " * element.spaced)
+            shared = _shared(around, path)
+            here = (*shared, *(one for one in around[len(shared) :] if one in placed))
+            self.go_to(here)
+            if element.whole:
+                self.out.append(element.opening + " " * element.spaced)
+            else:  # it is open for what it holds; whatever comes next closes it
+                self.go_to((*here, element))
+                placed.add(element)
 
     def go_to(self, path: Path) -> None:
         self.close_to(_shared(self.open, path))
