@@ -81,6 +81,55 @@ def test_catalogues_fill_what_is_empty_and_nothing_else(between: str) -> None:
     assert shout(document) == expected
 
 
+def test_a_language_with_one_form_takes_the_plural() -> None:
+    """As Korean: what is said of one file would be said of all numbers of files."""
+    catalogue = 'msgid "One file"\nmsgid_plural "%d files"\nmsgstr[0] ""\n'
+    _, document = read_document("ko.po", catalogue.encode())
+    assert document.write(["%d 파일"], [[]]) == catalogue.replace('msgstr[0] ""', 'msgstr[0] "%d 파일"')
+
+
+@pytest.mark.parametrize("begin", ["", "\ufeff"])
+@pytest.mark.parametrize("line_end", ["\n", "\r\n"])
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.txt", "one\n\ntwo\n"),
+        ("a.srt", SUBTITLES),
+        ("a.po", CATALOGUE),
+        ("a.html", "<p>one</p>\n<p>two</p>\n"),
+    ],
+)
+def test_line_ends_and_a_byte_order_mark_stay_as_they_were(
+    name: str, text: str, line_end: str, begin: str
+) -> None:
+    _, plain = read_document(name, text.encode())
+    _, document = read_document(name, (begin + text.replace("\n", line_end)).encode())
+    assert shout(document) == begin + shout(plain).replace("\n", line_end)
+    assert begin not in document.texts[0] or not begin
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.html", '<meta charset="{}"><p>one</p>'),
+        ("a.html", "<meta http-equiv='Content-Type' content='text/html; charset={}'><p>one</p>"),
+        ("a.po", 'msgid ""\nmsgstr ""\n"Content-Type: text/plain; charset={}\\n"\n\nmsgid "a"\nmsgstr "b"\n'),
+    ],
+)
+def test_what_comes_back_says_that_it_is_utf_8(name: str, text: str) -> None:
+    for encoding in ("iso-8859-1", "CHARSET", "UTF-8"):
+        _, document = read_document(name, text.format(encoding).encode())
+        assert shout(document) == text.format("UTF-8").replace("one", "ONE")
+
+
+def test_signs_that_are_no_line_break_cut_no_line() -> None:
+    time_line = "00:00:01,000 --> 00:00:02,500\n"
+    _, subtitles = read_document("a.srt", f"1\n{time_line}one\u2028two\n".encode())
+    assert shout(subtitles).split("\n")[2] == "ONE TWO"
+    _, catalogue = read_document("a.po", 'msgid "one\x85two"\nmsgstr ""\n'.encode())
+    assert catalogue.texts == ["one\x85two"]
+
+
 def test_pages_keep_their_tags() -> None:
     _, document = read_document("a.htm", b"<h1>one</h1>\n<p>two <b>three</b></p>")
     assert shout(document) == "<h1>ONE</h1>\n<p>TWO <b>THREE</b></p>"
@@ -91,6 +140,9 @@ def test_pages_keep_their_tags() -> None:
     [
         ("a.srt", "00:00:01,000 --> 00:00:02,500\n", "a ", "\nb"),
         ("a.po", 'msgid "%', "0", '"\nmsgstr ""\n'),
+        ("a.html", "", "<meta ", ""),
+        ("a.html", "<meta ", "charset=", ""),
+        ("a.po", "", '"Content-Type:', ""),
     ],
 )
 def test_hostile_files_cost_little(name: str, begin: str, unit: str, end: str) -> None:

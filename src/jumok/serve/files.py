@@ -31,6 +31,10 @@ FILE_TYPES = {
 
 _MARKS = {".txt": b"", ".srt": b"<&\r\n", ".html": b"<&", ".po": b"\n"}
 """What makes reading a file of each type expensive, character by character."""
+_BYTE_ORDER_MARK = "\ufeff"
+_OTHER_ENCODING = r"charset\s*=\s*[\"']?)(?!utf-8\b)[\w.:-]+"
+_IN_PAGE = re.compile(r"(<meta\b[^<>]*?" + _OTHER_ENCODING, re.IGNORECASE)
+_IN_CATALOGUE = re.compile(r"(\"Content-Type:[^\"\n]*?" + _OTHER_ENCODING, re.IGNORECASE)
 _TIME = re.compile(r"^\s*\d+:\d\d:\d\d[,.]\d+\s+-->")
 _PLACEHOLDER = re.compile(r"%(?:\(\w++\))?+[-#0 +]*+\d*+(?:\.\d++)?+[a-zA-Z%]|\{[^{}]*+\}")
 
@@ -65,10 +69,13 @@ def read_document(name: str, data: bytes, *, most_marks: int = Limits.file_marks
     readers: dict[str, Callable[[str], Document]] = {
         ".txt": PlainText,
         ".srt": read_subtitles,
-        ".html": read_markup,
+        ".html": read_page,
         ".po": read_catalogue,
     }
-    return suffix, readers[suffix](text)
+    document = readers[suffix](text)
+    if data.startswith(_BYTE_ORDER_MARK.encode()):
+        document = Composed([_BYTE_ORDER_MARK, document])
+    return suffix, document
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +90,11 @@ class PlainText:
 
     def write(self, translated: Sequence[str], links: Sequence[Sequence[SpanLink]]) -> str:
         return translated[0]
+
+
+def read_page(text: str) -> Markup:
+    """What comes back is UTF-8, whatever the page says of itself."""
+    return read_markup(_IN_PAGE.sub(r"\1UTF-8", text))
 
 
 # --- Subtitles ----------------------------------------------------------------------------------------------
@@ -111,6 +123,8 @@ class Composed:
     """Documents within a file, with what stands between them verbatim."""
 
     parts: list[str | Document]
+    line_end: str = "\n"
+    """How lines of the file end; within the parts they end in a line feed."""
 
     @property
     def texts(self) -> list[str]:
@@ -125,7 +139,11 @@ class Composed:
                 end = place + len(part.texts)
                 written.append(part.write(translated[place:end], links[place:end]))
                 place = end
-        return "".join(written)
+        return "".join(written).replace("\n", self.line_end)
+
+
+def _line_end(text: str) -> str:
+    return "\r\n" if "\r\n" in text else "\n"
 
 
 def read_subtitles(text: str) -> Composed:
@@ -142,7 +160,7 @@ def read_subtitles(text: str) -> Composed:
         cue = [] if _TIME.match(line) else None
         parts.append(line + "\n")
     parts.pop()  # the line that was added to end the last cue
-    return Composed(parts)
+    return Composed(parts, _line_end(text))
 
 
 def _lines(text: str) -> list[str]:
@@ -199,8 +217,9 @@ def read_catalogue(text: str) -> Composed:
     parts: list[str | Document] = []
     for entry in _entries(text.replace("\r\n", "\n")):
         message = _message(entry)
-        parts.extend([message, "\n" * entry.endswith("\n")] if message else [entry])
-    return Composed(parts)
+        rest = _IN_CATALOGUE.sub(r"\1UTF-8", entry)  # of the header
+        parts.extend([message, "\n" * entry.endswith("\n")] if message else [rest])
+    return Composed(parts, _line_end(text))
 
 
 def _entries(text: str) -> Iterator[str]:
@@ -239,6 +258,8 @@ def _message(block: str) -> Message | None:
     if not values.get("msgid") or not slots or any(values[slot] for slot in slots):
         return None
     sources = [_unquote(values[name]) for name in ("msgid", "msgid_plural") if name in values]
+    if len(slots) == 1:  # a language with one form says it of any number, and so as the plural does
+        sources = sources[-1:]
     return Message("".join(f"{line}\n" for line in head), "\n".join(keys) + "\n", sources, slots)
 
 
