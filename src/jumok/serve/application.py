@@ -12,7 +12,8 @@ from starlette.datastructures import Headers
 from starlette.responses import Response, StreamingResponse
 
 from jumok.serve.contract import CONTRACT
-from jumok.serve.faults import Fault, busy, in_json
+from jumok.serve.faults import Fault, busy, in_json, invalid
+from jumok.serve.gates import client_of
 from jumok.serve.journal import note, note_error
 from jumok.serve.pages import PAGES
 from jumok.serve.queueing import BusyError
@@ -72,7 +73,7 @@ class Exchange:
         self._receive = receive
         self._send_raw = send
         self._headers = Headers(scope=scope)
-        self._address: str = (scope.get("client") or ("", 0))[0]
+        self._address = client_of((scope.get("client") or ("", 0))[0])
         self._id = secrets.token_hex(8)
         self._route = ""
         self._origin = ""

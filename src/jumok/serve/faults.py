@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import ceil
 
 from starlette.responses import JSONResponse, Response
 
@@ -25,7 +26,7 @@ def invalid(what: str) -> Fault:
 
 def busy(status: int, message: str, seconds: float) -> Fault:
     """429 or 503, with the time after which it makes sense to try again."""
-    return Fault(status, message, {"Retry-After": str(max(1, round(seconds)))})
+    return Fault(status, message, {"Retry-After": str(max(1, ceil(seconds)))})
 
 
 def in_json(fault: Fault) -> Response:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import re
 import time
 from collections import OrderedDict
-from ipaddress import ip_address
+from ipaddress import IPv6Address, ip_address, ip_network
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 from jumok.errors import DataError
 from jumok.serve.faults import Fault, busy
@@ -23,9 +23,10 @@ if TYPE_CHECKING:
 
     from starlette.datastructures import Headers
 
-__all__ = ["Keys", "Pacing", "Visitors", "is_loopback", "read_keys"]
+__all__ = ["Keys", "Pacing", "Visitors", "client_of", "is_loopback", "read_keys"]
 
 MOST_CLIENTS = 10_000
+_HOST = re.compile(r"(?:\[([0-9a-f:.]++)\]|([^\s\[\]:/@?#\\]*[^\s\[\]:/@?#\\.])\.?)(?::[0-9]*+)?")
 SHORTEST_KEY = 16
 
 
@@ -44,7 +45,7 @@ class Visitors:
 
     def __init__(self, bound: str, *, hosts: Sequence[str] = (), origins: Sequence[str] = ()) -> None:
         self._only_loopback = is_loopback(bound)
-        self._hosts = {bound.lower(), *(host.lower() for host in hosts)}
+        self._hosts = {bound.lower(), *map(_host_name, hosts)}
         self._origins = {origin.rstrip("/").lower() for origin in origins}
 
     def check(self, headers: Headers) -> str:
@@ -63,11 +64,8 @@ class Visitors:
         raise Fault(403, "Pages of other origins may not use this server. `--allow-origin` allows one.")
 
     def _is_host(self, header: str) -> bool:
-        try:
-            name = (urlsplit(f"//{header}").hostname or "").rstrip(".")
-        except ValueError:
-            return False
-        if any(character in header for character in "/@?#\\ "):
+        name = _host_name(header)
+        if not name:
             return False
         if name in self._hosts or is_loopback(name):
             return True
@@ -76,6 +74,12 @@ class Visitors:
             return not self._only_loopback and bool(ip_address(name))
         except ValueError:
             return False
+
+
+def _host_name(header: str) -> str:
+    """The name in a Host header, which may have a port and a dot at its end; "" if it is none."""
+    found = _HOST.fullmatch(header.lower())
+    return (found[1] or found[2]) if found else ""
 
 
 class Keys:
@@ -97,6 +101,17 @@ class Keys:
         return given.hex() if self._digests else ""
 
 
+def client_of(address: str) -> str:
+    """Whom an address stands for: with IPv6 everybody has a network of them, with 64 bits to choose from."""
+    try:
+        found = ip_address(address)
+    except ValueError:
+        return address
+    if not isinstance(found, IPv6Address):
+        return address
+    return str(found.ipv4_mapped or ip_network((int(found), 64), strict=False))
+
+
 class Pacing:
     """So many requests a minute for each client; what was not used is saved up for at most a minute."""
 
@@ -110,7 +125,8 @@ class Pacing:
         now = time.monotonic()
         left, then = self._left.pop(client, (float(self._per_minute), now))
         left = min(float(self._per_minute), left + (now - then) * self._per_minute / 60)
-        self._left[client] = (max(0.0, left - 1), now)
+        # Who is refused pays nothing: many at one address, each trying again, would never be heard.
+        self._left[client] = (left - (left >= 1), now)
         while len(self._left) > MOST_CLIENTS:
             self._left.popitem(last=False)
         if left < 1:
@@ -120,7 +136,7 @@ class Pacing:
 def read_keys(path: Path) -> Keys:
     """A key a line; empty lines and lines that begin with # are left out."""
     try:
-        lines = [line.strip() for line in path.read_text(encoding="utf-8").splitlines()]
+        lines = [line.strip() for line in path.read_text(encoding="utf-8-sig").splitlines()]
     except (OSError, UnicodeDecodeError) as error:
         raise DataError(
             f"The keys in {path} cannot be read ({error}). Give a text file with a key a line."
