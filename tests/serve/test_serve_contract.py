@@ -173,6 +173,18 @@ def test_the_client_deep_translator_works_unchanged(served: Served, expected: di
     assert client.translate_batch(["four five", "nine"]) == [expected["four five"], expected["nine"]]
 
 
+def test_requests_as_mastodon_sends_them_work(served: Served) -> None:
+    """Without a key, `api_key` is null; others leave `format` empty, which is text to LibreTranslate."""
+    fields = {"q": ["<p>one two</p>"], "source": "auto", "target": "de", "format": "html", "api_key": None}
+    answer = served.post("/translate", fields)
+    assert answer.status == 200, answer.text
+    assert answer.json["translatedText"][0].startswith("<p>")
+    for empty in ({"format": None, "alternatives": None}, {"format": ""}):
+        assert served.post("/translate", {**ASK, **empty}).json == served.post("/translate", ASK).json
+    assert served.post("/detect", {"q": "one", "api_key": None}).status == 200
+    assert served.post("/translate", {**ASK, "api_key": 7}).status == 400
+
+
 def test_requests_as_weblate_sends_them_work(served: Served, expected: dict[str, str]) -> None:
     fields = {"q": "one two three", "source": "en", "target": "de", "api_key": ""}
     assert served.post("/translate", fields).json["translatedText"] == expected["one two three"]

@@ -144,10 +144,13 @@ def _route(directions: Directions, source: str, target: str) -> list[Direction]:
 async def translate(call: Call) -> Response:
     texts = read_texts(call)
     require(call, "source", "target")
+    if call.sent.fields.get("alternatives", 0) is None:
+        del call.sent.fields["alternatives"]
     alternatives = read_count(call, "alternatives", least=0, most=call.service.limits.alternatives)
     check_size(texts, call.service)
     check_languages(call)
-    wanted = call.sent.fields.get("format", "text")
+    wanted = call.sent.fields.get("format")
+    wanted = "text" if wanted in (None, "") else wanted
     if wanted not in FORMATS:
         raise Fault(400, f"{str(wanted)[:40]} format is not supported")
     asked = await routes_of(texts, call)

@@ -131,7 +131,7 @@ def _translate_fields(service: Service) -> Schema:
     fields = {
         "q": {"anyOf": [_text(service), many]},
         **_languages(service),
-        "format": {"enum": ["text", "html"]},
+        "format": {"enum": ["text", "html", ""]},
         "alternatives": _count(0, service.limits.alternatives),
         "api_key": _STRING,
     }
@@ -146,6 +146,7 @@ def _version_one_fields(service: Service) -> Schema:
         "greedy": _FLAG,
     }
     del fields["format"], fields["alternatives"]
+        "api_key": _or_null(_STRING),
     one_if_greedy = [
         {"properties": {"greedy": {"enum": [False, "false"]}}},
         {"properties": {"n_best": {"enum": [1, "1"]}}},
@@ -157,7 +158,7 @@ def _version_one_fields(service: Service) -> Schema:
 def _explain_fields(service: Service) -> Schema:
     asked = Question.model_json_schema(ref_template=_COMPONENT)
     codes = service.directions.codes
-    languages = {"source": {"enum": codes}, "target": {"enum": codes}, "api_key": _STRING}
+    languages = {"source": {"enum": codes}, "target": {"enum": codes}, "api_key": _or_null(_STRING)}
     ways = [
         {"properties": {"source": {"const": one.source}, "target": {"const": one.target}}}
         for one in service.directions.all
@@ -207,8 +208,17 @@ def _bodies(schema: Schema, forms: tuple[str, ...]) -> Schema:
     properties = dict(schema["properties"])
     if "anyOf" in properties["q"]:
         properties["q"] = properties["q"]["anyOf"][0]
+    in_json = {name: one if name in schema["required"] else _or_null(one) for name, one in properties.items()}
     in_form = {**schema, "properties": properties}
-    return {"application/json": {"schema": schema}, **{form: {"schema": in_form} for form in forms}}
+    return {
+        "application/json": {"schema": {**schema, "properties": in_json}},
+        **{form: {"schema": in_form} for form in forms},
+    }
+
+
+def _or_null(schema: Schema) -> Schema:
+    """As clients send what they leave out."""
+    return {"anyOf": [schema, {"type": "null"}]}
 
 
 # --- What comes back ----------------------------------------------------------------------------------------
