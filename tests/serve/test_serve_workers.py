@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import http.client
 import io
 import json
@@ -10,27 +11,34 @@ import os
 import shutil
 import signal
 import socket
+import subprocess
+import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from serve_models import sentences
-from serve_process import own_journal, serving, serving_here
+from serve_models import make_digits, sentences
+from serve_process import Served, own_journal, serving, serving_here
 
 import jumok
+import jumok.serve.worker
 from jumok.decoding import Shortlist
+from jumok.errors import ModelFolderError
+from jumok.serve.directions import Direction, read_directions
 from jumok.serve.frames import pack, read_frame
+from jumok.serve.journal import write_journal
 from jumok.serve.limits import Limits
+from jumok.serve.pool import Post
 from jumok.serve.queueing import BATCH_SENTENCES, BusyError, Kind, SentenceQueue, Waiting, Wish
+from jumok.serve.service import ServeSettings, Service
+from jumok.serve.translating import Renderer
 from jumok.serve.worker import work
 from jumok.storage import store_shortlist
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from serve_process import Served
 
 KIND = Kind(0)
 
@@ -164,6 +172,55 @@ def test_an_explanation_is_alone_in_its_batch() -> None:
     asyncio.run(run())
 
 
+def test_what_came_to_nothing_is_tried_again_in_small_batches_of_its_own() -> None:
+    async def run() -> None:
+        queue = SentenceQueue(Limits(), workers=1)
+        queue.add([Waiting(KIND, "one") for _ in range(40)])
+        held = await queue.take()
+        for sentence in held:
+            sentence.tried = True
+        queue.put_back(held)
+        queue.add([Waiting(KIND, "one") for _ in range(40)])
+        batches = [await queue.take() for _ in range(6)]
+        assert [len(batch) for batch in batches] == [8, 8, 8, 8, 8, 40]
+        assert all(sentence.tried for batch in batches[:5] for sentence in batch)
+
+    asyncio.run(run())
+
+
+def test_what_was_accepted_is_not_refused_in_the_middle_of_its_way() -> None:
+    async def run() -> None:
+        limits = Limits(waiting_sentences=4)
+        queue = SentenceQueue(limits, workers=1)
+        way = [Direction(0, "en", "de"), Direction(1, "de", "fr")]
+        asking = asyncio.create_task(Renderer(queue, limits).render(["one\ntwo"], way, Wish()))
+        first_leg = await queue.take()
+        queue.add([Waiting(KIND, "strangers") for _ in range(4)])
+        for sentence in first_leg:
+            sentence.candidates.set_result([{"text": sentence.text.upper(), "score": 0.0}])
+        while len(queue) < 6:
+            assert not asking.done()
+            await asyncio.sleep(0)
+        asking.cancel()
+
+    asyncio.run(run())
+
+
+def test_faults_that_nobody_waits_for_any_more_are_no_errors(caplog: pytest.LogCaptureFixture) -> None:
+    async def run() -> None:
+        queue = SentenceQueue(Limits(), workers=1)
+        sentences = [Waiting(KIND, "one") for _ in range(3)]
+        queue.add(sentences)
+        for sentence in sentences[:2]:
+            sentence.candidates.set_exception(BusyError("lost", 1))
+        queue.withdraw(sentences)
+        del sentence, sentences
+        gc.collect()
+
+    asyncio.run(run())
+    assert "never retrieved" not in caplog.text
+
+
 # --- A worker -----------------------------------------------------------------------------------------------
 
 
@@ -171,7 +228,7 @@ def ordered(*orders: dict[str, Any]) -> list[dict[str, Any]]:
     """What a worker answers to these orders."""
     plain = {"model": 0, **Wish()._asdict()}
     first, *more = orders
-    told = [{"shortlist": False, **first}, *({**plain, **order} for order in more)]
+    told = [{"shortlist": False, "directions": ["en_de"], **first}, *({**plain, **order} for order in more)]
     answers = io.BytesIO()
     work(io.BytesIO(b"".join(map(pack, told))), answers)
     answers.seek(0)
@@ -196,6 +253,26 @@ def test_a_worker_translates_links_explains_and_tells_what_it_says(model: Path) 
     assert len(said) > 2
     assert json.loads(shown["candidates"][0][0]["answer"])["live"]["models"][0]["name"] == "en → de"
     assert "cannot be answered" in odd["candidates"][0][0]["error"]
+
+
+def test_a_text_that_cannot_be_translated_does_not_cost_the_worker(
+    model: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What no known text does, an unknown one may: the same batch without it must go on."""
+    whole = jumok.serve.worker._candidates
+
+    def fail_sometimes(translator: Any, order: dict[str, Any], said: Any) -> Any:
+        if "poison" in order["texts"]:
+            raise ValueError("a secret text")
+        return whole(translator, order, said)
+
+    monkeypatch.setattr("jumok.serve.worker._candidates", fail_sometimes)
+    with own_journal():
+        write_journal(sys.stderr)
+        _, failed, done = ordered({"models": [str(model)]}, {"texts": ["one", "poison"]}, {"texts": ["one"]})
+    assert failed == {"failed": "ValueError"}
+    assert done["candidates"]
+    assert "secret" not in capsys.readouterr().err
 
 
 def test_a_worker_says_why_it_has_no_model(tmp_path: Path) -> None:
@@ -244,6 +321,73 @@ def test_a_worker_that_dies_is_replaced(model: Path, tmp_path: Path) -> None:
         served.wait_for("worker_ready", 2)
         assert "jumok_worker_deaths_total 1\n" in served.get("/metrics").text
         assert victim not in served.worker_pids()
+
+
+@pytest.mark.medium
+def test_a_worker_leaves_the_end_to_the_front(model: Path, tmp_path: Path) -> None:
+    """systemd sends SIGTERM to every process of a service: what workers hold must not be lost by that."""
+    with serving_here(tmp_path, model, workers=1) as served:
+        [worker] = served.worker_pids()
+        os.kill(worker, signal.SIGTERM)
+        assert served.post("/translate", {"q": "one", "source": "en", "target": "de"}).status == 200
+        assert served.worker_pids() == [worker]
+        assert not [line for line in served.events() if line["event"] == "worker_lost"]
+
+
+def test_a_worker_that_cannot_start_is_tried_less_and_less_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    pauses: list[float] = []
+
+    async def pause(seconds: float) -> None:
+        pauses.append(seconds)
+        if len(pauses) == 8:
+            raise asyncio.CancelledError
+
+    async def fail(self: Post) -> None:
+        raise ModelFolderError("damaged")
+
+    monkeypatch.setattr("jumok.serve.pool.asyncio.sleep", pause)
+    monkeypatch.setattr(Post, "_start", fail)
+
+    async def run() -> None:
+        post = Post(SentenceQueue(Limits(), workers=1), {}, lambda *_, **__: None)
+        with pytest.raises(asyncio.CancelledError):
+            await post._restart()
+
+    asyncio.run(run())
+    assert pauses == [0, 1, 2, 4, 8, 16, 30, 30]
+
+
+@pytest.mark.medium
+def test_where_no_worker_can_be_started_health_says_so(model: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "model"
+    shutil.copytree(model, folder)
+    with serving_here(tmp_path, folder, workers=1) as served:
+        assert served.get("/health").json == {"status": "ok"}
+        (folder / "weights.safetensors").write_bytes(b"damaged")
+        os.kill(served.worker_pids()[0], signal.SIGKILL)
+        served.wait_for("worker_not_started")
+        answer = served.get("/health")
+        assert (answer.status, answer.json) == (503, {"error": "No worker is ready."})
+        assert answer.headers["retry-after"] == "5"
+
+
+@pytest.mark.medium
+def test_signals_are_heard_while_models_are_loaded(model: Path, tmp_path: Path) -> None:
+    log = tmp_path / "log.jsonl"
+    with log.open("wb") as stream:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "jumok", "serve", str(model), "--port", "0"],
+            stdout=subprocess.PIPE,
+            stderr=stream,
+        )
+        with process:
+            starting = Served("http://127.0.0.1:1", log, process)
+            starting.wait_for("loading")
+            starting.signal(signal.SIGHUP)
+            time.sleep(0.1)
+            assert process.poll() is None
+            assert starting.stop() == 0
+    assert starting.events()[-1]["event"] == "drained"
 
 
 @pytest.mark.slow
@@ -361,6 +505,43 @@ def test_sighup_reads_the_models_anew_without_dropping_a_request(
         assert len(after) == 1
         assert not set(before) & set(after)
         assert served.get("/health").status == 200
+
+
+def test_models_that_change_places_are_not_taken_for_one_another(
+    model: Path, second_model: Path, tmp_path: Path
+) -> None:
+    """The languages stay the same, but each model is asked by its place."""
+    other = make_digits(tmp_path / "other", "de", "en")
+    folders = [tmp_path / name for name in ("first", "second", "third")]
+    for folder, made in zip(folders, (model, second_model, other), strict=True):
+        shutil.copytree(made, folder)
+
+    async def run() -> list[str]:
+        told: list[str] = []
+        service = Service(ServeSettings(models=tuple(folders)), read_directions(folders))
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("jumok.serve.service.note", lambda event, **_: told.append(event))
+            for one, place in ((second_model, folders[2]), (other, folders[1])):
+                shutil.rmtree(place)
+                shutil.copytree(one, place)
+            await service.reload()
+        return told
+
+    assert asyncio.run(run()) == ["reload_refused"]
+
+
+@pytest.mark.medium
+def test_a_folder_that_was_exchanged_does_not_serve_another_language(
+    model: Path, second_model: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "model"
+    shutil.copytree(model, folder)
+    with serving_here(tmp_path, folder, workers=1) as served:
+        shutil.rmtree(folder)
+        shutil.copytree(second_model, folder)
+        os.kill(served.worker_pids()[0], signal.SIGKILL)
+        served.wait_for("worker_not_started")
+        assert served.get("/health").status == 503
 
 
 @pytest.mark.medium

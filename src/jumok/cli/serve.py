@@ -50,7 +50,7 @@ def serve(
     """
     try:
         from jumok.serve.checking import plan_lines, warnings
-        from jumok.serve.journal import write_journal
+        from jumok.serve.journal import note, write_journal
         from jumok.serve.running import run_server
         from jumok.serve.service import ServeSettings
     except ImportError as error:
@@ -69,12 +69,12 @@ def serve(
         proxies=tuple(proxy or ()),
         limits=Limits(characters=characters, requests_per_minute=requests_per_minute),
     )
-    unsafe = [f"unsafe    {warning}" for warning in warnings(settings)]
+    unsafe = warnings(settings)
     if check:
-        typer.echo("\n".join([*plan_lines(settings), *unsafe]))
+        typer.echo("\n".join([*plan_lines(settings), *(f"unsafe    {warning}" for warning in unsafe)]))
         return
-    for warning in unsafe:
-        typer.echo(f"jumok serve: {warning}", err=True)
     write_journal(sys.stderr)
+    for warning in unsafe:
+        note("unsafe", reason=warning)
     run_server(settings, listening=lambda address, _: typer.echo(f"jumok serve: {address}"))
     sys.stdout.flush()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import stat
+from ipaddress import ip_network
 from typing import TYPE_CHECKING
 
 from jumok.corpus.languages import language_name
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from jumok.serve.directions import Directions
     from jumok.serve.service import ServeSettings
 
-__all__ = ["plan_lines", "warnings"]
+__all__ = ["address", "plan_lines", "warnings"]
 
 
 def plan_lines(settings: ServeSettings) -> list[str]:
@@ -27,13 +28,13 @@ def plan_lines(settings: ServeSettings) -> list[str]:
     limits = settings.limits
     reach = "this machine only" if is_loopback(settings.host) else "OTHER MACHINES TOO"
     return [
-        f"listens   http://{settings.host}:{settings.port}, reached by {reach}",
+        f"listens   {address(settings.host, settings.port)}, reached by {reach}",
         *_models(settings, directions),
         *_pivots(directions),
         f"workers   {settings.workers}, one thread each",
         f"shortlist {_shortlist(settings)}",
         f"keys      {settings.keys or 'none: whoever reaches it may use it'}",
-        f"hosts     {', '.join(('localhost', settings.host, *settings.allowed_hosts))}",
+        f"hosts     {', '.join(('localhost', *_own_hosts(settings), *settings.allowed_hosts))}",
         f"origins   its own page{''.join(f', {origin}' for origin in settings.allowed_origins)}",
         f"proxies   {', '.join(settings.proxies) or 'none is believed'}",
         f"requests  {limits.characters:,} characters, {limits.texts:,} texts, {limits.body_bytes:,} bytes, "
@@ -60,10 +61,32 @@ def _warnings(settings: ServeSettings) -> Iterator[str]:
             yield f"Others can read or write {settings.keys}. Run: chmod 600 {settings.keys}"
     if "*" in settings.allowed_origins or "null" in settings.allowed_origins:
         yield "--allow-origin takes origins such as https://example.org; `*` and `null` allow nobody."
+    for proxy in settings.proxies:
+        if proxy != "*" and not _is_address(proxy):
+            yield f"--proxy takes an address or a network such as 10.0.0.0/8; {proxy} is believed nothing."
+    if "*" in settings.allowed_hosts:
+        yield "--allow-host takes a name such as translate.example.org; `*` allows nobody."
     if "*" in settings.proxies:
         yield "--proxy '*' believes every client about its own address: nobody's pace is limited."
     if not settings.limits.requests_per_minute:
         yield "Requests a minute are not limited. That is right behind a proxy that limits them."
+
+
+def address(host: str, port: int) -> str:
+    """Where a server is reached, as one writes it."""
+    host = host.strip("[]")
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def _own_hosts(settings: ServeSettings) -> list[str]:
+    return [settings.host] if is_loopback(settings.host) else [settings.host, "any bare address"]
+
+
+def _is_address(proxy: str) -> bool:
+    try:
+        return bool(ip_network(proxy))
+    except ValueError:
+        return False
 
 
 def _models(settings: ServeSettings, directions: Directions) -> Iterator[str]:

@@ -12,7 +12,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from jumok.corpus.languages import language_name
 from jumok.errors import DataError
 from jumok.serve.detecting import detect
-from jumok.serve.faults import Fault, invalid
+from jumok.serve.faults import Fault, busy, invalid
 from jumok.serve.files import FILE_TYPES, read_document
 from jumok.serve.markup import read_markup
 from jumok.serve.queueing import Wish
@@ -293,6 +293,9 @@ async def frontend_settings(call: Call) -> Response:
 
 
 async def health(call: Call) -> Response:
+    """Whether it can translate: where no worker is left, somebody should be told."""
+    if not call.service.pool.pids:
+        raise busy(503, "No worker is ready.", 5)
     return JSONResponse({"status": "ok"})
 
 

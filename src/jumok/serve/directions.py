@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
 __all__ = ["Direction", "Directions", "read_directions"]
 
 
+_CODE = re.compile(r"(?!auto$)[A-Za-z0-9]+(?:[-_][A-Za-z0-9]+)*")
+
+
 @dataclass(frozen=True, slots=True)
 class Direction:
     """What one model does. `number` is its place on the command line."""
@@ -24,6 +28,11 @@ class Direction:
     number: int
     source: str
     target: str
+
+    @property
+    def name(self) -> str:
+        """As it stands in addresses."""
+        return f"{self.source}_{self.target}"
 
 
 class Directions:
@@ -74,6 +83,11 @@ def read_directions(folders: Sequence[Path]) -> Directions:
         if not all(pair):
             raise ModelFolderError(
                 f"{folder} does not say which languages it translates between. Train it with --from and --to."
+            )
+        if pair[0] == pair[1] or not all(map(_CODE.fullmatch, pair)):
+            raise ModelFolderError(
+                f"{folder} translates from {pair[0][:40]!r} to {pair[1][:40]!r}. A server needs two "
+                "languages, each with a code such as en or pt-BR. Train it with --from and --to."
             )
         if pair in found:
             raise ModelFolderError(

@@ -82,7 +82,9 @@ def _contract_paths(service: Service) -> Schema:
             "get": _get("frontendSettings", "What a page needs to know", _json({"type": "object"}))
         },
         "/health": {
-            "get": _get("health", "Whether it answers", _json(_object({"status": _STRING}, ["status"])))
+            "get": _get(
+                "health", "Whether it can translate", _json(_object({"status": _STRING}, ["status"])), "503"
+            )
         },
         "/metrics": {"get": _get("metrics", "Counts for Prometheus", {"text/plain": {"schema": _STRING}})},
     }
@@ -144,9 +146,9 @@ def _version_one_fields(service: Service) -> Schema:
         "n_best": _count(1, service.limits.alternatives + 1),
         "alignment": _FLAG,
         "greedy": _FLAG,
+        "api_key": _or_null(_STRING),
     }
     del fields["format"], fields["alternatives"]
-        "api_key": _or_null(_STRING),
     one_if_greedy = [
         {"properties": {"greedy": {"enum": [False, "false"]}}},
         {"properties": {"n_best": {"enum": [1, "1"]}}},
@@ -204,11 +206,11 @@ def _count(least: int, most: int) -> Schema:
 
 
 def _bodies(schema: Schema, forms: tuple[str, ...]) -> Schema:
-    """The same fields as JSON and as a form, where there are no arrays."""
+    """The same fields as JSON and as a form, where there are no arrays and nothing is null."""
     properties = dict(schema["properties"])
+    in_json = {name: one if name in schema["required"] else _or_null(one) for name, one in properties.items()}
     if "anyOf" in properties["q"]:
         properties["q"] = properties["q"]["anyOf"][0]
-    in_json = {name: one if name in schema["required"] else _or_null(one) for name, one in properties.items()}
     in_form = {**schema, "properties": properties}
     return {
         "application/json": {"schema": {**schema, "properties": in_json}},
@@ -299,8 +301,8 @@ def _responses(content: Schema, *errors: str) -> Schema:
     }
 
 
-def _get(name: str, summary: str, content: Schema) -> Schema:
-    return {"operationId": name, "summary": summary, "responses": _responses(content, "403", "429")}
+def _get(name: str, summary: str, content: Schema, *more: str) -> Schema:
+    return {"operationId": name, "summary": summary, "responses": _responses(content, "403", "429", *more)}
 
 
 def _post(name: str, summary: str, body: Schema, content: Schema, *more: str) -> Schema:

@@ -93,7 +93,7 @@ def _show(
         limit=service.limits.characters,
         key="" if service.keys else "hidden",
         files=",".join(FILE_TYPES),
-        models=escape(" ".join(f"{one.source}_{one.target}" for one in watched)),
+        models=escape(" ".join(one.name for one in watched)),
     )
     return HTMLResponse(shown, headers={"Content-Security-Policy": policy})
 

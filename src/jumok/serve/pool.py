@@ -5,7 +5,7 @@
     await pool.reload()         # fresh workers take over; the old ones finish what they hold
     await pool.stop()
 
-What a dead worker held goes back to the head of the queue once; what kills a second worker is given up.
+What a worker failed with, or died with, goes back to the head of the queue once; then it is given up.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ WORKER = "from jumok.serve.worker import main; main()"
 SECONDS_TO_START = 120.0
 SECONDS_FOR_A_BATCH = 60.0
 SECONDS_TO_LEAVE = 5.0
-SECONDS_BETWEEN_STARTS = 1.0
+SECONDS_BETWEEN_STARTS = (1.0, 30.0)
+"""Before a second start without a batch in between, and at most: each takes a second of a core or more."""
 
 
 class Pool:
@@ -70,11 +71,14 @@ class Pool:
 
     async def _make_posts(self) -> list[Post]:
         posts = [Post(self._queue, self._first, self._report) for _ in range(self._size)]
-        results = await asyncio.gather(*(post.enter() for post in posts), return_exceptions=True)
-        faults = [result for result in results if isinstance(result, BaseException)]
-        if faults:
+        try:
+            results = await asyncio.gather(*(post.enter() for post in posts), return_exceptions=True)
+            for result in results:
+                if isinstance(result, BaseException):
+                    raise result
+        except BaseException:  # one has failed, or a signal has ended all
             await asyncio.gather(*(post.leave() for post in posts))
-            raise faults[0]
+            raise
         return posts
 
 
@@ -91,6 +95,7 @@ class Post:
         self._busy = False
         self._idle = False
         self._leaving = False
+        self._pause = 0.0
         self.pid = 0
 
     async def enter(self) -> None:
@@ -153,6 +158,11 @@ class Post:
                 await asyncio.sleep(0)  # a listener is told before there is more
                 answer = await self._hear()
         seconds = time.monotonic() - begin
+        if "failed" in answer:
+            self._report("batch_failed", sentences=len(batch), reason=answer["failed"])
+            self._give_back(batch)
+            return
+        self._pause = 0.0
         self._queue.note_done(batch, seconds)
         self._report("batch", sentences=len(batch), seconds=seconds)
         for sentence, candidates in zip(batch, answer["candidates"], strict=True):
@@ -162,18 +172,22 @@ class Post:
     def _give_back(self, batch: list[Waiting]) -> None:
         for sentence in batch:
             if sentence.tried and not sentence.candidates.done():
-                sentence.candidates.set_exception(BusyError("A worker was lost twice. Try again later.", 5))
+                sentence.candidates.set_exception(
+                    BusyError("The translation failed twice. Try again later.", 5)
+                )
             sentence.tried = True
         self._queue.put_back(batch)
 
     async def _restart(self) -> None:
         while not self._leaving:
             await self._end()
+            await asyncio.sleep(self._pause)
+            least, most = SECONDS_BETWEEN_STARTS
+            self._pause = min(most, max(least, 2 * self._pause))
             try:
                 await self._start()
             except (ModelFolderError, OSError, EOFError) as error:
                 self._report("worker_not_started", reason=type(error).__name__)
-                await asyncio.sleep(SECONDS_BETWEEN_STARTS)
             else:
                 return
 

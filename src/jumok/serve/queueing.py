@@ -65,7 +65,7 @@ class Waiting:
         default_factory=lambda: asyncio.get_running_loop().create_future()
     )
     tried: bool = False
-    """Whether a worker died with it; twice is enough."""
+    """Whether a worker failed with it; twice is enough."""
     so_far: str = ""
     news: asyncio.Event = field(default_factory=asyncio.Event)
     """What has been said of a translation that is watched, and that there is more of it."""
@@ -98,8 +98,8 @@ class SentenceQueue:
         characters = self._characters + _count_characters(self._held)
         return characters / (self._pace * self._workers) if self._pace else 0.0
 
-    def add(self, sentences: Sequence[Waiting]) -> None:
-        """All of them or none: what is accepted will be answered."""
+    def add(self, sentences: Sequence[Waiting], *, accepted: bool = False) -> None:
+        """All of them or none: what is accepted will be answered, and is not refused half way."""
         characters = _count_characters(sentences)
         limits = self._limits
         full = bool(self._waiting) and (
@@ -107,7 +107,7 @@ class SentenceQueue:
             or self._characters + characters > limits.waiting_characters
         )
         late = self.seconds_behind > limits.answer_seconds / 2
-        if full or late:
+        if (full or late) and not accepted:
             raise BusyError("The server is busy. Try again later.", self.seconds_behind / 2)
         self._waiting.update(dict.fromkeys(sentences))
         self._characters += characters
@@ -125,7 +125,8 @@ class SentenceQueue:
         """Nobody waits for these any more."""
         for sentence in sentences:
             self._remove(sentence)
-            sentence.candidates.cancel()
+            if not sentence.candidates.cancel() and not sentence.candidates.cancelled():
+                sentence.candidates.exception()  # or asyncio reports each that nobody came to hear of
 
     async def take(self) -> list[Waiting]:
         """The next batch for a worker that is free, as soon as there is one."""
@@ -162,14 +163,18 @@ class SentenceQueue:
         oldest = next(iter(self._waiting), None)
         if oldest is None:
             return []
-        alike = [sentence for sentence in self._waiting if sentence.kind == oldest.kind]
+        # What was in a batch that came to nothing stays apart, in small batches: if one of these sentences
+        # was the reason, it takes few others with it the next time.
+        sort = (oldest.kind, oldest.tried)
+        alike = [sentence for sentence in self._waiting if (sentence.kind, sentence.tried) == sort]
         share = -(-len(alike) // max(1, self._free_workers))  # what two can do at once, they share
         length = len(oldest.text)
         alike.sort(key=lambda sentence: abs(len(sentence.text) - length))  # stable: the older come first
         alike.remove(oldest)
         batch, characters = [oldest], length
         # An explanation takes as long as many translations: it is alone in its batch.
-        most = 1 if oldest.kind.wish.view else min(BATCH_SENTENCES, max(share, FEW_SENTENCES // 2))
+        most = FEW_SENTENCES // 2 if oldest.tried else min(BATCH_SENTENCES, max(share, FEW_SENTENCES // 2))
+        most = 1 if oldest.kind.wish.view else most
         for sentence in alike[: most - 1]:
             characters += len(sentence.text)
             if characters > BATCH_CHARACTERS:

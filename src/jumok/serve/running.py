@@ -9,32 +9,38 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import resource
 import signal
 import socket
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from jumok.errors import DataError
 from jumok.serve.application import Application
+from jumok.serve.checking import address
 from jumok.serve.directions import read_directions
 from jumok.serve.journal import note
 from jumok.serve.service import ServeSettings, Service
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Coroutine, Iterator
 
     Listening = Callable[[str, Callable[[], None]], None]
 
-__all__ = ["run_server"]
+__all__ = ["room_for", "run_server"]
+
+Answer = TypeVar("Answer")
 
 _TOO_MANY = (
     b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 5\r\nConnection: close\r\n"
     b'Content-Type: application/json\r\nContent-Length: 33\r\n\r\n{"error":"Too many connections."}'
 )
 GRACE_SECONDS = 1.0
+OTHER_FILES = 128
+"""Pipes to workers, those of a reload too, and whatever else is open."""
 
 
 def run_server(settings: ServeSettings, *, listening: Listening) -> None:
@@ -44,27 +50,37 @@ def run_server(settings: ServeSettings, *, listening: Listening) -> None:
 
 
 async def _run(settings: ServeSettings, bound: socket.socket, listening: Listening) -> None:
-    service = Service(settings, await asyncio.to_thread(read_directions, settings.models))
+    signals = _Signals()
+    service = await signals.unless_ended(_start(settings))
+    if service is None:
+        note("drained")
+        return
     try:
-        await service.pool.start()
         server = _Server(_config(settings, Application(service)))
 
         def drain() -> None:
             note("draining")
             server.should_exit = True
 
-        if threading.current_thread() is threading.main_thread():
-            _handle_signals(drain, service)
         serving = asyncio.create_task(server.serve(sockets=[bound]))
         while not server.started and not serving.done():
             await asyncio.sleep(0.01)
-        address = _address(bound)
-        note("listening", address=address, workers=settings.workers, models=len(settings.models))
-        listening(address, drain)
+        if not serving.done():
+            place = address(*bound.getsockname()[:2])
+            note("listening", address=place, workers=settings.workers, models=len(settings.models))
+            listening(place, drain)
+            signals.hand_over(drain, service.reload)
         await serving
         note("drained")
     finally:
         await service.pool.stop()
+
+
+async def _start(settings: ServeSettings) -> Service:
+    note("loading", models=len(settings.models))
+    service = Service(settings, await asyncio.to_thread(read_directions, settings.models))
+    await service.pool.start()
+    return service
 
 
 def _config(settings: ServeSettings, application: Application) -> uvicorn.Config:
@@ -73,7 +89,7 @@ def _config(settings: ServeSettings, application: Application) -> uvicorn.Config
     class Protocol(PatientProtocol):
         header_seconds = limits.header_seconds
         fetch_seconds = limits.fetch_seconds
-        most_connections = limits.connections
+        most_connections = room_for(limits.connections)
 
     return uvicorn.Config(
         application,
@@ -90,6 +106,18 @@ def _config(settings: ServeSettings, application: Application) -> uvicorn.Config
         timeout_graceful_shutdown=round(limits.drain_seconds),
         h11_max_incomplete_event_size=32 * 2**10,
     )
+
+
+def room_for(connections: int) -> int:
+    """How many connections may be open, after the limit of this process was raised as far as it goes.
+
+    Each is an open file. Usually a process may have 1,024: beyond that nobody could be told to come again.
+    """
+    soft, hard = (limit if limit >= 0 else 2**31 for limit in resource.getrlimit(resource.RLIMIT_NOFILE))
+    wanted = min(hard, connections + OTHER_FILES)
+    if soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+    return max(1, min(connections, max(soft, wanted) - OTHER_FILES))
 
 
 class _Server(uvicorn.Server):
@@ -200,18 +228,45 @@ class PatientProtocol(H11Protocol):
             self._fetching = None
 
 
-def _handle_signals(drain: Callable[[], None], service: Service) -> None:
-    loop = asyncio.get_running_loop()
-    tasks: set[asyncio.Task[Any]] = set()
+class _Signals:
+    """SIGTERM, SIGINT and SIGHUP from the first moment on: by itself, SIGHUP would end what is still loading,
+    and the first process of a container would not hear SIGTERM.
+    """
 
-    def reload() -> None:
-        task = loop.create_task(service.reload())
-        tasks.add(task)
-        task.add_done_callback(tasks.discard)
+    def __init__(self) -> None:
+        self._heard: set[signal.Signals] = set()
+        self._end: Callable[[], object] = lambda: None
+        self._reload: Callable[[], Coroutine[Any, Any, None]] | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+                asyncio.get_running_loop().add_signal_handler(number, self._hear, number)
 
-    loop.add_signal_handler(signal.SIGTERM, drain)
-    loop.add_signal_handler(signal.SIGINT, drain)
-    loop.add_signal_handler(signal.SIGHUP, reload)
+    async def unless_ended(self, work: Coroutine[Any, Any, Answer]) -> Answer | None:
+        """What is awaited; None if a signal ends it before."""
+        task = asyncio.create_task(work)
+        self._end = task.cancel
+        try:
+            return await task
+        except asyncio.CancelledError:
+            if not self._heard:
+                raise
+            return None
+
+    def hand_over(self, end: Callable[[], None], reload: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """What to do from now on, and for what was heard before."""
+        self._end, self._reload = end, reload
+        for number in tuple(self._heard):
+            self._hear(number)
+
+    def _hear(self, number: signal.Signals) -> None:
+        self._heard.add(number)
+        if number is not signal.SIGHUP:
+            self._end()
+        elif self._reload is not None:
+            task = asyncio.get_running_loop().create_task(self._reload())
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
 
 
 def _bind(settings: ServeSettings) -> socket.socket:
@@ -229,8 +284,3 @@ def _bind(settings: ServeSettings) -> socket.socket:
         ) from None
     bound.setblocking(False)
     return bound
-
-
-def _address(bound: socket.socket) -> str:
-    host, port = bound.getsockname()[:2]
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

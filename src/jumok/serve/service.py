@@ -62,7 +62,11 @@ class Service:
         self.shelf = Shelf(limits)
         self.queue = SentenceQueue(limits, workers=settings.workers)
         self.renderer = Renderer(self.queue, limits)
-        first = {"models": [str(folder) for folder in settings.models], "shortlist": settings.shortlist}
+        first = {
+            "models": [str(folder) for folder in settings.models],
+            "directions": [direction.name for direction in directions.all],
+            "shortlist": settings.shortlist,
+        }
         self.pool = Pool(self.queue, first, workers=settings.workers, report=self._report)
         self._reloading = asyncio.Lock()
 
@@ -71,8 +75,9 @@ class Service:
         async with self._reloading:
             try:
                 directions = await asyncio.to_thread(read_directions, self.settings.models)
-                if directions.listed() != self.directions.listed():
-                    note("reload_refused", reason="languages changed; restart the server")
+                # Not only the languages: each model is known by its place.
+                if directions.all != self.directions.all:
+                    note("reload_refused", reason="the directions of the models changed; restart the server")
                     return
                 keys = read_keys(self.settings.keys) if self.settings.keys else Keys()
                 await self.pool.reload()

@@ -155,8 +155,8 @@ class Renderer:
             self._queue.open_requests -= 1
 
     @contextmanager
-    def _queued(self, waiting: Sequence[Waiting]) -> Iterator[None]:
-        self._queue.add(waiting)
+    def _queued(self, waiting: Sequence[Waiting], *, accepted: bool = False) -> Iterator[None]:
+        self._queue.add(waiting, accepted=accepted)
         try:
             yield
         except TimeoutError:
@@ -183,11 +183,13 @@ class Renderer:
         before: list[Candidate] = []
         for leg in legs:
             kind = Kind(leg.number, wish._replace(n_best=1, watched=False))
-            found = [one async for one in self._leg(sentences, kind, deadline) if not isinstance(one, str)]
+            leg_walked = self._leg(sentences, kind, deadline, accepted=bool(before))
+            found = [one async for one in leg_walked if not isinstance(one, str)]
             before = _best_through(before, found)
             sentences = [candidate.text for candidate in before]
         place = 0
-        async with aclosing(self._leg(sentences, Kind(last.number, wish), deadline)) as walked:
+        last_leg = self._leg(sentences, Kind(last.number, wish), deadline, accepted=bool(before))
+        async with aclosing(last_leg) as walked:
             async for heard in walked:
                 if isinstance(heard, str):
                     yield heard
@@ -196,10 +198,10 @@ class Renderer:
                 place += 1
 
     async def _leg(
-        self, sentences: list[str], kind: Kind, deadline: float
+        self, sentences: list[str], kind: Kind, deadline: float, *, accepted: bool
     ) -> AsyncGenerator[str | tuple[Candidate, ...]]:
         waiting = [Waiting(kind, sentence) for sentence in sentences]
-        with self._queued(waiting):
+        with self._queued(waiting, accepted=accepted):
             for sentence in waiting:
                 if kind.wish.watched:
                     async with aclosing(_heard(sentence, deadline)) as heard:

@@ -59,7 +59,7 @@ async def show_page(call: Call) -> Response:
     """The live page. Its questions carry no key, so a server that asks for keys does not show it."""
     if call.service.keys:
         raise Fault(404, "Where keys are asked for there is no live page; POST /v1/explain tells the same.")
-    direction = _direction(call, *_ends(call))
+    direction = _named(call)
     data = json.loads(await call.service.renderer.view(direction, "page", ""))
     sentence = call.sent.fields.get("q", "")
     data["live"]["sentence"] = sentence if isinstance(sentence, str) else ""
@@ -73,7 +73,7 @@ async def answer_page(call: Call) -> Response:
     if what not in PAGE_ASKS:
         raise Fault(404, "There is nothing at this address.")
     try:
-        return await _ask(call, _direction(call, *_ends(call)), what, call.sent.fields)
+        return await _ask(call, _named(call), what, call.sent.fields)
     except DataError as error:
         raise invalid(str(error)) from None
 
@@ -88,9 +88,12 @@ async def _ask(call: Call, direction: Direction, what: str, question: dict[str, 
     return Response(answer, media_type="application/json")
 
 
-def _ends(call: Call) -> tuple[str, str]:
-    source, _, target = call.parameters["direction"].partition("_")
-    return source, target
+def _named(call: Call) -> Direction:
+    """The model that an address names."""
+    for direction in call.service.directions.all:
+        if direction.name == call.parameters["direction"]:
+            return direction
+    raise invalid("there is no model of its own for this direction")
 
 
 def _direction(call: Call, source: str, target: str) -> Direction:

@@ -13,7 +13,7 @@ import sys
 from typing import IO, TYPE_CHECKING, Any
 
 from jumok.engines import load
-from jumok.errors import JumokError, UnsupportedError
+from jumok.errors import JumokError, ModelFolderError, UnsupportedError
 from jumok.serve.frames import pack, read_frame
 from jumok.serve.journal import note_error, write_journal
 from jumok.values import Pair
@@ -43,6 +43,7 @@ def work(orders: IO[bytes], answers: IO[bytes]) -> None:
 
     try:
         translators = [load(folder, cores=1, shortlist=first["shortlist"]) for folder in first["models"]]
+        _check_directions(translators, first["directions"])
     except (JumokError, OSError) as error:
         answer({"error": str(error)})
         return
@@ -62,8 +63,27 @@ def work(orders: IO[bytes], answers: IO[bytes]) -> None:
         def said(line: int, text: str) -> None:
             answer({"said": [line, text]})
 
-        candidates = _candidates(translators[number], order, said if order["watched"] else None)
-        answer({"candidates": candidates})
+        answer(_candidates_or_failure(translators[number], order, said if order["watched"] else None))
+
+
+def _check_directions(translators: Sequence[Translator], expected: list[str]) -> None:
+    """A folder may have been exchanged since the server read it, and a model is asked by its place."""
+    found = [f"{one.source_language}_{one.target_language}" for one in translators]
+    if found != expected:
+        raise ModelFolderError(
+            f"The models translate {', '.join(found)} and no longer {', '.join(expected)}. Restart the server."
+        )
+
+
+def _candidates_or_failure(translator: Translator, order: dict[str, Any], said: Any) -> dict[str, Any]:
+    """No text that anybody sends may cost a worker, which takes seconds to replace."""
+    try:
+        return {"candidates": _candidates(translator, order, said)}
+    except OSError:
+        raise  # nobody listens
+    except Exception as error:
+        note_error("batch_failed", error)
+        return {"failed": type(error).__name__}
 
 
 def _candidates(translator: Translator, order: dict[str, Any], said: Any) -> list[list[dict[str, Any]]]:
@@ -123,7 +143,9 @@ def _view(viewer: Viewer, what: str, question: str) -> dict[str, Any]:
 
 def main() -> None:
     """What `pool.py` runs in a process of its own."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the front, which lets the workers finish
+    # Ctrl-C, and what systemd sends to every process of a service, are for the front: it lets workers finish.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # whatever a library prints must not stand between two answers
     write_journal(sys.stderr)
