@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
+import subprocess
 import time
 import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
@@ -14,6 +15,7 @@ import pytest
 from serve_models import sentences
 from serve_process import serving_here
 
+from jumok.processes import python_command
 from jumok.serve.faults import Fault
 from jumok.serve.limits import Limits
 from jumok.serve.reading import Held, read_body, read_sent
@@ -38,6 +40,14 @@ def test_a_body_over_the_cap_is_refused_before_it_is_sent(served: Served) -> Non
     assert b" 413 " in answer.split(b"\r\n")[0]
 
 
+@pytest.mark.parametrize("path", ["/translate", "/nowhere"])
+def test_who_sends_a_large_body_without_looking_up_is_told_too(served: Served, path: str) -> None:
+    for _ in range(3):
+        answer = served.ask("POST", path, b"x" * 6_000_000, JSON)
+        assert answer.status == (413 if path == "/translate" else 404)
+    assert answer.json["error"]
+
+
 def test_a_body_of_unknown_length_is_cut_at_the_cap(served: Served) -> None:
     with socket.create_connection(("127.0.0.1", served.port), timeout=30) as connection:
         connection.sendall(
@@ -55,6 +65,20 @@ def test_a_body_of_unknown_length_is_cut_at_the_cap(served: Served) -> None:
         else:
             assert b" 413 " in connection.recv(4096).split(b"\r\n")[0]
     assert served.get("/health").status == 200
+
+
+def test_a_body_with_two_lengths_is_refused_and_ends_its_connection(served: Served) -> None:
+    with socket.create_connection(("127.0.0.1", served.port), timeout=10) as connection:
+        connection.sendall(
+            b"POST /detect HTTP/1.1\r\nHost: localhost\r\n"
+            b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n"
+            b"0\r\n\r\nGET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"
+        )
+        answer = b""
+        while chunk := connection.recv(4096):
+            answer += chunk
+    assert answer.startswith(b"HTTP/1.1 400 ")
+    assert answer.count(b"HTTP/1.1") == 1
 
 
 @pytest.mark.parametrize(
@@ -273,6 +297,17 @@ def test_who_comes_when_the_house_is_full_is_told_to_come_again(hasty: Served) -
     assert head.startswith(b"HTTP/1.1 503 ")
     assert b"Retry-After: 5" in head
     assert json.loads(body) == {"error": "Too many connections."}
+
+
+def test_there_is_room_for_as_many_connections_as_open_files_allow() -> None:
+    """1,024 open files are usual, and could be raised; where not, fewer connections are taken."""
+    code = (
+        "import resource; from jumok.serve.running import room_for\n"
+        "resource.setrlimit(resource.RLIMIT_NOFILE, (200, 1000))\n"
+        "print(room_for(500), resource.getrlimit(resource.RLIMIT_NOFILE)[0], room_for(2000))"
+    )
+    ran = subprocess.run(python_command(code), capture_output=True, text=True, check=True)
+    assert ran.stdout.split() == ["500", "628", "872"]
 
 
 def test_a_full_queue_refuses_and_says_when_to_come_again(hasty: Served) -> None:

@@ -112,6 +112,8 @@ class Exchange:
     async def _answer(self) -> Response:
         service, scope = self._service, self._scope
         self._origin = service.visitors.check(self._headers)
+        if _has_two_lengths(self._headers):
+            raise invalid("it has a Content-Length and a Transfer-Encoding")
         method = scope["method"]
         if method == "OPTIONS" and self._origin:
             self._route = "preflight"
@@ -168,8 +170,10 @@ class Exchange:
             leaving.cancel()
 
     async def _fail(self, fault: Fault) -> None:
-        if fault.status in (408, 413):
-            fault.headers["Connection"] = "close"  # the rest of the body is not wanted
+        # The rest of a body that is too large is read for a while and thrown away: who is still sending when
+        # the connection is cut would not see why.
+        if fault.status == 408 or _has_two_lengths(self._headers):
+            fault.headers["Connection"] = "close"
         await self._refuse(fault)(self._scope, _nothing, self._send)
 
     async def _send(self, message: Message) -> None:
@@ -180,6 +184,7 @@ class Exchange:
             more = {**SECURITY, "X-Request-Id": self._id}
             if self._origin:
                 more |= {"Access-Control-Allow-Origin": self._origin, "Vary": "Origin"}
+                more["Access-Control-Expose-Headers"] = "Retry-After, X-Request-Id, X-Translated-Through"
                 more["Cross-Origin-Resource-Policy"] = "cross-origin"
             message["headers"] = [
                 *message["headers"],
@@ -202,6 +207,11 @@ class Exchange:
             status=self._status,
             milliseconds=round(1000 * seconds, 1),
         )
+
+
+def _has_two_lengths(headers: Headers) -> bool:
+    """A proxy that believes the other one would take a part of the body for the next request."""
+    return "content-length" in headers and "transfer-encoding" in headers
 
 
 async def _nothing() -> Message:
