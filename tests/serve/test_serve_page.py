@@ -72,6 +72,24 @@ def test_a_stream_gives_sentence_after_sentence(served: Served, model: Path) -> 
     assert [(data["number"], data["sentence"]) for data in sentences] == [(0, 0), (0, 1), (0, 2), (2, 0)]
 
 
+def test_a_stream_gives_each_text_as_a_whole_too(served: Served) -> None:
+    for fields in ({"source": "en"}, {"source": "auto"}, {"source": "en", "target": "en"}):
+        asked = {
+            **ASK,
+            "q": ["  one two three. Four five six.\n\n* seven\n", "...", "das ist nicht der Hund"],
+            **fields,
+        }
+        whole = served.post("/v1/translate", asked).json["translations"]
+        told = [data["text"] for name, data in stream(served, **asked) if name == "text"]
+        assert told == [one["text"] for one in whole]
+
+
+def test_a_proxy_is_asked_to_pass_a_stream_on_at_once(served: Served) -> None:
+    answer = served.post("/v1/translate/stream", ASK)
+    assert answer.headers["x-accel-buffering"] == "no"
+    assert answer.headers["cache-control"] == "no-store"
+
+
 def test_a_greedy_stream_gives_piece_after_piece(served: Served, model: Path) -> None:
     [expected] = jumok.load(model).translate(["one two three four five"], beam=1)
     told = stream(served, q="one two three four five", greedy=True)
@@ -191,6 +209,10 @@ def test_the_openapi_document_is_true(model: Path, second_model: Path, tmp_path:
         (["--host", "0.0.0.0"], ["OTHER MACHINES TOO", "unsafe    Other machines can reach it and no key"]),
         (["--requests-per-minute", "0"], ["unsafe    Requests a minute are not limited"]),
         (["--allow-origin", "*"], ["unsafe    --allow-origin takes origins"]),
+        (["--host", "::1"], ["listens   http://[::1]:5000, reached by this machine only"]),
+        (["--proxy", "nginx", "--proxy", "10.0.0.0/8"], ["unsafe    --proxy takes an address or a network"]),
+        (["--allow-host", "*"], ["unsafe    --allow-host takes a name"]),
+        (["--host", "0.0.0.0"], ["hosts     localhost, 0.0.0.0, any bare address\n"]),
         (["--host", "0.0.0.0", "--proxy", "*"], ["cross the network unencrypted", "believes every client"]),
     ],
 )
@@ -245,6 +267,25 @@ def test_check_names_keys_that_others_can_read(
     said = capsys.readouterr().out
     assert f"unsafe    Others can read or write {keys}" in said
     assert "a-long-enough-secret" not in said
+
+
+@pytest.mark.parametrize(
+    ("source", "target"), [("en", "en"), ("auto", "de"), ("en", "d\r\ne"), ("en", "d/e")]
+)
+def test_a_model_whose_languages_no_address_or_header_can_name_is_refused(
+    tmp_path: Path, source: str, target: str
+) -> None:
+    from serve_models import DIGITS, make_digits
+
+    from jumok.errors import ModelFolderError
+    from jumok.serve.directions import read_directions
+
+    with pytest.MonkeyPatch.context() as patch:
+        for code in (source, target):
+            patch.setitem(DIGITS, code, DIGITS["en"])
+        folder = make_digits(tmp_path, source, target)
+    with pytest.raises(ModelFolderError, match="needs two languages"):
+        read_directions([folder])
 
 
 def test_two_models_of_one_direction_are_refused(model: Path, capsys: pytest.CaptureFixture[str]) -> None:

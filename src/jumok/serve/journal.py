@@ -22,8 +22,12 @@ journal = logging.getLogger("jumok.serve")
 
 class _AsJson(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
-        """Ours carry facts; of the libraries' only the unfilled message is kept, and no traceback."""
-        facts = getattr(record, "facts", None) or {"from": record.name, "event": str(record.msg)}
+        """Ours carry facts; of the libraries' only the first line of the unfilled message is kept.
+
+        What asyncio writes below it, and tracebacks, can carry what a person wrote.
+        """
+        first, *_ = str(record.msg).split("\n")
+        facts = getattr(record, "facts", None) or {"from": record.name, "event": first}
         when = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created))
         head = {"time": f"{when}.{int(record.msecs):03d}Z", "level": record.levelname.lower()}
         return json.dumps({**head, **facts}, ensure_ascii=False)

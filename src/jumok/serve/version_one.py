@@ -13,12 +13,14 @@ from jumok.serve.contract import check_size, read_count, read_texts, render_all,
 from jumok.serve.faults import invalid
 from jumok.serve.queueing import BusyError, Wish
 from jumok.serve.routes import Route
+from jumok.serve.sentences import lay_out, sentence_spans
 from jumok.serve.views import explain
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
     from jumok.serve.contract import Asked
+    from jumok.serve.directions import Direction
     from jumok.serve.routes import Call
     from jumok.serve.translating import Rendering
 
@@ -42,7 +44,9 @@ async def stream(call: Call) -> Response:
     texts, asked, wish = await _read(call)
     events = _events(call, texts, asked, wish._replace(watched=True))
     first = await anext(events)  # what is refused is refused with a status, before the stream begins
-    return StreamingResponse(_with_first(first, events), media_type="text/event-stream")
+    # nginx would keep what it reads until it has several pages of it.
+    headers = {"X-Accel-Buffering": "no"}
+    return StreamingResponse(_with_first(first, events), media_type="text/event-stream", headers=headers)
 
 
 async def _with_first(first: str, events: AsyncIterator[str]) -> AsyncIterator[str]:
@@ -59,8 +63,14 @@ async def _events(call: Call, texts: Sequence[str], asked: Asked, wish: Wish) ->
     deadline = renderer.deadline()
     done = 0  # texts of which everything was told
 
+    found: dict[int, list[str]] = {}  # the sentences of the text that is being told
+
     def ended(until: int) -> list[str]:
-        return [_event("text", {"number": n, **_about(asked, n, call)}) for n in range(done, until)]
+        told = []
+        for n in range(done, until):
+            whole = _joined(texts[n], found.pop(n, []), asked.routes[n])
+            told.append(_event("text", {"number": n, "text": whole, **_about(asked, n, call)}))
+        return told
 
     # Neighbours that go the same way are queued together: with one source language that is all of them.
     for route, group in groupby(range(len(texts)), key=lambda n: asked.routes[n]):
@@ -74,11 +84,19 @@ async def _events(call: Call, texts: Sequence[str], asked: Asked, wish: Wish) ->
             if isinstance(heard, str):
                 yield _event("said", {**where, "text": heard})
             else:
+                found.setdefault(done, []).append(heard.text())
                 yield _event("sentence", {**where, **_told(heard, wish)})
         for event in ended(numbers[-1] + 1):
             yield event
         done = numbers[-1] + 1
     yield _event("done", {"texts": len(texts)})
+
+
+def _joined(text: str, sentences: Sequence[str], route: Sequence[Direction]) -> str:
+    """A text whose sentences were told one by one, with what stands between them."""
+    if not route:
+        return text
+    return "".join(lay_out(text, sentence_spans(text), sentences, route[-1].target))
 
 
 async def _read(call: Call) -> tuple[list[str], Asked, Wish]:

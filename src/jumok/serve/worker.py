@@ -71,7 +71,8 @@ def _check_directions(translators: Sequence[Translator], expected: list[str]) ->
     found = [f"{one.source_language}_{one.target_language}" for one in translators]
     if found != expected:
         raise ModelFolderError(
-            f"The models translate {', '.join(found)} and no longer {', '.join(expected)}. Restart the server."
+            f"The models translate {', '.join(found)} and no longer {', '.join(expected)}. "
+            "Restart the server."
         )
 
 
