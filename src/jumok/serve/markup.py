@@ -337,8 +337,9 @@ def _place(segment: Segment, text: str, links: Sequence[SpanLink]) -> str:
 
 
 def _words(text: str, links: Sequence[SpanLink]) -> list[Span]:
-    """The words that are linked, and those between: where sentences meet without a space ("。2024"), the words
-    of each are others than those of the whole.
+    """The words that are linked, and those between.
+
+    Where sentences meet without a space ("。2024"), the words of each are others than those of the whole.
     """
     words: list[Span] = []
     last = 0

@@ -15,6 +15,7 @@ import socket
 import threading
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
@@ -37,6 +38,10 @@ Answer = TypeVar("Answer")
 _TOO_MANY = (
     b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 5\r\nConnection: close\r\n"
     b'Content-Type: application/json\r\nContent-Length: 33\r\n\r\n{"error":"Too many connections."}'
+)
+_MALFORMED = (
+    b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Type: application/json\r\n"
+    b'Content-Length: 41\r\n\r\n{"error":"Invalid request: not HTTP/1.1"}'
 )
 GRACE_SECONDS = 1.0
 OTHER_FILES = 128
@@ -182,6 +187,12 @@ class PatientProtocol(H11Protocol):
         elif self.timeout_keep_alive_task is None:
             # Half a request behind the last one, or the body of one that was refused by its headers.
             self._await_headers()
+
+    def send_400_response(self, msg: str) -> None:
+        """As every other fault, in JSON; behind half an answer nothing can be said."""
+        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            self.transport.write(_MALFORMED)
+        self.transport.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_waiting()
