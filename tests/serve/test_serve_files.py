@@ -122,14 +122,6 @@ def test_what_comes_back_says_that_it_is_utf_8(name: str, text: str) -> None:
         assert shout(document) == text.format("UTF-8").replace("one", "ONE")
 
 
-def test_signs_that_are_no_line_break_cut_no_line() -> None:
-    time_line = "00:00:01,000 --> 00:00:02,500\n"
-    _, subtitles = read_document("a.srt", f"1\n{time_line}one\u2028two\n".encode())
-    assert shout(subtitles).split("\n")[2] == "ONE TWO"
-    _, catalogue = read_document("a.po", 'msgid "one\x85two"\nmsgstr ""\n'.encode())
-    assert catalogue.texts == ["one\x85two"]
-
-
 def test_pages_keep_their_tags() -> None:
     _, document = read_document("a.htm", b"<h1>one</h1>\n<p>two <b>three</b></p>")
     assert shout(document) == "<h1>ONE</h1>\n<p>TWO <b>THREE</b></p>"
@@ -172,7 +164,7 @@ def test_only_a_line_break_ends_a_line() -> None:
     _, catalogue = read_document("a.po", 'msgid "one\u2028two\x0b"\nmsgstr ""\n'.encode())
     assert catalogue.texts == ["one\u2028two\x0b"]
     _, subtitles = read_document("a.srt", "0:00:01,0 --> 0\r\none\x85two\r\rx\r".encode())
-    assert shout(subtitles) == "0:00:01,0 --> 0\nONE TWO\n\nx\n"
+    assert shout(subtitles) == "0:00:01,0 --> 0\r\nONE TWO\r\n\r\nx\r\n"
 
 
 @pytest.mark.parametrize(("name", "words"), [("a.pdf", "Known types"), ("a", "not UTF-8")])

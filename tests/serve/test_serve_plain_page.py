@@ -142,7 +142,7 @@ def test_what_cannot_be_read_is_told_on_the_page(
         assert answer.status == status
         assert is_page(answer, kept=False)
         assert words in answer.text
-        assert (answer.headers.get("connection") == "close") is (status in (408, 413))
+        assert (answer.headers.get("connection") == "close") is (status == 408)
 
 
 def test_a_fault_of_the_server_is_told_on_the_page(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
