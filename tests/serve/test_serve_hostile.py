@@ -172,6 +172,12 @@ def test_a_text_that_is_too_long_is_told_its_size_however_long_it_is(served: Ser
         assert (answer.status, answer.json) == (400, {"error": message})
 
 
+def test_whole_numbers_may_have_a_point() -> None:
+    scope = {"type": "http", "headers": [(b"content-type", b"application/json")], "query_string": b""}
+    sent = asyncio.run(read_sent(scope, b'{"x": [2.0, 0.5, -1e2, 1e300]}', Limits()))
+    assert list(map(repr, sent.fields["x"])) == ["2", "0.5", "-100", "1e+300"]
+
+
 def test_a_text_of_commas_and_brackets_is_no_number_of_values(served: Served) -> None:
     texts = [",[{" * 33] * 1_000
     answer = served.post("/translate", {"q": texts, "source": "en", "target": "de"})

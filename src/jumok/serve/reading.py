@@ -129,7 +129,7 @@ def _read_json(body: bytes, limits: Limits) -> dict[str, Any]:
     if sum(body.count(mark) for mark in (b",", b"[", b"{")) > limits.characters + MOST_VALUES:
         raise invalid(TOO_MUCH)
     try:
-        found = json.loads(body.decode("utf-8"), parse_constant=_refuse_constant)
+        found = json.loads(body.decode("utf-8"), parse_float=_number, parse_constant=_refuse_constant)
     except (ValueError, RecursionError):
         raise invalid("the body is not JSON") from None
     if not isinstance(found, dict):
@@ -155,6 +155,12 @@ def _is_too_much(fields: dict[str, Any], limits: Limits) -> bool:
         characters -= sum(len(value) for value in inside if isinstance(value, str))
         left.extend(value for value in inside if isinstance(value, dict | list))
     return min(values, characters) < 0
+
+
+def _number(written: str) -> float:
+    """To JSON Schema 2.0 is an integer, as JavaScript and others write it."""
+    found = float(written)
+    return int(found) if found.is_integer() and abs(found) < 2**53 else found
 
 
 def _refuse_constant(name: str) -> None:
