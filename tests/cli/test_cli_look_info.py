@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import jumok
+from jumok.cli.look import _names
 from jumok.errors import DataError
 from jumok.explain import open_explanation
 from jumok.text import Subwords
@@ -150,12 +151,28 @@ def test_models_on_one_page_are_named_and_hold_the_given_translation(
     assert [one["target"]["text"] for one in told] == ["eins neun", "eins neun"]
 
 
+@pytest.mark.parametrize(
+    ("folders", "names"),
+    [
+        (["runs/a/model", "runs/b/model"], ["a", "b"]),
+        (["runs/a/model", "old/a/model", "runs/b"], ["runs/a", "old/a", "b"]),
+        (["x/runs/a/model", "y/runs/a/model"], ["x/runs/a", "y/runs/a"]),
+        (["runs/a", "runs/a/model"], ["a", "a/model"]),
+        (["runs/a/model", "runs/a/model"], ["a", "a (2)"]),
+        (["/a", "/b/a"], ["/a", "b/a"]),
+    ],
+)
+def test_no_two_models_share_a_name(folders: list[str], names: list[str]) -> None:
+    assert _names(folders) == names
+
+
 def test_without_a_given_translation_each_model_on_a_page_shows_its_own(
     call: Call, model: Path, tmp_path: Path
 ) -> None:
     file = tmp_path / "x.html"
     assert call("look", model, model, "one two", "--out", file).code == 0
     assert [one["search"] is not None for one in explanations_on(file)] == [True, True]
+    assert len({one["facts"]["name"] for one in explanations_on(file)}) == 2
 
 
 def test_look_at_several_models_needs_a_page(call: Call, model: Path, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +16,8 @@ from explain_translators import FAMILIES, SENTENCE, TARGET, family_translator
 from jumok.corpus.batches import padded_batch
 from jumok.errors import DataError
 from jumok.explain import Explanation
+from jumok.training import Saved, training_events
+from jumok.training.folder import RunFolder
 from jumok.viewer import Viewed, Viewer, WatchedRun, is_run
 
 if TYPE_CHECKING:
@@ -150,6 +153,7 @@ def test_a_run_is_watched_by_its_curves_and_checkpoints(run: Path) -> None:
     report = ask(viewer, "run")
     assert report["finished"]
     assert report["metrics"][-1]["kind"] == "validation"
+    assert (report["source_language"], report["target_language"]) == ("en", "de")
     step = report["checkpoints"][-1]
     told = ask(viewer, "snapshot", step=step, sentence="one two")
     assert told["target"]["text"] == watched.translator(step).translate(["one two"])[0].text
@@ -163,6 +167,7 @@ def test_how_the_model_was_trained_is_told(run: Path) -> None:
     assert told == {
         "schedule": "cosine",
         "steps": 3,
+        "plan": [[0, 3]],
         **{name: told[name] for name in ("learning_rate", "warmup")},
     }
     assert 0 < told["learning_rate"] < 1
@@ -193,6 +198,8 @@ def test_a_run_without_a_checkpoint_has_no_model_yet(run: Path, tmp_path: Path) 
     assert WatchedRun(tmp_path).report() == {
         "name": tmp_path.name,
         "finished": False,
+        "source_language": "en",
+        "target_language": "de",
         "checkpoints": [],
         "metrics": [],
     }
@@ -203,3 +210,20 @@ def test_while_it_trains_the_newest_checkpoint_is_asked(run: Path, tmp_path: Pat
     newest = WatchedRun(unfinished).newest()
     assert newest is not None
     assert newest.translate(["one"])[0].text == WatchedRun(run).translator(3).translate(["one"])[0].text
+    assert newest.training == jumok.load(run / "model").training
+
+
+def test_a_revised_plan_is_told_with_the_model(tmp_path: Path) -> None:
+    """The rate of every step that was made can be drawn, also where a run of minutes changed its mind."""
+    pairs = write_tsv(tmp_path / "digits.en-de.tsv", digit_lines(60))
+    settings = {**TINY, "training.steps": 6, "training.validate_every": 3}
+    events = training_events(pairs, out=tmp_path / "run", **settings)
+    next(event for event in events if isinstance(event, Saved))
+    events.close()  # type: ignore[attr-defined]
+    folder = RunFolder(tmp_path / "run")
+    record = folder.record()
+    assert record is not None
+    folder.write_record(replace(record, plan=record.plan.revised(3, 5)))
+    jumok.train(pairs, out=tmp_path / "run", **settings)
+    told = jumok.load(tmp_path / "run" / "model").training
+    assert (told["steps"], told["plan"]) == (5, [[0, 6], [3, 5]])

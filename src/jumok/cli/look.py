@@ -96,8 +96,8 @@ def _look(models: Sequence[str], sentence: str, target: str | None, out: Path | 
         return
     if explanation is not None and len(models) > 1:
         others = (load(Path(model)).explain(sentence, target=target) for model in models[1:])
-        named = zip(models, (explanation, *others), strict=True)
-        pages = [_named(one, _name(model)).for_page().to_json() for model, one in named]
+        named = zip(_names(models), (explanation, *others), strict=True)
+        pages = [_named(one, name).for_page().to_json() for name, one in named]
         write_file(out, frozen_page(pages).encode())
     elif explanation is not None:
         explanation.for_page().save(out)
@@ -132,12 +132,13 @@ def _serve(words: Sequence[str], port: int) -> None:
     from jumok.decoding import load
     from jumok.viewer import Viewed, Viewer, ViewerServer, WatchedRun, is_run
 
-    runs = [WatchedRun(Path(word)) for word in words if is_run(Path(word))]
+    named = [(name, Path(word)) for name, word in zip(_names(words), words, strict=True)]
+    runs = [(name, WatchedRun(path)) for name, path in named if is_run(path)]
     if len(runs) > 1:
         raise UnsupportedError(f"One run is watched at a time. Received: {len(runs)}.")
-    viewed = [Viewed(_name(word), load(Path(word))) for word in words if not is_run(Path(word))]
-    viewed += [Viewed(run.name, newest) for run in runs if (newest := run.newest()) is not None]
-    viewer = Viewer(viewed, sentence=_first_sentence(viewed), run=runs[0] if runs else None)
+    viewed = [Viewed(name, load(path)) for name, path in named if not is_run(path)]
+    viewed += [Viewed(name, newest) for name, run in runs if (newest := run.newest()) is not None]
+    viewer = Viewer(viewed, sentence=_first_sentence(viewed), run=runs[0][1] if runs else None)
     with ViewerServer(viewer, port=port) as server:
         typer.echo(f"open {server.url}")
         typer.echo("Only this computer can. Ctrl-C ends it.", err=True)
@@ -156,10 +157,22 @@ def _named(explanation: Explanation, name: str) -> Explanation:
     return replace(explanation, facts={**explanation.facts, "name": name})
 
 
-def _name(model: str) -> str:
-    """A model's name on the page: its folder's, or that of the run it lies in."""
-    path = Path(model).resolve()
-    return path.parent.name if path.name == "model" else path.name
+def _names(folders: Sequence[str]) -> list[str]:
+    """Names on the page: as much of the end of each path as tells it from the others."""
+    paths = [Path(folder).resolve() for folder in folders]
+    # A model is called after the run it lies in, unless that run stands beside it.
+    paths = [path.parent if path.name == "model" and path.parent not in paths else path for path in paths]
+    names = [_name(path, {*paths} - {path}) for path in paths]
+    again = [names[:place].count(name) for place, name in enumerate(names)]
+    return [f"{name} ({count + 1})" if count else name for name, count in zip(names, again, strict=True)]
+
+
+def _name(path: Path, others: set[Path]) -> str:
+    for count in range(2 if path.name == "model" else 1, len(path.parts)):
+        end = path.parts[-count:]
+        if all(other.parts[-count:] != end for other in others):
+            return "/".join(end)
+    return str(path)
 
 
 def _suffix(out: Path | None) -> str:

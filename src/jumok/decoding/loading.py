@@ -15,12 +15,13 @@ from jumok.storage import read_stored_model
 from jumok.text import Subwords, Vocabularies
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from jumok.decoding.engine import Engine
     from jumok.decoding.texts import TextModel
     from jumok.decoding.translator import Deferred
     from jumok.models import TranslationModel
+    from jumok.recipe import Recipe
     from jumok.storage import ModelCard, StoredModel
 
 __all__ = [
@@ -30,6 +31,7 @@ __all__ = [
     "load_vocabularies",
     "make_translator",
     "refuse_text_model",
+    "training_facts",
 ]
 
 
@@ -126,11 +128,15 @@ def make_translator(
 
 
 def _training(card: ModelCard) -> dict[str, Any]:
-    """What the learning rate of every step followed from; nothing, where the number of steps is not known."""
-    if "steps" not in card.facts:
-        return {}
-    told = card.recipe.training.model_dump(include={"schedule", "learning_rate", "warmup"})
-    return {**told, "steps": card.facts["steps"]}
+    """How the model was trained; nothing, where the number of steps is not known."""
+    steps = card.facts.get("steps")
+    return training_facts(card.recipe, steps, card.plan or ((0, steps),)) if isinstance(steps, int) else {}
+
+
+def training_facts(recipe: Recipe, steps: int, plan: Sequence[tuple[int, int | None]]) -> dict[str, Any]:
+    """What the learning rate of every step followed from, the revisions of the plan included."""
+    told = recipe.training.model_dump(include={"schedule", "learning_rate", "warmup"})
+    return {**told, "steps": steps, "plan": [list(revision) for revision in plan]}
 
 
 def load_vocabularies(files: Mapping[str, bytes]) -> Vocabularies:

@@ -84,6 +84,8 @@ class ModelCard:
     corpora: tuple[CorpusRecord, ...] = ()
     facts: Mapping[str, Any] = field(default_factory=dict)
     created_by: str = field(default_factory=jumok_version)
+    plan: tuple[tuple[int, int | None], ...] = ()
+    """How many steps were planned, from which step on (`training.schedule.Plan`); empty where not known."""
 
 
 def save_model(
@@ -216,6 +218,7 @@ def _card_to_json(card: ModelCard) -> dict[str, Any]:
         "read_out": asdict(card.read_out) if card.read_out else None,
         "corpora": [asdict(corpus) for corpus in card.corpora],
         "facts": dict(card.facts),
+        "plan": card.plan,
         "recipe": card.recipe.model_dump(mode="json", exclude_none=True),
     }
 
@@ -231,6 +234,7 @@ class _StoredCard(BaseModel):
     corpora: tuple[CorpusRecord, ...]
     facts: dict[str, str | int | float | bool | None]
     created_by: str
+    plan: tuple[tuple[int, int | None], ...] = ()
 
 
 def _card_from_json(folder: Path, content: Mapping[str, Any]) -> ModelCard:
@@ -244,4 +248,12 @@ def _card_from_json(folder: Path, content: Mapping[str, Any]) -> ModelCard:
         where = ".".join(str(part) for part in fault["loc"][:3])
         reason = f"a part is missing or odd: {where} is {fault['input']!r:.60}"
         raise ModelFolderError(damaged(folder / CARD, reason)) from None
-    return ModelCard(recipe, stored.scores, stored.read_out, stored.corpora, stored.facts, stored.created_by)
+    return ModelCard(
+        recipe,
+        stored.scores,
+        stored.read_out,
+        stored.corpora,
+        stored.facts,
+        stored.created_by,
+        stored.plan,
+    )

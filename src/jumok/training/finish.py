@@ -192,4 +192,5 @@ def _card(
             "validation_loss": result.loss,
             **facts,
         },
+        plan=trainer.plan.revisions,
     )

@@ -18,6 +18,7 @@ from jumok.training.average import update_moving_average
 from jumok.training.checkpoint import Checkpoint, remove_old, save_checkpoint, saved_steps
 from jumok.training.detectors import Evidence, inspect
 from jumok.training.events import Event, Progress, Saved, Validated, Warned
+from jumok.training.exhibits import exhibits_to_json
 from jumok.training.optimiser import optimiser_tensors, restore_optimiser
 from jumok.training.schedule import Plan, learning_rate
 from jumok.training.state import RunState, ValidationRecord
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from jumok.training.team import Team
     from jumok.training.update import Update
     from jumok.training.validation import ValidationResult
+    from jumok.values import AttentionMap
 
 __all__ = ["Budget", "Trainer"]
 
@@ -264,6 +266,7 @@ class Trainer:
                 if result is None:
                     return
                 evidence = self._evidence(result)
+                attention = self.validation.look(self.model)
         except Exception:
             self._save()  # whatever is wrong with the validation, the steps are not lost
             raise
@@ -272,7 +275,7 @@ class Trainer:
             self._validations + 1,
             self._validation_seconds + seconds,
         )
-        yield self._remember(result, seconds)
+        yield self._remember(result, attention, seconds)
         for warning in inspect(evidence):
             if warning.kind not in self.state.warned:
                 self.state.warned.append(warning.kind)
@@ -280,15 +283,15 @@ class Trainer:
         yield self._save()
         self._tally.started += time.perf_counter() - started  # not the updates' time
 
-    def _remember(self, result: ValidationResult, seconds: float) -> Validated:
+    def _remember(
+        self, result: ValidationResult, attention: AttentionMap | None, seconds: float
+    ) -> Validated:
         record = ValidationRecord(self.state.step, result.loss, self._training_loss, result.values())
         self.state.validations.append(record)
         best = self.state.best(self.settings.stop_on) is record
-        self.metrics.write(
-            "validation",
-            self.state.step,
-            {"loss": result.loss, **result.values(), "seconds": round(seconds, 2)},
-        )
+        numbers = {"loss": result.loss, **result.values(), "seconds": round(seconds, 2)}
+        exhibits = exhibits_to_json(result.samples, attention)
+        self.metrics.write("validation", self.state.step, {**numbers, **exhibits})
         return Validated(self.state.step, result.loss, result.values(), result.samples, best, seconds)
 
     def _evidence(self, result: ValidationResult) -> Evidence:

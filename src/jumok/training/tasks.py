@@ -15,10 +15,12 @@ import time
 from collections import Counter
 from typing import TYPE_CHECKING, Protocol
 
-from jumok.decoding import text_batches
+from jumok.decoding import TextModel, text_batches
 from jumok.evaluation import PieceScores, perplexity, score_batch
+from jumok.explain import Side
 from jumok.storage import ScoreRecord
 from jumok.training.detectors import odd_piece_share, unigram_entropy
+from jumok.training.exhibits import fixed_sentence, mean_word_map
 from jumok.training.validation import (
     MOST_PAIRS,
     ValidationResult,
@@ -34,7 +36,7 @@ if TYPE_CHECKING:
     from jumok.models import Model
     from jumok.recipe import Recipe
     from jumok.text import Vocabularies
-    from jumok.values import Pair
+    from jumok.values import AttentionMap, Pair
 
 __all__ = ["TextValidation", "Validation", "make_validation"]
 
@@ -53,6 +55,7 @@ class Validation(Protocol):
         self, model: Model, beam: int, *, stop: Callable[[], bool] = never
     ) -> ValidationResult | None: ...
     def flatness(self, model: Model) -> float: ...
+    def look(self, model: Model) -> AttentionMap | None: ...
     def estimate_seconds(self, model: Model) -> float: ...
     def cost_in_pieces(self) -> float: ...
 
@@ -73,7 +76,8 @@ class TextValidation:
         short = short_enough([len(ids) for ids in sentences], recipe.training.longest)
         self.left_out = len(some) - len(short)
         self.pairs, sentences = [some[i] for i in short], [sentences[i] for i in short]
-        self._pieces = sum(map(len, sentences))
+        self._pieces, self._count = pieces, sum(map(len, sentences))
+        self._fixed = fixed_sentence([len(ids) for ids in sentences])
         self._batches = text_batches(
             sentences, self._task, pieces=pieces.size, batch_tokens=recipe.training.batch_tokens
         )
@@ -107,6 +111,15 @@ class TextValidation:
         del model
         return math.nan
 
+    def look(self, model: Model) -> AttentionMap | None:
+        """Where the model looks while it reads one sentence, which is always the same."""
+        if self._fixed is None:
+            return None
+        text = self.pairs[self._fixed].target
+        side = Side.of(text, self._pieces.encode(text), self._pieces)
+        [attention] = TextModel(model, self._pieces, task=self._task).attention(text).values()
+        return mean_word_map(attention, side, side)
+
     def estimate_seconds(self, model: Model) -> float:
         """About what a validation will take."""
         some = spread(self._batches, 4)
@@ -118,4 +131,4 @@ class TextValidation:
 
     def cost_in_pieces(self) -> float:
         """A forward pass costs a third of training on as many pieces."""
-        return self._pieces / 3
+        return self._count / 3

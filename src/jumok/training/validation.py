@@ -20,9 +20,11 @@ from jumok.decoding import SearchPlan, Translator, greedy
 from jumok.decoding.engine import like_lengths
 from jumok.errors import DataError
 from jumok.evaluation import score
+from jumok.explain import Side
 from jumok.storage import ScoreRecord
 from jumok.training.detectors import flatness, odd_piece_share, unigram_entropy
 from jumok.training.events import Sample
+from jumok.training.exhibits import fixed_sentence, look_at_pair
 from jumok.training.loss import sequence_loss
 
 if TYPE_CHECKING:
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
     from jumok.models import Model, TranslationModel
     from jumok.recipe import Recipe
     from jumok.text import Vocabularies
-    from jumok.values import Batch, Pair
+    from jumok.values import AttentionMap, Batch, Pair
 
 __all__ = ["ValidationResult", "ValidationSet", "never", "short_enough", "spread", "validation_loss"]
 
@@ -78,6 +80,12 @@ class ValidationSet:
         self.pairs = [some[i] for i in short]
         sources, targets = [sources[i] for i in short], [targets[i] for i in short]
         self.translated = spread(self.pairs, MOST_TRANSLATED)
+        self._sources = spread(sources, MOST_TRANSLATED)
+        lengths = spread([lengths[i] for i in short], MOST_TRANSLATED)
+        self._fixed = fixed_sentence(lengths)
+        others = [place for place in range(len(lengths)) if place != self._fixed]
+        first = [] if self._fixed is None else [self._fixed]
+        self._shown = [*first, *spread(others, SAMPLES - len(first))]
         self._source_lengths = [len(source) for source in sources]
         self._target_lengths = [len(target) for target in targets]
         self._batches = [
@@ -90,7 +98,6 @@ class ValidationSet:
         self.unigram_entropy = unigram_entropy(Counter(piece for ids in targets for piece in ids))
         spelt = [piece for ids in targets for piece in vocabularies.target.pieces(ids)]
         self.odd_pieces = odd_piece_share(spelt)
-        self._sources = vocabularies.source.encode_batch([pair.source for pair in self.translated])
 
     def __len__(self) -> int:
         return len(self.pairs)
@@ -104,10 +111,7 @@ class ValidationSet:
         if loss is None or hypotheses is None:
             return None
         references = [pair.target for pair in self.translated]
-        samples = tuple(
-            Sample(pair.source, pair.target, hypothesis)
-            for pair, hypothesis in spread(list(zip(self.translated, hypotheses, strict=True)), SAMPLES)
-        )
+        samples = tuple(Sample(self.translated[i].source, references[i], hypotheses[i]) for i in self._shown)
         return ValidationResult(
             loss=loss,
             scores=_score_records(hypotheses, references, self._language),
@@ -125,6 +129,18 @@ class ValidationSet:
         if weights is None or batch.target_lengths is None:
             return math.nan
         return flatness(weights, batch.target_lengths, batch.source_lengths)
+
+    def look(self, model: Model) -> AttentionMap | None:
+        """Where the model looks in the first sample, while it reads the reference; None if it looks nowhere.
+
+        The reference, since it stays the same: so do the rows and columns of all maps of a run.
+        """
+        if self._fixed is None:
+            return None
+        pair, pieces = self.translated[self._fixed], self._vocabularies
+        source = Side.of(pair.source, pieces.source.encode(pair.source), pieces.source)
+        target = Side.of(pair.target, pieces.target.encode(pair.target), pieces.target)
+        return look_at_pair(_writes(model.eval()), source, target)
 
     def estimate_seconds(self, model: Model) -> float:
         """About what a validation will take once the model has learnt to stop.

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 from jumok.decoding import Translator, load
-from jumok.decoding.loading import load_vocabularies
+from jumok.decoding.loading import load_vocabularies, training_facts
 from jumok.errors import DataError
 from jumok.models import build_model
+from jumok.recipe import LanguageSettings
 from jumok.storage import VOCABULARY_FILES, load_module_weights
 from jumok.training.checkpoint import saved_steps, stored_weights
 from jumok.training.folder import RunFolder
@@ -35,10 +36,14 @@ class WatchedRun:
         self.name = path.resolve().name
 
     def report(self) -> dict[str, Any]:
-        """Its curves so far, the steps whose models can be asked, and whether it is finished."""
+        """All its metrics so far, the steps whose models can be asked, and whether it is finished."""
+        record = self.folder.record()
+        languages = record.recipe.languages if record is not None else LanguageSettings()
         return {
             "name": self.name,
             "finished": self.folder.model.is_dir(),
+            "source_language": languages.source,
+            "target_language": languages.target,
             "checkpoints": self._steps(),
             "metrics": read_metrics(self.folder.metrics),
         }
@@ -71,6 +76,7 @@ class WatchedRun:
             source_language=recipe.languages.source,
             target_language=recipe.languages.target,
             longest_source=recipe.training.longest,
+            training=training_facts(recipe, step, record.plan.revisions),
         )
 
     def _record(self) -> RunRecord | None:
