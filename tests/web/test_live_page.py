@@ -6,14 +6,20 @@ import json
 import re
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
+from digit_lines import digit_lines
 from page_browser import assert_nothing_serious, serving, wait_for_answers
 from playwright.sync_api import expect
 
+import jumok
 from jumok.decoding import load
+from jumok.explain.packing import unpack_weights
+from jumok.recipe import TrainingSettings
+from jumok.training.schedule import Plan, learning_rate
 from jumok.viewer import Viewed, Viewer, WatchedRun
 
 if TYPE_CHECKING:
@@ -196,6 +202,137 @@ def test_a_run_shows_its_curves_and_checkpoints(open_page: Open, live: str) -> N
     expect(page.locator("article h4").last).to_contain_text("250 updates")
 
 
+def validation_lines(run: Path) -> list[dict[str, Any]]:
+    lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text(encoding="utf-8").splitlines()]
+    return [line for line in lines if line["kind"] == "validation"]
+
+
+def expect_validation(page: Page, line: dict[str, Any]) -> None:
+    """Samples, map and slider tell what this line tells."""
+    slider = page.get_by_role("slider", name="validation")
+    expect(slider).to_have_attribute("aria-valuetext", re.compile(f"{line['step']:,} updates, BLEU"))
+    samples = page.get_by_test_id("samples").locator("li")
+    for shown, sample in zip(samples.all(), line["samples"], strict=True):
+        told = re.sub(r"\s+", " ", shown.inner_text())
+        assert told.endswith(f"Reference: {sample['reference']}")
+        assert sample["source"] in told
+        assert sample["hypothesis"] in told
+        if sample["hypothesis"] == sample["reference"]:
+            expect(shown.locator("mark")).to_have_count(0)
+    look = page.locator(".look")
+    rows = [row.locator("td").all_inner_texts() for row in look.locator("tbody tr").all()]
+    weights = np.array([[float(cell) for cell in row] for row in rows])
+    assert np.allclose(weights, unpack_weights(line["attention"]["weights"]), atol=1e-4)
+    assert look.locator("tbody th").all_inner_texts() == line["attention"]["queries"]
+
+
+def test_one_slider_moves_the_samples_and_the_map_of_a_run(
+    open_page: Open, live: str, runs: dict[str, Path]
+) -> None:
+    lines = validation_lines(runs["transformer"])
+    assert len(lines) > 2
+    page = open_page(live + "#panel=run")
+    page.locator(".look").get_by_text("The numbers as a table").click()
+    expect_validation(page, lines[-1])
+    slider = page.get_by_role("slider", name="validation")
+    slider.focus()
+    page.keyboard.press("Home")
+    expect_validation(page, lines[0])
+    expect(page.get_by_test_id("samples").locator("mark").first).to_be_visible()
+    assert f"validation={lines[0]['step']}&" in page.url
+    page.keyboard.press("ArrowRight")
+    expect_validation(page, lines[1])
+    marked = page.locator("figure line.at").first
+    expect(marked).to_be_attached()
+    again = open_page(page.url)
+    again.locator(".look").get_by_text("The numbers as a table").click()
+    expect_validation(again, lines[1])
+    page.keyboard.press("End")
+    expect_validation(page, lines[-1])
+    assert "validation" not in page.url, "the newest is shown, also when another one comes"
+    expect(marked).to_have_count(0)
+
+
+def test_a_run_is_played_from_its_first_validation_to_its_last(
+    open_page: Open, live: str, runs: dict[str, Path]
+) -> None:
+    lines = validation_lines(runs["transformer"])
+    page = open_page(live + "#panel=run")
+    page.evaluate(COLLECT, "samples")
+    page.get_by_role("button", name="Play").click()
+    expect(page.get_by_role("button", name="Pause")).to_be_visible()
+    slider = page.get_by_role("slider", name="validation")
+    expect(slider).to_have_value("0")
+    expect(page.get_by_role("button", name="Play")).to_be_visible(timeout=30_000)
+    expect(slider).to_have_value(str(len(lines) - 1))
+    seen = page.evaluate("seen")
+    told = [line["samples"][0]["hypothesis"] for line in lines]
+    assert all(any(text in one for one in seen) for text in told)
+
+
+def test_a_run_of_plain_text_shows_where_it_looks(open_page: Open, tmp_path: Path) -> None:
+    text = tmp_path / "text.txt"
+    text.write_text("".join(f"{english}\n" for english, *_ in digit_lines(60)), encoding="utf-8")
+    small = {"model.width": 16, "model.feed_forward": 16, "model.heads": 2, "model.layers": 1}
+    small |= {"text.pieces": 300, "training.steps": 4, "training.validate_every": 2}
+    jumok.train(text, out=tmp_path / "run", **{"model.family": "decoder-only"}, **small)
+    with serving(Viewer([], run=WatchedRun(tmp_path / "run"))) as address:
+        page = open_page(address)
+        expect(page.get_by_role("img", name=re.compile("^perplexity: "))).to_be_visible()
+        expect(page.get_by_role("application", name=re.compile("within the sentence"))).to_be_visible()
+        expect(page.get_by_test_id("samples")).to_have_count(0)
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"samples": [{"source": 7}], "attention": None},
+        {"samples": "none", "attention": {"site": "cross", "queries": [], "keys": []}},
+        {"attention": {"site": "cross", "queries": ["a"], "keys": ["b"], "weights": {"shape": [2, 2]}}},
+        {
+            "attention": {
+                "site": "cross",
+                "queries": ["a"],
+                "keys": ["b"],
+                "weights": {"shape": [1, 1], "layout": "full", "scale": 1, "codes": "%"},
+            }
+        },
+    ],
+)
+def test_what_a_line_tells_wrongly_is_left_out(
+    open_page: Open, runs: dict[str, Path], tmp_path: Path, odd: dict[str, Any]
+) -> None:
+    young = tmp_path / "young"
+    later = shutil.ignore_patterns("model", "checkpoints", "metrics.jsonl")
+    shutil.copytree(runs["transformer"], young, ignore=later)
+    line = {"kind": "validation", "step": 10, "loss": 2.0, "bleu": 1.0, "chrf": 2.0, **odd}
+    (young / "metrics.jsonl").write_text(json.dumps(line) + "\n", encoding="utf-8")
+    with serving(Viewer([], run=WatchedRun(young))) as address:
+        page = open_page(address)
+        expect(page.locator("figure")).to_have_count(3)
+        expect(page.locator("[data-testid=samples], [role=application]")).to_have_count(0)
+
+
+def test_the_learning_rate_is_drawn_as_the_run_revised_it(open_page: Open, runs: dict[str, Path]) -> None:
+    translator = load(runs["transformer"] / "model")
+    plan = Plan(((0, 400), (120, 300), (200, 250)))
+    peak, warmup, steps = 0.01, 40, 230
+    settings = TrainingSettings(schedule="cosine", learning_rate=peak, warmup=warmup)
+    translator.training = {
+        "schedule": "cosine",
+        "learning_rate": peak,
+        "warmup": warmup,
+        "steps": steps,
+        "plan": plan.revisions,
+    }
+    with serving(Viewer([Viewed("mine", translator)], sentence="I read a book.")) as address:
+        page = open_page(address + "#panel=steps")
+        told = page.get_by_role("img", name=re.compile("Learning rate")).get_attribute("aria-label")
+    last = float(str(told).split()[-1])
+    assert last == pytest.approx(learning_rate(steps, settings, plan), rel=0.005)
+    assert last != pytest.approx(learning_rate(steps, settings, Plan(((0, steps),))), abs=1e-4)
+
+
 def test_a_run_is_watched_while_it_trains(open_page: Open, runs: dict[str, Path], tmp_path: Path) -> None:
     """Its folder fills as a training fills it: first a plan, then numbers, then a checkpoint."""
     whole, young = runs["transformer"], tmp_path / "young"
@@ -207,6 +344,7 @@ def test_a_run_is_watched_while_it_trains(open_page: Open, runs: dict[str, Path]
         expect(page.get_by_text("Nothing has been written yet.")).to_be_visible()
         shutil.copy(whole / "metrics.jsonl", young)
         expect(page.locator("figure")).to_have_count(3)
+        expect(page.get_by_test_id("samples").locator("li")).to_have_count(3)
         expect(page.locator("article")).to_have_count(0)
         shutil.copytree(whole / "checkpoints", young / "checkpoints")
         expect(page.locator("article h4").last).to_contain_text("250 updates")

@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 __all__ = ["exhibits_to_json", "fixed_sentence", "look_at_pair", "mean_word_map"]
 
-MOST_PIECES = 20
+MOST_PIECES = 16
 MOST_LETTERS = 300
 
 
 def fixed_sentence(lengths: Sequence[int]) -> int | None:
-    """Which sentence is looked at: the longest of at most 20 pieces; None where all are longer."""
+    """Which sentence is looked at: the longest of at most 16 pieces; None where all are longer."""
     short = [place for place, length in enumerate(lengths) if 0 < length <= MOST_PIECES]
     return max(short, key=lambda place: lengths[place], default=None)
 

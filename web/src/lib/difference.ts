@@ -2,6 +2,8 @@
 
 import type { Side } from "./format";
 
+type Text = Pick<Side, "text" | "words">;
+
 interface MarkedWord {
   /** What stands between this word and the one before. */
   gap: string;
@@ -9,7 +11,7 @@ interface MarkedWord {
   changed: boolean;
 }
 
-function words({ text, words }: Side): MarkedWord[] {
+function words({ text, words }: Text): MarkedWord[] {
   let read = 0;
   return words.map((word) => {
     const at = Math.max(read, text.indexOf(word, read));
@@ -19,7 +21,7 @@ function words({ text, words }: Side): MarkedWord[] {
   });
 }
 
-export function marked(one: Side, other: Side): [MarkedWord[], MarkedWord[]] {
+export function marked(one: Text, other: Text): [MarkedWord[], MarkedWord[]] {
   const [before, after] = [one.words, other.words];
   const longest = Array.from({ length: before.length + 1 }, () => new Uint16Array(after.length + 1));
   for (let i = before.length - 1; i >= 0; i--)

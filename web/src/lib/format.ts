@@ -77,6 +77,8 @@ export interface Training {
   learning_rate: number;
   warmup: number;
   steps: number;
+  /** How many steps were planned, from which step on. Pages that were saved earlier do not tell. */
+  plan?: [number, number | null][];
 }
 
 export interface Facts {

@@ -1,6 +1,7 @@
 /** Asking the program behind a live page. Its address holds a secret, so every question goes beside the page. */
 
 import { checkFormat, type Cell, type CellSteps, type Change, type Explanation, type Site, type Table } from "./format";
+import type { Line } from "./run";
 
 export interface Question {
   model: number;
@@ -13,8 +14,10 @@ export interface Question {
 export interface RunReport {
   name: string;
   finished: boolean;
+  source_language: string;
+  target_language: string;
   checkpoints: number[];
-  metrics: Record<string, unknown>[];
+  metrics: Line[];
 }
 
 /** How many questions are open stands at the page's body, for whoever waits for a page that is complete. */

@@ -37,6 +37,8 @@ class Page {
   cell = $state<Cell | null>(null);
   step = $state(-1);
   candidate = $state(-1);
+  /** The step of the validation that is looked at; −1 for the newest. */
+  validation = $state(-1);
   language = $state<Language>("en");
   appearance = $state<"system" | Theme>("system");
   darkSystem = $state(false);
@@ -266,6 +268,7 @@ class Page {
     this.word = place("word", -1);
     this.step = place("step", -1);
     this.candidate = place("candidate", -1);
+    this.validation = place("validation", -1);
     const [site, ...cell] = list("cell");
     const [layer, head, query, key] = places(cell);
     this.cell = isSite(site) && key !== undefined ? { site, layer, head, query, key } : null;
@@ -293,6 +296,7 @@ class Page {
     if (this.word >= 0) words.set("word", String(this.word));
     if (this.step >= 0) words.set("step", String(this.step));
     if (this.candidate >= 0) words.set("candidate", String(this.candidate));
+    if (this.validation >= 0) words.set("validation", String(this.validation));
     if (this.cell) words.set("cell", [this.cell.site, this.cell.layer, this.cell.head, this.cell.query, this.cell.key].join(","));
     words.set("language", this.language);
     if (this.appearance !== "system") words.set("theme", this.appearance);
