@@ -11,11 +11,11 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from digit_lines import digit_lines
 from page_browser import assert_nothing_serious, serving, wait_for_answers
 from playwright.sync_api import expect
 
 import jumok
+from digit_lines import digit_lines
 from jumok.decoding import load
 from jumok.explain.packing import unpack_weights
 from jumok.recipe import TrainingSettings
