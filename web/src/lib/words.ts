@@ -387,7 +387,7 @@ const ko: Words = {
   validation: "검증",
   learningRate: "학습률",
   asItLearns: "배워 가는 모습",
-  asItLearnsSeen: "검증할 때마다 모델이 같은 문장을 어떻게 옮겼는지 보여 줍니다. 막대를 움직이거나 재생하세요. 참조 번역에 없는 단어는 표시됩니다.",
+  asItLearnsSeen: "검증할 때마다 모델이 같은 문장을 어떻게 옮겼는지 보여 줍니다. 막대를 움직이거나 재생하세요. 참조 번역에 없는 단어는 강조됩니다.",
   play: "재생",
   pause: "멈춤",
   reference: "참조 번역",
