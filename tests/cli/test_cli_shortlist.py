@@ -49,6 +49,16 @@ def test_a_model_without_a_shortlist_says_how_to_get_one(call: Call, model: Path
     assert "has no shortlist" in call("evaluate", model, pairs, "--shortlist").paragraph("evaluate")
 
 
+def test_pairs_that_the_model_has_learnt_are_not_measured_on(
+    call: Call, copied: Path, tmp_path: Path
+) -> None:
+    few = tmp_path / "few.tsv"
+    few.write_text("".join(f"one {n}\ttwo {n}\n" for n in range(40)), encoding="utf-8")
+    said = call("shortlist", copied, few).paragraph("shortlist")
+    assert "would have held 4 out of these" in said
+    assert "--valid" in said
+
+
 @pytest.mark.medium
 def test_measured_pairs_are_not_learnt_from(call: Call, copied: Path, pairs: Path, gold_pairs: Path) -> None:
     ran = call("shortlist", copied, pairs, "--valid", gold_pairs, "--json")

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from jumok.cli.arguments import ModelArgument, PairsArgument, say_engine
+from jumok.errors import DataError
 
 MOST_PAIRS = 200_000
 
@@ -39,11 +40,14 @@ def shortlist(
     whole = load(model)
     say_engine(whole.engine)
     languages = {"source": whole.source_language or None, "target": whole.target_language or None}
+    card = read_stored_model(model).card
     sentences = read_sentences(
         open_corpora(pairs, **languages),
         open_corpora(valid, **languages) if valid else [],
-        held_out=read_stored_model(model).card.recipe.training.held_out,
+        held_out=card.recipe.training.held_out,
     )
+    if not valid:
+        _refuse_learnt_pairs(len(sentences.validation), card.facts.get("validation_pairs"))
     stride = -(-sentences.facts.pairs // MOST_PAIRS)
     learnt = learn_shortlist(whole, islice(sentences.pairs(), 0, None, stride))
     costs = shortlist_costs(whole, load(model, shortlist=learnt), sentences.validation)
@@ -66,3 +70,15 @@ def shortlist(
     )
     typer.echo(f"speed           {costs.speed:.2f} × (engine {whole.engine.name}, beam {whole.search.beam})")
     typer.echo(f"stored in {model}; `jumok translate {model} --shortlist` uses it")
+
+
+def _refuse_learnt_pairs(held_out: int, validated: Any) -> None:
+    """What a shortlist costs cannot be seen on pairs that the model has learnt by heart.
+
+    Training leaves out those that are too long, which are never half of them.
+    """
+    if validated is not None and not held_out / 2 <= validated <= held_out:
+        raise DataError(
+            f"training validated on {validated:,} pairs, and would have held {held_out:,} out of these: it "
+            "was given a validation set, or other pairs. Name pairs to measure on with --valid."
+        )
