@@ -138,6 +138,24 @@ def test_all_heads_are_ranked_in_one_batch_as_one_by_one(name: str) -> None:
     np.testing.assert_array_equal(kept.statistics["cross"].effect, effects["cross"])
 
 
+@every_family
+def test_heads_that_are_shown_together_are_silenced_together(name: str) -> None:
+    translator = family_translator(name)
+    plain = translator.explain(SENTENCE, target=TARGET)
+    measured = {(one.site, one.heads): one.effect for one in plain.with_effects().group_effects}
+    for site, attention in plain.attention.items():
+        layers, heads = attention.weights.shape[:2]
+        every = tuple((layer, head) for layer in range(layers) for head in range(heads))
+        for layer in (None, layers - 1):
+            group = tuple(one for one in every if layer in (None, one[0]))
+            if len(group) == 1:
+                assert (site, group) not in measured
+                continue
+            silent = translator.explain(SENTENCE, target=TARGET, edit=Silence(site, layer))
+            assert measured[site, group] == pytest.approx(silent.log_prob - plain.log_prob, abs=1e-3)
+    assert len(plain.alignments[0].heads) == 1 or ("cross", plain.alignments[0].heads) in measured
+
+
 @every_change
 def test_changes_travel_as_json(change) -> None:
     assert change_from_json(change_to_json(change)) == change

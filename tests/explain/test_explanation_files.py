@@ -43,6 +43,18 @@ def test_packed_weights_come_back_within_their_bound(weights: np.ndarray) -> Non
     assert np.all(np.abs(again - weights) <= bound)
 
 
+@given(
+    weights=SHAPES.flatmap(
+        lambda shape: numpy_strategies.arrays(np.float32, shape, elements=st.floats(0, 1, width=32))
+    )
+)
+def test_fine_weights_are_right_to_four_decimals_and_still_read_as_bytes(weights: np.ndarray) -> None:
+    packed = json.loads(json.dumps(pack_weights(weights, fine=True)))
+    assert np.all(np.abs(unpack_weights(packed) - weights) <= 2e-5)
+    plain = pack_weights(weights)
+    assert {name: packed[name] for name in plain} == plain
+
+
 def test_a_map_that_never_looks_ahead_takes_half_the_room() -> None:
     weights = np.tril(np.random.default_rng(1).random((2, 3, 6, 6)))
     packed = pack_weights(weights)
@@ -78,12 +90,15 @@ def test_everything_comes_back(name: str, suffix: str, tmp_path: Path) -> None:
     for site, attention in explanation.attention.items():
         found = again.attention[site]
         assert (found.queries, found.keys) == (attention.queries, attention.keys)
-        tolerance = 0 if suffix == ".npz" else 1 / 255
+        tolerance = 0 if suffix == ".npz" else 2e-5
         np.testing.assert_allclose(found.weights, attention.weights, atol=tolerance, rtol=0)
     np.testing.assert_allclose(again.log_probs, explanation.log_probs, atol=1e-5)
     for site, one in explanation.statistics.items():
         for field in ("entropy", "distance", "on_mark", "effect"):
             np.testing.assert_allclose(getattr(again.statistics[site], field), getattr(one, field), atol=1e-4)
+    assert [(one.site, one.heads) for one in again.group_effects] == [
+        (one.site, one.heads) for one in explanation.group_effects
+    ]
     assert again.before is not None
     assert again.before.target == explanation.before.target
     assert [one.cell for one in again.cells] == [one.cell for one in explanation.cells]

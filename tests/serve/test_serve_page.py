@@ -165,7 +165,7 @@ def test_the_page_about_attention_is_live(served: Served) -> None:
     assert told["format"] == "jumok-explanation"
     cell = {"site": "cross", "layer": 0, "head": 0, "query": 0, "key": 0}
     assert served.post("/attention/en_de/steps", {**question, "cell": cell}).json["steps"]
-    assert "cross" in served.post("/attention/en_de/rank-heads", question).json
+    assert "cross" in served.post("/attention/en_de/rank-heads", question).json["effect"]
     assert served.get("/attention/en_fr/").status == 400
     assert served.post("/attention/en_de/run", {}).status == 404
     odd = {**question, "changes": [{"kind": "silence", "site": {"a": "b"}}]}

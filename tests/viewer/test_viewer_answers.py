@@ -16,6 +16,7 @@ from explain_translators import FAMILIES, SENTENCE, TARGET, family_translator
 from jumok.corpus.batches import padded_batch
 from jumok.errors import DataError
 from jumok.explain import Explanation
+from jumok.explain.packing import unpack_weights
 from jumok.training import Saved, training_events
 from jumok.training.folder import RunFolder
 from jumok.viewer import Viewed, Viewer, WatchedRun, is_run
@@ -86,10 +87,21 @@ def test_steps_and_effects_are_those_of_the_explanation() -> None:
     told = ask(viewer, "steps", sentence=SENTENCE, cell=cell)
     assert {name: told[name] for name in cell} == cell
     assert [step["name"] for step in told["steps"]][-1] == "added"
-    effects = ask(viewer, "rank-heads", sentence=SENTENCE)
-    expected = translator.explain(SENTENCE).head_effects()
+    told = ask(viewer, "rank-heads", sentence=SENTENCE)
+    expected, groups = translator.explain(SENTENCE).effects()
     for site, table in expected.items():
-        assert np.allclose(effects[site], table, atol=1e-5)
+        assert np.allclose(told["effect"][site], table, atol=1e-5)
+    assert [one["effect"] for one in told["group_effects"]] == pytest.approx(
+        [one.effect for one in groups], abs=1e-5
+    )
+
+
+def test_weights_are_told_to_four_decimals() -> None:
+    told = ask(viewer_of("transformer"), "explain", sentence=SENTENCE)
+    exact = family_translator("transformer").explain(SENTENCE)
+    for site, attention in exact.attention.items():
+        assert np.allclose(unpack_weights(told["attention"][site]), attention.weights, atol=3e-5)
+    assert np.allclose(unpack_weights(told["roll_out"]["encoder"]), exact.roll_out("encoder"), atol=3e-5)
 
 
 def test_steps_of_no_cell_are_refused() -> None:

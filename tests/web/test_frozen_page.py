@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ from explain_translators import (
     vocabularies,
 )
 from jumok.attention import CATALOGUE
+from jumok.explain import Silence
 from jumok.look import frozen_page
 from jumok.models import NEEDS, NEEDS_DECODER_ONLY
 from jumok.recipe import (
@@ -130,12 +132,60 @@ def test_a_damaged_page_says_so(open_page: Open, tmp_path: Path) -> None:
     expect(open_page(file.as_uri()).get_by_role("alert")).to_contain_text("version 1")
 
 
-def test_exact_numbers_stand_in_a_table(open_page: Open, tmp_path: Path) -> None:
+def test_exact_numbers_stand_in_a_table_and_at_the_pointer(open_page: Open, tmp_path: Path) -> None:
     page = open_page(save(tmp_path, family_translator("bahdanau")) + "#panel=map&show=head")
     page.get_by_text("The numbers as a table").click()
     weights = family_translator("bahdanau").explain(SENTENCE).words("cross").weights[0, 0]
-    shown = [float(cell) for cell in page.locator("tbody tr").first.locator("td").all_inner_texts()]
-    assert shown == pytest.approx(weights[0].tolist(), abs=0.01)
+    rows = [row.locator("td").all_inner_texts() for row in page.locator("tbody tr").all()]
+    shown = [[float(cell) for cell in row] for row in rows]
+    assert shown == [pytest.approx(row, abs=0.0001) for row in weights.tolist()]
+    page.get_by_role("application").focus()
+    for key in ("ArrowDown", "ArrowRight"):
+        page.keyboard.press(key)
+    expect(page.locator(".tip b")).to_have_text(rows[0][1])
+
+
+@pytest.mark.parametrize("positions", ["alibi", "relative-keys", "relative-bias"])
+def test_what_positions_add_to_scores_is_one_of_the_steps(
+    open_page: Open, tmp_path: Path, positions: str
+) -> None:
+    settings = TransformerSettings(encoder_layers=1, decoder_layers=1, positions=positions, **SMALL)
+    page = open_page(save(tmp_path, make_translator(settings)) + "#panel=steps&site=encoder")
+    page.get_by_label("Cell", exact=True).select_option(index=0)
+
+    def bars(name: str) -> list[float]:
+        shown = page.get_by_label(name, exact=True).locator(".number").all_inner_texts()
+        return [float(bar.replace("−", "-")) for bar in shown]
+
+    root = float(page.locator("article", has_text="√d").locator(".value").first.inner_text())
+    expected = [
+        product / root + added for product, added in zip(bars("products"), bars("position bias"), strict=True)
+    ]
+    assert bars("scores") == pytest.approx(expected, abs=0.002)
+
+
+def test_what_stands_in_a_page_is_said_of_every_view_when_its_heads_are_silenced(
+    open_page: Open, tmp_path: Path
+) -> None:
+    translator = family_translator("transformer")
+    page = open_page(save(tmp_path, translator))
+    plain = translator.explain(SENTENCE)
+    for address, silence in (
+        ("panel=map&site=encoder&show=mean", Silence("encoder")),
+        ("panel=map&site=decoder&show=maximum&layer=1", Silence("decoder", 1)),
+        ("panel=map&site=encoder&show=roll-out", Silence("encoder")),
+        ("panel=heads&site=encoder&word=1", Silence("encoder")),
+        ("panel=translate", Silence("cross", plain.alignments[0].heads[0][0])),
+    ):
+        page.evaluate("address => { location.hash = address }", address)
+        told = page.get_by_text("Silencing what is shown changes").locator("b").first
+        before = translator.explain(SENTENCE, edit=silence).before
+        assert before
+        expected = before.log_prob_changed - before.log_prob
+        expect(told).to_have_text(re.compile(r"^[+−]?\d"))
+        assert float(told.inner_text().replace("−", "-")) == pytest.approx(expected, abs=0.0051)
+    page.evaluate("location.hash = 'panel=heads&order=entropy'")
+    expect(page.locator("#panel")).to_contain_text("Below each map: Entropy · Effect of silencing.")
 
 
 def test_several_pages_stand_in_one_notebook(open_page: Open, tmp_path: Path) -> None:
@@ -190,6 +240,8 @@ def test_128_pieces_stay_fluid(open_page: Open, tmp_path: Path) -> None:
     assert explanation.attention["cross"].weights.shape == (6, 8, 129, 129)
     explanation.save(file)
     page = open_page(file.as_uri() + "#panel=map&units=pieces&show=head&layer=0")
+    page.get_by_role("application").hover(position={"x": 200, "y": 200})
+    expect(page.locator(".tip b")).to_have_text(re.compile(r"^0\.\d{2,3}$"))  # four decimals are not known
     layer = page.get_by_label("Layer", exact=True)
     for place in (1, 2, 3, 4, 5):
         layer.select_option(str(place))
@@ -202,3 +254,14 @@ def test_128_pieces_stay_fluid(open_page: Open, tmp_path: Path) -> None:
         )
         assert len(took) >= 5
         assert took[len(took) // 2] < 50, took
+
+
+def test_what_is_wider_than_a_narrow_screen_scrolls_in_its_own_frame(open_page: Open, tmp_path: Path) -> None:
+    file = tmp_path / "long.html"
+    large_translator().explain(text_of(128), target=text_of(128)).save(file)
+    page = open_page(file.as_uri() + "#units=pieces", viewport={"width": 320, "height": 640})
+    root = "document.documentElement"
+    for panel in ("map", "heads", "steps", "translate"):
+        page.locator(f"#tab-{panel}").click()
+        expect(page.locator("#panel").locator(PANELS[panel]).first).to_be_visible()
+        assert page.evaluate(f"{root}.scrollWidth <= {root}.clientWidth"), f"{panel} is wider than its screen"

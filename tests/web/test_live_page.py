@@ -7,6 +7,7 @@ import re
 import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 from xml.etree import ElementTree
 
 import numpy as np
@@ -485,6 +486,93 @@ def test_a_hypothesis_has_one_score_and_what_stands_beside_it_is_its_own(open_pa
         node.click()
         lists.append(page.locator("#panel ol").count())
     assert sorted(set(lists)) == [0, 1]
+
+
+LIMITED = """() => {
+  let count = 0;
+  const replace = history.replaceState.bind(history);
+  history.replaceState = (...address) => {
+    if (++count > 100) throw new DOMException("more than 100 times in 30 seconds", "SecurityError");
+    replace(...address);
+  };
+}"""
+
+
+def test_an_address_is_not_written_more_often_than_browsers_take(open_page: Open, live: str) -> None:
+    """Safari refuses the 101st in 30 seconds, which a person who types reaches."""
+    page = open_page(live)
+    wait_for_answers(page)
+    page.evaluate(LIMITED)
+    sentence = "You go. " * 20
+    type_sentence(page, sentence.strip())
+    wait_for_answers(page)
+    expect(page).to_have_url(re.compile(re.escape("+".join(["You+go."] * 20))))
+
+
+@pytest.mark.parametrize("letter", ["\x01", "\x1b", "\ufffe"])
+def test_letters_that_no_picture_can_hold_do_not_spoil_it(open_page: Open, live: str, letter: str) -> None:
+    page = open_page(f"{live}#panel=map&sentence=I+{quote(letter)}go{quote(letter)}+home.")
+    wait_for_answers(page)
+    assert ElementTree.fromstring(save(page, "SVG")).tag.endswith("svg")
+    assert save(page, "PNG").startswith(b"\x89PNG")
+
+
+def test_a_picture_that_is_too_large_is_saved_smaller(open_page: Open, live: str) -> None:
+    page = open_page(live)
+    wait_for_answers(page)
+    page.add_style_tag(content="#panel { min-height: 40000px }")
+    assert save(page, "PNG").startswith(b"\x89PNG")
+
+
+def test_spaces_of_every_kind_are_spaces(open_page: Open, live: str) -> None:
+    page = open_page(live + "#sentence=I+go+home.")
+    expect(translation(page)).to_have_text(HANGUL)
+    written = translation(page).inner_text()
+    page.get_by_label("Sentence", exact=True).fill("\tI go\n\u00a0home. ")
+    wait_for_answers(page)
+    page.wait_for_timeout(600)  # it is asked a moment after it was typed
+    wait_for_answers(page)
+    expect(translation(page)).to_have_text(written)
+    expect(page.locator(".stale")).to_have_count(0)
+
+
+def test_a_text_is_cut_between_letters(open_page: Open, live: str) -> None:
+    page = open_page(live)
+    wait_for_answers(page)
+    page.get_by_label("Sentence", exact=True).fill("I go home." + " 😀" * 500)
+    expect(page.get_by_role("alert")).to_contain_text("cut off at its end: 10")
+    assert page.get_by_label("Sentence", exact=True).input_value().endswith(" 😀")
+
+
+def test_what_runs_from_right_to_left_is_written_so(open_page: Open, live: str) -> None:
+    page = open_page(f"{live}#sentence={quote('אני הולך הביתה')}")
+    wait_for_answers(page)
+    first, second = (page.locator(f"[data-word=source-{place}]").bounding_box() for place in (0, 1))
+    assert first
+    assert second
+    assert first["x"] > second["x"]
+
+
+def test_a_program_that_has_ended_is_named(browser: Any, live: str) -> None:
+    page = browser.new_page(locale="en-GB")
+    page.goto(live)
+    wait_for_answers(page)
+    page.route("**/explain", lambda route: route.abort("connectionrefused"))
+    page.get_by_label("Sentence", exact=True).fill("You sleep.")
+    expect(page.get_by_role("alert")).to_contain_text("does not answer. Start it again")
+    page.close()
+
+
+def test_what_an_address_chose_does_not_stay_for_another_sentence(open_page: Open, live: str) -> None:
+    page = open_page(live + "#panel=map&sentence=I+go+home.")
+    wait_for_answers(page)
+    page.evaluate("location.hash = 'panel=map&sentence=I+go+home.&rows=0,1'")
+    expect(page.locator("section h3", has_text="Sum of")).to_be_visible()
+    go(page, "translate")
+    type_sentence(page, "You sleep.")
+    expect(page.locator("[data-word=source-1]")).to_have_text("sleep")
+    go(page, "map")
+    expect(page.locator("section h3", has_text="Sum of")).to_have_count(0)
 
 
 def test_a_finger_a_screen_reader_and_an_input_method_are_enough(open_page: Open, live: str) -> None:

@@ -10,7 +10,7 @@ from jumok.explain.changes import (
     check_changes,
     edit_of,
 )
-from jumok.explain.explanation import Before, Explanation, NextPiece, WordAlignment
+from jumok.explain.explanation import Before, Explanation, GroupEffect, NextPiece, WordAlignment
 from jumok.explain.facts import model_facts
 from jumok.explain.files import open_explanation
 from jumok.explain.heads import HeadStatistics, head_statistics
@@ -27,6 +27,7 @@ __all__ = [
     "CellSteps",
     "Change",
     "Explanation",
+    "GroupEffect",
     "HeadStatistics",
     "LiveModel",
     "NextPiece",

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from jumok.attention import Edit, Place
     from jumok.models import TranslationModel
 
+    HeadGroup = tuple[str, Sequence[tuple[int, int]]]
+    """A site, and (layer, head) of some of its heads."""
+
 __all__ = [
     "Change",
     "Paint",
@@ -229,17 +232,20 @@ def edit_of(changes: Sequence[Change], model: TranslationModel, source_length: i
 
 
 def silence_each(
-    heads: Sequence[tuple[str, int, int]], model: TranslationModel, source_length: int, before: Edit | None
+    groups: Sequence[HeadGroup], model: TranslationModel, source_length: int, before: Edit | None
 ) -> Edit:
-    """In row r of a batch, silence head r of these (site, layer, head); `before` is done first."""
+    """In row r of a batch, silence the heads of group r; `before` is done first."""
 
     def edit(weights: Tensor, place: Place, /) -> Tensor:
         edited = (weights if before is None else before(weights, place)).clone()
         for row, sentence in enumerate(place.rows.tolist()):
-            site, layer, head = heads[sentence]
+            site, heads = groups[sentence]
             window = _window(site, model, source_length, place, weights)
-            if window is not None and layer == place.layer:
-                Silence(site).apply(edited[row : row + 1, head : head + 1], window)
+            if window is None:
+                continue
+            for layer, head in heads:
+                if layer == place.layer:
+                    Silence(site).apply(edited[row : row + 1, head : head + 1], window)
         return edited
 
     return edit

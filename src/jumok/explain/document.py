@@ -12,7 +12,7 @@ import numpy as np
 from jumok.corpus.alignments import parse_alignment
 from jumok.errors import DataError, JumokError
 from jumok.explain.changes import change_from_json, change_to_json
-from jumok.explain.explanation import Before, Explanation, NextPiece, WordAlignment
+from jumok.explain.explanation import Before, Explanation, GroupEffect, NextPiece, WordAlignment
 from jumok.explain.heads import HeadStatistics
 from jumok.explain.packing import pack_floats, pack_weights, unpack_floats, unpack_weights
 from jumok.explain.search_tree import Candidate, SearchTree
@@ -28,6 +28,8 @@ __all__ = ["FORMAT", "VERSION", "cell_to_document", "explanation_of", "from_json
 
 FORMAT, VERSION = "jumok-explanation", 1
 _DIGITS = 5
+MOST_FINE = 100_000
+"""Weights of all maps together up to which a file keeps them to four decimals."""
 _COLUMNS = ("parent", "id", "piece", "score", "log_prob", "kept", "finished", "ranking", "looked")
 _STATISTICS = ("entropy", "distance", "on_mark", "error", "effect")
 
@@ -47,9 +49,17 @@ def from_json(text: str) -> Explanation:
     return explanation_of(document, lambda document: _unpacked(document["attention"]))
 
 
-def to_document(explanation: Explanation, *, weights: bool = True) -> dict[str, Any]:
-    """The explanation as plain JSON values; without `weights` its maps are left out."""
+def to_document(
+    explanation: Explanation, *, weights: bool = True, fine: bool | None = None
+) -> dict[str, Any]:
+    """The explanation as plain JSON values; without `weights` its maps are left out.
+
+    `fine` weights can be read to four decimals. They take twice the room: a file has them where they are few.
+    """
     maps = explanation.attention
+    shown = maps if weights else {}
+    if fine is None:
+        fine = sum(one.weights.size for one in maps.values()) <= MOST_FINE
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -64,14 +74,20 @@ def to_document(explanation: Explanation, *, weights: bool = True) -> dict[str, 
         "candidates": [
             [[one.id, one.piece, _number(one.probability)] for one in step] for step in explanation.candidates
         ],
-        "attention": {site: pack_weights(one.weights) for site, one in maps.items()} if weights else {},
-        "roll_out": {site: pack_weights(explanation.roll_out(site)) for site in _rolled(explanation)},
+        "attention": {site: pack_weights(one.weights, fine=fine) for site, one in shown.items()},
+        "roll_out": {
+            site: pack_weights(explanation.roll_out(site), fine=fine) for site in _rolled(explanation)
+        },
         "statistics": {
             site: {name: _numbers(getattr(one, name)) for name in _STATISTICS}
             for site, one in explanation.statistics.items()
         },
+        "group_effects": [
+            {"site": one.site, "heads": [list(head) for head in one.heads], "effect": _number(one.effect)}
+            for one in explanation.group_effects
+        ],
         "alignments": [{**asdict(one), "links": str(one.links)} for one in explanation.alignments],
-        "search": None if explanation.search is None else _search(explanation.search),
+        "search": None if explanation.search is None else _search(explanation.search, fine=fine),
         "changes": [change_to_json(change) for change in explanation.changes],
         "before": None if explanation.before is None else _before(explanation.before),
         "steps": [cell_to_document(cell) for cell in explanation.cells],
@@ -113,6 +129,10 @@ def _explanation(document: dict[str, Any], weights: Mapping[str, NDArray[np.floa
             site: HeadStatistics(**{name: _read_numbers(one[name]) for name in _STATISTICS})  # type: ignore[arg-type]
             for site, one in document["statistics"].items()
         },
+        group_effects=tuple(
+            GroupEffect(one["site"], _read_heads(one["heads"]), _finite(one["effect"]))
+            for one in document.get("group_effects", ())  # files of earlier versions have none
+        ),
         alignments=tuple(_read_alignment(one) for one in document["alignments"]),
         search=None if document["search"] is None else _read_search(document["search"]),
         score=document["score"],
@@ -145,12 +165,17 @@ def _read_side(fields: Mapping[str, Any]) -> Side:
 
 
 def _read_alignment(fields: Mapping[str, Any]) -> WordAlignment:
-    heads = tuple((int(layer), int(head)) for layer, head in fields["heads"])
     links = parse_alignment(fields["links"])
-    return WordAlignment(fields["name"], heads, fields["shift"], fields["method"], links)
+    return WordAlignment(
+        fields["name"], _read_heads(fields["heads"]), fields["shift"], fields["method"], links
+    )
 
 
-def _search(tree: SearchTree) -> dict[str, Any]:
+def _read_heads(heads: Any) -> tuple[tuple[int, int], ...]:
+    return tuple((int(layer), int(head)) for layer, head in heads)
+
+
+def _search(tree: SearchTree, *, fine: bool) -> dict[str, Any]:
     """A table of columns for each step, which takes a third of the room that a list of objects would."""
     steps = [
         {name: [_number(getattr(candidate, name)) for candidate in step] for name in _COLUMNS}
@@ -162,7 +187,7 @@ def _search(tree: SearchTree) -> dict[str, Any]:
         "length_penalty": tree.length_penalty,
         "best": None if best is None else list(best),
         "steps": steps,
-        "looks": None if tree.looks is None else pack_weights(tree.looks),
+        "looks": None if tree.looks is None else pack_weights(tree.looks, fine=fine),
     }
 
 
@@ -218,7 +243,12 @@ def _numbers(values: NDArray[Any] | None) -> Any:
 
 
 def _floats(values: Any) -> NDArray[np.float32]:
-    return np.array([math.nan if value is None else value for value in values], dtype=np.float32)
+    return np.array([_finite(value) for value in values], dtype=np.float32)
+
+
+def _finite(value: Any) -> float:
+    """What was not finite is null in JSON, and no number here."""
+    return math.nan if value is None else float(value)
 
 
 def _read_numbers(rows: Any) -> NDArray[np.float32] | None:

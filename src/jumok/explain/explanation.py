@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from jumok.explain.search_tree import SearchTree
     from jumok.values import Alignment, AttentionMap
 
-__all__ = ["Before", "Explanation", "NextPiece", "WordAlignment"]
+__all__ = ["Before", "Explanation", "GroupEffect", "NextPiece", "WordAlignment"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +46,18 @@ class WordAlignment:
     shift: int
     method: str  # "argmax", or the symmetrisation
     links: Alignment
+
+
+@dataclass(frozen=True, slots=True)
+class GroupEffect:
+    """How the log-probability of the translation changes when several heads of a site are silenced together.
+
+    It is no sum of their own effects: heads that do the same work are missed only when all of them are gone.
+    """
+
+    site: str
+    heads: tuple[tuple[int, int], ...]
+    effect: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +93,7 @@ class Explanation:
     log_probs: NDArray[np.float32]  # (step,) of the pieces that were written
     candidates: tuple[tuple[NextPiece, ...], ...]  # of every step, likeliest first
     statistics: Mapping[str, HeadStatistics]
+    group_effects: tuple[GroupEffect, ...] = ()  # of whole sites, of layers, of the read-out's heads
     alignments: tuple[WordAlignment, ...] = ()  # the model's own read-out first
     search: SearchTree | None = None  # None where the translation was given
     score: float | None = None  # what the search ranked the translation by
@@ -149,15 +162,30 @@ class Explanation:
 
     def head_effects(self) -> dict[str, NDArray[np.float32]]:
         """Site → the change in log-probability when each head is silenced, (layer, head)."""
-        shapes = {site: attention.weights.shape for site, attention in self.attention.items()}
+        return self.effects()[0]
+
+    def effects(self) -> tuple[dict[str, NDArray[np.float32]], tuple[GroupEffect, ...]]:
+        """What `head_effects` gives, and the effects of heads that are shown together, in one batch."""
+        alone = [(site, (head,)) for site in self.attention for head in self._heads(site)]
+        together = self._shown_together()
         live = self._live("the effect of silencing heads")
-        return live.head_effects(self.target.ids, shapes, ended=self.ended)
+        found = live.silencing_effects(self.target.ids, [*alone, *together], ended=self.ended)
+        changes = iter(found)
+        tables = {
+            site: np.array([next(changes) for _ in self._heads(site)], dtype=np.float32)
+            for site in self.attention
+        }
+        shapes = {site: attention.weights.shape[:2] for site, attention in self.attention.items()}
+        return (
+            {site: table.reshape(shapes[site]) for site, table in tables.items()},
+            tuple(GroupEffect(*group, change) for group, change in zip(together, changes, strict=True)),
+        )
 
     def with_effects(self) -> Explanation:
-        """The same with the effect of silencing each head in its statistics."""
-        effects = self.head_effects()
+        """The same with the effect of silencing each head, and of heads that are shown together."""
+        effects, groups = self.effects()
         measured = {site: replace(one, effect=effects[site]) for site, one in self.statistics.items()}
-        return replace(self, statistics=measured)
+        return replace(self, statistics=measured, group_effects=groups)
 
     def with_steps(self, cells: Sequence[Cell] | None = None) -> Explanation:
         """The same with the steps of these cells kept, for files; one cell a site unless told."""
@@ -216,6 +244,23 @@ class Explanation:
             known = ", ".join(self.attention) or "none"
             raise DataError(f'This model has no attention "{site}". It has: {known}.')
         return self.attention[site]
+
+    def _heads(self, site: str) -> list[tuple[int, int]]:
+        """All (layer, head) of a site."""
+        layers, heads = self._map(site).weights.shape[:2]
+        return [(layer, head) for layer in range(layers) for head in range(heads)]
+
+    def _shown_together(self) -> list[tuple[str, tuple[tuple[int, int], ...]]]:
+        """The groups of more than one head that a map may be made of: a site, a layer, the read-out's."""
+        found: dict[tuple[str, tuple[tuple[int, int], ...]], None] = {}
+        for site in self.attention:
+            every = self._heads(site)
+            found[site, tuple(every)] = None
+            for layer in range(self._map(site).weights.shape[0]):
+                found[site, tuple(one for one in every if one[0] == layer)] = None
+        for alignment in self.alignments[:1]:
+            found["cross", tuple(sorted(alignment.heads))] = None
+        return [group for group in found if len(group[1]) > 1]
 
     def _live(self, what: str) -> LiveModel:
         if self.live is None:

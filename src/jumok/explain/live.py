@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import torch
 
 from jumok.corpus.batches import padded_batch
@@ -15,12 +14,13 @@ from jumok.explain.trace import trace_cell
 from jumok.values import END
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
     from torch import Tensor
 
     from jumok.attention import Edit
+    from jumok.explain.changes import HeadGroup
     from jumok.explain.steps import Cell, CellSteps
     from jumok.models import TranslationModel
 
@@ -55,28 +55,17 @@ class LiveModel:
         """How the weight of a cell comes to be."""
         return trace_cell(self.model, self.source, target, cell, edit=self.edit)
 
-    def head_effects(
-        self, target: Sequence[int], shapes: Mapping[str, tuple[int, ...]], *, ended: bool = True
-    ) -> dict[str, NDArray[np.float32]]:
-        """Site → how the log-probability of the target changes when each head is silenced, (layer, head)."""
-        heads = [
-            (site, layer, head)
-            for site, shape in shapes.items()
-            for layer in range(shape[0])
-            for head in range(shape[1])
-        ]
+    def silencing_effects(
+        self, target: Sequence[int], groups: Sequence[HeadGroup], *, ended: bool = True
+    ) -> list[float]:
+        """How the log-probability of the target changes when all heads of a group are silenced, for each."""
         plain = self.log_prob(target, ended=ended)
         changes: list[float] = []
-        for group in _groups([target] * len(heads)):
-            silenced = heads[len(changes) : len(changes) + len(group)]
+        for rows in _groups([target] * len(groups)):
+            silenced = groups[len(changes) : len(changes) + len(rows)]
             edit = silence_each(silenced, self.model, len(self.source) + 1, self.edit)
-            changes.extend(after - plain for after in self._log_probs(group, edit, ended=ended))
-        effects: dict[str, NDArray[np.float32]] = {}
-        for site, shape in shapes.items():
-            count = shape[0] * shape[1]
-            effects[site] = np.array(changes[:count], dtype=np.float32).reshape(shape[:2])
-            changes = changes[count:]
-        return effects
+            changes.extend(after - plain for after in self._log_probs(rows, edit, ended=ended))
+        return changes
 
     @torch.inference_mode()
     def _log_probs(self, targets: Sequence[Sequence[int]], edit: Edit | None, *, ended: bool) -> list[float]:

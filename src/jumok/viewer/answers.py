@@ -107,11 +107,12 @@ class Viewer:
         return json.dumps(found, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
 
     def _explain(self, body: bytes, hear: Callable[[str], None] | None) -> dict[str, Any]:
-        return to_document(self._explanation(_question(body), hear))
+        return to_document(self._explanation(_question(body), hear), fine=True)
 
     def _rank_heads(self, body: bytes) -> dict[str, Any]:
-        explanation = self._explanation(_question(body))
-        return {site: table.tolist() for site, table in explanation.head_effects().items()}
+        told = to_document(self._explanation(_question(body)).with_effects(), weights=False)
+        effects = {site: one["effect"] for site, one in told["statistics"].items()}
+        return {"effect": effects, "group_effects": told["group_effects"]}
 
     def _steps(self, body: bytes) -> dict[str, Any]:
         question = _question(body)
@@ -125,7 +126,8 @@ class Viewer:
         asked = _checked(Snapshot, body)
         run = cast("WatchedRun", self._run)
         return to_document(
-            self._kept(asked.model_dump_json(), lambda: run.translator(asked.step).explain(asked.sentence))
+            self._kept(asked.model_dump_json(), lambda: run.translator(asked.step).explain(asked.sentence)),
+            fine=True,
         )
 
     def _explanation(self, question: Question, hear: Callable[[str], None] | None = None) -> Explanation:

@@ -12,6 +12,8 @@ export interface Packed {
   layout: "full" | "causal";
   scale: number;
   codes: string;
+  /** A second byte a weight, where four decimals can be read off. */
+  fine?: string;
 }
 
 export interface Side {
@@ -40,6 +42,13 @@ export interface Search {
   best: [number, number] | null;
   steps: Columns[];
   looks: Packed | null;
+}
+
+/** What happens to the translation's log-probability when these heads, as [layer, head], are silenced together. */
+export interface GroupEffect {
+  site: Site;
+  heads: [number, number][];
+  effect: number | null;
 }
 
 export type Table = (number | null)[][];
@@ -108,6 +117,8 @@ export interface Explanation {
   attention: Partial<Record<Site, Packed>>;
   roll_out: Partial<Record<Site, Packed>>;
   statistics: Partial<Record<Site, Statistics>>;
+  /** Pages that were saved earlier have none. */
+  group_effects?: GroupEffect[];
   alignments: { name: string; heads: [number, number][]; shift: number; method: string; links: string }[];
   search: Search | null;
   changes: Change[];
@@ -139,24 +150,26 @@ function bytes(base64: string): Uint8Array {
   return Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0));
 }
 
+const FINE = 254;
 const unpacked = new WeakMap<Packed, Float32Array>();
 
 /** The weights of a packed array, the last axis fastest. Each array is unpacked once. */
 export function weights(packed: Packed): Float32Array {
   const known = unpacked.get(packed);
   if (known) return known;
-  const levels = Float32Array.from({ length: 256 }, (_, code) => packed.scale * (code / 255) ** 2);
   const codes = bytes(packed.codes);
+  const added = packed.fine === undefined ? null : new Int8Array(bytes(packed.fine).buffer);
+  const numbers = Float32Array.from(codes, (code, i) => packed.scale * ((code + (added ? added[i] / FINE : 0)) / 255) ** 2);
   const size = packed.shape.reduce((product, length) => product * length, 1);
   const found = new Float32Array(size);
   if (packed.layout === "full") {
-    for (let i = 0; i < size; i++) found[i] = levels[codes[i]];
+    for (let i = 0; i < size; i++) found[i] = numbers[i];
   } else {
     const length = packed.shape[packed.shape.length - 1];
     let from = 0;
     for (let to = 0; to < size; to += length * length)
       for (let row = 0; row < length; row++)
-        for (let column = 0; column <= row; column++) found[to + row * length + column] = levels[codes[from++]];
+        for (let column = 0; column <= row; column++) found[to + row * length + column] = numbers[from++];
   }
   unpacked.set(packed, found);
   return found;

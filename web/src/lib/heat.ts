@@ -1,7 +1,7 @@
 /** Drawing a map: on a canvas for the page, as SVG for files. Both use the same places. */
 
 import { colourNumber, css, differenceNumber, ink, type Theme } from "./colour";
-import type { AttentionMap } from "./maps";
+import { exact, type AttentionMap } from "./maps";
 import { escape } from "./save";
 
 export interface Layout {
@@ -161,7 +161,7 @@ export function mapSvg(map: AttentionMap, layout: Layout, look: Look): string {
     const [x, y] = [left + column * cell, top + row * cell];
     parts.push(
       `<rect x="${x.toFixed(2)}" y="${y.toFixed(2)}" width="${(cell - 0.5).toFixed(2)}" height="${(cell - 0.5).toFixed(2)}" fill="${css(colour)}">` +
-        `<title>${escape(`${map.rowLabels[row]} → ${map.columnLabels[column]}: ${value.toFixed(4)}`)}</title></rect>`,
+        `<title>${escape(`${map.rowLabels[row]} → ${map.columnLabels[column]}: ${exact(map, value)}`)}</title></rect>`,
     );
     if (hasNumbers(layout) && Math.abs(value) >= 0.05)
       parts.push(

@@ -1,6 +1,6 @@
 /** Asking the program behind a live page. Its address holds a secret, so every question goes beside the page. */
 
-import { checkFormat, type Cell, type CellSteps, type Change, type Explanation, type Site, type Table } from "./format";
+import { checkFormat, type Cell, type CellSteps, type Change, type Explanation, type GroupEffect, type Site, type Table } from "./format";
 import type { Line } from "./run";
 
 export interface Question {
@@ -28,12 +28,17 @@ async function counted<Answer>(answer: Promise<Answer>): Promise<Answer> {
   return answer.finally(() => (document.body.dataset.asking = String(--open)));
 }
 
+/** The program behind the page does not answer. */
+export class GoneError extends Error {}
+
 function send(what: string, question: object, options: { accept?: string; signal?: AbortSignal } = {}): Promise<Response> {
   return fetch(what, {
     method: "POST",
     headers: { "Content-Type": "application/json", Accept: options.accept ?? "application/json" },
     body: JSON.stringify(question),
     signal: options.signal,
+  }).catch((error: unknown) => {
+    throw options.signal?.aborted ? error : new GoneError(String(error));
   });
 }
 
@@ -84,10 +89,10 @@ async function* lines(answer: Response): AsyncGenerator<string> {
 
 /** The explanation that answers a question, with the effect of silencing each head. */
 export async function measured(explanation: Explanation, question: Question): Promise<Explanation> {
-  const effects = await post<Partial<Record<Site, Table>>>("rank-heads", question);
+  const { effect: tables, group_effects } = await post<{ effect: Partial<Record<Site, Table>>; group_effects: GroupEffect[] }>("rank-heads", question);
   const statistics = { ...explanation.statistics };
-  for (const [site, effect] of Object.entries(effects) as [Site, Table][]) statistics[site] = { ...statistics[site]!, effect };
-  return { ...explanation, statistics };
+  for (const [site, effect] of Object.entries(tables) as [Site, Table][]) statistics[site] = { ...statistics[site]!, effect };
+  return { ...explanation, statistics, group_effects };
 }
 
 export function steps(question: Question & { cell: Cell }): Promise<CellSteps> {

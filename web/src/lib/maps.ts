@@ -9,6 +9,8 @@ export interface AttentionMap {
   values: Float32Array;
   rowLabels: string[];
   columnLabels: string[];
+  /** Whether its weights were kept as single bytes, of which two decimals are right and not four. */
+  rounded?: boolean;
 }
 
 export type Combination = "read-out" | "head" | "mean" | "maximum" | "roll-out";
@@ -167,11 +169,20 @@ export function makeMap(explanation: Explanation, choice: Choice): AttentionMap 
       for (const row of own) for (const column of pieces) total += table[row * keys + column];
       values[at++] = own.length ? total / own.length : 0;
     }
-  return tableOf(values, rows.labels, columns.labels);
+  return tableOf(values, rows.labels, columns.labels, isRounded(packed));
 }
 
-export function tableOf(values: Float32Array, rowLabels: string[], columnLabels: string[]): AttentionMap {
-  return { rows: rowLabels.length, columns: columnLabels.length, values, rowLabels, columnLabels };
+export function tableOf(values: Float32Array, rowLabels: string[], columnLabels: string[], rounded = false): AttentionMap {
+  return { rows: rowLabels.length, columns: columnLabels.length, values, rowLabels, columnLabels, rounded };
+}
+
+export function isRounded(packed: Packed): boolean {
+  return packed.fine === undefined;
+}
+
+/** A weight of a map for people, with as many decimals as are known. */
+export function exact({ rounded }: AttentionMap, value: number): string {
+  return value.toFixed(!rounded ? 4 : Math.abs(value) < 0.05 ? 3 : 2);
 }
 
 /** One query's weights in every head of a site: a row a head. */
@@ -189,7 +200,7 @@ export function wordOverHeads(explanation: Explanation, choice: Choice, row: num
   const { columns, columnLabels } = maps[0];
   const values = new Float32Array(maps.length * columns);
   maps.forEach((map, i) => values.set(map.values.subarray(row * columns, (row + 1) * columns), i * columns));
-  return tableOf(values, labels, columnLabels);
+  return tableOf(values, labels, columnLabels, isRounded(packed));
 }
 
 /** The sum of several rows, one weight a column. */
@@ -214,7 +225,7 @@ export function beamMap(explanation: Explanation, step: number, index: number): 
     values.set(all.subarray(row * columns, (row + 1) * columns), i * columns);
   });
   const rowLabels = rows.map(([at, place]) => shown(search.steps[at].piece[place]));
-  return tableOf(values, rowLabels, columnLabels);
+  return tableOf(values, rowLabels, columnLabels, isRounded(search.looks));
 }
 
 /** The candidates, as [step, index], from the first step to this one. */

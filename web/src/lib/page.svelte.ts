@@ -1,7 +1,7 @@
 /** What the page shows now. It is kept in the address, so that a view can be shared. */
 
 import { readChanges } from "./changes";
-import { explain, measured, steps, write, type Question } from "./live";
+import { explain, GoneError, measured, steps, write, type Question } from "./live";
 import { checkFormat, isSite, SITES, type Cell, type CellSteps, type Change, type Explanation, type ModelCard, type PageData, type Site, type StatisticName } from "./format";
 import { combinations, sites, type Choice, type Combination } from "./maps";
 import { LANGUAGES, type Language } from "./words";
@@ -66,6 +66,8 @@ class Page {
   theme = $derived<Theme>(this.appearance === "system" ? (this.darkSystem ? "dark" : "light") : this.appearance);
   explanation = $derived<Explanation | undefined>(this.live ? this.answer : this.explanations[this.shown]);
   choice = $derived<Choice>(this.choiceFor(this.explanation));
+  /** The sentence as models know sentences: tabs, line ends and other spaces come with what is pasted. */
+  asked = $derived(this.sentence.trim().replace(/\s+/g, " "));
   panels = $derived(PANELS.filter((panel) => this.offers(panel)));
 
   /** Whether what is shown answers another sentence than the one that stands there now. */
@@ -99,6 +101,7 @@ class Page {
     addEventListener("hashchange", () => {
       this.readAddress();
       if (this.busy || !this.#isAnswered()) void this.ask();
+      else this.#addressed = false;
     });
   }
 
@@ -134,6 +137,11 @@ class Page {
     return this.models.length > 0 || this.explanations.length > 0;
   }
 
+  /** Why something did not work. */
+  reason(error: unknown): string {
+    return error instanceof GoneError ? this.text.gone : error instanceof Error ? error.message : String(error);
+  }
+
   /** To another panel, where what did not work on this one is no news. */
   go(panel: Panel): void {
     this.panel = panel;
@@ -147,7 +155,7 @@ class Page {
   // --- Asking the model ----------------------------------------------------------------------------------
 
   #question(): Question {
-    const { shown: model, sentence, changes, forced: forced_prefix } = this;
+    const { shown: model, asked: sentence, changes, forced: forced_prefix } = this;
     return { model, sentence, changes, forced_prefix };
   }
 
@@ -158,7 +166,7 @@ class Page {
 
   #isOfAnotherSentence(): boolean {
     const question = this.answer && this.#questions.get(this.answer);
-    return !!question && (question.sentence !== this.sentence || question.model !== this.shown);
+    return !!question && (question.sentence !== this.asked || question.model !== this.shown);
   }
 
   /** Ask the model that is shown. A question asked later overtakes an earlier one. */
@@ -167,7 +175,7 @@ class Page {
     this.#asking.abort();
     const { signal } = (this.#asking = new AbortController());
     this.problem = "";
-    if (!this.sentence.trim()) {
+    if (!this.asked) {
       this.answer = undefined;
       [this.busy, this.begun] = [false, null];
       return;
@@ -185,7 +193,7 @@ class Page {
     } catch (error) {
       if (signal.aborted) return;
       await this.#takeBack(question);
-      this.problem = error instanceof Error ? error.message : String(error);
+      this.problem = this.reason(error);
     } finally {
       if (!signal.aborted) [this.busy, this.begun] = [false, null];
     }

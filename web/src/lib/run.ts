@@ -1,7 +1,7 @@
 /** What a run tells of itself: the lines of its metrics.jsonl. */
 
 import { isSite, weights, type Packed, type Site } from "./format";
-import { tableOf, type AttentionMap } from "./maps";
+import { isRounded, tableOf, type AttentionMap } from "./maps";
 
 export type Line = Record<string, unknown>;
 
@@ -49,7 +49,7 @@ function readLook(told: unknown): Validation["look"] {
   const packed = told.weights as unknown as Packed;
   if (!isSite(site as string) || String(packed.shape) !== String([queries.length, keys.length])) return null;
   try {
-    return { site: site as Site, map: tableOf(weights(packed), queries, keys) };
+    return { site: site as Site, map: tableOf(weights(packed), queries, keys, isRounded(packed)) };
   } catch {
     return null;
   }

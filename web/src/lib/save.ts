@@ -2,6 +2,10 @@
 
 const KEPT = ["fill", "stroke", "stroke-width", "stroke-dasharray", "opacity", "font-size", "font-weight", "font-family", "text-anchor", "dominant-baseline"];
 const MARGIN = 16;
+/** A text may hold what no XML can, and one such letter spoils the whole picture. */
+const NO_XML = /[\0-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]|\p{Surrogate}/gu;
+/** How large a PNG is, the largest first: browsers make no canvas above some size. */
+const SIZES = [2, 1, 0.5, 0.25];
 
 /** How a canvas is drawn as SVG, where it can be: then it stays sharp at every size. */
 export const drawings = new WeakMap<HTMLCanvasElement, () => string>();
@@ -30,7 +34,7 @@ export function pictureOf(part: HTMLElement, ground: string): string {
   const scrolled = Array.from(part.querySelectorAll(".scroll"), (one) => [one, one.scrollLeft] as const);
   part.classList.add("pictured");
   try {
-    return drawn(part, ground);
+    return drawn(part, ground).replace(NO_XML, "\ufffd");
   } finally {
     part.classList.remove("pictured");
     for (const [one, left] of scrolled) one.scrollLeft = left;
@@ -107,14 +111,18 @@ export function download(name: string, data: BlobPart, type: string): void {
   setTimeout(() => URL.revokeObjectURL(address), 10_000);
 }
 
-/** An SVG as the bytes of a PNG, twice as large, so that it stays sharp. */
+/** An SVG as the bytes of a PNG, twice as large, so that it stays sharp, or as large as can be. */
 export async function png(svg: string): Promise<Blob> {
   const image = new Image();
   image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svg)}`;
   await image.decode();
   const canvas = document.createElement("canvas");
-  canvas.width = image.width * 2;
-  canvas.height = image.height * 2;
-  canvas.getContext("2d")!.drawImage(image, 0, 0, canvas.width, canvas.height);
-  return new Promise((done) => canvas.toBlob((blob) => done(blob!), "image/png"));
+  for (const size of SIZES) {
+    canvas.width = image.width * size;
+    canvas.height = image.height * size;
+    canvas.getContext("2d")!.drawImage(image, 0, 0, canvas.width, canvas.height);
+    const made = await new Promise<Blob | null>((done) => canvas.toBlob(done, "image/png"));
+    if (made) return made;
+  }
+  throw new Error(`${image.width} × ${image.height}`);
 }
