@@ -62,7 +62,7 @@ def exhibits_to_json(samples: Sequence[Sample], attention: AttentionMap | None) 
             "site": attention.site,
             "queries": list(attention.queries),
             "keys": list(attention.keys),
-            "weights": pack_weights(attention.weights[0, 0]),
+            "weights": pack_weights(attention.weights[0, 0], fine=True),
         }
     return told
 
