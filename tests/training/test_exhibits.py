@@ -176,10 +176,10 @@ def test_a_line_stays_one_line_and_small(tmp_path: Path) -> None:
     assert exhibits_to_json([], None) == {}
 
 
-def test_the_largest_map_takes_a_few_hundred_bytes() -> None:
+def test_the_largest_map_takes_little_more_than_a_thousand_bytes() -> None:
     pieces = vocabularies().source
     text = "the old house sees a small tree and the river knows home near a tree"
     ids = pieces.encode(text)[:16]
     side = Side.of(pieces.decode(ids), ids, pieces)
     attention = look_at_pair(family_translator("transformer").model, side, side)
-    assert len(json.dumps(exhibits_to_json([], attention))) < 1000
+    assert len(json.dumps(exhibits_to_json([], attention))) < 1200
