@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -102,6 +104,17 @@ def live(runs: dict[str, Path]) -> Iterator[str]:
     models = [Viewed(name, load(path / "model")) for name, path in runs.items()]
     viewer = Viewer(models, sentence=FIRST_SENTENCE, run=WatchedRun(runs["transformer"]))
     with serving(viewer) as address:
+        yield address
+
+
+@pytest.fixture(scope="session")
+def demo(runs: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """As `live`, with the model of `jumok demo`, which is trained for a minute."""
+    run = tmp_path_factory.mktemp("demo") / "run"
+    subprocess.run([sys.executable, "-m", "jumok", "demo", "--out", run, "--minutes", "1"], check=True)
+    paths = {"transformer": run, "recurrent": runs["recurrent"]}
+    models = [Viewed(name, load(path / "model")) for name, path in paths.items()]
+    with serving(Viewer(models, sentence=FIRST_SENTENCE, run=WatchedRun(run))) as address:
         yield address
 
 

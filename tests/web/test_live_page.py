@@ -63,9 +63,12 @@ def save(page: Page, kind: str) -> bytes:
     return Path(saved.value.path()).read_bytes()
 
 
-def test_a_person_types_looks_changes_forces_compares_and_saves(open_page: Open, live: str, axe: str) -> None:
+@pytest.mark.parametrize("visited", ["live", "demo"])
+def test_a_person_types_looks_changes_forces_compares_and_saves(
+    open_page: Open, visited: str, axe: str, request: pytest.FixtureRequest
+) -> None:
     """One visit, from the first sentence to a saved picture; a console error or another host fails it."""
-    page = open_page(live)
+    page = open_page(request.getfixturevalue(visited))
     wait_for_answers(page)
     page.evaluate(COLLECT, "begun")
     type_sentence(page, "I go home.")
