@@ -177,9 +177,15 @@ def read_curve(metrics: Path) -> tuple[tuple[CurvePoint, ...], float | None]:
             case {"kind": "train", "tokens_per_second": float(speed), "seconds": float(spent)}:
                 speeds.append(speed)
                 seconds = spent
-            case {"kind": "validation", "step": int(step), "loss": float(loss), "bleu": float(bleu)}:
+            case {
+                "kind": "validation",
+                "step": int(step),
+                "loss": float(loss),
+                "bleu": float(bleu),
+                "seconds": float(took),
+            }:
                 # A validation tells how long it took, and training how long all has taken.
-                seconds = None if seconds is None else round(seconds + record["seconds"], 2)
+                seconds = None if seconds is None else round(seconds + took, 2)
                 points.append(CurvePoint(step, seconds, loss, bleu))
     return tuple(points), median(speeds) if speeds else None
 
