@@ -71,6 +71,13 @@ def test_a_body_of_unknown_length_is_cut_at_the_cap(served: Served) -> None:
     "sent",
     [
         b"nonsense\r\n\r\n",
+        b"CONNECT localhost:80 HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        b"GET /\xff HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        b"GET / HTTP/3.0\r\nHost: localhost\r\n\r\n",
+        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: localhost\r\n folded: yes\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: localhost\r\nX : space before the colon\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: localhost\r\nX: nul\x00\r\n\r\n",
         b"POST /detect HTTP/1.1\r\nHost: localhost\r\nContent-Length: -5\r\n\r\n",
         b"POST /detect HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nnonsense\r\n",
         b"POST /nowhere HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nnonsense\r\n",
@@ -88,18 +95,101 @@ def test_what_is_no_http_is_told_in_json(served: Served, sent: bytes) -> None:
     assert json.loads(body)["error"]
 
 
-def test_a_body_with_two_lengths_is_refused_and_ends_its_connection(served: Served) -> None:
-    with socket.create_connection(("127.0.0.1", served.port), timeout=10) as connection:
-        connection.sendall(
-            b"POST /detect HTTP/1.1\r\nHost: localhost\r\n"
-            b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n"
-            b"0\r\n\r\nGET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"
-        )
+def _ask_raw(port: int, *sent: bytes) -> bytes:
+    """Everything that is answered until the connection ends."""
+    with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
         answer = b""
-        while chunk := connection.recv(4096):
-            answer += chunk
+        try:
+            for part in sent:
+                connection.sendall(part)
+            while chunk := connection.recv(65536):
+                answer += chunk
+        except ConnectionError:  # it was cut while more was on its way
+            pass
+        return answer
+
+
+@pytest.mark.parametrize(
+    "lengths",
+    [
+        b"Content-Length: 5\r\nTransfer-Encoding: chunked",
+        b"Transfer-Encoding: chunked\r\nContent-Length: 5",
+        b"Transfer-Encoding: identity\r\nContent-Length: 5",
+        b"Transfer-Encoding: chunked, identity",
+        b"Content-Length: 5\r\nContent-Length: 0",
+        b"Content-Length: 5, 0",
+    ],
+)
+def test_a_body_with_two_lengths_is_refused_and_ends_its_connection(served: Served, lengths: bytes) -> None:
+    answer = _ask_raw(
+        served.port,
+        b"POST /detect HTTP/1.1\r\nHost: localhost\r\n" + lengths + b"\r\n\r\n"
+        b"0\r\n\r\nGET /health HTTP/1.1\r\nHost: localhost\r\n\r\n",
+    )
     assert answer.startswith(b"HTTP/1.1 400 ")
-    assert answer.count(b"HTTP/1.1") == 1
+    assert answer.count(b"HTTP/1.1 ") == 1
+
+
+@pytest.mark.parametrize("size", [1_000, 20_000, 100_000])
+@pytest.mark.parametrize("line", [b"X-Long: %b\r\n", b"X: %b\r\n" * 2, b"GET /%b HTTP/1.1\r\n"])
+def test_a_head_has_a_limit_however_it_comes(served: Served, line: bytes, size: int) -> None:
+    count = line.count(b"%b")
+    long = line % ((b"x" * (size // count),) * count)
+    head = long if line.startswith(b"GET") else b"GET /health HTTP/1.1\r\n" + long
+    step = max(1, len(head) // 50)
+    parts = [head[start : start + step] for start in range(0, len(head), step)]
+    answer = _ask_raw(served.port, *parts, b"Host: localhost\r\nConnection: close\r\n\r\n")
+    # What is still being sent when a connection ends can cost the client the answer.
+    assert answer[9:12] in ((b"400", b"") if size > 32_768 else (b"200", b"404"))
+
+
+def test_a_head_that_never_ends_is_cut_and_costs_nobody_else_anything(served: Served) -> None:
+    with socket.create_connection(("127.0.0.1", served.port), timeout=10) as connection:
+        connection.sendall(b"GET /health HTTP/1.1\r\nX: ")
+        with pytest.raises(ConnectionError):
+            connection.sendall(b"x" * 20_000_000)
+    assert served.get("/health").status == 200
+
+
+def test_headers_behind_a_body_are_not_heeded(served: Served) -> None:
+    body = b'{"q": "one", "source": "en", "target": "de"}'
+    answer = _ask_raw(
+        served.port,
+        b"POST /translate HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+        b"Transfer-Encoding: chunked\r\nConnection: close\r\n\r\n%x\r\n%b\r\n" % (len(body), body),
+        b"0\r\nHost: elsewhere\r\nOrigin: https://elsewhere\r\n\r\n",
+    )
+    assert answer.startswith(b"HTTP/1.1 200 ")
+
+
+def test_requests_in_a_row_are_answered_in_a_row(served: Served) -> None:
+    """Sent before any is answered; and the whole row of a client that wants too much at once is refused."""
+    paths = [b"/health", b"/languages", b"/nowhere"] * 5
+    requests = [b"GET %b HTTP/1.1\r\nHost: localhost\r\n" % path for path in paths]
+    answer = _ask_raw(served.port, b"\r\n".join(requests) + b"Connection: close\r\n\r\n")
+    answers = answer.split(b"HTTP/1.1 ")[1:]
+    assert [one[:3] for one in answers] == [b"200", b"200", b"404"] * 5
+    assert all(b'"status"' in one for one in answers[::3])
+    many = _ask_raw(served.port, (requests[0] + b"\r\n") * 1_000)
+    assert many.count(b"HTTP/1.1 200 ") <= 16
+
+
+def test_who_offers_another_protocol_is_answered_in_this_one_again_and_again(served: Served) -> None:
+    """Clients in Java offer HTTP/2 with every request."""
+    body = b'{"q": "one", "source": "en", "target": "de"}'
+    request = (
+        b"POST /translate HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+        b"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAEAAEAAAAIAAAAB\r\n"
+        b"Content-Length: %d\r\n\r\n%b" % (len(body), body)
+    )
+    with socket.create_connection(("127.0.0.1", served.port), timeout=10) as connection:
+        for _ in range(3):
+            connection.sendall(request)
+            answer = connection.recv(65536)  # head and body come together
+            assert answer.startswith(b"HTTP/1.1 200 ")
+            assert b"translatedText" in answer
+    last = request.replace(b"Connection: Upgrade", b"Connection: close, Upgrade")
+    assert _ask_raw(served.port, request + request + last).count(b"translatedText") == 3
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from starlette.datastructures import Headers
 from starlette.responses import Response, StreamingResponse
 
 from jumok.serve.contract import CONTRACT
-from jumok.serve.faults import Fault, busy, in_json, invalid
+from jumok.serve.faults import Fault, busy, in_json
 from jumok.serve.gates import client_of
 from jumok.serve.journal import note, note_error
 from jumok.serve.pages import PAGES
@@ -112,8 +112,6 @@ class Exchange:
     async def _answer(self) -> Response:
         service, scope = self._service, self._scope
         self._origin = service.visitors.check(self._headers)
-        if _has_two_lengths(self._headers):
-            raise invalid("it has a Content-Length and a Transfer-Encoding")
         method = scope["method"]
         if method == "OPTIONS" and self._origin:
             self._route = "preflight"
@@ -172,7 +170,7 @@ class Exchange:
     async def _fail(self, fault: Fault) -> None:
         # The rest of a body that is too large is read for a while and thrown away: who is still sending when
         # the connection is cut would not see why.
-        if fault.status == 408 or _has_two_lengths(self._headers):
+        if fault.status == 408:
             fault.headers["Connection"] = "close"
         await self._refuse(fault)(self._scope, _nothing, self._send)
 
@@ -207,11 +205,6 @@ class Exchange:
             status=self._status,
             milliseconds=round(1000 * seconds, 1),
         )
-
-
-def _has_two_lengths(headers: Headers) -> bool:
-    """A proxy that believes the other one would take a part of the body for the next request."""
-    return "content-length" in headers and "transfer-encoding" in headers
 
 
 async def _nothing() -> Message:

@@ -15,15 +15,14 @@ import socket
 import threading
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import h11
 import uvicorn
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from jumok.errors import DataError
 from jumok.serve.application import Application
 from jumok.serve.checking import address
 from jumok.serve.directions import read_directions
 from jumok.serve.journal import note
+from jumok.serve.protocol import PatientProtocol
 from jumok.serve.service import ServeSettings, Service
 
 if TYPE_CHECKING:
@@ -35,15 +34,6 @@ __all__ = ["room_for", "run_server"]
 
 Answer = TypeVar("Answer")
 
-_TOO_MANY = (
-    b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 5\r\nConnection: close\r\n"
-    b'Content-Type: application/json\r\nContent-Length: 33\r\n\r\n{"error":"Too many connections."}'
-)
-_MALFORMED = (
-    b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Type: application/json\r\n"
-    b'Content-Length: 41\r\n\r\n{"error":"Invalid request: not HTTP/1.1"}'
-)
-GRACE_SECONDS = 1.0
 OTHER_FILES = 128
 """Pipes to workers, those of a reload too, and whatever else is open."""
 
@@ -109,7 +99,6 @@ def _config(settings: ServeSettings, application: Application) -> uvicorn.Config
         backlog=2048,
         timeout_keep_alive=30,
         timeout_graceful_shutdown=round(limits.drain_seconds),
-        h11_max_incomplete_event_size=32 * 2**10,
     )
 
 
@@ -152,91 +141,6 @@ class _Server(uvicorn.Server):
     def capture_signals(self) -> Iterator[None]:
         """Signals are handled here, so that a drained server ends with exit code 0."""
         yield
-
-
-class PatientProtocol(H11Protocol):
-    """HTTP/1.1 with an end to patience: sending and fetching have a time, connections a limit."""
-
-    header_seconds = 10.0
-    fetch_seconds = 60.0
-    most_connections = 1_000
-    closing = False
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        super().connection_made(transport)
-        self._waiting: asyncio.TimerHandle | None = None
-        self._fetching: asyncio.TimerHandle | None = None
-        self._draining = False
-        # Writing counts as paused, and is timed, whenever anything is left: a connection that is closed
-        # stays for as long as its client does not fetch the rest.
-        transport.set_write_buffer_limits(high=0)
-        if len(self.connections) > self.most_connections:
-            transport.write(_TOO_MANY)
-            transport.close()
-            return
-        self._await_headers()
-        if self.closing:
-            self.shutdown()
-
-    def data_received(self, data: bytes) -> None:
-        super().data_received(data)
-        if self._draining and self.cycle is not None:
-            self.cycle.keep_alive = False
-        if not self._idle:
-            self._stop_waiting()
-        elif self.timeout_keep_alive_task is None:
-            # Half a request behind the last one, or the body of one that was refused by its headers.
-            self._await_headers()
-
-    def send_400_response(self, msg: str) -> None:
-        """As every other fault, in JSON; behind half an answer nothing can be said."""
-        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
-            self.transport.write(_MALFORMED)
-        self.transport.close()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._stop_waiting()
-        self._stop_fetching()
-        super().connection_lost(exc)
-
-    def pause_writing(self) -> None:
-        super().pause_writing()
-        if self._fetching is None:
-            self._fetching = self.loop.call_later(self.fetch_seconds, self.transport.abort)
-
-    def resume_writing(self) -> None:
-        super().resume_writing()
-        self._stop_fetching()
-
-    def shutdown(self) -> None:
-        """Wait a moment for a request that was sent before its client could know of the end."""
-        self._draining = True
-        if self._idle:
-            self.loop.call_later(GRACE_SECONDS, self._let_go)
-        else:
-            super().shutdown()
-
-    @property
-    def _idle(self) -> bool:
-        return self.cycle is None or self.cycle.response_complete
-
-    def _let_go(self) -> None:
-        if self._idle and not self.transport.is_closing():
-            super().shutdown()
-
-    def _await_headers(self) -> None:
-        if self._waiting is None:
-            self._waiting = self.loop.call_later(self.header_seconds, self.transport.close)
-
-    def _stop_waiting(self) -> None:
-        if self._waiting is not None:
-            self._waiting.cancel()
-            self._waiting = None
-
-    def _stop_fetching(self) -> None:
-        if self._fetching is not None:
-            self._fetching.cancel()
-            self._fetching = None
 
 
 class _Signals:
