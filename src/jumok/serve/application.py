@@ -36,14 +36,20 @@ Answer = TypeVar("Answer")
 
 METHODS = frozenset(("GET", "HEAD", "POST", "OPTIONS", "PUT", "DELETE", "PATCH"))
 SECURITY = {
-    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'; base-uri 'none'",
-    "Cross-Origin-Opener-Policy": "same-origin",
-    "Cross-Origin-Resource-Policy": "same-origin",
-    "Referrer-Policy": "same-origin",  # with no-referrer, a form of the page would come from Origin null
-    "X-Content-Type-Options": "nosniff",
-    "X-Frame-Options": "DENY",
-    "Cache-Control": "no-store",
+    b"content-security-policy": b"default-src 'none'; frame-ancestors 'none'; base-uri 'none'",
+    b"cross-origin-opener-policy": b"same-origin",
+    b"cross-origin-resource-policy": b"same-origin",
+    b"referrer-policy": b"same-origin",  # with no-referrer, a form of the page would come from Origin null
+    b"x-content-type-options": b"nosniff",
+    b"x-frame-options": b"DENY",
+    b"cache-control": b"no-store",
 }
+FOR_OTHER_ORIGINS = {
+    b"vary": b"Origin",
+    b"access-control-expose-headers": b"Retry-After, X-Request-Id, X-Translated-Through",
+    b"cross-origin-resource-policy": b"cross-origin",
+}
+A_MOMENT = 0.05  # seconds
 CLIENT_GONE = 499  # only in logs and counts: nobody is there to read it
 
 
@@ -146,26 +152,33 @@ class Exchange:
             raise
 
     async def _while_listening(self, work: Awaitable[Answer]) -> Answer:
-        """Do something for a client; stop when it leaves."""
+        """Do something for a client; stop when it leaves. What takes a moment is done before one looks."""
         task = asyncio.current_task()
-        leaving = asyncio.ensure_future(self._receive())
+        leaving: asyncio.Future[Message] | None = None
         listening = True
 
         def left(_: object) -> None:
             if listening and task is not None:
                 task.cancel()
 
-        leaving.add_done_callback(left)
+        def listen() -> None:
+            nonlocal leaving
+            leaving = asyncio.ensure_future(self._receive())
+            leaving.add_done_callback(left)
+
+        soon = asyncio.get_running_loop().call_later(A_MOMENT, listen)
         try:
             return await work
         except asyncio.CancelledError:
-            if task is None or not leaving.done():
+            if task is None or leaving is None or not leaving.done():
                 raise
             task.uncancel()
             raise ClientGoneError from None
         finally:
             listening = False
-            leaving.cancel()
+            soon.cancel()
+            if leaving is not None:
+                leaving.cancel()
 
     async def _fail(self, fault: Fault) -> None:
         # The rest of a body that is too large is read for a while and thrown away: who is still sending when
@@ -178,20 +191,11 @@ class Exchange:
         if message["type"] == "http.response.start":
             self._started = True
             self._status = message["status"]
-            headers = {name.decode().lower() for name, _ in message["headers"]}
-            more = {**SECURITY, "X-Request-Id": self._id}
+            headers = {**SECURITY, b"x-request-id": self._id.encode()}
             if self._origin:
-                more |= {"Access-Control-Allow-Origin": self._origin, "Vary": "Origin"}
-                more["Access-Control-Expose-Headers"] = "Retry-After, X-Request-Id, X-Translated-Through"
-                more["Cross-Origin-Resource-Policy"] = "cross-origin"
-            message["headers"] = [
-                *message["headers"],
-                *(
-                    (name.encode(), value.encode())
-                    for name, value in more.items()
-                    if name.lower() not in headers
-                ),
-            ]
+                headers |= {**FOR_OTHER_ORIGINS, b"access-control-allow-origin": self._origin.encode()}
+            headers |= message["headers"]  # a route's own say; each of them comes once
+            message["headers"] = list(headers.items())
         await self._send_raw(message)
 
     def _tell(self, seconds: float) -> None:

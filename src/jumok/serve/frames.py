@@ -15,13 +15,14 @@ if TYPE_CHECKING:
 __all__ = ["pack", "read_frame", "receive_frame"]
 
 _LENGTH = struct.Struct("<I")
+_AS_JSON = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 Message = dict[str, Any]
 
 
 def pack(message: Message) -> bytes:
     """A message as it travels."""
-    data = json.dumps(message, ensure_ascii=False, separators=(",", ":")).encode()
+    data = _AS_JSON.encode(message).encode()
     return _LENGTH.pack(len(data)) + data
 
 

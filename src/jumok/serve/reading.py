@@ -129,7 +129,7 @@ def _read_json(body: bytes, limits: Limits) -> dict[str, Any]:
     if sum(body.count(mark) for mark in (b",", b"[", b"{")) > limits.characters + MOST_VALUES:
         raise invalid(TOO_MUCH)
     try:
-        found = json.loads(body.decode("utf-8"), parse_float=_number, parse_constant=_refuse_constant)
+        found = _JSON.decode(body.decode("utf-8"))
     except (ValueError, RecursionError):
         raise invalid("the body is not JSON") from None
     if not isinstance(found, dict):
@@ -165,6 +165,9 @@ def _number(written: str) -> float:
 
 def _refuse_constant(name: str) -> None:
     raise ValueError(name)
+
+
+_JSON = json.JSONDecoder(parse_float=_number, parse_constant=_refuse_constant)
 
 
 def _pairs(data: bytes) -> dict[str, Any]:

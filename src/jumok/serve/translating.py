@@ -63,6 +63,8 @@ class Rendering:
     def alternatives(self) -> list[tuple[str, float]]:
         """The other translations with their scores; those that read the same are left out."""
         most = max((len(candidates) for candidates in self.sentences), default=1)
+        if most == 1:
+            return []
         ranked = {self.text(rank): self.score(rank) for rank in reversed(range(most))}
         ranked.pop(self.text(), None)
         return list(reversed(ranked.items()))
@@ -108,9 +110,7 @@ class Renderer:
             text[start:end] for text, of_text in zip(texts, spans, strict=True) for start, end in of_text
         ]
         with self._open():
-            walks = self._walks(sentences, route, wish, self.deadline())
-            found = [done async for done in walks if not isinstance(done, str)]
-        done = iter(found)
+            done = iter(await self._walk(sentences, route, wish, self.deadline()) if route else [])
         return [
             self._rendering(text, of_text, [next(done) for _ in of_text], route)
             for text, of_text in zip(texts, spans, strict=True)
@@ -130,7 +130,8 @@ class Renderer:
             for place, (start, end) in enumerate(sentence_spans(text))
         ]
         with self._open():
-            async with aclosing(self._walks([one for *_, one in places], route, wish, deadline)) as walks:
+            sentences = [sentence for *_, sentence in places]
+            async with aclosing(self._walk_watched(sentences, route, wish, deadline)) as walks:
                 for number, place, sentence in places:
                     while isinstance(found := await anext(walks), str):
                         yield number, place, found
@@ -170,46 +171,47 @@ class Renderer:
     ) -> Rendering:
         return Rendering(text, spans, tuple(found), route[-1].target if route else "")
 
-    async def _walks(
+    async def _walk(
+        self, sentences: list[str], route: Sequence[Direction], wish: Wish, deadline: float
+    ) -> list[tuple[Candidate, ...]]:
+        """The candidates of each sentence. All but the last leg of a route give one."""
+        so_far: list[Candidate] = []
+        found: list[tuple[Candidate, ...]] = []
+        for number, leg in enumerate(route, start=1):
+            kind = Kind(leg.number, wish if number == len(route) else wish._replace(n_best=1))
+            found = await self._leg(sentences, kind, deadline, accepted=bool(so_far))
+            if so_far:
+                found = [_through(*walked) for walked in zip(so_far, found, strict=True)]
+            so_far = [candidates[0] for candidates in found]
+            sentences = [candidate.text for candidate in so_far]
+        return found
+
+    async def _walk_watched(
         self, sentences: list[str], route: Sequence[Direction], wish: Wish, deadline: float
     ) -> AsyncGenerator[str | tuple[Candidate, ...]]:
-        """The candidates of each sentence, in order; before them, if that is wished, what is said so far.
-
-        All but the last leg of a route give one candidate.
-        """
-        if not route:
-            return
+        """As `_walk`, a sentence at a time; before each, if that is wished, what is said of it so far."""
         *legs, last = route
-        before: list[Candidate] = []
-        for leg in legs:
-            kind = Kind(leg.number, wish._replace(n_best=1, watched=False))
-            leg_walked = self._leg(sentences, kind, deadline, accepted=bool(before))
-            found = [one async for one in leg_walked if not isinstance(one, str)]
-            before = _best_through(before, found)
-            sentences = [candidate.text for candidate in before]
-        place = 0
-        last_leg = self._leg(sentences, Kind(last.number, wish), deadline, accepted=bool(before))
-        async with aclosing(last_leg) as walked:
-            async for heard in walked:
-                if isinstance(heard, str):
-                    yield heard
-                    continue
-                yield _through(before[place], heard) if before else heard
-                place += 1
-
-    async def _leg(
-        self, sentences: list[str], kind: Kind, deadline: float, *, accepted: bool
-    ) -> AsyncGenerator[str | tuple[Candidate, ...]]:
-        waiting = [Waiting(kind, sentence) for sentence in sentences]
-        with self._queued(waiting, accepted=accepted):
-            for sentence in waiting:
-                if kind.wish.watched:
+        before = wish._replace(n_best=1, watched=False)
+        so_far = [candidates[0] for candidates in await self._walk(sentences, legs, before, deadline)]
+        texts = [candidate.text for candidate in so_far] if legs else sentences
+        waiting = [Waiting(Kind(last.number, wish), text) for text in texts]
+        with self._queued(waiting, accepted=bool(legs)):
+            for place, sentence in enumerate(waiting):
+                if wish.watched:
                     async with aclosing(_heard(sentence, deadline)) as heard:
                         async for text in heard:
                             yield text
                 async with asyncio.timeout_at(deadline):
-                    records = await sentence.candidates
-                yield tuple(_candidate(record) for record in records)
+                    found = _candidates(await sentence.candidates)
+                yield _through(so_far[place], found) if legs else found
+
+    async def _leg(
+        self, sentences: list[str], kind: Kind, deadline: float, *, accepted: bool
+    ) -> list[tuple[Candidate, ...]]:
+        waiting = [Waiting(kind, sentence) for sentence in sentences]
+        with self._queued(waiting, accepted=accepted):
+            async with asyncio.timeout_at(deadline):
+                return [_candidates(await sentence.candidates) for sentence in waiting]
 
 
 async def _heard(sentence: Waiting, deadline: float) -> AsyncGenerator[str]:
@@ -228,17 +230,15 @@ def diagonal(source: int, target: int) -> list[tuple[int, int]]:
     return [(j * source // target, j) for j in range(target)] if source else []
 
 
-def _candidate(record: dict[str, Any]) -> Candidate:
-    links = record.get("links")
-    return Candidate(
-        record["text"], record["score"], None if links is None else tuple((i, j) for i, j in links)
+def _candidates(records: list[dict[str, Any]]) -> tuple[Candidate, ...]:
+    return tuple(
+        Candidate(
+            record["text"],
+            record["score"],
+            tuple((i, j) for i, j in record["links"]) if "links" in record else None,
+        )
+        for record in records
     )
-
-
-def _best_through(so_far: list[Candidate], found: list[tuple[Candidate, ...]]) -> list[Candidate]:
-    if not so_far:
-        return [candidates[0] for candidates in found]
-    return [_through(one, candidates)[0] for one, candidates in zip(so_far, found, strict=True)]
 
 
 def _through(first: Candidate, candidates: tuple[Candidate, ...]) -> tuple[Candidate, ...]:
