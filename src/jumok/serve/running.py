@@ -16,6 +16,7 @@ import threading
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import uvicorn
+import uvloop
 
 from jumok.errors import DataError
 from jumok.serve.application import Application
@@ -41,7 +42,7 @@ OTHER_FILES = 128
 def run_server(settings: ServeSettings, *, listening: Listening) -> None:
     """Serve until a signal ends it. As soon as it answers, `listening` is given its address and its end."""
     with contextlib.closing(_bind(settings)) as bound:
-        asyncio.run(_run(settings, bound, listening))
+        uvloop.run(_run(settings, bound, listening))
 
 
 async def _run(settings: ServeSettings, bound: socket.socket, listening: Listening) -> None:
