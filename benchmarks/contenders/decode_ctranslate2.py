@@ -1,4 +1,7 @@
-"""CTranslate2 itself on ready-made pieces, with one setting of its workers, threads and batches."""
+"""CTranslate2 itself on ready-made pieces, with one setting of its workers, threads and batches.
+
+`vectors` is 1 for the instructions that jumok asks it to use, 0 for those it takes by itself.
+"""
 
 from __future__ import annotations
 
@@ -7,17 +10,28 @@ from pathlib import Path
 
 from benchmarks.contenders.report import parse, repeat, report
 from benchmarks.settings import PIECES
+from jumok.engines import require_ctranslate2
 from jumok.engines.tokens import token_names
 
 WARM_UP_LINES = 64
 
 
 def main() -> None:
+    given = parse(
+        model=Path,
+        pieces=Path,
+        beam=int,
+        length=int,
+        workers=int,
+        threads=int,
+        batch=int,
+        vectors=int,
+        seconds=float,
+    )
+    if given.vectors:
+        require_ctranslate2()
     from ctranslate2 import Translator
 
-    given = parse(
-        model=Path, pieces=Path, beam=int, length=int, workers=int, threads=int, batch=int, seconds=float
-    )
     translator = Translator(
         str(given.model), device="cpu", inter_threads=given.workers, intra_threads=given.threads
     )

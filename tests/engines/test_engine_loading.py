@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +12,7 @@ from random_models import SMALL, random_model, sentences, small_vocabularies, wr
 
 import jumok
 from jumok.decoding import Sampling
-from jumok.engines import INT8_COSTS, loading
+from jumok.engines import INT8_COSTS, converted, loading
 from jumok.engines.cache import cache_folder
 from jumok.errors import ModelFolderError, RecipeError, UnsupportedError
 from jumok.evaluation import int8_costs
@@ -214,3 +215,42 @@ def test_damage_is_found_although_a_converted_copy_is_whole(tmp_path: Path) -> N
 def test_an_engine_that_does_not_exist_is_refused(folder: Path) -> None:
     with pytest.raises(RecipeError, match='Did you mean "torch"'):
         jumok.load(folder, engine="troch")
+
+
+EVERY_VECTOR = "avx2 avx512f avx512cd avx512vl avx512dq avx512bw avx512_vnni"
+
+
+@pytest.mark.parametrize(
+    ("facts", "before", "asked"),
+    [
+        (f"model name : x\nflags : fpu {EVERY_VECTOR} sha\n", None, "AVX512"),
+        (f"flags : {EVERY_VECTOR}\n", "AVX2", "AVX2"),
+        (f"flags : {EVERY_VECTOR.replace(' avx512_vnni', '')}\n", None, None),
+        (f"flags : {EVERY_VECTOR.replace('avx512dq', 'avx512dqx')}\n", None, None),
+        ("Features : neon\n", None, None),
+        (None, None, None),
+    ],
+)
+def test_wide_vectors_are_asked_for_where_the_processor_has_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, facts: str | None, before: str | None, asked: str | None
+) -> None:
+    monkeypatch.setenv(converted.VECTORS, before or "")
+    if before is None:
+        monkeypatch.delenv(converted.VECTORS)
+    if facts is not None:
+        (tmp_path / "cpuinfo").write_text(facts)
+    converted.ask_for_wide_vectors(tmp_path / "cpuinfo")
+    assert os.environ.get(converted.VECTORS) == asked
+
+
+def test_ctranslate2_runs_with_the_vectors_that_were_asked_for(folder: Path) -> None:
+    code = "import os, sys, jumok; jumok.load(sys.argv[1]); print(os.environ.get('CT2_FORCE_CPU_ISA', ''))"
+    clean = {name: value for name, value in os.environ.items() if name != converted.VECTORS}
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(folder)],
+        env={**clean, "CT2_VERBOSE": "1"},
+        capture_output=True,
+        check=True,
+        text=True,
+    )
+    assert f"Selected ISA: {done.stdout.strip()}" in done.stderr
