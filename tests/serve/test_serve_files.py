@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import time
 from contextlib import suppress
+from itertools import accumulate
 
 import pytest
 
@@ -23,6 +25,7 @@ sea are calm.
 00:00:03,000 --> 00:00:04,000
 I <3 you.
 """
+TIME = "00:00:01,000 --> 00:00:02,500\n"
 CATALOGUE = r"""# A header
 msgid ""
 msgstr ""
@@ -63,6 +66,104 @@ def test_subtitles_keep_numbers_times_tags_and_the_count_of_lines() -> None:
     assert lines[:2] == SUBTITLES.splitlines()[:2]
     assert " ".join(lines[2:4]) == "THE <i>OLD</i> MAN & THE SEA ARE CALM."
     assert lines[4:] == ["", "2", "00:00:03,000 --> 00:00:04,000", "I <3 YOU."]
+
+
+def backwards(document: Document) -> str:
+    """Every text in capitals, its words from last to first."""
+    translated, links = [], []
+    for text in document.texts:
+        words = word_spans(text)[::-1]
+        ends = list(accumulate(1 + end - start for start, end in words))
+        places = [(end - 1 - (right - left), end - 1) for end, (left, right) in zip(ends, words, strict=True)]
+        translated.append(" ".join(text[start:end].upper() for start, end in words))
+        links.append(list(zip(words, places, strict=True)))
+    return document.write(translated, links)
+
+
+def cue(text: str) -> Document:
+    return read_document("a.srt", f"1\n{TIME}{text}\n".encode())[1]
+
+
+@pytest.mark.parametrize(
+    ("text", "said", "expected"),
+    [
+        (r"{\an8}Where is he?", ["Where is he?"], r"{\an8}? HE IS WHERE"),
+        (r"{\an8}<i>Where is he?</i>", ["Where is he?"], r"{\an8}<i>? HE IS WHERE</i>"),
+        (r"<i>{\an8}Where is he?</i>", ["Where is he?"], r"<i>{\an8}? HE IS WHERE</i>"),
+        (r"{\pos(192,230)}STATION", ["STATION"], r"{\pos(192,230)}STATION"),
+        (r"{\fad(200,200)\an8}Ten years later", ["Ten years later"], r"{\fad(200,200)\an8}LATER YEARS TEN"),
+        (r"I {\i1}really{\i0} like it.", ["I really like it."], r". IT LIKE {\i1}REALLY{\i0} I"),
+        ("I {b}really{/b} like it.", ["I really like it."], ". IT LIKE {b}REALLY{/b} I"),
+        ("{y:i}Come here", ["Come here"], "{y:i}HERE COME"),
+        ("{laughs} here", ["{laughs} here"], "HERE } LAUGHS {"),
+        (
+            '<font color="#ffff00">JOHN:</font> Come',
+            ["JOHN: Come"],
+            'COME <font color="#ffff00">: JOHN</font>',
+        ),
+        ("<b>one <i>two</i></b> three", ["one two three"], "THREE <b><i>TWO</i> ONE</b>"),
+        ("<c.yellow>Come</c> here", ["Come here"], "HERE <c.yellow>COME</c>"),
+        ("<laughs> Come here", ["Come here"], "<laughs> HERE COME"),
+        ("<00:00:19.039>Come <00:00:20.039>here", ["Come here"], "<00:00:19.039><00:00:20.039>HERE COME"),
+        (r"{\an8}", [], r"{\an8}"),
+        (r"{\an8", [r"{\an8"], r"AN8 \ {"),
+        ("I <3 you", ["I <3 you"], "YOU 3 < I"),
+    ],
+)
+def test_what_tells_players_how_to_show_a_subtitle_is_no_text(
+    text: str, said: list[str], expected: str
+) -> None:
+    document = cue(text)
+    assert document.texts == said
+    assert shout(document) == f"1\n{TIME}{''.join(_shouted(text))}\n"
+    assert backwards(document) == f"1\n{TIME}{expected}\n"
+
+
+def _shouted(text: str) -> list[str]:
+    """In capitals, save what stands in tags."""
+    kept = r"(<[^<>]*>|\{\\[^{}]*\}|\{/?b\}|\{y:i\})"
+    return [part if re.fullmatch(kept, part) else part.upper() for part in re.split(kept, text)]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("- Where is he?\n- At home.", ["Where is he?", "At home."]),
+        ("-Where is he?\n-At home.", ["Where is he?", "At home."]),
+        ("– Where\n– At home", ["Where", "At home"]),
+        ("Where is he?\n- At home.", ["Where is he?", "At home."]),
+        ("- Where\nis he?\n<i>- At\nhome.</i>", ["Where is he?", "At home."]),
+        ("- <b>Where</b> is he?\n- <i>At</i> home.", ["Where is he?", "At home."]),
+        ("{\\an8}- Where is he?\n- At home.", ["Where is he?", "At home."]),
+        ("♪ I walk the line ♪\n♪ Because you are ♪", ["I walk the line ", "Because you are "]),
+        ("I thought\n- no, I knew -\nthat it", ["I thought - no, I knew - that it"]),
+        ("It is -5 by day.\n-10 at night.", ["It is -5 by day. -10 at night."]),
+        ("Come\n-", ["Come -"]),
+    ],
+)
+def test_each_speaker_of_a_subtitle_is_translated_alone(text: str, said: list[str]) -> None:
+    document = cue(text)
+    assert document.texts == said
+    lines = shout(document).splitlines()[2:]
+    shouted = "".join(_shouted(text)).splitlines()
+    assert len(said) == 1 or [line.split()[0] for line in lines] == [line.split()[0] for line in shouted]
+    assert " ".join(lines).split() == " ".join(shouted).split()
+
+
+@pytest.mark.parametrize(("begin", "end"), [("<i>", "</i>"), (r"{\i1}", r"{\i0}")])
+def test_what_two_speakers_stand_in_stands_around_each(begin: str, end: str) -> None:
+    assert backwards(cue(f"{begin}- I go.\n- You stay.{end}")) == (
+        f"1\n{TIME}{begin}- . GO I{end}\n{begin}- . STAY YOU{end}\n"
+    )
+
+
+def test_lines_of_a_subtitle_are_as_long_as_they_are_seen() -> None:
+    colour = '<font color="#ffffff" face="a very long name">'
+    assert shout(cue(f"{colour}one</font> two\nthree four")).splitlines()[2:] == [
+        f"{colour}ONE</font> TWO",
+        "THREE FOUR",
+    ]
+    assert shout(cue("one two<br>three four")).splitlines()[2:] == ["ONE TWO", "THREE FOUR"]
 
 
 @pytest.mark.parametrize("between", ["\n", "\n\n", "\n \n\n"])
@@ -130,7 +231,11 @@ def test_pages_keep_their_tags() -> None:
 @pytest.mark.parametrize(
     ("name", "begin", "unit", "end"),
     [
-        ("a.srt", "00:00:01,000 --> 00:00:02,500\n", "a ", "\nb"),
+        ("a.srt", TIME, "a ", "\nb"),
+        ("a.srt", TIME, "{\\i1}", "\nb"),
+        ("a.srt", TIME, "{\\", "\nb"),
+        ("a.srt", TIME, "<x>- a.\n", "</x>"),
+        ("a.srt", TIME, "<x></x>", "b"),
         ("a.po", 'msgid "%', "0", '"\nmsgstr ""\n'),
         ("a.html", "", "<meta ", ""),
         ("a.html", "<meta ", "charset=", ""),
@@ -150,7 +255,7 @@ def test_hostile_files_cost_little(name: str, begin: str, unit: str, end: str) -
     assert many < 8 * few + 0.2
 
 
-@pytest.mark.parametrize("unit", ["<b>", "<p>", "<!>", "<br>a", "&#1;", "<", "\n", "\r", "a&b<i>\n"])
+@pytest.mark.parametrize("unit", ["<b>", "<p>", "<!>", "<br>a", "&#1;", "<", "\n", "\r", "a&b<i>\n", "{\\"])
 @pytest.mark.parametrize("name", ["a.html", "a.srt", "a.po"])
 def test_a_file_full_of_marks_is_refused_or_costs_little(name: str, unit: str) -> None:
     started = time.process_time()

@@ -127,6 +127,9 @@ def keep(document: str) -> str:
         "<p>\n  <img src=x> one <b>two</b></p>",
         "<p><img src=x> <b>one</b></p>",
         "<p>one <img src=x><img src=y> two</p>",
+        "<p>one two <img src=x></p>",
+        "<p>one <b>two.</b> <img src=x><img src=y> </p>",
+        "<p>one <b>two. <img src=x></b></p>",
         '<p>one<a href="x"><i><img src=y></i><wbr></a> two<a href="z"></a><b></b></p>',
     ],
 )

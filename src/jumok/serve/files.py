@@ -14,6 +14,7 @@ from jumok.errors import DataError
 from jumok.serve.faults import Fault
 from jumok.serve.limits import Limits
 from jumok.serve.markup import Markup, read_markup
+from jumok.serve.subtitles import read_cue
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -29,7 +30,7 @@ FILE_TYPES = {
     ".po": "text/x-gettext-translation; charset=utf-8",
 }
 
-_MARKS = {".txt": b"", ".srt": b"<&\r\n", ".html": b"<&", ".po": b"\n"}
+_MARKS = {".txt": b"", ".srt": b"<{&\r\n", ".html": b"<&", ".po": b"\n"}
 """What makes reading a file of each type expensive, character by character."""
 _BYTE_ORDER_MARK = "\ufeff"
 _OTHER_ENCODING = r"charset\s*=\s*[\"']?)(?!utf-8\b)[\w.:-]+"
@@ -101,24 +102,6 @@ def read_page(text: str) -> Markup:
 
 
 @dataclass(frozen=True, slots=True)
-class Cue:
-    """The text of a subtitle: its lines are one text, which may be marked up with <i> and the like."""
-
-    markup: Markup
-    lines: int
-
-    @property
-    def texts(self) -> list[str]:
-        return self.markup.texts
-
-    def write(self, translated: Sequence[str], links: Sequence[Sequence[SpanLink]]) -> str:
-        written = self.markup.write(translated, links)
-        for name, character in (("&lt;", "<"), ("&gt;", ">"), ("&amp;", "&")):
-            written = written.replace(name, character)
-        return "\n".join(_wrap(written, self.lines))
-
-
-@dataclass(frozen=True, slots=True)
 class Composed:
     """Documents within a file, with what stands between them verbatim."""
 
@@ -155,8 +138,7 @@ def read_subtitles(text: str) -> Composed:
             cue.append(line)
             continue
         if cue:
-            markup = read_markup("\n".join(cue).replace("&", "&amp;"))
-            parts.extend([Cue(markup, len(cue)), "\n"])
+            parts.extend(part for said in read_cue("\n".join(cue)) for part in (said, "\n"))
         cue = [] if _TIME.match(line) else None
         parts.append(line + "\n")
     parts.pop()  # the line that was added to end the last cue
@@ -166,20 +148,6 @@ def read_subtitles(text: str) -> Composed:
 def _lines(text: str) -> list[str]:
     """What "\\n" ends, and nothing else that Unicode calls a line."""
     return [line.removesuffix("\n") for line in StringIO(text)]
-
-
-def _wrap(text: str, lines: int) -> list[str]:
-    """About as long each; a tag is not broken."""
-    rows: list[list[str]] = [[]]
-    room = len(text) / lines
-    length = -1  # of the last row; a space less than words
-    for word in re.findall(r"(?:<[^<>]*+>|\S)++", text):
-        if rows[-1] and len(rows) < lines and length + len(word) / 2 > room:
-            rows.append([])
-            length = -1
-        rows[-1].append(word)
-        length += 1 + len(word)
-    return [" ".join(row) for row in rows]
 
 
 # --- Catalogues ---------------------------------------------------------------------------------------------

@@ -23,14 +23,14 @@ from jumok.serve.tags import Kind, Token, tokens
 from jumok.text.words import word_spans
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from jumok.serve.translating import SpanLink
     from jumok.text import Span
 
     Path = tuple["Element", ...]
 
-__all__ = ["Markup", "read_markup"]
+__all__ = ["Markup", "read_markup", "read_tokens"]
 
 INLINE = frozenset(
     [
@@ -141,8 +141,13 @@ class Markup:
 
 def read_markup(document: str) -> Markup:
     """Any document or fragment; faulty HTML is read as well as it goes."""
+    return read_tokens(tokens(document))
+
+
+def read_tokens(row: Iterable[Token]) -> Markup:
+    """What has been cut into tokens, however its tags are written."""
     reader = _Reader()
-    for token in tokens(document):
+    for token in row:
         reader.take(token)
     return reader.finish()
 
@@ -160,7 +165,9 @@ class _Reader:
         self._whole: Element | None = None  # the last element, if it is whole and no text stands behind it
         self._names: list[str] = []  # of the elements that are open
         self._open: Path = ()
-        self._around: list[str] = []  # inline elements around blocks, as <a><div>…</div></a>
+        self._around: list[
+            tuple[str, str]
+        ] = []  # elements around blocks, as <a><div>…</div></a>, and their ends
         self._names_around: Counter[str] = Counter()
         self._kept: list[str] = []  # the names of elements inside what is not translated
         self._verbatim: list[str] = []
@@ -184,7 +191,7 @@ class _Reader:
         if self._kept:
             self._end_kept()
         self._end_segment()
-        self._parts.extend(f"</{name}>" for name in reversed(self._around))
+        self._parts.extend(closing for _, closing in reversed(self._around))
         return Markup(self._parts)
 
     def _begin(self, token: Token) -> None:
@@ -198,7 +205,7 @@ class _Reader:
         elif name not in INLINE:
             self._add_block(token.raw)
         elif len(self._open) < DEEPEST:
-            element = Element(token.raw, f"</{name}>", self._length)
+            element = Element(token.raw, token.closing or f"</{name}>", self._length)
             self._segment.elements.append((element, self._open))
             self._names.append(name)
             self._open = (*self._open, element)
@@ -215,9 +222,9 @@ class _Reader:
             self._end_segment()
             inside = ""
             while inside != name:
-                inside = self._around.pop()
+                inside, closing = self._around.pop()
                 self._names_around[inside] -= 1
-                self._parts.append(f"</{inside}>")
+                self._parts.append(closing)
         elif name not in INLINE and name not in VOID:
             self._add_block(token.raw)
 
@@ -280,7 +287,7 @@ class _Reader:
         self._end_segment()
         for name, element in still_open:
             self._parts.append(element.opening)
-            self._around.append(name)
+            self._around.append((name, element.closing))
             self._names_around[name] += 1
         self._parts.append(raw)
 
@@ -330,7 +337,13 @@ def _place(segment: Segment, text: str, links: Sequence[SpanLink]) -> str:
         writer.write(text[start:end])
         writer.put_all(behind.get(number, ()), path)
         last = end
-    writer.put_all(before.get(len(words), ()), writer.open)
+    final = before.get(len(words), [])
+    if final and final[-1][0].start == len(segment.text) > len(segment.text.rstrip()):
+        # It stands behind the last space, and that behind the last word.
+        writer.close_to(_shared(writer.open, final[-1][1]))
+        writer.write(text[last:])
+        last = len(text)
+    writer.put_all(final, writer.open)
     writer.close_to(())
     writer.write(text[last:])
     return "".join(writer.out)

@@ -34,11 +34,12 @@ class Kind(Enum):
 
 
 class Token(NamedTuple):
-    """A stretch of a document; tags have a name."""
+    """A stretch of a document; tags have a name, and a name of the end that goes with it if it is another."""
 
     kind: Kind
     raw: str
     name: str = ""
+    closing: str = ""
 
 
 def tokens(document: str) -> Iterator[Token]:
