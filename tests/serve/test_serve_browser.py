@@ -143,3 +143,72 @@ def test_the_page_about_attention_shows_it_as_text(page: Page) -> None:
     expect(shown.locator("body")).to_contain_text("onerror", timeout=SOON)
     assert shown.locator("img").count() == 0
     assert shown.title() != "taken"
+
+
+@pytest.mark.parametrize("script", [True, False], ids=["with a script", "without"])
+def test_the_boxes_stand_side_by_side_or_below_each_other_and_nothing_sticks_out(
+    served: Served, browser: Browser, script: bool
+) -> None:
+    context = browser.new_context(java_script_enabled=script)
+    opened = context.new_page()
+    opened.goto(served.url)
+    for width in (320, 1100):
+        opened.set_viewport_size({"width": width, "height": 800})
+        source, target, text, result = (
+            opened.locator(f"#{name}").bounding_box() or pytest.fail(f"{name} is not seen")
+            for name in ("source", "target", "text", "result")
+        )
+        assert source["x"] == text["x"] < 30
+        assert target["x"] == result["x"]
+        assert source["width"] == text["width"] == target["width"] == result["width"]
+        wide = width > 1000
+        assert (target["y"] == source["y"], result["y"] == text["y"]) == (wide, wide)
+        if script:
+            expect(opened.locator("#drop")).to_be_visible(timeout=SOON)
+            assert opened.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
+    context.close()
+
+
+THROUGH = {"en": "Translated through: German", "ko": "거쳐 간 언어: 독일어"}
+
+
+@pytest.mark.parametrize(("locale", "tongue", "other"), [("en-GB", "en", "ko"), ("ko-KR", "ko", "en")])
+def test_the_page_tells_of_a_third_language(
+    served: Served, browser: Browser, locale: str, tongue: str, other: str
+) -> None:
+    """For a text and for a file, in the language of the browser and in the one that is chosen."""
+    opened = browser.new_page(locale=locale)
+    opened.goto(served.url)
+    opened.select_option("#source", "en")
+    opened.select_option("#target", "fr")
+    opened.fill("#text", "one two")
+    expect(opened.locator("#found")).to_have_text(THROUGH[tongue], timeout=SOON)
+    expect(opened.locator("#see")).to_be_hidden()
+    opened.set_input_files("#file", {"name": "a.txt", "mimeType": "text/plain", "buffer": b"one two"})
+    expect(opened.locator("#way")).to_have_text(THROUGH[tongue], timeout=SOON)
+    opened.click("#tongue")
+    expect(opened.locator("#found")).to_have_text(THROUGH[other])
+    opened.select_option("#target", "de")
+    expect(opened.locator("#found")).to_be_empty(timeout=SOON)
+    expect(opened.locator("#see")).to_be_visible()
+    opened.close()
+
+
+@pytest.mark.parametrize(
+    ("locale", "tongue", "button"), [("en-GB", "en", "Translate"), ("ko-KR", "ko", "번역")]
+)
+def test_the_page_needs_no_script_in_a_browser(
+    served: Served, browser: Browser, locale: str, tongue: str, button: str
+) -> None:
+    context = browser.new_context(locale=locale, java_script_enabled=False)
+    opened = context.new_page()
+    opened.goto(served.url)
+    expect(opened.locator("html")).to_have_attribute("lang", tongue)
+    opened.select_option("#source", "en")
+    opened.select_option("#target", "fr")
+    opened.fill("#text", "one two")
+    opened.get_by_role("button", name=button, exact=True).click()
+    expect(opened.locator("#found")).to_have_text(THROUGH[tongue], timeout=SOON)
+    expect(opened.locator("#text")).to_have_value("one two")
+    expect(opened.locator("#target")).to_have_value("fr")
+    context.close()

@@ -40,6 +40,17 @@ def test_the_page_has_both_boxes_all_languages_and_needs_no_script(served: Serve
     assert "&lt;b&gt;</textarea>" in refused.text
 
 
+def test_a_page_without_a_script_tells_of_a_third_language(served: Served) -> None:
+    asked = {"q": "the house is on the hill", "source": "auto", "target": "fr"}
+    for tongue, told in (
+        ("en", "Detected: English · Translated through: German<"),
+        ("ko", "감지된 언어: 영어 · 거쳐 간 언어: 독일어<"),
+    ):
+        assert told in served.post_form("/", asked, **{"Accept-Language": tongue}).text
+    for target, told in (("fr", ">Translated through: German<"), ("de", 'role="status"><')):
+        assert told in served.post_form("/", {**asked, "source": "en", "target": target}).text
+
+
 def test_scores_alternatives_and_alignments_are_told(served: Served) -> None:
     answer = served.post("/v1/translate", {**ASK, "n_best": 2, "alignment": True}).json
     [one] = answer["translations"]

@@ -1,4 +1,4 @@
-"""The page at `/`, the list of routes at `/docs`, and the OpenAPI document.
+"""The page at `/`, the live page about attention, the list of routes at `/docs`, and the OpenAPI document.
 
 The page works as a plain form; its script only makes it pleasant. Nothing that a person or a model wrote is
 put into it unescaped, and its one script and one style are named by their digests: no other would run.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 import re
 from functools import cache
 from html import escape
@@ -17,33 +18,22 @@ from typing import TYPE_CHECKING
 
 from starlette.responses import HTMLResponse, JSONResponse, Response
 
-from jumok.corpus.languages import language_name
 from jumok.serve.contract import AUTO, check_size, read_texts, render_all, require, routes_of
 from jumok.serve.files import FILE_TYPES
 from jumok.serve.openapi import openapi_document
 from jumok.serve.queueing import Wish
 from jumok.serve.routes import Route
+from jumok.serve.views import show_page
+from jumok.serve.words import REFUSALS, WORDS, choose_tongue, name_in
 
 if TYPE_CHECKING:
+    from jumok.serve.contract import Asked
     from jumok.serve.faults import Fault
     from jumok.serve.routes import Call
 
 __all__ = ["PAGES"]
 
-REFUSALS = {
-    "en": {429: "Too many requests. Try again in {seconds} s."},
-    "ko": {
-        400: "번역할 수 없습니다. {message}",
-        403: "API 키가 올바르지 않습니다.",
-        408: "글이 제때 도착하지 않았습니다. 다시 시도하세요.",
-        413: "글이 너무 깁니다.",
-        415: "이 형식은 읽을 수 없습니다.",
-        429: "요청이 너무 많습니다. {seconds}초 뒤에 다시 시도하세요.",
-        500: "서버에 문제가 생겼습니다. {message}",
-        503: "서버가 바쁩니다. {seconds}초 뒤에 다시 시도하세요.",
-    },
-}
-"""What the page says where its script, which has words of its own, does not run; else the fault's message."""
+ATTENTION_PAGE = "/attention/{direction}/"
 
 
 async def page(call: Call) -> Response:
@@ -57,25 +47,36 @@ async def translate_on_page(call: Call) -> Response:
     check_size(texts, call.service)
     asked = await routes_of(texts, call)
     [rendered] = await render_all(call.service, texts, asked.routes, Wish())
-    found = language_name(asked.detected[0]["language"]) if asked.detected else ""
-    return _show(call, result=rendered.text(), found=found)
+    return _show(call, result=rendered.text(), found=_found(asked, _tongue(call)))
+
+
+def _found(asked: Asked, tongue: str) -> str:
+    """What a reader should know of the way: the language that was detected, and any between it and theirs."""
+    words = WORDS[tongue]
+    detected = [found["language"] for found in asked.detected or ()]
+    told = ((words["detected"], detected), (words["through"], asked.pivots))
+    return " · ".join(
+        word + ", ".join(name_in(tongue, code) for code in codes) for word, codes in told if codes
+    )
 
 
 def refuse_on_page(call: Call, fault: Fault) -> Response:
-    """The page again, with what was written, if that has arrived, and why it was not translated."""
-    tongue = "ko" if call.headers.get("accept-language", "").lower().startswith("ko") else "en"
-    words = REFUSALS[tongue].get(fault.status, "{message}")
+    """The page again, with what was written, if that has arrived, and why nothing came of it."""
+    refusals = REFUSALS[_tongue(call)]
+    words = refusals.get(fault.message) or refusals.get(fault.status, "{message}")
     message = words.format(message=fault.message, seconds=fault.headers.get("Retry-After"))
-    shown = _show(call, message=message, tongue=tongue)
+    shown = _show(call, message=message)
     shown.status_code = fault.status
     shown.headers.update(fault.headers)
     return shown
 
 
-def _show(
-    call: Call, *, result: str = "", found: str = "", message: str = "", tongue: str = "en"
-) -> Response:
-    service, fields = call.service, call.sent.fields
+def _tongue(call: Call) -> str:
+    return choose_tongue(call.headers.get("accept-language", ""))
+
+
+def _show(call: Call, *, result: str = "", found: str = "", message: str = "") -> Response:
+    service, fields, tongue = call.service, call.sent.fields, _tongue(call)
     codes = service.directions.codes
     sources = [code for code in codes if set(service.directions.targets(code)) - {code}]
     targets = [code for code in codes if set(service.directions.sources(code)) - {code}]
@@ -83,8 +84,8 @@ def _show(
     text = fields.get("q", "")
     template, policy = _template()
     shown = template.substitute(
-        sources=_options([AUTO, *sources], fields.get("source")),
-        targets=_options(targets, fields.get("target")),
+        sources=_options([AUTO, *sources], fields.get("source"), tongue),
+        targets=_options(targets, fields.get("target"), tongue),
         text=escape(text if isinstance(text, str) else ""),
         result=escape(result),
         found=escape(found),
@@ -94,12 +95,14 @@ def _show(
         key="" if service.keys else "hidden",
         files=",".join(FILE_TYPES),
         models=escape(" ".join(one.name for one in watched)),
+        words=escape(json.dumps(WORDS, ensure_ascii=False)),
+        **{f"word_{name}": escape(word) for name, word in WORDS[tongue].items()},
     )
     return HTMLResponse(shown, headers={"Content-Security-Policy": policy})
 
 
-def _options(codes: list[str], chosen: object) -> str:
-    names = {code: "Detect language" if code == AUTO else language_name(code) for code in codes}
+def _options(codes: list[str], chosen: object, tongue: str) -> str:
+    names = {code: WORDS[tongue]["auto"] if code == AUTO else name_in(tongue, code) for code in codes}
     return "".join(
         f'<option value="{escape(code)}"{" selected" * (code == chosen)}>{escape(name)}</option>'
         for code, name in names.items()
@@ -146,6 +149,8 @@ async def docs(call: Call) -> Response:
 PAGES = [
     Route("GET", "/", "page", page),
     Route("POST", "/", "translateOnPage", translate_on_page, guarded=True, refuse=refuse_on_page),
+    Route("GET", ATTENTION_PAGE, "attentionPage", show_page, guarded=True, refuse=refuse_on_page),
+    Route("POST", ATTENTION_PAGE, "attentionPageOf", show_page, guarded=True, refuse=refuse_on_page),
     Route("GET", "/spec", "spec", openapi),
     Route("GET", "/openapi.json", "openapi", openapi),
     Route("GET", "/docs", "docs", docs),

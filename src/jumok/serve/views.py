@@ -22,8 +22,9 @@ if TYPE_CHECKING:
     from jumok.serve.directions import Direction
     from jumok.serve.routes import Call
 
-__all__ = ["ATTENTION", "Question", "explain"]
+__all__ = ["ATTENTION", "NO_MODEL", "Question", "explain", "show_page"]
 
+NO_MODEL = "No single model translates in this direction, so there is no attention to see."
 PAGE_ASKS = ("explain", "rank-heads", "steps")
 
 
@@ -93,7 +94,7 @@ def _named(call: Call) -> Direction:
     for direction in call.service.directions.all:
         if direction.name == call.parameters["direction"]:
             return direction
-    raise invalid("there is no model of its own for this direction")
+    raise Fault(400, NO_MODEL)
 
 
 def _direction(call: Call, source: str, target: str) -> Direction:
@@ -105,7 +106,5 @@ def _direction(call: Call, source: str, target: str) -> Direction:
 
 
 ATTENTION = [
-    Route("GET", "/attention/{direction}/", "attentionPage", show_page, guarded=True),
-    Route("POST", "/attention/{direction}/", "attentionPageOf", show_page, guarded=True),
     Route("POST", "/attention/{direction}/{what}", "attentionAnswer", answer_page, guarded=True),
 ]

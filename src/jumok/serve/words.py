@@ -1,0 +1,121 @@
+"""What the page at `/` says, in English and Korean: the same words with and without its script."""
+
+from __future__ import annotations
+
+import re
+
+from jumok.corpus.languages import language_name
+from jumok.serve.views import NO_MODEL
+
+__all__ = ["REFUSALS", "WORDS", "choose_tongue", "name_in"]
+
+WORDS = {
+    "en": {
+        "translate": "Translate",
+        "clear": "Clear",
+        "copy": "Copy",
+        "copied": "Copied",
+        "see": "See the attention",
+        "swap": "Swap",
+        "from": "From",
+        "to": "To",
+        "text": "Text",
+        "translation": "Translation",
+        "drop": "Drop a file here, or choose one:",
+        "save": "Save the translation",
+        "private": "What you write stays on this server and is not stored.",
+        "auto": "Detect language",
+        "detected": "Detected: ",
+        "through": "Translated through: ",
+        "lost": "The server cannot be reached.",
+        "busy": "The server is busy. Trying again …",
+        "key": "API key",
+        "other": "한국어",
+    },
+    "ko": {
+        "translate": "번역",
+        "clear": "지우기",
+        "copy": "복사",
+        "copied": "복사했습니다",
+        "see": "주목 보기",
+        "swap": "바꾸기",
+        "from": "원문 언어",
+        "to": "번역 언어",
+        "text": "번역할 글",
+        "translation": "번역문",
+        "drop": "파일을 여기에 놓거나 고르세요:",
+        "save": "번역 파일 저장",
+        "private": "입력한 글은 이 서버에만 머물고 저장되지 않습니다.",
+        "auto": "언어 감지",
+        "detected": "감지된 언어: ",
+        "through": "거쳐 간 언어: ",
+        "lost": "서버에 연결할 수 없습니다.",
+        "busy": "서버가 바쁩니다. 다시 시도합니다 …",
+        "key": "API 키",
+        "other": "English",
+    },
+}
+
+REFUSALS: dict[str, dict[int | str, str]] = {
+    "en": {
+        "Invalid request: missing q parameter": "Write something to translate first.",
+        429: "Too many requests. Try again in {seconds} s.",
+    },
+    "ko": {
+        "Invalid request: missing q parameter": "번역할 글을 먼저 쓰세요.",
+        NO_MODEL: "이 방향은 모델 하나로 번역하지 않으므로 보여 줄 주목이 없습니다.",
+        400: "요청한 대로 할 수 없습니다. {message}",
+        403: "API 키가 올바르지 않습니다.",
+        404: "API 키를 쓰는 서버에는 주목 페이지가 없습니다. POST /v1/explain이 같은 것을 알려 줍니다.",
+        408: "글이 제때 도착하지 않았습니다. 다시 시도하세요.",
+        413: "글이 너무 깁니다.",
+        415: "이 형식은 읽을 수 없습니다.",
+        429: "요청이 너무 많습니다. {seconds}초 뒤에 다시 시도하세요.",
+        500: "서버에 문제가 생겼습니다. {message}",
+        503: "서버가 바쁩니다. {seconds}초 뒤에 다시 시도하세요.",
+    },
+}
+"""What is said instead of a fault's message, by that or by its status."""
+
+_KOREAN = """
+af 아프리칸스어, am 암하라어, ar 아랍어, as 아삼어, az 아제르바이잔어, be 벨라루스어, bg 불가리아어,
+bn 벵골어, bo 티베트어, br 브르타뉴어, bs 보스니아어, ca 카탈로니아어, cs 체코어, cy 웨일스어, da 덴마크어,
+de 독일어, el 그리스어, en 영어, eo 에스페란토어, es 스페인어, et 에스토니아어, eu 바스크어, fa 페르시아어,
+fi 핀란드어, fo 페로어, fr 프랑스어, fy 서부 프리지아어, ga 아일랜드어, gd 스코틀랜드 게일어, gl 갈리시아어,
+gu 구자라트어, ha 하우사어, he 히브리어, hi 힌디어, hr 크로아티아어, ht 아이티어, hu 헝가리어,
+hy 아르메니아어, id 인도네시아어, ig 이그보어, is 아이슬란드어, it 이탈리아어, ja 일본어, jv 자바어,
+ka 조지아어, kk 카자흐어, km 크메르어, kn 칸나다어, ko 한국어, ku 쿠르드어, ky 키르기스어, la 라틴어,
+lb 룩셈부르크어, lo 라오어, lt 리투아니아어, lv 라트비아어, mg 말라가시어, mi 마오리어, mk 마케도니아어,
+ml 말라얄람어, mn 몽골어, mr 마라티어, ms 말레이어, mt 몰타어, my 버마어, nb 노르웨이어(보크말), ne 네팔어,
+nl 네덜란드어, nn 노르웨이어(니노르스크), no 노르웨이어, oc 오크어, or 오리야어, pa 펀자브어, pl 폴란드어,
+ps 파슈토어, pt 포르투갈어, ro 루마니아어, ru 러시아어, sd 신디어, si 싱할라어, sk 슬로바키아어,
+sl 슬로베니아어, so 소말리아어, sq 알바니아어, sr 세르비아어, su 순다어, sv 스웨덴어, sw 스와힐리어,
+ta 타밀어, te 텔루구어, tg 타지크어, th 태국어, tk 투르크멘어, tl 타갈로그어, tr 튀르키예어, tt 타타르어,
+ug 위구르어, uk 우크라이나어, ur 우르두어, uz 우즈베크어, vi 베트남어, xh 코사어, yi 이디시어, yo 요루바어,
+zh 중국어, zu 줄루어
+"""
+_KOREAN_NAMES = dict(entry.strip().split(" ", 1) for entry in _KOREAN.split(","))
+_WEIGHT = re.compile(r"\s*q\s*=\s*([01](?:\.\d*)?)\s*")
+
+
+def choose_tongue(accepted: str) -> str:
+    """The one that somebody reads better, by their browser's Accept-Language; English if it names none."""
+    best, tongue = 0.0, "en"
+    for entry in accepted.lower().split(","):
+        name, _, weight = entry.partition(";")
+        found = _WEIGHT.fullmatch(weight)
+        liked = float(found[1]) if found else 1.0
+        code = name.strip().partition("-")[0]
+        if code in WORDS and liked > best:
+            best, tongue = liked, code
+    return tongue
+
+
+def name_in(tongue: str, code: str) -> str:
+    """The name of a language for those who read Korean or English."""
+    if tongue != "ko":
+        return language_name(code)
+    name = _KOREAN_NAMES.get(re.split("[-_]", code)[0])
+    if name is None:
+        return language_name(code)
+    return name if code in _KOREAN_NAMES else f"{name} ({code})"
