@@ -280,6 +280,20 @@ def test_check_names_keys_that_others_can_read(
     assert "a-long-enough-secret" not in said
 
 
+def test_check_trusts_keys_that_systemd_hands_to_the_service_alone(
+    model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It grants them by a list, whose rights are shown as those of the group."""
+    keys = tmp_path / "keys"
+    keys.write_text("a-long-enough-secret\n", encoding="utf-8")
+    keys.chmod(0o440)
+    for folder, trusted in ((tmp_path, True), (tmp_path / "other", False)):
+        monkeypatch.setenv("CREDENTIALS_DIRECTORY", str(folder))
+        with pytest.raises(SystemExit):
+            main(["serve", str(model), "--check", "--api-keys", str(keys)])
+        assert ("unsafe" not in capsys.readouterr().out) is trusted
+
+
 @pytest.mark.parametrize(
     ("source", "target"), [("en", "en"), ("auto", "de"), ("en", "d\r\ne"), ("en", "d/e")]
 )

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import stat
 from ipaddress import ip_network
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from jumok.corpus.languages import language_name
@@ -57,7 +59,7 @@ def _warnings(settings: ServeSettings) -> Iterator[str]:
         yield "Texts and keys cross the network unencrypted. Put a reverse proxy with TLS before it."
     if settings.keys:
         read_keys(settings.keys)
-        if settings.keys.stat().st_mode & (stat.S_IRGRP | stat.S_IROTH | stat.S_IWGRP | stat.S_IWOTH):
+        if _is_open(settings.keys):
             yield f"Others can read or write {settings.keys}. Run: chmod 600 {settings.keys}"
     if "*" in settings.allowed_origins or "null" in settings.allowed_origins:
         yield "--allow-origin takes origins such as https://example.org; `*` and `null` allow nobody."
@@ -70,6 +72,16 @@ def _warnings(settings: ServeSettings) -> Iterator[str]:
         yield "--proxy '*' believes every client about its own address: nobody's pace is limited."
     if not settings.limits.requests_per_minute:
         yield "Requests a minute are not limited. That is right behind a proxy that limits them."
+
+
+def _is_open(keys: Path) -> bool:
+    """Whether others can read or write a file. What systemd hands to a service alone looks as if they could:
+    the list of those who may read it is shown as the permissions of its group.
+    """
+    handed = os.environ.get("CREDENTIALS_DIRECTORY")
+    if handed and keys.parent == Path(handed):
+        return False
+    return bool(keys.stat().st_mode & (stat.S_IRGRP | stat.S_IROTH | stat.S_IWGRP | stat.S_IWOTH))
 
 
 def address(host: str, port: int) -> str:

@@ -1,0 +1,196 @@
+"""The recipes of docs/serve.md: the server takes their words, and systemd and nginx do as they should."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import re
+import shlex
+import shutil
+import socket
+import subprocess
+import time
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from serve_process import Answer, serving_here
+
+from jumok.cli import main
+from jumok.serve.limits import Limits
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from serve_process import Served
+
+DOCUMENT = (Path(__file__).parents[2] / "docs" / "serve.md").read_text(encoding="utf-8")
+NAME = "translate.example.org"
+ASK = {"q": "one two", "source": "en", "target": "de"}
+
+
+def recipe(language: str) -> str:
+    [found] = re.findall(rf"^```{language}\n(.*?)^```", DOCUMENT, re.MULTILINE | re.DOTALL)
+    return str(found)
+
+
+def commands() -> dict[str, list[str]]:
+    """The words behind each `jumok serve` that a reader is told to write."""
+    shell = "".join(re.findall(r"^```sh\n(.*?)^```", DOCUMENT, re.MULTILINE | re.DOTALL)).replace("\\\n", "")
+    [started] = re.findall(r"^ExecStart=\S+ serve (.*)$", recipe("ini"), re.MULTILINE)
+    [entry] = re.findall(r"^ENTRYPOINT (.*)$", recipe("dockerfile"), re.MULTILINE)
+    [run] = re.findall(r"^docker run .* jumok (/models/.*)$", shell, re.MULTILINE)
+    typed = re.findall(r"^jumok serve (.*)$", shell, re.MULTILINE)
+    return {
+        "systemd": shlex.split(started),
+        "container": [*json.loads(entry)[2:], *shlex.split(run)],
+        **{words: shlex.split(words, comments=True) for words in typed},
+    }
+
+
+@pytest.mark.parametrize("name", commands())
+def test_the_server_takes_the_words_of_every_recipe(
+    name: str, model: Path, second_model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    keys = tmp_path / "keys"
+    keys.write_text("a-long-enough-secret", encoding="utf-8")
+    keys.chmod(0o600)
+    models = iter([model, second_model])
+    words = [
+        str(keys) if word.endswith("/keys") else str(next(models)) if is_model(word) else word
+        for word in commands()[name]
+    ]
+    with pytest.raises(SystemExit) as end:
+        main(["serve", *words, *(["--check"] * ("--check" not in words))])
+    said = capsys.readouterr()
+    assert (end.value.code, said.err) == (0, "")
+    assert "English → German" in said.out
+    assert (f"keys      {keys}" in said.out) is (str(keys) in words)
+
+
+def is_model(word: str) -> bool:
+    return "/" in word and not word.startswith("-")
+
+
+def test_the_table_of_options_is_that_of_the_program(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["serve", "--help"])
+    offered = set(re.findall(r"^  (--[a-z-]+)", capsys.readouterr().out, re.MULTILINE))
+    rows = re.findall(r"^\| (`--.*?) \|", DOCUMENT, re.MULTILINE)
+    assert set(re.findall(r"--[a-z-]+", " ".join(rows))) == offered
+    assert set(re.findall(r"(?<=`)--[a-z-]+", DOCUMENT)) == offered
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd is not installed")
+def test_systemd_finds_nothing_wrong_with_the_unit(tmp_path: Path) -> None:
+    unit = tmp_path / "jumok.service"
+    text = recipe("ini").replace("/opt/jumok/bin/jumok", shutil.which("true") or "")
+    for written, fine in ((text, True), (text.replace("DynamicUser", "DinamicUser"), False)):
+        unit.write_text(written, encoding="utf-8")
+        told = subprocess.run(
+            ["systemd-analyze", "verify", unit], capture_output=True, text=True, check=False, timeout=60
+        )
+        # What is wrong with other units of this machine is told too.
+        assert ("jumok" not in told.stderr) is fine, told.stderr
+
+
+# --- nginx --------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def nginx(folder: Path, served: Served) -> Iterator[int]:
+    """nginx with the documented lines before a server; its port."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port: int = free.getsockname()[1]
+    block = recipe("nginx").replace("127.0.0.1:5000", f"127.0.0.1:{served.port}")
+    paths = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+    temporary = "".join(f"{path}_temp_path {folder}/{path};\n" for path in paths)
+    user = "user root;" * (os.getuid() == 0)
+    (folder / "nginx.conf").write_text(
+        f"{user}\ndaemon off;\npid {folder}/pid;\nevents {{}}\n"
+        f"http {{\naccess_log off;\n{temporary}server {{\nlisten 127.0.0.1:{port};\n{block}}}\n}}\n",
+        encoding="utf-8",
+    )
+    process = subprocess.Popen(["nginx", "-c", folder / "nginx.conf", "-e", folder / "error.log"])
+    try:
+        for _ in range(300):
+            with socket.socket() as probe:
+                if probe.connect_ex(("127.0.0.1", port)) == 0:
+                    break
+            assert process.poll() is None, (folder / "error.log").read_text(encoding="utf-8")
+            time.sleep(0.1)
+        yield port
+    finally:
+        process.terminate()
+        process.wait(timeout=60)
+
+
+@contextmanager
+def asking(
+    port: int, path: str, body: bytes, address: str = "127.0.0.1", **headers: str
+) -> Iterator[http.client.HTTPResponse]:
+    """A request to nginx under the public name, from an address of this machine."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=120, source_address=(address, 0))
+    named = {"Host": f"{NAME}:{port}", "Content-Type": "application/json", **headers}
+    try:
+        connection.request("POST", path, body, named)
+        yield connection.getresponse()
+    finally:
+        connection.close()
+
+
+def ask(*words: Any, **headers: str) -> Answer:
+    with asking(*words, **headers) as response:
+        return Answer(response.status, dict(response.getheaders()), response.read())
+
+
+def arrivals(port: int, path: str, body: bytes, address: str) -> list[int]:
+    """How many bytes of an event stream come at a time."""
+    with socket.create_connection(
+        ("127.0.0.1", port), timeout=120, source_address=(address, 0)
+    ) as connection:
+        head = f"POST {path} HTTP/1.1\r\nHost: {NAME}\r\nContent-Type: application/json\r\n"
+        connection.sendall(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
+        heard, sizes = b"", []
+        while b"event: done" not in heard and (some := connection.recv(65_536)):
+            heard += some
+            sizes.append(len(some))
+    assert b"event: done" in heard
+    return sizes
+
+
+@pytest.mark.medium
+@pytest.mark.skipif(shutil.which("nginx") is None, reason="nginx is not installed")
+def test_nginx_as_documented_passes_on_names_addresses_streams_and_bodies(
+    model: Path, tmp_path: Path
+) -> None:
+    limits = Limits(requests_per_minute=10)
+    settings = {"proxies": ("127.0.0.1",), "allowed_hosts": (NAME,), "limits": limits}
+    with serving_here(tmp_path, model, **settings) as served, nginx(tmp_path, served) as port:
+        # The page's own origin is welcome, and files have the address under which the page was reached.
+        asked = json.dumps(ASK).encode()
+        assert ask(port, "/translate", asked, Origin=f"http://{NAME}:{port}").status == 200
+        assert ask(port, "/translate", asked, Origin="http://127.0.0.1").status == 403
+        part = b'--x\r\nContent-Disposition: form-data; name="%s"\r\n\r\n%s\r\n'
+        body = b"".join(part % pair for pair in ((b"file", b"one"), (b"source", b"en"), (b"target", b"de")))
+        kind = {"Content-Type": "multipart/form-data; boundary=x"}
+        sent = ask(port, "/translate_file", body + b"--x--\r\n", "127.0.0.2", **kind)
+        assert sent.json["translatedFileUrl"].startswith(f"http://{NAME}:{port}/download_file/")
+        # A stream is passed on while it is made.
+        body = json.dumps({**ASK, "q": ["one two three four five"] * 30, "greedy": True}).encode()
+        arrived = [arrivals(port, "/v1/translate/stream", body, "127.0.0.3") for _ in range(5)]
+        assert any(sizes[0] < sum(sizes) / 2 for sizes in arrived)
+        # What is within the server's own limit reaches it.
+        for size, status in ((limits.body_bytes - 100, 400), (limits.body_bytes + 1, 413)):
+            large = ask(port, "/translate", b'{"q": "' + b"x" * (size - 9) + b'"}', "127.0.0.4")
+            assert large.status == status
+        # Each client has a pace of its own, whatever address it says that it has.
+        for address in ("127.0.0.5", "127.0.0.6"):
+            told = [
+                ask(port, "/detect", b'{"q": "one"}', address, **{"X-Forwarded-For": f"10.0.0.{n}"}).status
+                for n in range(12)
+            ]
+            assert told[:10] == [200] * 10
+            assert 429 in told
