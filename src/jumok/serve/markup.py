@@ -165,9 +165,8 @@ class _Reader:
         self._whole: Element | None = None  # the last element, if it is whole and no text stands behind it
         self._names: list[str] = []  # of the elements that are open
         self._open: Path = ()
-        self._around: list[
-            tuple[str, str]
-        ] = []  # elements around blocks, as <a><div>…</div></a>, and their ends
+        # Elements around blocks, as <a><div>…</div></a>, and their ends.
+        self._around: list[tuple[str, str]] = []
         self._names_around: Counter[str] = Counter()
         self._kept: list[str] = []  # the names of elements inside what is not translated
         self._verbatim: list[str] = []
