@@ -130,25 +130,87 @@ def test_a_body_with_two_lengths_is_refused_and_ends_its_connection(served: Serv
     assert answer.count(b"HTTP/1.1 ") == 1
 
 
+@pytest.mark.parametrize("parts", [1, 50])
 @pytest.mark.parametrize("size", [1_000, 20_000, 100_000])
 @pytest.mark.parametrize("line", [b"X-Long: %b\r\n", b"X: %b\r\n" * 2, b"GET /%b HTTP/1.1\r\n"])
-def test_a_head_has_a_limit_however_it_comes(served: Served, line: bytes, size: int) -> None:
+def test_a_head_has_a_limit_however_it_comes(served: Served, line: bytes, size: int, parts: int) -> None:
     count = line.count(b"%b")
     long = line % ((b"x" * (size // count),) * count)
     head = long if line.startswith(b"GET") else b"GET /health HTTP/1.1\r\n" + long
-    step = max(1, len(head) // 50)
-    parts = [head[start : start + step] for start in range(0, len(head), step)]
-    answer = _ask_raw(served.port, *parts, b"Host: localhost\r\nConnection: close\r\n\r\n")
+    head += b"Host: localhost\r\nConnection: close\r\n\r\n"
+    step = len(head) // parts
+    answer = _ask_raw(served.port, *(head[start : start + step] for start in range(0, len(head), step)))
     # What is still being sent when a connection ends can cost the client the answer.
     assert answer[9:12] in ((b"400", b"") if size > 32_768 else (b"200", b"404"))
 
 
-def test_a_head_that_never_ends_is_cut_and_costs_nobody_else_anything(served: Served) -> None:
+def test_headers_have_a_limit_to_their_number(served: Served) -> None:
+    head = b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
+    assert _ask_raw(served.port, head + b"X: y\r\n" * 200 + b"\r\n").startswith(b"HTTP/1.1 200 ")
+    assert _ask_raw(served.port, head + b"X: y\r\n" * 2_000 + b"\r\n")[9:12] in (b"400", b"")
+
+
+@pytest.mark.parametrize(
+    "begun",
+    [
+        b"GET /health HTTP/1.1\r\nX: ",
+        b"GET /health HTTP/1.1\r\nX",
+        b"POST /detect HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\nX: ",
+        b"POST /detect HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\nX",
+        b"POST /detect HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n1;x=",
+    ],
+)
+def test_what_never_ends_is_cut_and_costs_nobody_else_anything(served: Served, begun: bytes) -> None:
     with socket.create_connection(("127.0.0.1", served.port), timeout=10) as connection:
-        connection.sendall(b"GET /health HTTP/1.1\r\nX: ")
+        connection.sendall(begun.replace(b"\r\n", b"\r\nHost: localhost\r\n", 1))
         with pytest.raises(ConnectionError):
             connection.sendall(b"x" * 20_000_000)
     assert served.get("/health").status == 200
+
+
+def test_half_a_request_may_come_with_the_body_before_it(served: Served) -> None:
+    body = json.dumps({"q": "one", "source": "en", "target": "de", "more": "x" * 60_000}).encode()
+    first = b"POST /translate HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+    first += b"Content-Length: %d\r\n\r\n" % len(body) + body
+    with socket.create_connection(("127.0.0.1", served.port), timeout=10) as connection:
+        connection.sendall(first + b"GET /he")
+        assert connection.recv(65536).startswith(b"HTTP/1.1 200 ")
+        connection.sendall(b"alth HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert connection.recv(65536).startswith(b"HTTP/1.1 200 ")
+
+
+def _stream_request(version: str, sentences: int) -> bytes:
+    fields = {"q": "one two. " * sentences, "source": "en", "target": "de"}
+    body = json.dumps(fields).encode()
+    head = (
+        f"POST /v1/translate/stream HTTP/{version}\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+    )
+    return f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
+
+
+def test_a_stream_comes_whole_to_whom_pieces_cannot_be_told_apart(served: Served) -> None:
+    answer = _ask_raw(served.port, _stream_request("1.0", 3))
+    head, _, body = answer.partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 200 ")
+    assert b"transfer-encoding" not in head.lower()
+    assert f"content-length: {len(body)}".encode() in head
+    assert body.startswith(b"event: ")
+    assert b"event: done" in body
+
+
+def test_nothing_is_said_of_a_fault_in_the_middle_of_an_answer(served: Served) -> None:
+    with socket.socket() as connection:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)  # so that the server has to wait
+        connection.settimeout(10)
+        connection.connect(("127.0.0.1", served.port))
+        connection.sendall(_stream_request("1.1", 500))
+        answer = connection.recv(200)
+        connection.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\nnonsense\r\n\r\n")
+        while chunk := connection.recv(65536):
+            answer += chunk
+    stream, _, after = answer.partition(b"event: done")
+    assert stream.count(b"HTTP/1.1 ") == 1
+    assert after == b"" or after.count(b"HTTP/1.1 ") == 1
 
 
 def test_headers_behind_a_body_are_not_heeded(served: Served) -> None:
@@ -388,7 +450,7 @@ def test_who_never_fetches_the_answers_is_let_go(hasty: Served) -> None:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         connection.settimeout(10)
         connection.connect(("127.0.0.1", hasty.port))
-        connection.sendall(b"GET /spec HTTP/1.1\r\nHost: localhost\r\n\r\n" * 600)
+        connection.sendall(b"GET /spec HTTP/1.1\r\nHost: localhost\r\n\r\n" * 16)
         with pytest.raises(ConnectionError):
             _send_for_seconds(connection, 60)
 

@@ -111,9 +111,19 @@ class Exchange:
         except BusyError as error:
             await self._fail(busy(503, str(error), error.seconds))
         else:
-            sending = response(self._scope, _nothing, self._send)
-            # What is ready is sent; only a stream goes on for as long as somebody listens.
-            await (self._while_listening(sending) if isinstance(response, StreamingResponse) else sending)
+            if isinstance(response, StreamingResponse):  # goes on for as long as somebody listens
+                await self._while_listening(self._send_stream(response))
+            else:
+                await response(self._scope, _nothing, self._send)
+
+    async def _send_stream(self, response: StreamingResponse) -> None:
+        """Piece by piece; whole, to whom HTTP/1.0 cannot tell where a piece ends."""
+        whole: Response = response
+        if self._scope["http_version"] == "1.0":
+            pieces = [piece async for piece in response.body_iterator]
+            body = b"".join(piece.encode() if isinstance(piece, str) else bytes(piece) for piece in pieces)
+            whole = Response(body, response.status_code, dict(response.headers))
+        await whole(self._scope, _nothing, self._send)
 
     async def _answer(self) -> Response:
         service, scope = self._service, self._scope

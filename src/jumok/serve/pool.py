@@ -217,8 +217,11 @@ class Post:
     async def _ask(self, order: Order) -> dict[str, Any]:
         if self._process is None or self._process.stdin is None:
             raise EOFError
-        self._process.stdin.write(pack(order))
-        await self._process.stdin.drain()
+        try:
+            self._process.stdin.write(pack(order))
+            await self._process.stdin.drain()
+        except RuntimeError:  # uvloop's word for a pipe whose other end was seen to close
+            raise EOFError from None
         return await self._hear()
 
     async def _hear(self) -> dict[str, Any]:

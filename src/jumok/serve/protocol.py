@@ -23,6 +23,7 @@ _MALFORMED = (
 )
 GRACE_SECONDS = 1.0
 MOST_HEAD_BYTES = 32 * 2**10
+BYTES_OF_A_HEADER = 64  # that it takes in memory beside its name and value
 MOST_PIPELINED = 16
 """Requests behind the one that is being answered, each of them parsed already."""
 
@@ -37,13 +38,14 @@ class PatientProtocol(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self.transport = _HeadWithBody(transport, self.loop)
+        self.transport = self._answers = _HeadWithBody(transport, self.loop)
         self._running: RequestResponseCycle | None = None
         self._waiting: asyncio.TimerHandle | None = None
         self._fetching: asyncio.TimerHandle | None = None
         self._draining = False
         self._in_head = self._in_body = False
-        self._head_bytes = 0
+        self._head_bytes = 0  # of the head, or the trailer, that is being read
+        self._unheard_bytes = 0  # that the parser has kept or skipped since it last told of anything
         # Writing counts as paused, and is timed, whenever anything is left: a connection that is closed
         # stays for as long as its client does not fetch the rest.
         transport.set_write_buffer_limits(high=0)
@@ -56,16 +58,15 @@ class PatientProtocol(HttpToolsProtocol):
             self.shutdown()
 
     def data_received(self, data: bytes) -> None:
-        after_body = self._in_body  # then it is not known how much of this belongs to a head
         self._unset_keepalive_if_required()
+        self._unheard_bytes += len(data)
         try:
             self._parse(data)
         except httptools.HttpParserError:
             self.logger.warning("Invalid HTTP request received.")
             self.send_400_response("")
             return
-        self._head_bytes = self._head_bytes + len(data) if self._in_head and not after_body else 0
-        if self._head_bytes > MOST_HEAD_BYTES:
+        if self._unheard_bytes > MOST_HEAD_BYTES:
             self.send_400_response("")
         if self._draining and self.cycle is not None:
             self.cycle.keep_alive = False
@@ -91,13 +92,20 @@ class PatientProtocol(HttpToolsProtocol):
         if len(self.pipeline) >= MOST_PIPELINED:
             raise ValueError  # which the parser reports as it does all that it cannot parse
         self._in_head = True
+        self._head_bytes = self._unheard_bytes = 0
         super().on_message_begin()
 
+    def on_url(self, url: bytes) -> None:
+        self._count_head(len(url))
+        super().on_url(url)
+
     def on_header(self, name: bytes, value: bytes) -> None:
+        self._count_head(len(name) + len(value) + BYTES_OF_A_HEADER)
         if self._in_head:  # a header behind a body could contradict those that were heeded
             super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
+        self._unheard_bytes = 0
         if self.parser.get_method() == b"CONNECT":
             raise ValueError  # this is no proxy
         if self.parser.should_upgrade():
@@ -105,10 +113,21 @@ class PatientProtocol(HttpToolsProtocol):
         self._in_head, self._in_body = False, True
         super().on_headers_complete()
 
+    def on_body(self, body: bytes) -> None:
+        self._unheard_bytes = 0
+        super().on_body(body)
+
     def on_message_complete(self) -> None:
+        self._unheard_bytes = 0
         if self._in_body:
             self._in_body = False
             super().on_message_complete()
+
+    def _count_head(self, count: int) -> None:
+        self._unheard_bytes = 0
+        self._head_bytes += count
+        if self._head_bytes > MOST_HEAD_BYTES:
+            raise ValueError
 
     def _head_without_offer(self) -> bytes:
         """The head that was just read, without the other protocol that it offers.
@@ -122,13 +141,15 @@ class PatientProtocol(HttpToolsProtocol):
 
     def send_400_response(self, msg: str) -> None:
         """As every other fault, in JSON; behind half an answer nothing can be said."""
-        if self._idle or not self.cycle.response_started:
+        answering = self._running
+        if answering is None or answering.response_complete or not answering.response_started:
             self.transport.write(_MALFORMED)
         self.transport.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_waiting()
         self._stop_fetching()
+        self._answers.drop()
         super().connection_lost(exc)
         # The base knows the last request of a queue; the one that is being answered may be another.
         if self._running is not None and not self._running.response_complete:
@@ -203,8 +224,12 @@ class _HeadWithBody(asyncio.Transport):
         self._transport.close()
 
     def abort(self) -> None:
-        self._take_held()
+        self.drop()
         self._transport.abort()
+
+    def drop(self) -> None:
+        """Nobody is there to be sent anything."""
+        self._take_held()
 
     def is_closing(self) -> bool:
         return self._transport.is_closing()
