@@ -16,7 +16,7 @@ from jumok.corpus.corpora import (
 from jumok.corpus.faults import Fault, Limits
 from jumok.corpus.languages import LANGUAGES, Language, find_language, language_code, language_name
 from jumok.corpus.masking import MaskedBatches, hide_pieces
-from jumok.corpus.split import HoldOut, choose_hold_out, sentence_key
+from jumok.corpus.split import HoldOut, choose_hold_out, hold_out_of, sentence_key, source_hashes
 from jumok.corpus.store import PairStore, Part, open_store, write_store
 
 __all__ = [
@@ -43,6 +43,7 @@ __all__ = [
     "corpus_of_pairs",
     "find_language",
     "hide_pieces",
+    "hold_out_of",
     "language_code",
     "language_name",
     "open_corpora",
@@ -53,5 +54,6 @@ __all__ = [
     "padded_batch",
     "parse_alignment",
     "sentence_key",
+    "source_hashes",
     "write_store",
 ]

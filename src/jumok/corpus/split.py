@@ -46,9 +46,13 @@ class HoldOut:
     def __contains__(self, pair: Pair) -> bool:
         return self.threshold > 0 and _stable_hash(pair) < self.threshold
 
+    def among(self, hashes: NDArray[np.uint64]) -> NDArray[np.bool_]:
+        """Which of the pairs with these hashes are held out."""
+        return hashes < self.threshold
+
     def count(self, hashes: NDArray[np.uint64]) -> int:
-        """How many of the pairs with these hashes are held out."""
-        return int((hashes < self.threshold).sum())
+        """How many of them are."""
+        return int(self.among(hashes).sum())
 
 
 def choose_hold_out(pairs: Iterable[Pair], *, count: int) -> HoldOut:

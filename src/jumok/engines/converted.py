@@ -5,8 +5,9 @@ What differs is what rounding does; the marks `<pad>` and `<s>`, which are hidde
 of after it; and sampling, which draws other numbers from the same distribution.
 
 A worker a core, each with one thread and small batches: sentences side by side never wait for one another,
-as the threads within a matrix product do. Of all settings of CTranslate2 this was the fastest, or within a few
-per cent of it, for the sizes and beams of docs/performance.md; so nothing is measured on the user's machine.
+as the threads within a matrix product do. Of all settings of CTranslate2 this was the fastest, or within a
+few per cent of it, for the sizes and beams of docs/performance.md; so nothing is measured on the user's
+machine.
 
 From 4.8.4 on CTranslate2 imports torch only when a model is converted, so no older one is asked for.
 """

@@ -10,17 +10,18 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from dataclasses import dataclass, field
-from itertools import chain, islice
+from itertools import chain, compress, filterfalse, islice
+from operator import not_
 from typing import TYPE_CHECKING
 
-from jumok.corpus import Cleaner, HoldOut, Part, choose_hold_out, sentence_key
+from jumok.corpus import Cleaner, HoldOut, Part, hold_out_of, sentence_key, source_hashes
 from jumok.errors import DataError
 from jumok.text import split_words
 from jumok.training.derive import CorpusFacts
 from jumok.values import Pair
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from jumok.corpus import Corpus
 
@@ -42,16 +43,19 @@ class Sentences:
     skipped: Mapping[str, int]
     hold_out: HoldOut
     kept: Sequence[Sequence[Pair]] | None = field(repr=False)
+    """Those to train on, of each corpus, where they are few enough to stay in memory."""
 
     def parts(self) -> list[Part]:
         """The pairs of each corpus with its weight. The streams are to be read in their order, once."""
-        streams = (
-            self.kept if self.kept is not None else _streams(Cleaner(against=self.against), self.corpora)
-        )
+        streams: Sequence[Iterable[Pair]] = self.kept if self.kept is not None else self._read_again()
         return [
-            Part(corpus.name, (pair for pair in stream if pair not in self.hold_out), corpus.weight)
+            Part(corpus.name, stream, corpus.weight)
             for corpus, stream in zip(self.corpora, streams, strict=True)
         ]
+
+    def _read_again(self) -> list[Iterator[Pair]]:
+        streams = _streams(Cleaner(against=self.against), self.corpora)
+        return [filterfalse(self.hold_out.__contains__, stream) for stream in streams]
 
     def pairs(self) -> Iterator[Pair]:
         return chain.from_iterable(part.pairs for part in self.parts())
@@ -64,7 +68,7 @@ def read_sentences(corpora: Sequence[Corpus], valid: Sequence[Corpus], *, held_o
         pair for corpus in valid for pair in corpus.pairs() if (pair.source or corpus.plain) and pair.target
     ]
     digest = hashlib.sha256(repr([corpus.weight for corpus in corpora]).encode())
-    kept, total = _read_once(_streams(cleaner, corpora), digest)
+    kept, total, aligned = _read_once(_streams(cleaner, corpora), digest)
     skipped = {fault.title: count for fault, count in cleaner.skipped.items() if count}
     if not total:
         reasons = ", ".join(f"{count:,} {reason}" for reason, count in skipped.items())
@@ -79,9 +83,15 @@ def read_sentences(corpora: Sequence[Corpus], valid: Sequence[Corpus], *, held_o
             return chain.from_iterable(kept)
         return chain.from_iterable(_streams(Cleaner(against=valid), corpora))
 
-    hold_out = choose_hold_out(pairs(), count=held_out) if not valid else HoldOut(0)
-    # Held-out pairs are read again, since those in memory have lost their alignments.
-    validation = given if valid else [pair for pair in pairs(from_memory=False) if pair in hold_out]
+    hold_out, validation = HoldOut(0), given
+    if not valid:
+        hashes = source_hashes(pairs())
+        hold_out = hold_out_of(hashes, count=held_out)
+        held = hold_out.among(hashes).tolist()
+        if kept is not None and not aligned:
+            validation = list(compress(pairs(), held))
+        else:  # alignments are read again, since the pairs in memory have lost them
+            validation = [pair for pair in pairs(from_memory=False) if pair in hold_out]
     if not validation:
         first, *others = ((pair.source or pair.target) for pair in islice(pairs(), MOST_COUNTED))
         only = others and all(sentence_key(other) == sentence_key(first) for other in others)
@@ -91,11 +101,15 @@ def read_sentences(corpora: Sequence[Corpus], valid: Sequence[Corpus], *, held_o
             f"{len(valid)} validation files. Give a validation set with --valid, or ten pairs or more of "
             "different sources."
         )
+    facts = _facts(pairs(), total, total - (0 if valid else len(validation)), corpora[0])
+    if kept is not None and not valid:
+        trained = map(not_, held)
+        kept = [list(compress(those, trained)) for those in kept]
     return Sentences(
         corpora=corpora,
         against=valid,
         validation=validation,
-        facts=_facts(pairs(), total, total - (0 if valid else len(validation)), corpora[0]),
+        facts=facts,
         fingerprint=digest.hexdigest(),
         skipped=skipped,
         hold_out=hold_out,
@@ -109,20 +123,21 @@ def _streams(cleaner: Cleaner, corpora: Sequence[Corpus]) -> list[Iterator[Pair]
 
 def _read_once(
     streams: Sequence[Iterator[Pair]], digest: hashlib._Hash
-) -> tuple[list[list[Pair]] | None, int]:
-    """All pairs in lists, or None where they are too many; and how many there are."""
+) -> tuple[list[list[Pair]] | None, int, bool]:
+    """All pairs in lists, or None where they are too many; how many there are, and whether any is aligned."""
     kept: list[list[Pair]] | None = []
-    total = 0
+    total, aligned = 0, False
     for stream in streams:
         if kept is not None:
             kept.append([])
         while block := list(islice(stream, 8192)):
             _digest_pairs(digest, block)
             total += len(block)
+            aligned = aligned or any(pair.alignment is not None for pair in block)
             kept = kept if total <= MOST_IN_MEMORY else None
             if kept is not None:  # alignments are not trained on, and are larger than the sentences
                 kept[-1].extend(Pair(pair.source, pair.target) for pair in block)
-    return kept, total
+    return kept, total, aligned
 
 
 def _digest_pairs(digest: hashlib._Hash, pairs: Sequence[Pair]) -> None:
