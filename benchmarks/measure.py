@@ -115,9 +115,9 @@ def hold_contest(
     return make_result(contest, seen)
 
 
-def check_quiet(refuse_busy: bool, *, patience: float = PATIENCE) -> None:
-    """Wait until the machine is quiet; refuse to go on if it is not within `patience` seconds."""
-    end = time.monotonic() + patience
+def check_quiet(refuse_busy: bool) -> None:
+    """Wait until the machine is quiet; refuse to go on if it is not within `PATIENCE` seconds."""
+    end = time.monotonic() + PATIENCE
     while refuse_busy and (share := busy_share()) > MOST_BUSY:
         if time.monotonic() < end:
             continue

@@ -119,6 +119,7 @@ def test_every_topic_has_its_place_on_the_page() -> None:
 def test_no_contender_begins_or_ends_on_a_busy_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     busy = iter([0.0, 0.0, 0.9])
     monkeypatch.setattr(measure, "busy_share", lambda: next(busy))
+    monkeypatch.setattr(measure, "PATIENCE", 0.0)
     called: list[str] = []
 
     def call(program: str, arguments: object) -> dict[str, float]:
@@ -129,6 +130,13 @@ def test_no_contender_begins_or_ends_on_a_busy_machine(monkeypatch: pytest.Monke
     with pytest.raises(measure.BusyMachineError, match="90% of its cores' time"):
         measure.hold_contest(CONTEST, rounds=1, tell=lambda _: None)
     assert len(called) == 2
+
+
+def test_a_moment_of_noise_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    busy = iter([0.9, 0.4, 0.0])
+    monkeypatch.setattr(measure, "busy_share", lambda: next(busy))
+    measure.check_quiet(True)
+    assert next(busy, None) is None
 
 
 def test_the_page_of_this_repository_is_drawn_from_its_results() -> None:
