@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["main", "work"]
 
-WARM_UP = ["1 2 3 4 5 6 7 8 "[: 2 + 2 * (n % 8)] * (1 + n % 3) for n in range(128)]
+WARM_UP = ["1 2 3 4 5 6 7 8 "[: 2 + 2 * (n % 8)] * (1 + n % 3) for n in range(256)]
 KEPT_EXPLANATIONS = 4
 """What a person looks at, and what it looked like before the last changes."""
 
