@@ -119,12 +119,11 @@ def check_quiet(refuse_busy: bool) -> None:
     """Wait until the machine is quiet; refuse to go on if it is not within `PATIENCE` seconds."""
     end = time.monotonic() + PATIENCE
     while refuse_busy and (share := busy_share()) > MOST_BUSY:
-        if time.monotonic() < end:
-            continue
-        raise BusyMachineError(
-            f"The machine is busy: {share:.0%} of its cores' time is used by something else (at most "
-            f"{MOST_BUSY:.0%} is accepted). Nothing is reported. Try again later, or add --anyway."
-        )
+        if time.monotonic() >= end:
+            raise BusyMachineError(
+                f"The machine is busy: {share:.0%} of its cores' time is used by something else (at most "
+                f"{MOST_BUSY:.0%} is accepted). Nothing is reported. Try again later, or add --anyway."
+            )
 
 
 def make_result(contest: Contest, seen: Mapping[str, Sequence[Measures]]) -> Result:

@@ -30,6 +30,20 @@ JSON = {"Content-Type": "application/json"}
 MULTIPART = {"Content-Type": "multipart/form-data; boundary=x"}
 
 
+def _ask_raw(port: int, *sent: bytes) -> bytes:
+    """Everything that is answered until the connection ends."""
+    with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
+        answer = b""
+        try:
+            for part in sent:
+                connection.sendall(part)
+            while chunk := connection.recv(65536):
+                answer += chunk
+        except ConnectionError:  # it was cut while more was on its way
+            pass
+        return answer
+
+
 def test_a_body_over_the_cap_is_refused_before_it_is_sent(served: Served) -> None:
     with socket.create_connection(("127.0.0.1", served.port), timeout=10) as connection:
         connection.sendall(
@@ -84,29 +98,10 @@ def test_a_body_of_unknown_length_is_cut_at_the_cap(served: Served) -> None:
     ],
 )
 def test_what_is_no_http_is_told_in_json(served: Served, sent: bytes) -> None:
-    with socket.create_connection(("127.0.0.1", served.port), timeout=10) as connection:
-        connection.sendall(sent)
-        answer = b""
-        while chunk := connection.recv(4096):
-            answer += chunk
-    head, _, body = answer.partition(b"\r\n\r\n")
+    head, _, body = _ask_raw(served.port, sent).partition(b"\r\n\r\n")
     assert head.split()[1] in (b"400", b"404")
     assert b"content-type: application/json" in head.lower()
     assert json.loads(body)["error"]
-
-
-def _ask_raw(port: int, *sent: bytes) -> bytes:
-    """Everything that is answered until the connection ends."""
-    with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
-        answer = b""
-        try:
-            for part in sent:
-                connection.sendall(part)
-            while chunk := connection.recv(65536):
-                answer += chunk
-        except ConnectionError:  # it was cut while more was on its way
-            pass
-        return answer
 
 
 @pytest.mark.parametrize(

@@ -118,12 +118,12 @@ class Exchange:
 
     async def _send_stream(self, response: StreamingResponse) -> None:
         """Piece by piece; whole, to whom HTTP/1.0 cannot tell where a piece ends."""
-        whole: Response = response
+        sent: Response = response
         if self._scope["http_version"] == "1.0":
             pieces = [piece async for piece in response.body_iterator]
             body = b"".join(piece.encode() if isinstance(piece, str) else bytes(piece) for piece in pieces)
-            whole = Response(body, response.status_code, dict(response.headers))
-        await whole(self._scope, _nothing, self._send)
+            sent = Response(body, response.status_code, dict(response.headers))
+        await sent(self._scope, _nothing, self._send)
 
     async def _answer(self) -> Response:
         service, scope = self._service, self._scope

@@ -34,7 +34,7 @@ class Kind(Enum):
 
 
 class Token(NamedTuple):
-    """A stretch of a document; tags have a name, and a name of the end that goes with it if it is another."""
+    """A stretch of a document; tags have a name, and `closing` is their end where it is not `</name>`."""
 
     kind: Kind
     raw: str
