@@ -13,7 +13,7 @@ ARGS ?=
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo check test test-all format bench web screenshots browser clean
+.PHONY: help demo check test test-web test-all format bench web screenshots browser clean
 
 help: ## say what can be made
 	@echo "jumok: train a translator on your own sentence pairs and see what it pays attention to."
@@ -29,8 +29,12 @@ check: $(READY) ## format, lint, types and the fast tests: before every commit
 	$(BIN)/mypy
 	$(BIN)/pytest -q -n 2 --dist worksteal -m "not medium and not slow" $(ARGS)
 
-test: $(READY) ## the tests that a change must pass, with coverage
+test: $(READY) ## the tests that a change must pass, with coverage; a few of the page where Chromium is found
 	$(BIN)/pytest -q -n 2 --dist worksteal -m "not slow" --cov --cov-report=term:skip-covered --cov-fail-under=90 $(ARGS)
+
+# A file stays with one worker: its models are trained once.
+test-web: $(READY) ## every test of the pages, in Chromium
+	$(BIN)/pytest -q -n 2 --dist loadfile -m web $(ARGS)
 
 test-all: $(READY) ## every test, the slow ones too
 	$(BIN)/pytest -q -n 2 --dist worksteal $(ARGS)
@@ -42,7 +46,7 @@ format: $(READY) ## format the sources and sort their imports
 bench: $(if $(filter $(BENCH)/%,$(BENCH_PYTHON)),$(BENCH)/.ready) ## measure jumok beside its peers: topics and options go into ARGS
 	PYTHONPATH=src $(BENCH_PYTHON) -m benchmarks $(ARGS)
 
-web: ## build the page of web/ into src/jumok/look/page.html; needs Node
+web: ## build the page of web/ into src/jumok/plots/page.html; needs Node
 	cd web && npm ci --silent && npm run --silent check && npm run --silent build
 
 screenshots: $(READY) ## pictures of every panel into runs/screenshots; needs a browser
@@ -55,7 +59,7 @@ browser: ## install Chromium and a Hangul font for the tests, where the system's
 	} || echo "Chromium or a Hangul font is missing and could not be installed: tests of the page are skipped."
 
 clean: ## remove caches and builds; runs/ and .venv/ stay
-	rm -rf build dist htmlcov .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf build dist htmlcov .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache .schemathesis
 	find $(SOURCES) -type d -name __pycache__ -prune -exec rm -rf {} +
 
 $(READY): pyproject.toml constraints.txt

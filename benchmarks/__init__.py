@@ -1,8 +1,10 @@
-"""jumok beside its peers, measured in one run: `python -m benchmarks`, or `make bench`.
+"""jumok compared with other toolkits, measured in one run: `python -m benchmarks`, or `make bench`.
 
-topics/         what is compared: contests of contenders, and what is prepared for them
-contenders/     one program each; it prints one line of JSON with what it measured
-measure.py      contenders take turns over rounds; medians
-machine.py      what all of it runs on, and whether it is quiet
-results/        what a run found, a file a topic; `page.py` draws docs/performance.md from them
+topics/         the comparisons: which systems, and what is prepared for them
+programs/       one program per measurement; it prints one line of JSON
+measure.py      the systems take turns over several rounds; medians
+machine.py      the hardware and package versions, and whether the machine is idle
+results/        the results, one file per topic; `page.py` fills docs/performance.md with them
+before_after.py whether a change made jumok slower: two source trees in turns
+serve_load.py   the server under load
 """

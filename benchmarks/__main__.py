@@ -1,4 +1,4 @@
-"""`python -m benchmarks [TOPIC …]`: measure, print a table a contest, write results/TOPIC.json."""
+"""`python -m benchmarks [TOPIC …]`: measure, print one table per comparison, write results/TOPIC.json."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.machine import busy_share, machine_facts, package_versions
-from benchmarks.measure import ROOT, BusyMachineError, check_quiet, hold_contest
+from benchmarks.measure import BusyMachineError, run_comparison, wait_until_idle
 from benchmarks.page import as_text, write_page
 from benchmarks.workbench import Workbench
 
@@ -26,17 +26,17 @@ ROUNDS = 3
 
 
 def main() -> None:
-    given = _arguments()
+    options = _arguments()
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     try:
-        for topic in given.topics or TOPICS:
-            content = measure(topic, given)
-            if not given.quick:
+        for topic in options.topics or TOPICS:
+            content = measure(topic, options)
+            if not options.quick:
                 write(topic, content)
-            print(json.dumps(content, ensure_ascii=False) if given.json else as_text(content), flush=True)
+            print(json.dumps(content, ensure_ascii=False) if options.json else as_text(content), flush=True)
     except BusyMachineError as busy:
         raise SystemExit(f"benchmarks: {busy}") from None
-    if not given.quick:
+    if not options.quick:
         write_page(RESULTS)
 
 
@@ -48,45 +48,59 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument(
         "--data",
         type=Path,
-        default=ROOT.parent / "shared/data/multi30k/tok",
-        help="folder with train.en, train.de, val.…, test_2016_flickr.en of Multi30k",
+        metavar="FOLDER",
+        help=f"Multi30k, for the topics {', '.join(sorted(ON_MULTI30K))}: {', '.join(NEEDED)}",
     )
     parser.add_argument(
-        "--rounds", type=int, default=ROUNDS, help=f"turns of every contender (default {ROUNDS})"
+        "--rounds",
+        type=int,
+        default=ROUNDS,
+        help=f"rounds in which every system is measured (default {ROUNDS}); ignored for the topic quality "
+        "and with --quick, which have one round",
     )
-    parser.add_argument("--json", action="store_true", help="print JSON, a line a topic")
-    parser.add_argument("--anyway", action="store_true", help="measure on a busy machine too, and say so")
+    parser.add_argument("--json", action="store_true", help="print JSON, one line per topic")
+    parser.add_argument(
+        "--anyway", action="store_true", help="measure even if the machine is busy; the results say so"
+    )
     parser.add_argument(
         "--quick",
         action="store_true",
-        help="only see that every contender runs: a round, short, nothing is kept",
+        help="only check that every system runs: one short round, no results are written",
     )
-    given = parser.parse_args()
-    for topic in given.topics:
+    options = parser.parse_args()
+    for topic in options.topics:
         if topic not in TOPICS:
-            parser.error(f"there is no topic {topic!r}; there are {', '.join(TOPICS)}")
-    missing = [name for name in NEEDED if not (given.data / name).is_file()]
-    if missing and not ON_MULTI30K.isdisjoint(given.topics or TOPICS):
+            parser.error(f"there is no topic {topic!r}; the topics are {', '.join(TOPICS)}")
+    if not ON_MULTI30K.isdisjoint(options.topics or TOPICS):
+        _check_multi30k(parser, options.data)
+    return options
+
+
+def _check_multi30k(parser: argparse.ArgumentParser, folder: Path | None) -> None:
+    missing = [name for name in NEEDED if folder is None or not (folder / name).is_file()]
+    if missing:
+        found = "--data is not given" if folder is None else f"{folder} has no {', '.join(missing)}"
         parser.error(
-            f"{given.data} has no {', '.join(missing)}; name a folder with Multi30k in --data. It is found "
-            "at https://github.com/multi30k/dataset in data/task1/tok, where train.en is called "
-            "train.lc.norm.tok.en"
+            f"{found}. The topics {', '.join(sorted(ON_MULTI30K))} need --data FOLDER with Multi30k: "
+            f"{', '.join(NEEDED)}. Download it from https://github.com/multi30k/dataset (data/task1/tok) and "
+            "rename train.lc.norm.tok.en to train.en, and so on. The other topics need no data."
         )
-    return given
 
 
-def measure(topic: str, given: argparse.Namespace) -> dict[str, Any]:
-    """All contests of a topic, with what is needed to judge them."""
+def measure(topic: str, options: argparse.Namespace) -> dict[str, Any]:
+    """Return the results of all comparisons of a topic, and the conditions of the measurement."""
+    if not options.anyway:
+        wait_until_idle()
     share = busy_share()
-    check_quiet(not given.anyway)
     module = import_module(f"benchmarks.topics.{topic}")
-    rounds = 1 if given.quick else getattr(module, "ROUNDS", given.rounds)
+    rounds = 1 if options.quick else getattr(module, "ROUNDS", options.rounds)
     with tempfile.TemporaryDirectory(prefix="jumok-bench-") as work:
         os.environ["JUMOK_CACHE"] = f"{work}/cache"
-        bench = Workbench(given.data.resolve(), Path(work), given.quick, _tell)
+        data = None if options.data is None else options.data.resolve()
+        bench = Workbench(data, Path(work), options.quick, _log)
         results = [
-            hold_contest(contest, rounds=rounds, tell=_tell, refuse_busy=not given.anyway)
-            for contest in module.contests(bench)
+            run_comparison(comparison, rounds=rounds, log=_log, require_idle=not options.anyway)
+            for comparison in module.comparisons(bench)
         ]
         remarks = module.remarks(bench, results)
     return {
@@ -96,8 +110,8 @@ def measure(topic: str, given: argparse.Namespace) -> dict[str, Any]:
         "machine": machine_facts(),
         "versions": package_versions(),
         "rounds": rounds,
-        "busy": round(share, 3),
-        "anyway": given.anyway,
+        "busy_share": round(share, 3),
+        "may_have_been_busy": options.anyway,
         "results": [asdict(result) for result in results],
         "remarks": remarks,
     }
@@ -109,7 +123,7 @@ def write(topic: str, content: dict[str, Any]) -> None:
     (RESULTS / f"{topic}.json").write_text(text + "\n", encoding="utf-8")
 
 
-def _tell(message: str) -> None:
+def _log(message: str) -> None:
     print(message, file=sys.stderr, flush=True)
 
 

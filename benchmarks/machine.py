@@ -1,4 +1,4 @@
-"""What the contenders run on, and whether anything else runs there too."""
+"""The machine that the systems run on, and whether anything else runs on it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import jumok
-from jumok.processes import available_cores
+from jumok.system.processes import available_cores
 
 __all__ = ["PACKAGES", "busy_share", "machine_facts", "package_versions"]
 
@@ -16,7 +16,7 @@ PACKAGES = ("torch", "eole", "transformers", "ctranslate2", "sentencepiece")
 
 
 def busy_share(seconds: float = 1.0) -> float:
-    """The share of all cores' time that was not idle while this process slept."""
+    """Return the share of all cores' time that was not idle while this process slept."""
     idle, total = _jiffies()
     time.sleep(seconds)
     idle_after, total_after = _jiffies()
@@ -24,9 +24,10 @@ def busy_share(seconds: float = 1.0) -> float:
 
 
 def _jiffies() -> tuple[int, int]:
-    """Idle time (waiting for a disk is idle too) and all time, summed over the cores since the start."""
+    """Return the idle time (including waiting for disks) and the total time of all cores since boot."""
     first = Path("/proc/stat").read_text(encoding="ascii").splitlines()[0]
-    fields = [int(word) for word in first.split()[1:9]]  # guests' time is counted in the first two already
+    # The last two columns, guest times, are already in the first two.
+    fields = [int(field) for field in first.split()[1:9]]
     return fields[3] + fields[4], sum(fields)
 
 
@@ -35,7 +36,7 @@ def machine_facts() -> dict[str, str | int]:
 
 
 def package_versions() -> dict[str, str]:
-    """jumok's is that of its sources, which may be measured where they are not installed."""
+    """Return package versions; that of jumok comes from its sources, which need not be installed."""
     ours = {"python": platform.python_version(), "jumok": jumok.__version__}
     return {**ours, **{name: _version(name) for name in PACKAGES}}
 

@@ -1,7 +1,7 @@
-"""Contenders take turns: a contest runs each of them once a round, in a process of its own.
+"""Systems take turns: a comparison runs each of them once per round, each in its own process.
 
-What else the machine does from minute to minute then falls on all of them alike, and the median over the
-rounds is compared. None of them begins on a busy machine, and none ends on one.
+Other load on the machine then affects all of them alike, and the medians over the rounds are compared. No
+measurement starts or ends on a busy machine.
 """
 
 from __future__ import annotations
@@ -23,54 +23,55 @@ if TYPE_CHECKING:
 __all__ = [
     "ROOT",
     "BusyMachineError",
-    "Contender",
-    "Contest",
+    "Comparison",
+    "Measures",
     "Result",
     "Row",
-    "call",
-    "check_quiet",
-    "hold_contest",
+    "System",
     "make_result",
     "module_command",
+    "run_and_measure",
+    "run_comparison",
+    "wait_until_idle",
 ]
 
 ROOT = Path(__file__).parent.parent
-MOST_BUSY, PATIENCE = 0.10, 120.0
+MAX_BUSY_SHARE, MAX_WAIT_SECONDS = 0.10, 120.0
 
 Measures = dict[str, float]
 
 
 class BusyMachineError(Exception):
-    """Something else is running: what would be measured is not what would be reported."""
+    """Something else is running, so a measurement would be wrong."""
 
 
 @dataclass(frozen=True, slots=True)
-class Contender:
-    """One row: a name, and the program in `contenders/` that measures it with these arguments."""
+class System:
+    """What is compared: its name, and the program in `programs/` that measures it, with its options."""
 
     name: str
     program: str
-    arguments: Mapping[str, object] = field(default_factory=dict)
+    options: Mapping[str, object] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
-class Contest:
-    """Contenders for one measure. Ratios are to the first of them, which is jumok's."""
+class Comparison:
+    """Systems and the measure they are compared by. Ratios are to the first system, which is jumok."""
 
     title: str
     measure: str
-    contenders: Sequence[Contender]
-    fewer_is_better: bool = False
+    systems: Sequence[System]
+    lower_is_better: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What a contender showed: the median of each measure, and the one that counts in every round."""
+    """The median of each measure of a system; `rounds` has the compared measure in every round."""
 
     name: str
     measures: Measures
     rounds: list[float]
-    ratio: float | None  # how many times better jumok is
+    ratio: float | None  # speed of the first system, which is jumok, relative to this one
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,75 +81,75 @@ class Result:
     rows: list[Row]
 
 
-def module_command(program: str, arguments: Mapping[str, object]) -> list[str]:
-    """The command that runs a contender: `seconds=5` becomes `--seconds 5`."""
-    words = [word for name, value in arguments.items() for word in (f"--{name}", str(value))]
-    return [sys.executable, "-m", f"benchmarks.contenders.{program}", *words]
+def module_command(program: str, options: Mapping[str, object]) -> list[str]:
+    """Return the command that runs a program: `{"seconds": 5}` becomes `--seconds 5`."""
+    arguments = [argument for name, value in options.items() for argument in (f"--{name}", str(value))]
+    return [sys.executable, "-m", f"benchmarks.programs.{program}", *arguments]
 
 
-def call(program: str, arguments: Mapping[str, object]) -> Measures:
-    """Run one contender and read the line of JSON that it prints last."""
-    done = subprocess.run(module_command(program, arguments), cwd=ROOT, capture_output=True, text=True)
+def run_and_measure(program: str, options: Mapping[str, object]) -> Measures:
+    """Run a program and return the measures in its last line of output, which is JSON."""
+    done = subprocess.run(module_command(program, options), cwd=ROOT, capture_output=True, text=True)
     lines = done.stdout.strip().splitlines()
     if done.returncode or not lines:
-        raise RuntimeError(
-            f"{program} {dict(arguments)} failed:\n{done.stdout[-2000:]}\n{done.stderr[-4000:]}"
-        )
+        raise RuntimeError(f"{program} {dict(options)} failed:\n{done.stdout[-2000:]}\n{done.stderr[-4000:]}")
     measures: dict[str, Any] = json.loads(lines[-1])
     return {name: float(value) for name, value in measures.items()}
 
 
-def hold_contest(
-    contest: Contest, *, rounds: int, tell: Callable[[str], None], refuse_busy: bool = True
+def run_comparison(
+    comparison: Comparison, *, rounds: int, log: Callable[[str], None], require_idle: bool = True
 ) -> Result:
-    """Every contender once a round, in an order that turns with the rounds."""
-    seen: dict[str, list[Measures]] = {contender.name: [] for contender in contest.contenders}
-    for number in range(rounds):
-        shift = number % len(contest.contenders)
-        for contender in (*contest.contenders[shift:], *contest.contenders[:shift]):
-            check_quiet(refuse_busy)
-            measures = call(contender.program, contender.arguments)
-            seen[contender.name].append(measures)
-            told = ", ".join(f"{value:,.4g} {name}" for name, value in measures.items())
-            tell(f"{contest.title}, round {number + 1}/{rounds}: {contender.name}: {told}")
-    check_quiet(refuse_busy)
-    return make_result(contest, seen)
+    """Run every system once per round; each round starts with the next system of the list."""
+    measured: dict[str, list[Measures]] = {system.name: [] for system in comparison.systems}
+    for round_index in range(rounds):
+        first = round_index % len(comparison.systems)
+        for system in (*comparison.systems[first:], *comparison.systems[:first]):
+            if require_idle:
+                wait_until_idle()
+            measures = run_and_measure(system.program, system.options)
+            measured[system.name].append(measures)
+            listed = ", ".join(f"{value:,.4g} {name}" for name, value in measures.items())
+            log(f"{comparison.title}, round {round_index + 1}/{rounds}: {system.name}: {listed}")
+    if require_idle:
+        wait_until_idle()
+    return make_result(comparison, measured)
 
 
-def check_quiet(refuse_busy: bool) -> None:
-    """Wait until the machine is quiet; refuse to go on if it is not within `PATIENCE` seconds."""
-    end = time.monotonic() + PATIENCE
-    while refuse_busy and (share := busy_share()) > MOST_BUSY:
+def wait_until_idle() -> None:
+    """Wait until the machine is idle; raise BusyMachineError after `MAX_WAIT_SECONDS`."""
+    end = time.monotonic() + MAX_WAIT_SECONDS
+    while (share := busy_share()) > MAX_BUSY_SHARE:
         if time.monotonic() >= end:
             raise BusyMachineError(
-                f"The machine is busy: {share:.0%} of its cores' time is used by something else (at most "
-                f"{MOST_BUSY:.0%} is accepted). Nothing is reported. Try again later, or add --anyway."
+                f"The machine is busy: something else uses {share:.0%} of its cores' time. At most "
+                f"{MAX_BUSY_SHARE:.0%} is accepted. Nothing is reported. Try again later, or add --anyway."
             )
 
 
-def make_result(contest: Contest, seen: Mapping[str, Sequence[Measures]]) -> Result:
-    """Medians over the rounds, and ratios to the first contender."""
-    first = _median(seen[contest.contenders[0].name], contest.measure)
+def make_result(comparison: Comparison, measured: Mapping[str, Sequence[Measures]]) -> Result:
+    """Return the medians over the rounds, and the ratios to the first system."""
+    first = _median(measured[comparison.systems[0].name], comparison.measure)
     return Result(
-        contest.title,
-        contest.measure,
-        [_row(contest, contender.name, seen[contender.name], first) for contender in contest.contenders],
+        comparison.title,
+        comparison.measure,
+        [_row(comparison, system.name, measured[system.name], first) for system in comparison.systems],
     )
 
 
-def _row(contest: Contest, name: str, seen: Sequence[Measures], first: float | None) -> Row:
-    own = _median(seen, contest.measure)
+def _row(comparison: Comparison, system: str, rounds: Sequence[Measures], first: float | None) -> Row:
+    value = _median(rounds, comparison.measure)
     ratio = None
-    if own and first:
-        ratio = own / first if contest.fewer_is_better else first / own
+    if value and first:
+        ratio = value / first if comparison.lower_is_better else first / value
     return Row(
-        name,
-        {measure: value for measure in seen[0] if (value := _median(seen, measure)) is not None},
-        [one[contest.measure] for one in seen if contest.measure in one],
+        system,
+        {name: middle for name in rounds[0] if (middle := _median(rounds, name)) is not None},
+        [measures[comparison.measure] for measures in rounds if comparison.measure in measures],
         ratio,
     )
 
 
-def _median(seen: Sequence[Measures], measure: str) -> float | None:
-    values = [one[measure] for one in seen if measure in one]
+def _median(rounds: Sequence[Measures], measure: str) -> float | None:
+    values = [measures[measure] for measures in rounds if measure in measures]
     return median(values) if values else None

@@ -1,7 +1,7 @@
 """Results as tables: in a terminal, and in docs/performance.md.
 
-Everything between the two marks of a topic on that page is written by `python -m benchmarks.page` from
-results/TOPIC.json, so no figure there was typed by hand.
+`python -m benchmarks.page` writes everything between the two comments of a topic on that page from
+results/TOPIC.json, so no figure there is typed by hand.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = ["as_markdown", "as_text", "draw_page", "write_page"]
+__all__ = ["as_markdown", "as_text", "fill_page", "write_page"]
 
 PAGE = Path(__file__).parent.parent / "docs" / "performance.md"
 RESULTS = Path(__file__).parent / "results"
-NOT_MEASURED = "Not measured yet: run the command."
-_PLACE = re.compile(r"(<!-- results: (\w+) -->\n).*?(<!-- end of results -->)", re.DOTALL)
+NOT_MEASURED = "Not measured yet."
+_SECTION = re.compile(r"(<!-- results: (\w+) -->\n).*?(<!-- end of results -->)", re.DOTALL)
 
 
 def as_text(content: Mapping[str, Any]) -> str:
-    """A topic for the terminal."""
-    parts = [f"\n{content['topic'].upper()}   {_circumstances(content)}"]
+    """Return a topic as text for the terminal."""
+    parts = [f"\n{content['topic'].upper()}   {_conditions(content)}"]
     for result in content["results"]:
         table = _cells(result)
         widths = [max(len(row[column]) for row in table) for column in range(len(table[0]))]
@@ -34,8 +34,8 @@ def as_text(content: Mapping[str, Any]) -> str:
 
 
 def as_markdown(content: Mapping[str, Any]) -> str:
-    """A topic for the page."""
-    parts = [_circumstances(content)]
+    """Return a topic as Markdown for the page."""
+    parts = [_conditions(content)]
     for result in content["results"]:
         head, *rows = _cells(result)
         rule = ["---", *["---:"] * (len(head) - 1)]
@@ -44,39 +44,39 @@ def as_markdown(content: Mapping[str, Any]) -> str:
     return "\n\n".join([*parts, *content["remarks"]])
 
 
-def _circumstances(content: Mapping[str, Any]) -> str:
+def _conditions(content: Mapping[str, Any]) -> str:
     machine, versions = content["machine"], content["versions"]
-    told = ", ".join(f"{name} {version}" for name, version in versions.items())
-    busy = (
-        f" MEASURED ALTHOUGH THE MACHINE MAY HAVE BEEN BUSY ({content['busy']:.0%} at the start)."
-        if content["anyway"]
+    listed = ", ".join(f"{name} {version}" for name, version in versions.items())
+    warning = (
+        f" MEASURED ALTHOUGH THE MACHINE MAY HAVE BEEN BUSY ({content['busy_share']:.0%} at the start)."
+        if content["may_have_been_busy"]
         else ""
     )
     rounds = f"Medians of {content['rounds']} rounds" if content["rounds"] > 1 else "One round"
     return (
-        f"{content['date']}, {machine['cpu']}, cores: {machine['cores']}, {machine['system']}; {told}. "
-        f"{rounds}, contenders in turn.{busy}"
+        f"{content['date']}, {machine['cpu']}, cores: {machine['cores']}, {machine['system']}; {listed}. "
+        f"{rounds}; the systems take turns.{warning}"
     )
 
 
 def _cells(result: Mapping[str, Any]) -> list[list[str]]:
-    """Head and rows: the measure that counts, its range over the rounds, the ratio, then whatever else."""
+    """Return head and rows: the compared measure, its range over the rounds, the ratio, other measures."""
     first = result["measure"]
     others = [name for row in result["rows"] for name in row["measures"] if name != first]
     columns = [first, *dict.fromkeys(others)]
-    ranges = any(len(row.get("rounds", ())) > 1 for row in result["rows"])
-    head = ["", columns[0], *["its rounds"] * ranges, "jumok is", *columns[1:]]
-    return [head, *[_row(row, columns, ranges) for row in result["rows"]]]
+    has_ranges = any(len(row.get("rounds", ())) > 1 for row in result["rows"])
+    head = ["", columns[0], *["range"] * has_ranges, "jumok's speed relative to it", *columns[1:]]
+    return [head, *[_row(row, columns, has_ranges) for row in result["rows"]]]
 
 
-def _row(row: Mapping[str, Any], columns: Sequence[str], ranges: bool) -> list[str]:
+def _row(row: Mapping[str, Any], columns: Sequence[str], has_ranges: bool) -> list[str]:
     figures = [_figure(row["measures"].get(column)) for column in columns]
     ratio = "–" if row["ratio"] is None else f"{row['ratio']:.2f} ×"
-    return [row["name"], figures[0], *[_range(row.get("rounds", ()))] * ranges, ratio, *figures[1:]]
+    return [row["name"], figures[0], *[_range(row.get("rounds", ()))] * has_ranges, ratio, *figures[1:]]
 
 
 def _range(rounds: Sequence[float]) -> str:
-    """A ratio of medians is only as good as the rounds agree."""
+    """Return the range over the rounds, which shows how reliable a ratio of medians is."""
     return f"{_figure(min(rounds))} to {_figure(max(rounds))}" if len(rounds) > 1 else "–"
 
 
@@ -94,19 +94,19 @@ def _padded(row: Sequence[str], widths: Sequence[int]) -> list[str]:
     return [first, *rest]
 
 
-def draw_page(page: str, results: Path) -> str:
-    """The page with the tables of the results in their places."""
+def fill_page(page: str, results: Path) -> str:
+    """Return the page with every section replaced by the tables of its results."""
 
-    def fill(place: re.Match[str]) -> str:
-        path = results / f"{place[2]}.json"
+    def fill(section: re.Match[str]) -> str:
+        path = results / f"{section[2]}.json"
         text = as_markdown(json.loads(path.read_text(encoding="utf-8"))) if path.exists() else NOT_MEASURED
-        return f"{place[1]}\n{text}\n\n{place[3]}"
+        return f"{section[1]}\n{text}\n\n{section[3]}"
 
-    return _PLACE.sub(fill, page)
+    return _SECTION.sub(fill, page)
 
 
 def write_page(results: Path = RESULTS) -> None:
-    PAGE.write_text(draw_page(PAGE.read_text(encoding="utf-8"), results), encoding="utf-8")
+    PAGE.write_text(fill_page(PAGE.read_text(encoding="utf-8"), results), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
-"""How the server bends under load: `python -m benchmarks.serve_load PART --model MODEL`.
+"""The server under load: `python -m benchmarks.serve_load PART --model MODEL`.
 
-PART is `load`, `crowd`, `single`, `kill` or `restarts`, or `all`. The model is an English–Korean one, as
-`jumok demo` makes it. Clients run in this process, the server and its workers in their own. A part prints
-what it saw and takes its place in results/serving.json, from which docs/performance.md is drawn.
+PART is `load`, `crowd`, `single`, `kill` or `restarts`, or `all`. The model is an English–Korean one, such as
+that of `jumok demo`. Clients run in this process, the server and its workers in their own. Each part prints
+its measures and updates results/serving.json, from which docs/performance.md is drawn.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from typing import TYPE_CHECKING, Any, Self
 
 import jumok
 from benchmarks.machine import busy_share, machine_facts, package_versions
-from benchmarks.measure import BusyMachineError, check_quiet
+from benchmarks.measure import BusyMachineError, wait_until_idle
 from benchmarks.page import RESULTS, as_text, write_page
-from jumok.corpus.english_korean import generate
+from jumok.datasets.english_korean import generate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Sequence
@@ -38,7 +38,7 @@ Row = tuple[str, dict[str, float]]
 
 RESULT = RESULTS / "serving.json"
 SENTENCES, PER_REQUEST = 1_000, 32
-GOOD = {200, 429, 503}
+EXPECTED_STATUSES = {200, 429, 503}
 HEAD = (
     "{} {} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
     "Content-Type: application/json\r\nContent-Length: {}\r\n\r\n"
@@ -67,11 +67,11 @@ class Server:
         return self.process.wait()
 
     def events(self) -> list[dict[str, Any]]:
-        *lines, _ = self.log.read_text(encoding="utf-8").split("\n")  # the last one may be on its way
+        *lines, _ = self.log.read_text(encoding="utf-8").split("\n")  # the last line may be incomplete
         return [json.loads(line) for line in lines if line.startswith("{")]
 
     def pids(self) -> list[int]:
-        """The server, then its workers."""
+        """Return the process ids of the server and of its workers, in this order."""
         pid = self.process.pid
         return [pid, *map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split())]
 
@@ -81,7 +81,7 @@ class Server:
 
 
 async def exchange(port: int, method: str, path: str, body: bytes = b"") -> tuple[int, dict[str, str], bytes]:
-    """One request on a connection of its own. An answer that is not whole is an EOFError."""
+    """Send one request on a new connection. An incomplete response raises EOFError."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     try:
         writer.write(HEAD.format(method, path, len(body)).encode() + body)
@@ -97,7 +97,7 @@ async def exchange(port: int, method: str, path: str, body: bytes = b"") -> tupl
 
 
 class Load:
-    """Clients that send arrays of sentences as fast as they are answered, and what they saw."""
+    """Clients that send arrays of sentences as fast as they are answered, and their statistics."""
 
     def __init__(self, port: int, expected: dict[str, str], seconds: float) -> None:
         self.port = port
@@ -112,7 +112,7 @@ class Load:
         self.wrong = 0
 
     async def run(self, clients: int) -> float:
-        """The seconds that it took, with the answers to all that was sent in time."""
+        """Run the clients; return the seconds until the last response."""
         begin = time.monotonic()
         await asyncio.gather(*(self._client(number) for number in range(clients)))
         return time.monotonic() - begin
@@ -131,15 +131,17 @@ class Load:
             except (OSError, EOFError):
                 self.unanswered += 1
             else:
-                await self._hear(chosen, status, headers, answer)
+                await self._record(chosen, status, headers, answer)
 
-    async def _hear(self, chosen: list[str], status: int, headers: dict[str, str], answer: bytes) -> None:
+    async def _record(self, chosen: list[str], status: int, headers: dict[str, str], answer: bytes) -> None:
         self.statuses[status] += 1
         self.answered.add(headers.get("x-request-id", ""))
         if status == 200:
             self.done += len(chosen)
-            told = json.loads(answer)["translatedText"]
-            self.wrong += sum(self.expected[one] != text for one, text in zip(chosen, told, strict=True))
+            translations = json.loads(answer)["translatedText"]
+            self.wrong += sum(
+                self.expected[one] != text for one, text in zip(chosen, translations, strict=True)
+            )
         elif "retry-after" not in headers:
             self.without_retry += 1
         else:
@@ -147,58 +149,58 @@ class Load:
             await asyncio.sleep(min(float(headers["retry-after"]), left))
 
     @property
-    def odd(self) -> int:
-        """Answers with a status that no client should see."""
-        return sum(count for status, count in self.statuses.items() if status not in GOOD)
+    def unexpected(self) -> int:
+        """The number of responses with an unexpected status."""
+        return sum(count for status, count in self.statuses.items() if status not in EXPECTED_STATUSES)
 
 
 async def during(load: Load, clients: int, *others: Coroutine[Any, Any, Any]) -> float:
-    """Run the load with something beside it."""
-    beside = [asyncio.create_task(other) for other in others]
+    """Run the load and other coroutines at the same time."""
+    tasks = [asyncio.create_task(other) for other in others]
     seconds = await load.run(clients)
-    for task in beside:
+    for task in tasks:
         task.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await task
     return seconds
 
 
-def under_load(server: Server, expected: dict[str, str], given: argparse.Namespace) -> list[Row]:
-    """64 clients for a minute: pace, health, memory, and the same text as alone."""
+def under_load(server: Server, expected: dict[str, str], options: argparse.Namespace) -> list[Row]:
+    """64 clients for a minute: speed, latency of /health, memory, texts that differ from single requests."""
     health: list[float] = []
     memory: list[float] = [server.megabytes()]
 
-    async def look_after() -> None:
+    async def poll_health() -> None:
         while True:
             begin = time.monotonic()
             await exchange(server.port, "GET", "/health")
             health.append(time.monotonic() - begin)
             await asyncio.sleep(0.05)
 
-    async def weigh() -> None:
+    async def sample_memory() -> None:
         while True:
             await asyncio.sleep(5)
             memory.append(server.megabytes())
 
-    paces = [translate_pace(given.model, list(expected))]
-    load = Load(server.port, expected, given.seconds or 60)
-    seconds = asyncio.run(during(load, 64, look_after(), weigh()))
-    paces.append(translate_pace(given.model, list(expected)))
+    speeds = [translate_speed(options.model, list(expected))]
+    load = Load(server.port, expected, options.seconds or 60)
+    seconds = asyncio.run(during(load, 64, poll_health(), sample_memory()))
+    speeds.append(translate_speed(options.model, list(expected)))
     print(f"statuses {dict(load.statuses)}; megabytes every 5 s: {[round(value) for value in memory]}")
     seen = {
         "sentences/s": load.done / seconds,
         "/health p99, ms": 1000 * sorted(health)[int(0.99 * len(health))],
-        "MB at the start": memory[0],
-        "MB at most": max(memory),
+        "MB, start": memory[0],
+        "MB, maximum": max(memory),
         "growth, %": 100 * (max(memory) / memory[0] - 1),
-        "other statuses": load.odd + load.unanswered,
+        "other statuses": load.unexpected + load.unanswered,
         "texts that differ": load.wrong,
     }
-    return [("jumok serve", seen), ("jumok translate", {"sentences/s": statistics.mean(paces)})]
+    return [("jumok serve", seen), ("jumok translate", {"sentences/s": statistics.mean(speeds)})]
 
 
-def translate_pace(model: str, texts: Sequence[str], times: int = 8) -> float:
-    """Sentences a second of the program, from its start to its end."""
+def translate_speed(model: str, texts: Sequence[str], times: int = 8) -> float:
+    """Return sentences per second of `jumok translate`, including its start."""
     lines = "".join(f"{text}\n" for text in texts) * times
     begin = time.monotonic()
     command = [sys.executable, "-m", "jumok", "translate", model]
@@ -206,9 +208,9 @@ def translate_pace(model: str, texts: Sequence[str], times: int = 8) -> float:
     return times * len(texts) / (time.monotonic() - begin)
 
 
-def crowd(server: Server, expected: dict[str, str], given: argparse.Namespace) -> list[Row]:
-    """512 clients: what is accepted is answered, what is refused is told when to come again."""
-    load = Load(server.port, expected, given.seconds or 30)
+def crowd(server: Server, expected: dict[str, str], options: argparse.Namespace) -> list[Row]:
+    """512 clients: every accepted request is answered, every refused one gets a Retry-After."""
+    load = Load(server.port, expected, options.seconds or 30)
     asyncio.run(load.run(512))
     refused = load.statuses[429] + load.statuses[503]
     seen = {
@@ -216,34 +218,36 @@ def crowd(server: Server, expected: dict[str, str], given: argparse.Namespace) -
         "refused": refused,
         "unanswered": load.unanswered,
         "without Retry-After": load.without_retry,
-        "other statuses": load.odd,
+        "other statuses": load.unexpected,
         "texts that differ": load.wrong,
     }
     return [("jumok serve", {name: float(value) for name, value in seen.items()})]
 
 
-def single(server: Server, expected: dict[str, str], given: argparse.Namespace) -> list[Row]:
-    """One short sentence, one client, beside the same call in this process."""
-    translator = jumok.load(given.model)
+def single(server: Server, expected: dict[str, str], options: argparse.Namespace) -> list[Row]:
+    """One short sentence and one client, compared with the same call in this process."""
+    translator = jumok.load(options.model)
     text = min(expected, key=len)
     body = json.dumps({"q": text, "source": "en", "target": "ko"}).encode()
     request = HEAD.format("POST", "/translate", len(body)).encode() + body
-    kept = socket.create_connection(("127.0.0.1", server.port))
+    persistent = socket.create_connection(("127.0.0.1", server.port))
 
     def ask(connection: socket.socket, sent: bytes) -> None:
-        """A lean client: what is measured is the server."""
+        """Send a request with little work for the client, so that the server is measured."""
         connection.sendall(sent)
         answer = connection.recv(65536)
         while b"\r\n\r\n" not in answer or not answer.endswith(b"}"):
             answer += connection.recv(65536)
 
-    def ask_anew() -> None:
+    def ask_on_new_connection() -> None:
         with socket.create_connection(("127.0.0.1", server.port)) as fresh:
             ask(fresh, request)
 
     ways: dict[str, Callable[[], object]] = {
-        "jumok serve, one connection": lambda: ask(kept, request.replace(b"Connection: close\r\n", b"")),
-        "jumok serve, a connection each": ask_anew,
+        "jumok serve, one connection": lambda: ask(
+            persistent, request.replace(b"Connection: close\r\n", b"")
+        ),
+        "jumok serve, new connections": ask_on_new_connection,
         "the library in process": lambda: translator.translate([text]),
     }
     times: dict[str, list[float]] = {name: [] for name in ways}
@@ -253,43 +257,43 @@ def single(server: Server, expected: dict[str, str], given: argparse.Namespace) 
             way()
             if number >= 20:
                 times[name].append(1000 * (time.perf_counter() - begin))
-    kept.close()
+    persistent.close()
     return [
         (name, {"ms": statistics.median(taken), "p99, ms": sorted(taken)[int(0.99 * len(taken))]})
         for name, taken in times.items()
     ]
 
 
-def kill(server: Server, expected: dict[str, str], given: argparse.Namespace) -> list[Row]:
-    """kill -9 of a worker under load: when it is back, and whether anybody was left without an answer."""
-    back = [float("inf")]
+def kill(server: Server, expected: dict[str, str], options: argparse.Namespace) -> list[Row]:
+    """kill -9 of a worker under load: the time until it is back, and the requests without a response."""
+    seconds_until_back = [float("inf")]
 
-    async def strike() -> None:
+    async def kill_worker() -> None:
         await asyncio.sleep(3)
         ready = sum(event["event"] == "worker_ready" for event in server.events())
         os.kill(server.pids()[1], signal.SIGKILL)
         begin = time.monotonic()
         while sum(event["event"] == "worker_ready" for event in server.events()) <= ready:
             await asyncio.sleep(0.02)
-        back[0] = time.monotonic() - begin
+        seconds_until_back[0] = time.monotonic() - begin
 
-    load = Load(server.port, expected, given.seconds or 12)
-    asyncio.run(during(load, 64, strike()))
+    load = Load(server.port, expected, options.seconds or 12)
+    asyncio.run(during(load, 64, kill_worker()))
     seen = {
-        "seconds until back": back[0],
+        "seconds until back": seconds_until_back[0],
         "answered": load.statuses[200],
         "refused": load.statuses[429] + load.statuses[503],
         "unanswered": load.unanswered,
-        "other statuses": load.odd,
+        "other statuses": load.unexpected,
     }
     return [("jumok serve", {name: float(value) for name, value in seen.items()})]
 
 
-def restarts(server: Server, expected: dict[str, str], given: argparse.Namespace) -> list[Row]:
-    """SIGTERM under load, twenty times: what the log says was taken up, a client must have received."""
+def restarts(server: Server, expected: dict[str, str], options: argparse.Namespace) -> list[Row]:
+    """SIGTERM under load, twenty times: every request that the log calls accepted must be answered."""
     accepted = lost = unaccepted = 0
     for number in range(20):
-        running = server if number == 0 else Server(given.model, server.log.parent)
+        running = server if number == 0 else Server(options.model, server.log.parent)
         load = Load(running.port, expected, 2.0)
 
         async def end(running: Server = running) -> None:
@@ -298,23 +302,23 @@ def restarts(server: Server, expected: dict[str, str], given: argparse.Namespace
 
         asyncio.run(during(load, 32, end()))
         failed = running.process.wait() != 0
-        taken = {event["request"] for event in running.events() if event["event"] == "request"}
-        accepted += len(taken)
-        lost += len(taken - load.answered) + failed
-        unaccepted += max(0, load.unanswered - len(taken - load.answered))
+        accepted_ids = {event["request"] for event in running.events() if event["event"] == "request"}
+        accepted += len(accepted_ids)
+        lost += len(accepted_ids - load.answered) + failed
+        unaccepted += max(0, load.unanswered - len(accepted_ids - load.answered))
     seen = {
         "restarts": 20,
         "accepted": accepted,
         "accepted and lost": lost,
-        "cut before accepted": unaccepted,
+        "closed before accepted": unaccepted,
     }
     return [("jumok serve", {name: float(value) for name, value in seen.items()})]
 
 
 Part = tuple[str, str, "Callable[[Server, dict[str, str], argparse.Namespace], list[Row]]"]
 PARTS: dict[str, Part] = {
-    "load": ("64 clients, 32 sentences a request, 60 s", "sentences/s", under_load),
-    "crowd": ("512 clients, 32 sentences a request, 30 s", "answered", crowd),
+    "load": ("64 clients, 32 sentences per request, 60 s", "sentences/s", under_load),
+    "crowd": ("512 clients, 32 sentences per request, 30 s", "answered", crowd),
     "single": ("one short sentence, one client", "ms", single),
     "kill": ("a worker killed under 64 clients", "seconds until back", kill),
     "restarts": ("SIGTERM under 32 clients, 20 times", "accepted", restarts),
@@ -322,32 +326,32 @@ PARTS: dict[str, Part] = {
 
 
 def as_result(title: str, measure: str, rows: Sequence[Row]) -> dict[str, Any]:
-    """In the form of the other topics: how many times better the first row is than each."""
-    first = rows[0][1][measure]
+    """Return a result like those of the other topics, with ratios of the first row to each row."""
+    reference = rows[0][1][measure]
 
     def ratio(value: float) -> float:
-        return value / first if measure == "ms" else first / value
+        return value / reference if measure == "ms" else reference / value
 
     described = [
         {
             "name": name,
             "measures": seen,
             "rounds": [seen[measure]],
-            "ratio": ratio(seen[measure]) if number else None,
+            "ratio": ratio(seen[measure]) if index else None,
         }
-        for number, (name, seen) in enumerate(rows)
+        for index, (name, seen) in enumerate(rows)
     ]
     return {"title": title, "measure": measure, "rows": described}
 
 
 def write(
-    results: Sequence[dict[str, Any]], busy: float, anyway: bool, path: Path = RESULT
+    results: Sequence[dict[str, Any]], share: float, anyway: bool, path: Path = RESULT
 ) -> dict[str, Any]:
-    """Put these parts in the place of those that were measured before; the others stay."""
+    """Replace the stored results of these parts; those of the other parts stay."""
     before = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {"results": []}
     by_title = {result["title"]: result for result in results}
-    kept = {one["title"]: one for one in before["results"] if one["title"] not in by_title}
-    by_title |= kept
+    unchanged = {old["title"]: old for old in before["results"] if old["title"] not in by_title}
+    by_title |= unchanged
     content = {
         "topic": "serving",
         "date": datetime.now(UTC).strftime("%Y-%m-%d"),
@@ -355,8 +359,8 @@ def write(
         "machine": machine_facts(),
         "versions": package_versions(),
         "rounds": 1,
-        "busy": max(round(busy, 3), before["busy"] if kept else 0.0),
-        "anyway": anyway or bool(kept and before["anyway"]),
+        "busy_share": max(round(share, 3), before["busy_share"] if unchanged else 0.0),
+        "may_have_been_busy": anyway or bool(unchanged and before["may_have_been_busy"]),
         "results": [by_title[title] for title, *_ in PARTS.values() if title in by_title],
         "remarks": [],
     }
@@ -368,32 +372,37 @@ def write(
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("part", choices=[*PARTS, "all"])
-    parser.add_argument("--model", required=True, help="an English-Korean model, as `jumok demo` makes it")
-    parser.add_argument("--seconds", type=float, help="another length than the part's own")
-    parser.add_argument("--anyway", action="store_true", help="measure on a busy machine too, and say so")
-    parser.add_argument("--keep-nothing", action="store_true", help="print, and write no results")
-    given = parser.parse_args()
-    busy = busy_share()
+    parser.add_argument(
+        "--model", required=True, help="an English-Korean model folder, such as that of `jumok demo`"
+    )
+    parser.add_argument("--seconds", type=float, help="duration; each part has its own default")
+    parser.add_argument(
+        "--anyway", action="store_true", help="measure even if the machine is busy; the results say so"
+    )
+    parser.add_argument("--keep-nothing", action="store_true", help="print only, write no results")
+    options = parser.parse_args()
+    share = busy_share()
     try:
-        check_quiet(not given.anyway)
+        if not options.anyway:
+            wait_until_idle()
     except BusyMachineError as error:
         raise SystemExit(f"benchmarks: {error}") from None
-    translator = jumok.load(given.model)
+    translator = jumok.load(options.model)
     texts = list(dict.fromkeys(pair.source for pair in generate("test", SENTENCES, polite=0.0)))
-    expected = {text: translator.translate([text])[0].text for text in texts}  # each alone
+    expected = {text: translator.translate([text])[0].text for text in texts}  # one request per text
     results = []
-    for name in PARTS if given.part == "all" else [given.part]:
+    for name in PARTS if options.part == "all" else [options.part]:
         title, measure, run = PARTS[name]
         with (
             tempfile.TemporaryDirectory(prefix="jumok-serve-") as folder,
-            Server(given.model, Path(folder)) as server,
+            Server(options.model, Path(folder)) as server,
         ):
-            rows = run(server, expected, given)
+            rows = run(server, expected, options)
         for row, seen in rows:
             print(f"{name}: {row}: " + ", ".join(f"{what} {value:,.4g}" for what, value in seen.items()))
         results.append(as_result(title, measure, rows))
-    if not given.keep_nothing:
-        print(as_text(write(results, busy, given.anyway)))
+    if not options.keep_nothing:
+        print(as_text(write(results, share, options.anyway)))
         write_page()
 
 

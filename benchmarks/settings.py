@@ -1,4 +1,4 @@
-"""The models that are compared, in jumok's settings; the other contenders are built after them."""
+"""The models that are compared, as settings of jumok; the other systems build the same models."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ __all__ = [
     "BATCH_TOKENS",
     "DROPOUT",
     "FAMILIES",
-    "PIECES",
     "SIZES",
     "SMOOTHING",
+    "VOCAB_SIZE",
     "multi30k",
     "training_settings",
 ]
 
-PIECES, BATCH_TOKENS, DROPOUT, SMOOTHING = 10_000, 4096, 0.3, 0.1
-MINUTES = 45.0  # of a training that is stopped as soon as its speed is known
+VOCAB_SIZE, BATCH_TOKENS, DROPOUT, SMOOTHING = 10_000, 4096, 0.3, 0.1
+MINUTES = 45.0  # time budget; the topic `training` stops when the speed is known
 
-# Transformer-Tiny of Wu et al. 2021, the base model of Vaswani et al. 2017
+# tiny: Transformer-Tiny of Wu et al. 2021. base: the base model of Vaswani et al. 2017
 SIZES: dict[str, dict[str, int]] = {
     "tiny": {"encoder_layers": 4, "decoder_layers": 4, "width": 128, "feed_forward": 256, "heads": 4},
     "base": {"encoder_layers": 6, "decoder_layers": 6, "width": 512, "feed_forward": 2048, "heads": 8},
@@ -41,15 +41,15 @@ FAMILIES: dict[str, dict[str, Any]] = {
 
 
 def training_settings(family: str, *, quick: bool) -> dict[str, Any]:
-    """What `jumok train` is told. Processes and all that is not named here are its own choice.
+    """Return the settings of `jumok train`. It derives the number of processes and all other settings.
 
-    Quick runs set no minutes, so that nothing is measured before the first update.
+    Quick runs set no minutes, so training does not measure its speed before the first update.
     """
     model = {f"model.{name}": value for name, value in FAMILIES[family].items()}
     return {
         **model,
         "model.dropout": DROPOUT,
-        "text.pieces": PIECES,
+        "text.vocab_size": VOCAB_SIZE,
         "training.batch_tokens": BATCH_TOKENS,
         "training.label_smoothing": SMOOTHING,
         **({"training.steps": 100_000} if quick else {"training.minutes": MINUTES}),
@@ -57,7 +57,7 @@ def training_settings(family: str, *, quick: bool) -> dict[str, Any]:
 
 
 def multi30k(folder: Path) -> tuple[list[Path], list[Path]]:
-    """The two files of the training pairs, and those of the validation pairs."""
+    """Return the two files of the training pairs, and the two of the validation pairs."""
     train, valid = (
         [folder / f"{split}.{language}" for language in ("en", "de")] for split in ("train", "val")
     )

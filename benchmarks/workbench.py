@@ -1,4 +1,4 @@
-"""What is prepared once for a topic, in a working folder that is thrown away afterwards."""
+"""What is prepared once for a topic, in a working folder that is deleted afterwards."""
 
 from __future__ import annotations
 
@@ -11,24 +11,30 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-__all__ = ["Workbench", "begin_run", "write_pieces"]
+__all__ = ["Workbench", "prepare_run", "write_eole_corpus"]
 
 
 @dataclass(frozen=True)
 class Workbench:
-    """Where a topic works, on which data, and how long its contenders may take."""
+    """The data and the working folder of a topic, and how long its systems may take."""
 
-    data: Path
+    multi30k: Path | None
     work: Path
     quick: bool
-    tell: Callable[[str], None]
+    log: Callable[[str], None]
 
-    def seconds(self, usual: float) -> float:
-        return usual / 10 if self.quick else usual
+    @property
+    def data(self) -> Path:
+        if self.multi30k is None:
+            raise ValueError("this topic needs --data")
+        return self.multi30k
+
+    def seconds(self, full: float) -> float:
+        return full / 10 if self.quick else full
 
 
-def begin_run(bench: Workbench, family: str) -> Path:
-    """A run of jumok just before its first update: everything is decided and stands in its folder."""
+def prepare_run(bench: Workbench, family: str) -> Path:
+    """Prepare a run of jumok up to its first update: all settings are derived and stored in its folder."""
     from jumok.training import Started, training_events
 
     run = bench.work / family
@@ -37,23 +43,23 @@ def begin_run(bench: Workbench, family: str) -> Path:
     events = training_events(pairs, out=run, valid=valid, **settings)
     started = next(event for event in events if isinstance(event, Started))
     events.close()  # type: ignore[attr-defined]
-    bench.tell(f"{family}: {started.parameters:,} parameters, {started.recipe.training.processes} processes")
+    bench.log(f"{family}: {started.parameters:,} parameters, {started.recipe.training.processes} processes")
     return run
 
 
-def write_pieces(run: Path) -> Path:
-    """The training pairs of a run as lines of numbered pieces, and their vocabulary, for eole to read."""
-    from jumok.corpus import open_store
-    from jumok.text import load_subwords
-    from jumok.values import END
+def write_eole_corpus(run: Path) -> Path:
+    """Write the training pairs of a run as lines of token names, and their vocabulary, for eole."""
+    from jumok.data import open_store
+    from jumok.text import load_tokenizer
+    from jumok.types import END
 
-    store, out = open_store(run / "data"), run.parent / f"{run.name}.pieces"
+    store, out = open_store(run / "data"), run.parent / f"{run.name}.tokens"
     out.mkdir()
-    names = [f"p{piece}" for piece in range(load_subwords(run / "pieces.model").size)]
-    # It has four marks of its own.
+    names = [f"p{token}" for token in range(load_tokenizer(run / "pieces.model").vocab_size)]
+    # eole adds its own four special tokens.
     (out / "vocabulary.txt").write_text("\n".join(names[END + 1 :]) + "\n", encoding="utf-8")
     for language, side in (("en", store.source), ("de", store.target)):
         with (out / f"train.{language}").open("w", encoding="utf-8") as file:
             for index in range(len(store)):
-                file.write(" ".join(names[piece] for piece in side.sentence_ids(index)) + "\n")
+                file.write(" ".join(names[token] for token in side.sentence_ids(index)) + "\n")
     return out

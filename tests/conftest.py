@@ -1,4 +1,4 @@
-"""What every test stands on: the same random examples each time, one thread a process, a cache of its own."""
+"""Settings of all tests: the same random examples in every run, one thread per process, a private cache."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ import signal
 import pytest
 from hypothesis import settings
 
-# Small tensors gain nothing from a second thread, and workers of pytest-xdist would fight over the cores.
-# This must stand before the first import of torch.
+# Small tensors gain nothing from a second thread, and workers of pytest-xdist would compete for the cores.
+# torch reads this when it is first imported.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-# In the background of a script Ctrl-C is ignored, here and in every program that is started from here.
+# A background job of a script ignores Ctrl-C, and so would every process that the tests start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# Examples that change between runs let a first run fail by chance; the profile `search` hunts for more.
-settings.register_profile("steady", derandomize=True, deadline=None)
+# New examples in every run would make tests fail by chance; the profile `search` tries new ones.
+settings.register_profile("fixed", derandomize=True, deadline=None)
 settings.register_profile("search", deadline=None, max_examples=1000)
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
 
 
 @pytest.fixture(scope="session", autouse=True)
-def own_cache(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """No test reads or fills the cache of the person who runs it."""
+def private_cache(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Keep tests away from the cache of the user who runs them."""
     os.environ["JUMOK_CACHE"] = str(tmp_path_factory.mktemp("cache"))

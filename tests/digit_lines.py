@@ -1,4 +1,4 @@
-"""Digits in English and in German words: the smallest corpus there is, files of it and a model for it."""
+"""Digits in English and German words: a minimal corpus, its files, and the settings of a tiny model."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ if TYPE_CHECKING:
 ENGLISH = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]
 GERMAN = ["null", "eins", "zwei", "drei", "vier", "fünf", "sechs", "sieben", "acht", "neun"]
 
-# So small that it learns nothing: what most rooms do with a model does not depend on its quality.
+# Too small to learn anything: most tests do not depend on the quality of a model.
 TINY: dict[str, Any] = {
     "model.width": 16,
     "model.feed_forward": 16,
     "model.heads": 2,
     "model.encoder_layers": 1,
     "model.decoder_layers": 1,
-    "text.pieces": 300,
+    "text.vocab_size": 300,
     "training.batch_tokens": 64,
     "training.steps": 3,
     "search.beam": 2,
-    "search.longest": 1.0,
+    "search.max_length_ratio": 1.0,
 }
 
 
 def digit_lines(count: int, seed: int = 1) -> list[tuple[str, str, str]]:
-    """Source, target and alignment; no source comes twice."""
+    """Return (source, target, alignment) with distinct sources."""
     generator = random.Random(seed)
     lines: dict[str, tuple[str, str, str]] = {}
     while len(lines) < count:

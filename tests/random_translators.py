@@ -1,4 +1,4 @@
-"""Translators of every family around small random models, and where a step-by-step decoding looked."""
+"""Translators of every family with small random models, and the attention of step-by-step decoding."""
 
 from __future__ import annotations
 
@@ -9,10 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from jumok.corpus.batches import padded_batch
-from jumok.decoding import Translator
-from jumok.models import build_model
-from jumok.recipe import (
+from jumok.config.recipe import (
     AttentionSettings,
     DecoderOnlySettings,
     RecurrentSettings,
@@ -20,15 +17,18 @@ from jumok.recipe import (
     TextSettings,
     TransformerSettings,
 )
-from jumok.text import Vocabularies, learn_subwords
-from jumok.values import BEGIN
+from jumok.data.batching import padded_batch
+from jumok.inference import Translator
+from jumok.models import build_model
+from jumok.text import TokenizerPair, train_tokenizer
+from jumok.types import BEGIN
 
 SENTENCE = "the old house sees a small tree."
 TARGET = "a river knows the old tree."
 WORDS = ["the", "a", "small", "old", "house", "tree", "river", "sees", "knows", "and", "near", "home"]
 
 SMALL = {"width": 16, "heads": 2, "feed_forward": 24, "dropout": 0.0}
-FAMILIES: dict[str, Any] = {
+SMALL_MODELS: dict[str, Any] = {
     "transformer": TransformerSettings(encoder_layers=2, decoder_layers=2, **SMALL),
     "post-norm": TransformerSettings(encoder_layers=2, decoder_layers=2, norm="post", **SMALL),
     "bahdanau": RecurrentSettings(width=16, embedding=12, attention=AttentionSettings(kind="bahdanau")),
@@ -41,54 +41,55 @@ FAMILIES: dict[str, Any] = {
 
 
 @functools.cache
-def vocabularies() -> Vocabularies:
+def tokenizers() -> TokenizerPair:
     generator = random.Random(1)
     lines = [" ".join(generator.choices(WORDS, k=generator.randint(2, 9))) + "." for _ in range(300)]
-    subwords = learn_subwords(lines, TextSettings(kind="unigram"), pieces=310)
-    return Vocabularies(subwords, subwords, shared=True)
+    tokenizer = train_tokenizer(lines, TextSettings(kind="unigram"), vocab_size=310)
+    return TokenizerPair(tokenizer, tokenizer, shared=True)
 
 
 def make_translator(settings: Any, **options: Any) -> Translator:
     torch.manual_seed(7)
-    size = vocabularies().target.size
-    model = build_model(settings, source_pieces=size, target_pieces=size, shared=True)
+    size = tokenizers().target.vocab_size
+    model = build_model(settings, source_vocab_size=size, target_vocab_size=size, shared=True)
     with torch.no_grad():
         for weight in model.parameters():
-            weight *= 2.0  # so that random attention is not the same everywhere
-    search = options.pop("search", SearchSettings(beam=3, longest=0.5))
+            weight *= 2.0  # so that random attention is not uniform
+    search = options.pop("search", SearchSettings(beam=3, max_length_ratio=0.5))
     return Translator(
-        model, vocabularies(), search=search, source_language="en", target_language="de", **options
+        model, tokenizers(), search=search, source_language="en", target_language="de", **options
     )
 
 
 @functools.cache
 def family_translator(name: str) -> Translator:
-    return make_translator(FAMILIES[name])
+    return make_translator(SMALL_MODELS[name])
 
 
 @torch.inference_mode()
 def stepwise_weights(translator: Translator, source: list[int], target: list[int]) -> dict[str, Any]:
-    """Site → weights (layer, head, query, key), gathered by an edit while decoding goes step by step."""
-    told: dict[tuple[str, int], list[np.ndarray]] = {}
+    """Return site → weights (layer, head, query, key), collected by an edit during step-by-step decoding."""
+    collected: dict[tuple[str, int], list[np.ndarray]] = {}
 
-    def listen(weights, place, /):
-        told.setdefault((place.site, place.layer), []).append(weights[0].numpy().copy())
+    def collect(weights, site, /):
+        collected.setdefault((site.name, site.layer), []).append(weights[0].numpy().copy())
         return weights
 
-    state = translator.model.begin(padded_batch([source]), edit=listen)
-    for piece in [BEGIN, *target]:
-        _, state = translator.model.step(state, torch.tensor([piece]))
+    state = translator.model.begin(padded_batch([source]), edit=collect)
+    for token in [BEGIN, *target]:
+        _, state = translator.model.step(state, torch.tensor([token]))
     sites: dict[str, list[np.ndarray]] = {}
-    for (site, _), rows in sorted(told.items()):
+    for (site, _), rows in sorted(collected.items()):
         keys = max(row.shape[-1] for row in rows)
         padded = [np.pad(row, ((0, 0), (0, 0), (0, keys - row.shape[-1]))) for row in rows]
         sites.setdefault(site, []).append(np.concatenate(padded, axis=1))
     stacked = {site: np.stack(layers) for site, layers in sites.items()}
     if "cross" in stacked:
         return stacked
-    whole, columns = stacked["decoder"], len(source) + 1
+    # In a decoder-only model the target follows the source.
+    weights, split = stacked["decoder"], len(source) + 1
     return {
-        "encoder": whole[:, :, :columns, :columns],
-        "cross": whole[:, :, columns:, :columns],
-        "decoder": whole[:, :, columns:, columns:],
+        "encoder": weights[:, :, :split, :split],
+        "cross": weights[:, :, split:, :split],
+        "decoder": weights[:, :, split:, split:],
     }

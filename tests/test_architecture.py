@@ -1,7 +1,7 @@
-"""The house rules, read from the source: who may import whom, and what stands nowhere.
+"""The architecture rules, checked on the source: who may import whom, and what the library must not contain.
 
-The direction of the rooms is read from docs/design.md itself, so the page and this test cannot drift apart.
-Each check returns its complaints as sentences; the tests at the end plant bad sources and see them caught.
+The direction of the packages is read from docs/design.md, so that the page and this test cannot drift apart.
+Each check returns its violations as sentences; the tests at the end write bad sources and expect a violation.
 """
 
 from __future__ import annotations
@@ -23,10 +23,12 @@ if TYPE_CHECKING:
 PROJECT = Path(__file__).parent.parent
 SOURCE = PROJECT / "src" / "jumok"
 DESIGN = PROJECT / "docs" / "design.md"
-FRONT_DOOR, COMMANDS = "__init__", "cli"
-LONGEST_FUNCTION = 100
+FRONT, CLI = "__init__", "cli"
+MAX_FUNCTION_LINES = 60
+REASONS_TO_IMPORT_LATE = ("start-up", "optional")
 VAGUE_NAMES = {"common", "helper", "helpers", "misc", "shared", "tools", "util", "utils"}
-PICKLES = {"_pickle", "cloudpickle", "dill", "joblib", "pickle", "shelve"}
+# multiprocessing pickles what it sends.
+PICKLES = {"_pickle", "cloudpickle", "dill", "joblib", "multiprocessing", "pickle", "shelve"}
 
 
 # --- Reading ------------------------------------------------------------------------------------------------
@@ -34,7 +36,7 @@ PICKLES = {"_pickle", "cloudpickle", "dill", "joblib", "pickle", "shelve"}
 
 @dataclass(frozen=True)
 class Import:
-    """One module of jumok named by another: where, and whether it happens at run time and on import."""
+    """One import of a jumok module: its line, and whether it runs, and runs when the module is imported."""
 
     target: str
     line: int
@@ -49,22 +51,25 @@ class Module:
     tree: ast.Module
 
     @property
-    def room(self) -> str:
-        return room_of(self.name)
+    def package(self) -> str:
+        return package_of(self.name)
 
     @property
-    def is_door(self) -> bool:
+    def is_interface(self) -> bool:
         return self.path.name == "__init__.py"
+
+    def line(self, number: int) -> str:
+        return self.path.read_text(encoding="utf-8").splitlines()[number - 1]
 
     def at(self, line: int) -> str:
         return f"{'/'.join(self.path.parts[self.path.parts.index('jumok') :])}:{line}"
 
 
-def room_of(name: str) -> str:
+def package_of(name: str) -> str:
     parts = name.split(".")
     if len(parts) == 1:
-        return FRONT_DOOR
-    return COMMANDS if parts[1] == "__main__" else parts[1]
+        return FRONT
+    return CLI if parts[1] == "__main__" else parts[1]
 
 
 def read_modules(source: Path) -> list[Module]:
@@ -97,14 +102,14 @@ def is_type_checking(test: ast.expr) -> bool:
 
 
 def targets_of(node: ast.Import | ast.ImportFrom, module: Module, known: set[str]) -> Iterator[str]:
-    """The jumok modules that a statement names: `from jumok.look import grid` names jumok.look.grid."""
+    """The jumok modules that a statement imports: `from jumok.plots import grid` imports jumok.plots.grid."""
     if isinstance(node, ast.Import):
         yield from (alias.name for alias in node.names if alias.name.split(".")[0] == "jumok")
         return
     base = node.module or ""
     if node.level:
         package = module.name.split(".")
-        keep = len(package) - node.level + module.is_door
+        keep = len(package) - node.level + module.is_interface
         base = ".".join([*package[:keep], *filter(None, [base])])
     if base.split(".")[0] == "jumok":
         for alias in node.names:
@@ -117,18 +122,18 @@ def targets_of(node: ast.Import | ast.ImportFrom, module: Module, known: set[str
 
 @dataclass(frozen=True)
 class Direction:
-    """For each room, the rooms to its left. Rooms first named together may use one another, one way."""
+    """The packages to the left of each package, and those of its own group, which may import each other."""
 
     left: dict[str, frozenset[str]]
     beside: dict[str, frozenset[str]]
     strict: frozenset[str]
-    """Rooms that are told 'values only', which holds for their types too."""
+    """Packages marked 'types only': the limit holds for their type annotations too."""
 
-    def allows(self, room: str, target: str, *, only_types: bool) -> bool:
-        if target in {room, "errors"} | self.left[room] | self.beside[room]:
+    def allows(self, package: str, target: str, *, only_types: bool) -> bool:
+        if target in {package, "errors"} | self.left[package] | self.beside[package]:
             return True
-        # A type may come from a room that lies neither left nor right: it costs nothing when the code runs.
-        return only_types and room not in self.strict and room not in self.left.get(target, {room})
+        # A type may come from a package that is neither left nor right: it costs nothing at run time.
+        return only_types and package not in self.strict and package not in self.left.get(target, {package})
 
 
 def read_direction(page: str) -> Direction:
@@ -143,7 +148,7 @@ def read_direction(page: str) -> Direction:
             strict.add(only[1])
         elif "<" in line:
             read_chain([set(re.findall(r"\w+", group)) for group in line.split("<")], left, beside)
-    closed = {room: frozenset(everything_left_of(room, left)) for room in left}
+    closed = {package: frozenset(all_left_of(package, left)) for package in left}
     return Direction(closed, {r: frozenset(beside.get(r, ())) for r in left}, frozenset(strict))
 
 
@@ -151,17 +156,17 @@ def read_chain(groups: list[set[str]], left: dict[str, set[str]], beside: dict[s
     before: set[str] = set()
     for group in groups:
         members = set(left) if group == {"everything"} else group
-        for room in members:
-            if room not in left:
-                beside[room] = members - set(left) - {room}
-        for room in members:
-            left.setdefault(room, set()).update(before if group != {"everything"} else ())
+        for package in members:
+            if package not in left:
+                beside[package] = members - set(left) - {package}
+        for package in members:
+            left.setdefault(package, set()).update(before if group != {"everything"} else ())
         before = before | members
 
 
-def everything_left_of(room: str, left: dict[str, set[str]]) -> set[str]:
+def all_left_of(package: str, left: dict[str, set[str]]) -> set[str]:
     seen: set[str] = set()
-    waiting = list(left[room])
+    waiting = list(left[package])
     while waiting:
         here = waiting.pop()
         if here not in seen:
@@ -173,44 +178,45 @@ def everything_left_of(room: str, left: dict[str, set[str]]) -> set[str]:
 # --- Checks -------------------------------------------------------------------------------------------------
 
 
-def against_the_direction(modules: list[Module], direction: Direction) -> list[str]:
+def against_direction(modules: list[Module], direction: Direction) -> list[str]:
     known = {module.name for module in modules}
-    complaints = []
+    violations = []
     for module in modules:
-        if module.room not in direction.left:
-            complaints.append(
-                f"{module.at(1)}: docs/design.md names no room {module.room!r}. Give it its place in the "
-                "block 'Direction', or move the file into the room it belongs to."
+        if module.package not in direction.left:
+            violations.append(
+                f"{module.at(1)}: docs/design.md does not list the package {module.package!r}. Add it to the "
+                "block 'Direction', or move the file into the package it belongs to."
             )
             continue
         for found in imports_of(module, known):
-            target = room_of(found.target)
-            if not direction.allows(module.room, target, only_types=found.only_types):
-                allowed = (
-                    ", ".join(sorted(direction.left[module.room] | direction.beside[module.room])) or "none"
+            target = package_of(found.target)
+            if not direction.allows(module.package, target, only_types=found.only_types):
+                allowed = sorted(direction.left[module.package] | direction.beside[module.package])
+                violations.append(
+                    f"{module.at(found.line)}: the package {module.package!r} imports {found.target}, "
+                    f"which is not to its left. It may import: {', '.join(allowed) or 'none'}. "
+                    "Move what is shared to the left, or pass it in."
                 )
-                complaints.append(
-                    f"{module.at(found.line)}: the room {module.room!r} imports {found.target}, which is not "
-                    f"to its left. It may import: {allowed}. Move what is shared to the left, or pass it in."
-                )
-    return complaints
+    return violations
 
 
-def room_cycles(modules: list[Module]) -> list[str]:
-    """Cycles between rooms, counting all that runs, also inside functions."""
+def package_cycles(modules: list[Module]) -> list[str]:
+    """Cycles between packages; imports inside functions count too."""
     known = {module.name for module in modules}
     graph: dict[str, set[str]] = {}
     for module in modules:
-        named = {room_of(i.target) for i in imports_of(module, known) if not i.only_types}
-        graph.setdefault(module.room, set()).update(named - {module.room})
+        named = {package_of(i.target) for i in imports_of(module, known) if not i.only_types}
+        graph.setdefault(module.package, set()).update(named - {module.package})
     cycle = find_cycle(graph)
     return (
-        [f"The rooms import one another in a circle: {' → '.join(cycle)}. Break one arrow."] if cycle else []
+        [f"These packages import each other in a cycle: {' → '.join(cycle)}. Break one arrow."]
+        if cycle
+        else []
     )
 
 
 def module_cycles(modules: list[Module]) -> list[str]:
-    """Cycles between modules when they are imported; Python would find half-made modules there."""
+    """Cycles between modules at import time, where Python would find half-initialised modules."""
     known = {module.name for module in modules}
     graph = {
         module.name: {i.target for i in imports_of(module, known) if i.on_import and not i.only_types}
@@ -218,14 +224,14 @@ def module_cycles(modules: list[Module]) -> list[str]:
     }
     cycle = find_cycle(graph)
     return (
-        [f"These modules import one another in a circle: {' → '.join(cycle)}. Break one arrow."]
+        [f"These modules import each other in a cycle: {' → '.join(cycle)}. Break one arrow."]
         if cycle
         else []
     )
 
 
 def find_cycle(graph: dict[str, set[str]]) -> list[str]:
-    """One cycle as [a, b, …, a], or nothing."""
+    """One cycle as [a, b, …, a], or an empty list."""
     done: set[str] = set()
 
     def visit(node: str, path: list[str]) -> list[str]:
@@ -242,30 +248,30 @@ def find_cycle(graph: dict[str, set[str]]) -> list[str]:
     return next((cycle for node in sorted(graph) if (cycle := visit(node, []))), [])
 
 
-def speaking_or_leaving(modules: list[Module]) -> list[str]:
-    """Printing and ending the process belong to the command line; a library returns and raises."""
-    leaving = {"sys.exit", "os._exit", "exit", "quit"}
-    complaints = []
+def prints_and_exits(modules: list[Module]) -> list[str]:
+    """Only the command line prints and exits; the library returns values and raises errors."""
+    exits = {"sys.exit", "os._exit", "exit", "quit"}
+    violations = []
     for module in modules:
-        if module.room == COMMANDS:
+        if module.package == CLI:
             continue
         for node in ast.walk(module.tree):
             called = ast.unparse(node.func) if isinstance(node, ast.Call) else ""
             raised = ast.unparse(node.exc) if isinstance(node, ast.Raise) and node.exc else ""
             if called == "print":
-                complaints.append(
+                violations.append(
                     f"{module.at(node.lineno)}: print() outside cli/. Return the text, or yield an event."
                 )
-            if called in leaving or raised.startswith("SystemExit"):
-                complaints.append(
+            if called in exits or raised.startswith("SystemExit"):
+                violations.append(
                     f"{module.at(node.lineno)}: {called or raised} outside cli/. Raise a JumokError."
                 )
-    return complaints
+    return violations
 
 
 def assertions(modules: list[Module]) -> list[str]:
     return [
-        f"{module.at(node.lineno)}: assert vanishes under python -O. Raise an error that tells the way out."
+        f"{module.at(node.lineno)}: python -O removes assert. Raise an error that says what to do."
         for module in modules
         for node in ast.walk(module.tree)
         if isinstance(node, ast.Assert)
@@ -274,18 +280,40 @@ def assertions(modules: list[Module]) -> list[str]:
 
 def long_functions(modules: list[Module]) -> list[str]:
     return [
-        f"{module.at(node.lineno)}: {node.name} has {lines} lines; the longest may have {LONGEST_FUNCTION}. "
-        "Take a part out that deserves a name."
+        f"{module.at(node.lineno)}: {node.name} has {lines} lines; the limit is {MAX_FUNCTION_LINES}. "
+        "Extract a part that deserves a name."
         for module in modules
+        if module.package != CLI
         for node in ast.walk(module.tree)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-        and (lines := (node.end_lineno or node.lineno) - node.lineno + 1) > LONGEST_FUNCTION
+        and (lines := (node.end_lineno or node.lineno) - node.lineno + 1) > MAX_FUNCTION_LINES
     ]
+
+
+def late_imports(modules: list[Module]) -> list[str]:
+    """Imports inside functions say why they are there: start-up time, or a package that is optional."""
+    return [
+        f"{module.at(line)}: an import inside a function. Move it to the top, or say why it is late with "
+        f"a comment: {' or '.join(f'# {reason}' for reason in REASONS_TO_IMPORT_LATE)}."
+        for module in modules
+        for line in sorted(lines_of_late_imports(module.tree))
+        if not module.line(line).partition("# ")[2].startswith(REASONS_TO_IMPORT_LATE)
+    ]
+
+
+def lines_of_late_imports(tree: ast.Module) -> set[int]:
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    return {
+        node.lineno
+        for function in functions
+        for node in ast.walk(function)
+        if isinstance(node, ast.Import | ast.ImportFrom)
+    }
 
 
 def vague_names(modules: list[Module]) -> list[str]:
     return [
-        f"{module.at(1)}: {part!r} says nothing of what is inside. Name it after the noun it holds."
+        f"{module.at(1)}: {part!r} says nothing about the content. Name the module after what it holds."
         for module in modules
         for part in module.name.split(".")
         if part in VAGUE_NAMES
@@ -293,16 +321,16 @@ def vague_names(modules: list[Module]) -> list[str]:
 
 
 def pickles(modules: list[Module]) -> list[str]:
-    """A pickle runs code when it is read. Weights are safetensors, facts are JSON, arrays are plain."""
+    """Reading a pickle runs code. Weights are safetensors, messages and records are JSON."""
     return [
-        f"{module.at(node.lineno)}: {used} can run code from a file. Use safetensors or JSON."
+        f"{module.at(node.lineno)}: {used} unpickles, which can run foreign code. Use safetensors or JSON."
         for module in modules
         for node in ast.walk(module.tree)
-        if (used := pickle_in(node))
+        if (used := pickle_used_in(node))
     ]
 
 
-def pickle_in(node: ast.AST) -> str:
+def pickle_used_in(node: ast.AST) -> str:
     if isinstance(node, ast.Import):
         return next((a.name for a in node.names if a.name.split(".")[0] in PICKLES), "")
     if isinstance(node, ast.ImportFrom):
@@ -316,41 +344,41 @@ def pickle_in(node: ast.AST) -> str:
     return ""
 
 
-def front_doors(
+def package_interfaces(
     modules: list[Module], importer: Callable[[str], object] = importlib.import_module
 ) -> list[str]:
-    """Each room's `__all__` is sorted, can be imported, and names all that the door brings in."""
-    complaints = []
+    """Each package's `__all__` is sorted, complete and importable."""
+    violations = []
     for module in modules:
-        if module.is_door and module.name.count(".") <= 1:
-            complaints.extend(f"{module.at(1)}: {fault}" for fault in door_faults(module, importer))
-    return complaints
+        if module.is_interface and module.name.count(".") <= 1:
+            violations.extend(f"{module.at(1)}: {fault}" for fault in interface_violations(module, importer))
+    return violations
 
 
-def door_faults(module: Module, importer: Callable[[str], object]) -> Iterator[str]:
-    listed = names_listed(module.tree)
-    brought_in = set() if module.room == COMMANDS else names_brought_in(module.tree)
+def interface_violations(module: Module, importer: Callable[[str], object]) -> Iterator[str]:
+    listed = names_in_all(module.tree)
+    imported = set() if module.package == CLI else names_imported(module.tree)
     if listed is None:
-        if brought_in:
-            yield "it brings in names and has no __all__ (a plain list of strings)."
+        if imported:
+            yield "it imports names and has no __all__ (a plain list of strings)."
         return
-    if listed != sorted(listed, key=door_order):
-        yield f"__all__ is not sorted. Expected: {sorted(listed, key=door_order)}."
+    if listed != sorted(listed, key=interface_order):
+        yield f"__all__ is not sorted. Expected: {sorted(listed, key=interface_order)}."
     if len(set(listed)) < len(listed):
         yield f"__all__ names something twice: {listed}."
-    if unlisted := sorted(brought_in - set(listed)):
-        yield f"brought in and not in __all__: {', '.join(unlisted)}. List it, or import it where it is used."
-    room = importer(module.name)
-    if missing := [name for name in listed if not hasattr(room, name)]:
+    if unlisted := sorted(imported - set(listed)):
+        yield f"imported and not in __all__: {', '.join(unlisted)}. List it, or import it where it is used."
+    package = importer(module.name)
+    if missing := [name for name in listed if not hasattr(package, name)]:
         yield f"in __all__ and not importable: {', '.join(missing)}."
 
 
-def door_order(name: str) -> tuple[int, str]:
+def interface_order(name: str) -> tuple[int, str]:
     """Constants, then classes, then functions: the order that ruff sorts to."""
     return (0 if name.isupper() else 1 if name[:1].isupper() else 2, name)
 
 
-def names_listed(tree: ast.Module) -> list[str] | None:
+def names_in_all(tree: ast.Module) -> list[str] | None:
     for node in tree.body:
         targets = node.targets if isinstance(node, ast.Assign) else []
         if any(isinstance(target, ast.Name) and target.id == "__all__" for target in targets):
@@ -358,8 +386,8 @@ def names_listed(tree: ast.Module) -> list[str] | None:
     return None
 
 
-def names_brought_in(tree: ast.Module) -> set[str]:
-    """What a person could import from the door: names from jumok, functions and classes, when it runs."""
+def names_imported(tree: ast.Module) -> set[str]:
+    """Public names that the interface imports from jumok or defines."""
     names: set[str] = set()
     for node in tree.body:
         if isinstance(node, ast.ImportFrom) and (node.level or (node.module or "").startswith("jumok")):
@@ -369,70 +397,72 @@ def names_brought_in(tree: ast.Module) -> set[str]:
     return {name for name in names if not name.startswith("_")}
 
 
-# --- The house as it stands ---------------------------------------------------------------------------------
+# --- The source as it is ------------------------------------------------------------------------------------
 
 
 @functools.cache
-def house() -> list[Module]:
+def modules_of_jumok() -> list[Module]:
     return read_modules(SOURCE)
 
 
 @functools.cache
-def design() -> Direction:
+def drawn_direction() -> Direction:
     return read_direction(DESIGN.read_text(encoding="utf-8"))
 
 
-def no_complaints(complaints: list[str]) -> None:
-    if complaints:
-        pytest.fail(
-            "The house rules (docs/design.md, CONTRIBUTING.md) say otherwise:\n\n" + "\n".join(complaints)
-        )
+def expect_none(violations: list[str]) -> None:
+    if violations:
+        pytest.fail("Against the rules of docs/design.md and CONTRIBUTING.md:\n\n" + "\n".join(violations))
 
 
-def test_rooms_import_only_rooms_to_their_left() -> None:
-    no_complaints(against_the_direction(house(), design()))
+def test_packages_import_only_packages_to_their_left() -> None:
+    expect_none(against_direction(modules_of_jumok(), drawn_direction()))
 
 
-def test_rooms_do_not_import_in_a_circle() -> None:
-    no_complaints(room_cycles(house()))
+def test_packages_do_not_import_in_a_cycle() -> None:
+    expect_none(package_cycles(modules_of_jumok()))
 
 
-def test_modules_do_not_import_in_a_circle() -> None:
-    no_complaints(module_cycles(house()))
+def test_modules_do_not_import_in_a_cycle() -> None:
+    expect_none(module_cycles(modules_of_jumok()))
 
 
 def test_only_the_command_line_prints_and_exits() -> None:
-    no_complaints(speaking_or_leaving(house()))
+    expect_none(prints_and_exits(modules_of_jumok()))
 
 
 def test_the_library_does_not_assert() -> None:
-    no_complaints(assertions(house()))
+    expect_none(assertions(modules_of_jumok()))
+
+
+def test_imports_inside_functions_say_why() -> None:
+    expect_none(late_imports(modules_of_jumok()))
 
 
 def test_functions_are_short() -> None:
-    no_complaints(long_functions(house()))
+    expect_none(long_functions(modules_of_jumok()))
 
 
 def test_modules_are_named_after_what_they_hold() -> None:
-    no_complaints(vague_names(house()))
+    expect_none(vague_names(modules_of_jumok()))
 
 
 def test_nothing_is_unpickled() -> None:
-    no_complaints(pickles(house()))
+    expect_none(pickles(modules_of_jumok()))
 
 
-def test_front_doors_are_sorted_and_complete() -> None:
-    no_complaints(front_doors(house()))
+def test_package_interfaces_are_sorted_and_complete() -> None:
+    expect_none(package_interfaces(modules_of_jumok()))
 
 
 # --- The checks themselves ----------------------------------------------------------------------------------
 
 
-def plant(folder: Path, **files: str) -> list[Module]:
-    """A small house: `attention__masks="…"` becomes jumok/attention/masks.py, with doors where needed."""
+def write_tree(folder: Path, **files: str) -> list[Module]:
+    """A small source tree: `attention__masks="…"` becomes jumok/attention/masks.py; `init` is __init__."""
     source = folder / "jumok"
-    for name, text in {"door": "", **files}.items():
-        parts = [part.replace("door", "__init__") for part in name.split("__")]
+    for name, text in {"init": "", **files}.items():
+        parts = [part.replace("init", "__init__") for part in name.split("__")]
         path = source.joinpath(*parts).with_suffix(".py")
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(textwrap.dedent(text), encoding="utf-8")
@@ -440,14 +470,14 @@ def plant(folder: Path, **files: str) -> list[Module]:
 
 
 def test_the_direction_is_read_from_the_page() -> None:
-    direction = design()
-    assert {"errors", "values", "recipe", "storage"} <= direction.left["attention"]
-    assert {"models", "corpus", "text", "decoding", "evaluation"} <= direction.left["training"]
-    assert "training" not in direction.left["decoding"]
-    assert "models" not in direction.left["corpus"]
-    assert direction.left["look"] == {"values"}
-    assert direction.left[COMMANDS] >= {"training", "look", FRONT_DOOR}
-    assert COMMANDS not in direction.left[FRONT_DOOR]
+    direction = drawn_direction()
+    assert {"errors", "types", "config"} <= direction.left["attention"]
+    assert {"models", "data", "text", "inference", "evaluation"} <= direction.left["training"]
+    assert "training" not in direction.left["inference"]
+    assert "models" not in direction.left["data"]
+    assert direction.left["plots"] == {"types"}
+    assert direction.left[CLI] >= {"training", "plots", FRONT}
+    assert CLI not in direction.left[FRONT]
 
 
 @pytest.mark.parametrize(
@@ -455,85 +485,88 @@ def test_the_direction_is_read_from_the_page() -> None:
     [
         ("attention__masks", "from jumok.models import build", "'attention' imports jumok.models"),
         ("attention__masks", "import jumok.training.loop", "'attention' imports jumok.training.loop"),
-        ("look__grid", "def f():\n    from jumok.decoding import load", "'look' imports jumok.decoding"),
-        ("look__grid", "from jumok import recipe", "'look' imports jumok"),
-        ("models__build", "from ..decoding import load", "'models' imports jumok.decoding"),
-        ("corpus__store", "from jumok import load", "'corpus' imports jumok,"),
-        ("values", "from jumok.recipe import Recipe", "'values' imports jumok.recipe"),
+        ("plots__grid", "def f():\n    from jumok.inference import load", "'plots' imports jumok.inference"),
+        ("plots__grid", "from jumok import config", "'plots' imports jumok"),
+        ("models__build", "from ..inference import load", "'models' imports jumok.inference"),
+        ("data__store", "from jumok import load", "'data' imports jumok,"),
+        ("types", "from jumok.config import Recipe", "'types' imports jumok.config"),
         ("training__loop", "from jumok.cli import main", "'training' imports jumok.cli"),
-        ("cellar__box", "", "names no room 'cellar'"),
+        ("cellar__box", "", "does not list the package 'cellar'"),
     ],
 )
-def test_a_step_against_the_direction_is_caught(tmp_path: Path, name: str, text: str, words: str) -> None:
-    complaints = against_the_direction(plant(tmp_path, **{name: text}), design())
-    assert len(complaints) == 1
-    assert words in complaints[0]
+def test_a_step_against_direction_is_caught(tmp_path: Path, name: str, text: str, words: str) -> None:
+    violations = against_direction(write_tree(tmp_path, **{name: text}), drawn_direction())
+    assert len(violations) == 1
+    assert words in violations[0]
 
 
 @pytest.mark.parametrize(
     ("name", "text"),
     [
         ("models__build", "from jumok.attention import Attention\nimport jumok.errors"),
-        ("storage", "from jumok.recipe import Recipe"),
-        ("look__grid", "from jumok.values import AttentionMap\nfrom jumok.errors import DataError"),
+        ("storage", "from jumok.config import Recipe"),
+        ("plots__grid", "from jumok.types import AttentionMap\nfrom jumok.errors import DataError"),
         (
             "text__learning",
-            "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from jumok.recipe import Recipe",
+            "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from jumok.config import Recipe",
         ),
         ("cli__train", "from jumok import __version__\nfrom jumok.training import train"),
-        ("door", "from jumok.decoding import load"),
+        ("init", "from jumok.inference import load"),
     ],
 )
 def test_a_step_to_the_left_is_fine(tmp_path: Path, name: str, text: str) -> None:
-    assert against_the_direction(plant(tmp_path, **{name: text}), design()) == []
+    assert against_direction(write_tree(tmp_path, **{name: text}), drawn_direction()) == []
 
 
 def test_types_may_come_from_the_side_but_not_from_the_right(tmp_path: Path) -> None:
-    text = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from jumok.decoding import Stepper"
-    modules = plant(tmp_path, models__model=text, look__grid=text)
-    complaints = against_the_direction(modules, design())
-    assert ["'look'" in complaints[0], "'models'" in complaints[1], len(complaints)] == [True, True, 2]
+    text = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from jumok.inference import Stepper"
+    modules = write_tree(tmp_path, models__model=text, plots__grid=text)
+    violations = against_direction(modules, drawn_direction())
+    assert ["'models'" in violations[0], "'plots'" in violations[1], len(violations)] == [True, True, 2]
 
 
-def test_a_circle_of_rooms_is_caught_even_inside_functions(tmp_path: Path) -> None:
-    modules = plant(
+def test_a_cycle_of_packages_is_caught_even_inside_functions(tmp_path: Path) -> None:
+    modules = write_tree(
         tmp_path,
-        recipe="from jumok.storage import save",
-        storage="def save():\n    from jumok.recipe import Recipe",
+        config="from jumok.storage import save",
+        storage="def save():\n    from jumok.config import Recipe",
     )
-    assert "recipe → storage → recipe" in room_cycles(modules)[0]
+    assert "config → storage → config" in package_cycles(modules)[0]
     assert module_cycles(modules) == []
 
 
-def test_a_circle_of_modules_is_caught(tmp_path: Path) -> None:
-    modules = plant(
+def test_a_cycle_of_modules_is_caught(tmp_path: Path) -> None:
+    modules = write_tree(
         tmp_path,
-        look__one="from jumok.look import two",
-        look__two="from jumok.look.three import x",
-        look__three="import jumok.look.one",
+        plots__one="from jumok.plots import two",
+        plots__two="from jumok.plots.three import x",
+        plots__three="import jumok.plots.one",
     )
-    assert "jumok.look.one → jumok.look.two → jumok.look.three → jumok.look.one" in module_cycles(modules)[0]
-    assert room_cycles(modules) == []
+    assert (
+        "jumok.plots.one → jumok.plots.two → jumok.plots.three → jumok.plots.one" in module_cycles(modules)[0]
+    )
+    assert package_cycles(modules) == []
 
 
-def test_a_module_that_imports_its_own_door_is_caught(tmp_path: Path) -> None:
-    modules = plant(
-        tmp_path, look__door="from jumok.look.grid import Grid", look__grid="from jumok.look import Grid"
+def test_a_module_that_imports_its_own_package_is_caught(tmp_path: Path) -> None:
+    modules = write_tree(
+        tmp_path, plots__init="from jumok.plots.grid import Grid", plots__grid="from jumok.plots import Grid"
     )
-    assert "jumok.look → jumok.look.grid → jumok.look" in module_cycles(modules)[0]
+    assert "jumok.plots → jumok.plots.grid → jumok.plots" in module_cycles(modules)[0]
 
 
 @pytest.mark.parametrize(
     "text", ["print('x')", "import sys\nsys.exit(1)", "raise SystemExit", "raise SystemExit(2)", "exit()"]
 )
 def test_printing_and_leaving_are_caught(tmp_path: Path, text: str) -> None:
-    assert len(speaking_or_leaving(plant(tmp_path, look__grid=text, cli__look=text))) == 1
+    assert len(prints_and_exits(write_tree(tmp_path, plots__grid=text, cli__look=text))) == 1
 
 
 @pytest.mark.parametrize(
     "text",
     [
         "import pickle",
+        "from multiprocessing import Pipe",
         "from pickle import loads",
         "import torch\ntorch.load('x')",
         "from torch import load",
@@ -542,51 +575,122 @@ def test_printing_and_leaving_are_caught(tmp_path: Path, text: str) -> None:
     ],
 )
 def test_pickles_are_caught(tmp_path: Path, text: str) -> None:
-    assert len(pickles(plant(tmp_path, storage=text))) == 1
+    assert len(pickles(write_tree(tmp_path, storage=text))) == 1
 
 
 def test_what_only_looks_like_a_pickle_is_fine(tmp_path: Path) -> None:
-    text = "from jumok.decoding import load\nnumpy.load('x', allow_pickle=False)\ntorch.loader\n'pickle'"
-    assert pickles(plant(tmp_path, storage=text)) == []
+    text = "from jumok.inference import load\nnumpy.load('x', allow_pickle=False)\ntorch.loader\n'pickle'"
+    assert pickles(write_tree(tmp_path, storage=text)) == []
+
+
+@pytest.mark.parametrize(
+    ("line", "caught"),
+    [
+        ("from jumok.models import Model", True),
+        ("import torch  # because", True),
+        ("import torch  # start-up", False),
+        ("from matplotlib import pyplot  # optional", False),
+    ],
+)
+def test_imports_inside_functions_without_a_reason_are_caught(
+    tmp_path: Path, line: str, caught: bool
+) -> None:
+    violations = late_imports(write_tree(tmp_path, training__run=f"import json\ndef f():\n    {line}\n"))
+    assert len(violations) == caught
 
 
 def test_asserts_long_functions_and_vague_names_are_caught(tmp_path: Path) -> None:
-    body = "    x = 1\n" * LONGEST_FUNCTION
-    modules = plant(
+    body = "    x = 1\n" * MAX_FUNCTION_LINES
+    modules = write_tree(
         tmp_path,
-        look__grid="assert True",
+        plots__grid="assert True",
         text__utils="",
-        recipe=f"async def long():\n{body}",
-        values=f"def just():\n{body[len('    x = 1') + 1 :]}",
+        config=f"async def long():\n{body}",
+        types=f"def just():\n{body[len('    x = 1') + 1 :]}",
     )
-    assert "look/grid.py:1" in assertions(modules)[0]
-    assert ["recipe.py:1: long has 101 lines" in fault for fault in long_functions(modules)] == [True]
+    assert "plots/grid.py:1" in assertions(modules)[0]
+    assert ["config.py:1: long has 61 lines" in fault for fault in long_functions(modules)] == [True]
     assert ["'utils'" in fault for fault in vague_names(modules)] == [True]
 
 
 @pytest.mark.parametrize(
-    ("door", "words"),
+    ("init", "words"),
     [
-        ("from jumok.look.grid import Grid", "has no __all__"),
-        ("from jumok.look.grid import Grid, flat\n__all__ = ['Grid']", "not in __all__: flat"),
-        ("from jumok.look.grid import Grid, flat\n__all__ = ['flat', 'Grid']", "not sorted"),
-        ("from jumok.look.grid import Grid\n__all__ = ['Grid', 'Grid']", "twice"),
-        ("from jumok.look.grid import Grid\n__all__ = ['Grid', 'grind']", "not importable: grind"),
+        ("from jumok.plots.grid import Grid", "has no __all__"),
+        ("from jumok.plots.grid import Grid, flat\n__all__ = ['Grid']", "not in __all__: flat"),
+        ("from jumok.plots.grid import Grid, flat\n__all__ = ['flat', 'Grid']", "not sorted"),
+        ("from jumok.plots.grid import Grid\n__all__ = ['Grid', 'Grid']", "twice"),
+        ("from jumok.plots.grid import Grid\n__all__ = ['Grid', 'grind']", "not importable: grind"),
         ("def draw(): ...\n__all__ = []", "not in __all__: draw"),
     ],
 )
-def test_a_bad_front_door_is_caught(tmp_path: Path, door: str, words: str) -> None:
-    room = type("Room", (), {"Grid": 1, "flat": 2, "draw": 3})
-    complaints = front_doors(plant(tmp_path, look__door=door), lambda _: room)
-    assert len(complaints) == 1
-    assert words in complaints[0]
+def test_a_bad_interface_is_caught(tmp_path: Path, init: str, words: str) -> None:
+    package = type("Package", (), {"Grid": 1, "flat": 2, "draw": 3})
+    violations = package_interfaces(write_tree(tmp_path, plots__init=init), lambda _: package)
+    assert len(violations) == 1
+    assert words in violations[0]
 
 
-def test_a_door_still_being_written_is_fine(tmp_path: Path) -> None:
-    assert front_doors(plant(tmp_path, look__door='"""Soon."""'), lambda _: object()) == []
+def test_an_empty_interface_is_fine(tmp_path: Path) -> None:
+    assert package_interfaces(write_tree(tmp_path, plots__init='"""Soon."""'), lambda _: object()) == []
 
 
 def test_constants_classes_and_functions_stand_in_that_order(tmp_path: Path) -> None:
-    door = "__all__ = ['BEGIN', 'END', 'Alignment', 'Pair', 'align']"
-    room = type("Room", (), dict.fromkeys(["BEGIN", "END", "Alignment", "Pair", "align"]))
-    assert front_doors(plant(tmp_path, look__door=door), lambda _: room) == []
+    init = "__all__ = ['BEGIN', 'END', 'Alignment', 'Pair', 'align']"
+    package = type("Package", (), dict.fromkeys(["BEGIN", "END", "Alignment", "Pair", "align"]))
+    assert package_interfaces(write_tree(tmp_path, plots__init=init), lambda _: package) == []
+
+
+def paths_in_tables(page: str) -> Iterator[str]:
+    """Paths in the tables of a page; a bare file name is in the folder of the path before it."""
+    for row in re.findall(r"^\|.*\|$", page, re.MULTILINE):
+        folder = ""
+        for name in re.findall(r"`([\w./-]+(?:/|\.(?:py|ts|md|html)))`", row):
+            path = (
+                name
+                if (PROJECT / name).exists() or name.startswith(("src/", "web/", "docs/"))
+                else folder + name
+            )
+            folder = path if path.endswith("/") else path.rpartition("/")[0] + "/"
+            yield path
+
+
+def test_the_files_that_contributing_names_exist() -> None:
+    page = (PROJECT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    paths = list(paths_in_tables(page))
+    assert len(paths) > 50
+    assert [path for path in paths if not (PROJECT / path).exists()] == []
+
+
+def test_a_missing_file_in_a_table_is_noticed() -> None:
+    page = "| the loop | `src/jumok/training/loop/trainer.py`, `nowhere.py` |"
+    assert list(paths_in_tables(page)) == [
+        "src/jumok/training/loop/trainer.py",
+        "src/jumok/training/loop/nowhere.py",
+    ]
+
+
+def steps_of_walks(page: str) -> list[tuple[str, str]]:
+    """(module, name) of every step of the walks in docs/design.md."""
+    walks = page.partition("## Three walks")[2].partition("\n## ")[0]
+    return re.findall(r"`([\w/]+\.py)` `(\w+)`", walks)
+
+
+def test_every_step_of_the_walks_exists() -> None:
+    steps = steps_of_walks(DESIGN.read_text(encoding="utf-8"))
+    assert len(steps) > 35
+    defined = re.compile(r"^\s*(?:async )?(?:def|class) (\w+)", re.MULTILINE)
+    missing = [
+        f"{module} {name}"
+        for module, name in steps
+        if not (SOURCE / module).exists() or name not in defined.findall((SOURCE / module).read_text("utf-8"))
+    ]
+    assert missing == []
+
+
+def test_modules_and_packages_of_the_drawing_exist() -> None:
+    block = DESIGN.read_text(encoding="utf-8").partition("    src/jumok/\n")[2].partition("    web/")[0]
+    depth: list[str] = []
+    for indent, name in re.findall(r"^    ( +)([\w.]+/?)(?= |$)", block, re.MULTILINE):
+        depth = [*depth[: (len(indent) - 2) // 2], name]
+        assert (SOURCE / "".join(depth)).exists(), "".join(depth)

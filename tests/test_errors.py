@@ -1,4 +1,4 @@
-"""The exception tree: what its docstring draws is what the classes are."""
+"""The exception tree: the classes match the drawing in the docstring."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ import re
 import pytest
 
 from jumok import errors
-from jumok.errors import JumokError, RecipeError, UnsupportedError, nearest
+from jumok.errors import JumokError, RecipeError, UnsupportedError, suggest
 
-CLASSES = [getattr(errors, name) for name in errors.__all__ if isinstance(getattr(errors, name), type)]
+PUBLIC = [getattr(errors, name) for name in errors.__all__]
+CLASSES = [item for item in PUBLIC if isinstance(item, type) and not issubclass(item, Warning)]
 
 
 @pytest.mark.parametrize("error", CLASSES, ids=lambda error: error.__name__)
@@ -18,7 +19,7 @@ def test_one_except_catches_them_all(error: type[Exception]) -> None:
     assert error.__doc__
 
 
-def test_unsupported_is_a_fault_of_the_recipe() -> None:
+def test_unsupported_is_an_error_of_the_recipe() -> None:
     assert UnsupportedError.__base__ is RecipeError
 
 
@@ -47,9 +48,9 @@ def test_the_drawing_shows_every_error_below_its_parent() -> None:
         ("", ["german"], ""),
     ],
 )
-def test_the_nearest_name_is_suggested(name: str, known: list[str], expected: str) -> None:
-    assert nearest(name, known) == expected
+def test_the_closest_name_is_suggested(name: str, known: list[str], expected: str) -> None:
+    assert suggest(name, known) == expected
 
 
-def test_any_iterable_of_names_will_do() -> None:
-    assert nearest("bea", (name for name in ("beam", "greedy"))) == ' Did you mean "beam"?'
+def test_known_names_may_be_any_iterable() -> None:
+    assert suggest("bea", (name for name in ("beam", "greedy"))) == ' Did you mean "beam"?'

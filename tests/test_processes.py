@@ -1,4 +1,4 @@
-"""How many cores there are to use, by the files in which Linux tells of quotas."""
+"""The number of available cores follows the control groups of Linux."""
 
 from __future__ import annotations
 
@@ -6,15 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from jumok.processes import available_cores
+from jumok.system.processes import available_cores
 
 CORES = available_cores(Path("/nowhere"))  # without any quota
+UNLIMITED = 10**6  # cores; more than any machine has
 
 HYBRID = "9:name=systemd:/\n2:cpuacct:/\n1:cpu:/\n0::/\n"
 
 
-def machine(folder: Path, groups: str, files: dict[str, str]) -> Path:
-    """A tree as Linux shows it: the groups of this process, and files below /sys/fs/cgroup."""
+def write_cgroups(folder: Path, groups: str, files: dict[str, str]) -> Path:
+    """Write /proc/self/cgroup, which names the groups of this process, and files below /sys/fs/cgroup."""
     named = {"proc/self/cgroup": groups, **{f"sys/fs/cgroup/{name}": text for name, text in files.items()}}
     for name, text in named.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -22,7 +23,7 @@ def machine(folder: Path, groups: str, files: dict[str, str]) -> Path:
     return folder
 
 
-def first_version(folder: str, quota: int, period: int = 100_000) -> dict[str, str]:
+def cgroup_v1(folder: str, quota: int, period: int = 100_000) -> dict[str, str]:
     return {f"{folder}/cpu.cfs_quota_us": f"{quota}\n", f"{folder}/cpu.cfs_period_us": f"{period}\n"}
 
 
@@ -30,13 +31,13 @@ def first_version(folder: str, quota: int, period: int = 100_000) -> dict[str, s
     ("groups", "files", "expected"),
     [
         pytest.param("0::/\n", {"cpu.max": "100000 100000\n"}, 1, id="a container with one core"),
-        pytest.param("0::/\n", {"cpu.max": "1000 100000\n"}, 1, id="never none"),
-        pytest.param("0::/\n", {"cpu.max": "150000 100000\n"}, 2, id="a part of a core is one"),
-        pytest.param("0::/\n", {"cpu.max": "6400000 100000\n"}, 64, id="more than there are"),
-        pytest.param("0::/\n", {"cpu.max": "max 100000\n"}, 99, id="no limit"),
-        pytest.param("0::/\n", {"cpu.max": "surprise\n"}, 99, id="not understood"),
-        pytest.param("0::/\n", {}, 99, id="not told"),
-        pytest.param("surprise\n", {"cpu.max": "100000 100000\n"}, 99, id="groups not understood"),
+        pytest.param("0::/\n", {"cpu.max": "1000 100000\n"}, 1, id="at least one"),
+        pytest.param("0::/\n", {"cpu.max": "150000 100000\n"}, 2, id="part of a core counts as one"),
+        pytest.param("0::/\n", {"cpu.max": "6400000 100000\n"}, 64, id="more than the machine has"),
+        pytest.param("0::/\n", {"cpu.max": "max 100000\n"}, UNLIMITED, id="no limit"),
+        pytest.param("0::/\n", {"cpu.max": "surprise\n"}, UNLIMITED, id="not understood"),
+        pytest.param("0::/\n", {}, UNLIMITED, id="no file"),
+        pytest.param("surprise\n", {"cpu.max": "100000 100000\n"}, UNLIMITED, id="groups not understood"),
         pytest.param(
             "0::/system.slice/jumok.service\n",
             {"system.slice/jumok.service/cpu.max": "80000 100000\n", "system.slice/cpu.max": "max 100000\n"},
@@ -47,7 +48,7 @@ def first_version(folder: str, quota: int, period: int = 100_000) -> dict[str, s
             "0::/a.slice/b.service\n",
             {"a.slice/b.service/cpu.max": "max 100000\n", "a.slice/cpu.max": "50000 100000\n"},
             1,
-            id="that of a group around it",
+            id="limit of an outer group",
         ),
         pytest.param(
             "0::/docker/0123abc\n",
@@ -56,20 +57,20 @@ def first_version(folder: str, quota: int, period: int = 100_000) -> dict[str, s
             id="the path of the host in a container",
         ),
         pytest.param("0::/../other\n", {"cpu.max": "100000 100000\n"}, 1, id="a path that leads outside"),
-        pytest.param(HYBRID, first_version("cpu", 100_000), 1, id="version 1"),
-        pytest.param(HYBRID, first_version("cpu", 75_000, 50_000), 2, id="another period"),
-        pytest.param(HYBRID, first_version("cpu", -1), 99, id="no limit in version 1"),
-        pytest.param(HYBRID, first_version("cpu", 10_000, 0), 99, id="no period"),
+        pytest.param(HYBRID, cgroup_v1("cpu", 100_000), 1, id="version 1"),
+        pytest.param(HYBRID, cgroup_v1("cpu", 75_000, 50_000), 2, id="another period"),
+        pytest.param(HYBRID, cgroup_v1("cpu", -1), UNLIMITED, id="no limit in version 1"),
+        pytest.param(HYBRID, cgroup_v1("cpu", 10_000, 0), UNLIMITED, id="no period"),
         pytest.param(
             "4:cpuacct,cpu:/docker/0123abc\n",
-            first_version("cpu/docker/0123abc", 20_000),
+            cgroup_v1("cpu/docker/0123abc", 20_000),
             1,
             id="its own group",
         ),
     ],
 )
 def test_a_quota_limits_the_cores(tmp_path: Path, groups: str, files: dict[str, str], expected: int) -> None:
-    assert available_cores(machine(tmp_path, groups, files)) == min(CORES, expected)
+    assert available_cores(write_cgroups(tmp_path, groups, files)) == min(CORES, expected)
 
 
 def test_this_machine_has_a_core() -> None:

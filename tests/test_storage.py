@@ -1,4 +1,4 @@
-"""Folders appear whole or not at all, and nothing in them is trusted."""
+"""Folders are written atomically and verified when they are read."""
 
 from __future__ import annotations
 
@@ -15,31 +15,33 @@ import pytest
 import torch
 
 import jumok.storage
+from jumok.config.recipe import make_recipe
 from jumok.errors import ModelFolderError, StorageError
-from jumok.recipe import make_recipe
 from jumok.storage import (
     CorpusRecord,
     ModelCard,
     ScoreRecord,
     load_module_weights,
     module_weights,
-    read_model_folder,
+    new_folder,
+    read_model_with_weights,
     read_stored_model,
     remove_leftovers,
     save_model,
     store_shortlist,
     tensors_to_bytes,
     verify_folder,
+    write_and_sync,
     write_file,
     write_folder,
 )
-from jumok.values import ReadOut
+from jumok.types import ReadOut
 
 FILES = {"a.bin": b"alpha" * 100, "b.bin": b"", "c.txt": "다람쥐".encode()}
 
 
 def write(folder: Path) -> None:
-    write_folder(folder, FILES.items(), facts={"answer": 42})
+    write_folder(folder, FILES.items(), metadata={"answer": 42})
 
 
 @pytest.fixture
@@ -56,23 +58,23 @@ def card() -> ModelCard:
 @pytest.fixture
 def model(tmp_path: Path, card: ModelCard) -> Path:
     folder = tmp_path / "model"
-    save_model(folder, card, {"w": torch.arange(6.0).reshape(2, 3)}, {"pieces.model": b"pieces"})
+    save_model(folder, card, {"w": torch.arange(6.0).reshape(2, 3)}, {"pieces.model": b"tokens"})
     return folder
 
 
 def rewrite_card(folder: Path, change: Any) -> None:
-    """Change jumok.json as somebody hostile would: with a checksum that fits."""
+    """Change jumok.json as an attacker would: with a matching checksum."""
     path = folder / "jumok.json"
     content = json.loads(path.read_text(encoding="utf-8"))
     content.pop("checksum")
     change(content)
-    fixed = json.dumps(content, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
-    content["checksum"] = hashlib.sha256(fixed.encode()).hexdigest()
+    canonical = json.dumps(content, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+    content["checksum"] = hashlib.sha256(canonical.encode()).hexdigest()
     path.write_text(json.dumps(content), encoding="utf-8")
 
 
 def _same_json(one: bytes, other: bytes) -> bool:
-    """Whether only white space differs."""
+    """Return whether only white space differs."""
     try:
         return bool(json.loads(one) == json.loads(other))
     except ValueError:
@@ -85,27 +87,27 @@ class TestWriteFolder:
         assert verify_folder(tmp_path / "folder") == FILES
         assert [path.name for path in tmp_path.iterdir()] == ["folder"]
 
-    @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EROFS, errno.EIO, errno.EDQUOT])
-    @pytest.mark.parametrize("call", range(5))
+    @pytest.mark.parametrize("error_number", [errno.ENOSPC, errno.EROFS, errno.EIO, errno.EDQUOT])
+    @pytest.mark.parametrize("failing_call", range(5))
     def test_a_failing_disk_leaves_nothing(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, call: int
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error_number: int, failing_call: int
     ) -> None:
         calls = iter(range(100))
         real = os.fsync
 
         def fsync(descriptor: int) -> None:
-            if next(calls) == call:
-                raise OSError(number, os.strerror(number))
+            if next(calls) == failing_call:
+                raise OSError(error_number, os.strerror(error_number))
             real(descriptor)
 
         monkeypatch.setattr(os, "fsync", fsync)
         with pytest.raises(StorageError) as caught:
-            write_folder(tmp_path / "new", FILES.items(), intact="The old one is intact.")
+            write_folder(tmp_path / "new", FILES.items(), failure_note="The old one is intact.")
         assert "The old one is intact." in str(caught.value)
         assert str(tmp_path / "new") in str(caught.value)
         assert list(tmp_path.iterdir()) == []
 
-    def test_a_failure_of_whoever_makes_the_files_leaves_nothing(self, tmp_path: Path) -> None:
+    def test_an_error_while_files_are_made_leaves_nothing(self, tmp_path: Path) -> None:
         def files() -> Any:
             yield "a", b"a"
             raise KeyboardInterrupt
@@ -114,7 +116,7 @@ class TestWriteFolder:
             write_folder(tmp_path / "new", files())
         assert list(tmp_path.iterdir()) == []
 
-    def test_the_messages_say_what_to_do(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_full_disk_is_named_with_advice(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         def full(descriptor: int) -> None:
             raise OSError(errno.ENOSPC, "No space left on device")
 
@@ -122,12 +124,12 @@ class TestWriteFolder:
         with pytest.raises(StorageError, match=r"the disk is full.*Free some space"):
             write(tmp_path / "new")
 
-    def test_a_read_only_parent(self, tmp_path: Path) -> None:
+    def test_a_parent_that_is_a_file(self, tmp_path: Path) -> None:
         (tmp_path / "file").write_text("not a folder")
         with pytest.raises(StorageError, match="could not be written"):
             write(tmp_path / "file" / "new")
 
-    def test_write_file_replaces_or_leaves_alone(
+    def test_write_file_replaces_the_file_or_leaves_it_alone(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         path = tmp_path / "file"
@@ -143,7 +145,7 @@ class TestWriteFolder:
         assert path.read_bytes() == b"two"
         assert list(tmp_path.iterdir()) == [path]
 
-    def test_leftovers_of_the_killed_are_removed(self, tmp_path: Path) -> None:
+    def test_leftovers_of_killed_processes_are_removed(self, tmp_path: Path) -> None:
         write(tmp_path / "folder")
         (tmp_path / "folder.tmp-123").mkdir()
         (tmp_path / "folder.tmp-123" / "half").write_text("x")
@@ -154,7 +156,7 @@ class TestWriteFolder:
 
 class TestVerifyFolder:
     @pytest.mark.parametrize("name", ["a.bin", "c.txt", "manifest.json"])
-    def test_every_flipped_bit_is_found(self, tmp_path: Path, name: str) -> None:
+    def test_flipped_bits_are_found(self, tmp_path: Path, name: str) -> None:
         write(tmp_path / "folder")
         path = tmp_path / "folder" / name
         original = path.read_bytes()
@@ -197,17 +199,17 @@ class TestVerifyFolder:
 
 class TestModelFolder:
     def test_reads_back(self, model: Path, card: ModelCard) -> None:
-        found, weights, vocabularies = read_model_folder(model)
-        assert found == card
+        stored_card, weights, tokenizers = read_model_with_weights(model)
+        assert stored_card == card
         assert torch.equal(weights["w"], torch.arange(6.0).reshape(2, 3))
-        assert vocabularies == {"pieces.model": b"pieces"}
+        assert tokenizers == {"pieces.model": b"tokens"}
 
-    def test_two_vocabularies(self, tmp_path: Path, card: ModelCard) -> None:
+    def test_two_tokenizers(self, tmp_path: Path, card: ModelCard) -> None:
         files = {"source.model": b"s", "target.model": b"t"}
         save_model(tmp_path / "m", card, {"w": torch.zeros(1)}, files)
-        assert read_model_folder(tmp_path / "m")[2] == files
+        assert read_model_with_weights(tmp_path / "m")[2] == files
 
-    def test_odd_vocabularies_are_refused(self, tmp_path: Path, card: ModelCard) -> None:
+    def test_wrong_vocabulary_files_are_refused(self, tmp_path: Path, card: ModelCard) -> None:
         with pytest.raises(ModelFolderError, match=r"Received: source\.model"):
             save_model(tmp_path / "m", card, {}, {"source.model": b"s"})
 
@@ -221,30 +223,30 @@ class TestModelFolder:
         data[len(data) // 2] ^= 4
         (model / name).write_bytes(bytes(data))
         with pytest.raises(ModelFolderError, match=name):
-            read_model_folder(model)
+            read_model_with_weights(model)
 
     @pytest.mark.parametrize(
         "name", ["../secret", "/etc/passwd", "..", "sub/file", "a\\b", "", "other.bin", "weights.bin"]
     )
-    def test_names_that_lead_elsewhere_are_refused(self, model: Path, name: str) -> None:
+    def test_unknown_names_are_refused(self, model: Path, name: str) -> None:
         (model.parent / "secret").write_text("s")
         rewrite_card(model, lambda card: card["files"].update({name: {"sha256": "", "size": 1}}))
         with pytest.raises(ModelFolderError, match="lists a file"):
-            read_model_folder(model)
+            read_model_with_weights(model)
 
     @pytest.mark.parametrize("name", ["weights.safetensors", "pieces.model", "jumok.json"])
     def test_symbolic_links_are_not_followed(self, model: Path, name: str) -> None:
         (model / name).rename(model.parent / "elsewhere")
         (model / name).symlink_to(model.parent / "elsewhere")
         with pytest.raises(ModelFolderError, match="symbolic link"):
-            read_model_folder(model)
+            read_model_with_weights(model)
 
     def test_pipes_and_folders_are_not_read(self, model: Path) -> None:
         (model / "pieces.model").unlink()
         for make in (os.mkfifo, os.mkdir):
             make(model / "pieces.model")
-            with pytest.raises(ModelFolderError, match="not a plain file"):
-                read_model_folder(model)
+            with pytest.raises(ModelFolderError, match="not a regular file"):
+                read_model_with_weights(model)
             (model / "pieces.model").rename(model.parent / make.__name__)
 
     def test_a_shortlist_is_added_and_replaced(self, model: Path, card: ModelCard) -> None:
@@ -255,20 +257,20 @@ class TestModelFolder:
         assert stored.shortlist == b"\t5 6\n"
         assert stored.card.facts == {**card.facts, "shortlist_costs": 0.25, "shortlist_speed": 1.25}
         assert replace(stored.card, facts=card.facts) == card
-        assert stored.vocabularies == {"pieces.model": b"pieces"}
+        assert stored.tokenizers == {"pieces.model": b"tokens"}
         (model / "shortlist.txt").write_bytes(b"\t5 7\n")
         with pytest.raises(ModelFolderError, match=r"shortlist\.txt"):
             read_stored_model(model)
 
-    @pytest.mark.parametrize("call", range(6))
-    def test_whatever_fails_while_a_shortlist_is_stored_the_model_is_whole(
-        self, model: Path, monkeypatch: pytest.MonkeyPatch, call: int
+    @pytest.mark.parametrize("failing_call", range(6))
+    def test_an_error_while_a_shortlist_is_stored_leaves_a_valid_model(
+        self, model: Path, monkeypatch: pytest.MonkeyPatch, failing_call: int
     ) -> None:
         store_shortlist(model, b"\t5\n", {"shortlist_costs": 0.5})
         calls, real = iter(range(100)), os.fsync
 
         def fsync(descriptor: int) -> None:
-            if next(calls) == call:
+            if next(calls) == failing_call:
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             real(descriptor)
 
@@ -276,21 +278,21 @@ class TestModelFolder:
         with pytest.raises(StorageError, match="The model itself is intact"):
             store_shortlist(model, b"\t5 6\n", {"shortlist_costs": 0.25})
         stored = read_stored_model(model)
-        told = stored.card.facts.get("shortlist_costs")
-        assert (stored.shortlist, told) in [(b"\t5\n", 0.5), (None, None), (b"\t5 6\n", 0.25)]
+        cost = stored.card.facts.get("shortlist_costs")
+        assert (stored.shortlist, cost) in [(b"\t5\n", 0.5), (None, None), (b"\t5 6\n", 0.25)]
 
-    def test_a_newer_format_names_the_way_out(self, model: Path) -> None:
+    def test_a_newer_format_says_what_to_do(self, model: Path) -> None:
         rewrite_card(model, lambda card: card.update(format=99))
         with pytest.raises(ModelFolderError, match=r"newer jumok\. Received format 99.*pip install -U jumok"):
-            read_model_folder(model)
+            read_model_with_weights(model)
 
-    def test_an_older_format_names_the_way_out(self, model: Path) -> None:
+    def test_an_older_format_says_what_to_do(self, model: Path) -> None:
         def older(card: dict[str, Any]) -> None:
             card.update(format=1, read_out={"layer": 2, "head": None, "shift": 0})
 
         rewrite_card(model, older)
         with pytest.raises(ModelFolderError, match=r"older jumok\. Received format 1.*Train the model again"):
-            read_model_folder(model)
+            read_model_with_weights(model)
 
     @pytest.mark.parametrize(
         "change",
@@ -317,52 +319,52 @@ class TestModelFolder:
             lambda card: card.update(files=[]),
         ],
     )
-    def test_odd_cards_give_a_typed_error(self, model: Path, change: Any) -> None:
+    def test_invalid_cards_are_model_folder_errors(self, model: Path, change: Any) -> None:
         rewrite_card(model, change)
         with pytest.raises(ModelFolderError):
-            read_model_folder(model)
+            read_model_with_weights(model)
 
-    def test_an_odd_part_is_named(self, model: Path) -> None:
+    def test_an_invalid_field_is_named(self, model: Path) -> None:
         rewrite_card(model, lambda card: card["corpora"][0].update(pairs="many"))
         with pytest.raises(ModelFolderError, match=r"jumok\.json .*corpora\.0\.pairs is 'many'"):
-            read_model_folder(model)
+            read_model_with_weights(model)
 
-    def test_half_a_character(self, model: Path) -> None:
+    def test_a_lone_surrogate(self, model: Path) -> None:
         text = (model / "jumok.json").read_text(encoding="utf-8").replace("말뭉치", "\\ud800")
         (model / "jumok.json").write_text(text, encoding="utf-8")
         with pytest.raises(ModelFolderError, match=r"jumok\.json .*surrogates not allowed"):
-            read_model_folder(model)
+            read_model_with_weights(model)
 
     def test_hostile_json(self, model: Path) -> None:
         (model / "jumok.json").write_text("[" * 100_000)
         with pytest.raises(ModelFolderError, match="not JSON"):
-            read_model_folder(model)
+            read_model_with_weights(model)
 
     def test_weights_that_are_not_safetensors(self, model: Path) -> None:
         data = b"\x80\x04pickle?"
         (model / "weights.safetensors").write_bytes(data)
-        line = {"sha256": hashlib.sha256(data).hexdigest(), "size": len(data)}
-        rewrite_card(model, lambda card: card["files"].update({"weights.safetensors": line}))
+        entry = {"sha256": hashlib.sha256(data).hexdigest(), "size": len(data)}
+        rewrite_card(model, lambda card: card["files"].update({"weights.safetensors": entry}))
         with pytest.raises(ModelFolderError, match="not a safetensors file"):
-            read_model_folder(model)
+            read_model_with_weights(model)
 
     def test_a_foreign_folder_is_described(self, tmp_path: Path) -> None:
         (tmp_path / "config.json").write_text("{}")
         with pytest.raises(ModelFolderError, match=r"not a jumok model folder .*Received: config\.json"):
-            read_model_folder(tmp_path)
+            read_model_with_weights(tmp_path)
 
     def test_a_run_folder_points_to_its_model(self, model: Path) -> None:
         with pytest.raises(ModelFolderError, match="Did you mean"):
-            read_model_folder(model.parent)
+            read_model_with_weights(model.parent)
 
-    def test_no_folder_and_a_file(self, tmp_path: Path) -> None:
+    def test_a_missing_folder_and_a_file_are_refused(self, tmp_path: Path) -> None:
         with pytest.raises(ModelFolderError, match="There is no folder"):
-            read_model_folder(tmp_path / "nowhere")
+            read_model_with_weights(tmp_path / "nowhere")
         (tmp_path / "file").write_text("")
         with pytest.raises(ModelFolderError, match="is a file"):
-            read_model_folder(tmp_path / "file")
+            read_model_with_weights(tmp_path / "file")
 
-    def test_no_pickle_on_the_path(self) -> None:
+    def test_pickle_is_never_imported(self) -> None:
         files = list(Path(jumok.storage.__path__[0]).glob("*.py"))
         assert len(files) > 1
         for file in files:
@@ -375,12 +377,12 @@ class TestWeights:
     def tied(self) -> torch.nn.Module:
         module = torch.nn.ModuleDict({"a": torch.nn.Linear(2, 2), "b": torch.nn.Linear(2, 2)})
         module["b"].weight = module["a"].weight
-        module.register_buffer("kept", torch.ones(2))
-        module.register_buffer("passing", torch.ones(2), persistent=False)
+        module.register_buffer("stored", torch.ones(2))
+        module.register_buffer("transient", torch.ones(2), persistent=False)
         return module
 
     def test_tied_weights_are_stored_once(self) -> None:
-        assert set(module_weights(self.tied())) == {"a.weight", "a.bias", "b.bias", "kept"}
+        assert set(module_weights(self.tied())) == {"a.weight", "a.bias", "b.bias", "stored"}
 
     def test_loading_is_the_inverse(self) -> None:
         one, other = self.tied(), self.tied()
@@ -389,7 +391,7 @@ class TestWeights:
             assert torch.equal(tensor, other.state_dict()[name])
         assert other["b"].weight is other["a"].weight  # type: ignore[index]
 
-    def test_all_misfits_are_named(self) -> None:
+    def test_all_weights_that_do_not_fit_are_named(self) -> None:
         weights = module_weights(self.tied())
         del weights["a.bias"]
         weights["new"] = torch.zeros(1)
@@ -399,3 +401,27 @@ class TestWeights:
     def test_equal_weights_give_equal_bytes(self) -> None:
         one = {"b": torch.ones(2), "a": torch.zeros(3)}
         assert tensors_to_bytes(one) == tensors_to_bytes(dict(reversed(one.items())))
+
+
+def test_a_new_folder_appears_only_when_its_block_ends(tmp_path: Path) -> None:
+    with new_folder(tmp_path / "new", failure_note="Nothing is lost.") as temporary:
+        write_and_sync(temporary / "file", b"content")
+        assert not (tmp_path / "new").exists()
+    assert (tmp_path / "new" / "file").read_bytes() == b"content"
+    with pytest.raises(StorageError), new_folder(tmp_path / "other", failure_note="") as temporary:
+        write_and_sync(temporary / "missing" / "file", b"half")
+    assert [path.name for path in tmp_path.iterdir()] == ["new"]
+
+
+def test_a_new_folder_replaces_an_old_one_only_if_allowed(tmp_path: Path) -> None:
+    write(tmp_path / "old")
+    with (
+        pytest.raises(StorageError, match="could not be written"),
+        new_folder(tmp_path / "old", failure_note="The old one is intact."),
+    ):
+        pass
+    assert verify_folder(tmp_path / "old") == FILES
+    with new_folder(tmp_path / "old", failure_note="", replace=True) as temporary:
+        write_and_sync(temporary / "file", b"new")
+    assert [path.name for path in (tmp_path / "old").iterdir()] == ["file"]
+    assert [path.name for path in tmp_path.iterdir()] == ["old"]

@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { svelte } from "@sveltejs/vite-plugin-svelte";
 import { defineConfig, type Plugin } from "vite";
 
-/** Put script and style into the page itself, and allow that one script and no other, nor any other host. */
+/** Inline script and style, and set a policy that allows this script only and no other host. */
 function onePage(): Plugin {
   return {
     name: "one-page",
@@ -11,7 +11,7 @@ function onePage(): Plugin {
     generateBundle(_, bundle) {
       const files = Object.values(bundle);
       const page = files.find((file) => file.fileName === "index.html");
-      if (page?.type !== "asset") throw new Error("There is no index.html to put everything into.");
+      if (page?.type !== "asset") throw new Error("There is no index.html to inline into.");
       let html = String(page.source)
         .replace(/\s*<script type="module"[^>]*><\/script>/g, "")
         .replace(/\s*<link rel="stylesheet"[^>]*>/g, "");
@@ -41,7 +41,7 @@ function onePage(): Plugin {
 export default defineConfig({
   plugins: [svelte(), onePage()],
   build: {
-    outDir: process.env.JUMOK_PAGE_FOLDER ?? "../src/jumok/look",
+    outDir: process.env.JUMOK_PAGE_FOLDER ?? "../src/jumok/plots",
     emptyOutDir: false,
     target: "es2022",
     modulePreload: false,

@@ -1,11 +1,11 @@
-"""The most that a matrix product reaches here: single precision, all cores, the best of some sizes."""
+"""The peak speed of a matrix product on this machine: single precision, all cores, the best of some sizes."""
 
 from __future__ import annotations
 
 import torch
 
-from benchmarks.contenders.report import parse, repeat, report
-from jumok.processes import available_cores
+from benchmarks.programs.report import parse, repeat, report
+from jumok.system.processes import available_cores
 
 SIZES = (1024, 2048, 3072)
 

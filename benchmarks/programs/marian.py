@@ -5,18 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 from benchmarks.settings import SIZES
-from jumok.values import BEGIN, END, PAD
+from jumok.types import BEGIN, END, PAD
 
 __all__ = ["make_marian"]
 
 
-def make_marian(size: str, *, pieces: int, dropout: float = 0.0) -> Any:
+def make_marian(size: str, *, vocab_size: int, dropout: float = 0.0) -> Any:
     from transformers import MarianConfig, MarianMTModel
 
     shape = SIZES[size]
     return MarianMTModel(
         MarianConfig(
-            vocab_size=pieces,
+            vocab_size=vocab_size,
             d_model=shape["width"],
             encoder_layers=shape["encoder_layers"],
             decoder_layers=shape["decoder_layers"],

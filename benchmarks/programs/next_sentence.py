@@ -1,4 +1,4 @@
-"""How long one more sentence takes, in a process that has translated one already."""
+"""The time of one more sentence, in a process that has already translated one."""
 
 from __future__ import annotations
 
@@ -6,22 +6,22 @@ import time
 from pathlib import Path
 from statistics import median
 
-from benchmarks.contenders.report import parse, report
+from benchmarks.programs.report import parse, report
 
 
 def main() -> None:
-    from jumok.engines import load
+    from jumok.inference import load
 
-    given = parse(model=Path, source=Path, engine=str)
-    translator = load(given.model, engine=given.engine)
-    first, *others = given.source.read_text(encoding="utf-8").splitlines()
+    options = parse(model=Path, source=Path, engine=str)
+    translator = load(options.model, engine=options.engine)
+    first, *others = options.source.read_text(encoding="utf-8").splitlines()
     translator.translate([first])
     times = []
     for sentence in others:
         started = time.perf_counter()
         translator.translate([sentence])
         times.append(time.perf_counter() - started)
-    report(ms=1000 * median(times), ms_the_second=1000 * times[0], ms_at_worst=1000 * max(times))
+    report(ms=1000 * median(times), ms_second=1000 * times[0], ms_maximum=1000 * max(times))
 
 
 if __name__ == "__main__":

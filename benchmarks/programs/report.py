@@ -1,4 +1,4 @@
-"""How a contender reads its arguments and tells what it measured."""
+"""How a program reads its arguments and prints what it measured."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["parse", "repeat", "report"]
 
 
 def parse(**kinds: Callable[[str], object]) -> argparse.Namespace:
-    """`parse(run=Path, seconds=float)` reads `--run FOLDER --seconds 5`; all of them must be there."""
+    """`parse(run=Path, seconds=float)` reads `--run FOLDER --seconds 5`; all of them are required."""
     parser = argparse.ArgumentParser()
     for name, kind in kinds.items():
         parser.add_argument(f"--{name}", type=kind, required=True)
@@ -23,13 +23,13 @@ def parse(**kinds: Callable[[str], object]) -> argparse.Namespace:
 
 
 def report(**measures: float) -> None:
-    """Print the measures; an underscore in a name is read as a space, `_per_` as a slash."""
+    """Print the measures; in their names `_per_` becomes a slash, any other underscore a space."""
     named = {name.replace("_per_", "/").replace("_", " "): value for name, value in measures.items()}
     print(json.dumps(named), flush=True)
 
 
 def repeat(work: Callable[[], object], seconds: float) -> float:
-    """The median time that something takes: once at least, then again and again for so many seconds."""
+    """Return the median time of `work()`, which is repeated for this many seconds, at least once."""
     times: list[float] = []
     while not times or sum(times) < seconds:
         started = time.perf_counter()

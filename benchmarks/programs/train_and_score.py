@@ -6,23 +6,23 @@ import time
 from pathlib import Path
 from typing import Any
 
-from benchmarks.contenders.report import parse, report
+from benchmarks.programs.report import parse, report
 from benchmarks.settings import multi30k
 
 
 def main() -> None:
-    from jumok.corpus import open_corpus
-    from jumok.engines import load
+    from jumok.data import open_corpus
     from jumok.evaluation import evaluate_translator
+    from jumok.inference import load
     from jumok.training import train
 
-    given = parse(data=Path, out=Path, minutes=float, quick=int)
-    pairs, valid = multi30k(given.data)
-    length: dict[str, Any] = {"training.steps": 3} if given.quick else {"training.minutes": given.minutes}
+    options = parse(data=Path, out=Path, minutes=float, quick=int)
+    pairs, valid = multi30k(options.data)
+    budget: dict[str, Any] = {"training.steps": 3} if options.quick else {"training.minutes": options.minutes}
     started = time.perf_counter()
-    model = train(pairs, out=given.out, valid=valid, **{"model.size": "tiny", **length})
+    model = train(pairs, out=options.out, valid=valid, **{"model.size": "tiny", **budget})
     minutes = (time.perf_counter() - started) / 60
-    tests = open_corpus([given.data / f"test_2016_flickr.{language}" for language in ("en", "de")])
+    tests = open_corpus([options.data / f"test_2016_flickr.{language}" for language in ("en", "de")])
     scores = evaluate_translator(load(model), list(tests.pairs()), beam=4, tokenize="none").scores
     report(BLEU=scores.bleu, chrF=scores.chrf, TER=scores.ter, minutes=minutes)
 

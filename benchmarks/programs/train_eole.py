@@ -1,4 +1,4 @@
-"""`eole train` on the pieces of jumok's run; its speed is read from its log."""
+"""Run `eole train` on the tokens of jumok's run; its log gives the speed."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ import time
 from pathlib import Path
 from typing import Any
 
-from benchmarks.contenders.report import parse, report
+from benchmarks.programs.report import parse, report
 from benchmarks.settings import BATCH_TOKENS, DROPOUT, FAMILIES, SMOOTHING
 
 REPORT_EVERY = 2  # updates
-WARM_UP = 0.2  # of the time, from the first report on
-STEP = re.compile(r"Step .* bsz: +\d+/ *(\d+)/")  # source pieces, target pieces and pairs of a batch
+WARM_UP = 0.2  # share of the time, from the first report on
+STEP = re.compile(r"Step .* bsz: +\d+/ *(\d+)/")  # source tokens, target tokens and pairs of a batch
 
 
-def configuration(pieces: Path, family: str, out: Path) -> dict[str, Any]:
-    """A configuration of eole; it logs the entropy of attention unless told not to, which costs time."""
+def configuration(tokens: Path, family: str, out: Path) -> dict[str, Any]:
+    """Return a configuration of eole, without the logging of attention entropy, which costs time."""
     return {
         "save_data": str(out / "data"),
-        "src_vocab": str(pieces / "vocabulary.txt"),
+        "src_vocab": str(tokens / "vocabulary.txt"),
         "share_vocab": True,
         "overwrite": True,
         "report_every": REPORT_EVERY,
-        "data": {"train": {"path_src": str(pieces / "train.en"), "path_tgt": str(pieces / "train.de")}},
+        "data": {"train": {"path_src": str(tokens / "train.en"), "path_tgt": str(tokens / "train.de")}},
         "model": {**model(FAMILIES[family]), "share_embeddings": True, "share_decoder_embeddings": True},
         "training": {
             "model_path": str(out / "model"),
@@ -61,7 +61,7 @@ def configuration(pieces: Path, family: str, out: Path) -> dict[str, Any]:
 
 
 def model(shape: dict[str, Any]) -> dict[str, Any]:
-    """The same model in eole's words."""
+    """Return the same model as settings of eole."""
     layers = {"layers": shape["encoder_layers"], "hidden_size": shape["width"]}
     if shape["family"] == "recurrent":
         return {
@@ -82,9 +82,9 @@ def model(shape: dict[str, Any]) -> dict[str, Any]:
 
 
 def follow(process: subprocess.Popen[str], seconds: float) -> float:
-    """Target tokens a second after the warm-up, from what is logged of each batch and our own clock."""
+    """Return target tokens per second after the warm-up: counts from the log, times from our own clock."""
     log: list[str] = []
-    first = begun = None
+    first = started = None
     tokens = 0.0
     for line in process.stdout or ():
         log.append(line)
@@ -92,29 +92,31 @@ def follow(process: subprocess.Popen[str], seconds: float) -> float:
             continue
         now = time.perf_counter()
         first = first or now
-        if begun is not None:
+        if started is not None:
             tokens += REPORT_EVERY * int(found[1])
             if now - first > seconds:
-                return tokens / (now - begun)
+                return tokens / (now - started)
         elif now - first > WARM_UP * seconds:
-            begun = now
+            started = now
     raise SystemExit("eole ended before it was measured:\n" + "".join(log[-40:]))
 
 
 def main() -> None:
-    given = parse(pieces=Path, family=str, seconds=float)
+    options = parse(tokens=Path, family=str, seconds=float)
     with tempfile.TemporaryDirectory() as out:
         config = Path(out) / "eole.yaml"  # JSON is YAML
-        config.write_text(json.dumps(configuration(given.pieces, given.family, Path(out))), encoding="utf-8")
+        config.write_text(
+            json.dumps(configuration(options.tokens, options.family, Path(out))), encoding="utf-8"
+        )
         process = subprocess.Popen(
             [sys.executable, "-m", "eole.bin.main", "train", "--config", str(config)],
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            start_new_session=True,  # so that the processes that load its data can be ended with it
+            start_new_session=True,  # so that its data loaders can be killed with it
         )
         try:
-            report(target_tokens_per_s=follow(process, given.seconds))
+            report(target_tokens_per_s=follow(process, options.seconds))
         finally:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()

@@ -1,4 +1,4 @@
-"""Train with jumok as a user does, in a run folder that is prepared; its metrics tell the speed."""
+"""Train with jumok as a user does, in a prepared run folder; its metrics give the speed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from benchmarks.contenders.report import parse, report
+from benchmarks.programs.report import parse, report
 from benchmarks.settings import multi30k, training_settings
 
 if TYPE_CHECKING:
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
     from jumok.training import Event
 
-WARM_UP = 0.2  # of the time
-FEWEST_REPORTS = 3
+WARM_UP = 0.2  # share of the time
+MIN_REPORTS = 3
 
 
 def steady_rate(metrics: Path, warm_up: float) -> float:
-    """Target tokens a second, the first seconds left out; each report counts for the time it tells of."""
+    """Return target tokens per second after the warm-up; each report is weighted by the time it covers."""
     lines = [json.loads(line) for line in metrics.read_text(encoding="utf-8").splitlines()]
     reports = [(line["seconds"], line["tokens_per_second"]) for line in lines if line["kind"] == "train"]
     begin = reports[0][0] + warm_up
@@ -30,30 +30,30 @@ def steady_rate(metrics: Path, warm_up: float) -> float:
         if after > begin:
             tokens, seconds = tokens + rate * (after - before), seconds + after - before
     if not seconds:
-        raise SystemExit(f"{metrics} has too few reports after the warm-up: train for longer")
+        raise SystemExit(f"{metrics} has too few reports after the warm-up. Train longer.")
     return tokens / seconds
 
 
 def train_for(events: Iterator[Event], seconds: float) -> None:
-    """Let training run for so long after its first report, then leave it as Ctrl-C would."""
+    """Let training run this many seconds after its first report, then stop it as Ctrl-C would."""
     from jumok.training import Progress
 
     first, reports = None, 0
     for event in events:
         if isinstance(event, Progress):
             first, reports = first or time.perf_counter(), reports + 1
-            if time.perf_counter() - first > seconds and reports > FEWEST_REPORTS:
+            if time.perf_counter() - first > seconds and reports > MIN_REPORTS:
                 break
 
 
 def main() -> None:
     from jumok.training import training_events
 
-    given = parse(run=Path, data=Path, family=str, quick=int, seconds=float)
-    pairs, valid = multi30k(given.data)
-    settings = training_settings(given.family, quick=bool(given.quick))
-    train_for(training_events(pairs, out=given.run, valid=valid, **settings), given.seconds)
-    report(target_tokens_per_s=steady_rate(given.run / "metrics.jsonl", WARM_UP * given.seconds))
+    options = parse(run=Path, data=Path, family=str, quick=int, seconds=float)
+    pairs, valid = multi30k(options.data)
+    settings = training_settings(options.family, quick=bool(options.quick))
+    train_for(training_events(pairs, out=options.run, valid=valid, **settings), options.seconds)
+    report(target_tokens_per_s=steady_rate(options.run / "metrics.jsonl", WARM_UP * options.seconds))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Hugging Face's MarianMT of the same size in a plain PyTorch loop, on the batches of jumok's run."""
+"""Train Hugging Face's MarianMT of the same size in a plain PyTorch loop, on the batches of jumok's run."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from typing import Any
 import torch
 from torch.nn.functional import cross_entropy
 
-from benchmarks.contenders.marian import make_marian
-from benchmarks.contenders.report import parse, report
+from benchmarks.programs.marian import make_marian
+from benchmarks.programs.report import parse, report
 from benchmarks.settings import DROPOUT, SMOOTHING
-from jumok.training.folder import RunFolder
-from jumok.training.prepared import load_vocabularies, make_batches
-from jumok.values import PAD, Batch
+from jumok.training.run.factories import load_tokenizers, make_batches
+from jumok.training.run.run_folder import RunFolder
+from jumok.types import PAD, Batch
 
 WARM_UP = 5  # updates
 
 
 def update(model: Any, optimiser: torch.optim.Optimizer, batch: Batch) -> int:
-    """One step of training; the target tokens it learnt from."""
+    """Make one update; return its number of target tokens."""
     target: Any = batch.target
     labels = target[:, 1:]
     logits = model(
@@ -37,21 +37,21 @@ def update(model: Any, optimiser: torch.optim.Optimizer, batch: Batch) -> int:
 
 
 def main() -> None:
-    given = parse(run=Path, seconds=float)
-    folder = RunFolder(given.run)
+    options = parse(run=Path, seconds=float)
+    folder = RunFolder(options.run)
     record = folder.record()
     if record is None:
-        raise SystemExit(f"{given.run} is no run")
-    vocabularies = load_vocabularies(folder, record.recipe)
-    from jumok.corpus import open_store
+        raise SystemExit(f"{options.run} is not a run folder")
+    tokenizers = load_tokenizers(folder, record.recipe)
+    from jumok.data import open_store
 
-    batches = make_batches(record.recipe, open_store(folder.data), vocabularies)
-    model = make_marian("tiny", pieces=vocabularies.target.size, dropout=DROPOUT).train()
+    batches = make_batches(record.recipe, open_store(folder.data), tokenizers)
+    model = make_marian("tiny", vocab_size=tokenizers.target.vocab_size, dropout=DROPOUT).train()
     optimiser = torch.optim.Adam(model.parameters(), lr=1e-3, betas=(0.9, 0.98), fused=True)
     for position in range(WARM_UP):
         update(model, optimiser, batches.batch(position))
     tokens, position, started = 0, WARM_UP, time.perf_counter()
-    while (seconds := time.perf_counter() - started) < given.seconds:
+    while (seconds := time.perf_counter() - started) < options.seconds:
         tokens += update(model, optimiser, batches.batch(position))
         position += 1
     report(target_tokens_per_s=tokens / seconds)

@@ -1,1 +1,1 @@
-"""What is compared: each topic makes its contests in a working folder, and may remark on their results."""
+"""The topics. Each has `comparisons(bench)` and `remarks(bench, results)`."""

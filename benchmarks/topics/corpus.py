@@ -1,14 +1,14 @@
-"""A million generated pairs beside ten thousand: read, checked, encoded, and trained on.
+"""A million generated pairs compared with ten thousand: reading, checking, encoding, training.
 
-Reading is what `jumok train` does first: read the file, check every pair, leave out the faulty and the
-doubled, count words, hold out a validation set.
+Reading is what `jumok train` does first: read the file, check every pair, skip faults and duplicates, count
+words, hold out a validation set.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from benchmarks.measure import Contender, Contest
+from benchmarks.measure import Comparison, System
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,35 +17,35 @@ if TYPE_CHECKING:
     from benchmarks.measure import Result
     from benchmarks.workbench import Workbench
 
-__all__ = ["contests", "remarks"]
+__all__ = ["comparisons", "remarks"]
 
 FEW, MANY, MANY_IF_QUICK = 10_000, 1_000_000, 30_000
 SECONDS = 30.0
 
 
-def contests(bench: Workbench) -> list[Contest]:
+def comparisons(bench: Workbench) -> list[Comparison]:
     many = MANY_IF_QUICK if bench.quick else MANY
-    contenders = []
+    systems = []
     for count in (many, FEW):
-        arguments = {
+        options = {
             "pairs": write_pairs(bench.work, count),
             "count": count,
             "work": bench.work,
             "seconds": bench.seconds(SECONDS),
         }
-        contenders.append(Contender(f"jumok, {count:,} pairs", "prepare_corpus", arguments))
-    return [Contest("`jumok train` on generated English–Korean pairs", "target tokens/s", contenders)]
+        systems.append(System(f"jumok, {count:,} pairs", "prepare_corpus", options))
+    return [Comparison("`jumok train` on generated English–Korean pairs", "target tokens/s", systems)]
 
 
 def remarks(bench: Workbench, results: Sequence[Result]) -> list[str]:
     return [
-        "The memory is that of the main process at its peak. Where the ratio is 1 or more, a step is no "
-        "slower with the many pairs."
+        "MB is the peak memory of the main process. If the ratio is 1 or more, a step is no slower with a "
+        "million pairs."
     ]
 
 
 def write_pairs(work: Path, count: int) -> Path:
-    from jumok.corpus.english_korean import generate
+    from jumok.datasets.english_korean import generate
 
     path = work / f"pairs-{count}.en-ko.tsv"
     with path.open("w", encoding="utf-8") as file:

@@ -1,10 +1,10 @@
-"""What the speed is for: Multi30k in 45 minutes, with nothing set but the size and the time."""
+"""Quality after 45 minutes of training on Multi30k, with no setting but the size and the time."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from benchmarks.measure import Contender, Contest
+from benchmarks.measure import Comparison, System
 from benchmarks.settings import MINUTES
 
 if TYPE_CHECKING:
@@ -13,20 +13,20 @@ if TYPE_CHECKING:
     from benchmarks.measure import Result
     from benchmarks.workbench import Workbench
 
-__all__ = ["ROUNDS", "contests", "remarks"]
+__all__ = ["ROUNDS", "comparisons", "remarks"]
 
-ROUNDS = 1  # a training from beginning to end
+ROUNDS = 1  # because each is a complete training
 
 
-def contests(bench: Workbench) -> list[Contest]:
-    arguments = {
+def comparisons(bench: Workbench) -> list[Comparison]:
+    options = {
         "data": bench.data,
         "out": bench.work / "run",
         "minutes": MINUTES,
         "quick": int(bench.quick),
     }
     title = f"`jumok train --size tiny --minutes {MINUTES:.0f}` on Multi30k English–German, test_2016_flickr"
-    return [Contest(title, "BLEU", [Contender("jumok, beam 4", "train_and_score", arguments)])]
+    return [Comparison(title, "BLEU", [System("jumok, beam 4", "train_and_score", options)])]
 
 
 def remarks(bench: Workbench, results: Sequence[Result]) -> list[str]:

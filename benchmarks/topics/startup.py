@@ -1,4 +1,4 @@
-"""From nothing to the first translation, and from there to the next, with a model like the demo's."""
+"""Time to the first translation and to the next one, with a model like that of the demo."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import shlex
 import sys
 from typing import TYPE_CHECKING
 
-from benchmarks.measure import Contender, Contest, module_command
+from benchmarks.measure import Comparison, System, module_command
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,30 +15,32 @@ if TYPE_CHECKING:
     from benchmarks.measure import Result
     from benchmarks.workbench import Workbench
 
-__all__ = ["contests", "remarks"]
+__all__ = ["comparisons", "remarks"]
 
 SENTENCE = "I go home.\n"
-SECONDS, SENTENCES, MINUTES = 8.0, 100, 1.0
-PAIRS, PAIRS_IF_QUICK = 10_000, 500
+SECONDS_PER_COMMAND = 8.0
+NUM_NEXT_SENTENCES = 100
+TRAINING_MINUTES = 1.0
+TRAINING_PAIRS, TRAINING_PAIRS_IF_QUICK = 10_000, 500
 
 
-def contests(bench: Workbench) -> list[Contest]:
-    model, source = train(bench)
+def comparisons(bench: Workbench) -> list[Comparison]:
+    model, source = train_model(bench)
 
-    def wall(name: str, *command: str) -> Contender:
-        words = {"command": shlex.join([sys.executable, *command]), "input": SENTENCE}
-        return Contender(name, "wall", {**words, "seconds": bench.seconds(SECONDS)})
+    def wall(name: str, *command: str) -> System:
+        options = {"command": shlex.join([sys.executable, *command]), "input": SENTENCE}
+        return System(name, "wall", {**options, "seconds": bench.seconds(SECONDS_PER_COMMAND)})
 
-    def next_sentence(engine: str) -> Contender:
-        arguments = {"model": model, "source": source, "engine": engine}
-        return Contender(f"jumok, engine {engine}", "next_sentence", arguments)
+    def next_sentence(engine: str) -> System:
+        options = {"model": model, "source": source, "engine": engine}
+        return System(f"jumok, engine {engine}", "next_sentence", options)
 
     translate = ("-m", "jumok", "translate", str(model))
-    marian = {"size": "tiny", "pieces": bench.work / "one.json", "sentences": 1, "beam": 4, "length": 8}
+    marian = {"size": "tiny", "tokens": bench.work / "one.json", "sentences": 1, "beam": 4, "length": 8}
     (bench.work / "one.json").write_text("[[10, 11, 12, 13]]", encoding="utf-8")
     _, *hugging_face = module_command("decode_marian", {**marian, "batch": 1, "seconds": 0})
     return [
-        Contest(
+        Comparison(
             "one sentence, cold: `echo … | jumok translate`",
             "seconds",
             [
@@ -49,14 +51,14 @@ def contests(bench: Workbench) -> list[Contest]:
                 wall("import ctranslate2, sentencepiece", "-c", "import ctranslate2, sentencepiece"),
                 wall("Python itself", "-c", ""),
             ],
-            fewer_is_better=True,
+            lower_is_better=True,
         ),
-        Contest("help", "seconds", [wall("jumok --help", "-m", "jumok", "--help")], fewer_is_better=True),
-        Contest(
+        Comparison("help", "seconds", [wall("jumok --help", "-m", "jumok", "--help")], lower_is_better=True),
+        Comparison(
             "the next sentence in the same process",
             "ms",
             [next_sentence("ctranslate2"), next_sentence("torch")],
-            fewer_is_better=True,
+            lower_is_better=True,
         ),
     ]
 
@@ -65,21 +67,21 @@ def remarks(bench: Workbench, results: Sequence[Result]) -> list[str]:
     return []
 
 
-def train(bench: Workbench) -> tuple[Path, Path]:
-    """A model of the built-in corpus, trained for a minute, and sentences that it has not seen."""
-    from jumok.corpus.english_korean import generate
-    from jumok.engines import load
+def train_model(bench: Workbench) -> tuple[Path, Path]:
+    """Train on the built-in corpus for a minute; return the model folder and a file of test sentences."""
+    from jumok.datasets.english_korean import generate
+    from jumok.inference import load
     from jumok.training import train
 
     pairs, source = bench.work / "pairs.en-ko.tsv", bench.work / "sentences.en"
     lines = [
         f"{pair.source}\t{pair.target}\n"
-        for pair in generate("train", PAIRS_IF_QUICK if bench.quick else PAIRS)
+        for pair in generate("train", TRAINING_PAIRS_IF_QUICK if bench.quick else TRAINING_PAIRS)
     ]
     pairs.write_text("".join(lines), encoding="utf-8")
-    tests = [f"{pair.source}\n" for pair in generate("test", SENTENCES + 1)]
-    source.write_text("".join(tests), encoding="utf-8")
-    length = {"steps": 2} if bench.quick else {"minutes": MINUTES}
-    model = train(pairs, out=bench.work / "run", **length)
-    load(model)  # which converts it
+    sentences = [f"{pair.source}\n" for pair in generate("test", 1 + NUM_NEXT_SENTENCES)]
+    source.write_text("".join(sentences), encoding="utf-8")
+    budget = {"steps": 2} if bench.quick else {"minutes": TRAINING_MINUTES}
+    model = train(pairs, out=bench.work / "run", **budget)
+    load(model)  # converts it for CTranslate2
     return model, source

@@ -1,6 +1,6 @@
-"""Draws the pictures of the pages on mechanisms, from examples that are the same in every run.
+"""Draws the pictures of the pages on mechanisms, from the same examples in every run.
 
-python docs/explain/draw_pictures.py
+Run it from anywhere: python docs/explain/draw_pictures.py
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from jumok.attention import (
     Widths,
 )
 from jumok.attention.lookup import NAMES, Score, attend, gaussian, name_database, name_vector
-from jumok.look import draw_alignment
-from jumok.values import AttentionMap
+from jumok.plots import draw_alignment
+from jumok.types import AttentionMap
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -39,9 +39,9 @@ if TYPE_CHECKING:
 
 FOLDER = Path(__file__).with_name("pictures")
 
-# A word of the source or of the target is its number in these, and its state is often the unit vector of it.
+# Source and target sentences. The state of a word is often the unit vector of its index.
 HOME, HOME_IN_KOREAN = ("I", "go", "home", "."), ("나는", "집에", "간다", ".")
-ANSWERED_BY = [0, 2, 1, 3]  # the place in HOME that each word of HOME_IN_KOREAN is about
+ALIGNED_TO = [0, 2, 1, 3]  # for each word of HOME_IN_KOREAN, the index of its translation in HOME
 BOOKS = ("I", "read", "two", "books", "at", "the", "library", "today")
 BOOKS_IN_KOREAN = ("나는", "오늘", "도서관에서", "책", "두", "권을", "읽는다")
 # From figures 3 and 4 of Vaswani et al. 2017, the first one shortened.
@@ -74,13 +74,13 @@ def weights_of(mechanism: Mechanism[Any], query: Tensor, keys: Tensor) -> Tensor
 def draw(
     weights: Tensor, queries: Sequence[str], keys: Sequence[str], /, *, site: str, title: str, **facts: str
 ) -> str:
-    """One map as an SVG; the facts stand in the line below it."""
-    told = AttentionMap(site, weights.numpy()[None, None], tuple(queries), tuple(keys), facts)
-    return draw_alignment(told, title=title)
+    """One map as an SVG, with the facts in the line below it."""
+    attention = AttentionMap(site, weights.numpy()[None, None], tuple(queries), tuple(keys), facts)
+    return draw_alignment(attention, title=title)
 
 
 def random_states(length: int, width: int, *, seed: int) -> tuple[Tensor, Tensor]:
-    """Queries and keys of independent numbers with mean 0 and variance 1, (length, width) each."""
+    """Standard normal queries and keys, (length, width) each."""
     random = torch.Generator().manual_seed(seed)
     return torch.randn(length, width, generator=random), torch.randn(length, width, generator=random)
 
@@ -90,20 +90,20 @@ def additive() -> str:
     mechanism.query.copy_(torch.eye(4))
     mechanism.key.copy_(torch.eye(4))
     mechanism.energy.fill_(-6.0)
-    weights = weights_of(mechanism, torch.eye(4)[ANSWERED_BY], torch.eye(4))
+    weights = weights_of(mechanism, torch.eye(4)[ALIGNED_TO], torch.eye(4))
     return draw(weights, HOME_IN_KOREAN, HOME, site="cross", title="Additive", states="unit vectors", v="−6")
 
 
 def luong_dot() -> str:
     weights = weights_of(LuongDot(HeadShape(1, query=4, key=4)), 3 * torch.eye(4), torch.eye(4))
-    return draw(weights, HOME_IN_KOREAN, HOME, site="cross", title="Dot: number meets number", W="none")
+    return draw(weights, HOME_IN_KOREAN, HOME, site="cross", title="Dot: word t attends to word t", W="none")
 
 
 def luong_general() -> str:
     mechanism = LuongGeneral(HeadShape(1, query=4, key=4))
-    mechanism.weight.copy_(torch.eye(4)[ANSWERED_BY])
+    mechanism.weight.copy_(torch.eye(4)[ALIGNED_TO])
     weights = weights_of(mechanism, 3 * torch.eye(4), torch.eye(4))
-    title = "General: W knows the order of words"
+    title = "General: W maps the word order"
     return draw(weights, HOME_IN_KOREAN, HOME, site="cross", title=title, W="집에 ↔ home, 간다 ↔ go")
 
 
@@ -115,35 +115,38 @@ def local_m() -> str:
 
 
 def local_p() -> str:
-    """The queries are chosen so that v_pᵀ tanh(W_p h) gives the place that each Korean word is about."""
+    """Choose the queries so that v_pᵀ tanh(W_p h) gives the position of each Korean word's translation.
+
+    No position is an integer: a key exactly at the edge of a window would be in or out depending on rounding.
+    """
     mechanism = LuongLocalP(HeadShape(1, query=1, key=1), window=2)
     mechanism.weight.zero_()
     mechanism.place.fill_(1.0)
     mechanism.place_energy.fill_(6.0)
-    places = torch.tensor([0.3, 7.0, 5.4, 3.0, 2.0, 2.5, 1.0])
-    query = torch.atanh(torch.logit(places / len(BOOKS)) / 6)[:, None]
+    positions = torch.tensor([0.3, 6.9, 5.4, 2.9, 2.1, 2.5, 1.1])
+    query = torch.atanh(torch.logit(positions / len(BOOKS)) / 6)[:, None]
     weights = weights_of(mechanism, query, torch.zeros(len(BOOKS), 1))
-    title = "Local-p: each word names its place"
+    title = "Local-p: each word predicts p"
     return draw(weights, BOOKS_IN_KOREAN, BOOKS, site="cross", title=title, D="2", σ="1")
 
 
 def scaled_dot() -> str:
     weights = weights_of(ScaledDot(), *random_states(len(LONGER), 64, seed=1))
-    title = "Divided by √64: every word is heard"
+    title = "Divided by √64: every word counts"
     return draw(weights, LONGER, LONGER, site="encoder", title=title, states="random, 64 wide")
 
 
 def scaled_dot_unscaled() -> str:
     weights = weights_of(LuongDot(HeadShape(1, query=64, key=64)), *random_states(len(LONGER), 64, seed=1))
-    title = "Not divided: one or two words take all"
+    title = "Not divided: one or two words dominate"
     return draw(weights, LONGER, LONGER, site="encoder", title=title, states="the same")
 
 
 def two_heads() -> Tensor:
-    """Weights (head, query, key) of a head that looks at the same word and one that looks at the word before.
+    """Weights (head, query, key) of two heads: one attends to the same word, one to the previous word.
 
-    A state is the unit vector of its word beside that of its place. The first head's W_Q and W_K read the
-    word; the second's read the place, with the keys moved on by one.
+    A state is the unit vector of its word, concatenated with that of its position. W_Q and W_K of the first
+    head read the word; those of the second read the position, with the keys shifted by one.
     """
     attention = MultiHead(width=8, heads=2, mechanism=ScaledDot())
     for projection in (attention.query, attention.key):
@@ -154,7 +157,7 @@ def two_heads() -> Tensor:
     states = torch.eye(4).repeat(1, 2)[None]
     weights = attention.attend_self(states, need_weights=True).weights
     if weights is None:
-        raise RuntimeError("Weights were asked for and not given.")
+        raise RuntimeError("The attention returned no weights.")
     return weights[0]
 
 
@@ -164,52 +167,52 @@ def multi_head_same() -> str:
 
 
 def multi_head_before() -> str:
-    title = "Head 1: the word before"
+    title = "Head 1: the previous word"
     return draw(two_heads()[1], HOME_IN_KOREAN, HOME_IN_KOREAN, site="encoder", title=title, head="1 of 2")
 
 
-def heads_that_ask(words: Sequence[str], word: str, wanted: Sequence[Sequence[str]]) -> Tensor:
-    """Weights (head, key) of one word, in heads whose W_Q is set so that it asks for these words.
+def weights_by_head(words: Sequence[str], word: str, targets: Sequence[Sequence[str]]) -> Tensor:
+    """Weights (head, key) of one word, in heads whose W_Q is set so that it attends to `targets[head]`.
 
-    A state is the unit vector of its word, and W_K leaves it as it is. So a query is the sum of the words it
-    asks for, and a head of which nothing is wanted looks everywhere alike.
+    A state is the unit vector of its word, and W_K is the identity. So a query is the sum of its targets, and
+    a head without targets attends to all words equally.
     """
     length = len(words)
     widths = Widths(query_states=length, source_states=length, key=length, value=1, output=length)
-    attention = MultiHead(width=widths, heads=len(wanted), mechanism=ScaledDot())
+    attention = MultiHead(width=widths, heads=len(targets), mechanism=ScaledDot())
     attention.query.weight.zero_()
-    attention.key.weight.copy_(torch.eye(length).repeat(len(wanted), 1))
-    asks = attention.query.weight.view(len(wanted), length, length)  # (head, what is asked for, who asks)
-    for head, others in enumerate(wanted):
-        for other in others:
-            asks[head, words.index(other), words.index(word)] = 4 * math.sqrt(length)
+    attention.key.weight.copy_(torch.eye(length).repeat(len(targets), 1))
+    matrices = attention.query.weight.view(len(targets), length, length)  # (head, key word, query word)
+    for head, keys in enumerate(targets):
+        for key in keys:
+            matrices[head, words.index(key), words.index(word)] = 4 * math.sqrt(length)
     weights = attention.attend_self(torch.eye(length)[None], need_weights=True).weights
     if weights is None:
-        raise RuntimeError("Weights were asked for and not given.")
+        raise RuntimeError("The attention returned no weights.")
     return weights[0, :, words.index(word)]
 
 
-def draw_heads(title: str, words: Sequence[str], word: str, wanted: Sequence[Sequence[str]]) -> str:
-    """One word's attention in every head: a row a head."""
-    heads = [f"head {number}" for number in range(len(wanted))]
-    weights = heads_that_ask(words, word, wanted)
+def draw_heads(title: str, words: Sequence[str], word: str, targets: Sequence[Sequence[str]]) -> str:
+    """The attention of one word, one row per head."""
+    heads = [f"head {index}" for index in range(len(targets))]
+    weights = weights_by_head(words, word, targets)
     return draw(weights, heads, words, site="encoder", title=title, query=word, W_Q="by hand")
 
 
 def heads_making() -> str:
-    wanted = (("more", "difficult"), ("difficult",), ("making",), ())
-    return draw_heads('"making", in four heads', MAKING, "making", wanted)
+    targets = (("more", "difficult"), ("difficult",), ("making",), ())
+    return draw_heads('"making", in four heads', MAKING, "making", targets)
 
 
 def heads_its() -> str:
-    wanted = (("Law",), ("application",), ("its",), ())
-    return draw_heads('"its", in four heads', LAW, "its", wanted)
+    targets = (("Law",), ("application",), ("its",), ())
+    return draw_heads('"its", in four heads', LAW, "its", targets)
 
 
 def efficient() -> str:
     query, keys = random_states(len(LONGER), 3, seed=4)
     weights = weights_of(Efficient(), 2 * query, 2 * keys)
-    title = "Efficient: three maps, mixed"
+    title = "Efficient: mixtures of three maps"
     return draw(weights, LONGER, LONGER, site="encoder", title=title, weights="implied")
 
 
@@ -233,18 +236,19 @@ def restricted() -> str:
 
 
 def look_up_names() -> str:
-    """Ten times the cosine, so that the nearest key stands out."""
-    near = Score(lambda query, keys: 10 * query @ keys.T)
-    asked = ("Li", "Zhangg", "Smole")
-    rows = [attend(name_vector(name), name_database(), near).context for name in asked]
-    left = [place for place, (key, _) in enumerate(NAMES) if key != "Li"]
+    """Ten times the cosine, so that the nearest key is clear."""
+    similarity = Score(lambda query, keys: 10 * query @ keys.T)
+    queries = ("Li", "Zhangg", "Smole")
+    rows = [attend(name_vector(name), name_database(), similarity).context for name in queries]
+    remaining = [index for index, (key, _) in enumerate(NAMES) if key != "Li"]
     without = torch.zeros(len(NAMES))
-    without[left] = attend(name_vector("Li"), name_database([NAMES[place] for place in left]), near).context
+    database = name_database([NAMES[index] for index in remaining])
+    without[remaining] = attend(name_vector("Li"), database, similarity).context
     labels = [f"{key} → {value}" for key, value in NAMES]
-    title = "Who answers for a name?"
+    title = "Which entry answers?"
     return draw(
         torch.stack([rows[0], without, *rows[1:]]),
-        ("Li", "Li, left out", *asked[1:]),
+        ("Li", "Li, left out", *queries[1:]),
         labels,
         site="look-up",
         title=title,
@@ -253,9 +257,9 @@ def look_up_names() -> str:
 
 
 def look_up_kernel() -> str:
-    points, asked = torch.tensor([0.0, 0.5, 1.0, 1.5, 3.0, 3.5, 4.0]), torch.arange(0.0, 4.5, 0.5)
-    weights = replace(gaussian, width=0.5).weights(asked[:, None], points[:, None])
-    rows, columns = ([f"{place:g}" for place in places.tolist()] for places in (asked, points))
+    points, queries = torch.tensor([0.0, 0.5, 1.0, 1.5, 3.0, 3.5, 4.0]), torch.arange(0.0, 4.5, 0.5)
+    weights = replace(gaussian, width=0.5).weights(queries[:, None], points[:, None])
+    rows, columns = ([f"{x:g}" for x in axis.tolist()] for axis in (queries, points))
     title = "Nadaraya–Watson: near points answer"
     return draw(weights, rows, columns, site="look-up", title=title, kernel="Gaussian, width 0.5")
 

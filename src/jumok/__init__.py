@@ -2,12 +2,14 @@
 
     import jumok
 
-    for event in jumok.training_events("pairs.tsv", out="runs/mine", minutes=5): ...
     model_folder = jumok.train("pairs.tsv", out="runs/mine", minutes=5)
-    translator = jumok.load("runs/mine/model")
-    translator.translate(["I go home."])[0].text
+    translator = jumok.load(model_folder)
+    print(translator.translate(["I go home."])[0].text)
+    jumok.save_explanation(jumok.explain(translator, "I go home."), "attention.html")
 
-Names are imported when they are first used, so `import jumok` costs nothing.
+`jumok.training_events` takes the same arguments as `train` and yields events while it trains.
+
+Names are imported when they are first used, so `import jumok` is fast.
 """
 
 from __future__ import annotations
@@ -16,9 +18,9 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from jumok.corpus import check_up, open_corpora
-    from jumok.decoding import TextModel, Translation, Translator, load_text_model
-    from jumok.engines import load
+    from jumok.analysis import Explanation, explain, open_explanation, save_explanation, show_explanation
+    from jumok.config.recipe import Recipe
+    from jumok.data import check_corpora, open_corpora
     from jumok.errors import (
         DataError,
         JumokError,
@@ -30,35 +32,40 @@ if TYPE_CHECKING:
         UnsupportedError,
     )
     from jumok.evaluation import score
-    from jumok.explain import Explanation
-    from jumok.recipe import Recipe
+    from jumok.inference import TextModel, Translation, Translator, load, load_text_model
+    from jumok.plots import plot_attention
     from jumok.training import train, training_events
-    from jumok.values import Alignment, AttentionMap, Pair
+    from jumok.types import Alignment, AttentionMap, Pair
 
 __version__ = "0.1.0"
 
-_ROOM = {
-    "Alignment": "values",
-    "AttentionMap": "values",
+_PACKAGES = {
+    "Alignment": "types",
+    "AttentionMap": "types",
     "DataError": "errors",
-    "Explanation": "explain",
+    "Explanation": "analysis",
     "JumokError": "errors",
     "ModelFolderError": "errors",
-    "Pair": "values",
-    "Recipe": "recipe",
+    "Pair": "types",
+    "Recipe": "config.recipe",
     "RecipeError": "errors",
     "RunFolderError": "errors",
     "StorageError": "errors",
-    "TextModel": "decoding",
+    "TextModel": "inference",
     "TrainingError": "errors",
-    "Translation": "decoding",
-    "Translator": "decoding",
+    "Translation": "inference",
+    "Translator": "inference",
     "UnsupportedError": "errors",
-    "check_up": "corpus",
-    "load": "engines",
-    "load_text_model": "decoding",
-    "open_corpora": "corpus",
+    "check_corpora": "data",
+    "explain": "analysis",
+    "load": "inference",
+    "load_text_model": "inference",
+    "open_corpora": "data",
+    "open_explanation": "analysis",
+    "plot_attention": "plots",
+    "save_explanation": "analysis",
     "score": "evaluation",
+    "show_explanation": "analysis",
     "train": "training",
     "training_events": "training",
 }
@@ -80,20 +87,25 @@ __all__ = [
     "Translation",
     "Translator",
     "UnsupportedError",
-    "check_up",
+    "check_corpora",
+    "explain",
     "load",
     "load_text_model",
     "open_corpora",
+    "open_explanation",
+    "plot_attention",
+    "save_explanation",
     "score",
+    "show_explanation",
     "train",
     "training_events",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _ROOM:
+    if name not in _PACKAGES:
         raise AttributeError(f"module 'jumok' has no attribute {name!r}")
-    return getattr(importlib.import_module(f"jumok.{_ROOM[name]}"), name)
+    return getattr(importlib.import_module(f"jumok.{_PACKAGES[name]}"), name)
 
 
 def __dir__() -> list[str]:

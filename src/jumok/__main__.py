@@ -1,4 +1,4 @@
-"""The program `jumok`, and `python -m jumok`: Ctrl-C ends it with one line, from its first moment on."""
+"""The program `jumok`, and `python -m jumok`. Ctrl-C ends it with one line, even during the imports."""
 
 from __future__ import annotations
 
@@ -7,26 +7,26 @@ import sys
 from contextlib import suppress
 from typing import NoReturn
 
-INTERRUPTED, READER_LEFT = 130, 141  # as a shell reports Ctrl-C and a closed pipe
+INTERRUPTED, BROKEN_PIPE = 130, 141  # as a shell reports Ctrl-C and a closed pipe
 
 
 def main() -> None:
-    """Run the command line. Its import takes a tenth of a second, in which somebody may change their mind."""
+    """Run the command line. Its import takes a tenth of a second, during which Ctrl-C may come."""
     try:
-        from jumok.cli import main as run
+        from jumok.cli import main as run  # start-up
 
         run()
     except KeyboardInterrupt:
         sys.stderr.write("jumok: interrupted.\n")
-        _leave(INTERRUPTED)
+        _exit_now(INTERRUPTED)
     except SystemExit as end:
-        if end.code in (INTERRUPTED, READER_LEFT):
-            _leave(int(end.code))
+        if end.code in (INTERRUPTED, BROKEN_PIPE):
+            _exit_now(int(end.code))
         raise
 
 
-def _leave(code: int) -> NoReturn:
-    """End at once. A converted model would first translate whatever it was given, for nobody."""
+def _exit_now(code: int) -> NoReturn:
+    """Exit without clean-up: CTranslate2 would first finish every translation that it was given."""
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError, AttributeError):
             stream.flush()

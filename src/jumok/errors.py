@@ -1,16 +1,16 @@
 """Every error that jumok raises on purpose.
 
     JumokError
-    ├── DataError           sentences: a missing file, unequal lines, bytes that are not UTF-8, nothing left
-    ├── RecipeError         settings: an unknown name, a value out of range, a pair that does not go together
-    │   └── UnsupportedError    what was asked for cannot be combined; the message names an alternative
-    ├── ModelFolderError    a model folder that is damaged, foreign or from a newer version
-    ├── RunFolderError      a run folder that belongs to another run or cannot be continued as asked
-    ├── StorageError        the disk: full, read-only, an I/O error
-    └── TrainingError       training cannot go on: the loss stayed NaN, the workers died
+    ├── DataError           the corpus: a missing file, unequal lines, bytes that are not UTF-8, no pair left
+    ├── RecipeError         the settings: an unknown name, a value out of range, a contradiction
+    │   └── UnsupportedError    each setting is valid, but not together; the message names an alternative
+    ├── ModelFolderError    a model folder that is damaged, not jumok's, or from another version
+    ├── RunFolderError      a run folder that belongs to another run, or cannot be continued as requested
+    ├── StorageError        files: a full or read-only disk, a folder in the way, damaged encoded pairs
+    └── TrainingError       training cannot continue: the loss stayed NaN, or a worker died
 
-A message says what happened, what was received and what to do, in that order. The command line prints it as
-one paragraph and ends with exit code 2.
+A message says what happened, what was received and what to do, in this order. The command line prints it as
+one paragraph and exits with code 2. It prints a `RenamedSettingWarning` as one line and continues.
 """
 
 from __future__ import annotations
@@ -26,20 +26,21 @@ __all__ = [
     "JumokError",
     "ModelFolderError",
     "RecipeError",
+    "RenamedSettingWarning",
     "RunFolderError",
     "StorageError",
     "TrainingError",
     "UnsupportedError",
-    "nearest",
+    "suggest",
 ]
 
 
 class JumokError(Exception):
-    """The root: `except JumokError` catches all that jumok raises on purpose."""
+    """The base class: `except JumokError` catches every error that jumok raises on purpose."""
 
 
 class DataError(JumokError):
-    """Something is wrong with the sentences that were given."""
+    """Something is wrong with the corpus."""
 
 
 class RecipeError(JumokError):
@@ -47,7 +48,7 @@ class RecipeError(JumokError):
 
 
 class UnsupportedError(RecipeError):
-    """Each part exists, but they cannot be combined."""
+    """Each setting is valid, but they cannot be combined."""
 
 
 class ModelFolderError(JumokError):
@@ -55,23 +56,27 @@ class ModelFolderError(JumokError):
 
 
 class RunFolderError(JumokError):
-    """A run folder cannot be used as asked."""
+    """A run folder cannot be used as requested."""
 
 
 class StorageError(JumokError):
-    """The disk would not take or give the bytes."""
+    """Files cannot be written, or stored ones cannot be used."""
 
 
 class TrainingError(JumokError):
-    """Training cannot go on."""
+    """Training cannot continue."""
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
-    """A sentence's end that suggests the closest known name: ' Did you mean "german"?', or ''.
+class RenamedSettingWarning(FutureWarning):
+    """A setting was given under its old name, which works until 1.0."""
 
-    Near is what a slip of the fingers makes of a name: a letter in three, capitals aside. What is farther
-    away was probably meant as it stands, and a suggestion would only puzzle.
+
+def suggest(name: str, known: Iterable[str]) -> str:
+    """Return ' Did you mean "german"?' with the closest known name, or '' if none is close.
+
+    Close means a typing error: at most about one letter in three differs, ignoring case. A name that differs
+    more is probably no typing error, and a suggestion would only confuse.
     """
-    by_folded = {other.casefold(): other for other in known}
+    by_folded = {known_name.casefold(): known_name for known_name in known}
     close = difflib.get_close_matches(name.casefold(), by_folded, n=1, cutoff=0.65)
     return f' Did you mean "{by_folded[close[0]]}"?' if close else ""

@@ -1,20 +1,19 @@
-"""The values that cross from one room to the next.
+"""The values that packages exchange: pairs, batches, hypotheses, attention maps.
 
-Each is small, frozen and named after a noun of the field. Nothing here imports torch when it runs, so that
-the command line can name these values without paying for it.
+All are small and frozen. Nothing here imports torch at run time, so the command line can use them and still
+start fast.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
-
-from jumok.errors import DataError
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     import numpy as np
+    import torch
     from numpy.typing import NDArray
     from torch import Tensor
 
@@ -32,16 +31,16 @@ __all__ = [
     "ReadOut",
 ]
 
-# The first four ids of every vocabulary.
+# The special tokens <pad> <unk> <s> </s> are the first four ids of every vocabulary.
 PAD, UNKNOWN, BEGIN, END = 0, 1, 2, 3
 
 Link = tuple[int, int]
-"""A link (i, j) between source word i and target word j, counted from 0."""
+"""A link (i, j) between source word i and target word j, both counted from 0."""
 
 
 @dataclass(frozen=True, slots=True)
 class Alignment:
-    """Which source words stand behind which target words. Sure links are possible links too."""
+    """Which source words each target word translates. Sure links are also possible links."""
 
     sure: frozenset[Link]
     possible: frozenset[Link] = frozenset()
@@ -50,14 +49,14 @@ class Alignment:
         object.__setattr__(self, "possible", self.possible | self.sure)
 
     def __str__(self) -> str:
-        """Pharaoh form: `0-0 1-2`, and `3?1` for a link that is only possible."""
+        """Return the Pharaoh format: `0-0 1-2`, and `3?1` for a link that is only possible."""
         links = sorted(self.possible)
         return " ".join(f"{i}-{j}" if (i, j) in self.sure else f"{i}?{j}" for i, j in links)
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A sentence and its translation, with the gold word alignment where somebody drew one."""
+    """A sentence and its translation, with the gold word alignment if there is one."""
 
     source: str
     target: str
@@ -66,10 +65,10 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Sentences as piece ids, padded with `PAD` to the longest.
+    """Sentences as token ids, padded with `PAD` to the longest.
 
-    A source row is `x₁ … xₙ </s>`; a target row is `<s> y₁ … yₘ </s>`. Lengths count those marks. Where only
-    the source is known (decoding), the target is None.
+    A source row is `x₁ … xₙ </s>`; a target row is `<s> y₁ … yₘ </s>`. Lengths count these special tokens.
+    The target is None if only the source is known, as in decoding.
     """
 
     source: Tensor  # (batch, source) int64
@@ -80,12 +79,20 @@ class Batch:
     def __len__(self) -> int:
         return int(self.source.shape[0])
 
+    def to(self, device: torch.device | str) -> Batch:
+        """Return the batch with all tensors on `device`; this batch itself if they are there already."""
+        tensors = (self.source, self.source_lengths, self.target, self.target_lengths)
+        moved = [None if tensor is None else tensor.to(device) for tensor in tensors]
+        if all(new is old for new, old in zip(moved, tensors, strict=True)):
+            return self
+        return Batch(*moved)  # type: ignore[arg-type]  # only the targets can be None
+
 
 @dataclass(frozen=True, slots=True)
 class LogProbs:
-    """What a step says of the next piece: log-probabilities, and which piece each column stands for.
+    """Log-probabilities of the next token, and which token each column is.
 
-    `ids` is None when column c stands for piece c; a shortlist gives the ids of its columns.
+    `ids` is None if column c is token c; with a shortlist it holds the token id of each column.
     """
 
     values: Tensor  # (row, column) float
@@ -94,9 +101,9 @@ class LogProbs:
 
 @dataclass(frozen=True, slots=True)
 class Hypothesis:
-    """One finished translation of a search: piece ids without `<s>` and `</s>`, and its normalised score.
+    """A finished candidate of a search: token ids without `<s>` and `</s>`, and its normalised score.
 
-    `log_prob` is NaN where an engine does not tell it.
+    `log_prob` is NaN if the engine does not report it.
     """
 
     ids: tuple[int, ...]
@@ -108,8 +115,8 @@ class Hypothesis:
 class ReadOut:
     """How word alignments are read from a model's cross-attention; chosen on the validation set.
 
-    The maps of `heads`, each a layer and a head of it, both counted from 0, are averaged. With `shift` 1 the
-    row of a target piece is the step that consumes it rather than the one that produces it.
+    The maps of `heads`, (layer index, head index) pairs, are averaged. With `shift` 1 the row of a target
+    token is the step that consumes it instead of the step that produces it.
     """
 
     heads: tuple[tuple[int, int], ...]
@@ -120,8 +127,8 @@ class ReadOut:
 class AttentionMap:
     """The weights of one attention site for one sentence: (layer, head, query, key), with their labels.
 
-    `site` is "encoder", "decoder" or "cross". Queries are rows. Arrays are plain numpy float32, so that
-    whoever draws them needs no torch. Rows sum to 1 unless the mechanism says otherwise.
+    `site` is "encoder", "decoder" or "cross". Queries are rows. Arrays are numpy float32, so drawing
+    them needs no torch. Rows sum to 1 unless the mechanism says otherwise.
     """
 
     site: str
@@ -129,20 +136,3 @@ class AttentionMap:
     queries: tuple[str, ...]
     keys: tuple[str, ...]
     facts: Mapping[str, str] = field(default_factory=dict)
-
-    def plot(self, ax: Any | None = None, *, layer: int | None = None, head: int | None = None) -> Any:
-        """Draw it on matplotlib's axes, which are returned; without `ax` on the current ones.
-
-        One layer and head are drawn, or their mean where none is named. Hangul is lettered in a font that has
-        it, where one is installed.
-        """
-        from jumok.figures import draw_grid
-
-        chosen = self.weights
-        for axis, place in enumerate((layer, head)):
-            count = self.weights.shape[axis]
-            if place is not None and not 0 <= place < count:
-                name = ("layer", "head")[axis]
-                raise DataError(f"The attention map has no {name} {place}. It has {count}, counted from 0.")
-            chosen = chosen.mean(axis=0) if place is None else chosen[place]
-        return draw_grid(chosen, self.queries, self.keys, ax)

@@ -1,4 +1,4 @@
-"""What an explanation holds: the weights of decoding itself, words, candidates, the search, alignments."""
+"""The contents of an explanation: attention, words, candidates, the search, alignments."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ import numpy as np
 import pytest
 import torch
 
-from explain_translators import (
-    FAMILIES,
+from jumok.analysis import Silence, explain, explanation_to_json
+from jumok.config.recipe import AttentionSettings, RecurrentSettings, SearchSettings
+from jumok.errors import DataError, UnsupportedError
+from jumok.types import END, Alignment, Pair, ReadOut
+from random_translators import (
     SENTENCE,
+    SMALL_MODELS,
     TARGET,
     family_translator,
     make_translator,
     stepwise_weights,
-    vocabularies,
+    tokenizers,
 )
-from jumok.errors import DataError, UnsupportedError
-from jumok.explain import Silence
-from jumok.recipe import AttentionSettings, RecurrentSettings, SearchSettings
-from jumok.values import END, Alignment, Pair, ReadOut
 
 if TYPE_CHECKING:
-    from jumok.explain import Explanation
+    from jumok.analysis import Explanation
 
-every_family = pytest.mark.parametrize("name", FAMILIES)
+every_family = pytest.mark.parametrize("name", SMALL_MODELS)
 
 
 def prefix_of(explanation: Explanation, step: int, index: int) -> tuple[int, ...]:
@@ -37,7 +37,7 @@ def prefix_of(explanation: Explanation, step: int, index: int) -> tuple[int, ...
 @every_family
 def test_one_pass_gives_the_weights_of_decoding_step_by_step(name: str) -> None:
     translator = family_translator(name)
-    explanation = translator.explain(SENTENCE)
+    explanation = explain(translator, SENTENCE)
     expected = stepwise_weights(translator, list(explanation.source.ids), list(explanation.target.ids))
     assert set(explanation.attention) == set(expected)
     for site, attention in explanation.attention.items():
@@ -46,23 +46,23 @@ def test_one_pass_gives_the_weights_of_decoding_step_by_step(name: str) -> None:
 
 
 @every_family
-def test_it_explains_what_translate_says(name: str) -> None:
+def test_the_explained_translation_is_that_of_translate(name: str) -> None:
     translator = family_translator(name)
     [translation] = translator.translate([SENTENCE])
-    explanation = translator.explain(SENTENCE)
+    explanation = explain(translator, SENTENCE)
     assert explanation.text == translation.text
     assert explanation.score == pytest.approx(translation.score, abs=1e-5)
-    assert explanation.target.pieces == translation.pieces
+    assert explanation.target.tokens == translation.tokens
     [greedy] = translator.translate([SENTENCE], beam=1)
-    assert translator.explain(SENTENCE, beam=1).text == greedy.text
+    assert explain(translator, SENTENCE, beam=1).text == greedy.text
 
 
 @every_family
-def test_rows_sum_to_one_between_pieces_and_between_words(name: str) -> None:
-    explanation = family_translator(name).explain(SENTENCE, target=TARGET)
+def test_rows_sum_to_one_between_tokens_and_between_words(name: str) -> None:
+    explanation = explain(family_translator(name), SENTENCE, target=TARGET)
     rows = {site: explanation.words(site) for site in explanation.attention}
-    sums = {site: one.weights.sum(axis=-1) for site, one in rows.items()}
-    if name == "decoder-only":  # one row looks at source and target
+    sums = {site: attention.weights.sum(axis=-1) for site, attention in rows.items()}
+    if name == "decoder-only":  # one row attends to source and target
         sums["cross"] = sums["decoder"] = sums["cross"] + sums["decoder"]
     for total in sums.values():
         np.testing.assert_allclose(total, 1.0, atol=1e-5)
@@ -74,141 +74,140 @@ def test_rows_sum_to_one_between_pieces_and_between_words(name: str) -> None:
         assert rows["decoder"].keys == ("<s>", *explanation.target.words)
 
 
-def test_words_add_their_keys_and_average_their_queries() -> None:
-    explanation = family_translator("transformer").explain("zebra sees", target="quartz a")
+def test_the_keys_of_a_word_are_summed_and_its_queries_averaged() -> None:
+    explanation = explain(family_translator("transformer"), "zebra sees", target="quartz a")
     source, target = explanation.source, explanation.target
-    assert len(source.pieces_of(0)) > 1 < len(target.pieces_of(0))
-    pieces = explanation.attention["cross"].weights
-    by_hand = pieces[:, :, list(target.pieces_of(0))][..., list(source.pieces_of(0))].sum(-1).mean(-1)
+    assert len(source.tokens_of(0)) > 1 < len(target.tokens_of(0))
+    tokens = explanation.attention["cross"].weights
+    by_hand = tokens[:, :, list(target.tokens_of(0))][..., list(source.tokens_of(0))].sum(-1).mean(-1)
     np.testing.assert_allclose(explanation.words("cross").weights[:, :, 0, 0], by_hand, atol=1e-6)
 
 
 @every_family
-def test_log_probabilities_and_candidates_are_the_models(name: str) -> None:
-    explanation = family_translator(name).explain(SENTENCE, candidates=5)
+def test_log_probabilities_and_candidates_are_those_of_the_model(name: str) -> None:
+    explanation = explain(family_translator(name), SENTENCE, candidates=5)
     assert explanation.search is not None
     step, index = next(explanation.search.finished())
     best = explanation.search.candidate(step, index)
     assert explanation.log_prob == pytest.approx(best.log_prob, abs=1e-4)
     assert len(explanation.candidates) == len(explanation.log_probs) == len(explanation.target.ids) + 1
-    written = [*explanation.target.ids, END]
-    for log_prob, piece, candidates in zip(
-        explanation.log_probs, written, explanation.candidates, strict=True
+    produced = [*explanation.target.ids, END]
+    for log_prob, token, candidates in zip(
+        explanation.log_probs, produced, explanation.candidates, strict=True
     ):
-        shares = [one.probability for one in candidates]
-        assert shares == sorted(shares, reverse=True)
-        assert len(shares) == 5
-        found = {one.id: one.probability for one in candidates}
-        assert found.get(piece, np.exp(log_prob)) == pytest.approx(np.exp(log_prob), abs=1e-5)
+        probabilities = [candidate.probability for candidate in candidates]
+        assert probabilities == sorted(probabilities, reverse=True)
+        assert len(probabilities) == 5
+        probability_of = {candidate.id: candidate.probability for candidate in candidates}
+        assert probability_of.get(token, np.exp(log_prob)) == pytest.approx(np.exp(log_prob), abs=1e-5)
 
 
 def test_the_tree_holds_every_hypothesis_and_ends_with_the_best() -> None:
-    explanation = family_translator("transformer").explain(SENTENCE)
+    explanation = explain(family_translator("transformer"), SENTENCE)
     tree = explanation.search
     assert tree is not None
     assert tree.ids(*next(tree.finished())) == explanation.target.ids
-    live = family_translator("transformer").explain(SENTENCE).live
-    assert live is not None
     for step, candidates in enumerate(tree.steps):
         assert sum(candidate.kept for candidate in candidates) <= tree.beam
         for index, candidate in enumerate(candidates):
             parent = tree.candidate(step - 1, candidate.parent) if step else None
             assert parent is None or parent.kept
             before = parent.log_prob if parent else 0.0
-            following = live.log_probs(prefix_of(explanation, step, index))[step]
+            following = explanation.bound_model.log_probs(prefix_of(explanation, step, index))[step]
             assert candidate.log_prob - before == pytest.approx(float(following[candidate.id]), abs=1e-4)
 
 
 @every_family
-def test_each_beam_shows_where_it_looked(name: str) -> None:
+def test_each_hypothesis_has_its_attention(name: str) -> None:
     translator = family_translator(name)
-    explanation = translator.explain(SENTENCE)
+    explanation = explain(translator, SENTENCE)
     tree = explanation.search
     assert tree is not None
-    assert tree.looks is not None
+    assert tree.attention is not None
     heads = explanation.alignments[0].heads
     for step, candidates in enumerate(tree.steps):
         for index, candidate in enumerate(candidates):
             if not (candidate.kept or candidate.finished):
-                assert candidate.looked == -1
+                assert candidate.attention_row == -1
                 continue
             maps = explanation.beam_attention(step, index)
-            rows = np.mean([maps["cross"].weights[place] for place in heads], axis=0)
-            np.testing.assert_allclose(tree.looks[candidate.looked], rows[step], atol=1e-5)
-    assert len(tree.looks) < sum(map(len, tree.steps))
+            rows = np.mean([maps["cross"].weights[head] for head in heads], axis=0)
+            np.testing.assert_allclose(tree.attention[candidate.attention_row], rows[step], atol=1e-5)
+    assert len(tree.attention) < sum(map(len, tree.steps))
 
 
-def test_the_attention_of_a_live_beam_is_that_of_its_own_steps() -> None:
+def test_the_attention_of_a_hypothesis_is_that_of_decoding_it_step_by_step() -> None:
     translator = family_translator("bahdanau")
-    explanation = translator.explain(SENTENCE)
+    explanation = explain(translator, SENTENCE)
     assert explanation.search is not None
     step = len(explanation.search.steps) // 2
-    index = next(i for i, one in enumerate(explanation.search.steps[step]) if one.kept)
+    index = next(i for i, candidate in enumerate(explanation.search.steps[step]) if candidate.kept)
     ids = explanation.search.ids(step, index)
     maps = explanation.beam_attention(step, index)
     expected = stepwise_weights(translator, list(explanation.source.ids), list(ids))
     np.testing.assert_allclose(maps["cross"].weights, expected["cross"], atol=1e-5)
-    assert maps["cross"].queries == (*vocabularies().target.pieces(ids), "</s>")
+    assert maps["cross"].queries == (*tokenizers().target.tokens(ids), "</s>")
 
 
-def test_a_forced_candidate_is_said_and_the_model_goes_on() -> None:
+def test_the_model_continues_a_prefix() -> None:
     translator = family_translator("transformer")
-    plain = translator.explain(SENTENCE)
+    plain = explain(translator, SENTENCE)
     other = plain.candidates[2][1].id
-    forced = translator.explain(SENTENCE, forced_prefix=[*plain.target.ids[:2], other])
+    forced = explain(translator, SENTENCE, prefix=[*plain.target.ids[:2], other])
     assert forced.target.ids[:3] == (*plain.target.ids[:2], other)
     assert forced.forced == 3
     assert len(forced.target.ids) > 3
-    by_text = translator.explain(SENTENCE, forced_prefix="a river")
+    by_text = explain(translator, SENTENCE, prefix="a river")
     [translation] = translator.translate([SENTENCE], prefix=["a river"])
     assert by_text.text == translation.text
 
 
-def test_alignments_are_read_in_many_ways_the_models_own_first() -> None:
-    translator = make_translator(FAMILIES["transformer"], read_out=ReadOut(((1, 0), (0, 1)), 1))
-    explanation = translator.explain(SENTENCE, target=TARGET)
-    found = {one.name: one for one in explanation.alignments}
+def test_the_first_of_several_alignments_is_the_models_own() -> None:
+    translator = make_translator(SMALL_MODELS["transformer"], read_out=ReadOut(((1, 0), (0, 1)), 1))
+    explanation = explain(translator, SENTENCE, target=TARGET)
+    found = {alignment.name: alignment for alignment in explanation.alignments}
     first = explanation.alignments[0]
     assert (first.name, first.heads, first.shift) == ("read-out", ((1, 0), (0, 1)), 1)
     assert first.links == translator.align(SENTENCE, TARGET)
     assert found["shifted"].shift == 0
-    one_head = make_translator(FAMILIES["transformer"], read_out=ReadOut(((1, 1),)))
+    one_head = make_translator(SMALL_MODELS["transformer"], read_out=ReadOut(((1, 1),)))
     assert found["layer 1, head 1"].links == one_head.align(SENTENCE, TARGET)
     assert {"mean", "mean, shifted", "layer 0", "layer 1", "layer 0, head 0"} <= set(found)
     assert found["intersection"].links.sure <= first.links.sure
     assert found["intersection"].links.sure <= found["grow-diagonal-final"].links.sure
 
 
-def test_heads_are_judged_by_hand_computed_numbers() -> None:
-    explanation = family_translator("transformer").explain(SENTENCE, target=TARGET)
-    for site, one in explanation.statistics.items():
+def test_head_statistics_equal_numbers_computed_by_hand() -> None:
+    explanation = explain(family_translator("transformer"), SENTENCE, target=TARGET)
+    for site, statistics in explanation.statistics.items():
         weights = explanation.attention[site].weights
         row = weights[1, 0].astype(np.float64)
         queries, keys = row.shape
         entropy = np.mean([-sum(w * np.log(w) for w in line if w > 0) for line in row])
-        away = np.mean([sum(row[q, k] * abs(q - k) for k in range(keys)) for q in range(queries)])
-        mark = row[:, 0].mean() if site == "decoder" else row[:, -1].mean()
-        assert one.entropy[1, 0] == pytest.approx(entropy, abs=1e-5)
-        assert one.distance[1, 0] == pytest.approx(away, abs=1e-4)
-        assert one.on_mark[1, 0] == pytest.approx(mark, abs=1e-5)
-        assert one.error is None
+        distance = np.mean([sum(row[q, k] * abs(q - k) for k in range(keys)) for q in range(queries)])
+        special = row[:, 0].mean() if site == "decoder" else row[:, -1].mean()
+        assert statistics.entropy[1, 0] == pytest.approx(entropy, abs=1e-5)
+        assert statistics.distance[1, 0] == pytest.approx(distance, abs=1e-4)
+        assert statistics.on_special[1, 0] == pytest.approx(special, abs=1e-5)
+        assert statistics.error is None
 
 
 def test_with_gold_every_head_has_its_alignment_error() -> None:
     from jumok.evaluation import score_alignments
 
     gold = Alignment(frozenset({(0, 0), (3, 2)}), frozenset({(1, 1)}))
-    explanation = family_translator("transformer").explain(SENTENCE, target=TARGET, gold=gold)
+    explanation = explain(family_translator("transformer"), SENTENCE, target=TARGET, gold=gold)
     errors = explanation.statistics["cross"].error
     assert errors is not None
-    for one in explanation.alignments:
-        if len(one.heads) == 1 and one.shift == 0:
-            assert errors[one.heads[0]] == pytest.approx(score_alignments([one.links], [gold]).error)
+    for alignment in explanation.alignments:
+        if len(alignment.heads) == 1 and alignment.shift == 0:
+            expected = score_alignments([alignment.links], [gold]).error
+            assert errors[alignment.heads[0]] == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("name", ["transformer", "decoder-only"])
-def test_the_roll_out_follows_all_layers(name: str) -> None:
-    explanation = family_translator(name).explain(SENTENCE, target=TARGET)
+def test_the_roll_out_goes_through_all_layers(name: str) -> None:
+    explanation = explain(family_translator(name), SENTENCE, target=TARGET)
     encoder, decoder = explanation.roll_out("encoder"), explanation.roll_out("decoder")
     np.testing.assert_allclose(encoder.sum(axis=1), 1.0, atol=1e-6)
     first, second = (
@@ -221,93 +220,93 @@ def test_the_roll_out_follows_all_layers(name: str) -> None:
         np.testing.assert_allclose(whole.sum(axis=1), 1.0, atol=1e-6)
     else:
         np.testing.assert_allclose(decoder.sum(axis=1), 1.0, atol=1e-6)
-        with pytest.raises(UnsupportedError, match="cross-attention has no roll-out"):
+        with pytest.raises(UnsupportedError, match="a roll-out only in a decoder-only model"):
             explanation.roll_out("cross")
 
 
 def test_a_model_without_attention_is_explained_by_its_search_alone() -> None:
     settings = RecurrentSettings(width=16, embedding=12, attention=AttentionSettings(kind="none"))
-    explanation = make_translator(settings).explain(SENTENCE)
+    explanation = explain(make_translator(settings), SENTENCE)
     assert (dict(explanation.attention), explanation.alignments) == ({}, ())
     assert explanation.search is not None
-    assert explanation.search.looks is None
+    assert explanation.search.attention is None
     with pytest.raises(DataError, match='no attention "cross"'):
         explanation.words("cross")
 
 
 @pytest.mark.parametrize("text", ["", "  "])
-def test_nothing_is_explained_as_nothing(text: str) -> None:
-    explanation = family_translator("transformer").explain(text)
+def test_an_empty_sentence_has_an_empty_explanation(text: str) -> None:
+    explanation = explain(family_translator("transformer"), text)
     assert (explanation.text, explanation.search) == ("", None)
     assert explanation.attention["cross"].weights.shape == (2, 2, 1, 1)
 
 
-def test_a_line_that_would_be_cut_is_refused_with_a_way_out() -> None:
-    translator = make_translator(FAMILIES["transformer"], longest_source=4)
+def test_a_sentence_that_is_too_long_is_refused_with_advice() -> None:
+    translator = make_translator(SMALL_MODELS["transformer"], max_source_tokens=4)
     with pytest.raises(DataError, match="explain the `parts`"):
-        translator.explain(SENTENCE)
-    assert translator.explain(SENTENCE, target=TARGET).search is None
+        explain(translator, SENTENCE)
+    assert explain(translator, SENTENCE, target=TARGET).search is None
 
 
-def test_the_maps_of_a_given_translation_are_those_of_attention() -> None:
+def test_the_maps_of_a_given_translation_equal_those_of_the_translator() -> None:
     translator = family_translator("transformer")
     maps = translator.attention(SENTENCE, TARGET)
-    explanation = translator.explain(SENTENCE, target=TARGET)
+    explanation = explain(translator, SENTENCE, target=TARGET)
     for site, attention in maps.items():
         assert (attention.queries, attention.keys) == (
             explanation.attention[site].queries,
             explanation.attention[site].keys,
         )
         np.testing.assert_array_equal(attention.weights, explanation.attention[site].weights)
-    [pair] = translator.attended([Pair(SENTENCE, TARGET)])
+    [pair] = translator.attended_pairs([Pair(SENTENCE, TARGET)])
     np.testing.assert_array_equal(pair.weights, explanation.attention["cross"].weights)
 
 
-def test_explaining_with_a_coverage_penalty_ranks_as_the_search_does() -> None:
-    search = SearchSettings(beam=3, longest=0.5, coverage_penalty=0.3)
-    translator = make_translator(FAMILIES["transformer"], search=search)
+def test_with_a_coverage_penalty_the_ranking_is_that_of_the_search() -> None:
+    search = SearchSettings(beam=3, max_length_ratio=0.5, coverage_penalty=0.3)
+    translator = make_translator(SMALL_MODELS["transformer"], search=search)
     [translation] = translator.translate([SENTENCE])
-    explanation = translator.explain(SENTENCE)
+    explanation = explain(translator, SENTENCE)
     assert explanation.search is not None
     step, index = next(explanation.search.finished())
-    assert explanation.search.candidate(step, index).ranking == pytest.approx(translation.score, abs=1e-5)
+    assert explanation.search.candidate(step, index).score == pytest.approx(translation.score, abs=1e-5)
     assert explanation.text == translation.text
 
 
-def test_a_model_of_no_numbers_is_still_explained() -> None:
-    translator = make_translator(FAMILIES["transformer"])
+def test_a_model_with_nan_weights_is_still_explained() -> None:
+    translator = make_translator(SMALL_MODELS["transformer"])
     with torch.no_grad():
         translator.model.output.weight.fill_(float("nan"))
-    explanation = translator.explain(SENTENCE)
+    explanation = explain(translator, SENTENCE)
     assert (explanation.text, explanation.ended) == ("", False)
-    assert '"score":null' in explanation.to_json()
+    assert '"score":null' in explanation_to_json(explanation)
 
 
-def test_the_translation_is_heard_as_it_is_written() -> None:
+def test_partial_translations_are_reported() -> None:
     translator = family_translator("transformer")
-    heard: list[str] = []
-    explanation = translator.explain(SENTENCE, hear=heard.append)
+    partials: list[str] = []
+    explanation = explain(translator, SENTENCE, on_partial=partials.append)
     tree = explanation.search
     assert tree is not None
-    decode = translator.vocabularies.target.decode
-    for step, (text, candidates) in enumerate(zip(heard, tree.steps, strict=False)):
-        likeliest = max(range(len(candidates)), key=lambda index: candidates[index].score)
-        assert text == decode(tree.ids(step, likeliest))
+    decode = translator.tokenizers.target.decode
+    for step, (text, candidates) in enumerate(zip(partials, tree.steps, strict=False)):
+        best = max(range(len(candidates)), key=lambda index: candidates[index].masked_log_prob)
+        assert text == decode(tree.ids(step, best))
     ended = [step for step, candidates in enumerate(tree.steps) if candidates[0].finished]
-    assert len(heard) == (ended[0] + 1 if ended else len(tree.steps))
+    assert len(partials) == (ended[0] + 1 if ended else len(tree.steps))
 
 
-def test_under_a_change_only_the_changed_translation_is_heard() -> None:
+def test_under_a_change_only_the_changed_translation_is_reported() -> None:
     translator = family_translator("transformer")
-    heard: list[str] = []
-    explanation = translator.explain(SENTENCE, edit=Silence("cross"), hear=heard.append)
+    partials: list[str] = []
+    explanation = explain(translator, SENTENCE, edit=Silence("cross"), on_partial=partials.append)
     assert explanation.search is not None
-    assert len(heard) <= len(explanation.search.steps)
+    assert len(partials) <= len(explanation.search.steps)
 
 
-def test_whoever_hears_may_end_the_search() -> None:
-    def leave(text: str) -> None:
+def test_the_callback_may_end_the_search() -> None:
+    def disconnect(text: str) -> None:
         raise ConnectionError(text)
 
     with pytest.raises(ConnectionError):
-        family_translator("transformer").explain(SENTENCE, hear=leave)
+        explain(family_translator("transformer"), SENTENCE, on_partial=disconnect)

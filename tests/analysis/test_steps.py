@@ -1,4 +1,4 @@
-"""The steps of one number: each follows from those before it, and the last is what the model has."""
+"""The steps of one weight: each follows from those before it, and the last is the model's own value."""
 
 from __future__ import annotations
 
@@ -8,55 +8,55 @@ import numpy as np
 import pytest
 import torch
 
-from explain_translators import SENTENCE, SMALL, TARGET, family_translator, make_translator
+from jumok.analysis import Paint, explain
 from jumok.attention import CATALOGUE, POSITIONS
-from jumok.corpus.batches import padded_batch
+from jumok.config.recipe import AttentionSettings, RecurrentSettings, TransformerSettings
+from jumok.data.batching import padded_batch
 from jumok.errors import DataError
-from jumok.explain import Paint
-from jumok.models import NORMS
-from jumok.models.build import NEEDS
-from jumok.recipe import AttentionSettings, RecurrentSettings, TransformerSettings
+from jumok.models import ATTENTION_NEEDS, NORMS
+from random_translators import SENTENCE, SMALL, TARGET, family_translator, make_translator
 
 if TYPE_CHECKING:
-    from jumok.decoding import Translator
-    from jumok.explain import Explanation
+    from jumok.analysis import Explanation
+    from jumok.inference import Translator
 
+# (site, layer, head, query, key)
 CELLS = [("encoder", 1, 1, 3, 2), ("decoder", 1, 0, 4, 1), ("cross", 1, 1, 2, 5), ("cross", 0, 0, 0, 0)]
-PLACES = [
-    (name, site)
+MECHANISM_SITES = [
+    (name, setting.removesuffix("_attention"))
     for name, entry in CATALOGUE.items()
-    for site, needs in NEEDS.items()
+    for setting, needs in ATTENTION_NEEDS["transformer"].items()
     if not entry.supports.missing(*needs)
 ]
 
 
-def model_weight(explanation: Explanation, site: str, *place: int) -> float:
-    return float(explanation.attention[site].weights[place])
+def model_weight(explanation: Explanation, site: str, *index: int) -> float:
+    return float(explanation.attention[site].weights[index])
 
 
 def layer_output(translator: Translator, explanation: Explanation, site: str, layer: int) -> np.ndarray:
-    """What the model itself hands on after an attention, (query, width): told by the part that comes next."""
+    """Return the model's own output of an attention layer, (query, width): the input of the next sublayer."""
     model = translator.model
     if site == "encoder":
         after = model.encoder[layer].around_feed_forward
     else:
         block = model.decoder[layer]
         after = block.around_cross if site == "decoder" else block.around_feed_forward
-    entered, original = [], after.enter
-    after.enter = lambda states, real=None: entered.append(states) or original(states, real)
+    inputs, original = [], after.sublayer_input
+    after.sublayer_input = lambda states, mask=None: inputs.append(states) or original(states, mask)
     try:
         with torch.inference_mode():
             model(padded_batch([explanation.source.ids], [explanation.target.ids]))
     finally:
-        del after.enter
-    return entered[0][0].numpy()
+        del after.sublayer_input
+    return inputs[0][0].numpy()
 
 
 @pytest.mark.parametrize("name", ["transformer", "post-norm"])
 @pytest.mark.parametrize("cell", CELLS)
-def test_every_step_of_a_transformer_follows_from_those_before(name: str, cell: tuple) -> None:
+def test_every_step_of_a_transformer_follows_from_the_steps_before(name: str, cell: tuple) -> None:
     translator = family_translator(name)
-    explanation = translator.explain(SENTENCE, target=TARGET)
+    explanation = explain(translator, SENTENCE, target=TARGET)
     site, layer, head, query, _ = cell
     steps = explanation.steps(*cell)
     np.testing.assert_allclose(
@@ -76,8 +76,8 @@ def test_every_step_of_a_transformer_follows_from_those_before(name: str, cell: 
     np.testing.assert_allclose(steps["added"], steps["query state"] + steps["output"], atol=1e-5)
     last = steps["normed"] if name == "post-norm" else steps["added"]
     np.testing.assert_allclose(last, layer_output(translator, explanation, site, layer)[query], atol=1e-4)
-    whole = np.ones((len(explanation.attention[site].queries), len(steps["weights"])))
-    np.testing.assert_array_equal(steps["mask"], np.tril(whole) if site == "decoder" else whole)
+    all_allowed = np.ones((len(explanation.attention[site].queries), len(steps["weights"])))
+    np.testing.assert_array_equal(steps["mask"], np.tril(all_allowed) if site == "decoder" else all_allowed)
     np.testing.assert_array_equal(steps["allowed"], steps["mask"][query])
 
 
@@ -87,10 +87,10 @@ def test_every_step_of_a_transformer_follows_from_those_before(name: str, cell: 
     ids=lambda settings: " ".join(settings.values()),
 )
 @pytest.mark.parametrize("cell", CELLS[:3])
-def test_steps_know_every_kind_of_positions_and_norms(settings: dict, cell: tuple) -> None:
+def test_steps_support_every_kind_of_positions_and_norms(settings: dict, cell: tuple) -> None:
     model = TransformerSettings(encoder_layers=2, decoder_layers=2, **SMALL, **settings)
     translator = make_translator(model)
-    explanation = translator.explain(SENTENCE, target=TARGET)
+    explanation = explain(translator, SENTENCE, target=TARGET)
     site, layer, _, query, _ = cell
     steps = explanation.steps(*cell)
     added = steps["position bias"] if "position bias" in steps else np.zeros_like(steps["scores"])
@@ -98,15 +98,15 @@ def test_steps_know_every_kind_of_positions_and_norms(settings: dict, cell: tupl
     assert steps["score"] == pytest.approx(product + added[cell[-1]], rel=1e-4, abs=1e-3)
     assert steps["weight"] == pytest.approx(model_weight(explanation, *cell), abs=1e-5)
     last = steps["normed"] if settings.get("norm") == "post" else steps["added"]
-    wanted = layer_output(translator, explanation, site, layer)[query]
-    np.testing.assert_allclose(last, wanted, atol=1e-4 * max(1.0, np.abs(wanted).max()))
+    expected = layer_output(translator, explanation, site, layer)[query]
+    np.testing.assert_allclose(last, expected, atol=1e-4 * max(1.0, np.abs(expected).max()))
 
 
-@pytest.mark.parametrize(("kind", "site"), PLACES)
-def test_every_mechanism_shows_the_weight_that_the_model_has(kind: str, site: str) -> None:
+@pytest.mark.parametrize(("kind", "site"), MECHANISM_SITES)
+def test_the_weight_of_every_mechanism_is_that_of_the_model(kind: str, site: str) -> None:
     base = TransformerSettings(encoder_layers=1, decoder_layers=2, **SMALL)
     settings = base.model_copy(update={f"{site}_attention": AttentionSettings(kind=kind)})
-    explanation = make_translator(settings).explain(SENTENCE, target=TARGET)
+    explanation = explain(make_translator(settings), SENTENCE, target=TARGET)
     cell = (site, 0 if site == "encoder" else 1, 1, 3, 2)
     steps = explanation.steps(*cell)
     assert steps["weight"] == pytest.approx(model_weight(explanation, *cell), abs=1e-5)
@@ -115,8 +115,8 @@ def test_every_mechanism_shows_the_weight_that_the_model_has(kind: str, site: st
 
 
 @pytest.mark.parametrize("cell", [("encoder", 1, 0, 3, 1), ("decoder", 1, 1, 3, 2), ("cross", 1, 0, 2, 4)])
-def test_the_steps_of_a_decoder_alone(cell: tuple) -> None:
-    explanation = family_translator("decoder-only").explain(SENTENCE, target=TARGET)
+def test_the_steps_of_a_decoder_only_model_lead_to_its_weights(cell: tuple) -> None:
+    explanation = explain(family_translator("decoder-only"), SENTENCE, target=TARGET)
     steps = explanation.steps(*cell)
     assert steps["weight"] == pytest.approx(model_weight(explanation, *cell), abs=1e-5)
     columns = len(explanation.source.ids) + 1
@@ -127,9 +127,9 @@ def test_the_steps_of_a_decoder_alone(cell: tuple) -> None:
 
 
 @pytest.mark.parametrize("name", ["bahdanau", "luong", "feeding"])
-def test_the_steps_of_a_recurrent_model_lead_to_what_predicts_the_next_piece(name: str) -> None:
+def test_the_steps_of_a_recurrent_model_lead_to_its_output_state(name: str) -> None:
     translator = family_translator(name)
-    explanation = translator.explain(SENTENCE, target=TARGET)
+    explanation = explain(translator, SENTENCE, target=TARGET)
     for query, key in [(0, 0), (3, 2), (5, 7)]:
         steps = explanation.steps("cross", 0, 0, query, key)
         assert steps["weight"] == pytest.approx(
@@ -149,26 +149,26 @@ def test_the_steps_of_a_recurrent_model_lead_to_what_predicts_the_next_piece(nam
 @pytest.mark.parametrize("kind", [name for name, entry in CATALOGUE.items() if entry.supports.cross])
 def test_every_mechanism_shows_its_steps_in_a_recurrent_model(kind: str) -> None:
     settings = RecurrentSettings(width=16, embedding=12, attention=AttentionSettings(kind=kind))
-    explanation = make_translator(settings).explain(SENTENCE, target=TARGET)
+    explanation = explain(make_translator(settings), SENTENCE, target=TARGET)
     steps = explanation.steps("cross", 0, 0, 4, 3)
     np.testing.assert_allclose(steps["weights"], explanation.attention["cross"].weights[0, 0, 4], atol=1e-5)
 
 
 @pytest.mark.parametrize("name", ["transformer", "bahdanau", "decoder-only"])
-def test_steps_under_an_edit_tell_both_weights(name: str) -> None:
+def test_steps_under_an_edit_have_both_weights(name: str) -> None:
     translator = family_translator(name)
     paint = Paint("cross", 0, 0, query=2, key=1, weight=0.9)
-    explanation = translator.explain(SENTENCE, target=TARGET, edit=paint)
+    explanation = explain(translator, SENTENCE, target=TARGET, edit=paint)
     steps = explanation.steps("cross", 0, 0, 2, 1)
     assert steps["weight"] == pytest.approx(0.9)
     assert steps["edited weights"][1] == pytest.approx(0.9)
-    plain = translator.explain(SENTENCE, target=TARGET).attention["cross"].weights[0, 0, 2, 1]
+    plain = explain(translator, SENTENCE, target=TARGET).attention["cross"].weights[0, 0, 2, 1]
     assert steps["weights"][1] == pytest.approx(plain, abs=1e-5)
     np.testing.assert_allclose(steps["weighted value"], 0.9 * steps["value"], atol=1e-5)
 
 
-def test_cells_and_steps_that_are_not_there_are_refused() -> None:
-    explanation = family_translator("transformer").explain(SENTENCE, target=TARGET)
+def test_missing_cells_and_steps_are_refused() -> None:
+    explanation = explain(family_translator("transformer"), SENTENCE, target=TARGET)
     with pytest.raises(DataError, match=r"shape \(2, 2, "):
         explanation.steps("cross", 2, 0, 0, 0)
     with pytest.raises(DataError, match='Did you mean "weights"'):

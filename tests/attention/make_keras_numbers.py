@@ -1,6 +1,6 @@
-"""Writes keras_numbers.json: what Keras' MultiHeadAttention gives for known weights and inputs.
+"""Writes keras_numbers.json: outputs of Keras' MultiHeadAttention for known weights and inputs.
 
-Run once, by hand, where Keras 3 is installed (it is no dependency of the tests):
+Run it by hand, with Keras 3 installed (which the tests do not need):
 
     KERAS_BACKEND=torch python tests/attention/make_keras_numbers.py
 """

@@ -11,7 +11,7 @@ from jumok.attention.additive import Additive
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
 @pytest.mark.parametrize("options", [{"units": 3}, {"normed": True}], ids=["units", "normed"])
-def test_the_contract_is_kept_with_other_options_too(options, check):
+def test_the_contract_holds_with_other_options_too(options, check):
     for case in CASES:
         check(Subject.of(Additive, **options), case)
 
@@ -36,14 +36,14 @@ def loop_score(mechanism, head, query, key):
     score = 0.0
     for unit in range(len(energy)):
         hidden = bias[unit]
-        hidden += sum(query[place] * to_query[place][unit] for place in range(len(query)))
-        hidden += sum(key[place] * to_key[place][unit] for place in range(len(key)))
+        hidden += sum(query[column] * to_query[column][unit] for column in range(len(query)))
+        hidden += sum(key[column] * to_key[column][unit] for column in range(len(key)))
         score += energy[unit] * math.tanh(hidden)
     return score
 
 
 @pytest.mark.parametrize("normed", [False, True])
-def test_weights_and_context_are_those_of_a_plain_loop(normed):
+def test_weights_and_context_equal_a_plain_loop(normed):
     shape = HeadShape(2, query=3, key=4)
     query, keys, values = make_numbers(shape=shape)
     mechanism = Additive(shape, units=5, normed=normed).double()
@@ -54,21 +54,21 @@ def test_weights_and_context_are_those_of_a_plain_loop(normed):
     attended = mechanism(query, mechanism.prepare(keys, values, allowed), need_weights=True)
     for batch in range(2):
         for head in range(2):
-            for place in range(3):
-                seen = [key for key in range(4) if allowed[batch, key]]
-                asked = query[batch, head, place].tolist()
+            for position in range(3):
+                visible = [key for key in range(4) if allowed[batch, key]]
+                own_query = query[batch, head, position].tolist()
                 powers = {
-                    key: math.exp(loop_score(mechanism, head, asked, keys[batch, head, key].tolist()))
-                    for key in seen
+                    key: math.exp(loop_score(mechanism, head, own_query, keys[batch, head, key].tolist()))
+                    for key in visible
                 }
                 total = sum(powers.values())
                 expected = [powers.get(key, 0.0) / total for key in range(4)]
-                assert attended.weights[batch, head, place].tolist() == pytest.approx(expected, abs=1e-12)
+                assert attended.weights[batch, head, position].tolist() == pytest.approx(expected, abs=1e-12)
                 context = [
                     sum(expected[key] * float(values[batch, head, key, column]) for key in range(4))
                     for column in range(2)
                 ]
-                assert attended.context[batch, head, place].tolist() == pytest.approx(context, abs=1e-12)
+                assert attended.context[batch, head, position].tolist() == pytest.approx(context, abs=1e-12)
 
 
 def test_two_keys_by_hand():
@@ -81,7 +81,7 @@ def test_two_keys_by_hand():
     query = torch.tensor([[[[0.0], [-math.log(3) / 2]]]])
     keys = torch.tensor([[[[0.0], [math.log(3) / 2]]]])
     weights = mechanism(query, mechanism.prepare(keys, keys, None), need_weights=True).weights
-    # The second query takes ½ ln 3 from either key: scores −ln 3 and 0, the same weights.
+    # The second query subtracts ½ ln 3 from both keys: scores −ln 3 and 0, the same weights.
     torch.testing.assert_close(weights[0, 0], torch.tensor([[0.25, 0.75], [0.25, 0.75]]))
 
 
@@ -97,7 +97,7 @@ def test_normed_starts_with_a_v_of_length_one_over_the_root_of_units():
     torch.testing.assert_close(mechanism.energies(), before)
 
 
-def test_units_are_the_width_of_the_keys_unless_given():
+def test_units_default_to_the_width_of_the_keys():
     assert Additive(HeadShape(2, query=3, key=4)).energy.shape == (2, 4)
     mechanism = Additive(HeadShape(2, query=3, key=4), units=6)
     shapes = {name: tuple(parameter.shape) for name, parameter in mechanism.named_parameters()}
@@ -105,7 +105,7 @@ def test_units_are_the_width_of_the_keys_unless_given():
     assert mechanism.prepare_keys(torch.zeros(1, 2, 5, 4)).shape == (1, 2, 5, 6)
 
 
-def test_every_parameter_starts_within_its_bounds_and_no_two_heads_alike():
+def test_parameters_start_within_their_bounds_and_heads_differ():
     mechanism = Additive(HeadShape(2, query=30, key=20), units=40)
     for parameter, bound in (
         (mechanism.query, math.sqrt(6 / 70)),
@@ -116,28 +116,28 @@ def test_every_parameter_starts_within_its_bounds_and_no_two_heads_alike():
         assert not torch.equal(parameter[0], parameter[1])
 
 
-@pytest.mark.parametrize("most", [1, 100, 250])
-def test_some_queries_at_a_time_give_what_all_at_once_give(monkeypatch, most):
+@pytest.mark.parametrize("max_elements", [1, 100, 250])
+def test_queries_in_parts_give_the_same_result_as_all_at_once(monkeypatch, max_elements):
     """Per query the hidden layer has 2 · 2 · 4 · 5 = 80 numbers: parts of 1, of 1 and of 3 queries."""
     shape = HeadShape(2, query=3, key=4)
     query, keys, values = make_numbers(shape=shape, queries=7)
     mechanism = Additive(shape, units=5).double()
     memory = mechanism.prepare(keys, values, None)
-    whole = mechanism(query, memory, need_weights=True)
+    at_once = mechanism(query, memory, need_weights=True)
     sizes = []
     compare = Additive._compare
 
-    def watched(self, part, keys):
+    def recorded(self, part, keys):
         sizes.append(part.shape[2])
         return compare(self, part, keys)
 
-    monkeypatch.setattr(Additive, "_compare", watched)
-    monkeypatch.setattr(additive_module, "MOST_AT_ONCE", most)
+    monkeypatch.setattr(Additive, "_compare", recorded)
+    monkeypatch.setattr(additive_module, "MAX_HIDDEN_ELEMENTS", max_elements)
     with torch.no_grad():
-        parts = mechanism(query, memory, need_weights=True)
-    assert sizes == ([3, 3, 1] if most == 250 else [1] * 7)
-    torch.testing.assert_close(parts.weights, whole.weights, atol=1e-14, rtol=0)
-    torch.testing.assert_close(parts.context, whole.context, atol=1e-14, rtol=0)
+        in_parts = mechanism(query, memory, need_weights=True)
+    assert sizes == ([3, 3, 1] if max_elements == 250 else [1] * 7)
+    torch.testing.assert_close(in_parts.weights, at_once.weights, atol=1e-14, rtol=0)
+    torch.testing.assert_close(in_parts.context, at_once.context, atol=1e-14, rtol=0)
     sizes.clear()
     mechanism(query, memory)
-    assert sizes == [7]  # with gradients, which keep the hidden layer anyway
+    assert sizes == [7]  # with gradients, which save the hidden layer anyway

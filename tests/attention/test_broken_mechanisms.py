@@ -1,8 +1,8 @@
-"""For every point of the contract a mechanism that breaks it, and is caught.
+"""For every promise of the contract, a mechanism that breaks it and is caught.
 
-Each is a sound mechanism with one mistake, often one that somebody really made. Beside it stand the checks
-that catch it, that of the broken promise first. All other checks pass: one that always fails would catch
-everything.
+Each is a sound mechanism with one mistake, often one that somebody really made. `BROKEN` lists the checks
+that catch it, beginning with that of the broken promise. All other checks must pass: a check that always
+fails would catch everything.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from attention_costs import largest_of_a_step
+from attention_costs import largest_step_tensor
 from contract_checks import CHECKS, WIDTH, Case, Subject
 from torch import nn
 
@@ -22,22 +22,22 @@ TYPICAL = Case(batch=3, heads=2, queries=4, keys=5, density=0.6, seed=1)
 
 
 class Plain(ScaledDot):
-    """Without the fused kernel, so that one mistake in the formula is a mistake on either path."""
+    """Without the fused kernel, so that a mistake in the formula affects both paths."""
 
     def attend(self, query, memory, call):
         attended = super().attend(query, memory, replace(call, need_weights=True))
         return attended if call.need_weights else Attended(attended.context)
 
 
-class ReportsUnasked(ScaledDot):
-    """Forms weights that nobody asked for, and hands them out."""
+class ReportsUnrequestedWeights(ScaledDot):
+    """Returns weights that were not requested."""
 
     def attend(self, query, memory, call):
         return super().attend(query, memory, replace(call, need_weights=True))
 
 
 class AveragesHeads(ScaledDot):
-    """Reports one map for all heads, as torch's MultiheadAttention does unless told otherwise."""
+    """Reports one map for all heads, as torch's MultiheadAttention does by default."""
 
     def attend(self, query, memory, call):
         attended = super().attend(query, memory, call)
@@ -45,7 +45,7 @@ class AveragesHeads(ScaledDot):
         return Attended(attended.context, weights)
 
 
-class MasksUpsideDown(Plain):
+class InvertsMask(Plain):
     """True = hidden, as in torch's `key_padding_mask`."""
 
     def allowed(self, query, memory, call):
@@ -53,8 +53,8 @@ class MasksUpsideDown(Plain):
         return super().allowed(query, memory, replace(call, allowed=hidden))
 
 
-class LeaksALittle(Plain):
-    """A large negative number that is not large enough: what is masked keeps a trace of weight."""
+class LeaksWeight(Plain):
+    """Masks with a number that is not low enough: a masked key gets a little weight."""
 
     def normalise(self, scores, allowed, **_):
         if allowed is None:
@@ -63,8 +63,8 @@ class LeaksALittle(Plain):
         return leaky * allowed.any(dim=-1, keepdim=True)
 
 
-class MeasuresAllKeys(Plain):
-    """Divides by the length of all keys together, also of those that may not be seen."""
+class ScalesByAllKeys(Plain):
+    """Divides by the norm of all keys together, including those that are masked."""
 
     def scores(self, query, keys):
         return super().scores(query, keys) / keys.norm(dim=-1).sum(dim=-1)[..., None, None]
@@ -78,8 +78,8 @@ class LastMaskWins(ScaledDot):
         return super().allowed(query, padded, call)
 
 
-class ReadsOneRow(ScaledDot):
-    """A mask with one row for all queries is taken for that of the first."""
+class MasksFirstQueryOnly(ScaledDot):
+    """A mask with one row for all queries is applied to the first only."""
 
     def allowed(self, query, memory, call):
         mask = call.allowed
@@ -89,45 +89,45 @@ class ReadsOneRow(ScaledDot):
         return super().allowed(query, memory, replace(call, allowed=mask))
 
 
-class TakesNumbers(ScaledDot):
-    """Whatever is not 0 may be seen: a float mask of 0 and -∞ would mean its opposite."""
+class AcceptsFloatMask(ScaledDot):
+    """Everything that is not 0 is allowed: a float mask of 0 and -∞ would mean its opposite."""
 
     def allowed(self, query, memory, call):
         mask = None if call.allowed is None else call.allowed.bool()
         return super().allowed(query, memory, replace(call, allowed=mask))
 
 
-class PadsWithNumbers(ScaledDot):
-    """Whatever is not 0 is no padding."""
+class AcceptsFloatPadding(ScaledDot):
+    """Everything that is not 0 counts as not padding."""
 
     def prepare(self, keys, values, allowed_keys):
-        return self.remember(keys, values, None if allowed_keys is None else allowed_keys.bool())
+        return self.build_memory(keys, values, None if allowed_keys is None else allowed_keys.bool())
 
 
-class CountsPadding(Plain):
-    """Prefers later keys by their place in the memory, and padding on the left makes all of them later."""
+class ScoresByPosition(Plain):
+    """Prefers later keys by their position in the memory, which padding on the left shifts."""
 
     def scores(self, query, keys):
         return super().scores(query, keys) * torch.arange(1, keys.shape[2] + 1, dtype=keys.dtype)
 
 
-class NothingFromNothing(ScaledDot):
-    """The weights of no keys, divided by their sum, are 0 / 0."""
+class DividesByZeroKeys(ScaledDot):
+    """Divides by the sum of the weights, which is 0 without keys."""
 
     def attend(self, query, memory, call):
         attended = super().attend(query, memory, call)
         return attended if memory.length else Attended(attended.context / 0, attended.weights)
 
 
-class MeanOfNothing(Plain):
-    """Forgets that a row may be empty: the softmax of equal scores is the mean of all values."""
+class AveragesEmptyRows(Plain):
+    """Ignores that a row may be empty: the softmax of equal scores gives the mean of all values."""
 
     def normalise(self, scores, allowed, **_):
         return scores.masked_fill(~allowed, -1e9).softmax(-1) if allowed is not None else scores.softmax(-1)
 
 
-class NothingIsNan(Plain):
-    """-∞ added everywhere in a row is NaN; zeroed afterwards, it is still NaN in the gradient."""
+class NanInEmptyRows(Plain):
+    """The softmax of a row of -∞ is NaN; set to 0 afterwards, its gradient is still NaN."""
 
     def normalise(self, scores, allowed, **_):
         if allowed is None:
@@ -136,43 +136,43 @@ class NothingIsNan(Plain):
         return weights.masked_fill(~allowed, 0.0)
 
 
-class RoundsWhenAsked(ScaledDot):
-    """The path that reports weights works in another precision."""
+class RoundsWhenReporting(ScaledDot):
+    """The path that reports weights uses another precision."""
 
     def normalise(self, scores, allowed, **_):
         return masked_softmax(scores.bfloat16(), allowed).to(scores.dtype)
 
 
-class LearnsHalf(ScaledDot):
-    """The path that reports weights has the right numbers, and half of their gradient."""
+class HalvesGradient(ScaledDot):
+    """The path that reports weights has the right values and half the gradient."""
 
     def normalise(self, scores, allowed, **_):
         return masked_softmax((scores + scores.detach()) / 2, allowed)
 
 
 class SelfWithoutPadding(MultiHead):
-    """The short cut for self-attention forgets its mask."""
+    """`attend_self` ignores its mask."""
 
     def attend_self(self, states, *, allowed_keys=None, edit=None, need_weights=False):
         return super().attend_self(states, edit=edit, need_weights=need_weights)
 
 
-class CountsFromTheStart(ScaledDot):
-    """Causal aligned to the start: the mistake that torch's `is_causal` invites."""
+class AlignsCausalMaskToStart(ScaledDot):
+    """Aligns the causal mask to the start, as torch's `is_causal` does."""
 
     def allowed(self, query, memory, call):
-        return super().allowed(query, memory, replace(call, first=0))
+        return super().allowed(query, memory, replace(call, query_offset=0))
 
 
-class ForgetsTheFirst(ScaledDot):
-    """Extended, the memory is what was added."""
+class ForgetsEarlierKeys(ScaledDot):
+    """After extending, the memory has only the added keys."""
 
     def extend(self, memory, keys, values):
         return self.prepare(keys, values, None)
 
 
-class RemembersKeys(ScaledDot):
-    """Keeps the keys on the module, where a second sentence replaces them."""
+class StoresKeysOnModule(ScaledDot):
+    """Stores the keys on the module, where a second sentence replaces them."""
 
     def prepare(self, keys, values, allowed_keys):
         self.keys = keys
@@ -180,35 +180,35 @@ class RemembersKeys(ScaledDot):
 
 
 class CountsCalls(ScaledDot):
-    """Adds to a list that was there from the start."""
+    """Appends to a list on the module."""
 
     def __init__(self, *shape, **options):
         super().__init__(*shape, **options)
-        self.seen = []
+        self.calls = []
 
     def attend(self, query, memory, call):
-        self.seen.append(query.shape)
+        self.calls.append(query.shape)
         return super().attend(query, memory, call)
 
 
 class IgnoresEdits(ScaledDot):
-    """Takes an edit and does nothing with it."""
+    """Ignores the edit."""
 
     def attend(self, query, memory, call):
         return super().attend(query, memory, replace(call, edit=None))
 
 
-class EditsAtZero(ScaledDot):
-    """Tells every edit that it stands at the first step."""
+class PassesOffsetZero(ScaledDot):
+    """Passes a query offset of 0 to every edit."""
 
     def attend(self, query, memory, call):
         edit = call.edit
-        told = None if edit is None else lambda weights, _: edit(weights, 0)
-        return super().attend(query, memory, replace(call, edit=told))
+        at_zero = None if edit is None else lambda weights, _: edit(weights, 0)
+        return super().attend(query, memory, replace(call, edit=at_zero))
 
 
 class EditsOnlyTheReport(ScaledDot):
-    """Edits what is shown, and reads what was there before."""
+    """Edits the reported weights, and uses the original ones."""
 
     def attend(self, query, memory, call):
         attended = super().attend(query, memory, replace(call, edit=None))
@@ -218,7 +218,7 @@ class EditsOnlyTheReport(ScaledDot):
         return Attended(attended.context, weights if call.need_weights else None)
 
 
-class DropsReported(ScaledDot):
+class ReportsDroppedWeights(ScaledDot):
     """Reports the weights after dropout."""
 
     def attend(self, query, memory, call):
@@ -228,8 +228,8 @@ class DropsReported(ScaledDot):
         )
 
 
-class DropsOnlyWhenAsked(ScaledDot):
-    """The fused path knows no dropout, and is taken all the same."""
+class DropsOnlyWhenReporting(ScaledDot):
+    """Takes the fused path, which has no dropout, in training."""
 
     def attend(self, query, memory, call):
         if call.needs_weights:
@@ -238,34 +238,34 @@ class DropsOnlyWhenAsked(ScaledDot):
 
 
 class EditsAfterDropout(ScaledDot):
-    """The edit writes over the dropout."""
+    """Applies the edit after dropout."""
 
     def attend(self, query, memory, call):
         if call.edit is None:
             return super().attend(query, memory, call)
         plain = super().attend(query, memory, replace(call, edit=None, need_weights=True))
-        weights = call.edit(self.dropout(plain.weights), call.first)
+        weights = call.edit(self.dropout(plain.weights), call.query_offset)
         return Attended(weights @ memory.values, weights if call.need_weights else None)
 
 
-class RowsInOrder(ScaledDot):
-    """Believes that the hypotheses of a sentence stand together, in the order of the sentences."""
+class AssumesSortedRows(ScaledDot):
+    """Assumes that hypotheses are grouped by sentence, in the order of the sentences."""
 
-    def respond(self, query, memory, call):
+    def forward_call(self, query, memory, call):
         if memory.beams is not None:
-            memory = memory.select(memory.beams.sentence.sort().values).shared(None)
-        return super().respond(query, memory, call)
+            memory = memory.select(memory.beams.sentence.sort().values).with_beams(None)
+        return super().forward_call(query, memory, call)
 
 
 class IgnoresBias(ScaledDot):
-    """Takes a bias and does nothing with it."""
+    """Ignores the bias."""
 
     def attend(self, query, memory, call):
         return super().attend(query, memory, replace(call, bias=None))
 
 
 class MultipliesByBias(Plain):
-    """Uses the bias on the weights in the place of the scores."""
+    """Multiplies the weights by the bias instead of adding it to the scores."""
 
     def attend(self, query, memory, call):
         if call.bias is None:
@@ -273,15 +273,15 @@ class MultipliesByBias(Plain):
         return super().attend(query, memory, replace(call, bias=None, edit=lambda old, _: old * call.bias))
 
 
-class HidesTooLittle(MultiHead):
-    """Takes -∞ for a low number: along a whole row it is the mean of all values."""
+class ClampsBias(MultiHead):
+    """Treats -∞ as a low number: along a whole row the result is the mean of all values."""
 
     def forward(self, query, memory, *, bias=None, **call):
         return super().forward(query, memory, bias=None if bias is None else bias.clamp(min=-1e9), **call)
 
 
-class SaysNothing(ScaledDot):
-    """Can do none of this by its own account, and is called all the same."""
+class RefusesNothing(ScaledDot):
+    """Claims to support nothing, and does not refuse."""
 
     supports = Supports(causal=False, incremental=False, mask=False, bias=False, edit=False, dropout=False)
 
@@ -289,8 +289,8 @@ class SaysNothing(ScaledDot):
         pass
 
 
-class SaysOnlyNo(ScaledDot):
-    """Refuses, and leaves the caller there."""
+class RefusesWithoutAlternative(ScaledDot):
+    """Refuses without naming an alternative."""
 
     supports = Supports(bias=False)
 
@@ -299,89 +299,89 @@ class SaysOnlyNo(ScaledDot):
             raise UnsupportedError("That cannot be done.")
 
 
-class SumsAnew(LinearAttention):
+class RecomputesSums(LinearAttention):
     """Adds up all keys again at every step."""
 
     def extend(self, memory, keys, values):
-        seen = memory.seen.extend(keys, values)
-        return self.prepare(seen.keys, seen.values, None)
+        extended = memory.key_values.extend(keys, values)
+        return self.prepare(extended.keys, extended.values, None)
 
 
 BROKEN: dict[type[nn.Module], tuple[str, ...]] = {
-    ReportsUnasked: ("shapes",),
+    ReportsUnrequestedWeights: ("shapes",),
     AveragesHeads: ("shapes", "sizes_of_zero"),
-    LeaksALittle: ("masked_means_zero",),
-    MeasuresAllKeys: ("masked_means_zero", "steps_are_the_whole", "padding_on_the_left"),
-    MasksUpsideDown: (
-        "masked_means_zero",
+    LeaksWeight: ("masked_keys_have_weight_zero",),
+    ScalesByAllKeys: ("masked_keys_have_weight_zero", "steps_equal_the_full_pass", "padding_on_the_left"),
+    InvertsMask: (
+        "masked_keys_have_weight_zero",
         "masks_compose",
         "masks_are_bool",
         "empty_rows",
         "bias_is_added",
-        "a_bias_of_minus_infinity_hides",
+        "bias_of_minus_infinity_masks",
     ),
     LastMaskWins: ("masks_compose",),
-    ReadsOneRow: ("masks_broadcast",),
-    TakesNumbers: ("masks_are_bool",),
-    PadsWithNumbers: ("padding_is_bool",),
-    CountsPadding: ("padding_on_the_left",),
-    NothingFromNothing: ("sizes_of_zero",),
-    MeanOfNothing: ("empty_rows", "a_bias_of_minus_infinity_hides"),
-    NothingIsNan: ("empty_rows",),
-    RoundsWhenAsked: (
-        "asking_changes_nothing",
-        "masked_means_zero",
+    MasksFirstQueryOnly: ("masks_broadcast",),
+    AcceptsFloatMask: ("masks_are_bool",),
+    AcceptsFloatPadding: ("padding_is_bool",),
+    ScoresByPosition: ("padding_on_the_left",),
+    DividesByZeroKeys: ("sizes_of_zero",),
+    AveragesEmptyRows: ("empty_rows", "bias_of_minus_infinity_masks"),
+    NanInEmptyRows: ("empty_rows",),
+    RoundsWhenReporting: (
+        "requesting_weights_changes_nothing",
+        "masked_keys_have_weight_zero",
         "gradients_agree",
-        "steps_are_the_whole",
+        "steps_equal_the_full_pass",
         "padding_on_the_left",
-        "beams_share",
+        "beams_share_a_memory",
         "bias_is_added",
-        "a_bias_of_minus_infinity_hides",
+        "bias_of_minus_infinity_masks",
     ),
-    LearnsHalf: ("gradients_agree",),
-    SelfWithoutPadding: ("self_is_prepare_and_call",),
-    CountsFromTheStart: ("steps_are_the_whole", "masks_compose", "padding_on_the_left"),
-    ForgetsTheFirst: ("steps_are_the_whole",),
-    RemembersKeys: ("nothing_is_stored",),
+    HalvesGradient: ("gradients_agree",),
+    SelfWithoutPadding: ("attend_self_is_prepare_and_call",),
+    AlignsCausalMaskToStart: ("steps_equal_the_full_pass", "masks_compose", "padding_on_the_left"),
+    ForgetsEarlierKeys: ("steps_equal_the_full_pass",),
+    StoresKeysOnModule: ("nothing_is_stored",),
     CountsCalls: ("nothing_is_stored",),
     IgnoresEdits: ("edits",),
-    EditsAtZero: ("edits",),
+    PassesOffsetZero: ("edits",),
     EditsOnlyTheReport: ("edits",),
-    DropsReported: ("weights_before_dropout",),
-    DropsOnlyWhenAsked: ("weights_before_dropout",),
+    ReportsDroppedWeights: ("weights_before_dropout",),
+    DropsOnlyWhenReporting: ("weights_before_dropout",),
     EditsAfterDropout: ("weights_before_dropout",),
-    RowsInOrder: ("beams_share",),
+    AssumesSortedRows: ("beams_share_a_memory",),
     IgnoresBias: ("bias_is_added",),
-    MultipliesByBias: ("bias_is_added", "a_bias_of_minus_infinity_hides"),
-    HidesTooLittle: ("a_bias_of_minus_infinity_hides",),
-    SaysNothing: ("what_it_cannot_do_is_refused",),
-    SaysOnlyNo: ("what_it_cannot_do_is_refused",),
+    MultipliesByBias: ("bias_is_added", "bias_of_minus_infinity_masks"),
+    ClampsBias: ("bias_of_minus_infinity_masks",),
+    RefusesNothing: ("unsupported_calls_are_refused",),
+    RefusesWithoutAlternative: ("unsupported_calls_are_refused",),
 }
 
 
-def make_subject(part: type[nn.Module]) -> Subject:
-    """The subject of a broken mechanism, or of a broken attention round a sound one."""
-    if not issubclass(part, MultiHead):
-        return Subject.of(part)
+def make_subject(kind: type[nn.Module]) -> Subject:
+    """The subject of a mechanism, or of a kind of multi-head attention around a sound mechanism."""
+    if not issubclass(kind, MultiHead):
+        return Subject.of(kind)
 
     def make(*, heads, causal, dropout):
-        return part(width=WIDTH, heads=heads, mechanism=ScaledDot(causal=causal, dropout=dropout))
+        return kind(width=WIDTH, heads=heads, mechanism=ScaledDot(causal=causal, dropout=dropout))
 
     return Subject(make, torch.float64)
 
 
-def test_every_check_has_something_to_catch():
+def test_every_check_catches_some_mechanism():
     assert {caught_by[0] for caught_by in BROKEN.values()} == {check.__name__ for check in CHECKS}
 
 
 @pytest.mark.parametrize("sound", [ScaledDot, Plain, MultiHead], ids=lambda kind: kind.__name__)
-def test_a_sound_one_passes(sound):
+def test_a_sound_mechanism_passes(sound):
     for check in CHECKS:
         check(make_subject(sound), TYPICAL)
 
 
 @pytest.mark.parametrize(("broken", "caught_by"), BROKEN.items(), ids=[kind.__name__ for kind in BROKEN])
-def test_a_broken_one_is_caught_where_it_is_broken(broken, caught_by):
+def test_a_broken_mechanism_is_caught_by_the_checks_of_its_promise(broken, caught_by):
     for check in CHECKS:
         if check.__name__ in caught_by:
             with pytest.raises(AssertionError):
@@ -390,9 +390,9 @@ def test_a_broken_one_is_caught_where_it_is_broken(broken, caught_by):
             check(make_subject(broken), TYPICAL)
 
 
-def test_sums_that_are_taken_anew_at_every_step_are_noticed_by_their_cost():
+def test_sums_recomputed_at_every_step_are_caught_by_their_cost():
     for check in CHECKS:
-        check(make_subject(SumsAnew), TYPICAL)
-    sound, broken = LinearAttention(causal=True), SumsAnew(causal=True)
-    assert largest_of_a_step(sound, 100) == largest_of_a_step(sound, 10)
-    assert largest_of_a_step(broken, 100) > largest_of_a_step(broken, 10)
+        check(make_subject(RecomputesSums), TYPICAL)
+    sound, broken = LinearAttention(causal=True), RecomputesSums(causal=True)
+    assert largest_step_tensor(sound, 100) == largest_step_tensor(sound, 10)
+    assert largest_step_tensor(broken, 100) > largest_step_tensor(broken, 10)

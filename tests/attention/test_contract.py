@@ -1,4 +1,4 @@
-"""Every mechanism of the catalogue keeps every point of the contract."""
+"""Every mechanism of the catalogue keeps every promise of the contract."""
 
 from __future__ import annotations
 
@@ -6,41 +6,42 @@ import pytest
 import torch
 from contract_checks import CASES, CHECKS, WIDTH, Case, Subject
 from hypothesis import given, settings
-from hypothesis import strategies as some
+from hypothesis import strategies as st
 
 from jumok.attention import CATALOGUE, POSITIONS, MultiHead, ScaledDot, Supports, find_entry, make_attention
 from jumok.attention import scaled_dot as scaled_dot_module
+from jumok.config.recipe import AttentionSettings
 from jumok.errors import RecipeError, UnsupportedError
-from jumok.recipe import AttentionSettings
 
-RANDOM_CASES = some.builds(
+RANDOM_CASES = st.builds(
     Case,
-    batch=some.integers(1, 3),
-    heads=some.sampled_from([1, 2, 4]),
-    queries=some.integers(1, 5),
-    keys=some.integers(1, 6) | some.sampled_from([15, 16, 19]),
-    density=some.sampled_from([0.0, 0.3, 0.7, 1.0]),
-    seed=some.integers(0, 2**20),
+    batch=st.integers(1, 3),
+    heads=st.sampled_from([1, 2, 4]),
+    queries=st.integers(1, 5),
+    keys=st.integers(1, 6) | st.sampled_from([15, 16, 19]),
+    density=st.sampled_from([0.0, 0.3, 0.7, 1.0]),
+    seed=st.integers(0, 2**20),
 )
 
 
 def subject(name: str, dtype: torch.dtype) -> Subject:
-    chosen = AttentionSettings(kind=name)
-    return Subject(lambda **options: make_attention(chosen, width=WIDTH, **options), dtype)
+    attention_settings = AttentionSettings(kind=name)
+    return Subject(lambda **options: make_attention(attention_settings, width=WIDTH, **options), dtype)
 
 
-def told_of(positions: str) -> Subject:
-    """Scaled dot product in heads that are told of positions."""
-    chosen = AttentionSettings(kind="scaled-dot")
+def with_positions(positions: str) -> Subject:
+    """Scaled dot product in heads with positions."""
+    attention_settings = AttentionSettings(kind="scaled-dot")
     return Subject(
-        lambda **options: make_attention(chosen, width=WIDTH, positions=positions, **options), torch.float64
+        lambda **options: make_attention(attention_settings, width=WIDTH, positions=positions, **options),
+        torch.float64,
     )
 
 
 every_check = pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
 every_mechanism = pytest.mark.parametrize("name", list(CATALOGUE))
 both_precisions = pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=["float32", "float64"])
-all_that_heads_are_told = pytest.mark.parametrize(
+every_head_position = pytest.mark.parametrize(
     "positions", [name for name, kind in POSITIONS.items() if kind.needs]
 )
 
@@ -54,10 +55,10 @@ def test_contract(name, check, dtype):
 
 
 @every_check
-@all_that_heads_are_told
-def test_contract_of_heads_that_are_told_of_positions(positions, check):
+@every_head_position
+def test_contract_of_heads_with_positions(positions, check):
     for case in CASES:
-        check(told_of(positions), case)
+        check(with_positions(positions), case)
 
 
 @pytest.mark.slow
@@ -72,48 +73,48 @@ def test_contract_in_many_cases(name, check, dtype, case):
 
 @pytest.mark.slow
 @every_check
-@all_that_heads_are_told
+@every_head_position
 @settings(max_examples=50)
 @given(case=RANDOM_CASES.filter(lambda case: WIDTH // case.heads % 2 == 0))
-def test_contract_in_many_cases_of_heads_that_are_told_of_positions(positions, check, case):
-    check(told_of(positions), case)
+def test_contract_in_many_cases_of_heads_with_positions(positions, check, case):
+    check(with_positions(positions), case)
 
 
-class Sums(ScaledDot):
+class Limited(ScaledDot):
     supports = Supports(causal=False, bias=False, edit=False, weights=False)
 
 
 @pytest.mark.parametrize(
     "call",
-    [{"bias": torch.zeros(1)}, {"edit": lambda weights, first: weights}, {"need_weights": True}],
+    [{"bias": torch.zeros(1)}, {"edit": lambda weights, offset: weights}, {"need_weights": True}],
     ids=["bias", "edit", "weights"],
 )
-def test_what_is_not_supported_raises_and_names_an_alternative(call):
-    attention = MultiHead(width=WIDTH, heads=2, mechanism=Sums())
+def test_an_unsupported_call_raises_and_names_an_alternative(call):
+    attention = MultiHead(width=WIDTH, heads=2, mechanism=Limited())
     states = torch.randn(1, 3, WIDTH)
     with pytest.raises(UnsupportedError, match='"scaled-dot" does'):
         attention(states, attention.prepare(states, states), **call)
 
 
-def test_causal_is_refused_when_it_cannot_be():
+def test_causal_is_refused_if_it_is_not_supported():
     with pytest.raises(UnsupportedError, match="causal"):
-        Sums(causal=True)
+        Limited(causal=True)
 
 
-def test_unknown_name_suggests_the_nearest():
+def test_an_unknown_name_suggests_the_nearest():
     with pytest.raises(RecipeError, match='Did you mean "scaled-dot"'):
         find_entry("scaled_dot")
 
 
-def test_every_entry_says_where_it_comes_from():
+def test_every_entry_names_its_paper():
     for entry in CATALOGUE.values():
         assert entry.settings()  # every option has a default
         assert entry.paper
         assert entry.supports is entry.mechanism.supports
 
 
-def test_fast_path_is_the_one_taken(monkeypatch):
-    """The contract would hold without it; this test notices when it is no longer used."""
+def test_the_fused_path_is_taken(monkeypatch):
+    """The contract would also hold without it; this test fails if it is no longer used."""
     calls = []
     fused = scaled_dot_module.scaled_dot_product_attention
     monkeypatch.setattr(

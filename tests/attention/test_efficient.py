@@ -1,4 +1,4 @@
-"""Efficient attention against its formula in plain loops, and the cost that it is there for."""
+"""Efficient attention against its formula in plain loops, and its cost."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 
 import pytest
 import torch
-from attention_costs import check_gradients, largest, numbers
+from attention_costs import check_gradients, largest_tensor, random_inputs
 from torch import nn
 
 from jumok.attention import chunks
@@ -23,16 +23,18 @@ def plain(query, keys, values, allowed):
             continue
         for feature in range(width):
             of_query = math.exp(query[b, h, i, feature]) / sum(math.exp(x) for x in query[b, h, i])
-            seen = [math.exp(x) for x, may in zip(keys[b, h, :, feature], allowed[b], strict=True) if may]
-            weights[b, h, i, j] += of_query * math.exp(keys[b, h, j, feature]) / sum(seen)
+            exponentials = [
+                math.exp(x) for x, may in zip(keys[b, h, :, feature], allowed[b], strict=True) if may
+            ]
+            weights[b, h, i, j] += of_query * math.exp(keys[b, h, j, feature]) / sum(exponentials)
     return weights, torch.einsum("bhij,bhjv->bhiv", weights, values)
 
 
-@pytest.mark.parametrize("places", [512, 7, 3, 2, 1])
-def test_both_paths_are_the_formula(monkeypatch, places):
+@pytest.mark.parametrize("chunk", [512, 7, 3, 2, 1])
+def test_both_paths_equal_the_formula(monkeypatch, chunk):
     """In one chunk and in several; all chunks of the third sentence are empty, and some of the second."""
-    monkeypatch.setattr(chunks, "PLACES", places)
-    query, keys, values, allowed = numbers(5, 7)
+    monkeypatch.setattr(chunks, "CHUNK_POSITIONS", chunk)
+    query, keys, values, allowed = random_inputs(5, 7)
     weights, context = plain(query, keys, values, allowed)
     mechanism = Efficient()
     memory = mechanism.prepare(keys, values, allowed)
@@ -47,8 +49,8 @@ def test_both_paths_are_the_formula(monkeypatch, places):
 
 
 @pytest.mark.parametrize("padded", [False, True])
-def test_several_chunks_of_full_size_are_the_maps_gradients_included(padded):
-    query, keys, values, allowed = (tensor.float() for tensor in numbers(1100, 1300))
+def test_several_full_chunks_equal_the_maps_gradients_included(padded):
+    query, keys, values, allowed = (tensor.float() for tensor in random_inputs(1100, 1300))
     leaves = [tensor.requires_grad_() for tensor in (query, keys, values)]
     mechanism = Efficient()
     memory = mechanism.prepare(keys, values, allowed.bool() if padded else None)
@@ -65,17 +67,17 @@ def test_several_chunks_of_full_size_are_the_maps_gradients_included(padded):
 
 
 @pytest.mark.parametrize("high", [80.0, 1000.0])
-def test_a_very_high_key_in_one_chunk_neither_overflows_nor_hides_the_others(monkeypatch, high):
-    monkeypatch.setattr(chunks, "PLACES", 2)
+def test_a_very_large_key_in_one_chunk_neither_overflows_nor_hides_the_others(monkeypatch, high):
+    monkeypatch.setattr(chunks, "CHUNK_POSITIONS", 2)
     keys = torch.tensor([0.0, 1.0, high, 0.0, high - 1.0, 0.0])[None, None, :, None].repeat(1, 1, 1, 2)
-    keys[..., 1] *= -1  # a feature whose highest keys are where the others are lowest
+    keys[..., 1] *= -1  # a feature with its largest keys at the smallest of the other
     values = torch.eye(6)[None, None]
     memory = Efficient().prepare(keys, values, None)
     torch.testing.assert_close(memory.means, torch.softmax(keys, dim=2).transpose(-2, -1))
 
 
 def test_implied_weights_are_a_distribution_over_the_keys():
-    query, keys, values, allowed = numbers(5, 7)
+    query, keys, values, allowed = random_inputs(5, 7)
     mechanism = Efficient()
     weights = mechanism(query, mechanism.prepare(keys, values, allowed), need_weights=True).weights
     assert torch.all(weights >= 0)
@@ -83,10 +85,10 @@ def test_implied_weights_are_a_distribution_over_the_keys():
     torch.testing.assert_close(weights[:2].sum(-1), torch.ones_like(weights[:2, ..., 0]), atol=1e-12, rtol=0)
 
 
-@pytest.mark.parametrize("places", [512, 2])
-def test_padding_is_as_if_it_were_not_there(monkeypatch, places):
-    monkeypatch.setattr(chunks, "PLACES", places)
-    query, keys, values, allowed = numbers(5, 7)
+@pytest.mark.parametrize("chunk", [512, 2])
+def test_padding_changes_nothing(monkeypatch, chunk):
+    monkeypatch.setattr(chunks, "CHUNK_POSITIONS", chunk)
+    query, keys, values, allowed = random_inputs(5, 7)
     mechanism = Efficient()
     padded = mechanism(query, mechanism.prepare(keys, values, allowed)).context
     cut = mechanism(query[1:2], mechanism.prepare(keys[1:2, :, :5], values[1:2, :, :5], None)).context
@@ -94,21 +96,22 @@ def test_padding_is_as_if_it_were_not_there(monkeypatch, places):
 
 
 @pytest.mark.parametrize("need_weights", [False, True])
-@pytest.mark.parametrize("places", [512, 2])
-def test_gradients_are_those_of_finite_differences(monkeypatch, places, need_weights):
-    monkeypatch.setattr(chunks, "PLACES", places)
-    check_gradients(Efficient(), numbers(3, 3), need_weights=need_weights)
+@pytest.mark.parametrize("chunk", [512, 2])
+def test_gradients_equal_finite_differences(monkeypatch, chunk, need_weights):
+    monkeypatch.setattr(chunks, "CHUNK_POSITIONS", chunk)
+    check_gradients(Efficient(), random_inputs(3, 3), need_weights=need_weights)
 
 
 def test_no_tensor_grows_faster_than_the_sentence():
     mechanism = Efficient()
-    assert largest(mechanism, 1024) <= 2 * largest(mechanism, 512)
-    assert largest(mechanism, 512) < 512 * 512
-    assert largest(mechanism, 512, need_weights=True) == 2 * 512 * 512  # the record would show it
+    assert largest_tensor(mechanism, 1024) <= 2 * largest_tensor(mechanism, 512)
+    assert largest_tensor(mechanism, 512) < 512 * 512
+    # The measurement does notice a quadratic tensor:
+    assert largest_tensor(mechanism, 512, need_weights=True) == 2 * 512 * 512
 
 
-def test_steps_and_causality_are_refused_with_a_way_out():
-    _, keys, values, _ = numbers(5, 7)
+def test_steps_and_causality_are_refused_with_an_alternative():
+    _, keys, values, _ = random_inputs(5, 7)
     mechanism = Efficient()
     with pytest.raises(UnsupportedError, match=r'7 more.*"linear" or "scaled-dot"'):
         mechanism.extend(mechanism.prepare(keys, values, None), keys, values)

@@ -1,4 +1,4 @@
-"""The exercise of CONTRIBUTING.md, done with its own lines: a new score is one file and one row."""
+"""The exercise of CONTRIBUTING.md, run with its own code: a new score is one file and one row."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import pytest
 import torch
 from contract_checks import CHECKS, WIDTH, Case, Subject
 
-from jumok.attention import CATALOGUE, Entry, make_attention
-from jumok.models import build_model, check_model, place_attention
-from jumok.recipe import AttentionSettings, make_recipe
+from jumok.attention import CATALOGUE, CatalogueEntry, make_attention
+from jumok.config.recipe import AttentionSettings, make_recipe
+from jumok.models import attention_overrides, build_model, check_model
 
 PAGE = Path(__file__).parents[2] / "CONTRIBUTING.md"
 CASES = [
@@ -31,7 +31,7 @@ def cosine(monkeypatch):
     module = types.ModuleType("jumok.attention.cosine")
     monkeypatch.setitem(sys.modules, module.__name__, module)
     exec(compile(file, "cosine.py", "exec"), module.__dict__)
-    rows = eval(f"{{{row}}}", {"Entry": Entry, **vars(module)})
+    rows = eval(f"{{{row}}}", {"CatalogueEntry": CatalogueEntry, **vars(module)})
     for name, entry in rows.items():
         monkeypatch.setitem(CATALOGUE, name, entry)
     assert list(rows) == ["cosine"]
@@ -39,16 +39,21 @@ def cosine(monkeypatch):
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
 def test_it_keeps_the_contract(cosine, check):
-    chosen = AttentionSettings(kind="cosine", sharpness=2.0)
+    attention_settings = AttentionSettings(kind="cosine", sharpness=2.0)
     for case in CASES:
-        check(Subject(lambda **options: make_attention(chosen, width=WIDTH, **options), torch.float64), case)
+        check(
+            Subject(
+                lambda **options: make_attention(attention_settings, width=WIDTH, **options), torch.float64
+            ),
+            case,
+        )
 
 
-def test_it_goes_into_a_model_by_its_name(cosine):
+def test_a_model_can_use_it_by_name(cosine):
     for family in ("transformer", "recurrent"):
-        recipe = make_recipe({"model": {"family": family}}, **place_attention(family, "cosine"))
+        recipe = make_recipe({"model": {"family": family}}, **attention_overrides(family, "cosine"))
         check_model(recipe.model)
-        model = build_model(recipe.model, source_pieces=20, target_pieces=20, shared=True)
+        model = build_model(recipe.model, source_vocab_size=20, target_vocab_size=20, shared=True)
         kinds = {type(part).__name__ for part in model.modules()}
         assert "Cosine" in kinds
         assert "ScaledDot" not in kinds

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from jumok.attention.graph import attention_graph, roll_out
-from jumok.errors import RecipeError, UnsupportedError
+from jumok.errors import DataError, RecipeError, UnsupportedError
 
 
 def test_the_graph_of_a_two_by_three_map_by_hand():
@@ -26,24 +26,24 @@ def test_the_graph_of_a_two_by_three_map_by_hand():
     }
     assert graph.is_directed()
     assert [data["side"] for _, data in graph.nodes(data=True)] == ["query"] * 2 + ["key"] * 3
-    assert graph.nodes["key", 2]["place"] == 2
+    assert graph.nodes["key", 2]["position"] == 2
 
 
-def test_least_decides_which_arrows_are_drawn_and_nothing_has_none():
+def test_min_weight_decides_which_edges_exist_and_a_weight_of_zero_has_none():
     weights = torch.tensor([[0.0, 0.01, 0.99]], requires_grad=True)
     count = {
-        least: attention_graph(weights, ["a"], ["a", "a", "a"], least).number_of_edges()
-        for least in (0.0, 0.05, 1.0)
+        min_weight: attention_graph(weights, ["a"], ["a", "a", "a"], min_weight).number_of_edges()
+        for min_weight in (0.0, 0.05, 1.0)
     }
     assert count == {0.0: 2, 0.05: 1, 1.0: 0}
 
 
 def test_a_graph_of_several_heads_is_refused():
-    with pytest.raises(UnsupportedError, match=r"\(4, 1, 2\).*average"):
+    with pytest.raises(DataError, match=r"\(4, 1, 2\).*average"):
         attention_graph(np.zeros((4, 1, 2)), ["a"], ["b", "c"])
 
 
-def test_without_networkx_the_way_to_it_is_told(monkeypatch):
+def test_without_networkx_the_error_says_how_to_install_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "networkx", None)
     with pytest.raises(UnsupportedError, match=r'pip install "jumok\[graph\]"'):
         attention_graph(np.ones((1, 1)), ["a"], ["b"])
@@ -58,7 +58,7 @@ def test_roll_out_of_two_layers_by_hand():
     np.testing.assert_allclose(roll_out([first, second], residual=1), np.eye(2))
 
 
-def test_heads_are_averaged_and_tensors_are_taken():
+def test_heads_are_averaged_and_tensors_are_accepted():
     torch.manual_seed(0)
     layers = [torch.randn(3, 4, 4, requires_grad=True).softmax(-1) for _ in range(5)]
     flow = roll_out(layers)
@@ -77,18 +77,18 @@ def test_causal_layers_roll_out_causally():
     np.testing.assert_allclose(flow.sum(axis=1), np.ones(6))
 
 
-def test_rows_are_renormalised_and_a_blind_row_passes_itself_on():
+def test_rows_are_renormalised_and_an_empty_row_keeps_its_own_token():
     weights = np.array([[0.0, 0.0], [0.0, 0.5]])
     np.testing.assert_allclose(roll_out([weights]), np.eye(2))
     np.testing.assert_allclose(roll_out([weights], residual=0), [[0, 0], [0, 1]])
 
 
-def test_what_cannot_be_rolled_out_says_so():
-    with pytest.raises(UnsupportedError, match=r"\(2, 3\).*cross-attention"):
+def test_weights_without_a_roll_out_are_refused():
+    with pytest.raises(DataError, match=r"\(2, 3\).*cross-attention"):
         roll_out([np.ones((2, 3))])
-    with pytest.raises(UnsupportedError, match=r"\(2, 2\), \(3, 3\)"):
+    with pytest.raises(DataError, match=r"\(2, 2\), \(3, 3\)"):
         roll_out([np.eye(3), np.eye(2)])
-    with pytest.raises(UnsupportedError, match="no layer"):
+    with pytest.raises(DataError, match="no layer"):
         roll_out([])
     with pytest.raises(RecipeError, match=r"1\.5"):
         roll_out([np.eye(2)], residual=1.5)

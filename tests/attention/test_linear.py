@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
-from attention_costs import check_gradients, largest, largest_of_a_step, numbers
+from attention_costs import check_gradients, largest_step_tensor, largest_tensor, random_inputs
 from torch import nn
 from torch.nn.functional import elu
 
@@ -14,12 +14,12 @@ from jumok.attention.linear import LinearAttention
 from jumok.errors import UnsupportedError
 
 
-def plain(query, keys, values, allowed, *, causal, first=0):
+def plain(query, keys, values, allowed, *, causal, query_offset=0):
     """Weights and context, one pair of query and key at a time."""
     batch, head, queries, _ = query.shape
     weights = query.new_zeros(batch, head, queries, keys.shape[2])
     for b, h, i, j in torch.cartesian_prod(*map(torch.arange, weights.shape)).tolist():
-        if allowed[b, j] and (not causal or j <= first + i):
+        if allowed[b, j] and (not causal or j <= query_offset + i):
             weights[b, h, i, j] = (elu(query[b, h, i]) + 1) @ (elu(keys[b, h, j]) + 1)
     for row in weights.flatten(0, 2):
         if row.sum() > 0:
@@ -28,10 +28,10 @@ def plain(query, keys, values, allowed, *, causal, first=0):
 
 
 @pytest.mark.parametrize(
-    ("queries", "keys", "first", "causal"),
+    ("queries", "keys", "query_offset", "causal"),
     [
         (4, 6, 0, False),
-        (6, 6, 0, True),  # a whole sentence, of whole chunks
+        (6, 6, 0, True),  # a whole sentence in full chunks
         (7, 7, 0, True),
         (1, 1, 0, True),
         (2, 2, 0, True),  # shorter than a chunk
@@ -42,25 +42,25 @@ def plain(query, keys, values, allowed, *, causal, first=0):
         (2, 3, 9, True),
     ],
 )
-def test_both_paths_are_the_formula(monkeypatch, queries, keys, first, causal):
+def test_both_paths_equal_the_formula(monkeypatch, queries, keys, query_offset, causal):
     monkeypatch.setattr(linear_module, "CHUNK", 3)
-    monkeypatch.setattr(chunks, "PLACES", 2)
-    query, keys, values, allowed = numbers(queries, keys)
-    weights, context = plain(query, keys, values, allowed, causal=causal, first=first)
+    monkeypatch.setattr(chunks, "CHUNK_POSITIONS", 2)
+    query, keys, values, allowed = random_inputs(queries, keys)
+    weights, context = plain(query, keys, values, allowed, causal=causal, query_offset=query_offset)
     mechanism = LinearAttention(causal=causal)
     memory = mechanism.prepare(keys, values, allowed)
-    explicit = mechanism(query, memory, first=first, need_weights=True)
+    explicit = mechanism(query, memory, query_offset=query_offset, need_weights=True)
     for ours, theirs in [
         (explicit.weights, weights),
         (explicit.context, context),
-        (mechanism(query, memory, first=first).context, context),
+        (mechanism(query, memory, query_offset=query_offset).context, context),
     ]:
         torch.testing.assert_close(ours, theirs, atol=1e-12, rtol=0)
 
 
 @pytest.mark.parametrize("causal", [False, True])
-def test_several_chunks_of_full_size_are_the_formula_gradients_included(causal):
-    query, keys, values, allowed = numbers(600, 600)
+def test_several_full_chunks_equal_the_formula_gradients_included(causal):
+    query, keys, values, allowed = random_inputs(600, 600)
     leaves = [tensor.requires_grad_() for tensor in (query, keys, values)]
     mechanism = LinearAttention(causal=causal)
     memory = mechanism.prepare(keys, values, allowed)
@@ -77,31 +77,31 @@ def test_several_chunks_of_full_size_are_the_formula_gradients_included(causal):
 
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("need_weights", [False, True])
-def test_gradients_are_those_of_finite_differences(monkeypatch, causal, need_weights):
-    """In the first sentence a query sees nothing where causal; in the third none does."""
+def test_gradients_equal_finite_differences(monkeypatch, causal, need_weights):
+    """If causal, one query of the first sentence may attend to nothing; in the third sentence none may."""
     monkeypatch.setattr(linear_module, "CHUNK", 2)
-    monkeypatch.setattr(chunks, "PLACES", 2)
-    check_gradients(LinearAttention(causal=causal), numbers(3, 3), need_weights=need_weights)
+    monkeypatch.setattr(chunks, "CHUNK_POSITIONS", 2)
+    check_gradients(LinearAttention(causal=causal), random_inputs(3, 3), need_weights=need_weights)
 
 
 def test_steps_continue_a_padded_memory_and_follow_their_rows():
-    """Prepare four keys, exchange the sentences, then extend by three: as the whole in that order."""
-    query, keys, values, allowed = numbers(7, 7)
-    allowed[:, 4:] = True  # what is added is never padding
+    """Prepare four keys, reorder the sentences, extend by three: equal to the full pass in that order."""
+    query, keys, values, allowed = random_inputs(7, 7)
+    allowed[:, 4:] = True  # added keys are never padding
     rows = torch.tensor([2, 0, 0])
     mechanism = LinearAttention(causal=True)
     memory = mechanism.prepare(keys[:, :, :4], values[:, :, :4], allowed[:, :4]).select(rows)
-    _, whole = plain(query[rows], keys[rows], values[rows], allowed[rows], causal=True)
-    for place in range(4, 7):
-        there = slice(place, place + 1)
-        memory = mechanism.extend(memory, keys[rows][:, :, there], values[rows][:, :, there])
-        step = mechanism(query[rows][:, :, there], memory, first=place)
-        torch.testing.assert_close(step.context, whole[:, :, there], atol=1e-12, rtol=0)
+    _, full = plain(query[rows], keys[rows], values[rows], allowed[rows], causal=True)
+    for position in range(4, 7):
+        here = slice(position, position + 1)
+        memory = mechanism.extend(memory, keys[rows][:, :, here], values[rows][:, :, here])
+        step = mechanism(query[rows][:, :, here], memory, query_offset=position)
+        torch.testing.assert_close(step.context, full[:, :, here], atol=1e-12, rtol=0)
 
 
 @pytest.mark.parametrize("need_weights", [False, True])
-def test_one_key_gives_its_value_however_small_the_features(need_weights):
-    """A constant in the divisor, or elu + 1 rounded to 0, would show here."""
+def test_one_key_gives_its_value_even_with_tiny_features(need_weights):
+    """A constant in the divisor, or elu + 1 rounded to 0, would be noticed here."""
     query, keys = torch.full((1, 1, 1, 4), -20.0), torch.full((1, 1, 1, 4), -20.0)
     values = torch.tensor([[[[3.0, -5.0]]]])
     mechanism = LinearAttention()
@@ -109,8 +109,8 @@ def test_one_key_gives_its_value_however_small_the_features(need_weights):
     torch.testing.assert_close(attended.context, values)
 
 
-def test_no_query_has_no_context():
-    _, keys, values, _ = numbers(1, 5)
+def test_zero_queries_have_an_empty_context():
+    _, keys, values, _ = random_inputs(1, 5)
     mechanism = LinearAttention(causal=True)
     context = mechanism(keys[:, :, :0], mechanism.prepare(keys, values, None)).context
     assert context.shape == (3, 2, 0, 5)
@@ -119,14 +119,16 @@ def test_no_query_has_no_context():
 @pytest.mark.parametrize("causal", [False, True])
 def test_no_tensor_grows_faster_than_the_sentence(causal):
     mechanism = LinearAttention(causal=causal)
-    assert largest(mechanism, 1024) <= 2 * largest(mechanism, 512)
-    assert largest(mechanism, 512) < 512 * 512
-    assert largest(mechanism, 512, need_weights=True) == 2 * 512 * 512  # the record would show it
+    assert largest_tensor(mechanism, 1024) <= 2 * largest_tensor(mechanism, 512)
+    assert largest_tensor(mechanism, 512) < 512 * 512
+    # The measurement does notice a quadratic tensor:
+    assert largest_tensor(mechanism, 512, need_weights=True) == 2 * 512 * 512
 
 
-def test_a_step_costs_the_same_however_much_was_read():
+def test_a_step_costs_the_same_after_any_length():
     mechanism = LinearAttention(causal=True)
-    assert largest_of_a_step(mechanism, 1000) == largest_of_a_step(mechanism, 10) == 2 * 4 * 5  # the sums
+    # The sums of two heads: four features times four values and a 1.
+    assert largest_step_tensor(mechanism, 1000) == largest_step_tensor(mechanism, 10) == 2 * 4 * 5
 
 
 def test_dropout_of_weights_is_refused():

@@ -4,7 +4,7 @@ import pytest
 import torch
 from contract_checks import CASES, CHECKS, Subject
 
-from jumok.attention import HeadShape, group_rows, padding
+from jumok.attention import HeadShape, group_rows, padding_mask
 from jumok.attention.local import LuongLocalM, LuongLocalP
 from jumok.errors import RecipeError, UnsupportedError
 
@@ -14,7 +14,7 @@ KINDS = [LuongLocalM, LuongLocalP]
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
 @pytest.mark.parametrize("window", [1, 2])
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
-def test_the_contract_is_kept_in_narrow_windows_too(kind, window, check):
+def test_the_contract_holds_in_narrow_windows_too(kind, window, check):
     for case in CASES:
         check(Subject.of(kind, window=window), case)
 
@@ -27,22 +27,22 @@ def make_numbers(*, batch=3, heads=2, queries=4, keys=7):
     return query, key, values
 
 
-def loop_weights(mechanism, head, query, keys, length, place):
-    """The weights of one query over its keys, number by number: only the first `length` are no padding."""
+def loop_weights(mechanism, head, query, keys, length, centre):
+    """The weights of one query over its keys, number by number; keys after `length` are padding."""
     weight = mechanism.weight[head].tolist()
     powers = [0.0] * len(keys)
-    for number in range(length):
-        if abs(number - place) <= mechanism.window:
+    for position in range(length):
+        if abs(position - centre) <= mechanism.window:
             score = 0.0
             for row in range(len(query)):
-                for column in range(len(keys[number])):
-                    score += query[row] * weight[row][column] * keys[number][column]
-            powers[number] = math.exp(score)
+                for column in range(len(keys[position])):
+                    score += query[row] * weight[row][column] * keys[position][column]
+            powers[position] = math.exp(score)
     total = sum(powers)
     return [power / total if total else 0.0 for power in powers]
 
 
-def loop_place(mechanism, head, query, length):
+def loop_centre(mechanism, head, query, length):
     """p = S · sigmoid(v_pᵀ tanh(W_p h)), number by number."""
     matrix, vector = mechanism.place[head].tolist(), mechanism.place_energy[head].tolist()
     energy = 0.0
@@ -54,65 +54,67 @@ def loop_place(mechanism, head, query, length):
 LENGTHS = [7, 4, 0]
 
 
-@pytest.mark.parametrize("first", [0, 3, 9])
+@pytest.mark.parametrize("query_offset", [0, 3, 9])
 @pytest.mark.parametrize("window", [1, 2])
-def test_local_m_is_a_plain_loop(window, first):
+def test_local_m_equals_a_plain_loop(window, query_offset):
     query, keys, values = make_numbers()
     mechanism = LuongLocalM(HeadShape(2, query=3, key=4), window=window).double()
-    memory = mechanism.prepare(keys, values, padding(torch.tensor(LENGTHS), 7))
-    attended = mechanism(query, memory, first=first, need_weights=True)
+    memory = mechanism.prepare(keys, values, padding_mask(torch.tensor(LENGTHS), 7))
+    attended = mechanism(query, memory, query_offset=query_offset, need_weights=True)
     for batch, length in enumerate(LENGTHS):
         for head in range(2):
-            for number in range(4):
-                asked = query[batch, head, number].tolist()
-                place = min(first + number, length - 1)
-                known = keys[batch, head].tolist()
-                expected = loop_weights(mechanism, head, asked, known, length, place)
-                assert attended.weights[batch, head, number].tolist() == pytest.approx(expected, abs=1e-12)
+            for position in range(4):
+                own_query = query[batch, head, position].tolist()
+                centre = min(query_offset + position, length - 1)
+                own_keys = keys[batch, head].tolist()
+                expected = loop_weights(mechanism, head, own_query, own_keys, length, centre)
+                assert attended.weights[batch, head, position].tolist() == pytest.approx(expected, abs=1e-12)
     torch.testing.assert_close(attended.context, attended.weights @ values)
 
 
 @pytest.mark.parametrize("window", [1, 2, 10])
-def test_local_p_is_a_plain_loop(window):
+def test_local_p_equals_a_plain_loop(window):
     query, keys, values = make_numbers()
     mechanism = LuongLocalP(HeadShape(2, query=3, key=4), window=window).double()
-    torch.nn.init.normal_(mechanism.place_energy, std=2.0)  # so that the places lie apart
-    memory = mechanism.prepare(keys, values, padding(torch.tensor(LENGTHS), 7))
+    torch.nn.init.normal_(mechanism.place_energy, std=2.0)  # so that the predicted positions differ
+    memory = mechanism.prepare(keys, values, padding_mask(torch.tensor(LENGTHS), 7))
     attended = mechanism(query, memory, need_weights=True)
-    places = []
+    centres = []
     for batch, length in enumerate(LENGTHS):
         for head in range(2):
-            for number in range(4):
-                asked = query[batch, head, number].tolist()
-                place = loop_place(mechanism, head, asked, length)
-                places.append(place)
-                known = keys[batch, head].tolist()
-                aligned = loop_weights(mechanism, head, asked, known, length, place)
+            for position in range(4):
+                own_query = query[batch, head, position].tolist()
+                centre = loop_centre(mechanism, head, own_query, length)
+                centres.append(centre)
+                own_keys = keys[batch, head].tolist()
+                aligned = loop_weights(mechanism, head, own_query, own_keys, length, centre)
                 expected = [
-                    weight * math.exp(-((key - place) ** 2) / (2 * (window / 2) ** 2))
+                    weight * math.exp(-((key - centre) ** 2) / (2 * (window / 2) ** 2))
                     for key, weight in enumerate(aligned)
                 ]
-                assert attended.weights[batch, head, number].tolist() == pytest.approx(expected, abs=1e-12)
-    assert max(places) - min(places) > 3
+                assert attended.weights[batch, head, position].tolist() == pytest.approx(expected, abs=1e-12)
+    assert max(centres) - min(centres) > 3
     torch.testing.assert_close(attended.context, attended.weights @ values)
 
 
 def indifferent(kind, window):
-    """A mechanism that scores every key alike; local-p then expects p in the middle."""
+    """A mechanism with equal scores for all keys; local-p then predicts p in the middle."""
     mechanism = kind(HeadShape(1, query=1, key=1), window=window)
     for parameter in mechanism.parameters():
         torch.nn.init.zeros_(parameter)
     return mechanism
 
 
-def weights_of(mechanism, *, queries, keys, allowed=None, first=0):
+def weights_of(mechanism, *, queries, keys, allowed=None, query_offset=0):
     states = torch.ones(1, 1, keys, 1)
     memory = mechanism.prepare(states, states, allowed)
-    return mechanism(torch.ones(1, 1, queries, 1), memory, first=first, need_weights=True).weights[0, 0]
+    return mechanism(
+        torch.ones(1, 1, queries, 1), memory, query_offset=query_offset, need_weights=True
+    ).weights[0, 0]
 
 
 def test_local_m_by_hand():
-    """D = 1 over four keys; the fifth and sixth query stand beyond the end and look round the last key."""
+    """D = 1 over four keys; the fifth and sixth query are beyond the end and attend around the last key."""
     half, third = 1 / 2, 1 / 3
     expected = torch.tensor(
         [
@@ -126,12 +128,12 @@ def test_local_m_by_hand():
     )
     mechanism = indifferent(LuongLocalM, 1)
     torch.testing.assert_close(weights_of(mechanism, queries=6, keys=4), expected)
-    torch.testing.assert_close(weights_of(mechanism, queries=1, keys=4, first=2), expected[2:3])
+    torch.testing.assert_close(weights_of(mechanism, queries=1, keys=4, query_offset=2), expected[2:3])
     padded = weights_of(mechanism, queries=4, keys=4, allowed=torch.tensor([[True, True, True, False]]))
     torch.testing.assert_close(padded[3], torch.tensor([0, half, half, 0]))
 
 
-def test_local_m_whose_window_is_masked_gives_nothing():
+def test_local_m_with_a_masked_window_gives_zero():
     only_first = torch.tensor([[True, False, False, False, False]])
     mechanism = indifferent(LuongLocalM, 1)
     states = torch.ones(1, 1, 5, 1)
@@ -141,25 +143,27 @@ def test_local_m_whose_window_is_masked_gives_nothing():
     assert torch.all(attended.context[0, 0, 2:] == 0)
 
 
-def test_local_m_keeps_the_places_of_rows_that_share_a_memory():
-    """Three hypotheses of one sentence stand at one place, not one after the other."""
+def test_local_m_keeps_the_positions_of_rows_that_share_a_memory():
+    """Three hypotheses of one sentence have the same position, not consecutive ones."""
     mechanism = indifferent(LuongLocalM, 1)
     states = torch.ones(1, 1, 6, 1)
-    memory = mechanism.prepare(states, states, None).shared(group_rows(torch.zeros(3, dtype=torch.long), 1))
-    weights = mechanism(torch.ones(3, 1, 1, 1), memory, first=2, need_weights=True).weights
+    memory = mechanism.prepare(states, states, None).with_beams(
+        group_rows(torch.zeros(3, dtype=torch.long), 1)
+    )
+    weights = mechanism(torch.ones(3, 1, 1, 1), memory, query_offset=2, need_weights=True).weights
     assert weights.shape == (3, 1, 1, 6)
     torch.testing.assert_close(weights[:, 0, 0], torch.tensor([[0, 1 / 3, 1 / 3, 1 / 3, 0, 0]] * 3))
 
 
 def test_local_p_by_hand():
-    """S = 4, so p = 2; D = 2, so σ = 1 and the window takes in every key."""
+    """S = 4, so p = 2; D = 2, so σ = 1 and the window covers every key."""
     near, far = math.exp(-0.5), math.exp(-2)
     weights = weights_of(indifferent(LuongLocalP, 2), queries=1, keys=4)
     torch.testing.assert_close(weights, torch.tensor([[far / 4, near / 4, 1 / 4, near / 4]]))
 
 
-def test_local_p_goes_by_the_true_length():
-    """Two keys and four of padding: p = 1, as if the padding were not there."""
+def test_local_p_uses_the_length_without_padding():
+    """Two keys and four of padding: p = 1, as without padding."""
     allowed = torch.tensor([[True, True, False, False, False, False]])
     mechanism = indifferent(LuongLocalP, 2)
     weights = weights_of(mechanism, queries=1, keys=6, allowed=allowed)
@@ -175,7 +179,7 @@ def test_rows_of_local_p_sum_to_less_than_one():
     assert torch.all(sums < 1)
 
 
-def test_local_p_learns_its_place_through_the_gaussian():
+def test_local_p_learns_its_position_through_the_gaussian():
     query, keys, values = make_numbers()
     mechanism = LuongLocalP(HeadShape(2, query=3, key=4), window=10).double()
     memory = mechanism.prepare(keys, values, None)
@@ -203,6 +207,6 @@ def test_local_p_is_neither_causal_nor_incremental():
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_window_must_reach_somewhere(kind):
-    with pytest.raises(RecipeError, match=r"at least 1 key .* given 0"):
+def test_a_window_of_zero_is_refused(kind):
+    with pytest.raises(RecipeError, match=r"at least 1 key .* window = 0"):
         kind(HeadShape(1, query=1, key=1), window=0)

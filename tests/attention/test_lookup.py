@@ -26,7 +26,7 @@ from jumok.attention.lookup import (
 )
 from jumok.errors import RecipeError, UnsupportedError
 
-KERNELS = {  # as a book would write them, of one number
+KERNELS = {  # as in the book, of one number
     "gaussian": (gaussian, lambda u: math.exp(-u * u / 2) / math.sqrt(2 * math.pi)),
     "boxcar": (boxcar, lambda u: 0.5 if u <= 1 else 0.0),
     "triangular": (triangular, lambda u: max(0.0, 1 - u)),
@@ -61,7 +61,7 @@ def test_scaled_dot_divides_by_the_root_of_the_width():
     torch.testing.assert_close(answer.context, torch.tensor(3.0))
 
 
-def test_additive_is_its_formula_and_takes_two_widths():
+def test_additive_equals_its_formula_and_takes_two_widths():
     torch.manual_seed(0)
     score = AdditiveScore(query_width=2, key_width=3, units=5)
     query, keys = torch.randn(4, 2), torch.randn(6, 3)
@@ -94,17 +94,17 @@ def test_one_query_is_a_row_of_several_and_values_may_have_any_shape(similarity)
 
 
 @every_kernel
-def test_kernels_are_the_book_s_up_to_a_factor(kernel, formula):
-    """A factor cancels in the weights; so the values are compared by their ratio to that at 0."""
-    origin = torch.zeros(1, 1, dtype=torch.float64)
+def test_kernels_equal_those_of_the_book_up_to_a_factor(kernel, formula):
+    """A factor cancels in the weights, so values are compared relative to that at 0."""
+    zero = torch.zeros(1, 1, dtype=torch.float64)
     for distance in (0.0, 0.3, -0.8, 1.0, 1.0001, 2.5):
-        ours = kernel(torch.tensor([[distance]], dtype=torch.float64), origin) / kernel(origin, origin)
+        ours = kernel(torch.tensor([[distance]], dtype=torch.float64), zero) / kernel(zero, zero)
         assert ours.item() == pytest.approx(formula(abs(distance)) / formula(0.0), abs=1e-12)
 
 
 @every_kernel
 @pytest.mark.parametrize("width", [0.35, 1.0, 4.0])
-def test_nadaraya_watson_is_the_plain_loop(kernel, formula, width):
+def test_nadaraya_watson_equals_a_plain_loop(kernel, formula, width):
     random = np.random.default_rng(5)
     x_train, x = random.uniform(0, 5, 30), np.linspace(-1.5, 6.5, 17)
     y_train = 2 * np.sin(x_train) + x_train + random.normal(0, 0.1, 30)
@@ -126,7 +126,7 @@ def test_nadaraya_watson_takes_vectors_and_learns_a_plane():
 
 
 @pytest.mark.parametrize("kernel", [boxcar, triangular, epanechnikov])
-def test_a_query_that_no_key_is_near_gets_nothing_and_finite_gradients(kernel):
+def test_a_query_far_from_every_key_gets_zero_and_finite_gradients(kernel):
     query = torch.tensor([[100.0, 0.0], [0.0, 0.0], [0.5, 0.2]], requires_grad=True)  # far, on a key, near
     keys = torch.tensor([[0.0, 0.0], [1.0, 0.0]], requires_grad=True)
     values = torch.tensor([3.0, 5.0], requires_grad=True)
@@ -140,10 +140,10 @@ def test_a_query_that_no_key_is_near_gets_nothing_and_finite_gradients(kernel):
     assert query.grad[0].tolist() == [0.0, 0.0]
 
 
-def test_gaussian_far_from_every_key_still_answers_with_the_nearest():
+def test_gaussian_far_from_every_key_still_returns_the_nearest():
     database = Database(torch.tensor([[0.0], [10.0]]), torch.tensor([1.0, 2.0]))
     query = torch.tensor([1000.0], requires_grad=True)
-    assert gaussian(query[None], database.keys).sum() == 0  # the kernel itself has vanished
+    assert gaussian(query[None], database.keys).sum() == 0  # the kernel itself has underflowed
     answer = attend(query, database, gaussian)
     assert answer.context == 2
     answer.context.backward()
@@ -153,7 +153,7 @@ def test_gaussian_far_from_every_key_still_answers_with_the_nearest():
 @pytest.mark.parametrize(
     "similarity", [dot, scaled_dot, gaussian, triangular], ids=["dot", "scaled", "gaussian", "triangular"]
 )
-def test_the_gradient_is_that_of_finite_differences(similarity):
+def test_the_gradient_equals_finite_differences(similarity):
     torch.manual_seed(2)
     database = random_database(5, 3, 2)
     leaves = [database.keys[:2] * 0.6, database.keys, database.values]
@@ -180,33 +180,33 @@ def test_the_name_database_shows_why():
     assert name_vector("Li").norm().item() == pytest.approx(1.0)
 
 
-def test_names_that_are_not_there_cannot_be_left_out():
+def test_unknown_names_cannot_be_left_out():
     with pytest.raises(RecipeError, match=r'no name "Lipten".*Did you mean "Lipton"'):
         look_up("Li", without=["Lipten"])
-    with pytest.raises(RecipeError, match="Nothing is left"):
+    with pytest.raises(RecipeError, match="no name left"):
         look_up("Li", without=[key for key, _ in NAMES])
 
 
-def test_what_does_not_fit_together_says_so():
+def test_shapes_that_do_not_match_are_refused():
     with pytest.raises(UnsupportedError, match=r"keys \(2, 3\) and values \(3,\)"):
         Database(torch.zeros(2, 3), torch.zeros(3))
     for similarity in (dot, boxcar):
         with pytest.raises(UnsupportedError, match=r"width 2 .* width 3.*AdditiveScore"):
             attend(torch.zeros(2), Database(torch.zeros(1, 3), torch.zeros(1)), similarity)
-    with pytest.raises(RecipeError, match="above 0"):
+    with pytest.raises(RecipeError, match="greater than 0"):
         Kernel(boxcar.of_distance, width=0.0)
 
 
-def test_what_cannot_be_compared_is_refused_in_plain_words():
+def test_dtypes_that_cannot_be_compared_are_refused():
     points = torch.arange(3)
-    with pytest.raises(UnsupportedError, match=r"Received queries of torch\.int64.*`\.float\(\)`"):
+    with pytest.raises(UnsupportedError, match=r"Received: queries of torch\.int64.*`\.float\(\)`"):
         nadaraya_watson(points, points, points)
     with pytest.raises(UnsupportedError, match=r"float64 and keys of torch\.float32"):
         attend(torch.ones(2, dtype=torch.float64), Database(torch.ones(3, 2), points))
-    with pytest.raises(RecipeError, match="Received none"):
+    with pytest.raises(RecipeError, match="Received: none"):
         name_database([])
 
 
-def test_the_look_up_and_its_similarities_stand_at_the_front_door():
+def test_the_look_up_and_its_similarities_are_exported():
     for name in ("AdditiveScore", "Kernel", "Score", "attend", "boxcar", "dot", "gaussian", "triangular"):
         assert getattr(attention, name) is getattr(lookup, name)

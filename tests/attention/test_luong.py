@@ -1,3 +1,5 @@
+"""Luong's four scores against plain loops, and their special cases and refusals."""
+
 import math
 
 import pytest
@@ -9,11 +11,11 @@ from jumok.attention.luong import LuongConcat, LuongDot, LuongGeneral, LuongLoca
 from jumok.errors import UnsupportedError
 
 
-def loop_dot(mechanism, head, query, key, place):
-    return sum(one * other for one, other in zip(query, key, strict=True))
+def loop_dot(mechanism, head, query, key, key_position):
+    return sum(q * k for q, k in zip(query, key, strict=True))
 
 
-def loop_general(mechanism, head, query, key, place):
+def loop_general(mechanism, head, query, key, key_position):
     weight = mechanism.weight[head].tolist()
     return sum(
         query[row] * weight[row][column] * key[column]
@@ -22,19 +24,19 @@ def loop_general(mechanism, head, query, key, place):
     )
 
 
-def loop_concat(mechanism, head, query, key, place):
-    """One matrix W over query and key side by side, (units, query + key)."""
+def loop_concat(mechanism, head, query, key, key_position):
+    """One matrix W over the concatenated query and key, (units, query + key)."""
     joined = torch.cat([mechanism.query[head], mechanism.key[head]]).T.tolist()
     both = query + key
     score = 0.0
     for energy, row in zip(mechanism.energy[head].tolist(), joined, strict=True):
-        score += energy * math.tanh(sum(one * other for one, other in zip(row, both, strict=True)))
+        score += energy * math.tanh(sum(w * x for w, x in zip(row, both, strict=True)))
     return score
 
 
-def loop_location(mechanism, head, query, key, place):
-    column = mechanism.weight[head, :, place].tolist()
-    return sum(one * other for one, other in zip(query, column, strict=True))
+def loop_location(mechanism, head, query, key, key_position):
+    column = mechanism.weight[head, :, key_position].tolist()
+    return sum(q * w for q, w in zip(query, column, strict=True))
 
 
 @pytest.mark.parametrize(
@@ -47,7 +49,7 @@ def loop_location(mechanism, head, query, key, place):
     ],
     ids=lambda value: getattr(value, "__name__", None),
 )
-def test_weights_and_context_are_those_of_a_plain_loop(kind, loop_score, key_width):
+def test_weights_and_context_equal_a_plain_loop(kind, loop_score, key_width):
     torch.manual_seed(12)
     query = torch.randn(2, 2, 3, 3, dtype=torch.float64)
     keys = torch.randn(2, 2, 5, key_width, dtype=torch.float64)
@@ -57,20 +59,20 @@ def test_weights_and_context_are_those_of_a_plain_loop(kind, loop_score, key_wid
     attended = mechanism(query, mechanism.prepare(keys, values, allowed), need_weights=True)
     for batch in range(2):
         for head in range(2):
-            for place in range(3):
-                asked = query[batch, head, place].tolist()
+            for i in range(3):  # position of the query
+                query_vector = query[batch, head, i].tolist()
                 powers = [0.0] * 5
-                for key in range(5):
-                    if allowed[batch, key]:
-                        score = loop_score(mechanism, head, asked, keys[batch, head, key].tolist(), key)
-                        powers[key] = math.exp(score)
+                for j in range(5):  # position of the key
+                    if allowed[batch, j]:
+                        score = loop_score(mechanism, head, query_vector, keys[batch, head, j].tolist(), j)
+                        powers[j] = math.exp(score)
                 expected = [power / sum(powers) for power in powers]
-                assert attended.weights[batch, head, place].tolist() == pytest.approx(expected, abs=1e-12)
+                assert attended.weights[batch, head, i].tolist() == pytest.approx(expected, abs=1e-12)
                 context = [
-                    sum(expected[key] * float(values[batch, head, key, column]) for key in range(5))
+                    sum(expected[j] * float(values[batch, head, j, column]) for j in range(5))
                     for column in range(2)
                 ]
-                assert attended.context[batch, head, place].tolist() == pytest.approx(context, abs=1e-12)
+                assert attended.context[batch, head, i].tolist() == pytest.approx(context, abs=1e-12)
 
 
 def weights_of(mechanism, query, keys, allowed=None):
@@ -79,7 +81,7 @@ def weights_of(mechanism, query, keys, allowed=None):
 
 
 def test_dot_by_hand_is_not_scaled():
-    """Width 4, query of ones: the scores are 0 and ln 3, where the scaled ones would be half of that."""
+    """Width 4, query of ones: the scores are 0 and ln 3; scaled ones would be half of that."""
     query = torch.ones(1, 1, 1, 4)
     keys = torch.tensor([[0.0] * 4, [math.log(3) / 4] * 4])[None, None]
     weights = weights_of(LuongDot(HeadShape(1, query=4, key=4)), query, keys)
@@ -92,7 +94,7 @@ def test_dot_of_unequal_widths_is_refused():
 
 
 def test_general_by_hand_takes_keys_of_another_width():
-    """W picks the key's second number for the query's only one, twice."""
+    """W multiplies the key's second component by two for the query's only component."""
     mechanism = LuongGeneral(HeadShape(1, query=1, key=2))
     with torch.no_grad():
         mechanism.weight.copy_(torch.tensor([[[0.0, 2.0]]]))
@@ -134,8 +136,8 @@ def test_concat_is_additive_with_its_matrix_split_in_two():
         torch.testing.assert_close(weights, expected, atol=1e-12, rtol=0)
 
 
-def test_location_by_hand_is_renormalised_over_the_positions_there_are():
-    mechanism = LuongLocation(HeadShape(1, query=1, key=7), longest=3)
+def test_location_by_hand_is_normalised_over_the_existing_positions():
+    mechanism = LuongLocation(HeadShape(1, query=1, key=7), max_keys=3)
     with torch.no_grad():
         mechanism.weight.copy_(torch.tensor([[[0.0, math.log(3), math.log(6)]]]))
     query, keys = torch.ones(1, 1, 1, 1), torch.randn(1, 1, 3, 7)
@@ -146,11 +148,11 @@ def test_location_by_hand_is_renormalised_over_the_positions_there_are():
     assert torch.equal(weights_of(mechanism, query, keys), weights_of(mechanism, query, -5 * keys))
 
 
-def test_location_refuses_a_memory_longer_than_it_knows():
-    mechanism = LuongLocation(HeadShape(1, query=2, key=2), longest=3)
+def test_location_refuses_more_than_max_keys():
+    mechanism = LuongLocation(HeadShape(1, query=2, key=2), max_keys=3)
     keys = torch.randn(1, 1, 3, 2)
     memory = mechanism.prepare(keys, keys, None)
     assert mechanism(keys, memory).context.shape == (1, 1, 3, 2)
     memory = mechanism.extend(memory, keys[:, :, :1], keys[:, :, :1])
-    with pytest.raises(UnsupportedError, match=r'3 positions .* 4 keys\. Set its option "longest" to 4'):
+    with pytest.raises(UnsupportedError, match=r'3 positions.* 4 keys\. Set its option "max_keys" to 4'):
         mechanism(keys, memory)

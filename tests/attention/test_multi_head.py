@@ -9,8 +9,8 @@ from torch.nn.functional import scaled_dot_product_attention
 
 from jumok.attention import MultiHead, ScaledDot, Widths, attend_over_axes, make_attention
 from jumok.attention.scored import KeyValues
+from jumok.config.recipe import AttentionSettings
 from jumok.errors import UnsupportedError
-from jumok.recipe import AttentionSettings
 
 
 def test_two_by_two_by_hand():
@@ -24,7 +24,7 @@ def test_two_by_two_by_hand():
     torch.testing.assert_close(attended.context[0, 0], torch.tensor([[1.0, 7.5], [0.4, 9.0]]))
 
 
-def test_scaled_by_the_root_of_the_width():
+def test_scores_are_divided_by_the_root_of_the_width():
     query = torch.full((1, 1, 1, 4), 1.0)
     keys = torch.tensor([[0.0] * 4, [math.log(3) / 2] * 4])[None, None]
     mechanism = ScaledDot()
@@ -52,30 +52,30 @@ def test_parity_with_torch(causal):
     torch.testing.assert_close(attended.context, ours.out(merged), atol=1e-6, rtol=0)
 
 
-def test_heads_that_do_not_divide_the_width():
+def test_heads_that_do_not_divide_the_width_are_refused():
     with pytest.raises(UnsupportedError, match=r"7 heads .* 16 evenly.*1, 2, 4, 8, 16"):
         MultiHead(width=16, heads=7, mechanism=ScaledDot())
 
 
-def test_parameters_stay_readable():
+def test_parameters_have_readable_names():
     names = set(dict(MultiHead(width=8, heads=2, mechanism=ScaledDot()).named_parameters()))
     assert names == {"query.weight", "key.weight", "value.weight", "out.weight"}
 
 
 def test_a_cache_grows_by_doubling():
-    """n steps allocate O(log n) times and leave what was read from an earlier length as it was."""
+    """n steps allocate O(log n) times and do not change what an earlier length read."""
     memory = KeyValues(torch.zeros(1, 1, 0, 2), torch.zeros(1, 1, 0, 2), length=0)
-    places, earlier = set(), None
+    addresses, earlier = set(), None
     for step in range(100):
         memory = memory.extend(torch.full((1, 1, 1, 2), float(step)), torch.zeros(1, 1, 1, 2))
-        places.add(memory.stored_keys.data_ptr())
+        addresses.add(memory.stored_keys.data_ptr())
         earlier = memory if step == 40 else earlier
-    assert len(places) <= 6
+    assert len(addresses) <= 6
     assert memory.keys[0, 0, :, 0].tolist() == list(range(100))
     assert earlier.keys[0, 0, :, 0].tolist() == list(range(41))
 
 
-def test_extending_where_gradients_flow():
+def test_extending_a_memory_passes_gradients_on():
     memory = KeyValues(torch.zeros(1, 1, 0, 2), torch.zeros(1, 1, 0, 2), length=0)
     added = torch.ones(1, 1, 3, 2, requires_grad=True)
     memory.extend(added, added).extend(added, added).keys.sum().backward()
@@ -105,9 +105,8 @@ def from_keras(case):
     parts = {"query": ours.query, "key": ours.key, "value": ours.value, "attention_output": ours.out}
     with torch.no_grad():
         for name, projection in parts.items():
-            flat = -2 if name == "attention_output" else -1
             kernel = arrays[f"{name}/kernel"]
-            kernel = kernel.flatten(0, 1) if flat == -2 else kernel.flatten(1)
+            kernel = kernel.flatten(0, 1) if name == "attention_output" else kernel.flatten(1)
             projection.weight.copy_(kernel.T)
             if bias:
                 projection.bias.copy_(arrays[f"{name}/bias"].flatten())
@@ -133,17 +132,18 @@ def test_several_axes_as_in_keras():
     torch.testing.assert_close(attended.weights, torch.tensor(case["scores"], dtype=torch.float64))
 
 
-def test_the_documented_shapes():
-    two = MultiHead(width=Widths(16, 16, key=2, value=2, output=16), heads=2, mechanism=ScaledDot())
+def test_shapes_documented_by_keras():
+    attention = MultiHead(width=Widths(16, 16, key=2, value=2, output=16), heads=2, mechanism=ScaledDot())
     target, source = torch.randn(3, 8, 16), torch.randn(3, 4, 16)
-    attended = two(target, two.prepare(source, source), need_weights=True)
+    attended = attention(target, attention.prepare(source, source), need_weights=True)
     assert attended.context.shape == (3, 8, 16)
     assert attended.weights.shape == (3, 2, 8, 4)
-    assert attend_over_axes(two, torch.randn(3, 5, 3, 4, 16), (2, 3)).context.shape == (3, 5, 3, 4, 16)
+    states = torch.randn(3, 5, 3, 4, 16)
+    assert attend_over_axes(attention, states, (2, 3)).context.shape == states.shape
 
 
 @pytest.mark.parametrize("axes", [(), (0, 2), (2, 2), (4,)])
-def test_axes_that_cannot_be_attended_over(axes):
+def test_invalid_axes_are_refused(axes):
     attention = make_attention(AttentionSettings(), width=16, heads=2)
     with pytest.raises(UnsupportedError, match="between the batch"):
         attend_over_axes(attention, torch.randn(2, 3, 4, 5, 16), axes)
@@ -162,13 +162,13 @@ def test_heads_share_keys_in_groups_as_in_torch(groups):
     assert ours.key.weight.shape == (groups * 4, 16)
 
 
-def test_groups_that_do_not_divide_the_heads():
+def test_groups_that_do_not_divide_the_heads_are_refused():
     with pytest.raises(UnsupportedError, match=r"4 heads .* 3 groups"):
         MultiHead(width=16, heads=4, mechanism=ScaledDot(), groups=3)
 
 
 @pytest.mark.parametrize("heads", [0, -2])
-def test_no_heads_at_all_are_refused(heads):
+def test_zero_heads_are_refused(heads):
     for make in (
         lambda: MultiHead(width=8, heads=heads, mechanism=ScaledDot()),
         lambda: make_attention(AttentionSettings(), width=8, heads=heads),

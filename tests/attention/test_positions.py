@@ -29,49 +29,49 @@ from jumok.attention.positions import (
 from jumok.errors import RecipeError, UnsupportedError
 
 
-@pytest.mark.parametrize(("place", "column"), [(0, 0), (0, 1), (3, 0), (3, 5), (100, 6), (511, 7)])
-def test_formula_of_the_paper(place, column):
-    angle = place / 10000 ** (2 * (column // 2) / 8)
+@pytest.mark.parametrize(("position", "column"), [(0, 0), (0, 1), (3, 0), (3, 5), (100, 6), (511, 7)])
+def test_sinusoids_follow_the_formula(position, column):
+    angle = position / 10000 ** (2 * (column // 2) / 8)
     expected = math.cos(angle) if column % 2 else math.sin(angle)
-    assert sinusoids(512, 8)[place, column].item() == pytest.approx(expected, abs=1e-6)
+    assert sinusoids(512, 8)[position, column].item() == pytest.approx(expected, abs=1e-6)
 
 
-def test_extends_on_demand_and_agrees_with_the_table():
-    short, long = SinusoidalPositions(6, longest=4), SinusoidalPositions(6, longest=64)
+def test_sinusoids_beyond_the_table_equal_those_of_a_larger_table():
+    short, long = SinusoidalPositions(6, table_size=4), SinusoidalPositions(6, table_size=64)
     assert torch.equal(short(20), long(20))
-    assert torch.equal(short(1, first=30), long(1, first=30))
-    assert torch.equal(short(3, first=3), long(3, first=3))
+    assert torch.equal(short(1, offset=30), long(1, offset=30))
+    assert torch.equal(short(3, offset=3), long(3, offset=3))
     assert len(short.table) == 4
     assert short.to(torch.float64)(9).dtype == torch.float64
 
 
-def test_odd_width():
+def test_sinusoids_of_odd_width():
     assert sinusoids(3, 5).shape == (3, 5)
 
 
-def test_table_is_not_stored():
+def test_the_table_of_sinusoids_is_not_stored():
     assert SinusoidalPositions(6).state_dict() == {}
 
 
 def test_learned_positions_are_rows_of_a_trained_table_and_end_with_it():
-    positions = LearnedPositions(6, longest=4)
-    assert torch.equal(positions(2, first=1), positions.table[1:3])
+    positions = LearnedPositions(6, max_positions=4)
+    assert torch.equal(positions(2, offset=1), positions.table[1:3])
     assert positions(4).shape == (4, 6)
     positions(3).sum().backward()
     assert positions.table.grad.sum(dim=1).tolist() == [6.0, 6.0, 6.0, 0.0]
-    with pytest.raises(UnsupportedError, match=r"end at 4 pieces, and 5 .*sinusoidal"):
-        positions(1, first=4)
+    with pytest.raises(UnsupportedError, match=r"end at 4 tokens.*5 tokens.*sinusoidal"):
+        positions(1, offset=4)
 
 
-def test_no_positions_are_zeros_that_follow_the_model():
+def test_no_positions_are_zeros_with_the_dtype_of_the_model():
     positions = NoPositions(3).to(torch.float64)
-    assert torch.equal(positions(2, first=7), torch.zeros(2, 3, dtype=torch.float64))
+    assert torch.equal(positions(2, offset=7), torch.zeros(2, 3, dtype=torch.float64))
     assert positions.state_dict() == {}
 
 
 @pytest.mark.parametrize("positions", [SinusoidalPositions(8), LearnedPositions(8), NoPositions(8)])
-def test_a_step_is_a_row_of_the_whole(positions):
-    assert torch.equal(positions(1, first=3), positions(6)[3:4])
+def test_a_step_equals_a_row_of_the_table(positions):
+    assert torch.equal(positions(1, offset=3), positions(6)[3:4])
 
 
 @pytest.mark.parametrize(("positions", "same"), [(NoPositions(8), True), (SinusoidalPositions(8), False)])
@@ -84,29 +84,29 @@ def test_only_positions_tell_go_home_i_from_i_go_home(positions, same):
         sentence: attention.attend_self(torch.stack([word[w] for w in words])[None] + positions(3)).context[0]
         for sentence, words in order.items()
     }
-    moved = context["go home I"][[2, 0, 1]]  # back in the order of "I go home"
-    furthest = (moved - context["I go home"]).abs().max().item()
-    assert furthest < 1e-6 if same else furthest > 0.05
+    moved = context["go home I"][[2, 0, 1]]  # reordered to "I go home"
+    largest_difference = (moved - context["I go home"]).abs().max().item()
+    assert largest_difference < 1e-6 if same else largest_difference > 0.05
 
 
 def test_rotary_is_a_complex_rotation_of_the_two_halves():
     states = np.random.default_rng(0).normal(size=(2, 3, 5, 8))
     expected = np.empty_like(states)
-    for place in range(5):
+    for position in range(5):
         for column in range(4):
-            turn = np.exp(1j * (place + 7) * 10000.0 ** (-2 * column / 8))
-            turned = (states[..., place, column] + 1j * states[..., place, column + 4]) * turn
-            expected[..., place, column], expected[..., place, column + 4] = turned.real, turned.imag
-    np.testing.assert_allclose(rotate(torch.from_numpy(states), first=7).numpy(), expected, atol=1e-12)
-    assert np.abs(rotate(torch.from_numpy(states), first=7, base=100.0).numpy() - expected).max() > 0.1
+            rotation = np.exp(1j * (position + 7) * 10000.0 ** (-2 * column / 8))
+            rotated = (states[..., position, column] + 1j * states[..., position, column + 4]) * rotation
+            expected[..., position, column], expected[..., position, column + 4] = rotated.real, rotated.imag
+    np.testing.assert_allclose(rotate(torch.from_numpy(states), offset=7).numpy(), expected, atol=1e-12)
+    assert np.abs(rotate(torch.from_numpy(states), offset=7, base=100.0).numpy() - expected).max() > 0.1
 
 
 def test_rotary_products_depend_on_the_distance_alone():
     torch.manual_seed(1)
     query, key = torch.randn(2, 1, 1, 1, 16, dtype=torch.float64)
 
-    def product(query_place, key_place):
-        return (rotate(query, first=query_place) * rotate(key, first=key_place)).sum().item()
+    def product(query_position, key_position):
+        return (rotate(query, offset=query_position) * rotate(key, offset=key_position)).sum().item()
 
     assert product(3, 10) == pytest.approx(product(103, 110), abs=1e-10)
     assert product(9, 2) == pytest.approx(product(7, 0), abs=1e-10)
@@ -114,15 +114,15 @@ def test_rotary_products_depend_on_the_distance_alone():
     assert abs(product(3, 10) - product(10, 3)) > 1e-3  # before and after are not the same
 
 
-def test_rotary_keeps_length_precision_and_steps():
+def test_rotary_preserves_norm_and_precision_and_works_step_by_step():
     torch.manual_seed(2)
     states = torch.randn(2, 3, 6, 10)
-    turned = rotate(states)
-    torch.testing.assert_close(turned.norm(dim=-1), states.norm(dim=-1))
-    torch.testing.assert_close(rotate(states[:, :, 4:5], first=4), turned[:, :, 4:5])
-    assert torch.equal(turned[:, :, 0], states[:, :, 0])
+    rotated = rotate(states)
+    torch.testing.assert_close(rotated.norm(dim=-1), states.norm(dim=-1))
+    torch.testing.assert_close(rotate(states[:, :, 4:5], offset=4), rotated[:, :, 4:5])
+    assert torch.equal(rotated[:, :, 0], states[:, :, 0])
     assert rotate(states.bfloat16()).dtype == torch.bfloat16
-    with pytest.raises(UnsupportedError, match="width 5 has an odd one"):
+    with pytest.raises(UnsupportedError, match=r"even width\. Received: width 5"):
         rotate(torch.zeros(1, 1, 1, 5))
 
 
@@ -144,18 +144,18 @@ def test_alibi_slopes_between_powers_of_two():
         alibi_slopes(0)
 
 
-def test_alibi_bias_falls_with_the_distance():
-    bias = alibi_bias(8, 2, 4, first=1)
+def test_the_alibi_bias_falls_with_the_distance():
+    bias = alibi_bias(8, 2, 4, query_offset=1)
     assert bias.shape == (8, 2, 4)
     assert bias[0].tolist() == [[-0.5, 0.0, -0.5, -1.0], [-1.0, -0.5, 0.0, -0.5]]
     torch.testing.assert_close(bias[7], bias[0] / 128)
-    assert torch.equal(alibi_bias(4, 6, 6)[:, 5:], alibi_bias(4, 1, 6, first=5))
+    assert torch.equal(alibi_bias(4, 6, 6)[:, 5:], alibi_bias(4, 1, 6, query_offset=5))
 
 
-def t5_bucket(distance, buckets, farthest, both_ways):
-    """The bucket of one distance (key less query), as the T5 code defines it."""
+def t5_bucket(distance, buckets, max_distance, bidirectional):
+    """The bucket of one distance (key minus query), as defined in the T5 code."""
     bucket, behind = 0, -distance
-    if both_ways:
+    if bidirectional:
         buckets //= 2
         if behind < 0:
             bucket += buckets
@@ -165,125 +165,128 @@ def t5_bucket(distance, buckets, farthest, both_ways):
     exact = buckets // 2
     if behind < exact:
         return bucket + behind
-    wide = exact + int(math.log(behind / exact) / math.log(farthest / exact) * (buckets - exact))
+    wide = exact + int(math.log(behind / exact) / math.log(max_distance / exact) * (buckets - exact))
     return bucket + min(wide, buckets - 1)
 
 
-@pytest.mark.parametrize("both_ways", [True, False])
-@pytest.mark.parametrize(("buckets", "farthest"), [(32, 128), (8, 20), (16, 400)])
-def test_t5_buckets_follow_the_definition(buckets, farthest, both_ways):
+@pytest.mark.parametrize("bidirectional", [True, False])
+@pytest.mark.parametrize(("buckets", "max_distance"), [(32, 128), (8, 20), (16, 400)])
+def test_t5_buckets_follow_the_definition(buckets, max_distance, bidirectional):
     distances = torch.arange(-500, 501)
-    ours = relative_buckets(distances, buckets, farthest, both_ways=both_ways).tolist()
-    assert ours == [t5_bucket(distance, buckets, farthest, both_ways) for distance in distances.tolist()]
-    # Both ways, the bucket "after by 0" can never be met.
-    assert set(ours) == set(range(buckets)) - ({buckets // 2} if both_ways else set())
+    ours = relative_buckets(distances, buckets, max_distance, bidirectional=bidirectional).tolist()
+    assert ours == [
+        t5_bucket(distance, buckets, max_distance, bidirectional) for distance in distances.tolist()
+    ]
+    # If bidirectional, the bucket "after, distance 0" never occurs.
+    assert set(ours) == set(range(buckets)) - ({buckets // 2} if bidirectional else set())
 
 
 def test_t5_bias_reads_its_table_by_bucket():
-    bias = RelativeBias(2, buckets=8, farthest=20)
+    bias = RelativeBias(2, buckets=8, max_distance=20)
     assert torch.equal(bias(3, 4), torch.zeros(2, 3, 4))
     torch.nn.init.normal_(bias.table)
-    shown = bias(3, 4, first=9)
+    values = bias(3, 4, query_offset=9)
     for head, query, key in ((0, 0, 0), (1, 2, 3), (0, 1, 2)):
         bucket = t5_bucket(key - (9 + query), 8, 20, True)
-        assert shown[head, query, key] == bias.table[head, bucket]
-    torch.testing.assert_close(bias(6, 6)[:, 5:], bias(1, 6, first=5))
+        assert values[head, query, key] == bias.table[head, bucket]
+    torch.testing.assert_close(bias(6, 6)[:, 5:], bias(1, 6, query_offset=5))
     bias(2, 2).sum().backward()
-    assert bias.table.grad.sum() == 8
+    assert bias.table.grad.sum() == 8  # two heads, two queries, two keys
 
 
-@pytest.mark.parametrize("settings", [{"buckets": 2}, {"buckets": 9}, {"farthest": 8}])
-def test_t5_buckets_that_make_no_sense_are_refused(settings):
+@pytest.mark.parametrize("settings", [{"buckets": 2}, {"buckets": 9}, {"max_distance": 8}])
+def test_invalid_t5_buckets_are_refused(settings):
     with pytest.raises(RecipeError, match=r"Received: buckets"):
         RelativeBias(2, **settings)
 
 
-def test_shaw_s_relative_keys_are_the_plain_loop():
+def test_relative_keys_equal_a_plain_loop():
     torch.manual_seed(3)
-    relative = RelativeKeys(heads=2, width=4, reach=2).double()
+    relative = RelativeKeys(heads=2, width=4, max_distance=2).double()
     query = torch.randn(3, 2, 5, 4, dtype=torch.float64)
     scores = relative.bias(query, 7, 1, scale=0.5)
     assert scores.shape == (3, 2, 5, 7)
-    for batch, head, place, key in np.ndindex(3, 2, 5, 7):
-        clipped = max(-2, min(2, key - (1 + place)))
+    for batch, head, position, key in np.ndindex(3, 2, 5, 7):
+        clipped = max(-2, min(2, key - (1 + position)))
         vector = relative.table[head, clipped + 2]
-        expected = (query[batch, head, place] @ vector).item() / 2
-        assert scores[batch, head, place, key].item() == pytest.approx(expected, abs=1e-12)
+        expected = (query[batch, head, position] @ vector).item() / 2
+        assert scores[batch, head, position, key].item() == pytest.approx(expected, abs=1e-12)
     torch.testing.assert_close(relative.bias(query[:, :, 3:4], 7, 4, scale=0.5), scores[:, :, 3:4])
 
 
 @pytest.mark.parametrize("kind", [ScaledDot, Restricted, LuongDot])
-def test_shaw_s_scores_added_as_a_bias_are_keys_with_their_vectors_added(kind):
-    """In whatever way the mechanism scales its products."""
+def test_relative_keys_as_a_bias_equal_vectors_added_to_the_keys(kind):
+    """For every scale of the mechanism's products."""
     torch.manual_seed(4)
-    relative, mechanism = RelativeKeys(heads=1, width=6, reach=1), kind(HeadShape(1, 6, 6))
+    relative, mechanism = RelativeKeys(heads=1, width=6, max_distance=1), kind(HeadShape(1, 6, 6))
     attention = MultiHead(width=6, heads=1, mechanism=mechanism, positions=relative)
     torch.nn.init.eye_(attention.query.weight)
     torch.nn.init.eye_(attention.key.weight)
     query, keys = torch.randn(1, 1, 6), torch.randn(1, 4, 6)
-    added = keys + relative.table[:, torch.tensor([0, 1, 2, 2])]  # distances -1 0 1 2 from place 1
-    told = attention(query, attention.prepare(keys, keys), first=1, need_weights=True)
+    added = keys + relative.table[:, torch.tensor([0, 1, 2, 2])]  # distances -1 0 1 2 from position 1
+    biased = attention(query, attention.prepare(keys, keys), query_offset=1, need_weights=True)
     memory = mechanism.prepare(added[:, None], keys[:, None], None)
-    moved = mechanism(query[:, None], memory, first=1, need_weights=True)
-    torch.testing.assert_close(told.weights, moved.weights)
+    moved = mechanism(query[:, None], memory, query_offset=1, need_weights=True)
+    torch.testing.assert_close(biased.weights, moved.weights)
 
 
-def test_the_table_of_rotary_is_the_formula_within_it_and_beyond():
+def test_rotary_follows_the_formula_within_its_table_and_beyond():
     torch.manual_seed(5)
-    states, short = torch.randn(2, 3, 6, 10), Rotary(10, longest=4)
+    states, short = torch.randn(2, 3, 6, 10), Rotary(10, table_size=4)
     assert short.state_dict() == {}
-    for first in (0, 2, 9):
-        torch.testing.assert_close(short.turn(states, first), rotate(states, first))
-        torch.testing.assert_close(Rotary(10).turn(states, first), rotate(states, first))
+    for offset in (0, 2, 9):
+        torch.testing.assert_close(short.rotate(states, offset), rotate(states, offset))
+        torch.testing.assert_close(Rotary(10).rotate(states, offset), rotate(states, offset))
 
 
-def test_in_double_precision_positions_are_the_formula_s():
-    """A table that was rounded to single precision would be 1e-8 off."""
+def test_in_double_precision_positions_follow_the_formula():
+    """A table rounded to single precision would be off by 1e-8."""
     states = torch.randn(1, 2, 6, 10, dtype=torch.float64)
-    for first in (0, 9):
-        assert torch.equal(Rotary(10).double().turn(states, first), rotate(states, first))
-    exact = sinusoids(6, 10, first=3, dtype=torch.float64)
-    assert torch.equal(SinusoidalPositions(10).double()(6, first=3), exact)
+    for offset in (0, 9):
+        assert torch.equal(Rotary(10).double().rotate(states, offset), rotate(states, offset))
+    exact = sinusoids(6, 10, offset=3, dtype=torch.float64)
+    assert torch.equal(SinusoidalPositions(10).double()(6, offset=3), exact)
     assert exact[1, 0].item() == math.sin(4)
-    assert torch.equal(SinusoidalPositions(10)(6, first=3), exact.float())
+    assert torch.equal(SinusoidalPositions(10)(6, offset=3), exact.float())
 
 
-def test_alibi_of_a_decoder_is_the_paper_s_and_of_an_encoder_knows_left_from_right():
+def test_alibi_follows_the_paper_in_a_decoder_and_tells_left_from_right_in_an_encoder():
     query = torch.zeros(1, 4, 5, 2)
     bias = Alibi(4).bias(query, 5, 0)
     before = torch.ones(5, 5).tril().bool()
     assert torch.equal(bias[:, before], alibi_bias(4, 5, 5)[:, before])
+    # To the left the slope of the first head of four, to the right that of the last.
     assert bias[0, 2].tolist() == [-2 / 4, -1 / 4, 0, -1 / 256, -2 / 256]
-    assert torch.equal(bias.flip(1, 2), bias.flip(0)), "mirrored, the heads change places"
+    assert torch.equal(bias.flip(1, 2), bias.flip(0)), "mirroring the sentence reverses the heads"
     assert not torch.equal(bias.flip(1, 2), bias)
 
 
 @pytest.mark.parametrize(
     "positions", [HeadPositions(), Rotary(4), Alibi(2), RelativeBias(2), RelativeKeys(2, 4, 3)]
 )
-def test_heads_are_told_of_distances_alone(positions):
-    """A sentence that stands three places later has the same scores: padding on the left changes nothing."""
+def test_head_positions_depend_on_distances_alone(positions):
+    """A sentence shifted by three positions has the same scores: padding on the left changes nothing."""
     torch.manual_seed(6)
     for parameter in positions.parameters():
         torch.nn.init.normal_(parameter)
     query, keys = torch.randn(2, 1, 2, 5, 4)
 
-    def scores(first: int) -> torch.Tensor:
-        turned = positions.turn(query, first)
-        products = turned @ positions.turn(keys, first).transpose(-2, -1)
-        bias = positions.bias(turned, first + 5, first)
-        return products if bias is None else products + bias[..., first:]
+    def scores(offset: int) -> torch.Tensor:
+        rotated = positions.rotate(query, offset)
+        products = rotated @ positions.rotate(keys, offset).transpose(-2, -1)
+        bias = positions.bias(rotated, offset + 5, offset)
+        return products if bias is None else products + bias[..., offset:]
 
     torch.testing.assert_close(scores(3), scores(0), atol=1e-5, rtol=0)
 
 
-def test_a_bias_of_the_call_comes_on_top_of_that_of_the_positions():
+def test_a_bias_of_the_call_is_added_to_that_of_the_positions():
     torch.manual_seed(7)
-    told = MultiHead(width=8, heads=2, mechanism=ScaledDot(), positions=Alibi(2)).eval()
+    with_alibi = MultiHead(width=8, heads=2, mechanism=ScaledDot(), positions=Alibi(2)).eval()
     plain = MultiHead(width=8, heads=2, mechanism=ScaledDot()).eval()
-    plain.load_state_dict(told.state_dict())
+    plain.load_state_dict(with_alibi.state_dict())
     states, more = torch.randn(1, 5, 8), torch.randn(2, 5, 5)
     both = Alibi(2).bias(torch.zeros(1, 2, 5, 4), 5, 0) + more
-    one = told(states, told.prepare(states, states), bias=more)
+    one = with_alibi(states, with_alibi.prepare(states, states), bias=more)
     other = plain(states, plain.prepare(states, states), bias=both)
     torch.testing.assert_close(one.context, other.context)

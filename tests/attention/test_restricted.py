@@ -1,4 +1,4 @@
-"""Restricted attention: the blocks against a plain loop over neighbours, and the cost that they save."""
+"""Restricted attention: the blocks against a plain loop over neighbours, and their cost."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 
 import pytest
 import torch
-from attention_costs import check_gradients, largest, largest_of_a_step, numbers
+from attention_costs import check_gradients, largest_step_tensor, largest_tensor, random_inputs
 from contract_checks import CHECKS, Case, Subject
 from torch import nn
 
@@ -15,20 +15,20 @@ from jumok.attention.restricted import Restricted, RestrictedSettings
 from jumok.errors import RecipeError
 
 CASES = [
-    # Where the band cuts, the contract speaks of self-attention: as many queries as keys, and no other mask.
+    # The contract applies to self-attention within the band: as many queries as keys, and no other mask.
     (2, Case(batch=2, heads=2, queries=7, keys=7, density=1.0, seed=5)),
     (1, Case(batch=3, heads=1, queries=4, keys=4, density=1.0, seed=6)),
 ]
 
 
-def plain(query, keys, values, allowed, *, neighbours, causal, first=0):
+def plain(query, keys, values, allowed, *, neighbours, causal, query_offset=0):
     """The context, one query at a time."""
     batch, head, queries, width = query.shape
     context = values.new_zeros(batch, head, queries, values.shape[-1])
     for b, h, i in torch.cartesian_prod(*map(torch.arange, (batch, head, queries))).tolist():
-        place = first + i
-        last = place if causal else place + neighbours
-        near = [j for j in range(keys.shape[2]) if place - neighbours <= j <= last and allowed[b, j]]
+        position = query_offset + i
+        last = position if causal else position + neighbours
+        near = [j for j in range(keys.shape[2]) if position - neighbours <= j <= last and allowed[b, j]]
         if near:
             weights = torch.softmax(keys[b, h, near] @ query[b, h, i] / math.sqrt(width), dim=0)
             context[b, h, i] = weights @ values[b, h, near]
@@ -45,8 +45,8 @@ def test_restricted_attention_keeps_the_contract(check, neighbours, case, dtype)
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("neighbours", [1, 2, 4, 50])
 @pytest.mark.parametrize("length", [1, 3, 4, 8, 13])
-def test_blocks_and_mask_are_the_formula(length, neighbours, causal):
-    query, keys, values, allowed = numbers(length, length)
+def test_blocks_and_mask_equal_the_formula(length, neighbours, causal):
+    query, keys, values, allowed = random_inputs(length, length)
     expected = plain(query, keys, values, allowed, neighbours=neighbours, causal=causal)
     mechanism = Restricted(neighbours=neighbours, causal=causal)
     memory = mechanism.prepare(keys, values, allowed)
@@ -57,35 +57,35 @@ def test_blocks_and_mask_are_the_formula(length, neighbours, causal):
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("padded", [False, True])
 @pytest.mark.parametrize(
-    ("queries", "keys", "first"),
+    ("num_queries", "num_keys", "query_offset"),
     [(1, 9, 8), (1, 9, 2), (5, 9, 4), (5, 9, 1), (5, 6, 4), (2, 3, 9), (7, 2, 0)],
 )
-def test_a_query_stands_where_first_says(queries, keys, first, padded, causal):
-    """A step, several steps at once, keys after the last query and queries after the last key."""
-    query, keys, values, allowed = numbers(queries, keys)
+def test_the_offset_shifts_the_positions_of_all_queries(num_queries, num_keys, query_offset, padded, causal):
+    """One query, several queries, keys after the last query, and queries after the last key."""
+    query, keys, values, allowed = random_inputs(num_queries, num_keys)
     allowed = allowed if padded else torch.ones_like(allowed)
-    expected = plain(query, keys, values, allowed, neighbours=2, causal=causal, first=first)
+    expected = plain(query, keys, values, allowed, neighbours=2, causal=causal, query_offset=query_offset)
     mechanism = Restricted(neighbours=2, causal=causal)
     memory = mechanism.prepare(keys, values, allowed if padded else None)
     for need_weights in (False, True):
-        context = mechanism(query, memory, first=first, need_weights=need_weights).context
+        context = mechanism(query, memory, query_offset=query_offset, need_weights=need_weights).context
         torch.testing.assert_close(context, expected, atol=1e-12, rtol=0)
 
 
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("need_weights", [False, True])
-def test_gradients_are_those_of_finite_differences(causal, need_weights):
-    """In the first sentence a query sees nothing where causal; in the third none does."""
+def test_gradients_equal_finite_differences(causal, need_weights):
+    """If causal, one query of the first sentence may attend to nothing; in the third sentence none may."""
     mechanism = Restricted(neighbours=1, causal=causal)
-    check_gradients(mechanism, numbers(4, 4), need_weights=need_weights)
+    check_gradients(mechanism, random_inputs(4, 4), need_weights=need_weights)
 
 
 @pytest.mark.parametrize("causal", [False, True])
-def test_neighbours_as_many_as_the_sentence_has_places_are_no_restriction(causal):
-    query, keys, values, allowed = numbers(9, 9)
-    restricted, free = Restricted(neighbours=8, causal=causal), ScaledDot(causal=causal)
+def test_as_many_neighbours_as_positions_are_no_restriction(causal):
+    query, keys, values, allowed = random_inputs(9, 9)
+    restricted, unrestricted = Restricted(neighbours=8, causal=causal), ScaledDot(causal=causal)
     context = restricted(query, restricted.prepare(keys, values, allowed)).context
-    expected = free(query, free.prepare(keys, values, allowed)).context
+    expected = unrestricted(query, unrestricted.prepare(keys, values, allowed)).context
     torch.testing.assert_close(context, expected, atol=1e-12, rtol=0)
 
 
@@ -93,38 +93,40 @@ def test_neighbours_as_many_as_the_sentence_has_places_are_no_restriction(causal
 @pytest.mark.parametrize("dropout", [None, nn.Dropout(0.5)], ids=["no dropout", "dropout"])
 def test_no_tensor_grows_faster_than_the_sentence(causal, dropout):
     mechanism = Restricted(neighbours=16, causal=causal, dropout=dropout)
+    # Each block of 16 queries is scored against its own 16 keys, the 16 before and, unless causal, 16 after.
     window = 32 if causal else 48
-    assert largest(mechanism, 512) == 2 * 512 * window
-    assert largest(mechanism, 1024) == 2 * 1024 * window
-    assert largest(mechanism, 512, need_weights=True) == 2 * 512 * 512  # the record would show it
+    assert largest_tensor(mechanism, 512) == 2 * 512 * window  # two heads
+    assert largest_tensor(mechanism, 1024) == 2 * 1024 * window
+    # The measurement does notice a quadratic tensor:
+    assert largest_tensor(mechanism, 512, need_weights=True) == 2 * 512 * 512
 
 
-def test_a_step_costs_the_same_however_much_was_read():
+def test_a_step_costs_the_same_after_any_length():
     mechanism = Restricted(neighbours=5, causal=True)
-    # Itself and five keys before.
-    assert largest_of_a_step(mechanism, 1000) == largest_of_a_step(mechanism, 10) == 2 * 6 * 4
+    # Two heads; its own key and five before; width 4.
+    assert largest_step_tensor(mechanism, 1000) == largest_step_tensor(mechanism, 10) == 2 * 6 * 4
 
 
-def test_dropout_falls_on_the_weights_of_a_block():
-    """Values of 1: without dropout the context is 1, with it the sum of what was kept, doubled."""
+def test_dropout_applies_to_the_weights_of_a_block():
+    """Values of 1: without dropout the context is 1, with it the sum of the remaining weights, doubled."""
     states = torch.zeros(1, 1, 40, 4)
     mechanism = Restricted(neighbours=3, dropout=nn.Dropout(0.5)).train()
     torch.manual_seed(0)
     context = mechanism(states, mechanism.prepare(states, torch.ones_like(states), None)).context
-    kept = context[0, 0, 3:-3, 0] * 7 / 2  # of seven equal weights
-    torch.testing.assert_close(kept, kept.round())
-    assert 1 < kept.mean() < 6
-    assert len(kept.unique()) > 2
+    remaining = context[0, 0, 3:-3, 0] * 7 / 2  # of seven equal weights
+    torch.testing.assert_close(remaining, remaining.round())
+    assert 1 < remaining.mean() < 6
+    assert len(remaining.unique()) > 2
 
 
-def test_no_query_has_no_context():
-    _, keys, values, _ = numbers(1, 5)
+def test_zero_queries_have_an_empty_context():
+    _, keys, values, _ = random_inputs(1, 5)
     mechanism = Restricted(neighbours=2)
     context = mechanism(keys[:, :, :0], mechanism.prepare(keys, values, None)).context
     assert context.shape == (3, 2, 0, 5)
 
 
-def test_no_neighbours_are_refused():
+def test_zero_neighbours_are_refused():
     with pytest.raises(RecipeError, match="neighbours = 0"):
         Restricted(neighbours=0)
 

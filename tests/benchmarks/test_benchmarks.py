@@ -1,4 +1,4 @@
-"""What `make bench` reckons and draws, without measuring anything."""
+"""The calculations, tables and page of `make bench`, without measuring anything."""
 
 from __future__ import annotations
 
@@ -15,55 +15,55 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from benchmarks import measure
 from benchmarks.__main__ import TOPICS
-from benchmarks.measure import Contender, Contest, make_result
+from benchmarks.measure import Comparison, System, make_result
 from benchmarks.model_flops import TransformerShape, flops_of_pairs, flops_per_target_token
-from benchmarks.page import NOT_MEASURED, PAGE, RESULTS, as_text, draw_page
+from benchmarks.page import NOT_MEASURED, PAGE, RESULTS, as_text, fill_page
 from benchmarks.serve_load import as_result
 from benchmarks.serve_load import write as write_serving
-from jumok.corpus.batches import padded_batch
+from jumok.config.recipe import TransformerSettings
+from jumok.data.batching import padded_batch
 from jumok.models import build_model
-from jumok.recipe import TransformerSettings
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-CONTEST = Contest(
-    "a race", "tokens/s", [Contender("jumok", "x"), Contender("tortoise", "x"), Contender("peak", "x")]
+COMPARISON = Comparison(
+    "two animals", "tokens/s", [System("jumok", "x"), System("tortoise", "x"), System("peak", "x")]
 )
-SEEN: dict[str, list[dict[str, float]]] = {
+MEASURED: dict[str, list[dict[str, float]]] = {
     "jumok": [{"tokens/s": 90}, {"tokens/s": 100}, {"tokens/s": 1}],
     "tortoise": [{"tokens/s": 40}, {"tokens/s": 45}, {"tokens/s": 50}],
     "peak": [{"GFLOP/s": 7}, {"GFLOP/s": 8}, {"GFLOP/s": 9}],
 }
 
 
-def test_ratios_are_of_medians_and_say_how_many_times_better_jumok_is() -> None:
-    jumok, tortoise, peak = make_result(CONTEST, SEEN).rows
+def test_a_ratio_is_the_median_of_jumok_divided_by_that_of_the_system() -> None:
+    jumok, tortoise, peak = make_result(COMPARISON, MEASURED).rows
     assert jumok.measures == {"tokens/s": 90}
     assert tortoise.ratio == pytest.approx(2.0)
     assert (peak.measures, peak.ratio) == ({"GFLOP/s": 8}, None)
 
 
-def test_where_fewer_is_better_the_slower_has_a_ratio_above_one() -> None:
-    contest = Contest(
-        "start", "seconds", [Contender("jumok", "x"), Contender("other", "x")], fewer_is_better=True
+def test_if_lower_is_better_a_slower_system_has_a_ratio_above_one() -> None:
+    comparison = Comparison(
+        "start", "seconds", [System("jumok", "x"), System("other", "x")], lower_is_better=True
     )
-    result = make_result(contest, {"jumok": [{"seconds": 0.5}], "other": [{"seconds": 2.0}]})
+    result = make_result(comparison, {"jumok": [{"seconds": 0.5}], "other": [{"seconds": 2.0}]})
     assert [row.ratio for row in result.rows] == [1.0, 4.0]
 
 
 def test_model_flops_are_those_that_torch_counts_in_a_training_step() -> None:
-    layers, width, hidden, pieces, rows, source, target = 2, 16, 24, 40, 3, 32, 16
+    layers, width, hidden, vocab_size, rows, source, target = 2, 16, 24, 40, 3, 32, 16
     settings = TransformerSettings(
         encoder_layers=layers, decoder_layers=layers, width=width, feed_forward=hidden, heads=2, dropout=0.0
     )
-    model = build_model(settings, source_pieces=pieces, target_pieces=pieces, shared=True)
+    model = build_model(settings, source_vocab_size=vocab_size, target_vocab_size=vocab_size, shared=True)
     batch = padded_batch([[9] * (source - 1)] * rows, [[9] * (target - 1)] * rows)
-    # Torch does not count what its fused attention computes, so that is spelt out here.
+    # Torch does not count the FLOPs of its fused attention, so the plain one is used here.
     with sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:
         states = model(batch)
         torch.nn.functional.linear(states, model.output.weight).sum().backward()
-    shape = TransformerShape(layers=layers, width=width, feed_forward=hidden, pieces=pieces)
+    shape = TransformerShape(layers=layers, width=width, feed_forward=hidden, vocab_size=vocab_size)
     ours = rows * int(flops_of_pairs(shape, np.array([source]), np.array([target]))[0])
     masked = rows * 12 * width * layers * (target * target - target * (target + 1) // 2)  # torch counts these
     assert counter.get_total_flops() == ours + masked
@@ -74,77 +74,77 @@ def content(**changes: Any) -> dict[str, Any]:
     machine = {"cpu": "an abacus", "cores": 2, "system": "Linux"}
     rows = [
         {"name": row.name, "measures": row.measures, "ratio": row.ratio}
-        for row in make_result(CONTEST, SEEN).rows
+        for row in make_result(COMPARISON, MEASURED).rows
     ]
-    results = [{"title": CONTEST.title, "measure": CONTEST.measure, "rows": rows}]
-    told = {"topic": "training", "date": "2026-11-16", "machine": machine, "versions": {"jumok": "1"}}
+    results = [{"title": COMPARISON.title, "measure": COMPARISON.measure, "rows": rows}]
+    head = {"topic": "training", "date": "2026-11-16", "machine": machine, "versions": {"jumok": "1"}}
     return {
-        **told,
+        **head,
         "rounds": 3,
-        "busy": 0.4,
-        "anyway": False,
+        "busy_share": 0.4,
+        "may_have_been_busy": False,
         "results": results,
         "remarks": ["Well."],
         **changes,
     }
 
 
-def test_the_page_shows_what_stands_in_the_results_and_nothing_where_there_are_none(tmp_path: Path) -> None:
+def test_the_page_shows_the_results_and_says_which_are_missing(tmp_path: Path) -> None:
     (tmp_path / "training.json").write_text(json.dumps(content()), encoding="utf-8")
-    page = draw_page(PAGE.read_text(encoding="utf-8"), tmp_path)
+    page = fill_page(PAGE.read_text(encoding="utf-8"), tmp_path)
     assert "| tortoise | 45 | 2.00 × | – |" in page
-    assert page.count(NOT_MEASURED) == 5
-    assert draw_page(page, tmp_path) == page
+    assert page.count(NOT_MEASURED) == 5  # every topic but training
+    assert fill_page(page, tmp_path) == page
 
 
-def test_a_table_shows_how_far_the_rounds_agree(tmp_path: Path) -> None:
-    told = content(results=[asdict(make_result(CONTEST, SEEN))])
-    assert "45     40 to 50     2.00 ×" in as_text(told)
-    (tmp_path / "training.json").write_text(json.dumps(told), encoding="utf-8")
-    page = draw_page(PAGE.read_text(encoding="utf-8"), tmp_path)
+def test_a_table_shows_the_range_of_the_rounds(tmp_path: Path) -> None:
+    ranged = content(results=[asdict(make_result(COMPARISON, MEASURED))])
+    assert "45 40 to 50 2.00 ×" in " ".join(as_text(ranged).split())
+    (tmp_path / "training.json").write_text(json.dumps(ranged), encoding="utf-8")
+    page = fill_page(PAGE.read_text(encoding="utf-8"), tmp_path)
     assert "| jumok | 90 | 1 to 100 | 1.00 × | – |" in page
     assert "| peak | – | – | – | 8 |" in page
-    assert "Medians of 3 rounds" in as_text(told)
+    assert "Medians of 3 rounds" in as_text(ranged)
     assert "One round" in as_text(content(rounds=1))
 
 
-def test_every_topic_has_its_place_on_the_page() -> None:
+def test_every_topic_has_a_section_on_the_page() -> None:
     page = PAGE.read_text(encoding="utf-8")
     for topic in TOPICS:
         assert f"<!-- results: {topic} -->" in page
-        assert f"`{topic}`" in page or f"ARGS={topic}`" in page
-        assert callable(import_module(f"benchmarks.topics.{topic}").contests)
+        assert f"`{topic}`" in page or f"ARGS={topic}`" in page or f'ARGS="{topic} ' in page
+        assert callable(import_module(f"benchmarks.topics.{topic}").comparisons)
 
 
-def test_no_contender_begins_or_ends_on_a_busy_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_measurement_starts_or_ends_on_a_busy_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     busy = iter([0.0, 0.0, 0.9])
     monkeypatch.setattr(measure, "busy_share", lambda: next(busy))
-    monkeypatch.setattr(measure, "PATIENCE", 0.0)
+    monkeypatch.setattr(measure, "MAX_WAIT_SECONDS", 0.0)
     called: list[str] = []
 
-    def call(program: str, arguments: object) -> dict[str, float]:
+    def run_and_measure(program: str, options: object) -> dict[str, float]:
         called.append(program)
         return {"tokens/s": 1.0}
 
-    monkeypatch.setattr(measure, "call", call)
+    monkeypatch.setattr(measure, "run_and_measure", run_and_measure)
     with pytest.raises(measure.BusyMachineError, match="90% of its cores' time"):
-        measure.hold_contest(CONTEST, rounds=1, tell=lambda _: None)
+        measure.run_comparison(COMPARISON, rounds=1, log=lambda _: None)
     assert len(called) == 2
 
 
-def test_a_moment_of_noise_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_measurement_waits_until_a_short_load_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     busy = iter([0.9, 0.4, 0.0])
     monkeypatch.setattr(measure, "busy_share", lambda: next(busy))
-    measure.check_quiet(True)
+    measure.wait_until_idle()
     assert next(busy, None) is None
 
 
-def test_the_page_of_this_repository_is_drawn_from_its_results() -> None:
+def test_the_page_of_this_repository_is_filled_from_its_results() -> None:
     page = PAGE.read_text(encoding="utf-8")
-    assert draw_page(page, RESULTS) == page
+    assert fill_page(page, RESULTS) == page
 
 
-def test_a_part_of_serving_takes_its_place_among_the_others(tmp_path: Path) -> None:
+def test_a_part_of_serving_replaces_only_its_own_earlier_result(tmp_path: Path) -> None:
     path = tmp_path / "serving.json"
     kill = as_result(
         "a worker killed under 64 clients",
@@ -157,11 +157,11 @@ def test_a_part_of_serving_takes_its_place_among_the_others(tmp_path: Path) -> N
     both = write_serving([once], 0.0, False, path)
     assert [result["title"] for result in both["results"]] == [once["title"], kill["title"]]
     assert both["results"][0]["rows"][1]["ratio"] == pytest.approx(0.75)
-    assert both["anyway"]  # one of the two was measured on a busy machine
-    assert not write_serving([again, kill], 0.0, False, path)["anyway"]
+    assert both["may_have_been_busy"]  # one of the two was measured on a busy machine
+    assert not write_serving([again, kill], 0.0, False, path)["may_have_been_busy"]
     assert "one short sentence" in as_text(json.loads(path.read_text(encoding="utf-8")))
 
 
-def test_a_table_says_that_the_machine_was_busy_and_measured_anyway() -> None:
-    assert "BUSY (40% at the start)" in as_text(content(anyway=True))
+def test_a_table_says_if_the_machine_may_have_been_busy() -> None:
+    assert "BUSY (40% at the start)" in as_text(content(may_have_been_busy=True))
     assert "BUSY" not in as_text(content())

@@ -14,17 +14,17 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Ran:
-    """How a call ended and what it said."""
+class Result:
+    """The exit code and the output of a call."""
 
     code: int
     out: str
     err: str
 
-    def paragraph(self, verb: str) -> str:
-        """The one paragraph that a person gets for bad input, after checking that it is just that."""
+    def paragraph(self, command: str) -> str:
+        """Check that the call ended with one error paragraph, and return it."""
         assert self.code == 2, self.err
-        assert self.err.startswith(f"jumok {verb}: "), self.err
+        assert self.err.startswith(f"jumok {command}: "), self.err
         assert "Traceback" not in self.err
         assert "\n\n" not in self.err
         assert self.err.endswith("\n")
@@ -32,20 +32,25 @@ class Ran:
 
 
 class Call(Protocol):
-    def __call__(self, *words: str | Path, stdin: bytes | None = None) -> Ran: ...
+    def __call__(self, *arguments: str | Path, stdin: bytes | None = None) -> Result: ...
 
 
-def program(words: Sequence[str | Path]) -> list[str]:
-    return [sys.executable, "-c", "from jumok.cli import main; main()", *map(str, words)]
+def program(arguments: Sequence[str | Path]) -> list[str]:
+    return [sys.executable, "-c", "from jumok.cli import main; main()", *map(str, arguments)]
 
 
 def environment(**more: str) -> dict[str, str]:
-    # Buffered, as it is for people: a closed pipe or a full disk may show at the very end only.
+    # Buffered, as for users: a closed pipe or a full disk may be noticed only at the end.
     return {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "", **more}
 
 
-def spawn(*words: str | Path, stdin: bytes = b"", **more: str) -> subprocess.CompletedProcess[bytes]:
-    """`jumok WORDS` as a program of its own."""
+def spawn(*arguments: str | Path, stdin: bytes = b"", **more: str) -> subprocess.CompletedProcess[bytes]:
+    """Run `jumok ARGUMENTS` as a program."""
     return subprocess.run(
-        program(words), input=stdin, capture_output=True, check=False, timeout=120, env=environment(**more)
+        program(arguments),
+        input=stdin,
+        capture_output=True,
+        check=False,
+        timeout=120,
+        env=environment(**more),
     )

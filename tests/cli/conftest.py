@@ -1,4 +1,4 @@
-"""One tiny trained model for all tests of the command line, and `jumok WORDS` in this process."""
+"""One tiny trained model for all tests of the command line, and `jumok ARGUMENTS` in this process."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
-from cli_calls import Call, Ran
+from cli_calls import Call, Result
 
 from digit_lines import TINY, digit_lines, write_tsv
 from jumok.cli import main
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def call(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Call:
-    """`jumok WORDS` in this process. An exception that is not the end of the program fails the test."""
+    """Run `jumok ARGUMENTS` in this process. Any exception but SystemExit fails the test."""
 
-    def run(*words: str | Path, stdin: bytes | None = None) -> Ran:
+    def run(*arguments: str | Path, stdin: bytes | None = None) -> Result:
         capsys.readouterr()
         with monkeypatch.context() as patched:
             patched.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(stdin or b"")))
             with pytest.raises(SystemExit) as end:
-                main([str(word) for word in words])
-        said = capsys.readouterr()
+                main([str(argument) for argument in arguments])
+        message = capsys.readouterr()
         code = end.value.code
-        return Ran(code if isinstance(code, int) else int(bool(code)), said.out, said.err)
+        return Result(code if isinstance(code, int) else int(bool(code)), message.out, message.err)
 
     return run
 
@@ -64,7 +64,7 @@ def gold_pairs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def unfinished_run(finished_run: Path, tmp_path: Path) -> Path:
-    """A copy of the run as it stood before its model was written."""
+    """A copy of the run as it was before its model was written."""
     copied = tmp_path / "unfinished"
     shutil.copytree(finished_run, copied)
     shutil.rmtree(copied / "model")

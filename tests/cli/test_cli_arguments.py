@@ -1,4 +1,4 @@
-"""`--valid a.en a.de`: two words after one option, before the parser sees them."""
+"""`--valid a.en a.de`: two values of one option, rewritten before typer parses them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import doctest
 import pytest
 
 import jumok.cli.arguments
-from jumok.cli.arguments import spread_options
+from jumok.cli.arguments import repeat_file_options
 
 
 @pytest.mark.parametrize(
@@ -32,12 +32,12 @@ from jumok.cli.arguments import spread_options
         ("check --valid v.tsv:2.5 p.tsv", "check --valid v.tsv:2.5 p.tsv"),
         ("check --valid a:b/v.tsv p.tsv", "check --valid a:b/v.tsv p.tsv"),
         ("check --valid - p.tsv", "check --valid - p.tsv"),
-        # the other files of a pair
+        # other names of two files, one per side
         ("check p.tsv --valid v.en.gz v.de.gz", "check p.tsv --valid v.en.gz --valid v.de.gz"),
         ("check p.tsv --valid v.en:2 v.de", "check p.tsv --valid v.en:2 --valid v.de"),
-        # already spread: not again
+        # already repeated
         ("check --valid v.en --valid v.de p.tsv", "check --valid v.en --valid v.de p.tsv"),
-        # a file without its other half is left for the reader to refuse, and takes nothing with it
+        # a file without its other half stays alone; the reader refuses it
         ("check p.tsv --valid v.en", "check p.tsv --valid v.en"),
         ("check p.tsv --valid v.en --json", "check p.tsv --valid v.en --json"),
         ("check p.tsv --valid v.en -h", "check p.tsv --valid v.en -h"),
@@ -46,15 +46,15 @@ from jumok.cli.arguments import spread_options
             "check p.tsv --valid v.en --test t.en --test t.de",
         ),
         ("check p.tsv --valid", "check p.tsv --valid"),
-        # other options are none of its business
+        # other options are not changed
         ("train p.tsv --out a b --valid v.en v.de", "train p.tsv --out a b --valid v.en --valid v.de"),
         ("check -- --valid v.en v.de", "check -- --valid v.en v.de"),
     ],
 )
-def test_spreading(typed: str, seen: str) -> None:
-    words = typed.split()
-    assert spread_options(words) == seen.split()
-    assert words == typed.split()
+def test_file_options_are_repeated(typed: str, seen: str) -> None:
+    arguments = typed.split()
+    assert repeat_file_options(arguments) == seen.split()
+    assert arguments == typed.split()
 
 
 def test_the_example_in_the_docstring_holds() -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from digit_lines import write_tsv
-from jumok.storage import checked_json, read_checked_json
+from jumok.storage import json_with_checksum, read_json_with_checksum
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,13 +21,13 @@ READERS = ["check", "train", "evaluate"]
 
 @pytest.fixture
 def read(call: Call, model: Path, tmp_path: Path):
-    """Call a verb that reads pairs, with what else it needs, and give its paragraph."""
+    """Call a command that reads pairs, with its other arguments, and return its error."""
 
-    def paragraph(verb: str, *pairs: str | Path) -> str:
-        words = {"check": [], "train": ["--out", tmp_path / "run"], "evaluate": [model]}[verb]
-        if verb == "evaluate":
-            return call(verb, *words, *pairs).paragraph(verb)
-        return call(verb, *pairs, *words).paragraph(verb)
+    def paragraph(command: str, *pairs: str | Path) -> str:
+        others = {"check": [], "train": ["--out", tmp_path / "run"], "evaluate": [model]}[command]
+        if command == "evaluate":
+            return call(command, *others, *pairs).paragraph(command)
+        return call(command, *pairs, *others).paragraph(command)
 
     return paragraph
 
@@ -35,64 +35,64 @@ def read(call: Call, model: Path, tmp_path: Path):
 # --- sentences ---
 
 
-@pytest.mark.parametrize("verb", READERS)
-def test_a_missing_file(verb: str, read, tmp_path: Path) -> None:
-    assert f"There is no file {tmp_path / 'no.tsv'}." in read(verb, tmp_path / "no.tsv")
+@pytest.mark.parametrize("command", READERS)
+def test_a_missing_file(command: str, read, tmp_path: Path) -> None:
+    assert f"There is no file {tmp_path / 'no.tsv'}." in read(command, tmp_path / "no.tsv")
 
 
-@pytest.mark.parametrize("verb", READERS)
-def test_a_folder_for_a_file(verb: str, read, tmp_path: Path) -> None:
+@pytest.mark.parametrize("command", READERS)
+def test_a_folder_for_a_file(command: str, read, tmp_path: Path) -> None:
     (tmp_path / "folder.tsv").mkdir()
-    assert "folder.tsv is a folder" in read(verb, tmp_path / "folder.tsv")
+    assert "folder.tsv is a folder" in read(command, tmp_path / "folder.tsv")
 
 
-@pytest.mark.parametrize("verb", READERS)
-def test_unequal_lines(verb: str, read, tmp_path: Path) -> None:
+@pytest.mark.parametrize("command", READERS)
+def test_unequal_lines(command: str, read, tmp_path: Path) -> None:
     source, target = tmp_path / "a.en", tmp_path / "a.de"
     source.write_text("one\n" * 1200, encoding="utf-8")
     target.write_text("eins\n" * 1199, encoding="utf-8")
-    said = read(verb, source, target)
-    assert "do not have the same number of lines" in said
+    message = read(command, source, target)
+    assert "do not have the same number of lines" in message
     for file, count in ((source, "1,200 lines"), (target, "1,199 lines")):
-        assert any(str(file) in line and count in line for line in said.splitlines())
+        assert any(str(file) in line and count in line for line in message.splitlines())
 
 
-@pytest.mark.parametrize("verb", READERS)
-def test_bytes_that_are_not_utf8(verb: str, read, tmp_path: Path) -> None:
+@pytest.mark.parametrize("command", READERS)
+def test_bytes_that_are_not_utf8(command: str, read, tmp_path: Path) -> None:
     file = tmp_path / "latin.en-de.tsv"
     file.write_bytes(b"one\teins\nfive\tf\xfcnf\n")
-    said = read(verb, file)
-    assert str(file) in said
-    assert "line 2, byte 7 is 0xFC" in said
+    message = read(command, file)
+    assert str(file) in message
+    assert "line 2, byte 7 is 0xFC" in message
 
 
 def test_standard_input_that_is_not_utf8(call: Call, model: Path, tmp_path: Path) -> None:
-    said = call("translate", model, stdin=b"one\nf\xfcnf\n").paragraph("translate")
-    assert "standard input, line 2, byte 2" in said
+    message = call("translate", model, stdin=b"one\nf\xfcnf\n").paragraph("translate")
+    assert "standard input, line 2, byte 2" in message
     file = tmp_path / "latin.txt"
     file.write_bytes(b"one\n\nf\xfcnf\n")
     assert f"{file}, line 3, byte 2" in call("translate", model, file).paragraph("translate")
 
 
-def test_a_text_to_translate_that_is_not_there(call: Call, model: Path, tmp_path: Path) -> None:
+def test_a_missing_text_to_translate(call: Call, model: Path, tmp_path: Path) -> None:
     assert str(tmp_path / "no.txt") in call("translate", model, tmp_path / "no.txt").paragraph("translate")
     assert str(tmp_path) in call("translate", model, tmp_path).paragraph("translate")
 
 
-@pytest.mark.parametrize("verb", READERS)
+@pytest.mark.parametrize("command", READERS)
 @pytest.mark.parametrize("content", [b"", b"en\tde\n"], ids=["empty", "only a header"])
-def test_an_empty_corpus(verb: str, content: bytes, read, tmp_path: Path) -> None:
+def test_an_empty_corpus(command: str, content: bytes, read, tmp_path: Path) -> None:
     file = tmp_path / "empty.tsv"
     file.write_bytes(content)
-    assert f"{file} holds no sentence pairs" in read(verb, file)
+    assert f"{file} holds no sentence pairs" in read(command, file)
 
 
-def test_a_corpus_with_nothing_worth_training(read, tmp_path: Path) -> None:
+def test_a_corpus_in_which_every_pair_is_skipped(read, tmp_path: Path) -> None:
     file = tmp_path / "blank.en-de.tsv"
     file.write_text("\t\n" * 5 + "same\tsame\n", encoding="utf-8")
-    said = read("train", file)
-    assert "No pair was left to train on. Received: 6 pairs; skipped: 5 empty, 1 untranslated." in said
-    assert "`jumok check` with the same files" in said
+    message = read("train", file)
+    assert "No pair was left to train on. Received: 6 pairs; skipped: 5 empty, 1 untranslated." in message
+    assert "`jumok check` with the same files" in message
 
 
 @pytest.mark.parametrize(
@@ -100,18 +100,18 @@ def test_a_corpus_with_nothing_worth_training(read, tmp_path: Path) -> None:
     [None, b"", b"one\teins\nfive\tf\xfcnf\n", b"same\tsame\n"],
     ids=["missing", "empty", "not UTF-8", "nothing left"],
 )
-def test_no_folder_is_left_of_a_run_that_could_not_begin(content: bytes | None, read, tmp_path: Path) -> None:
+def test_a_run_that_cannot_start_leaves_no_folder(content: bytes | None, read, tmp_path: Path) -> None:
     file = tmp_path / "pairs.en-de.tsv"
     if content is not None:
         file.write_bytes(content)
     read("train", file)
-    assert list(tmp_path.iterdir()) == [file][: content is not None]
+    assert list(tmp_path.iterdir()) == ([] if content is None else [file])
     (tmp_path / "run").mkdir()
     read("train", file)
     assert (tmp_path / "run").is_dir()  # it was there before
 
 
-def test_a_missing_file_takes_nothing_from_a_run_that_has_begun(
+def test_a_missing_file_does_not_damage_an_existing_run(
     call: Call, unfinished_run: Path, tmp_path: Path
 ) -> None:
     before = sorted(unfinished_run.rglob("*"))
@@ -119,51 +119,51 @@ def test_a_missing_file_takes_nothing_from_a_run_that_has_begun(
     assert sorted(unfinished_run.rglob("*")) == before
 
 
-@pytest.mark.parametrize("verb", [verb for verb in READERS if verb != "check"])
-def test_half_a_pair(verb: str, read, tmp_path: Path) -> None:
+@pytest.mark.parametrize("command", [command for command in READERS if command != "check"])
+def test_a_text_without_its_translation(command: str, read, tmp_path: Path) -> None:
     file = tmp_path / "alone.en"
     file.write_text("one\n", encoding="utf-8")
-    assert "a text needs its other half" in read(verb, file)
+    assert "A text needs its translation" in read(command, file)
 
 
-@pytest.mark.parametrize("verb", READERS)
-def test_too_many_columns(verb: str, read, tmp_path: Path) -> None:
+@pytest.mark.parametrize("command", READERS)
+def test_too_many_columns(command: str, read, tmp_path: Path) -> None:
     file = tmp_path / "wide.en-de.tsv"
     file.write_text("one\teins\none\ttwo\tthree\tfour\n", encoding="utf-8")
-    assert f"Line 2 of {file} has 4 columns" in read(verb, file)
+    assert f"Line 2 of {file} has 4 columns" in read(command, file)
 
 
-@pytest.mark.parametrize("verb", READERS)
+@pytest.mark.parametrize("command", READERS)
 @pytest.mark.parametrize("line", [1, 2])
-def test_a_cell_longer_than_csv_reads(verb: str, line: int, read, tmp_path: Path) -> None:
+def test_a_cell_longer_than_csv_reads(command: str, line: int, read, tmp_path: Path) -> None:
     file = tmp_path / "long.en-de.csv"
     file.write_text("one,eins\n" * (line - 1) + f'"{"a " * 70_000}",b\n', encoding="utf-8")
-    assert f"Line {line} of {file} is not CSV (field larger than" in read(verb, file)
+    assert f"Line {line} of {file} is not CSV (field larger than" in read(command, file)
 
 
-def test_a_cell_as_long_in_tsv_is_a_sentence_that_is_too_long(call: Call, tmp_path: Path) -> None:
+def test_an_equally_long_cell_in_tsv_is_a_sentence_that_is_too_long(call: Call, tmp_path: Path) -> None:
     file = write_tsv(tmp_path / "long.en-de.tsv", [("a " * 70_000, "b"), ("one", "eins")])
     assert "1 too long (1 skipped)" in call("check", file).out
 
 
 def test_a_sentence_on_the_command_line_that_is_not_utf8(call: Call, model: Path) -> None:
     odd = os.fsdecode(b"caf\xe9")
-    for words in (
+    for arguments in (
         ["look", model, odd],
         ["look", model, "x", "--target", odd],
         ["translate", model, "--prefix", odd],
     ):
-        ran = call(*words)
-        assert (ran.code, ran.out) == (2, "")
-        assert "this is not UTF-8 text." in ran.err
+        result = call(*arguments)
+        assert (result.code, result.out) == (2, "")
+        assert "this is not UTF-8 text." in result.err
 
 
-@pytest.mark.parametrize("verb", ["check", "train"])
-def test_an_unknown_language(verb: str, call: Call, pairs: Path, tmp_path: Path) -> None:
-    words = ["--out", tmp_path / "run"] if verb == "train" else []
-    said = call(verb, pairs, *words, "--from", "englsh").paragraph(verb)
-    assert "'englsh'" in said
-    assert 'Did you mean "English"?' in said
+@pytest.mark.parametrize("command", ["check", "train"])
+def test_an_unknown_language(command: str, call: Call, pairs: Path, tmp_path: Path) -> None:
+    options = ["--out", tmp_path / "run"] if command == "train" else []
+    message = call(command, pairs, *options, "--from", "englsh").paragraph(command)
+    assert "'englsh'" in message
+    assert 'Did you mean "English"?' in message
     assert list(tmp_path.iterdir()) == []
 
 
@@ -171,7 +171,7 @@ def test_an_unknown_language(verb: str, call: Call, pairs: Path, tmp_path: Path)
 
 
 @pytest.mark.parametrize(
-    ("setting", "said"),
+    ("setting", "message"),
     [
         ("model.sise=tiny", 'model.sise: there is no such setting. Did you mean "size"?'),
         ("modle.size=tiny", 'modle: there is no such setting. Did you mean "model"?'),
@@ -185,57 +185,57 @@ def test_an_unknown_language(verb: str, call: Call, pairs: Path, tmp_path: Path)
     ],
 )
 def test_settings_that_cannot_be_used(
-    setting: str, said: str, call: Call, pairs: Path, tmp_path: Path
+    setting: str, message: str, call: Call, pairs: Path, tmp_path: Path
 ) -> None:
-    ran = call("train", pairs, "--out", tmp_path / "run", "--set", setting)
-    assert ran.code == 2
-    assert said in ran.err
-    assert "Traceback" not in ran.err
-    assert "\n\n" not in ran.err
+    result = call("train", pairs, "--out", tmp_path / "run", "--set", setting)
+    assert result.code == 2
+    assert message in result.err
+    assert "Traceback" not in result.err
+    assert "\n\n" not in result.err
 
 
-@pytest.mark.parametrize("word", ["model.size", "dropout=0.2", "=", ""])
-def test_a_malformed_setting(word: str, call: Call, pairs: Path, tmp_path: Path) -> None:
-    said = call("train", pairs, "--out", tmp_path / "run", "--set", word).paragraph("train")
-    assert "SECTION.NAME=VALUE" in said
-    assert repr(word) in said
+@pytest.mark.parametrize("assignment", ["model.size", "dropout=0.2", "=", ""])
+def test_a_malformed_setting(assignment: str, call: Call, pairs: Path, tmp_path: Path) -> None:
+    message = call("train", pairs, "--out", tmp_path / "run", "--set", assignment).paragraph("train")
+    assert "SECTION.NAME=VALUE" in message
+    assert repr(assignment) in message
     assert list(tmp_path.iterdir()) == []
 
 
-def test_all_faults_of_a_recipe_are_told_at_once(call: Call, pairs: Path, tmp_path: Path) -> None:
-    words = ["--set", "model.sise=tiny", "--minutes", "-1", "--set", "text.pieces=3"]
-    ran = call("train", pairs, "--out", tmp_path / "run", *words)
-    assert ran.code == 2
-    assert all(name in ran.err for name in ("model.sise", "training.minutes", "text.pieces"))
+def test_all_faults_of_a_recipe_are_listed_at_once(call: Call, pairs: Path, tmp_path: Path) -> None:
+    options = ["--set", "model.sise=tiny", "--minutes", "-1", "--set", "text.vocab_size=3"]
+    result = call("train", pairs, "--out", tmp_path / "run", *options)
+    assert result.code == 2
+    assert all(name in result.err for name in ("model.sise", "training.minutes", "text.vocab_size"))
 
 
-def test_a_recipe_that_is_not_there_or_not_toml(call: Call, pairs: Path, tmp_path: Path) -> None:
-    words = ["train", pairs, "--out", tmp_path / "run", "--recipe"]
-    assert "There is no recipe at" in call(*words, tmp_path / "no.toml").paragraph("train")
+def test_a_recipe_that_is_missing_or_not_toml(call: Call, pairs: Path, tmp_path: Path) -> None:
+    arguments = ["train", pairs, "--out", tmp_path / "run", "--recipe"]
+    assert "There is no recipe at" in call(*arguments, tmp_path / "no.toml").paragraph("train")
     (tmp_path / "odd.toml").write_text("[model\n", encoding="utf-8")
-    assert "odd.toml is not a TOML file" in call(*words, tmp_path / "odd.toml").paragraph("train")
+    assert "odd.toml is not a TOML file" in call(*arguments, tmp_path / "odd.toml").paragraph("train")
 
 
 # --- model folders ---
 
-USERS = [["translate"], ["info"], ["look", "one"], ["evaluate", "test.tsv"]]
+MODEL_COMMANDS = [["translate"], ["info"], ["look", "one"], ["evaluate", "test.tsv"]]
 
 
-def use(call: Call, words: list[str], folder: Path) -> str:
-    ran = call(words[0], folder, *words[1:], stdin=b"one\n")
-    assert ran.out == ""
-    return ran.paragraph(words[0])
+def use(call: Call, arguments: list[str], folder: Path) -> str:
+    result = call(arguments[0], folder, *arguments[1:], stdin=b"one\n")
+    assert result.out == ""
+    return result.paragraph(arguments[0])
 
 
-@pytest.mark.parametrize("words", USERS, ids=lambda words: words[0])
+@pytest.mark.parametrize("arguments", MODEL_COMMANDS, ids=lambda arguments: arguments[0])
 @pytest.mark.parametrize("name", ["weights.safetensors", "pieces.model", "jumok.json"])
-def test_a_flipped_byte(name: str, words: list[str], call: Call, model: Path, tmp_path: Path) -> None:
+def test_a_flipped_byte(name: str, arguments: list[str], call: Call, model: Path, tmp_path: Path) -> None:
     shutil.copytree(model, tmp_path / "model")
     damaged = tmp_path / "model" / name
     data = bytearray(damaged.read_bytes())
     data[len(data) // 2] ^= 1
     damaged.write_bytes(data)
-    assert str(damaged) in use(call, words, tmp_path / "model")
+    assert str(damaged) in use(call, arguments, tmp_path / "model")
 
 
 @pytest.mark.parametrize("name", ["weights.safetensors", "pieces.model"])
@@ -248,36 +248,38 @@ def test_a_missing_or_cut_off_part(name: str, call: Call, model: Path, tmp_path:
     assert "it is missing" in use(call, ["info"], tmp_path / "model")
 
 
-@pytest.mark.parametrize("words", USERS, ids=lambda words: words[0])
+@pytest.mark.parametrize("arguments", MODEL_COMMANDS, ids=lambda arguments: arguments[0])
 @pytest.mark.parametrize(
     ("part", "odd"),
     [("facts", "fast"), ("scores", {"bleu": {"value": "x", "signature": ""}}), ("corpora", [{"pairs": 3}])],
     ids=["facts", "scores", "corpora"],
 )
 def test_an_odd_card(
-    part: str, odd: object, words: list[str], call: Call, model: Path, tmp_path: Path
+    part: str, odd: object, arguments: list[str], call: Call, model: Path, tmp_path: Path
 ) -> None:
     shutil.copytree(model, tmp_path / "model")
     path = tmp_path / "model" / "jumok.json"
-    path.write_bytes(checked_json({**read_checked_json(path), part: odd}))
-    said = use(call, words, tmp_path / "model")
-    assert str(path) in said
-    assert part in said
+    path.write_bytes(json_with_checksum({**read_json_with_checksum(path), part: odd}))
+    message = use(call, arguments, tmp_path / "model")
+    assert str(path) in message
+    assert part in message
 
 
-@pytest.mark.parametrize("words", USERS, ids=lambda words: words[0])
-def test_what_is_no_model_folder(words: list[str], call: Call, finished_run: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("arguments", MODEL_COMMANDS, ids=lambda arguments: arguments[0])
+def test_a_folder_that_is_not_a_model_folder(
+    arguments: list[str], call: Call, finished_run: Path, tmp_path: Path
+) -> None:
     (tmp_path / "foreign").mkdir()
-    assert "an empty folder" in use(call, words, tmp_path / "foreign")
+    assert "an empty folder" in use(call, arguments, tmp_path / "foreign")
     (tmp_path / "foreign" / "pytorch_model.bin").write_bytes(b"x")
-    assert "Received: pytorch_model.bin" in use(call, words, tmp_path / "foreign")
-    assert "is a file" in use(call, words, tmp_path / "foreign" / "pytorch_model.bin")
-    assert f"There is no folder {tmp_path / 'no'}" in use(call, words, tmp_path / "no")
-    assert f"Did you mean {finished_run / 'model'}?" in use(call, words, finished_run)
+    assert "Received: pytorch_model.bin" in use(call, arguments, tmp_path / "foreign")
+    assert "is a file" in use(call, arguments, tmp_path / "foreign" / "pytorch_model.bin")
+    assert f"There is no folder {tmp_path / 'no'}" in use(call, arguments, tmp_path / "no")
+    assert f"Did you mean {finished_run / 'model'}?" in use(call, arguments, finished_run)
 
 
-def test_a_model_to_compare_with_that_is_none(
+def test_a_baseline_that_is_not_a_model_folder(
     call: Call, model: Path, gold_pairs: Path, tmp_path: Path
 ) -> None:
-    ran = call("evaluate", model, gold_pairs, "--against", tmp_path)
-    assert "is not a jumok model folder" in ran.paragraph("evaluate")
+    result = call("evaluate", model, gold_pairs, "--against", tmp_path)
+    assert "is not a jumok model folder" in result.paragraph("evaluate")

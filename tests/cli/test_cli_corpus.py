@@ -1,4 +1,4 @@
-"""`jumok corpus`: the built-in corpus as a file that the readers read back."""
+"""`jumok corpus`: the built-in corpus as a file that can be read back."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import pytest
 from cli_calls import environment, program, spawn
 
-from jumok.corpus import open_corpora
-from jumok.corpus.english_korean import generate, generation
-from jumok.corpus.english_korean.patterns import PATTERNS
-from jumok.corpus.english_korean.scene import Scene, Sentence
+from jumok.data import open_corpora
+from jumok.datasets.english_korean import generate, generation
+from jumok.datasets.english_korean.patterns.table import PATTERNS
+from jumok.datasets.english_korean.scene import Scene, Sentence
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 
 def test_header_and_count(call: Call) -> None:
-    ran = call("corpus", "english-korean", "--count", "7")
-    assert (ran.code, ran.err) == (0, "")
-    lines = ran.out.split("\n")
+    result = call("corpus", "english-korean", "--count", "7")
+    assert (result.code, result.err) == (0, "")
+    lines = result.out.split("\n")
     assert lines[0] == "en\tko\talignment"
     assert lines[-1] == ""
     assert len(lines) == 1 + 7 + 1
@@ -64,38 +64,38 @@ def test_splits_and_seeds(call: Call) -> None:
 
 
 def test_an_unknown_name_suggests_the_known_one(call: Call) -> None:
-    ran = call("corpus", "english-corean")
-    assert "'english-corean'" in ran.paragraph("corpus")
-    assert 'Did you mean "english-korean"?' in ran.err
-    assert ran.out == ""
+    result = call("corpus", "english-corean")
+    assert "'english-corean'" in result.paragraph("corpus")
+    assert 'Did you mean "english-korean"?' in result.err
+    assert result.out == ""
 
 
 def test_an_unknown_split_prints_nothing(call: Call) -> None:
-    ran = call("corpus", "english-korean", "--split", "tset")
-    assert 'Did you mean "test"?' in ran.paragraph("corpus")
-    assert ran.out == ""
+    result = call("corpus", "english-korean", "--split", "tset")
+    assert 'Did you mean "test"?' in result.paragraph("corpus")
+    assert result.out == ""
 
 
 def test_more_pairs_than_the_grammar_has(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     def one_of_ten(scene: Scene) -> Sentence:
         seed = int(10 * scene.random())
-        return PATTERNS["but the other"].build(Scene(Random(seed).random, scene.polite))
+        return PATTERNS["but another subject"].build(Scene(Random(seed).random, scene.polite))
 
     monkeypatch.setattr(generation, "_BUILDERS", (one_of_ten,))
     monkeypatch.setattr(generation, "_CUMULATIVE", (1.0,))
-    monkeypatch.setattr(generation, "MOST_IN_VAIN", 500)
-    ran = call("corpus", "english-korean", "--count", "21")
-    printed = ran.out.splitlines()[1:]
+    monkeypatch.setattr(generation, "MAX_FAILED_DRAWS", 500)
+    result = call("corpus", "english-korean", "--count", "21")
+    printed = result.out.splitlines()[1:]
     assert 2 <= len(set(printed)) == len(printed) <= 20  # each plain and polite
-    said = ran.paragraph("corpus")
-    assert f"after {len(printed)} distinct ones, 500 draws in a row gave nothing new" in said
-    assert "Received: count 21" in said
+    message = result.paragraph("corpus")
+    assert f"after {len(printed)} distinct ones, 500 draws in a row gave nothing new" in message
+    assert "Received: count 21" in message
     assert call("corpus", "english-korean", "--count", str(len(printed))).code == 0
 
 
 @pytest.mark.parametrize("unbuffered", ["", "1"], ids=["buffered", "unbuffered"])
 @pytest.mark.parametrize("count", [3, 20_000], ids=["at the end", "in the middle"])
-def test_a_reader_that_leaves_is_no_fault(count: int, unbuffered: str) -> None:
+def test_a_closed_pipe_is_not_an_error(count: int, unbuffered: str) -> None:
     with subprocess.Popen(
         program(["corpus", "english-korean", "--count", str(count)]),
         stdout=subprocess.PIPE,
@@ -107,9 +107,9 @@ def test_a_reader_that_leaves_is_no_fault(count: int, unbuffered: str) -> None:
         if count > 3:
             assert process.stdout.readline() == b"en\tko\talignment\n"
         process.stdout.close()
-        said = process.stderr.read()
+        message = process.stderr.read()
         assert process.wait(timeout=60) == 141
-    assert said == b""
+    assert message == b""
 
 
 @pytest.mark.parametrize("count", [3, 20_000], ids=["at the end", "in the middle"])
@@ -124,7 +124,7 @@ def test_output_to_a_full_disk(count: int) -> None:
             env=environment(),
         )
     assert done.returncode == 2
-    assert done.stderr == b"jumok corpus: the system said: No space left on device.\n"
+    assert done.stderr == b"jumok corpus: The system reported an error: No space left on device.\n"
 
 
 def test_sentences_are_utf8_whatever_the_locale() -> None:

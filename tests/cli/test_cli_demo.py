@@ -1,4 +1,4 @@
-"""`jumok demo`: the whole line once, here on hardly any pairs and in hardly any time."""
+"""`jumok demo`: every step once, here with few pairs and little time."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ KEYS = {
 
 @pytest.fixture
 def few_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """`demo` scores on a thousand pairs; a model that has learnt nothing takes its time over them."""
+    """Score on fewer pairs: an untrained model is slow on the thousand of the demo."""
     demo = importlib.import_module("jumok.cli.demo")
     monkeypatch.setattr(demo, "PAIRS", {"train": 300, "valid": 20, "test": 30})
 
@@ -38,9 +38,9 @@ def few_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("few_pairs")
 def test_demo(call: Call, tmp_path: Path) -> None:
     out = tmp_path / "demo"
-    words = ["demo", "--out", out, "--minutes", "0.05", "--pairs", "300"]
-    ran = call(*words)
-    assert ran.code == 0, ran.err
+    arguments = ["demo", "--out", out, "--minutes", "0.05", "--pairs", "300"]
+    result = call(*arguments)
+    assert result.code == 0, result.err
     report = json.loads((out / "report.json").read_text(encoding="utf-8"))
     assert set(report) >= KEYS
     assert (report["pairs"], report["sentences"]) == (300, 30)
@@ -49,41 +49,42 @@ def test_demo(call: Call, tmp_path: Path) -> None:
     assert all({"source", "translation", "alignment"} <= set(example) for example in report["examples"])
     assert report["examples"][0]["source"] == "I go home."
     ElementTree.fromstring((out / "attention.svg").read_text(encoding="utf-8"))
-    assert f"  page     {out / 'attention.html'}" in ran.out
+    assert f"  page     {out / 'attention.html'}" in result.out
     assert '"format":"jumok-explanation"' in (out / "attention.html").read_text(encoding="utf-8")
-    assert f"BLEU {report['bleu']:.1f} (13a)" in ran.out
+    assert f"BLEU {report['bleu']:.1f} (13a)" in result.out
     assert "|tok:13a|" in report["bleu_signature"]
-    assert f"jumok translate {out / 'model'}" in ran.out
+    assert f"jumok translate {out / 'model'}" in result.out
     assert len((out / "corpus" / "train.en-ko.tsv").read_text(encoding="utf-8").splitlines()) == 300
 
-    again = call(*words)
-    assert again.code == 0
-    assert "this run is already finished" in again.out
-    repeated = json.loads((out / "report.json").read_text(encoding="utf-8"))
+    repeated = call(*arguments)
+    assert repeated.code == 0
+    assert "this run is already finished" in repeated.out
+    new_report = json.loads((out / "report.json").read_text(encoding="utf-8"))
     # The time that training took, not the time it took to see that it is finished.
-    assert repeated.pop("train_seconds") == pytest.approx(report.pop("train_seconds"), abs=1)
-    assert repeated == report
+    assert new_report.pop("train_seconds") == pytest.approx(report.pop("train_seconds"), abs=1)
+    assert new_report == report
 
     other = call("demo", "--out", out, "--minutes", "0.05", "--pairs", "301")
-    assert "holds a demo on 300 pairs" in other.paragraph("demo")
+    assert "contains a demo with 300 pairs" in other.paragraph("demo")
     assert json.loads((out / "report.json").read_text(encoding="utf-8"))["pairs"] == 300
 
-    assert "training.minutes: asked 0.06" in call(*words[:3], "--minutes", "0.06", *words[5:]).err
+    longer = call("demo", "--out", out, "--minutes", "0.06", "--pairs", "300")
+    assert "training.minutes: received 0.06" in longer.err
 
 
 @pytest.mark.usefixtures("few_pairs")
 @pytest.mark.parametrize("run", ["finished_run", "unfinished_run"])
-def test_another_run_stays_as_it_is(run: str, call: Call, request: pytest.FixtureRequest) -> None:
+def test_another_run_is_not_changed(run: str, call: Call, request: pytest.FixtureRequest) -> None:
     out = request.getfixturevalue(run)
     before = sorted(out.rglob("*"))
-    said = call("demo", "--out", out, "--pairs", "100").paragraph("demo")
-    assert f"{out} holds another run, not a demo" in said
+    message = call("demo", "--out", out, "--pairs", "100").paragraph("demo")
+    assert f"{out} contains another run, not a demo" in message
     assert sorted(out.rglob("*")) == before
 
 
 @pytest.mark.usefixtures("few_pairs")
-def test_a_folder_with_something_else_stays_as_it_is(call: Call, tmp_path: Path) -> None:
+def test_a_folder_with_other_files_is_not_changed(call: Call, tmp_path: Path) -> None:
     (tmp_path / "thesis.docx").write_bytes(b"mine")
-    said = call("demo", "--out", tmp_path, "--pairs", "100").paragraph("demo")
-    assert "is not a run of jumok. Received: thesis.docx" in said
+    message = call("demo", "--out", tmp_path, "--pairs", "100").paragraph("demo")
+    assert "is not a run of jumok. Received: thesis.docx" in message
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.docx"]

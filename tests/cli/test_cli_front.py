@@ -1,4 +1,4 @@
-"""The front door: help, version, wrong words, and how fast it opens."""
+"""Help, version, unknown commands and options, and how fast they answer."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import jumok
-from jumok.cli import VERBS
+from jumok.cli import COMMANDS
 
 if TYPE_CHECKING:
     from cli_calls import Call
@@ -39,7 +39,7 @@ class CtrlC:
             os.kill(os.getpid(), signal.SIGINT)
 
 moment = sys.argv.pop(1)
-signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever runs the tests may ignore it
+signal.signal(signal.SIGINT, signal.default_int_handler)  # the test runner may ignore it
 sys.meta_path.insert(0, CtrlC())
 main()
 """
@@ -56,7 +56,7 @@ class Busy:
 
 def run():
     busy = Busy()
-    sys.stdout.write("said")
+    sys.stdout.write("printed")
     if sys.argv[1] == "Ctrl-C":
         raise KeyboardInterrupt
     sys.exit(int(sys.argv[1]))
@@ -66,22 +66,22 @@ main()
 """
 
 
-def modules_after(*words: str) -> tuple[int, set[str]]:
+def modules_after(*arguments: str) -> tuple[int, set[str]]:
     done = subprocess.run(
-        [sys.executable, "-c", LOADED, *words], capture_output=True, check=True, text=True, timeout=60
+        [sys.executable, "-c", LOADED, *arguments], capture_output=True, check=True, text=True, timeout=60
     )
     code, names = json.loads(done.stderr.splitlines()[-1])
     return code, set(names)
 
 
-def test_help_names_every_verb(call: Call) -> None:
-    ran = call("--help")
-    assert ran.code == 0
-    assert ran.err == ""
-    for verb in ("check", "train", "translate", "evaluate", "look", "info", "corpus", "demo"):
-        assert f"\n  {verb} " in ran.out
-        assert verb in VERBS
-    assert call("-h").out == ran.out
+def test_help_lists_every_command(call: Call) -> None:
+    result = call("--help")
+    assert result.code == 0
+    assert result.err == ""
+    for command in ("check", "train", "translate", "evaluate", "look", "info", "corpus", "demo"):
+        assert f"\n  {command} " in result.out
+        assert command in COMMANDS
+    assert call("-h").out == result.out
 
 
 def test_help_answers_at_once() -> None:
@@ -100,25 +100,25 @@ def test_help_answers_at_once() -> None:
     assert min(seconds) < HELP_SECONDS, seconds
 
 
-@pytest.mark.parametrize("words", [["--help"], ["--version"], ["trian"]])
-def test_the_front_door_imports_nothing_heavy(words: list[str]) -> None:
-    _, modules = modules_after(*words)
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["trian"]])
+def test_help_and_version_import_no_large_package(arguments: list[str]) -> None:
+    _, modules = modules_after(*arguments)
     assert "jumok.cli" in modules
     assert modules & HEAVY == set()
-    if words == ["--help"]:  # typer itself takes pydantic to read a value
+    if arguments == ["--help"]:  # otherwise typer imports pydantic
         assert "pydantic" not in modules
     assert not any(name.startswith("jumok.cli.") and name != "jumok.cli.arguments" for name in modules)
 
 
-@pytest.mark.parametrize("verb", sorted(VERBS))
-def test_help_of_a_verb_needs_no_torch(verb: str) -> None:
-    code, modules = modules_after(verb, "--help")
+@pytest.mark.parametrize("command", sorted(COMMANDS))
+def test_help_of_a_command_needs_no_torch(command: str) -> None:
+    code, modules = modules_after(command, "--help")
     assert code == 0
     assert modules & HEAVY == set()
 
 
 @pytest.mark.parametrize("moment", ["jumok.cli", "typer", "jumok.cli.info"])
-def test_ctrl_c_in_the_first_moments_is_one_line(moment: str) -> None:
+def test_ctrl_c_during_the_imports_prints_one_line(moment: str) -> None:
     done = subprocess.run(
         [sys.executable, "-c", INTERRUPTED, moment, "info", "model"],
         capture_output=True,
@@ -131,10 +131,10 @@ def test_ctrl_c_in_the_first_moments_is_one_line(moment: str) -> None:
 
 @pytest.mark.parametrize(
     ("how", "code", "out"),
-    [("Ctrl-C", 130, "said"), ("130", 130, "said"), ("141", 141, "said"), ("2", 2, "saidwaited")],
+    [("Ctrl-C", 130, "printed"), ("130", 130, "printed"), ("141", 141, "printed"), ("2", 2, "printedwaited")],
 )
-def test_whoever_is_interrupted_waits_for_nothing(how: str, code: int, out: str) -> None:
-    """The end of a converted model would wait for all that it was given to translate."""
+def test_an_interrupted_program_exits_at_once(how: str, code: int, out: str) -> None:
+    """A normal exit would wait until CTranslate2 has finished its queue."""
     done = subprocess.run(
         [sys.executable, "-c", CUT_SHORT, how], capture_output=True, check=False, text=True, timeout=60
     )
@@ -142,45 +142,45 @@ def test_whoever_is_interrupted_waits_for_nothing(how: str, code: int, out: str)
 
 
 def test_version(call: Call) -> None:
-    ran = call("--version")
-    assert (ran.code, ran.out, ran.err) == (0, f"jumok {jumok.__version__}\n", "")
+    result = call("--version")
+    assert (result.code, result.out, result.err) == (0, f"jumok {jumok.__version__}\n", "")
 
 
-def test_no_words_give_the_help(call: Call) -> None:
-    ran = call()
-    assert "Usage: jumok" in ran.out + ran.err
-    assert "translate" in ran.out + ran.err
+def test_no_arguments_print_the_help(call: Call) -> None:
+    result = call()
+    assert "Usage: jumok" in result.out + result.err
+    assert "translate" in result.out + result.err
 
 
-@pytest.mark.parametrize("verb", sorted(VERBS))
-def test_help_of_a_verb(verb: str, call: Call) -> None:
-    ran = call(verb, "--help")
-    assert ran.code == 0
-    assert f"Usage: jumok {verb}" in ran.out
-    assert "--help" in ran.out
-    assert ran.err == ""
+@pytest.mark.parametrize("command", sorted(COMMANDS))
+def test_help_of_a_command(command: str, call: Call) -> None:
+    result = call(command, "--help")
+    assert result.code == 0
+    assert f"Usage: jumok {command}" in result.out
+    assert "--help" in result.out
+    assert result.err == ""
 
 
 def test_help_of_train_explains_its_settings(call: Call) -> None:
-    said = " ".join(call("train", "--help").out.split())
-    assert "Stop after about this many minutes." in said
-    assert "The same folder again continues the run." in said
-    assert "130" in said
+    message = " ".join(call("train", "--help").out.split())
+    assert "Stop after about this many minutes." in message
+    assert "The same folder again continues the run." in message
+    assert "130" in message
 
 
 @pytest.mark.parametrize(
     ("typed", "meant"), [("trian", "train"), ("translat", "translate"), ("chek", "check")]
 )
-def test_an_unknown_verb_suggests_the_nearest(typed: str, meant: str, call: Call) -> None:
-    ran = call(typed, "x")
-    assert ran.code == 2
-    assert typed in ran.err
-    assert meant in ran.err
-    assert ran.out == ""
+def test_an_unknown_command_suggests_the_nearest(typed: str, meant: str, call: Call) -> None:
+    result = call(typed, "x")
+    assert result.code == 2
+    assert typed in result.err
+    assert meant in result.err
+    assert result.out == ""
 
 
 @pytest.mark.parametrize(
-    ("words", "meant"),
+    ("arguments", "meant"),
     [
         (["train", "p.tsv", "--stepz", "3"], "--steps"),
         (["translate", "m", "--bean", "3"], "--beam"),
@@ -192,16 +192,16 @@ def test_an_unknown_verb_suggests_the_nearest(typed: str, meant: str, call: Call
         (["demo", "--minute", "3"], "--minutes"),
     ],
 )
-def test_an_unknown_option_suggests_the_nearest(words: list[str], meant: str, call: Call) -> None:
-    ran = call(*words)
-    assert ran.code == 2
-    assert "No such option" in ran.err
-    assert meant in ran.err
-    assert "Traceback" not in ran.err
+def test_an_unknown_option_suggests_the_nearest(arguments: list[str], meant: str, call: Call) -> None:
+    result = call(*arguments)
+    assert result.code == 2
+    assert "No such option" in result.err
+    assert meant in result.err
+    assert "Traceback" not in result.err
 
 
 @pytest.mark.parametrize(
-    "words",
+    "arguments",
     [
         ["check", "p.tsv", "--examples", "9"],
         ["translate", "m", "--beam", "0"],
@@ -212,15 +212,15 @@ def test_an_unknown_option_suggests_the_nearest(words: list[str], meant: str, ca
         ["train", "p.tsv", "--out", "x", "--size", "huge"],
     ],
 )
-def test_an_option_out_of_range_is_refused(words: list[str], call: Call) -> None:
-    ran = call(*words)
-    assert ran.code == 2
-    assert f"'{[word for word in words if word.startswith('--')][-1]}'" in ran.err
-    assert "Traceback" not in ran.err
+def test_an_option_out_of_range_is_refused(arguments: list[str], call: Call) -> None:
+    result = call(*arguments)
+    assert result.code == 2
+    assert f"'{[argument for argument in arguments if argument.startswith('--')][-1]}'" in result.err
+    assert "Traceback" not in result.err
 
 
-@pytest.mark.parametrize("verb", ["check", "train", "translate", "evaluate", "look", "info", "corpus"])
-def test_a_verb_without_its_argument_says_which(verb: str, call: Call) -> None:
-    ran = call(verb)
-    assert ran.code == 2
-    assert "Missing argument" in ran.err
+@pytest.mark.parametrize("command", ["check", "train", "translate", "evaluate", "look", "info", "corpus"])
+def test_a_command_without_its_argument_says_which(command: str, call: Call) -> None:
+    result = call(command)
+    assert result.code == 2
+    assert "Missing argument" in result.err

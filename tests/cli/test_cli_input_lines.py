@@ -1,4 +1,4 @@
-"""Lines of a file or a pipe, as they come."""
+"""Lines of a file or a pipe, as they arrive."""
 
 from __future__ import annotations
 
@@ -26,31 +26,31 @@ def read(data: bytes, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 @pytest.mark.parametrize("block", [1, 2, 3, 7, 2**16])
-def test_lines_are_the_same_however_they_are_torn(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(input_lines, "BLOCK", block)
+def test_lines_do_not_depend_on_the_block_size(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(input_lines, "BLOCK_BYTES", block)
     for text in ("", "\n", "one", "one\n", "one\n\ntwo", "\n\n", "하나\r\n둘\r셋\u2028넷\n", "one\n\n"):
         expected = [line.removesuffix("\r") for line in text.split("\n")]
         assert read(text.encode(), monkeypatch) == (expected if expected[-1] else expected[:-1])
     assert read(b"\xef\xbb\xbfone\n\xef\xbb\xbftwo", monkeypatch) == ["one", "\ufefftwo"]
 
 
-def test_what_is_not_utf8_is_told_with_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bytes_that_are_not_utf8_are_reported_with_their_position(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(DataError, match=r"standard input, line 2, byte 4: this is not UTF-8"):
         read(b"one\ntwo\xff\n", monkeypatch)
 
 
-def test_a_file_that_is_missing_is_told(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="there is no file"):
+def test_a_missing_file_is_reported(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="There is no file"):
         InputLines(tmp_path / "nowhere")
 
 
-def test_a_line_is_ready_when_it_was_written(monkeypatch: pytest.MonkeyPatch) -> None:
-    out, into = os.pipe()
-    with os.fdopen(out, "rb") as stream, os.fdopen(into, "wb", buffering=0) as writer:
+def test_a_line_is_ready_as_soon_as_it_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    read_end, write_end = os.pipe()
+    with os.fdopen(read_end, "rb") as stream, os.fdopen(write_end, "wb", buffering=0) as writer:
         monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=stream))
         lines = InputLines(None)
         assert not lines.ready()
-        assert not lines.typed
+        assert not lines.is_terminal
         writer.write(b"one\ntwo\n")
         assert lines.ready()
         assert next(lines) == "one"

@@ -1,4 +1,4 @@
-"""`jumok look` and `jumok info`: what a model attends to, and what its folder holds."""
+"""`jumok look` and `jumok info`: what a model attends to, and what is in its folder."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import jumok
+from jumok.analysis import explain, explanation_to_json, open_explanation
 from jumok.cli.look import _names
 from jumok.errors import DataError
-from jumok.explain import open_explanation
-from jumok.text import Subwords
+from jumok.text import Tokenizer
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 
 
 def test_look_in_the_terminal(call: Call, model: Path) -> None:
-    ran = call("look", model, "one two", "--target", "eins zwei")
-    assert (ran.code, ran.err) == (0, "")
-    assert ran.out.startswith("eins zwei\n")
+    result = call("look", model, "one two", "--target", "eins zwei")
+    assert (result.code, result.err) == (0, "")
+    assert result.out.startswith("eins zwei\n")
     for word in ("one", "two", "eins", "zwei"):
-        assert word in ran.out.split("\n", 1)[1]
+        assert word in result.out.split("\n", 1)[1]
 
 
 def test_look_at_the_models_own_translation(call: Call, model: Path) -> None:
@@ -41,9 +41,9 @@ def test_look_at_the_models_own_translation(call: Call, model: Path) -> None:
 
 def test_look_as_a_picture(call: Call, model: Path, tmp_path: Path) -> None:
     picture = tmp_path / "map.svg"
-    ran = call("look", model, "one <two> &", "--target", "eins zwei", "--out", picture)
-    assert ran.code == 0
-    assert ran.err == f"wrote {picture}\n"
+    result = call("look", model, "one <two> &", "--target", "eins zwei", "--out", picture)
+    assert result.code == 0
+    assert result.err == f"wrote {picture}\n"
     root = ElementTree.fromstring(picture.read_text(encoding="utf-8"))
     assert root.tag == "{http://www.w3.org/2000/svg}svg"
     words = "".join(root.itertext())
@@ -51,104 +51,104 @@ def test_look_as_a_picture(call: Call, model: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("suffix", [".json", ".npz"])
-def test_look_at_all_there_is(suffix: str, call: Call, model: Path, tmp_path: Path) -> None:
+def test_look_writes_the_whole_explanation(suffix: str, call: Call, model: Path, tmp_path: Path) -> None:
     file = tmp_path / f"one{suffix}"
-    ran = call("look", model, "one two", "--target", "eins zwei drei", "--out", file)
-    assert (ran.code, ran.err) == (0, f"wrote {file}\n")
-    assert ran.out.startswith("eins zwei drei\n")
-    found = open_explanation(file)
-    words = found.words("cross")
+    result = call("look", model, "one two", "--target", "eins zwei drei", "--out", file)
+    assert (result.code, result.err) == (0, f"wrote {file}\n")
+    assert result.out.startswith("eins zwei drei\n")
+    explanation = open_explanation(file)
+    words = explanation.words("cross")
     assert words.keys == ("one", "two", "</s>")
     assert words.queries == ("eins", "zwei", "drei", "</s>")
     assert words.weights.sum(axis=-1) == pytest.approx(1, abs=0.05)
-    assert [steps.cell.site for steps in found.cells] == ["encoder", "decoder", "cross"]
-    assert found.statistics["cross"].effect is not None
+    assert [steps.cell.site for steps in explanation.cells] == ["encoder", "decoder", "cross"]
+    assert explanation.statistics["cross"].effect is not None
 
 
 def test_look_asks_for_a_shorter_sentence(call: Call, model: Path, tmp_path: Path) -> None:
-    said = call("look", model, "one two " * 200, "--out", tmp_path / "one.json").paragraph("look")
-    assert "the model takes 200. Give a shorter sentence" in said
+    message = call("look", model, "one two " * 200, "--out", tmp_path / "one.json").paragraph("look")
+    assert "the model takes 200. Give a shorter sentence" in message
     assert not (tmp_path / "one.json").exists()
 
 
 @pytest.mark.parametrize("out", [[], ["--out", "map.svg"]], ids=["terminal", "picture"])
-def test_look_draws_no_pass_that_never_happened(
+def test_look_draws_only_passes_that_were_computed(
     out: list[str], call: Call, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     long = "one two " * 200
-    ran = call("look", model, long, *out)
-    assert "parts. Give a shorter sentence" in ran.paragraph("look")
-    assert ran.out == ""
+    result = call("look", model, long, *out)
+    assert "parts. Give a shorter sentence" in result.paragraph("look")
+    assert result.out == ""
     assert list(tmp_path.iterdir()) == []
-    with pytest.raises(DataError, match="too long to be looked at"):
+    with pytest.raises(DataError, match="too long for one pass"):
         jumok.load(model).attention(long)
-    assert call("look", model, long, "--target", "eins", *out).code == 0  # this pass was asked for
+    assert call("look", model, long, "--target", "eins", *out).code == 0  # --target requests one pass
 
 
 def test_look_writes_what_explain_gives(call: Call, model: Path, tmp_path: Path) -> None:
     file = tmp_path / "one.json"
     assert call("look", model, "one two", "--out", file).code == 0
-    explanation = jumok.load(model).explain("one two").with_effects().with_steps()
-    assert file.read_text(encoding="utf-8") == explanation.to_json()
-    assert json.loads(explanation.to_json())["version"] == 1
+    explanation = explain(jumok.load(model), "one two").with_effects().with_steps()
+    assert file.read_text(encoding="utf-8") == explanation_to_json(explanation)
+    assert json.loads(explanation_to_json(explanation))["version"] == 2
 
 
 @pytest.mark.parametrize("sentence", ["", "   ", "\u2028", "[bold]:heart:"])
 def test_look_at_odd_sentences(sentence: str, call: Call, model: Path, tmp_path: Path) -> None:
-    ran = call("look", model, sentence, "--out", tmp_path / "map.svg")
-    assert ran.code == 0
+    result = call("look", model, sentence, "--out", tmp_path / "map.svg")
+    assert result.code == 0
     ElementTree.fromstring((tmp_path / "map.svg").read_text(encoding="utf-8"))
 
 
 def test_look_refuses_other_pictures(call: Call, model: Path, tmp_path: Path) -> None:
-    said = call("look", model, "one", "--out", tmp_path / "map.bmp").paragraph("look")
-    assert ".json, .npz, .png or .svg" in said
-    assert "map.bmp" in said
+    message = call("look", model, "one", "--out", tmp_path / "map.bmp").paragraph("look")
+    assert ".json, .npz, .png or .svg" in message
+    assert "map.bmp" in message
     assert list(tmp_path.iterdir()) == []
 
 
-def test_look_into_a_folder_that_is_not_there(call: Call, model: Path, tmp_path: Path) -> None:
-    said = call("look", model, "one", "--out", tmp_path / "no" / "map.svg").paragraph("look")
-    assert str(tmp_path / "no" / "map.svg") in said
+def test_look_does_not_write_into_a_missing_folder(call: Call, model: Path, tmp_path: Path) -> None:
+    message = call("look", model, "one", "--out", tmp_path / "no" / "map.svg").paragraph("look")
+    assert str(tmp_path / "no" / "map.svg") in message
 
 
 def test_info(call: Call, model: Path) -> None:
-    ran = call("info", model)
-    assert (ran.code, ran.err) == (0, "")
-    assert ran.out.startswith(f"{model}\n")
-    assert "en → de" in ran.out
-    assert "width 16, 2 heads" in ran.out
-    assert "digits.en-de.tsv" in ran.out
-    assert f"jumok {jumok.__version__}" in ran.out
+    result = call("info", model)
+    assert (result.code, result.err) == (0, "")
+    assert result.out.startswith(f"{model}\n")
+    assert "en → de" in result.out
+    assert "width 16, 2 heads" in result.out
+    assert "digits.en-de.tsv" in result.out
+    assert f"jumok {jumok.__version__}" in result.out
 
 
 def test_info_as_json(call: Call, model: Path) -> None:
-    found = json.loads(call("info", model, "--json").out)
+    facts = json.loads(call("info", model, "--json").out)
     translator = jumok.load(model)
-    assert found["languages"] == "en → de"
-    assert found["parameters"] == sum(weight.numel() for weight in translator.model.parameters())
-    pieces = Subwords.from_bytes((model / "pieces.model").read_bytes())
-    assert found["pieces"] == f"{pieces.size} in pieces.model (unigram)"
-    assert found["facts"]["steps"] == 3
-    assert set(found["scores"]) >= {"bleu", "chrf"}
-    assert "version:" in found["scores"]["bleu"]["signature"]
+    assert facts["languages"] == "en → de"
+    assert facts["parameters"] == sum(weight.numel() for weight in translator.model.parameters())
+    tokenizer = Tokenizer.from_bytes((model / "pieces.model").read_bytes())
+    assert facts["tokens"] == f"{tokenizer.vocab_size} in pieces.model (unigram)"
+    assert facts["facts"]["steps"] == 3
+    assert set(facts["scores"]) >= {"bleu", "chrf"}
+    assert "version:" in facts["scores"]["bleu"]["signature"]
 
 
 def explanations_on(page: Path) -> list[Any]:
     [data] = re.findall(r'id="jumok-data">(.*?)</script>', page.read_text(encoding="utf-8"))
-    found: list[Any] = json.loads(data)["explanations"]
-    return found
+    explanations: list[Any] = json.loads(data)["explanations"]
+    return explanations
 
 
-def test_models_on_one_page_are_named_and_hold_the_given_translation(
+def test_models_on_one_page_are_named_and_have_the_given_translation(
     call: Call, model: Path, tmp_path: Path
 ) -> None:
     other, file = shutil.copytree(model, tmp_path / "other" / "model"), tmp_path / "x.html"
     assert call("look", model, other, "one two", "--target", "eins neun", "--out", file).code == 0
-    told = explanations_on(file)
-    assert [one["facts"]["name"] for one in told] == [model.parent.name, "other"]
-    assert [one["target"]["text"] for one in told] == ["eins neun", "eins neun"]
+    explanations = explanations_on(file)
+    assert [one["facts"]["name"] for one in explanations] == [model.parent.name, "other"]
+    assert [one["target"]["text"] for one in explanations] == ["eins neun", "eins neun"]
 
 
 @pytest.mark.parametrize(
@@ -176,16 +176,16 @@ def test_without_a_given_translation_each_model_on_a_page_shows_its_own(
 
 
 def test_look_at_several_models_needs_a_page(call: Call, model: Path, tmp_path: Path) -> None:
-    said = call("look", model, "one", "two", "--out", tmp_path / "x.svg").paragraph("look")
-    assert "Received: 2 models" in said
-    assert "quotation marks" in said
+    message = call("look", model, "one", "two", "--out", tmp_path / "x.svg").paragraph("look")
+    assert "Received: 2 models" in message
+    assert "quotation marks" in message
 
 
 def test_look_without_a_sentence_says_what_is_missing(call: Call, model: Path) -> None:
     assert "add --live" in call("look", model).paragraph("look")
 
 
-def test_look_live_needs_a_model_that_is_there(call: Call, tmp_path: Path) -> None:
+def test_look_live_needs_an_existing_model(call: Call, tmp_path: Path) -> None:
     assert "There is no folder" in call("look", tmp_path / "none", "--live").paragraph("look")
 
 

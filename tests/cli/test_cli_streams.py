@@ -1,4 +1,4 @@
-"""What a shell may hand over: closed standard streams, and names of files that are no text."""
+"""Closed standard streams, and file names that are not UTF-8."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 STRICT = {"PYTHONIOENCODING": "utf-8:strict"}  # what a terminal with a locale has
 
 
-def shell(words: Sequence[str | Path], closing: str) -> subprocess.CompletedProcess[bytes]:
+def shell(arguments: Sequence[str | Path], closing: str) -> subprocess.CompletedProcess[bytes]:
     return subprocess.run(
-        ["sh", "-c", f'exec "$@" {closing}', "sh", *program(words)],
+        ["sh", "-c", f'exec "$@" {closing}', "sh", *program(arguments)],
         input=b"one\n",
         capture_output=True,
         check=False,
@@ -31,25 +31,25 @@ def shell(words: Sequence[str | Path], closing: str) -> subprocess.CompletedProc
 
 
 @pytest.mark.parametrize(
-    ("words", "closing", "said"),
+    ("arguments", "closing", "message"),
     [
         (["check", "-"], "<&-", b"jumok check: standard input is closed, so there is nothing to read."),
-        (["models"], ">&-", b"jumok models: standard output is closed, so there is nowhere to print to."),
-        (["corpus", "english-korean", "--count", "3"], "<&- >&-", b"jumok corpus: standard output is closed"),
-        (["--help"], ">&-", b"jumok: standard output is closed"),
+        (["models"], ">&-", b"jumok models: Standard output is closed, so nothing can be printed."),
+        (["corpus", "english-korean", "--count", "3"], "<&- >&-", b"jumok corpus: Standard output is closed"),
+        (["--help"], ">&-", b"jumok: Standard output is closed"),
         (["info", "nowhere"], "<&- >&-", b"jumok info: There is no folder nowhere."),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else None,
 )
-def test_a_closed_stream_ends_in_one_line(words: list[str], closing: str, said: bytes) -> None:
-    done = shell(words, closing)
+def test_a_closed_stream_prints_one_line(arguments: list[str], closing: str, message: bytes) -> None:
+    done = shell(arguments, closing)
     assert done.returncode == 2
-    assert done.stderr.startswith(said), done.stderr
+    assert done.stderr.startswith(message), done.stderr
     assert done.stderr.count(b"\n") == 1
 
 
 @pytest.mark.parametrize("closing", ["<&-", "2>&-"])
-def test_a_closed_stream_that_is_not_needed_is_not_missed(closing: str) -> None:
+def test_a_closed_stream_that_is_not_needed_is_ignored(closing: str) -> None:
     done = shell(["corpus", "english-korean", "--count", "3"], closing)
     assert (done.returncode, done.stderr, done.stdout.count(b"\n")) == (0, b"", 4)
 
@@ -62,7 +62,7 @@ def test_translating_with_closed_streams(model: Path) -> None:
     closed_output = shell(["translate", model], ">&-")
     assert closed_output.returncode == 2
     assert closed_output.stderr == (
-        b"jumok translate: standard output is closed, so there is nowhere to print to.\n"
+        b"jumok translate: Standard output is closed, so nothing can be printed.\n"
     )
 
 

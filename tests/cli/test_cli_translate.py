@@ -1,4 +1,4 @@
-"""`jumok translate`: n lines in, n lines out, whatever the lines hold."""
+"""`jumok translate`: n lines in, n lines out, whatever the lines contain."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from cli_calls import environment, program, spawn
 
 import jumok
 from jumok.cli.translate import _count_lines
-from jumok.values import Alignment
+from jumok.types import Alignment
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -42,17 +42,17 @@ def lines_of(out: str) -> list[str]:
 
 
 @pytest.mark.parametrize("end", [b"\n", b"\r\n"], ids=["newline", "carriage return"])
-@pytest.mark.parametrize("last", [True, False], ids=["ended", "without a last newline"])
-def test_as_many_lines_out_as_in(end: bytes, last: bool, call: Call, model: Path) -> None:
-    text = end.join(ODD) + (end if last else b"")
-    ran = call("translate", model, stdin=text)
-    assert (ran.code, ran.err) == (0, "")
-    found = lines_of(ran.out)
-    assert len(found) == len(ODD)
-    assert [i for i, line in enumerate(ODD) if not line.strip()] == [i for i in (1, 2, 8) if found[i] == ""]
-    assert all(len(line.splitlines()) <= 1 for line in found)
+@pytest.mark.parametrize("ended", [True, False], ids=["ended", "without a last newline"])
+def test_as_many_lines_out_as_in(end: bytes, ended: bool, call: Call, model: Path) -> None:
+    text = end.join(ODD) + (end if ended else b"")
+    result = call("translate", model, stdin=text)
+    assert (result.code, result.err) == (0, "")
+    lines = lines_of(result.out)
+    assert len(lines) == len(ODD)
+    assert all(translation == "" for translation, line in zip(lines, ODD, strict=True) if not line.strip())
+    assert all(len(line.splitlines()) <= 1 for line in lines)
     expected = jumok.load(model).translate([line.decode() for line in ODD])
-    assert found == [translation.text for translation in expected]
+    assert lines == [translation.text for translation in expected]
 
 
 def test_a_file_and_standard_input_give_the_same(call: Call, model: Path, tmp_path: Path) -> None:
@@ -61,79 +61,77 @@ def test_a_file_and_standard_input_give_the_same(call: Call, model: Path, tmp_pa
     assert call("translate", model, file) == call("translate", model, stdin=file.read_bytes())
 
 
-def test_a_byte_order_mark_is_no_text(call: Call, model: Path) -> None:
-    [found] = lines_of(call("translate", model, "--json", stdin=b"\xef\xbb\xbfone two\n").out)
-    assert json.loads(found)["source"] == "one two"
+def test_a_byte_order_mark_is_removed(call: Call, model: Path) -> None:
+    [line] = lines_of(call("translate", model, "--json", stdin=b"\xef\xbb\xbfone two\n").out)
+    assert json.loads(line)["source"] == "one two"
 
 
 @pytest.mark.parametrize(("text", "count"), [(b"", 0), (b"\n", 1), (b"\n\n", 2)])
-def test_nothing_in_nothing_out(text: bytes, count: int, call: Call, model: Path) -> None:
-    ran = call("translate", model, stdin=text)
-    assert (ran.code, ran.out) == (0, "\n" * count)
+def test_empty_input_gives_empty_output(text: bytes, count: int, call: Call, model: Path) -> None:
+    result = call("translate", model, stdin=text)
+    assert (result.code, result.out) == (0, "\n" * count)
 
 
-def test_more_lines_than_are_looked_ahead(call: Call, model: Path) -> None:
-    ran = call("translate", model, "--beam", "1", stdin=b"one\n\n" * 300)
-    found = lines_of(ran.out)
-    assert len(found) == 600
-    assert set(found[1::2]) == {""}
-    assert len(set(found[::2])) == 1
+def test_more_lines_than_are_read_ahead(call: Call, model: Path) -> None:
+    result = call("translate", model, "--beam", "1", stdin=b"one\n\n" * 300)
+    lines = lines_of(result.out)
+    assert len(lines) == 600
+    assert set(lines[1::2]) == {""}
+    assert len(set(lines[::2])) == 1
 
 
 @pytest.mark.parametrize("engine", ["torch", "ctranslate2"])
-def test_a_line_that_is_not_text_leaves_those_before_it_translated(
-    engine: str, call: Call, model: Path
-) -> None:
+def test_lines_before_a_line_that_is_not_utf8_are_translated(engine: str, call: Call, model: Path) -> None:
     good = b"one\ntwo three\n\nfour\n"
-    ran = call("translate", model, "--engine", engine, stdin=good + b"\xff\nfive\n")
-    assert "line 5, byte 1: this is not UTF-8" in ran.paragraph("translate")
-    assert ran.out == call("translate", model, "--engine", engine, stdin=good).out
-    assert len(lines_of(ran.out)) == 4
+    result = call("translate", model, "--engine", engine, stdin=good + b"\xff\nfive\n")
+    assert "line 5, byte 1: this is not UTF-8" in result.paragraph("translate")
+    assert result.out == call("translate", model, "--engine", engine, stdin=good).out
+    assert len(lines_of(result.out)) == 4
 
 
 def test_json(call: Call, model: Path) -> None:
     records = [
         json.loads(line) for line in lines_of(call("translate", model, "--json", stdin=b"one two\n\n").out)
     ]
-    assert [set(record) for record in records] == [{"source", "text", "score", "pieces"}] * 2
+    assert [set(record) for record in records] == [{"source", "text", "score", "tokens"}] * 2
     assert records[0]["source"] == "one two"
     assert records[0]["score"] < 0
-    assert records[0]["pieces"]
-    assert records[1] == {"source": "", "text": "", "score": 0.0, "pieces": []}
+    assert records[0]["tokens"]
+    assert records[1] == {"source": "", "text": "", "score": 0.0, "tokens": []}
     [plain] = lines_of(call("translate", model, stdin=b"one two\n").out)
     assert records[0]["text"] == plain
 
 
-def test_json_holds_odd_lines_on_one_line_each(call: Call, model: Path) -> None:
-    found = lines_of(call("translate", model, "--json", "--align", stdin=b"\n".join(ODD)).out)
-    assert [json.loads(line)["source"] for line in found] == [line.decode() for line in ODD]
+def test_json_output_has_one_line_per_input_line(call: Call, model: Path) -> None:
+    lines = lines_of(call("translate", model, "--json", "--align", stdin=b"\n".join(ODD)).out)
+    assert [json.loads(line)["source"] for line in lines] == [line.decode() for line in ODD]
 
 
 def test_n_best(call: Call, model: Path) -> None:
-    words = ["--json", "--n-best", "3", "--beam", "4"]
-    [line] = lines_of(call("translate", model, *words, stdin=b"one two three\n").out)
+    options = ["--json", "--n-best", "3", "--beam", "4"]
+    [line] = lines_of(call("translate", model, *options, stdin=b"one two three\n").out)
     record = json.loads(line)
     scores = [record["score"], *(other["score"] for other in record["alternatives"])]
     assert 1 <= len(record["alternatives"]) <= 2
     assert scores == sorted(scores, reverse=True)
 
 
-def test_fewer_translations_than_asked_for_are_told_once(call: Call, model: Path) -> None:
-    words = ["--json", "--n-best", "2", "--sample", "--top-k", "1"]  # two draws that must be the same
-    ran = call("translate", model, *words, stdin=b"one two three\n\nfour\n")
-    assert ran.code == 0
-    assert len(lines_of(ran.out)) == 3
-    assert "2 of 3 lines have fewer than the 2 translations asked for" in ran.err
-    assert ran.err.count("fewer than") == 1
-    drawn = call("translate", model, *words[:-2], "--temperature", "5", stdin=b"one two three\n")
-    assert len(json.loads(drawn.out)["alternatives"]) == 1
-    assert drawn.err == ""
+def test_fewer_translations_than_n_best_are_reported_once(call: Call, model: Path) -> None:
+    options = ["--json", "--n-best", "2", "--sample", "--top-k", "1"]  # two draws that must be the same
+    result = call("translate", model, *options, stdin=b"one two three\n\nfour\n")
+    assert result.code == 0
+    assert len(lines_of(result.out)) == 3
+    assert "2 of 3 lines have fewer than 2 translations" in result.err
+    assert result.err.count("fewer than") == 1
+    sampled = call("translate", model, *options[:-2], "--temperature", "5", stdin=b"one two three\n")
+    assert len(json.loads(sampled.out)["alternatives"]) == 1
+    assert sampled.err == ""
 
 
-def test_a_prefix_begins_every_translation(call: Call, model: Path) -> None:
-    found = lines_of(call("translate", model, "--prefix", "drei vier", stdin=b"one\n\ntwo three\n").out)
-    assert [line.startswith("drei vier") for line in found] == [True, False, True]
-    assert found[1] == ""
+def test_every_translation_starts_with_the_prefix(call: Call, model: Path) -> None:
+    lines = lines_of(call("translate", model, "--prefix", "drei vier", stdin=b"one\n\ntwo three\n").out)
+    assert [line.startswith("drei vier") for line in lines] == [True, False, True]
+    assert lines[1] == ""
 
 
 @pytest.mark.parametrize(
@@ -141,14 +139,14 @@ def test_a_prefix_begins_every_translation(call: Call, model: Path) -> None:
     [
         ("length_penalty", 3.0),
         ("coverage_penalty", 4.0),
-        ("no_repeat", 1),
-        ("longest", 0.1),
+        ("no_repeat_ngram_size", 1),
+        ("max_length_ratio", 0.1),
     ],
 )
-def test_the_search_is_steered_as_in_python(option: str, value: float, call: Call, model: Path) -> None:
-    words = [f"--{option.replace('_', '-')}", str(value), "--json", "--n-best", "2", "--beam", "4"]
+def test_search_options_act_as_in_python(option: str, value: float, call: Call, model: Path) -> None:
+    options = [f"--{option.replace('_', '-')}", str(value), "--json", "--n-best", "2", "--beam", "4"]
     text = "one two three four five six seven"
-    record = json.loads(call("translate", model, *words, stdin=text.encode()).out)
+    record = json.loads(call("translate", model, *options, stdin=text.encode()).out)
     translator = jumok.load(model)
     [expected] = translator.translate([text], beam=4, n_best=2, **{option: value})  # type: ignore[arg-type]
     assert (record["text"], record["score"]) == (expected.text, round(expected.score, 5))
@@ -164,7 +162,7 @@ def test_alignments(call: Call, model: Path) -> None:
     assert json.loads(empty)["alignment"] == str(Alignment(frozenset()))
 
 
-def test_sampling_follows_its_seed(call: Call, model: Path) -> None:
+def test_sampling_depends_on_its_seed(call: Call, model: Path) -> None:
     text = b"one two three four five\n" * 4
     sampled = {seed: call("translate", model, "--sample", "--seed", seed, stdin=text).out for seed in "123"}
     assert sampled["1"] == call("translate", model, "--sample", "--seed", "1", stdin=text).out
@@ -173,7 +171,7 @@ def test_sampling_follows_its_seed(call: Call, model: Path) -> None:
     assert len(set(lines_of(sampled["1"]))) > 1
 
 
-def test_sampling_can_be_narrowed(call: Call, model: Path) -> None:
+def test_top_k_and_top_p_limit_sampling(call: Call, model: Path) -> None:
     text = b"one two three\n"
     greedy = call("translate", model, "--beam", "1", stdin=text).out
     assert call("translate", model, "--sample", "--top-k", "1", stdin=text).out == greedy
@@ -181,12 +179,15 @@ def test_sampling_can_be_narrowed(call: Call, model: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("options", "message"),
     [
         (["--n-best", "3"], "Add --json"),
         (["--align"], "Add --json"),
         (["--json", "--n-best", "5", "--beam", "2"], "n_best 5 with beam 2"),
-        (["--json", "--n-best", "2", "--patience-factor", "0.25"], "n_best 2 with beam 2 and patience 0.25"),
+        (
+            ["--json", "--n-best", "2", "--patience-factor", "0.25"],
+            "n_best 2 with beam 2 and patience_factor 0.25",
+        ),
         (["--sample", "--temperature", "0"], "temperature"),
         (["--sample", "--temperature", "nan"], "temperature"),
         (["--sample", "--temperature", "inf"], "temperature"),
@@ -195,24 +196,24 @@ def test_sampling_can_be_narrowed(call: Call, model: Path) -> None:
         (["--sample", "--top-p", "2"], "top_p"),
         (["--sample", "--top-k", "-1"], "top_k"),
         (["--length-penalty", "nan"], "length_penalty"),
-        (["--temperature", "0.5"], "Without --sample nothing is drawn at random, so --temperature would"),
-        (["--top-k", "5", "--top-p", "0.9"], "so --top-k, --top-p would be ignored. Add --sample"),
+        (["--temperature", "0.5"], "--temperature would be ignored: only --sample draws at random"),
+        (["--top-k", "5", "--top-p", "0.9"], "--top-k, --top-p would be ignored: only --sample"),
         (["--seed", "1"], "Add --sample, or leave --seed out"),
-        (["--sample", "--beam", "2"], "Sampling keeps no beam, so beam would be ignored"),
-        (["--sample", "--patience-factor", "2"], "Sampling keeps no beam, so patience_factor would"),
+        (["--sample", "--beam", "2"], "Sampling has no beam, so beam would be ignored"),
+        (["--sample", "--patience-factor", "2"], "Sampling has no beam, so patience_factor would"),
         (["--beam", "1", "--patience-factor", "2"], "patience_factor would be ignored"),
         (["--patience-factor", "0"], "search.patience_factor"),
         (["--coverage-penalty", "-1"], "search.coverage_penalty"),
         (["--coverage-penalty", "inf"], "search.coverage_penalty"),
-        (["--no-repeat", "-1"], "search.no_repeat"),
-        (["--longest", "nan"], "search.longest"),
-        (["--longest", "1e30", "--engine", "torch"], "search.longest"),
+        (["--no-repeat-ngram-size", "-1"], "search.no_repeat_ngram_size"),
+        (["--max-length-ratio", "nan"], "search.max_length_ratio"),
+        (["--max-length-ratio", "1e30", "--engine", "torch"], "search.max_length_ratio"),
     ],
 )
-def test_options_that_do_not_go_together(words: list[str], said: str, call: Call, model: Path) -> None:
-    ran = call("translate", model, *words, stdin=b"one\n")
-    assert said in ran.paragraph("translate")
-    assert ran.out == ""
+def test_options_that_cannot_be_combined(options: list[str], message: str, call: Call, model: Path) -> None:
+    result = call("translate", model, *options, stdin=b"one\n")
+    assert message in result.paragraph("translate")
+    assert result.out == ""
 
 
 @pytest.mark.medium
@@ -224,32 +225,32 @@ def test_as_a_program_in_a_pipe(model: Path) -> None:
 
 
 @pytest.mark.medium
-@pytest.mark.parametrize("words", [[], ["--json"], ["--engine", "torch"]], ids=" ".join)
-def test_a_line_is_answered_before_the_next_one_is_given(words: list[str], model: Path) -> None:
-    asked = [b"one two\n", b"\n", b"three\n", b"without a last newline"]
+@pytest.mark.parametrize("options", [[], ["--json"], ["--engine", "torch"]], ids=" ".join)
+def test_a_line_is_answered_before_the_next_one_is_given(options: list[str], model: Path) -> None:
+    given_lines = [b"one two\n", b"\n", b"three\n", b"without a last newline"]
     answers: list[bytes] = []
     with subprocess.Popen(
-        program(["translate", model, *words]),
+        program(["translate", model, *options]),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         env=environment(),
     ) as process:
         assert process.stdin is not None
         assert process.stdout is not None
-        for line in asked[:-1]:
+        for line in given_lines[:-1]:
             process.stdin.write(line)
             process.stdin.flush()
             answered, _, _ = select.select([process.stdout], [], [], 60)
             assert answered
             answers.append(process.stdout.readline())
-        process.stdin.write(asked[-1])
+        process.stdin.write(given_lines[-1])
         process.stdin.close()
         answers.append(process.stdout.read())
-    together = spawn("translate", model, *words, stdin=b"".join(asked))
+    together = spawn("translate", model, *options, stdin=b"".join(given_lines))
     assert b"".join(answers) == together.stdout
 
 
-def test_a_bar_counts_a_last_line_that_has_no_newline(tmp_path: Path) -> None:
+def test_the_progress_bar_counts_a_last_line_without_newline(tmp_path: Path) -> None:
     file = tmp_path / "in.txt"
     for text, count in (("", 0), ("one", 1), ("one\n", 1), ("one\n\ntwo", 3), ("one\n\n", 2)):
         file.write_text(text, encoding="utf-8")
@@ -257,7 +258,7 @@ def test_a_bar_counts_a_last_line_that_has_no_newline(tmp_path: Path) -> None:
 
 
 @pytest.mark.medium
-def test_a_reader_that_leaves_is_no_fault_of_a_translation(model: Path, tmp_path: Path) -> None:
+def test_a_closed_pipe_is_not_an_error_of_a_translation(model: Path, tmp_path: Path) -> None:
     file = tmp_path / "many.txt"
     file.write_bytes(b"one two three\n" * 3000)
     with subprocess.Popen(
@@ -270,48 +271,48 @@ def test_a_reader_that_leaves_is_no_fault_of_a_translation(model: Path, tmp_path
         assert process.stderr is not None
         assert process.stdout.readline().endswith(b"\n")
         process.stdout.close()
-        said = process.stderr.read()
+        message = process.stderr.read()
         assert process.wait(timeout=60) == 141
-    assert said == b""
+    assert message == b""
 
 
 def test_the_engine_is_chosen(call: Call, model: Path) -> None:
-    asked = b"one two three\n\nfour\n"
+    text = b"one two three\n\nfour\n"
     fast, plain = (
-        call("translate", model, "--engine", name, stdin=asked) for name in ("ctranslate2", "torch")
+        call("translate", model, "--engine", name, stdin=text) for name in ("ctranslate2", "torch")
     )
     assert (fast.code, plain.code) == (0, 0)
     assert fast.err == plain.err == ""
     assert len(lines_of(fast.out)) == len(lines_of(plain.out)) == 3
-    refused = call("translate", model, "--engine", "onnx", stdin=asked)
+    refused = call("translate", model, "--engine", "onnx", stdin=text)
     assert 'There is no engine "onnx"' in refused.paragraph("translate")
 
 
-def test_torch_in_place_of_the_fast_engine_is_said(
+def test_torch_instead_of_the_fast_engine_is_reported(
     call: Call, model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sampling = ("--sample", "--top-p", "0.9", "--temperature", "0.8")
     assert call("translate", model, *sampling, stdin=b"one\n").err.startswith(
-        "engine torch: CTranslate2 cuts"
+        "engine torch: CTranslate2 applies"
     )
     monkeypatch.setitem(sys.modules, "ctranslate2", None)
-    ran = call("translate", model, stdin=b"one two three\n")
-    assert ran.code == 0
-    assert ran.err.startswith("engine torch: the package ctranslate2 cannot be used")
-    assert ran.err.count("\n") == 1
+    result = call("translate", model, stdin=b"one two three\n")
+    assert result.code == 0
+    assert result.err.startswith("engine torch: the package ctranslate2 cannot be used")
+    assert result.err.count("\n") == 1
 
 
 @pytest.mark.medium
-def test_a_bar_moves_on_the_terminal_while_the_translations_go_to_a_file(model: Path, tmp_path: Path) -> None:
+def test_the_progress_bar_moves_while_translations_go_to_a_file(model: Path, tmp_path: Path) -> None:
     lines = tmp_path / "in.txt"
     lines.write_text("one two\n" * 30)
     terminal, other_end = os.openpty()
-    words = program(["translate", model, lines])
+    command = program(["translate", model, lines])
     with (tmp_path / "out.txt").open("wb") as out:
-        running = subprocess.Popen(words, stdout=out, stderr=other_end, env=environment())
+        running = subprocess.Popen(command, stdout=out, stderr=other_end, env=environment())
     os.close(other_end)
     shown = b""
-    with suppress(OSError):  # Linux says an I/O error where the other end was closed
+    with suppress(OSError):  # Linux reports an I/O error when the other end is closed
         while more := os.read(terminal, 2**16):
             shown += more
     os.close(terminal)

@@ -1,4 +1,4 @@
-"""`jumok compare` as a person calls it: a whole small comparison, its repetition, its refusals, Ctrl-C."""
+"""`jumok compare` from the command line: a small comparison, running it again, errors, Ctrl-C."""
 
 from __future__ import annotations
 
@@ -13,41 +13,41 @@ import pytest
 
 from digit_lines import digit_lines, write_tsv
 from jumok.cli import main
-from jumok.training.folder import RunFolder
+from jumok.training.run.run_folder import RunFolder
 
-# Models of any family, so small that they learn nothing.
+# For models of any family, too small to learn anything.
 TINY = (
     "model.width=16",
     "model.encoder_layers=1",
     "model.decoder_layers=1",
-    "text.pieces=300",
+    "text.vocab_size=300",
     "search.beam=2",
-    "search.longest=1.0",
+    "search.max_length_ratio=1.0",
 )
-SMALL = [word for setting in TINY for word in ("--set", setting)]
+SMALL = [argument for setting in TINY for argument in ("--set", setting)]
 
 
 @pytest.fixture
 def call(capsys):
-    """(exit code, stdout, stderr) of `jumok compare WORDS` in this process."""
+    """(exit code, stdout, stderr) of `jumok compare ARGUMENTS` in this process."""
 
-    def run(*words):
+    def run(*arguments):
         with pytest.raises(SystemExit) as end:
-            main(["compare", *map(str, words)])
-        said = capsys.readouterr()
-        return end.value.code or 0, said.out, said.err
+            main(["compare", *map(str, arguments)])
+        captured = capsys.readouterr()
+        return end.value.code or 0, captured.out, captured.err
 
     return run
 
 
 @pytest.mark.medium
-def test_two_contenders_are_compared_and_not_trained_again(call, tmp_path, monkeypatch):
+def test_two_systems_are_compared_and_not_trained_again(call, tmp_path, monkeypatch):
     pairs, out = write_tsv(tmp_path / "digits.en-de.tsv", digit_lines(60)), tmp_path / "out"
-    words = [pairs, "--model", "recurrent", "--attention", "none,bahdanau", "--steps", "3", "--out", out]
-    code, said, told = call(*words, *SMALL, "--json")
-    assert code == 0, told
-    found = json.loads(said)
-    first, second = found["contenders"]
+    arguments = [pairs, "--model", "recurrent", "--attention", "none,bahdanau", "--steps", "3", "--out", out]
+    code, stdout, stderr = call(*arguments, *SMALL, "--json")
+    assert code == 0, stderr
+    result = json.loads(stdout)
+    first, second = result["systems"]
     assert [first["name"], second["name"]] == ["recurrent-none", "recurrent-bahdanau"]
     assert (first["p_value"], first["alignment_error"]) == (None, None)
     assert 0 < second["p_value"] <= 1
@@ -59,38 +59,38 @@ def test_two_contenders_are_compared_and_not_trained_again(call, tmp_path, monke
         assert row["peak_memory"] > 50
         assert row["decoding_sentences"] > 0
         assert [point["step"] for point in row["curve"]][-1] == 3
-        assert len(row["bleu_by_length"]) == len(found["quarters"]) == 4
-    assert found["sentences"] == 6
-    assert found["unequal"] == []
-    assert "[1/2] recurrent-none" in told
-    assert "[2/2] recurrent-bahdanau" in told
-    assert told.count("3 steps") >= 2, "the lines of the training display"
+        assert len(row["bleu_by_length"]) == len(result["quarters"]) == 4
+    assert result["sentences"] == 6
+    assert result["unequal"] == []
+    assert "[1/2] recurrent-none" in stderr
+    assert "[2/2] recurrent-bahdanau" in stderr
+    assert stderr.count("3 steps") >= 2, "the lines of the training display"
     recipes = [RunFolder(out / row["name"]).record().recipe for row in (first, second)]
     assert recipes[0].text == recipes[1].text
     assert recipes[0].training.batch_tokens == recipes[1].training.batch_tokens
-    pieces = [(out / row["name"] / "pieces.model").read_bytes() for row in (first, second)]
-    assert pieces[0] == pieces[1]
-    assert json.loads((out / "compare.json").read_text(encoding="utf-8")) == found
+    tokenizers = [(out / row["name"] / "pieces.model").read_bytes() for row in (first, second)]
+    assert tokenizers[0] == tokenizers[1]
+    assert json.loads((out / "compare.json").read_text(encoding="utf-8")) == result
     assert "recurrent-bahdanau" in (out / "report.html").read_text(encoding="utf-8")
 
     monkeypatch.setattr(subprocess, "Popen", None)  # a second process would fail
-    code, said, told = call(*words, *SMALL)
-    assert code == 0, told
-    assert told.count("already finished") == 2
-    assert "recurrent-bahdanau" in said
-    assert f"report: {out / 'report.html'}" in said
-    assert json.loads((out / "compare.json").read_text(encoding="utf-8")) == found
+    code, stdout, stderr = call(*arguments, *SMALL)
+    assert code == 0, stderr
+    assert stderr.count("already finished") == 2
+    assert "recurrent-bahdanau" in stdout
+    assert f"report: {out / 'report.html'}" in stdout
+    assert json.loads((out / "compare.json").read_text(encoding="utf-8")) == result
 
-    code, _, told = call(*words, *SMALL, "--set", "model.dropout=0.4")
+    code, _, stderr = call(*arguments, *SMALL, "--set", "model.dropout=0.4")
     assert code == 2
-    assert "model.dropout: asked 0.4" in told
+    assert "model.dropout: received 0.4" in stderr
 
 
 @pytest.mark.medium
 def test_an_interrupted_comparison_saves_and_says_so(tmp_path):
     pairs, out = write_tsv(tmp_path / "digits.en-de.tsv", digit_lines(60)), tmp_path / "out"
-    words = ["compare", pairs, "--contender", "recurrent", "--contender", "transformer", "--out", out]
-    program = [sys.executable, "-c", "from jumok.cli import main; main()", *map(str, words), *SMALL]
+    arguments = ["compare", pairs, "--system", "recurrent", "--system", "transformer", "--out", out]
+    program = [sys.executable, "-c", "from jumok.cli import main; main()", *map(str, arguments), *SMALL]
     with subprocess.Popen(
         [*program, "--steps", "1000000"],
         stderr=subprocess.PIPE,
@@ -98,15 +98,15 @@ def test_an_interrupted_comparison_saves_and_says_so(tmp_path):
         text=True,
         env={**os.environ, "OMP_NUM_THREADS": "1"},
     ) as process:
-        told = ""
-        while "parameters" not in told:
+        stderr = ""
+        while "parameters" not in stderr:
             line = process.stderr.readline()
-            assert line, told
-            told += line
+            assert line, stderr
+            stderr += line
         time.sleep(1)
         process.send_signal(signal.SIGINT)
         _, rest = process.communicate(timeout=60)
-    assert process.returncode == 130, told + rest
+    assert process.returncode == 130, stderr + rest
     assert "interrupted at recurrent. The same command continues" in rest
     assert "Traceback" not in rest
     assert list((out / "recurrent" / "checkpoints").glob("step-*"))
@@ -114,25 +114,25 @@ def test_an_interrupted_comparison_saves_and_says_so(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("arguments", "message"),
     [
         (["--attention", "none,bahdanu", "--model", "recurrent", "--steps", "3"], 'Did you mean "bahdanau"'),
         (
             ["--model", "transformer", "--attention", "none", "--steps", "3"],
-            "a Transformer is made of attention",
+            "a Transformer consists of attention",
         ),
         (["--attention", "none", "--steps", "3"], "Received: recurrent-none"),
-        (["--contender", "recurrent", "--steps", "3"], "two contenders or more"),
+        (["--system", "recurrent", "--steps", "3"], "at least two systems"),
         (["--model", "recurrent,transformer"], "Set --minutes or --steps"),
         (["--model", "recurrent,transformer", "--steps", "3", "--set", "x=1"], "--set takes"),
         (["--model", "recurrent,transformer", "--steps", "3"], "no-such.tsv"),
     ],
 )
-def test_what_cannot_be_compared_is_refused_in_one_paragraph(call, tmp_path, words, said):
-    code, out, told = call(tmp_path / "no-such.tsv", "--out", tmp_path / "out", *words)
-    assert (code, out) == (2, "")
-    assert told.startswith("jumok compare: ")
-    assert said in told
-    assert "\n\n" not in told
-    assert "Traceback" not in told
+def test_an_impossible_comparison_is_refused_in_one_paragraph(call, tmp_path, arguments, message):
+    code, stdout, stderr = call(tmp_path / "no-such.tsv", "--out", tmp_path / "out", *arguments)
+    assert (code, stdout) == (2, "")
+    assert stderr.startswith("jumok compare: ")
+    assert message in stderr
+    assert "\n\n" not in stderr
+    assert "Traceback" not in stderr
     assert not (tmp_path / "out").exists()

@@ -1,4 +1,4 @@
-"""The report: one page that stands alone."""
+"""The HTML report of a comparison: one page that needs no other file."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from html.parser import HTMLParser
 
 import pytest
 
-from jumok.compare import CurvePoint, Result, Row, draw_report
-from jumok.compare.charts import Series, line_chart
+from jumok.compare import ComparisonResult, CurvePoint, Row, draw_report
 from jumok.compare.result import quarters_by_length
-from jumok.look import alignment_map
-from jumok.look.heat_map import FONTS
+from jumok.plots import alignment_map
+from jumok.plots.charts import WIDTH, Series, line_chart
+from jumok.plots.heat_map import FONTS
 
 VOID = {"meta"}
 
 
-class Checked(HTMLParser):
-    """Fails on a tag that is not closed in its turn; collects what stands in the page."""
+class PageChecker(HTMLParser):
+    """Fails on a tag that is not closed in order; collects tags, attributes and texts."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -52,10 +52,10 @@ def make_row(name, *, attention=None, curve=()):
         parameters=1234,
         steps=3,
         training_seconds=1.0,
-        training_tokens=10.0,
-        decoding_pieces=100.0,
-        decoding_sentences=10.0,
-        peak_memory=300.0,
+        training_tokens_per_second=10.0,
+        decoding_tokens_per_second=100.0,
+        decoding_sentences_per_second=10.0,
+        peak_memory_mb=300.0,
         curve=curve,
         bleu_by_length=(1.0, 2.0),
         translation="나는 집에 <간다>",
@@ -65,7 +65,7 @@ def make_row(name, *, attention=None, curve=()):
 
 def make_page(*rows):
     quarters = quarters_by_length(["one", "one two"])
-    return draw_report(Result(rows, quarters, 2, "I go & <stay>", "nrefs:1", "3 steps"))
+    return draw_report(ComparisonResult(rows, quarters, 2, "I go & <stay>", "nrefs:1", "3 steps"))
 
 
 def attention_map(weight):
@@ -73,29 +73,29 @@ def attention_map(weight):
 
 
 def parsed(page):
-    checked = Checked()
+    checked = PageChecker()
     checked.feed(page)
     checked.close()
     assert checked.open == []
     return checked
 
 
-def test_the_page_is_well_formed_and_holds_every_contender():
+def test_the_page_is_well_formed_and_has_every_system():
     curve = (CurvePoint(10, 1.0, 3.0, 0.0), CurvePoint(20, 2.0, 2.0, 5.0))
     page = make_page(make_row("with <&", attention=attention_map(0.5), curve=curve), make_row("without"))
     checked = parsed(page)
-    said = " ".join(checked.texts)
-    assert "with <&" in said
-    assert "without: 나는 집에 <간다>" in said
-    assert "It has no attention to its source." in said
-    assert "I go & <stay>" in said
-    assert "12.3" in said
-    assert "0.250" in said
+    text = " ".join(checked.texts)
+    assert "with <&" in text
+    assert "without: 나는 집에 <간다>" in text
+    assert "This model has no cross-attention." in text
+    assert "I go & <stay>" in text
+    assert "12.3" in text
+    assert "0.250" in text
     assert checked.tags.count("svg") == 4, "two curves, the bars, one map"
-    assert checked.tags.count("polyline") == 4
+    assert checked.tags.count("polyline") == 4, "two systems in each of two charts"
 
 
-def test_the_page_stands_alone_and_reads_in_the_dark():
+def test_the_page_needs_no_other_file_and_has_a_dark_mode():
     page = make_page(make_row("a", attention=attention_map(0.5)), make_row("b", attention=attention_map(1)))
     checked = parsed(page)
     assert "http" not in page
@@ -108,9 +108,10 @@ def test_the_page_stands_alone_and_reads_in_the_dark():
     assert FONTS in page
 
 
-def test_all_maps_have_one_scale():
+def test_all_maps_have_the_same_scale():
     page = make_page(make_row("a", attention=attention_map(2.0)), make_row("b", attention=attention_map(1.0)))
     assert page.count("white: 2") == 2
+    # In both maps white is 2, the largest weight of all: 2 is shown as 1, and 1 as a half.
     assert "I → 나는: 1.0000" in page
     assert "I → 나는: 0.5000" in page
     plain = make_page(make_row("a", attention=attention_map(0.3)), make_row("b"))
@@ -118,7 +119,7 @@ def test_all_maps_have_one_scale():
     assert "white:" not in plain.partition("</style>")[2]
 
 
-def test_curves_go_over_steps_where_a_time_is_missing():
+def test_curves_are_over_steps_if_a_time_is_missing():
     timed, untimed = CurvePoint(10, 1.0, 3.0, 0.0), CurvePoint(20, None, 2.0, 5.0)
     assert "over seconds" in make_page(make_row("a", curve=(timed,)), make_row("b", curve=(timed,)))
     assert "over steps" in make_page(make_row("a", curve=(timed,)), make_row("b", curve=(untimed,)))
@@ -126,8 +127,8 @@ def test_curves_go_over_steps_where_a_time_is_missing():
 
 @pytest.mark.parametrize("points", [(), ((5.0, 0.0),), ((1.0, 2.0), (2.0, 2.0)), ((0.0, -3.0), (9e6, 1e-6))])
 def test_odd_curves_are_drawn_inside_the_chart(points):
-    chart = line_chart([Series("a", points)], title="t", across="steps")
+    chart = line_chart([Series("a", points)], title="t", x_label="steps")
     parsed(chart)
     assert "nan" not in chart
     for part in chart.split('cx="')[1:]:
-        assert 0 <= float(part.partition('"')[0]) <= 540
+        assert 0 <= float(part.partition('"')[0]) <= WIDTH

@@ -1,33 +1,46 @@
-"""The numbers of a comparison: quarters of source length, learning curves, what JSON holds."""
+"""The numbers of a comparison: quarters by source length, learning curves, JSON and Markdown."""
 
 from __future__ import annotations
 
 import json
 
-from jumok.compare import CurvePoint, Result, Row, as_markdown
-from jumok.compare.outcome import Outcome, peak_memory, read_memory, read_outcome, write_memory, write_outcome
+from jumok.compare import ComparisonResult, CurvePoint, Row, as_markdown
 from jumok.compare.result import quarters_by_length, read_curve
-from jumok.look import alignment_map
+from jumok.compare.system_result import (
+    SystemResult,
+    peak_memory,
+    read_peak_memory,
+    read_system_result,
+    write_peak_memory,
+    write_system_result,
+)
+from jumok.plots import alignment_map
+from jumok.storage import json_with_checksum, read_json_with_checksum
 
 
 def test_quarters_are_equal_parts_from_few_words_to_many():
     lengths = [8, 1, 7, 2, 6, 3, 5, 4]
     quarters = quarters_by_length(["w " * length for length in lengths])
-    assert [(one.shortest, one.longest) for one in quarters] == [(1, 2), (3, 4), (5, 6), (7, 8)]
-    assert [one.sentences for one in quarters] == [(1, 3), (5, 7), (6, 4), (2, 0)]
+    assert [(quarter.min_words, quarter.max_words) for quarter in quarters] == [
+        (1, 2),
+        (3, 4),
+        (5, 6),
+        (7, 8),
+    ]
+    assert [quarter.sentences for quarter in quarters] == [(1, 3), (5, 7), (6, 4), (2, 0)]
 
 
 def test_every_sentence_is_in_one_quarter_however_many_there_are():
     for count in range(1, 14):
         quarters = quarters_by_length(["one two three"] * count)
         assert len(quarters) == min(count, 4)
-        assert sorted(index for one in quarters for index in one.sentences) == list(range(count))
-        sizes = [len(one.sentences) for one in quarters]
+        assert sorted(index for quarter in quarters for index in quarter.sentences) == list(range(count))
+        sizes = [len(quarter.sentences) for quarter in quarters]
         assert max(sizes) - min(sizes) <= 1
 
 
-def test_punctuation_counts_as_words_do_in_alignments():
-    assert quarters_by_length(["No, I go home."])[0].longest == 6
+def test_punctuation_marks_count_as_words_as_they_do_in_alignments():
+    assert quarters_by_length(["No, I go home."])[0].max_words == 6
 
 
 def test_a_curve_has_the_time_of_the_run_and_the_median_speed(tmp_path):
@@ -57,12 +70,12 @@ def test_a_damaged_line_does_not_hide_the_rest_of_a_curve(tmp_path):
     assert read_curve(path) == ((), None)
 
 
-def make_outcome():
-    return Outcome(
+def make_system_result():
+    return SystemResult(
         key="k",
         translations=("eins", "", "zwei\u2028drei"),
-        seconds=0.5,
-        pieces=7,
+        translation_seconds=0.5,
+        output_tokens=7,
         alignment_error=None,
         parameters=10,
         steps=3,
@@ -72,24 +85,32 @@ def make_outcome():
     )
 
 
-def test_an_outcome_comes_back_as_it_was_or_not_at_all(tmp_path):
-    assert read_outcome(tmp_path) is None
-    write_outcome(tmp_path, make_outcome())
-    found = read_outcome(tmp_path)
-    assert found.translations == ("eins", "", "zwei\u2028drei")
-    assert (found.key, found.pieces, found.alignment_error) == ("k", 7, None)
-    assert found.attention.weights.tolist() == [[[[0.25, 0.75]]]]
+def test_a_system_result_is_read_back_whole_or_not_at_all(tmp_path):
+    assert read_system_result(tmp_path) is None
+    write_system_result(tmp_path, make_system_result())
+    stored = read_system_result(tmp_path)
+    assert stored.translations == ("eins", "", "zwei\u2028drei")
+    assert (stored.key, stored.output_tokens, stored.alignment_error) == ("k", 7, None)
+    assert stored.attention.weights.tolist() == [[[[0.25, 0.75]]]]
     (tmp_path / "translations.txt").write_text("eins\n", encoding="utf-8")
-    assert read_outcome(tmp_path) is None
+    assert read_system_result(tmp_path) is None
     (tmp_path / "outcome.json").write_text("{}", encoding="utf-8")
-    assert read_outcome(tmp_path) is None
+    assert read_system_result(tmp_path) is None
 
 
-def test_the_most_memory_of_all_processes_is_remembered(tmp_path):
-    assert read_memory(tmp_path) is None
-    for peak in (5, 9, 7):
-        write_memory(tmp_path, peak)
-    assert read_memory(tmp_path) == 9
+def test_a_result_of_an_older_format_is_computed_again(tmp_path):
+    write_system_result(tmp_path, make_system_result())
+    content = read_json_with_checksum(tmp_path / "outcome.json")
+    content["pieces"] = content.pop("tokens")
+    (tmp_path / "outcome.json").write_bytes(json_with_checksum(content))
+    assert read_system_result(tmp_path) is None
+
+
+def test_the_largest_peak_of_all_processes_is_stored(tmp_path):
+    assert read_peak_memory(tmp_path) is None
+    for peak_bytes in (5, 9, 7):
+        write_peak_memory(tmp_path, peak_bytes)
+    assert read_peak_memory(tmp_path) == 9
     assert 2**20 < peak_memory() < 2**40
 
 
@@ -104,22 +125,24 @@ def test_a_result_is_json_without_the_maps_and_a_table_in_markdown():
         parameters=1234,
         steps=3,
         training_seconds=1.0,
-        training_tokens=None,
-        decoding_pieces=100.0,
-        decoding_sentences=10.0,
-        peak_memory=None,
+        training_tokens_per_second=None,
+        decoding_tokens_per_second=100.0,
+        decoding_sentences_per_second=10.0,
+        peak_memory_mb=None,
         curve=(CurvePoint(3, None, 2.0, 1.0),),
         bleu_by_length=(1.0, 2.0),
         translation="eins",
         attention=alignment_map([[1.0]], source=["one"], target=["eins"]),
     )
     quarters = quarters_by_length(["one", "one two"])
-    result = Result((row,), quarters, 2, "one", "nrefs:1", "3 steps", ("text.kind is not the same.",))
-    found = json.loads(json.dumps(result.as_dict(), allow_nan=False))
-    assert found["contenders"][0]["curve"] == [{"step": 3, "seconds": None, "loss": 2.0, "bleu": 1.0}]
-    assert "attention" not in found["contenders"][0]
-    assert found["quarters"][1] == {"shortest": 2, "longest": 2, "sentences": 1}
+    result = ComparisonResult(
+        (row,), quarters, 2, "one", "nrefs:1", "3 steps", ("text.kind is not the same.",)
+    )
+    stored = json.loads(json.dumps(result.as_dict(), allow_nan=False))
+    assert stored["systems"][0]["curve"] == [{"step": 3, "seconds": None, "loss": 2.0, "bleu": 1.0}]
+    assert "attention" not in stored["systems"][0]
+    assert stored["quarters"][1] == {"shortest": 2, "longest": 2, "sentences": 1}
     markdown = as_markdown(result)
     assert "| a | 12.3 | 10.0–14.0 | – | 30.0 | – | 1,234 | – | 100 | – |" in markdown
     assert "- text.kind is not the same." in markdown
-    assert "| contender | 1 word | 2 words |" in markdown
+    assert "| system | 1 word | 2 words |" in markdown

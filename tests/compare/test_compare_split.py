@@ -1,14 +1,14 @@
-"""Train, validation and test set of a comparison: nothing leaks, and a repeated command finds the same."""
+"""Training, validation and test set of a comparison: nothing leaks, and a repeated command finds the same."""
 
 from __future__ import annotations
 
 import pytest
 
 from digit_lines import digit_lines, write_tsv
-from jumok.compare import middle_sentence, split_pairs
-from jumok.corpus import open_corpus, sentence_key
+from jumok.compare import median_length_source, split_pairs
+from jumok.data import open_corpus, sentence_key
 from jumok.errors import DataError, RunFolderError
-from jumok.values import Pair
+from jumok.types import Pair
 
 
 def copies(lines):
@@ -23,25 +23,25 @@ def keys(path):
     return {sentence_key(pair.source) for pair in open_corpus(path).pairs()}
 
 
-def sides(split):
+def set_files(split):
     return [split.folder / name for name in ("train.tsv", "valid.tsv", "test.tsv")]
 
 
-def test_copies_of_a_sentence_stay_on_one_side(tmp_path):
+def test_copies_of_a_sentence_stay_in_one_set(tmp_path):
     lines = copies(digit_lines(100))
     split = split_pairs([str(write_tsv(tmp_path / "p.en-de.tsv", lines))], out=tmp_path / "out")
-    train, valid, test = map(keys, sides(split))
+    train, valid, test = map(keys, set_files(split))
     assert train | valid | test == {sentence_key(source) for source, _, _ in lines}
     assert not train & valid
     assert not train & test
     assert not valid & test
-    counts = [sum(1 for _ in open_corpus(path).pairs()) for path in sides(split)]
+    counts = [sum(1 for _ in open_corpus(path).pairs()) for path in set_files(split)]
     assert sum(counts) == 200
     assert all(10 <= count <= 20 for count in counts[1:]), counts
     assert (split.source_language, split.target_language) == ("en", "de")
 
 
-def test_alignments_are_kept(tmp_path):
+def test_alignments_are_copied(tmp_path):
     lines = digit_lines(60)
     split = split_pairs([str(write_tsv(tmp_path / "p.tsv", lines))], out=tmp_path / "out")
     gold = {source: links for source, _, links in lines}
@@ -52,14 +52,14 @@ def test_alignments_are_kept(tmp_path):
 
 def test_the_order_of_the_pairs_does_not_matter_and_a_repetition_changes_nothing(tmp_path):
     lines = digit_lines(80)
-    there = [str(write_tsv(tmp_path / "p.tsv", lines))]
-    back = [str(write_tsv(tmp_path / "q.tsv", lines[::-1]))]
-    split = split_pairs(there, out=tmp_path / "one")
-    other = split_pairs(back, out=tmp_path / "two")
-    assert list(map(keys, sides(split))) == list(map(keys, sides(other)))
-    before = [(path.read_bytes(), path.stat().st_mtime_ns) for path in sides(split)]
-    assert split_pairs(there, out=tmp_path / "one") == split
-    assert [(path.read_bytes(), path.stat().st_mtime_ns) for path in sides(split)] == before
+    in_order = [str(write_tsv(tmp_path / "p.tsv", lines))]
+    in_reverse = [str(write_tsv(tmp_path / "q.tsv", lines[::-1]))]
+    split = split_pairs(in_order, out=tmp_path / "one")
+    other = split_pairs(in_reverse, out=tmp_path / "two")
+    assert list(map(keys, set_files(split))) == list(map(keys, set_files(other)))
+    before = [(path.read_bytes(), path.stat().st_mtime_ns) for path in set_files(split)]
+    assert split_pairs(in_order, out=tmp_path / "one") == split
+    assert [(path.read_bytes(), path.stat().st_mtime_ns) for path in set_files(split)] == before
     assert [path.name for path in (tmp_path / "one").iterdir()] == ["data"], "nothing temporary is left"
 
 
@@ -69,19 +69,19 @@ def test_a_test_set_that_is_given_is_used_and_not_trained_on(tmp_path):
     pairs = write_tsv(tmp_path / "p.tsv", lines)
     split = split_pairs([str(pairs)], out=tmp_path / "out", test=[str(test)])
     assert [pair.source for pair in split.test_pairs()] == [*(line[0] for line in lines[:5]), "twenty"]
-    train, valid, _ = map(keys, sides(split))
+    train, valid, _ = map(keys, set_files(split))
     assert len(train) + len(valid) == 55
     assert valid
     assert not (train | valid) & keys(split.test)
 
 
-def test_no_set_is_larger_than_it_may_be(tmp_path):
+def test_no_set_is_larger_than_allowed(tmp_path):
     pairs = write_tsv(tmp_path / "p.tsv", digit_lines(200))
-    split = split_pairs([str(pairs)], out=tmp_path / "out", most=7)
-    assert [len(keys(path)) for path in sides(split)] == [186, 7, 7]
+    split = split_pairs([str(pairs)], out=tmp_path / "out", max_held_out=7)
+    assert [len(keys(path)) for path in set_files(split)] == [186, 7, 7]
 
 
-def test_weights_and_several_corpora_are_kept(tmp_path):
+def test_several_corpora_have_a_file_and_a_weight_each(tmp_path):
     lines = digit_lines(60)
     first, second = write_tsv(tmp_path / "a.tsv", lines[:40]), write_tsv(tmp_path / "b.tsv", lines[40:])
     split = split_pairs([str(first), f"{second}:2.5"], out=tmp_path / "out")
@@ -93,10 +93,10 @@ def test_weights_and_several_corpora_are_kept(tmp_path):
 def test_a_pair_that_looks_like_a_header_is_not_lost(tmp_path):
     lines = [("en", "de"), ("English", "German", "0-0"), *digit_lines(40)]
     split = split_pairs([str(write_tsv(tmp_path / "p.tsv", lines))], out=tmp_path / "out")
-    assert any("english" in keys(path) for path in sides(split))
+    assert any("english" in keys(path) for path in set_files(split))
 
 
-def test_other_pairs_and_other_peoples_folders_are_refused(tmp_path):
+def test_other_pairs_and_foreign_folders_are_refused(tmp_path):
     out = tmp_path / "out"
     split_pairs([str(write_tsv(tmp_path / "p.tsv", digit_lines(40)))], out=out)
     with pytest.raises(RunFolderError, match="holds a comparison on other pairs"):
@@ -117,6 +117,6 @@ def test_too_few_pairs_are_refused_and_leave_nothing_behind(tmp_path):
     assert list(out.iterdir()) == []
 
 
-def test_the_sentence_to_look_at_is_of_middle_length():
-    assert middle_sentence([Pair("a b c d e", ""), Pair("a", ""), Pair("a b c", "")]) == "a b c"
-    assert middle_sentence([Pair("a", "")]) == "a"
+def test_the_chosen_sentence_has_the_median_length():
+    assert median_length_source([Pair("a b c d e", ""), Pair("a", ""), Pair("a b c", "")]) == "a b c"
+    assert median_length_source([Pair("a", "")]) == "a"

@@ -1,4 +1,4 @@
-"""Settings: checked all at once, written so that they can be read, compared by what was asked for."""
+"""Recipes: errors are reported together, TOML is read back, overrides are compared."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from jumok.errors import RecipeError
-from jumok.recipe import (
+from jumok.config.recipe import (
     Recipe,
     TrainingSettings,
     differences,
     flatten,
     make_recipe,
     read_recipe,
-    write_recipe,
+    recipe_to_toml,
 )
+from jumok.errors import RecipeError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 
 def limits(info: FieldInfo) -> dict[str, Any]:
-    """The bounds of a numeric field, as hypothesis names them."""
-    found: dict[str, Any] = {}
+    """Return the bounds of a numeric field, as hypothesis names them."""
+    bounds: dict[str, Any] = {}
     for bound in info.metadata:
         for name, option, excluded in (
             ("ge", "min_value", None),
@@ -38,14 +38,14 @@ def limits(info: FieldInfo) -> dict[str, Any]:
             ("lt", "max_value", "exclude_max"),
         ):
             if getattr(bound, name, None) is not None:
-                found[option] = getattr(bound, name)
+                bounds[option] = getattr(bound, name)
                 if excluded:
-                    found[excluded] = True
-    return found
+                    bounds[excluded] = True
+    return bounds
 
 
 def values_of(annotation: Any, info: FieldInfo) -> st.SearchStrategy[Any]:
-    """Any valid value of a field, drawn from its type and bounds, so that a new setting is tested at once."""
+    """Return a strategy for the valid values of a field by type and bounds: new settings are tested too."""
     if get_origin(annotation) is Literal:
         return st.sampled_from(get_args(annotation))
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
@@ -65,7 +65,7 @@ def values_of(annotation: Any, info: FieldInfo) -> st.SearchStrategy[Any]:
 
 def settings_of(model: type[BaseModel]) -> st.SearchStrategy[Any]:
     fields = {name: values_of(info.annotation, info) for name, info in model.model_fields.items()}
-    # What names no family is a Transformer's.
+    # Settings without a family are a Transformer's.
     needed = {"family": fields.pop("family")} if "family" in fields else {}
     return st.fixed_dictionaries(needed, optional=fields)
 
@@ -74,14 +74,14 @@ RECIPES = settings_of(Recipe).map(make_recipe)
 
 
 @given(RECIPES)
-def test_what_is_written_is_what_is_read(recipe: Recipe) -> None:
-    assert make_recipe(tomllib.loads(write_recipe(recipe))) == recipe
+def test_toml_and_back_is_the_same_recipe(recipe: Recipe) -> None:
+    assert make_recipe(tomllib.loads(recipe_to_toml(recipe))) == recipe
 
 
 def test_the_written_recipe_explains_every_setting(tmp_path: Path) -> None:
     path = tmp_path / "recipe.toml"
     recipe = make_recipe(**{"training.minutes": 45})
-    path.write_text(write_recipe(recipe), encoding="utf-8")
+    path.write_text(recipe_to_toml(recipe), encoding="utf-8")
     assert make_recipe(read_recipe(path)) == recipe
     lines = path.read_text(encoding="utf-8").splitlines()
     for number, line in enumerate(lines):
@@ -90,8 +90,8 @@ def test_the_written_recipe_explains_every_setting(tmp_path: Path) -> None:
             assert lines[number - 1] != "# None"
 
 
-def test_what_is_not_set_is_left_out() -> None:
-    text = write_recipe(make_recipe())
+def test_settings_without_a_value_are_left_out() -> None:
+    text = recipe_to_toml(make_recipe())
     assert "minutes" not in tomllib.loads(text)["training"]
     assert tomllib.loads(text)["training"]["seed"] == 1
 
@@ -102,7 +102,7 @@ def test_every_setting_has_its_help() -> None:
             assert info.description, f"{section}.{name}"
 
 
-def test_nested_and_flat_settings_meet() -> None:
+def test_overrides_win_over_nested_settings() -> None:
     recipe = make_recipe({"model": {"size": "tiny", "width": 64}}, **{"model.width": 128, "search.beam": 1})
     assert (recipe.model.size, recipe.model.width, recipe.search.beam) == ("tiny", 128, 1)
 
@@ -119,7 +119,7 @@ def test_the_given_settings_are_not_changed() -> None:
     assert given_settings == {"model": {"width": 64}}
 
 
-def test_all_faults_are_told_at_once() -> None:
+def test_all_errors_are_reported_at_once() -> None:
     with pytest.raises(RecipeError) as caught:
         make_recipe(
             {"model": {"widht": 64, "dropout": 1.5}, "serach": {"beam": 1}},
@@ -142,7 +142,7 @@ def test_a_mechanism_without_its_name_is_refused() -> None:
         make_recipe({"model": {"cross_attention": {"knd": "scaled-dot"}}})
 
 
-def test_an_unknown_name_far_from_all_gets_no_suggestion() -> None:
+def test_a_name_unlike_any_known_one_gets_no_suggestion() -> None:
     with pytest.raises(RecipeError) as caught:
         make_recipe(**{"model.zzz": 1})
     assert str(caught.value).endswith("model.zzz: there is no such setting.")
@@ -156,15 +156,15 @@ def test_a_setting_outside_its_section_is_refused() -> None:
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
-def test_a_number_without_end_is_refused(value: float) -> None:
+def test_nan_and_infinity_are_refused(value: float) -> None:
     for name in ("training.minutes", "search.length_penalty"):
         with pytest.raises(RecipeError, match=name):
             make_recipe(**{name: value})
 
 
 def test_a_length_that_no_search_could_reach_is_refused() -> None:
-    with pytest.raises(RecipeError, match=r"search\.longest"):
-        make_recipe(**{"search.longest": 1e30})
+    with pytest.raises(RecipeError, match=r"search\.max_length_ratio"):
+        make_recipe(**{"search.max_length_ratio": 1e30})
 
 
 def test_a_recipe_cannot_be_changed() -> None:
@@ -178,7 +178,7 @@ def test_a_missing_recipe_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("data", [b"[model\n", b"\xff\xfe"])
-def test_something_else_than_toml_is_refused(tmp_path: Path, data: bytes) -> None:
+def test_a_file_that_is_not_toml_is_refused(tmp_path: Path, data: bytes) -> None:
     path = tmp_path / "recipe.toml"
     path.write_bytes(data)
     with pytest.raises(RecipeError, match="is not a TOML file"):
@@ -192,7 +192,7 @@ def test_flatten_names_every_setting() -> None:
     assert len(flat) == sum(len(type(settings).model_fields) for _, settings in Recipe())
 
 
-def test_flatten_only_what_was_set() -> None:
+def test_flatten_can_return_only_the_settings_that_were_set() -> None:
     recipe = make_recipe({"model": {"width": 256}}, **{"training.seed": 1})
     assert flatten(recipe, only_set=True) == {"model.width": 256, "training.seed": 1}
 
@@ -203,10 +203,10 @@ def test_a_flat_recipe_makes_the_same_recipe(recipe: Recipe) -> None:
     assert again == recipe
 
 
-def test_differences_are_of_what_was_asked_for() -> None:
+def test_only_overrides_can_differ() -> None:
     stored = make_recipe({"model": {"width": 512}, "training": {"seed": 7, "minutes": 5}})
-    asked = make_recipe({"model": {"width": 256}, "training": {"seed": 7}})
-    assert differences(asked, stored) == [("model.width", 256, 512)]
+    overrides = make_recipe({"model": {"width": 256}, "training": {"seed": 7}})
+    assert differences(overrides, stored) == [("model.width", 256, 512)]
 
 
 @given(RECIPES)
@@ -215,5 +215,5 @@ def test_a_recipe_does_not_differ_from_itself(recipe: Recipe) -> None:
     assert differences(make_recipe(), recipe) == []
 
 
-def test_training_settings_stand_alone() -> None:
+def test_training_settings_can_be_used_alone() -> None:
     assert TrainingSettings(steps=5).steps == 5

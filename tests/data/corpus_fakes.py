@@ -1,52 +1,55 @@
-"""Stand-ins for the text room: pieces that are single characters, or random cuts of words."""
+"""Fake tokenizers: one token per word, or one per character of a word that sampling splits."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from jumok.values import Pair
+from jumok.types import Pair
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import numpy as np
 
-FIRST = 4  # after the four marks
+NUM_SPECIAL_TOKENS = 4
 
 
 @dataclass(frozen=True)
-class WordPieces:
-    """A word is a piece; sampling sometimes cuts one into characters. Ids are code points modulo size."""
+class FakeTokenizer:
+    """A word is a token; sampling splits some words into characters.
 
-    size: int = 1000
+    The id is the sum of the code points modulo the vocabulary size, so two words may have the same id.
+    """
+
+    vocab_size: int = 1000
     name: str = "words"
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
-        return [[self._piece(word) for word in text.split()] for text in texts]
+        return [[self._token(word) for word in text.split()] for text in texts]
 
     def sample(self, text: str, strength: float, generator: np.random.Generator) -> list[int]:
         ids: list[int] = []
         for word in text.split():
             units = list(word) if generator.random() < strength else [word]
-            ids.extend(map(self._piece, units))
+            ids.extend(map(self._token, units))
         return ids
 
     def to_bytes(self) -> bytes:
-        return f"{self.name} {self.size}".encode()
+        return f"{self.name} {self.vocab_size}".encode()
 
-    def _piece(self, unit: str) -> int:
-        return FIRST + sum(map(ord, unit)) % (self.size - FIRST)
+    def _token(self, unit: str) -> int:
+        return NUM_SPECIAL_TOKENS + sum(map(ord, unit)) % (self.vocab_size - NUM_SPECIAL_TOKENS)
 
 
 @dataclass(frozen=True)
-class FakeVocabularies:
-    source: WordPieces = field(default_factory=WordPieces)
-    target: WordPieces = field(default_factory=lambda: WordPieces(size=70_000, name="many words"))
+class FakeTokenizerPair:
+    source: FakeTokenizer = field(default_factory=FakeTokenizer)
+    target: FakeTokenizer = field(default_factory=lambda: FakeTokenizer(vocab_size=70_000, name="many words"))
 
 
 def pairs_of_lengths(lengths: Sequence[tuple[int, int]]) -> list[Pair]:
-    """Pairs with so many words; the first word tells pairs apart."""
+    """Return pairs with these numbers of words; the first word is different in each."""
     return [
         Pair(_sentence(index, source), _sentence(index + 5, target))
         for index, (source, target) in enumerate(lengths)

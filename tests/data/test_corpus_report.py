@@ -1,4 +1,4 @@
-"""The check-up finds what was planted, leaves good text alone, and training skips just what it reports."""
+"""The report finds planted faults, finds none in good text, and training skips exactly what it reports."""
 
 from __future__ import annotations
 
@@ -14,15 +14,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jumok.corpus import Cleaner, Fault, Limits, check_up, clean, clean_pairs, corpus_of_pairs, open_corpus
-from jumok.corpus.alignments import links_outside
-from jumok.corpus.scripts import look_up
-from jumok.corpus.seen import SeenHashes
+from jumok.data import (
+    Cleaner,
+    CleaningLimits,
+    Fault,
+    check_corpora,
+    clean_pairs,
+    cleaning,
+    corpus_of_pairs,
+    open_corpus,
+)
+from jumok.data.alignments import describe_links_out_of_range
+from jumok.data.hash_set import HashSet
 from jumok.text import split_words
-from jumok.values import Alignment, Pair
+from jumok.text.scripts import classify_characters
+from jumok.types import Alignment, Pair
 
 if TYPE_CHECKING:
-    from jumok.corpus import CheckUp, Corpus
+    from jumok.data import Corpus, CorpusReport
 
 
 def english_korean(*texts: tuple[str, str], name: str = "train") -> Corpus:
@@ -31,7 +40,7 @@ def english_korean(*texts: tuple[str, str], name: str = "train") -> Corpus:
 
 def faults_of(source: str, target: str, languages: tuple[str, str] = ("en", "ko")) -> set[Fault]:
     corpus = corpus_of_pairs([Pair(source, target)], source=languages[0], target=languages[1])
-    return {report.fault for report in check_up([corpus]).faults}
+    return {report.fault for report in check_corpora([corpus]).faults}
 
 
 GOOD = [
@@ -62,7 +71,7 @@ def test_good_pairs_have_no_faults(source: str, target: str) -> None:
         ("Good morning to you.", "Ќ добро јутро / dobro jutro", ("en", "sr")),
     ],
 )
-def test_good_pairs_of_other_languages_have_none_either(
+def test_good_pairs_of_other_languages_have_no_faults(
     source: str, target: str, languages: tuple[str, str]
 ) -> None:
     assert faults_of(source, target, languages) == set()
@@ -98,8 +107,8 @@ def test_a_planted_fault_is_found(source: str, target: str, fault: Fault) -> Non
     assert fault in faults_of(source, target)
 
 
-def planted() -> tuple[list[Corpus], Corpus]:
-    """Good pairs with faults of every kind at known lines, over two corpora."""
+def planted_corpora() -> tuple[list[Corpus], Corpus]:
+    """Return two corpora of good pairs with faults of several kinds at known lines, and a held-out set."""
     numbers = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
     good = [(f"I have {a} {b}.", f"나는 {a} {b} 있다 {i}.") for i, a in enumerate(numbers) for b in numbers]
     first = [*good, good[3], ("", "비었다"), ("A cafÃ©.", "카페."), ("I have one one.", "하나만 있어.")]
@@ -108,11 +117,11 @@ def planted() -> tuple[list[Corpus], Corpus]:
     return [english_korean(*first, name="first"), english_korean(*second, name="second")], test
 
 
-def test_the_report_counts_names_and_quotes() -> None:
-    corpora, test = planted()
-    report = check_up(corpora, against=[test])
+def test_the_report_counts_and_shows_examples() -> None:
+    corpora, test = planted_corpora()
+    report = check_corpora(corpora, validation=[test])
     assert report.pairs == 107
-    counts = {found.fault: found.count for found in report.faults}
+    counts = {fault.fault: fault.count for fault in report.faults}
     assert counts == {
         Fault.EMPTY: 1,
         Fault.MOJIBAKE: 1,
@@ -129,15 +138,15 @@ def test_the_report_counts_names_and_quotes() -> None:
         Fault.DUPLICATE: 2,
         Fault.LEAKED: 1,
     }
-    duplicates = next(found for found in report.faults if found.fault is Fault.DUPLICATE)
+    duplicates = next(fault for fault in report.faults if fault.fault is Fault.DUPLICATE)
     assert [(example.corpus, example.line) for example in duplicates.examples] == [
         ("first", 101),
         ("second", 1),
     ]
     assert duplicates.examples[0].source == "I have one four."
     assert report.leaked == {"test": 1}
-    assert report.against == {"test": 2}
-    assert [(size.name, size.pairs) for size in report.corpora] == [("first", 104), ("second", 3)]
+    assert report.set_sizes == {"test": 2}
+    assert [(summary.name, summary.pairs) for summary in report.corpora] == [("first", 104), ("second", 3)]
     assert report.count(Fault.DUPLICATE) == 2
     assert report.count(Fault.CONTROL) == 0
 
@@ -147,41 +156,41 @@ def test_links_out_of_range_are_reported_and_kept() -> None:
     bad = Pair(
         "A cat.", "고양이.", Alignment(frozenset({(0, 0)}), frozenset({(0, 2), (1, 3), (2, 4), (5, 0)}))
     )
-    report = check_up([corpus_of_pairs([good, bad, Pair("No links.", "없다.")])])
+    report = check_corpora([corpus_of_pairs([good, bad, Pair("No links.", "없다.")])])
     assert report.kept == 3
-    [found] = report.faults
-    assert (found.fault, found.count, found.examples[0].line) == (Fault.LINKS, 1, 2)
-    assert found.examples[0].detail == (
+    [links] = report.faults
+    assert (links.fault, links.count, links.examples[0].line) == (Fault.LINKS_OUT_OF_RANGE, 1, 2)
+    assert links.examples[0].detail == (
         "received 0-2, 1-3, 2-4 and 1 more; the source has 3 words, the target 2"
     )
 
 
 def test_the_tutorial_names_the_faults_that_training_skips_and_those_it_keeps() -> None:
     text = " ".join((Path(__file__).parents[2] / "docs" / "tutorial.md").read_text(encoding="utf-8").split())
-    for skips, start in ((True, "- left out: "), (False, "- only reported: ")):
+    for skips, start in ((True, "- skipped: "), (False, "- only reported: ")):
         assert start + ", ".join(fault.title for fault in Fault if fault.skips is skips) in text
 
 
 def test_sizes_words_and_lengths(tmp_path: Path) -> None:
     path = tmp_path / "p.en-ko.tsv"
     path.write_text("\ufeffone two three\t하나 둘 셋\none two\t하나 둘\nfour\t넷\r\n")
-    report = check_up([open_corpus(path)])
+    report = check_corpora([open_corpus(path)])
     assert report.source.words == report.target.words == 6
     assert report.source.distinct_words == 4
     assert report.source.characters == len("one two three" + "one two" + "four")
     assert report.source.histogram == (0, 1, 1, 1)
     assert [report.source.percentile(share) for share in (0.1, 33, 50, 99, 100)] == [1, 1, 2, 3, 3]
-    assert report.corpora[0].noticed == {"byte order mark": 1, "carriage return": 1}
+    assert report.corpora[0].dropped == {"byte order mark": 1, "carriage return": 1}
 
 
 def test_words_of_scripts_without_spaces_are_their_letters() -> None:
-    assert look_up(["你好 abc。", "ไป", "a b  c", ""]).count_words().tolist() == [3, 2, 3, 0]
-    report = check_up([corpus_of_pairs([Pair("a cat", "一只猫一")], source="en", target="zh")])
+    assert classify_characters(["你好 abc。", "ไป", "a b  c", ""]).count_words().tolist() == [3, 2, 3, 0]
+    report = check_corpora([corpus_of_pairs([Pair("a cat", "一只猫一")], source="en", target="zh")])
     assert (report.target.words, report.target.distinct_words) == (4, 3)
 
 
 def test_an_empty_list_of_corpora_reports_nothing() -> None:
-    report = check_up([])
+    report = check_corpora([])
     assert (report.pairs, report.kept, report.faults) == (0, 0, ())
     assert report.source.percentile(50) == 0
 
@@ -189,19 +198,19 @@ def test_an_empty_list_of_corpora_reports_nothing() -> None:
 def test_unknown_languages_still_work() -> None:
     """No script is expected, and the length ratio is judged by the scripts that are found."""
     korean = [Pair(f"This is sentence number {n}, and a fine one.", f"문장 {n}번.") for n in range(20)]
-    report = check_up([corpus_of_pairs([*korean, Pair("Hello there.", "Guten Tag.")])])
+    report = check_corpora([corpus_of_pairs([*korean, Pair("Hello there.", "Guten Tag.")])])
     assert report.kept == 21
 
 
-def test_one_language_on_both_sides_may_repeat_itself() -> None:
+def test_equal_sides_are_allowed_in_one_language() -> None:
     corpus = corpus_of_pairs([Pair("a good copy", "a good copy")], source="en", target="en")
-    assert check_up([corpus]).kept == 1
+    assert check_corpora([corpus]).kept == 1
 
 
-def test_faults_can_be_kept() -> None:
-    corpora, test = planted()
-    limits = Limits(keep=frozenset({Fault.DUPLICATE, Fault.LEAKED}))
-    report = check_up(corpora, against=[test], limits=limits)
+def test_faults_can_be_tolerated() -> None:
+    corpora, test = planted_corpora()
+    limits = CleaningLimits(tolerated=frozenset({Fault.DUPLICATE, Fault.LEAKED}))
+    report = check_corpora(corpora, validation=[test], limits=limits)
     assert report.count(Fault.DUPLICATE) == 2
     assert Fault.DUPLICATE not in report.skipped
     assert report.kept == 104
@@ -214,15 +223,19 @@ texts = st.one_of(
 
 
 @given(st.lists(st.tuples(texts, texts), max_size=40), st.sampled_from(["", "en", "ja"]), st.integers(1, 50))
-def test_read_is_kept_and_skipped(pairs: list[tuple[str, str]], language: str, block: int) -> None:
-    """And the check-up says beforehand what training will do."""
+def test_every_pair_is_either_kept_or_skipped(
+    pairs: list[tuple[str, str]], language: str, block: int
+) -> None:
+    """The report says beforehand what training will do."""
     corpus = corpus_of_pairs([Pair(*pair) for pair in pairs], source=language, target="ko")
-    against = corpus_of_pairs([Pair("A", "가")], name="test")
+    validation = corpus_of_pairs([Pair("A", "가")], name="test")
     skipped: Counter[Fault] = Counter()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(clean, "_BLOCK", block)
-        kept = list(clean_pairs([corpus], Limits(longest_characters=30), against=[against], skipped=skipped))
-        report = check_up([corpus], against=[against], limits=Limits(longest_characters=30))
+        patch.setattr(cleaning, "_BLOCK_PAIRS", block)
+        kept = list(
+            clean_pairs([corpus], CleaningLimits(max_characters=30), exclude=[validation], skipped=skipped)
+        )
+        report = check_corpora([corpus], validation=[validation], limits=CleaningLimits(max_characters=30))
     assert len(kept) + skipped.total() == len(pairs) == report.pairs
     assert report.kept == len(kept)
     assert report.skipped == {fault: count for fault, count in skipped.items() if count}
@@ -240,8 +253,8 @@ def test_one_cleaner_finds_duplicates_across_corpora() -> None:
 
 
 @given(st.lists(st.lists(st.integers(-20, 20), max_size=30), max_size=12))
-def test_seen_hashes_behave_like_a_set(blocks: list[list[int]]) -> None:
-    seen, plain = SeenHashes(), set()
+def test_a_hash_set_behaves_like_a_set(blocks: list[list[int]]) -> None:
+    seen, plain = HashSet(), set()
     for block in blocks:
         expected = []
         for value in block:
@@ -251,8 +264,8 @@ def test_seen_hashes_behave_like_a_set(blocks: list[list[int]]) -> None:
     assert len(seen) == len(plain)
 
 
-def test_the_check_up_is_fast() -> None:
-    """It must do 40,000 pairs a second and does twice that; half is asked for here, on a busy machine."""
+def test_the_report_is_fast() -> None:
+    """The goal is 40,000 pairs per second; twice that is usual. A busy machine must reach half the goal."""
     generator = random.Random(1)
     vocabulary = ["".join(generator.choices("abcdefgéh", k=generator.randint(2, 9))) for _ in range(3000)]
     sentence = lambda: " ".join(generator.choices(vocabulary, k=generator.randint(3, 12)))  # noqa: E731
@@ -264,14 +277,14 @@ def best_rate(corpus: Corpus) -> float:
     rates = []
     for _ in range(3):
         start = time.perf_counter()
-        report: CheckUp = check_up([corpus])
+        report: CorpusReport = check_corpora([corpus])
         rates.append(report.pairs / (time.perf_counter() - start))
     return max(rates)
 
 
 @given(st.text(alphabet="ab가漢 .,!?<>\u0301\u200d-'\n", max_size=20))
-def test_a_link_to_the_last_word_is_inside_and_one_to_the_next_is_not(text: str) -> None:
+def test_a_link_to_the_last_word_is_in_range_and_one_beyond_is_not(text: str) -> None:
     count = len(split_words(text))
-    assert links_outside(Pair(text, "a", Alignment(frozenset({(count, 0)})))) != ""
+    assert describe_links_out_of_range(Pair(text, "a", Alignment(frozenset({(count, 0)})))) != ""
     if count:
-        assert links_outside(Pair(text, "a", Alignment(frozenset({(count - 1, 0)})))) == ""
+        assert describe_links_out_of_range(Pair(text, "a", Alignment(frozenset({(count - 1, 0)})))) == ""

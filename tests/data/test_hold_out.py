@@ -1,4 +1,4 @@
-"""The hold-out: as many as asked for, at most a tenth, and nothing leaks."""
+"""The hold-out: as many pairs as requested, at most a tenth, and nothing leaks."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jumok.corpus import choose_hold_out, sentence_key
-from jumok.corpus.split import HoldOut
-from jumok.values import Pair
+from jumok.data import choose_hold_out, sentence_key
+from jumok.data.hold_out import HoldOut
+from jumok.types import Pair
 
 
 @given(st.lists(st.integers(0, 60), max_size=200), st.integers(0, 30))
-def test_never_more_than_asked_for_nor_a_tenth_and_no_source_on_both_sides(
+def test_never_more_than_requested_or_a_tenth_and_no_source_in_both_sets(
     sources: list[int], count: int
 ) -> None:
     pairs = [
@@ -21,19 +21,20 @@ def test_never_more_than_asked_for_nor_a_tenth_and_no_source_on_both_sides(
     ]
     hold_out = choose_hold_out(pairs, count=count)
     held_out = [pair for pair in pairs if pair in hold_out]
-    kept = [pair for pair in pairs if pair not in hold_out]
+    trained_on = [pair for pair in pairs if pair not in hold_out]
     assert len(held_out) <= min(count, len(pairs) // 10)
-    assert not {sentence_key(pair.source) for pair in kept} & {sentence_key(pair.source) for pair in held_out}
+    held_out_keys = {sentence_key(pair.source) for pair in held_out}
+    assert not {sentence_key(pair.source) for pair in trained_on} & held_out_keys
 
 
-def test_distinct_sources_are_held_out_in_exactly_the_number_asked_for() -> None:
+def test_of_distinct_sources_exactly_the_requested_number_is_held_out() -> None:
     pairs = [Pair(f"Sentence {n}.", "x") for n in range(5000)]
     few, many = choose_hold_out(pairs, count=137), choose_hold_out(pairs, count=1000)
     assert sum(pair in few for pair in pairs) == 137
-    assert sum(pair in many for pair in pairs) == 500
+    assert sum(pair in many for pair in pairs) == 500  # a tenth of all pairs
 
 
-def test_the_order_of_the_corpus_does_not_matter_and_growth_keeps_most() -> None:
+def test_order_does_not_matter_and_growth_retains_most() -> None:
     pairs = [Pair(f"Sentence {n}.", "x") for n in range(3000)]
     hold_out = choose_hold_out(pairs, count=100)
     assert choose_hold_out(pairs[::-1], count=100) == hold_out
@@ -41,8 +42,8 @@ def test_the_order_of_the_corpus_does_not_matter_and_growth_keeps_most() -> None
     assert sum(pair in grown for pair in pairs if pair in hold_out) > 80
 
 
-def test_what_is_held_out_does_not_depend_on_the_process() -> None:
-    """Written down once: a resumed run must hold out the same pairs."""
+def test_the_hold_out_does_not_depend_on_the_process() -> None:
+    """Recorded once: a resumed run must hold out the same pairs."""
     assert choose_hold_out([Pair(f"Sentence {n}.", "x") for n in range(100)], count=5) == HoldOut(
         2127704574415660406
     )
@@ -59,10 +60,10 @@ def test_what_is_held_out_does_not_depend_on_the_process() -> None:
         ("Straße", "STRASSE"),
     ],
 )
-def test_copies_share_a_key(one: str, other: str) -> None:
+def test_copies_have_the_same_key(one: str, other: str) -> None:
     assert sentence_key(one) == sentence_key(other)
 
 
 @pytest.mark.parametrize(("one", "other"), [("a b", "ab"), ("कि", "की"), ("1.5", "2.5"), ("가", "나")])
-def test_different_sentences_do_not(one: str, other: str) -> None:
+def test_different_sentences_have_different_keys(one: str, other: str) -> None:
     assert sentence_key(one) != sentence_key(other)

@@ -1,4 +1,4 @@
-"""What is hidden of a text: how much, how, and that it is a function of seed and position."""
+"""Masked tokens: how many there are, how they are replaced, and that seed and position determine them."""
 
 from __future__ import annotations
 
@@ -7,55 +7,55 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 import torch
-from corpus_fakes import FakeVocabularies
+from corpus_fakes import FakeTokenizerPair
 
-from jumok.corpus import MaskedBatches, Part, hide_pieces, padded_batch, write_store
-from jumok.corpus.masking import fixed_words
-from jumok.corpus.plan import random_words
-from jumok.values import BEGIN, END, PAD, UNKNOWN, Batch, Pair
+from jumok.data import CorpusPairs, MaskedBatches, mask_tokens, padded_batch, write_store
+from jumok.data.batch_plan import MASKING_STREAM, random_uint64
+from jumok.data.masking import random_uint64_by_sentence
+from jumok.types import BEGIN, END, PAD, UNKNOWN, Batch, Pair
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-PIECES = 500
+VOCAB_SIZE = 500
 
 
-def many(rows: int = 400, length: int = 40) -> Batch:
-    pieces = (np.arange(rows * length).reshape(rows, length) % (PIECES - 4) + 4).tolist()
-    return padded_batch([[] for _ in pieces], pieces)
+def plain_batch(rows: int = 400, length: int = 40) -> Batch:
+    tokens = (np.arange(rows * length).reshape(rows, length) % (VOCAB_SIZE - 4) + 4).tolist()
+    return padded_batch([[] for _ in tokens], tokens)
 
 
-def hide(batch: Batch, seed: int = 1) -> Batch:
+def mask_batch(batch: Batch, seed: int = 1) -> Batch:
     assert batch.target is not None
     rows, columns = batch.target[:, 1:].shape
-    words = random_words(seed, 0, 3, rows * columns).reshape(rows, columns)
-    return hide_pieces(batch, words, pieces=PIECES)
+    bits = random_uint64(seed=seed, epoch=0, stream=MASKING_STREAM, count=rows * columns)
+    return mask_tokens(batch, bits.reshape(rows, columns), vocab_size=VOCAB_SIZE)
 
 
-def test_fifteen_in_a_hundred_are_chosen_and_eight_in_ten_of_them_hidden() -> None:
-    plain = many()
-    batch = hide(plain)
-    text, wanted = plain.target[:, 1:], batch.target[:, 1:]
-    chosen = wanted != PAD
+def test_15_per_cent_are_chosen_and_80_per_cent_of_them_masked() -> None:
+    plain = plain_batch()
+    batch = mask_batch(plain)
+    text, labels = plain.target[:, 1:], batch.target[:, 1:]
+    chosen = labels != PAD
     assert torch.equal(chosen.sum(dim=1), torch.full((400,), 6))  # 15 % of 40
-    assert torch.equal(wanted[chosen], text[chosen])
-    assert torch.equal(batch.source[~chosen], text[~chosen]), "what is not chosen stays"
-    hidden = (batch.source[chosen] == UNKNOWN).double().mean()
+    assert torch.equal(labels[chosen], text[chosen])
+    assert torch.equal(batch.source[~chosen], text[~chosen]), "tokens that are not chosen stay"
+    masked = (batch.source[chosen] == UNKNOWN).double().mean()  # <unk> is the mask token
     stayed = (batch.source[chosen] == text[chosen]).double().mean()
-    assert float(hidden) == pytest.approx(0.8, abs=0.03)
+    assert float(masked) == pytest.approx(0.8, abs=0.03)
     assert float(stayed) == pytest.approx(0.1, abs=0.03)
     assert int(batch.source.min()) >= UNKNOWN
-    assert int(batch.source.max()) < PIECES
+    assert int(batch.source.max()) < VOCAB_SIZE
 
 
-def test_every_place_is_chosen_alike() -> None:
-    chosen = (hide(many(4000, 20)).target[:, 1:] != PAD).double().mean(dim=0)
-    assert chosen[-1] == 0, "the end mark is no piece of the text"
+def test_every_position_is_equally_likely() -> None:
+    chosen = (mask_batch(plain_batch(4000, 20)).target[:, 1:] != PAD).double().mean(dim=0)
+    assert chosen[-1] == 0, "</s> is never masked"
     torch.testing.assert_close(chosen[:-1], torch.full((20,), 0.15, dtype=torch.double), atol=0.03, rtol=0)
 
 
 def test_short_and_padded_sentences() -> None:
-    batch = hide(padded_batch([[], [], []], [[7], [8, 9, 10], list(range(20, 40))]))
+    batch = mask_batch(padded_batch([[], [], []], [[7], [8, 9, 10], list(range(20, 40))]))
     assert ((batch.target[:, 1:] != PAD).sum(dim=1)).tolist() == [1, 1, 3]
     assert batch.source_lengths.tolist() == [2, 4, 21]
     assert batch.target_lengths.tolist() == [3, 5, 22]
@@ -66,38 +66,41 @@ def test_short_and_padded_sentences() -> None:
 
 def test_a_batch_is_a_function_of_the_seed_and_its_position(tmp_path: Path) -> None:
     pairs = [Pair("", " ".join(f"w{(i * j) % 23}" for j in range(1, 4 + i % 9))) for i in range(40)]
-    vocabularies = FakeVocabularies()
-    store = write_store(tmp_path / "data", [Part("text", pairs)], vocabularies, longest=50)
+    tokenizers = FakeTokenizerPair()
+    store = write_store(tmp_path / "data", [CorpusPairs("text", pairs)], tokenizers, max_tokens=50)
     assert len(store) == 40
     assert store.source_lengths.tolist() == [1] * 40
 
     def batches(seed: int) -> MaskedBatches:
-        return MaskedBatches(store, batch_tokens=64, seed=seed, vocabularies=vocabularies)
+        return MaskedBatches(store, batch_tokens=64, seed=seed, tokenizers=tokenizers)
 
-    one, again = batches(1), batches(1)
-    last = one.per_epoch + 2
-    for position in (0, 3, last):
-        torch.testing.assert_close(one.batch(position).source, again.batch(position).source, atol=0, rtol=0)
-    hidden = {
-        seed: torch.cat([batches(seed).batch(p).source.flatten() for p in range(one.per_epoch)])
+    first, second = batches(1), batches(1)
+    in_next_epoch = first.per_epoch + 2
+    for position in (0, 3, in_next_epoch):
+        expected, received = first.batch(position).source, second.batch(position).source
+        torch.testing.assert_close(received, expected, atol=0, rtol=0)
+    masked = {
+        seed: torch.cat(
+            [batches(seed).batch(position).source.flatten() for position in range(first.per_epoch)]
+        )
         for seed in (1, 2)
     }
-    assert hidden[1].shape != hidden[2].shape or not torch.equal(hidden[1], hidden[2])
+    assert masked[1].shape != masked[2].shape or not torch.equal(masked[1], masked[2])
 
 
-def test_a_fixed_mask_follows_the_sentence_and_nothing_else() -> None:
+def test_a_fixed_mask_depends_only_on_the_sentence() -> None:
     sentences = [[5, 6, 7, 8, 9, 10, 11], [12, 13], [14, 15, 16, 17]]
     together = padded_batch([[], [], []], sentences)
-    whole = hide_pieces(together, fixed_words(together), pieces=PIECES)
+    batched = mask_tokens(together, random_uint64_by_sentence(together), vocab_size=VOCAB_SIZE)
     for row, sentence in enumerate(sentences):
         alone = padded_batch([[]], [sentence])
-        one = hide_pieces(alone, fixed_words(alone), pieces=PIECES)
+        masked = mask_tokens(alone, random_uint64_by_sentence(alone), vocab_size=VOCAB_SIZE)
         length = len(sentence) + 1
-        assert torch.equal(one.source[0], whole.source[row, :length])
-        assert torch.equal(one.target[0], whole.target[row, : length + 1])
-    places = set()
+        assert torch.equal(masked.source[0], batched.source[row, :length])
+        assert torch.equal(masked.target[0], batched.target[row, : length + 1])
+    positions = set()
     for first in range(50):
         alone = padded_batch([[]], [[first + 5, 6, 7, 8, 9, 10]])
-        wanted = hide_pieces(alone, fixed_words(alone), pieces=PIECES).target[0, 1:]
-        places.add(int((wanted != PAD).nonzero()[0]))
-    assert len(places) == 6, "not always the same place"
+        labels = mask_tokens(alone, random_uint64_by_sentence(alone), vocab_size=VOCAB_SIZE).target[0, 1:]
+        positions.add(int((labels != PAD).nonzero()[0]))
+    assert len(positions) == 6, "not always the same position"

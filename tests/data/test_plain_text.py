@@ -1,4 +1,4 @@
-"""Plain text: opened, looked through, held out and stored as pairs without a source."""
+"""Plain text: opened, cleaned, held out and stored as pairs without a source."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from jumok.corpus import (
+from jumok.data import (
     Fault,
-    check_up,
+    check_corpora,
     choose_hold_out,
     clean_pairs,
     open_corpora,
@@ -17,7 +17,7 @@ from jumok.corpus import (
     open_texts,
 )
 from jumok.errors import DataError
-from jumok.values import Pair
+from jumok.types import Pair
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -47,8 +47,8 @@ def test_compressed_text_is_read_too(tmp_path: Path) -> None:
     assert list(corpus.pairs()) == [Pair("", "나는 간다.")]
 
 
-def test_what_would_spoil_it_is_counted_and_skipped(text: Path) -> None:
-    report = check_up(open_texts([str(text)]))
+def test_faulty_sentences_are_counted_and_skipped(text: Path) -> None:
+    report = check_corpora(open_texts([str(text)]))
     assert (report.pairs, report.kept) == (6, 3)
     assert report.skipped == {Fault.EMPTY: 1, Fault.DUPLICATE: 1, Fault.MOJIBAKE: 1}
     assert report.source.words == 0
@@ -56,16 +56,18 @@ def test_what_would_spoil_it_is_counted_and_skipped(text: Path) -> None:
     assert [pair.target for pair in clean_pairs(open_texts([str(text)]))] == [LINES[0], LINES[1], LINES[4]]
 
 
-def test_a_sentence_of_the_test_set_is_not_trained_on(text: Path, tmp_path: Path) -> None:
-    test = tmp_path / "test.txt"
-    test.write_text("i go home!\nsomething else\n", encoding="utf-8")
-    against = open_texts([str(test)])
-    assert all("home" not in pair.target for pair in clean_pairs(open_texts([str(text)]), against=against))
-    report = check_up(open_texts([str(text)]), against=against)
-    assert report.leaked == {str(test): 1}
+def test_a_sentence_of_the_validation_set_is_not_trained_on(text: Path, tmp_path: Path) -> None:
+    path = tmp_path / "valid.txt"
+    path.write_text("i go home!\nsomething else\n", encoding="utf-8")
+    validation = open_texts([str(path)])
+    assert all("home" not in pair.target for pair in clean_pairs(open_texts([str(text)]), exclude=validation))
+    report = check_corpora(open_texts([str(text)]), validation=validation)
+    assert report.leaked == {str(path): 1}
+    [leaked] = [fault for fault in report.faults if fault.fault is Fault.LEAKED]
+    assert leaked.meaning == "the sentence is also in the validation or test set"
 
 
-def test_it_is_held_out_by_what_it_says() -> None:
+def test_sentences_that_differ_in_case_and_punctuation_are_held_out_together() -> None:
     pairs = [Pair("", f"sentence {number}") for number in range(200)]
     hold_out = choose_hold_out(pairs, count=15)
     held_out = [pair for pair in pairs if pair in hold_out]
@@ -73,7 +75,7 @@ def test_it_is_held_out_by_what_it_says() -> None:
     assert Pair("", held_out[0].target.upper() + "!") in hold_out
 
 
-def test_one_text_alone_is_plain_and_all_else_is_pairs(text: Path, tmp_path: Path) -> None:
+def test_a_single_text_is_plain_and_everything_else_is_pairs(text: Path, tmp_path: Path) -> None:
     assert open_pairs_or_text([str(text)])[0].plain
     other = tmp_path / "text.de"
     other.write_text("".join(f"{line}\n" for line in LINES), encoding="utf-8")
@@ -86,19 +88,19 @@ def test_one_text_alone_is_plain_and_all_else_is_pairs(text: Path, tmp_path: Pat
 
 
 @pytest.mark.parametrize("name", ["pairs.tsv", "pairs.txt"])
-def test_pairs_are_no_plain_text(tmp_path: Path, name: str) -> None:
+def test_pairs_are_not_accepted_as_plain_text(tmp_path: Path, name: str) -> None:
     path = tmp_path / name
     path.write_text("one\teins\ntwo\tzwei\n", encoding="utf-8")
-    with pytest.raises(DataError, match=r"holds pairs, and plain text is wanted.*`cut -f 1`"):
+    with pytest.raises(DataError, match=r"holds pairs, but plain text is needed.*`cut -f 1`"):
         open_texts([str(path)])
 
 
-def test_nothing_another_language_and_no_file(tmp_path: Path, text: Path) -> None:
+def test_empty_missing_and_foreign_texts_are_refused(tmp_path: Path, text: Path) -> None:
     empty = tmp_path / "empty.txt"
     empty.write_text("\n \n", encoding="utf-8")
     with pytest.raises(DataError, match="holds no text"):
         open_texts([str(empty)])
-    with pytest.raises(DataError, match="seems to hold English, but German is wanted"):
+    with pytest.raises(DataError, match="seems to hold English, but German was requested"):
         open_texts([str(text)], language="de")
     with pytest.raises(DataError, match="No text was given"):
         open_texts([])

@@ -1,4 +1,4 @@
-"""Readers: every format and compression, every way in which a file can be wrong, and no line lost."""
+"""Readers: every format and compression, every error in a file, and no line lost."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import zstandard
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from jumok.corpus import (
+from jumok.data import (
     Corpus,
     HeaderWarning,
     corpus_of_pairs,
@@ -24,13 +24,14 @@ from jumok.corpus import (
     open_corpora,
     open_corpus,
     parse_alignment,
-    unequal,
 )
+from jumok.data import unequal_lines as unequal
+from jumok.data.readers import PAIR_FORMATS, PairFile, holds_pairs
 from jumok.errors import DataError
-from jumok.values import Alignment, Pair
+from jumok.types import Alignment, Pair
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 PAIRS = [
@@ -63,14 +64,16 @@ def corpus_at(path: Path, content: str | bytes, **languages: str) -> Corpus:
 @pytest.mark.parametrize("compression", COMPRESS)
 def test_each_format_in_each_compression(tmp_path: Path, compression: str) -> None:
     tsv = "".join(
-        f"{p.source}\t{p.target}" + (f"\t{p.alignment}" if p.alignment else "") + "\n" for p in PAIRS
+        f"{pair.source}\t{pair.target}" + (f"\t{pair.alignment}" if pair.alignment else "") + "\n"
+        for pair in PAIRS
     )
     csv = (
         f'"{PAIRS[0].source}",{PAIRS[0].target}\n{PAIRS[1].source},"{PAIRS[1].target}",{PAIRS[1].alignment}\n'
     )
     jsonl = "".join(
-        json.dumps({"source": p.source, "target": p.target, "alignment": str(p.alignment or "")}) + "\n"
-        for p in PAIRS
+        json.dumps({"source": pair.source, "target": pair.target, "alignment": str(pair.alignment or "")})
+        + "\n"
+        for pair in PAIRS
     )
     for suffix, text in {"tsv": tsv, "csv": csv, "jsonl": jsonl}.items():
         assert pairs_of(tmp_path / f"p.{suffix}{compression}", COMPRESS[compression](text.encode())) == PAIRS
@@ -91,7 +94,7 @@ def open_texts(folder: Path, source: str | bytes, target: str | bytes, compressi
     return open_corpus(paths)
 
 
-def test_streams_joined_end_to_end_are_one_text(tmp_path: Path) -> None:
+def test_concatenated_streams_are_one_text(tmp_path: Path) -> None:
     for suffix, compress in COMPRESS.items():
         content = compress(b"a\tb\n") + compress(b"c\td\n")
         assert len(pairs_of(tmp_path / f"p.tsv{suffix}", content)) == 2
@@ -106,7 +109,7 @@ def test_csv_cells_may_hold_commas_quotes_and_newlines(tmp_path: Path) -> None:
     ]
 
 
-def test_json_in_the_forms_people_use(tmp_path: Path) -> None:
+def test_common_forms_of_json(tmp_path: Path) -> None:
     by_code = corpus_at(tmp_path / "a.jsonl", '{"id": 7, "en": "a", "ko": "b", "alignment": [[0, 0]]}\n')
     assert list(by_code.pairs()) == [Pair("a", "b", Alignment(frozenset({(0, 0)})))]
     assert (by_code.source_language, by_code.target_language) == ("en", "ko")
@@ -118,7 +121,7 @@ def test_json_in_the_forms_people_use(tmp_path: Path) -> None:
         pairs_of(tmp_path / "d.jsonl", several)
 
 
-def test_half_a_character_in_json_becomes_visible(tmp_path: Path) -> None:
+def test_a_lone_surrogate_in_json_becomes_visible(tmp_path: Path) -> None:
     assert pairs_of(tmp_path / "a.jsonl", '{"source": "x\\ud800é", "target": "b"}\n')[0].source == "x\ufffdé"
 
 
@@ -144,7 +147,7 @@ def test_pairs_in_memory_are_a_corpus_too() -> None:
     assert (corpus.source_language, corpus.target_language) == ("en", "ko")
 
 
-def test_alignments_are_read_as_they_are_written() -> None:
+def test_alignments_are_parsed() -> None:
     assert str(parse_alignment("1-2 0-0 3?1")) == "0-0 1-2 3?1"
     for wrong in ("0", "a-b", "0--1", "1-2-3", "-1-2", "²-1"):
         with pytest.raises(DataError, match=wrong):
@@ -159,11 +162,11 @@ def test_lines_end_at_newlines_only(tmp_path: Path) -> None:
     assert pairs_of(tmp_path / "p.tsv", f"{odd}\t{odd}\nx\ty") == [Pair(odd, odd), Pair("x", "y")]
 
 
-def test_what_is_dropped_is_noticed(tmp_path: Path) -> None:
-    noticed: Counter[str] = Counter()
+def test_everything_that_a_reader_drops_is_counted(tmp_path: Path) -> None:
+    dropped: Counter[str] = Counter()
     corpus = corpus_at(tmp_path / "p.tsv", "\ufeffsource\ttarget\r\na \tb\r\nc\td")
-    assert list(corpus.numbered_pairs(noticed)) == [(2, Pair("a", "b")), (3, Pair("c", "d"))]
-    assert noticed == {
+    assert list(corpus.numbered_pairs(dropped)) == [(2, Pair("a", "b")), (3, Pair("c", "d"))]
+    assert dropped == {
         "byte order mark": 1,
         "carriage return": 2,
         "header line": 1,
@@ -174,12 +177,12 @@ def test_what_is_dropped_is_noticed(tmp_path: Path) -> None:
 
 @given(st.binary(max_size=300), st.integers(1, 40))
 @in_one_folder
-def test_any_bytes_are_read_or_refused_with_their_place(tmp_path: Path, data: bytes, block: int) -> None:
-    """Whatever the bytes and however they fall into blocks: every line, or the first bad byte."""
+def test_any_bytes_are_read_or_refused_with_line_and_offset(tmp_path: Path, data: bytes, block: int) -> None:
+    """However bytes fall into blocks, every line is read or the first bad byte is named."""
     path = tmp_path / "any.txt"
     path.write_bytes(data)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(lines, "_BLOCK", block)
+        patch.setattr(lines, "_BLOCK_BYTES", block)
         read = lines.read_lines(lines.InputFile(path), Counter())
         try:
             expected = data.decode()
@@ -229,7 +232,7 @@ def test_unequal_counts_are_refused_with_both_counts(
         assert f"train.de  {len(target)} lines" in str(refusal.value)
 
 
-def test_the_place_where_two_files_part_is_found(tmp_path: Path) -> None:
+def test_the_line_where_two_files_diverge_is_found(tmp_path: Path) -> None:
     source = [f"word {'x' * (n * 37 % 53)}" for n in range(3000)]
     target = [line.upper() for line in source]
     del target[1700]
@@ -241,13 +244,13 @@ def test_the_place_where_two_files_part_is_found(tmp_path: Path) -> None:
     assert abs(near - 1701) < 10
 
 
-def test_a_surplus_line_at_the_end_suggests_no_place(tmp_path: Path) -> None:
+def test_an_extra_line_at_the_end_gives_no_hint(tmp_path: Path) -> None:
     source = [f"word {'x' * (n * 37 % 53)}" for n in range(300)]
     with pytest.raises(DataError, match="end of the longer file"):
         list(open_texts(tmp_path, "\n".join(source), "\n".join([*source, "surplus"])).pairs())
 
 
-def test_few_lines_suggest_no_place() -> None:
+def test_few_lines_give_no_hint() -> None:
     few = unequal.np.array([1, 2])
     assert unequal.first_suspicious_line(few, few) == 0
 
@@ -256,14 +259,14 @@ def test_few_lines_suggest_no_place() -> None:
     ("name", "content", "message"),
     [
         ("p.tsv", "a\tb\nonly one\n", r"Line 2 of .*p\.tsv has 1 column\. .*Received: only one"),
-        ("p.tsv", "a\tb\tc\td\n", "has 4 columns.*a tab between"),
-        ("p.csv", "a,b\nc;d\n", "Line 2 .* has 1 column.*a comma between.*Received: c;d"),
-        ("p.tsv", "a\tb\tCC-BY 2.0\n", 'third column that is no word alignment.*"CC-BY".*cut -f1,2'),
+        ("p.tsv", "a\tb\tc\td\n", "has 4 columns.*separated by a tab"),
+        ("p.csv", "a,b\nc;d\n", "Line 2 .* has 1 column.*separated by a comma.*Received: c;d"),
+        ("p.tsv", "a\tb\tCC-BY 2.0\n", 'third column that is not a word alignment.*"CC-BY".*cut -f1,2'),
         ("p.csv", '"open,b\n' + "x,y\n" * 40_000, "Line 1 .* not CSV.*quotation mark"),
         ("p.jsonl", '{"source": "a"}\n', "keys `source` and `target`"),
         ("p.jsonl", '{"source": "a", "target": "b"}\n{"source": "a"}\n', "Line 2 .* no text under 'target'"),
         ("p.jsonl", '{"source": "a", "target": 3}\n', "Line 1 .* no text under 'target'"),
-        ("p.jsonl", '{"source": "a", "target": "b", "alignment": 7}\n', 'no word alignment.*"7"'),
+        ("p.jsonl", '{"source": "a", "target": "b", "alignment": 7}\n', 'not a word alignment.*"7"'),
         ("p.jsonl", "[1]\n", "not a JSON object"),
         ("p.jsonl", "{\n", "not JSON"),
         ("p.jsonl", "[" * 100_000 + "\n", "not JSON"),
@@ -272,11 +275,11 @@ def test_few_lines_suggest_no_place() -> None:
         ("p.tsv", "en\tko\n", "holds no sentence pairs"),
         ("p.jsonl", "\n\n", "holds no sentence pairs"),
         ("p.txt", "a\tb\n", "one file of pairs .* or two texts"),
-        ("p.tsv", "x" * (lines.LONGEST_LINE + 1), "Line 1 .* longer than 1,048,576 bytes"),
-        ("p.tsv", "a\tb\n" + "x" * (lines.LONGEST_LINE + 1) + "\n", "Line 2 .* longer than"),
+        ("p.tsv", "x" * (lines.MAX_LINE_BYTES + 1), "Line 1 .* longer than 1,048,576 bytes"),
+        ("p.tsv", "a\tb\n" + "x" * (lines.MAX_LINE_BYTES + 1) + "\n", "Line 2 .* longer than"),
     ],
 )
-def test_a_faulty_file_is_refused_in_words(tmp_path: Path, name: str, content: str, message: str) -> None:
+def test_a_faulty_file_is_refused(tmp_path: Path, name: str, content: str, message: str) -> None:
     with pytest.raises(DataError, match=f"(?s){message}"):
         pairs_of(tmp_path / name, content)
 
@@ -298,12 +301,14 @@ def test_a_blank_line_is_an_empty_pair(tmp_path: Path) -> None:
         assert pairs_of(tmp_path / name, content) == [Pair("a", "b"), Pair("", "")]
 
 
-# --- compressed files that are not what they seem ---
+# --- hostile and damaged compressed files ---
 
 
 @pytest.mark.parametrize("filling", [b"\n", b"x", b"a\tb\n"])
 @pytest.mark.parametrize("suffix", [".gz", ".xz", ".zst"])
-def test_bombs_are_stopped_quickly_in_little_memory(tmp_path: Path, suffix: str, filling: bytes) -> None:
+def test_decompression_bombs_are_refused_quickly_in_little_memory(
+    tmp_path: Path, suffix: str, filling: bytes
+) -> None:
     bomb = COMPRESS[suffix](filling * ((24 << 20) // len(filling)))
     tracemalloc.start()
     start = time.perf_counter()
@@ -326,16 +331,16 @@ def test_a_window_of_gigabytes_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("suffix", [".gz", ".xz", ".zst"])
-@pytest.mark.parametrize("harm", ["cut", "flip", "foreign"])
-def test_damaged_compression_is_refused(tmp_path: Path, suffix: str, harm: str) -> None:
+@pytest.mark.parametrize("damage", ["cut", "flip", "foreign"])
+def test_damaged_compression_is_refused(tmp_path: Path, suffix: str, damage: str) -> None:
     text = "".join(f"{n * n}\t{n ^ 0x5555}\n" for n in range(3000)).encode()
     checked = zstandard.ZstdCompressor(write_checksum=True).compress
     content = checked(text) if suffix == ".zst" else COMPRESS[suffix](text)
     middle = len(content) // 2
     flipped = content[:middle] + bytes([content[middle] ^ 0xFF]) + content[middle + 1 :]
-    harmed = {"cut": content[:-9], "flip": flipped, "foreign": text}[harm]
+    damaged = {"cut": content[:-9], "flip": flipped, "foreign": text}[damage]
     with pytest.raises(DataError):
-        pairs_of(tmp_path / f"p.tsv{suffix}", harmed)
+        pairs_of(tmp_path / f"p.tsv{suffix}", damaged)
 
 
 # --- languages and weights ---
@@ -357,7 +362,7 @@ def test_a_header_names_the_languages(tmp_path: Path, header: str) -> None:
         ("hsb\tdsb\talignment", ("", ""), "hsb and dsb"),
     ],
 )
-def test_a_header_may_name_a_language_that_is_not_known(
+def test_a_header_may_name_an_unknown_language(
     tmp_path: Path, header: str, languages: tuple[str, str], unknown: str
 ) -> None:
     with pytest.warns(HeaderWarning, match=f"taken as a header.* jumok does not know {unknown}\\. If it is"):
@@ -367,7 +372,7 @@ def test_a_header_may_name_a_language_that_is_not_known(
 
 
 @pytest.mark.parametrize("header", ['"source","Target"', "src,tgt"])
-def test_a_header_of_source_and_target_leaves_the_languages_open(tmp_path: Path, header: str) -> None:
+def test_a_header_of_source_and_target_leaves_the_languages_unknown(tmp_path: Path, header: str) -> None:
     corpus = corpus_at(tmp_path / "p.csv", f"{header}\na,b\n")
     assert (corpus.source_language, corpus.target_language) == ("", "")
     assert list(corpus.pairs()) == [Pair("a", "b")]
@@ -428,17 +433,17 @@ def test_two_file_names_name_the_languages(
     assert (corpus.source_language, corpus.target_language) == languages
 
 
-def test_languages_asked_for_the_other_way_round_turn_the_corpus(tmp_path: Path) -> None:
+def test_languages_in_the_opposite_direction_swap_the_sides(tmp_path: Path) -> None:
     path = tmp_path / "pairs.en-ko.tsv"
-    for asked in ({"source": "ko"}, {"target": "en"}, {"source": "Korean", "target": "en"}):
-        corpus = corpus_at(path, "a\tb\t0-1 2?3\n", **asked)
+    for requested in ({"source": "ko"}, {"target": "en"}, {"source": "Korean", "target": "en"}):
+        corpus = corpus_at(path, "a\tb\t0-1 2?3\n", **requested)
         assert list(corpus.pairs()) == [Pair("b", "a", Alignment(frozenset({(1, 0)}), frozenset({(3, 2)})))]
         assert (corpus.source_language, corpus.target_language) == ("ko", "en")
-    with pytest.raises(DataError, match="English and Korean, but French → English was asked for"):
+    with pytest.raises(DataError, match="English and Korean, but French → English was requested"):
         open_corpus(path, source="fr", target="en")
 
 
-def test_an_unknown_language_is_refused_with_the_nearest(tmp_path: Path) -> None:
+def test_an_unknown_language_is_refused_with_a_suggestion(tmp_path: Path) -> None:
     with pytest.raises(DataError, match='"Korean"'):
         corpus_at(tmp_path / "p.tsv", "a\tb\n", source="Koraen")
 
@@ -446,13 +451,13 @@ def test_an_unknown_language_is_refused_with_the_nearest(tmp_path: Path) -> None
 def test_two_texts_of_one_language_are_refused(tmp_path: Path) -> None:
     for name in ("a.en", "b.en"):
         (tmp_path / name).write_text("a\n")
-    with pytest.raises(DataError, match="both say they are English"):
+    with pytest.raises(DataError, match="are both English by their names"):
         open_corpus([tmp_path / "a.en", tmp_path / "b.en"])
 
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder to stand in, with corpora of several kinds."""
+    """The working folder, with corpora of several kinds."""
     monkeypatch.chdir(tmp_path)
     for name in ("a.tsv", "pairs.en-de.tsv", "pairs.de-en.tsv", "pairs.fr-en.tsv", "odd:2.tsv"):
         (tmp_path / name).write_text("x\ty\n")
@@ -470,7 +475,7 @@ def test_arguments_become_corpora_with_weights_and_common_languages() -> None:
 
 
 @pytest.mark.usefixtures("folder")
-def test_a_name_with_a_colon_is_a_name_where_the_file_exists() -> None:
+def test_a_colon_is_part_of_the_name_of_an_existing_file() -> None:
     assert open_corpora(["odd:2.tsv"])[0].weight == 1.0
     assert open_corpora(["odd:2.tsv:3"])[0].weight == 3.0
 
@@ -480,12 +485,12 @@ def test_a_name_with_a_colon_is_a_name_where_the_file_exists() -> None:
     ("arguments", "message"),
     [
         ([], "No corpus was given"),
-        (["c.en"], "a text needs its other half"),
-        (["c.en", "c.de", "c.en"], "a text needs its other half"),
-        (["c.en:2", "c.de:3"], r"two weights: 2\.0, 3\.0"),
-        (["a.tsv:0"], "more than 0"),
-        (["a.tsv:nan"], "more than 0"),
-        (["a.tsv:-1"], "more than 0"),
+        (["c.en"], "A text needs its translation"),
+        (["c.en", "c.de", "c.en"], "A text needs its translation"),
+        (["c.en:2", "c.de:3"], r"two weights\. Received: 2\.0, 3\.0"),
+        (["a.tsv:0"], "above 0 and at most 1000"),
+        (["a.tsv:nan"], "above 0 and at most 1000"),
+        (["a.tsv:-1"], "above 0 and at most 1000"),
         (["a.tsv:heavy"], "Received: a.tsv:heavy"),
         (
             ["pairs.en-de.tsv", "pairs.fr-en.tsv"],
@@ -493,12 +498,38 @@ def test_a_name_with_a_colon_is_a_name_where_the_file_exists() -> None:
         ),
     ],
 )
-def test_arguments_that_make_no_corpora_are_refused(arguments: list[str], message: str) -> None:
+def test_arguments_that_are_not_corpora_are_refused(arguments: list[str], message: str) -> None:
     with pytest.raises(DataError, match=message):
         open_corpora(arguments)
 
 
 @pytest.mark.usefixtures("folder")
-def test_the_same_file_turned_and_not_turned_agree() -> None:
+def test_the_same_file_swapped_and_not_swapped_agree() -> None:
     corpora = open_corpora(["pairs.en-de.tsv", "pairs.de-en.tsv"], source="de")
-    assert [corpus.turned for corpus in corpora] == [True, False]
+    assert [corpus.swapped for corpus in corpora] == [True, False]
+
+
+def test_a_new_format_is_one_function_and_one_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def open_arrows(file: lines.InputFile, source: str, target: str) -> PairFile:
+        def read(dropped: Counter[str]) -> Iterator[tuple[int, Pair]]:
+            for number, line in enumerate(lines.read_lines(file, dropped), start=1):
+                yield number, Pair(*line.split(" -> "))
+
+        return PairFile(read, ("en", "de"))
+
+    monkeypatch.setitem(PAIR_FORMATS, ".arrows", open_arrows)
+    path = tmp_path / "words.arrows.gz"
+    path.write_bytes(gzip.compress(b"one -> eins\ntwo -> zwei\n"))
+    [corpus] = open_corpora([f"{path}:2"], source="de")
+    assert list(corpus.pairs()) == [Pair("eins", "one"), Pair("zwei", "two")]
+    assert (corpus.source_language, corpus.weight) == ("de", 2.0)
+    assert holds_pairs("words.arrows.gz")
+    assert not holds_pairs("words.arrow")
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("p.tsv", True), ("p.TSV.xz", True), ("p.ndjson.zst", True), ("p.tsv.txt", False), ("p.gz", False)],
+)
+def test_names_of_files_of_pairs(name: str, expected: bool) -> None:
+    assert holds_pairs(name) is expected

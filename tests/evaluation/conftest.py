@@ -1,4 +1,4 @@
-"""Two systems that translate the same made-up test set, the second a little better than the first."""
+"""Systems that translate the same artificial test set with different numbers of errors."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def references() -> list[str]:
     return [" ".join(generator.choices(WORDS, k=generator.randrange(4, 15))) for _ in range(300)]
 
 
-def spoil(sentences: list[str], share: float, seed: int) -> list[str]:
-    """Replace this share of the words."""
+def corrupt(sentences: list[str], share: float, seed: int) -> list[str]:
+    """Replace this share of the words by random ones."""
     generator = random.Random(seed)
     return [
         " ".join(generator.choice(WORDS) if generator.random() < share else word for word in sentence.split())
@@ -42,14 +42,14 @@ def spoil(sentences: list[str], share: float, seed: int) -> list[str]:
 
 @pytest.fixture(scope="session")
 def baseline(references: list[str]) -> list[str]:
-    return spoil(references, 0.30, seed=2)
+    return corrupt(references, 0.30, seed=2)
 
 
 @pytest.fixture(scope="session")
 def system(references: list[str]) -> list[str]:
-    return spoil(references, 0.28, seed=3)
+    return corrupt(references, 0.28, seed=3)
 
 
 @pytest.fixture(scope="session")
 def better(references: list[str]) -> list[str]:
-    return spoil(references, 0.10, seed=4)
+    return corrupt(references, 0.10, seed=4)

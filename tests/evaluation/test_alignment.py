@@ -1,4 +1,4 @@
-"""Alignment error by hand, and against the published figures for GIZA and fast_align on the Hansards."""
+"""Alignment error against values computed by hand and published figures for the Hansards."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jumok.corpus import parse_alignment
+from jumok.data import parse_alignment
 from jumok.errors import DataError, RecipeError
-from jumok.evaluation import read_alignments, score_alignments, symmetrise
-from jumok.values import Alignment
+from jumok.evaluation import read_alignments, score_alignments
+from jumok.inference import symmetrise
+from jumok.types import Alignment
 
 SHARED = Path(__file__).parents[3] / "shared" / "data" / "alignments"
 
@@ -21,7 +22,7 @@ LINKS = st.frozensets(st.tuples(st.integers(0, 5), st.integers(0, 5)))
 
 
 class TestScore:
-    def test_by_hand(self) -> None:
+    def test_scores_equal_those_computed_by_hand(self) -> None:
         # A = {00, 11, 22, 03}, S = {00, 11, 33}, P = S ∪ {22}: |A∩S| = 2, |A∩P| = 3, |A| = 4, |S| = 3.
         scores = score_alignments([parse_alignment("0-0 1-1 2-2 0-3")], [parse_alignment("0-0 1-1 3-3 2?2")])
         assert scores.precision == pytest.approx(3 / 4)
@@ -32,62 +33,64 @@ class TestScore:
 
     def test_counts_are_summed_over_sentences(self) -> None:
         gold = [parse_alignment("0-0"), parse_alignment("0-0 1-1 2-2")]
-        found = [parse_alignment("0-1"), parse_alignment("0-0 1-1 2-2")]
-        assert score_alignments(found, gold).error == pytest.approx(1 - 6 / 8)
+        links = [parse_alignment("0-1"), parse_alignment("0-0 1-1 2-2")]
+        assert score_alignments(links, gold).error == pytest.approx(1 - 6 / 8)
 
-    def test_only_sure_links_are_judged(self) -> None:
-        found = [parse_alignment("0-0 5?5")]
-        assert score_alignments(found, [parse_alignment("0-0")]).links == 1
+    def test_only_sure_links_are_scored(self) -> None:
+        links = [parse_alignment("0-0 5?5")]
+        assert score_alignments(links, [parse_alignment("0-0")]).links == 1
 
     @given(st.lists(LINKS, max_size=4))
-    def test_gold_makes_no_error(self, sentences: list[frozenset[tuple[int, int]]]) -> None:
+    def test_gold_scored_against_itself_has_no_error(
+        self, sentences: list[frozenset[tuple[int, int]]]
+    ) -> None:
         gold = [Alignment(links) for links in sentences]
         scores = score_alignments(gold, gold)
         assert (scores.error, scores.precision, scores.recall, scores.f) == (0, 1, 1, 1)
 
-    def test_nothing_found(self) -> None:
+    def test_an_empty_alignment_has_error_one(self) -> None:
         scores = score_alignments([parse_alignment("")], [parse_alignment("0-0")])
         assert (scores.error, scores.recall, scores.f) == (1, 0, 0)
 
-    def test_unequal_counts(self) -> None:
+    def test_unequal_numbers_of_sentences_are_refused(self) -> None:
         with pytest.raises(DataError, match="Received: 1 and 2"):
             score_alignments([parse_alignment("")], [parse_alignment("")] * 2)
 
 
 class TestParse:
-    def test_sure_and_possible(self) -> None:
+    def test_sure_and_possible_links(self) -> None:
         alignment = parse_alignment(" 0-0 12?3  4p5\n")
         assert alignment.sure == {(0, 0)}
         assert alignment.possible == {(0, 0), (12, 3), (4, 5)}
 
-    def test_counting_from_one(self) -> None:
+    def test_links_may_count_from_one(self) -> None:
         assert parse_alignment("1-2 3?1", one_based=True) == parse_alignment("0-1 2?0")
         with pytest.raises(DataError, match='"0-1" counts from 0'):
             parse_alignment("0-1", one_based=True)
 
     @pytest.mark.parametrize("token", ["0", "0-", "-1-0", "a-b", "0--1", "0-1-2", "0:1", "²-1", "٣-1"])
-    def test_what_is_no_link(self, token: str) -> None:
-        with pytest.raises(DataError, match=r"is no link\. A link reads 3-1"):
+    def test_a_malformed_link_is_refused(self, token: str) -> None:
+        with pytest.raises(DataError, match=r"is not a link\. A link is 3-1"):
             parse_alignment(f"0-0 {token}")
 
     @given(LINKS, LINKS)
-    def test_reads_what_an_alignment_writes(
+    def test_parsing_inverts_formatting(
         self, sure: frozenset[tuple[int, int]], possible: frozenset[tuple[int, int]]
     ) -> None:
         alignment = Alignment(sure, possible)
         assert parse_alignment(str(alignment)) == alignment
 
-    def test_file(self, tmp_path: Path) -> None:
+    def test_a_file_has_one_alignment_per_line(self, tmp_path: Path) -> None:
         path = tmp_path / "gold"
         path.write_text("0-0\n\n1-1 0?1\n")
         assert [str(alignment) for alignment in read_alignments(path)] == ["0-0", "", "0?1 1-1"]
         path.write_text("")
         assert read_alignments(path) == []
 
-    def test_a_bad_line_is_named(self, tmp_path: Path) -> None:
+    def test_the_error_for_a_malformed_line_names_it(self, tmp_path: Path) -> None:
         path = tmp_path / "gold"
         path.write_text("0-0\n1_1\n")
-        with pytest.raises(DataError, match='gold, line 2: "1_1" is no link'):
+        with pytest.raises(DataError, match='gold, line 2: "1_1" is not a link'):
             read_alignments(path)
         with pytest.raises(DataError, match="missing cannot be read"):
             read_alignments(tmp_path / "missing")
@@ -102,13 +105,13 @@ class TestSymmetrise:
         [
             ("intersection", "0-0 1-1 4-4"),
             ("union", "0-0 1-1 1-2 2-1 3-5 4-4 5-2"),
-            # 2-1, 1-2 and 3-5 each touch a link and reach a new word; 5-2 touches none.
+            # 2-1, 1-2 and 3-5 are each next to a link and align a new word; 5-2 is next to none.
             ("grow-diagonal", "0-0 1-1 1-2 2-1 3-5 4-4"),
-            # 5-2 reaches source word 5, which nothing else does.
+            # 5-2 is the only link of source word 5.
             ("grow-diagonal-final", "0-0 1-1 1-2 2-1 3-5 4-4 5-2"),
         ],
     )
-    def test_by_hand(self, method: str, links: str) -> None:
+    def test_links_equal_those_derived_by_hand(self, method: str, links: str) -> None:
         assert symmetrise(self.FORWARD, self.BACKWARD, method) == parse_alignment(links).sure
 
     def test_a_link_between_linked_words_is_not_added(self) -> None:
@@ -121,42 +124,43 @@ class TestSymmetrise:
         self, forward: frozenset[tuple[int, int]], backward: frozenset[tuple[int, int]]
     ) -> None:
         methods = ("intersection", "grow-diagonal", "grow-diagonal-final", "union")
-        steps = [symmetrise(forward, backward, method) for method in methods]
-        assert all(fewer <= more for fewer, more in pairwise(steps))
-        linked = [{link[side] for link in steps[2]} for side in (0, 1)]
-        assert linked == [{link[side] for link in steps[3]} for side in (0, 1)]
+        results = [symmetrise(forward, backward, method) for method in methods]
+        assert all(fewer <= more for fewer, more in pairwise(results))
+        *_, final, union = results
+        for side in (0, 1):  # both link the same words
+            assert {link[side] for link in final} == {link[side] for link in union}
 
-    def test_an_unknown_method(self) -> None:
-        with pytest.raises(RecipeError, match=r'no way "grow-diag".*Did you mean "grow-diagonal"'):
+    def test_an_unknown_method_is_refused(self) -> None:
+        with pytest.raises(RecipeError, match=r'no symmetrisation "grow-diag".*Did you mean "grow-diagonal"'):
             symmetrise(frozenset(), frozenset(), "grow-diag")  # type: ignore[arg-type]
 
 
 @pytest.mark.skipif(not SHARED.is_dir(), reason="missing optional part: ../shared/data/alignments")
 class TestHansards:
-    """The gold counts from 0, English-French, and so do the outputs."""
+    """Gold and outputs are English-French and count from 0."""
 
     METHODS = ("intersection", "grow-diagonal", "grow-diagonal-final")
 
     def scores(self, system: str, method: str) -> tuple[list[float], int]:
         gold = read_alignments(SHARED / "hansards-en-fr" / "gold.en-fr")
-        found = read_alignments(SHARED / "ref-outputs" / f"{system}.enfr.{method}.talp")
-        scores = score_alignments(found, gold)
+        links = read_alignments(SHARED / "ref-outputs" / f"{system}.enfr.{method}.talp")
+        scores = score_alignments(links, gold)
         return [
             round(100 * share, 1) for share in (scores.error, scores.precision, scores.recall)
         ], scores.links
 
     @pytest.mark.parametrize("method", METHODS)
-    def test_giza(self, method: str) -> None:
+    def test_giza_has_the_expected_figures(self, method: str) -> None:
         figures = (SHARED / "ref-outputs" / "giza.enfr.expected.txt").read_text()
         line = next(line for line in figures.splitlines() if line.startswith(f"test.enfr.{method}.talp"))
         *shares, links = [float(number) for number in re.findall(r"\d+(?:\.\d+)?(?=%|\))", line)]
         assert self.scores("giza", method) == (shares, links)
 
-    def test_giza_as_promised(self) -> None:
+    def test_giza_grow_diagonal_final_has_the_published_figures(self) -> None:
         assert self.scores("giza", "grow-diagonal-final")[0] == [6.2, 95.5, 91.6]
 
-    # The expected.txt beside the outputs of fast_align is of a later run (1 to 5 links more); these are the
-    # figures that lilt/alignment-scripts gave in commit 5548c58, the one that holds the outputs.
+    # The expected.txt of fast_align belongs to a later run (1 to 5 links more); these are the figures of
+    # lilt/alignment-scripts in commit 5548c58, which contains the outputs.
     @pytest.mark.parametrize(
         ("method", "shares"),
         [
@@ -165,5 +169,5 @@ class TestHansards:
             ("grow-diagonal-final", [12.1, 87.7, 88.3]),
         ],
     )
-    def test_fast_align(self, method: str, shares: list[float]) -> None:
+    def test_fast_align_has_the_published_figures(self, method: str, shares: list[float]) -> None:
         assert self.scores("fastalign", method)[0] == shares

@@ -1,4 +1,4 @@
-"""The paired bootstrap against sacreBLEU's own tests, and on systems whose difference is known."""
+"""The paired bootstrap against sacreBLEU's tests, and on systems with a known difference."""
 
 from __future__ import annotations
 
@@ -25,51 +25,60 @@ def sacrebleu_test(
     return {"bleu": results["BLEU"], "chrf": results["chrF2"]}
 
 
-def test_scores_and_intervals_are_sacrebleus(
+def test_scores_and_intervals_equal_those_of_sacrebleu(
     baseline: list[str], system: list[str], references: list[str]
 ) -> None:
     expected = sacrebleu_test("bs", baseline, system, references)
-    for name, found in compare(baseline, system, references).items():
-        theirs = expected[name]
-        assert [found.baseline, found.system] == pytest.approx([result.score for result in theirs])
-        low, high = found.system_interval
-        assert (high - low) / 2 == pytest.approx(theirs[1].ci, rel=0.02)
-        assert low < found.system < high
+    for name, comparison in compare(baseline, system, references).items():
+        sacrebleu_results = expected[name]
+        assert [comparison.baseline, comparison.system] == pytest.approx(
+            [result.score for result in sacrebleu_results]
+        )
+        low, high = comparison.system_interval
+        assert (high - low) / 2 == pytest.approx(sacrebleu_results[1].ci, rel=0.02)
+        assert low < comparison.system < high
 
 
 def test_the_p_value_agrees_with_approximate_randomisation(
     baseline: list[str], system: list[str], references: list[str]
 ) -> None:
     expected = sacrebleu_test("ar", baseline, system, references)
-    for name, found in compare(baseline, system, references).items():
-        assert found.p_value == pytest.approx(expected[name][1].p_value, abs=0.06)
+    for name, comparison in compare(baseline, system, references).items():
+        assert comparison.p_value == pytest.approx(expected[name][1].p_value, abs=0.06)
 
 
 def test_a_clear_difference_is_significant(
     baseline: list[str], better: list[str], references: list[str]
 ) -> None:
-    for found in compare(baseline, better, references).values():
-        assert found.p_value < 0.01
-        assert found.wins == 1
-        assert found.delta == pytest.approx(found.system - found.baseline)
-        assert 0 < found.delta_interval[0] < found.delta < found.delta_interval[1]
+    for comparison in compare(baseline, better, references).values():
+        assert comparison.p_value < 0.01
+        assert comparison.wins == 1
+        assert comparison.delta == pytest.approx(comparison.system - comparison.baseline)
+        assert 0 < comparison.delta_interval[0] < comparison.delta < comparison.delta_interval[1]
 
 
-def test_turned_round(baseline: list[str], system: list[str], references: list[str]) -> None:
-    there = compare(baseline, system, references)["bleu"]
-    back = compare(system, baseline, references)["bleu"]
-    assert back.delta == -there.delta
-    assert back.p_value == there.p_value
-    assert back.wins == pytest.approx(1 - there.wins)
+def test_swapped_systems_have_the_opposite_delta(
+    baseline: list[str], system: list[str], references: list[str]
+) -> None:
+    forward = compare(baseline, system, references)["bleu"]
+    backward = compare(system, baseline, references)["bleu"]
+    assert backward.delta == -forward.delta
+    assert backward.p_value == forward.p_value
+    assert backward.wins == pytest.approx(1 - forward.wins)
 
 
 def test_a_system_does_not_differ_from_itself(baseline: list[str], references: list[str]) -> None:
-    found = compare(baseline, baseline, references)["chrf"]
-    assert (found.delta, found.delta_interval, found.p_value, found.wins) == (0, (0, 0), 1, 0)
+    comparison = compare(baseline, baseline, references)["chrf"]
+    assert (comparison.delta, comparison.delta_interval, comparison.p_value, comparison.wins) == (
+        0,
+        (0, 0),
+        1,
+        0,
+    )
 
 
-def alike(references: list[str], seed: int) -> tuple[list[str], list[str]]:
-    """Two systems of equal quality: each drops one word of a sentence in two."""
+def equal_systems(references: list[str], seed: int) -> tuple[list[str], list[str]]:
+    """Return two systems of equal quality: each drops one word of about half the sentences."""
     generator = random.Random(seed)
     systems: tuple[list[str], list[str]] = ([], [])
     for reference in references:
@@ -82,30 +91,34 @@ def alike(references: list[str], seed: int) -> tuple[list[str], list[str]]:
 
 
 @pytest.mark.medium
-def test_false_alarms_are_as_rare_as_promised(references: list[str]) -> None:
-    few = references[:100]
-    alarms = 0
+def test_the_false_positive_rate_is_the_significance_level(references: list[str]) -> None:
+    subset = references[:100]
+    false_positives = 0
     for seed in range(60):
-        first, second = alike(few, seed)
-        alarms += compare(first, second, few, metrics=("bleu",), samples=200)["bleu"].p_value < 0.1
-    assert 1 <= alarms <= 12  # 6 expected; more than 12 happens once in 150
+        first, second = equal_systems(subset, seed)
+        false_positives += (
+            compare(first, second, subset, metrics=("bleu",), num_resamples=200)["bleu"].p_value < 0.1
+        )
+    assert 1 <= false_positives <= 12  # 6 expected; more than 12 happens once in 150
 
 
-def test_the_seed_decides(baseline: list[str], system: list[str], references: list[str]) -> None:
-    first = compare(baseline, system, references, samples=100)
-    assert first == compare(baseline, system, references, samples=100)
-    assert first != compare(baseline, system, references, samples=100, seed=1)
+def test_the_result_depends_on_the_seed(
+    baseline: list[str], system: list[str], references: list[str]
+) -> None:
+    first = compare(baseline, system, references, num_resamples=100)
+    assert first == compare(baseline, system, references, num_resamples=100)
+    assert first != compare(baseline, system, references, num_resamples=100, seed=1)
     assert first["bleu"].signature.endswith("|bs:100|seed:12345")
 
 
-def test_the_same_options_as_score(baseline: list[str], references: list[str]) -> None:
+def test_compare_has_the_options_of_score(baseline: list[str], references: list[str]) -> None:
     options = {"lowercase": True, "tokenize": "char"}
-    found = compare(baseline, baseline, references, samples=10, **options)  # type: ignore[arg-type]
+    comparisons = compare(baseline, baseline, references, num_resamples=10, **options)  # type: ignore[arg-type]
     expected = score(baseline, references, **options)  # type: ignore[arg-type]
-    assert found["bleu"].baseline == expected.bleu
-    assert found["bleu"].signature.startswith(expected.bleu_signature)
+    assert comparisons["bleu"].baseline == expected.bleu
+    assert comparisons["bleu"].signature.startswith(expected.bleu_signature)
 
 
-def test_unequal_counts_are_refused() -> None:
+def test_unequal_numbers_of_sentences_are_refused() -> None:
     with pytest.raises(DataError, match="1 baseline, 2 system, 2 references"):
         compare(["a"], ["a", "b"], ["a", "b"])

@@ -1,4 +1,4 @@
-"""Transformers with random weights and sharp opinions, and model folders that hold them."""
+"""Transformers with random weights and confident predictions, and model folders with them."""
 
 from __future__ import annotations
 
@@ -8,46 +8,54 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from jumok.decoding import TorchEngine
-from jumok.engines import ConvertedEngine
-from jumok.engines.export import export
+from jumok.config.recipe import SETTINGS_BY_FAMILY, Recipe, TextSettings, make_recipe
+from jumok.inference import CTranslate2Engine, TorchEngine
+from jumok.inference.engines.ctranslate2_export import export
 from jumok.models import OutputLayer, build_model
-from jumok.recipe import FAMILIES, Recipe, TextSettings, make_recipe
 from jumok.storage import ModelCard, module_weights, save_model
-from jumok.text import Vocabularies, learn_subwords
-from jumok.values import BEGIN, PAD
+from jumok.text import TokenizerPair, train_tokenizer
+from jumok.types import BEGIN, PAD
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from jumok.decoding import Engine, Sampling, SearchPlan
+    from jumok.inference import Engine, Sampling, SearchPlan
     from jumok.models import TranslationModel
-    from jumok.values import Hypothesis
+    from jumok.types import Hypothesis
 
 WORDS = ["the", "a", "small", "old", "house", "tree", "river", "sees", "knows", "and", "near", "home"]
 SMALL = {"encoder_layers": 2, "decoder_layers": 2, "width": 16, "feed_forward": 32, "heads": 2}
 
 
-def random_model(*, pieces: int = 24, seed: int = 1, tied: bool = False, **settings: Any) -> TranslationModel:
-    """A small model; untied, it knows what to say and never says `<pad>` or `<s>`."""
+def random_model(
+    *, vocab_size: int = 24, seed: int = 1, tied: bool = False, **settings: Any
+) -> TranslationModel:
+    """Return a small model; untied, its predictions are confident and never `<pad>` or `<s>`."""
     torch.manual_seed(seed)
-    family = FAMILIES[settings.get("family", "transformer")]
-    chosen: Any = family.model_validate({**SMALL, "tied": tied, **settings})
-    model = build_model(chosen, source_pieces=pieces, target_pieces=pieces, shared=True)
+    family = SETTINGS_BY_FAMILY[settings.get("family", "transformer")]
+    validated: Any = family.model_validate({**SMALL, "tied": tied, **settings})
+    model = build_model(validated, source_vocab_size=vocab_size, target_vocab_size=vocab_size, shared=True)
     if not tied:
-        model.output = OutputLayer(torch.nn.Parameter(torch.randn(pieces, 16) * 0.5), bias=True)
+        model.output = OutputLayer(torch.nn.Parameter(torch.randn(vocab_size, 16) * 0.5), bias=True)
         with torch.no_grad():
             model.output.bias[[PAD, BEGIN]] = -1e4  # type: ignore[index]
     return model.eval()
 
 
-def both_engines(model: TranslationModel, *, places: int = 1024) -> tuple[TorchEngine, ConvertedEngine]:
-    pieces = len(model.output.weight)
-    return TorchEngine(model), ConvertedEngine(export(model, places=places), pieces=pieces)
+def both_engines(
+    model: TranslationModel, *, max_positions: int = 1024
+) -> tuple[TorchEngine, CTranslate2Engine]:
+    files = export(model, max_positions=max_positions)
+    return TorchEngine(model), CTranslate2Engine(files, vocab_size=len(model.output.weight))
 
 
-def searched(
+def all_ids(found: list[list[Hypothesis]]) -> list[list[tuple[int, ...]]]:
+    """Return the token ids of all hypotheses, per sentence."""
+    return [[h.ids for h in hypotheses] for hypotheses in found]
+
+
+def run_search(
     engine: Engine,
     sources: Sequence[Sequence[int]],
     plan: SearchPlan,
@@ -55,41 +63,41 @@ def searched(
     prefixes: Sequence[Sequence[int]] | None = None,
     sampling: Sampling | None = None,
 ) -> list[list[Hypothesis]]:
-    """All hypotheses in the order of the sources."""
-    found: dict[int, list[Hypothesis]] = {}
-    begins = prefixes or [[] for _ in sources]
-    for group, hypotheses in engine.search(sources, plan, prefixes=begins, sampling=sampling):
-        found.update(zip(group, hypotheses, strict=True))
-    return [found[i] for i in range(len(sources))]
+    """Return all hypotheses in the order of the sources."""
+    hypotheses_of: dict[int, list[Hypothesis]] = {}
+    prefixes = prefixes or [[] for _ in sources]
+    for group, hypotheses in engine.search(sources, plan, prefixes=prefixes, sampling=sampling):
+        hypotheses_of.update(zip(group, hypotheses, strict=True))
+    return [hypotheses_of[i] for i in range(len(sources))]
 
 
-def sentences(count: int, *, seed: int = 1, longest: int = 12) -> list[str]:
+def sentences(count: int, *, seed: int = 1, max_words: int = 12) -> list[str]:
     generator = random.Random(seed)
     return [
-        " ".join(generator.choice(WORDS) for _ in range(generator.randint(1, longest))) + "."
+        " ".join(generator.choice(WORDS) for _ in range(generator.randint(1, max_words))) + "."
         for _ in range(count)
     ]
 
 
 @cache
-def small_vocabularies() -> Vocabularies:
-    subwords = learn_subwords(sentences(300), TextSettings(), pieces=300)
-    return Vocabularies(subwords, subwords, shared=True)
+def small_tokenizers() -> TokenizerPair:
+    tokenizer = train_tokenizer(sentences(300), TextSettings(), vocab_size=300)
+    return TokenizerPair(tokenizer, tokenizer, shared=True)
 
 
 def write_model(folder: Path, *, facts: dict[str, Any] | None = None, **settings: Any) -> Path:
-    """A model folder with random weights; its transformers speak, sharply, of anything."""
-    recipe: Recipe = make_recipe({"model": {**SMALL, **settings}}, **{"search.longest": 1.0})
-    vocabularies = small_vocabularies()
-    size = vocabularies.source.size
+    """Write a model folder with random weights; a Transformer in it makes confident predictions."""
+    recipe: Recipe = make_recipe({"model": {**SMALL, **settings}}, **{"search.max_length_ratio": 1.0})
+    tokenizers = small_tokenizers()
+    size = tokenizers.source.vocab_size
     torch.manual_seed(1)
-    model = build_model(recipe.model, source_pieces=size, target_pieces=size, shared=True)
+    model = build_model(recipe.model, source_vocab_size=size, target_vocab_size=size, shared=True)
     with torch.no_grad():
         model.output.weight.mul_(4)
     save_model(
         folder,
         ModelCard(recipe, facts=facts or {}),
         module_weights(model),
-        {"pieces.model": vocabularies.source.to_bytes()},
+        {"pieces.model": tokenizers.source.to_bytes()},
     )
     return folder

@@ -1,4 +1,4 @@
-"""What CTranslate2 can express is exported and checked; what it cannot is refused with the reason."""
+"""Export to CTranslate2: what it can express is verified, what it cannot is refused with the reason."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ import pytest
 import torch
 from random_models import random_model
 
-from jumok.engines.export import export, why_not
+from jumok.config.recipe import DecoderOnlySettings, RecurrentSettings
 from jumok.errors import UnsupportedError
+from jumok.inference.engines.ctranslate2_export import export, unsupported_reason
+from jumok.models import build_model
 
 
 @pytest.mark.parametrize(
-    ("settings", "words"),
+    ("settings", "expected"),
     [
         (
             {"encoder_attention": "linear"},
@@ -24,61 +26,61 @@ from jumok.errors import UnsupportedError
         ({"decoder_attention": "bahdanau"}, "at decoder.0.attention.mechanism"),
     ],
 )
-def test_other_attention_is_named_with_its_place(settings: dict[str, Any], words: str) -> None:
+def test_unsupported_attention_is_named_with_its_location(settings: dict[str, Any], expected: str) -> None:
     model = random_model(**settings)
-    assert words in why_not(model)
+    assert expected in unsupported_reason(model)
     with pytest.raises(UnsupportedError, match="CTranslate2 does not know"):
-        export(model, places=64)
+        export(model, max_positions=64)
 
 
-def test_other_families_are_named() -> None:
-    from jumok.models import build_model
-    from jumok.recipe import DecoderOnlySettings, RecurrentSettings
-
+def test_unsupported_families_are_named() -> None:
     for settings in (RecurrentSettings(width=16, embedding=16), DecoderOnlySettings(width=16, layers=1)):
-        model = build_model(settings, source_pieces=20, target_pieces=20, shared=True)
-        assert type(model).__name__ in why_not(model)
+        model = build_model(settings, source_vocab_size=20, target_vocab_size=20, shared=True)
+        assert type(model).__name__ in unsupported_reason(model)
 
 
 @pytest.mark.parametrize("settings", [{"norm_kind": "rms"}, {"norm_kind": "batch"}, {"positions": "none"}])
-def test_a_part_that_is_not_known_is_refused(settings: dict[str, Any]) -> None:
-    assert "CTranslate2 does not know the" in why_not(random_model(**settings))
+def test_an_unknown_module_is_refused(settings: dict[str, Any]) -> None:
+    assert "CTranslate2 does not know the" in unsupported_reason(random_model(**settings))
 
 
 @pytest.mark.parametrize("positions", ["rotary", "alibi", "relative-keys", "relative-bias"])
-def test_positions_told_to_the_heads_are_refused(positions: str) -> None:
+def test_positions_inside_the_heads_are_refused(positions: str) -> None:
     with pytest.raises(UnsupportedError):
-        export(random_model(positions=positions), places=64)
+        export(random_model(positions=positions), max_positions=64)
 
 
 def test_heads_that_share_keys_are_refused() -> None:
     model: Any = random_model()
     model.encoder[0].attention.groups = 1
-    assert "keys and values of its own" in why_not(model)
+    assert "its own keys and values" in unsupported_reason(model)
 
 
-def test_a_model_that_computes_something_else_is_found_out() -> None:
-    """The parts are all known, but one of them is not used as the exporter believes."""
+def test_a_model_with_other_log_probabilities_is_refused() -> None:
+    """All modules are known, but one is not used as the exporter assumes."""
     model: Any = random_model()
-    assert not why_not(model)
+    assert not unsupported_reason(model)
     model.target_embedding.scale = 1.0
-    with pytest.raises(UnsupportedError, match="log-probabilities differ by"):
-        export(model, places=64)
+    with pytest.raises(UnsupportedError, match="log-probabilities of the converted model differ by"):
+        export(model, max_positions=64)
 
 
-def test_learned_positions_are_exported_as_far_as_they_go() -> None:
-    files = export(random_model(positions="learned", places=40), places=64)
-    assert json.loads(files["config.json"])["places"] == 40
+def test_learned_positions_limit_the_exported_model() -> None:
+    files = export(random_model(positions="learned", max_positions=40), max_positions=64)
+    assert json.loads(files["config.json"])["max_positions"] == 40
 
 
-def test_the_model_itself_is_left_as_it_was() -> None:
+def test_export_does_not_change_the_model() -> None:
     model = random_model(tied=True)
     before = {name: weight.clone() for name, weight in model.state_dict().items()}
-    export(model, places=64, quantization="int8")
+    export(model, max_positions=64, quantization="int8")
     assert all(torch.equal(before[name], weight) for name, weight in model.state_dict().items())
 
 
-def test_eight_bits_are_smaller() -> None:
-    model = random_model(pieces=500, tied=True)
-    single, eight = (len(export(model, places=64, quantization=p)["model.bin"]) for p in ("float32", "int8"))
-    assert eight < 0.5 * single
+def test_int8_files_are_smaller() -> None:
+    model = random_model(vocab_size=500, tied=True)
+    float32, int8 = (
+        len(export(model, max_positions=64, quantization=precision)["model.bin"])
+        for precision in ("float32", "int8")
+    )
+    assert int8 < 0.5 * float32

@@ -1,4 +1,4 @@
-"""`load` chooses the engine: converted where that is possible, torch where it is not, and says why."""
+"""`load` chooses the engine: the converted model if possible, else torch with the reason."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ import sys
 from pathlib import Path
 
 import pytest
-from random_models import SMALL, random_model, sentences, small_vocabularies, write_model
+from random_models import SMALL, random_model, sentences, small_tokenizers, write_model
 
 import jumok
-from jumok.decoding import Sampling
-from jumok.engines import INT8_COSTS, converted, loading
-from jumok.engines.cache import cache_folder
+from jumok.config.recipe import make_recipe
 from jumok.errors import ModelFolderError, RecipeError, UnsupportedError
-from jumok.evaluation import int8_costs
-from jumok.recipe import make_recipe
-from jumok.values import Pair
+from jumok.evaluation import measure_int8_cost
+from jumok.inference import INT8_COSTS, Sampling, loading
+from jumok.inference.engines import ctranslate2_engine
+from jumok.inference.engines.cache import cache_folder
+from jumok.types import Pair
 
 LINES = sentences(20, seed=9)
 
@@ -31,36 +31,36 @@ def texts(translator: jumok.Translator) -> list[str]:
     return [translation.text for translation in translator.translate(LINES)]
 
 
-def run(code: str, *words: str | Path) -> str:
-    done = subprocess.run(
-        [sys.executable, "-c", code, *map(str, words)],
+def run(code: str, *arguments: str | Path) -> str:
+    process = subprocess.run(
+        [sys.executable, "-c", code, *map(str, arguments)],
         input="the old house.\n\nthe tree.\n",
         capture_output=True,
         check=False,
         text=True,
         timeout=120,
     )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    assert process.returncode == 0, process.stderr
+    return process.stdout
 
 
-def test_a_transformer_is_converted_and_its_folder_left_alone(folder: Path) -> None:
+def test_a_transformer_is_converted_and_its_folder_is_not_changed(folder: Path) -> None:
     before = {path.name: path.stat().st_mtime_ns for path in folder.iterdir()}
     translator = jumok.load(folder)
-    assert (translator.engine.name, translator.engine.why) == ("ctranslate2", "")
+    assert (translator.engine.name, translator.engine.fallback_reason) == ("ctranslate2", "")
     assert {path.name: path.stat().st_mtime_ns for path in folder.iterdir()} == before
     plain = jumok.load(folder, engine="torch")
     assert plain.engine.name == "torch"
-    same = [mine == other for mine, other in zip(texts(translator), texts(plain), strict=True)]
-    assert sum(same) >= len(LINES) - 1
+    pairs = zip(texts(translator), texts(plain), strict=True)
+    assert sum(converted == expected for converted, expected in pairs) >= len(LINES) - 1
 
 
 def test_alignments_are_those_of_the_model_itself(folder: Path) -> None:
     converted, plain = (jumok.load(folder, engine=engine) for engine in ("ctranslate2", "torch"))
     translation = converted.translate(LINES[:1])[0]
     assert translation.alignment == plain.align(translation.source, translation.text)
-    ours, theirs = (one.attention(LINES[0], translation.text) for one in (converted, plain))
-    assert all((ours[site].weights == theirs[site].weights).all() for site in theirs)
+    found, expected = (translator.attention(LINES[0], translation.text) for translator in (converted, plain))
+    assert all((found[site].weights == expected[site].weights).all() for site in expected)
 
 
 PLAIN_TRANSLATION = """
@@ -87,29 +87,27 @@ print(*sorted({"torch", "numpy", "rich", "sacrebleu"} & set(sys.modules)))
 @pytest.mark.medium
 def test_a_plain_translation_imports_no_torch(folder: Path) -> None:
     [expected] = jumok.load(folder).translate(["the old house."])
-    said, engine, aligned = run(PLAIN_TRANSLATION, folder).splitlines()
-    assert said == expected.text
-    assert engine == "ctranslate2"
-    assert aligned == "True"  # attention is read from the model itself
+    text, engine_and_imports, torch_imported = run(PLAIN_TRANSLATION, folder).splitlines()
+    assert text == expected.text
+    assert engine_and_imports == "ctranslate2"
+    assert torch_imported == "True"  # to align: attention is read from the model itself
 
 
 @pytest.mark.medium
 def test_the_command_imports_no_torch(folder: Path) -> None:
     expected = jumok.load(folder).translate(["the old house.", "", "the tree."])
-    *said, imported = run(COMMAND, folder).splitlines()
-    assert said == [translation.text for translation in expected]
+    *lines, imported = run(COMMAND, folder).splitlines()
+    assert lines == [translation.text for translation in expected]
     assert imported == ""
 
 
-def test_a_stream_of_draws_goes_on_past_the_largest_seed(folder: Path) -> None:
+def test_sampling_a_stream_wraps_around_the_largest_seed(folder: Path) -> None:
     translator = jumok.load(folder, engine="ctranslate2")
     drawn = translator.stream(LINES, sampling=Sampling(seed=2**32 - 1), look_ahead=2)
     assert len(list(drawn)) == len(LINES)
 
 
-def test_without_a_home_the_converted_model_is_not_kept(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_a_home_folder_the_engine_is_torch(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("JUMOK_CACHE", "XDG_CACHE_HOME"):
         monkeypatch.delenv(name, raising=False)
 
@@ -117,65 +115,67 @@ def test_without_a_home_the_converted_model_is_not_kept(
         raise RuntimeError("Could not determine home directory.")
 
     monkeypatch.setattr(Path, "home", no_home)
-    assert "no home folder" in jumok.load(folder).engine.why
+    assert "no home folder" in jumok.load(folder).engine.fallback_reason
 
 
-def test_what_cannot_be_converted_runs_on_torch_and_says_why(tmp_path: Path) -> None:
+def test_a_model_that_cannot_be_converted_runs_on_torch_with_the_reason(tmp_path: Path) -> None:
     folder = write_model(tmp_path / "linear", encoder_attention="linear")
     translator = jumok.load(folder)
     assert translator.engine.name == "torch"
-    assert translator.engine.why.startswith("CTranslate2 does not know the Linear")
+    assert translator.engine.fallback_reason.startswith("CTranslate2 does not know the Linear")
     assert len(translator.translate(LINES)) == len(LINES)
     with pytest.raises(UnsupportedError, match="Choose the engine torch, or auto"):
         jumok.load(folder, engine="ctranslate2")
 
 
-def test_a_missing_package_is_said(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_package_is_reported(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ctranslate2", None)
-    assert "ctranslate2 cannot be used" in jumok.load(folder).engine.why
+    assert "ctranslate2 cannot be used" in jumok.load(folder).engine.fallback_reason
     with pytest.raises(UnsupportedError, match="ctranslate2 cannot be used"):
         jumok.load(folder, engine="ctranslate2")
 
 
-def test_a_cache_that_cannot_be_written_is_said(
+def test_a_cache_that_cannot_be_written_is_reported(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "cache").write_text("a file")
     monkeypatch.setenv("JUMOK_CACHE", str(tmp_path / "cache"))
-    assert "JUMOK_CACHE" in jumok.load(folder).engine.why
+    assert "JUMOK_CACHE" in jumok.load(folder).engine.fallback_reason
 
 
-def test_an_entry_that_cannot_be_loaded_is_made_anew(
+def test_an_entry_that_cannot_be_loaded_is_converted_again(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is whole as its manifest says, but no model of this CTranslate2."""
+    """Its files match the manifest, but this CTranslate2 cannot load them."""
     monkeypatch.setenv("JUMOK_CACHE", str(tmp_path))
-    kept = loading.kept_files
-    asked = []
+    real = loading.get_or_create
+    keys = []
 
-    def first_of_all_odd(made_of: dict[str, object], make: object) -> dict[str, bytes]:
-        asked.append(made_of)
-        files = kept(made_of, make)  # type: ignore[arg-type]
-        return {**files, "model.bin": b"odd"} if len(asked) == 1 else files
+    def unloadable_at_first(key: dict[str, object], create: object) -> dict[str, bytes]:
+        keys.append(key)
+        files = real(key, create)  # type: ignore[arg-type]
+        return {**files, "model.bin": b"invalid"} if len(keys) == 1 else files
 
-    monkeypatch.setattr(loading, "kept_files", first_of_all_odd)
+    monkeypatch.setattr(loading, "get_or_create", unloadable_at_first)
     assert jumok.load(folder).engine.name == "ctranslate2"
-    assert len(asked) == 2
+    assert len(keys) == 2
 
 
-def test_a_converted_model_that_cannot_be_run_here_runs_on_torch(
+def test_a_converted_model_that_cannot_be_loaded_runs_on_torch(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        loading, "kept_files", lambda *_: {"config.json": b'{"places": 9}', "model.bin": b"odd"}
+        loading, "get_or_create", lambda *_: {"config.json": b'{"max_positions": 9}', "model.bin": b"invalid"}
     )
-    assert jumok.load(folder).engine.why.startswith("CTranslate2 cannot run the converted model (")
+    assert jumok.load(folder).engine.fallback_reason.startswith(
+        "CTranslate2 cannot run the converted model ("
+    )
     with pytest.raises(UnsupportedError, match="Choose the engine torch, or auto"):
         jumok.load(folder, engine="ctranslate2")
 
 
 @pytest.mark.parametrize(
-    ("facts", "eight"),
+    ("facts", "int8"),
     [
         ({INT8_COSTS: 0.19}, True),
         ({INT8_COSTS: -1}, True),
@@ -184,26 +184,27 @@ def test_a_converted_model_that_cannot_be_run_here_runs_on_torch(
         ({}, False),
     ],
 )
-def test_eight_bits_are_used_where_they_were_found_cheap(
-    tmp_path: Path, facts: dict[str, object], eight: bool, monkeypatch: pytest.MonkeyPatch
+def test_int8_is_used_if_it_was_measured_to_cost_little(
+    tmp_path: Path, facts: dict[str, object], int8: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("JUMOK_CACHE", str(tmp_path / "cache"))
     folder = write_model(tmp_path / "model", facts=facts)
     jumok.load(folder)
     [weights] = cache_folder().glob("engines/*/model.bin")
-    assert (weights.stat().st_size < 0.6 * (folder / "weights.safetensors").stat().st_size + 140_000) is eight
+    # A converted model also stores its table of 2048 positions · width 16 as float32: 131,072 bytes.
+    assert (weights.stat().st_size < 0.6 * (folder / "weights.safetensors").stat().st_size + 140_000) is int8
 
 
-def test_what_eight_bits_cost_is_not_known_where_torch_has_to_translate() -> None:
-    vocabularies, pairs = small_vocabularies(), [Pair(line, line) for line in LINES]
-    for places, known in ((40, False), (1024, True)):
-        settings = {"positions": "learned", "places": places}
-        model = random_model(pieces=vocabularies.target.size, **settings)
+def test_the_cost_of_int8_is_unknown_if_torch_has_to_translate() -> None:
+    tokenizers, pairs = small_tokenizers(), [Pair(line, line) for line in LINES]
+    for max_positions, known in ((40, False), (1024, True)):
+        settings = {"positions": "learned", "max_positions": max_positions}
+        model = random_model(vocab_size=tokenizers.target.vocab_size, **settings)
         recipe = make_recipe({"model": {**SMALL, **settings}})
-        assert (int8_costs(model, vocabularies, recipe, pairs) is not None) is known
+        assert (measure_int8_cost(model, tokenizers, recipe, pairs) is not None) is known
 
 
-def test_damage_is_found_although_a_converted_copy_is_whole(tmp_path: Path) -> None:
+def test_a_damaged_model_is_refused_even_if_its_converted_copy_is_intact(tmp_path: Path) -> None:
     folder = write_model(tmp_path / "model")
     jumok.load(folder)
     weights = folder / "weights.safetensors"
@@ -217,40 +218,46 @@ def test_an_engine_that_does_not_exist_is_refused(folder: Path) -> None:
         jumok.load(folder, engine="troch")
 
 
-EVERY_VECTOR = "avx2 avx512f avx512cd avx512vl avx512dq avx512bw avx512_vnni"
+AVX512_FLAGS = "avx2 avx512f avx512cd avx512vl avx512dq avx512bw avx512_vnni"
 
 
 @pytest.mark.parametrize(
-    ("facts", "before", "asked"),
+    ("cpu_info", "before", "requested"),
     [
-        (f"model name : x\nflags : fpu {EVERY_VECTOR} sha\n", None, "AVX512"),
-        (f"flags : {EVERY_VECTOR}\n", "AVX2", "AVX2"),
-        (f"flags : {EVERY_VECTOR.replace(' avx512_vnni', '')}\n", None, None),
-        (f"flags : {EVERY_VECTOR.replace('avx512dq', 'avx512dqx')}\n", None, None),
+        (f"model name : x\nflags : fpu {AVX512_FLAGS} sha\n", None, "AVX512"),
+        (f"flags : {AVX512_FLAGS}\n", "AVX2", "AVX2"),
+        (f"flags : {AVX512_FLAGS.replace(' avx512_vnni', '')}\n", None, None),
+        (f"flags : {AVX512_FLAGS.replace('avx512dq', 'avx512dqx')}\n", None, None),
         ("Features : neon\n", None, None),
         (None, None, None),
     ],
 )
-def test_wide_vectors_are_asked_for_where_the_processor_has_them(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, facts: str | None, before: str | None, asked: str | None
+def test_avx512_is_requested_if_the_processor_has_it(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    cpu_info: str | None,
+    before: str | None,
+    requested: str | None,
 ) -> None:
-    monkeypatch.setenv(converted.VECTORS, before or "")
+    monkeypatch.setenv(ctranslate2_engine.ISA_VARIABLE, before or "")
     if before is None:
-        monkeypatch.delenv(converted.VECTORS)
-    if facts is not None:
-        (tmp_path / "cpuinfo").write_text(facts)
-    converted.ask_for_wide_vectors(tmp_path / "cpuinfo")
-    assert os.environ.get(converted.VECTORS) == asked
+        monkeypatch.delenv(ctranslate2_engine.ISA_VARIABLE)
+    if cpu_info is not None:
+        (tmp_path / "cpuinfo").write_text(cpu_info)
+    ctranslate2_engine.request_avx512(tmp_path / "cpuinfo")
+    assert os.environ.get(ctranslate2_engine.ISA_VARIABLE) == requested
 
 
-def test_ctranslate2_runs_with_the_vectors_that_were_asked_for(folder: Path) -> None:
+def test_ctranslate2_uses_the_requested_instructions(folder: Path) -> None:
     code = "import os, sys, jumok; jumok.load(sys.argv[1]); print(os.environ.get('CT2_FORCE_CPU_ISA', ''))"
-    clean = {name: value for name, value in os.environ.items() if name != converted.VECTORS}
-    done = subprocess.run(
+    environment = {
+        name: value for name, value in os.environ.items() if name != ctranslate2_engine.ISA_VARIABLE
+    }
+    process = subprocess.run(
         [sys.executable, "-c", code, str(folder)],
-        env={**clean, "CT2_VERBOSE": "1"},
+        env={**environment, "CT2_VERBOSE": "1"},
         capture_output=True,
         check=True,
         text=True,
     )
-    assert f"Selected ISA: {done.stdout.strip()}" in done.stderr
+    assert f"Selected ISA: {process.stdout.strip()}" in process.stderr

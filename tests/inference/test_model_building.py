@@ -1,4 +1,4 @@
-"""Loading a model folder: every kind of model comes back, and a card that lies is refused before it costs."""
+"""Loading a model folder: every kind of model; absurd recipes are refused before memory is allocated."""
 
 from __future__ import annotations
 
@@ -7,24 +7,18 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import torch
 
-from jumok.decoding import load
+from jumok.config.recipe import make_recipe
 from jumok.errors import ModelFolderError
+from jumok.inference import load
 from jumok.models import build_model
-from jumok.recipe import make_recipe
-from jumok.storage import (
-    ModelCard,
-    checked_json,
-    module_weights,
-    read_checked_json,
-    save_model,
-)
-from jumok.text import learn_subwords
+from jumok.storage import ModelCard, json_with_checksum, module_weights, read_json_with_checksum, save_model
+from jumok.text import train_tokenizer
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from jumok.models import TranslationModel
-    from jumok.text import Subwords
+    from jumok.text import Tokenizer
 
 TRANSFORMER = {"width": 16, "heads": 2, "feed_forward": 16, "encoder_layers": 1, "decoder_layers": 1}
 RECURRENT = {"family": "recurrent", "width": 16, "embedding": 16}
@@ -34,6 +28,7 @@ MODELS: dict[str, dict[str, Any]] = {
     "learned positions": {**TRANSFORMER, "positions": "learned", "norm_kind": "batch"},
     "rotary": {**TRANSFORMER, "positions": "rotary", "norm_kind": "rms"},
     "relative keys": {**TRANSFORMER, "positions": "relative-keys"},
+    "no positions": {**TRANSFORMER, "positions": "none"},
     "relative bias": {**TRANSFORMER, "positions": "relative-bias"},
     "bahdanau": RECURRENT,
     "lstm": {**RECURRENT, "cell": "lstm", "attention": "luong-location"},
@@ -44,48 +39,57 @@ MODELS: dict[str, dict[str, Any]] = {
 
 
 @pytest.fixture(scope="module")
-def pieces() -> Subwords:
+def tokenizer() -> Tokenizer:
     text = ["one two three", "four five six", "seven eight nine"]
-    return learn_subwords(text, make_recipe().text, pieces=300)
+    return train_tokenizer(text, make_recipe().text, vocab_size=300)
 
 
-def save(folder: Path, pieces: Subwords, settings: dict[str, Any]) -> TranslationModel:
+def save(folder: Path, tokenizer: Tokenizer, settings: dict[str, Any]) -> TranslationModel:
     recipe = make_recipe({"model": settings})
-    model = build_model(recipe.model, source_pieces=pieces.size, target_pieces=pieces.size, shared=True)
-    save_model(folder, ModelCard(recipe), module_weights(model), {"pieces.model": pieces.to_bytes()})
+    model = build_model(
+        recipe.model,
+        source_vocab_size=tokenizer.vocab_size,
+        target_vocab_size=tokenizer.vocab_size,
+        shared=True,
+    )
+    save_model(folder, ModelCard(recipe), module_weights(model), {"pieces.model": tokenizer.to_bytes()})
     return model
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_every_kind_of_model_comes_back(tmp_path: Path, pieces: Subwords, name: str) -> None:
-    saved = save(tmp_path / "model", pieces, MODELS[name])
-    loaded = load(tmp_path / "model").model
+def test_every_kind_of_model_can_be_loaded(tmp_path: Path, tokenizer: Tokenizer, name: str) -> None:
+    saved = save(tmp_path / "model", tokenizer, MODELS[name])
+    loaded = load(tmp_path / "model", engine="torch").model
     assert type(loaded) is type(saved)
     for key, weight in module_weights(saved).items():
         assert torch.equal(module_weights(loaded)[key], weight), key  # type: ignore[arg-type]
+    for key, buffer in saved.named_buffers():  # also those that are not stored
+        assert torch.equal(loaded.get_buffer(key), buffer), key
+    assert [name for name, _ in loaded.named_parameters()] == [name for name, _ in saved.named_parameters()]
 
 
 @pytest.mark.parametrize(
     ("name", "absurd"),
     [
         ("bahdanau", {"attention": {"kind": "bahdanau", "units": 10**12}}),  # terabytes
-        ("bahdanau", {"attention": {"kind": "bahdanau", "units": 10**18}}),  # more bytes than can be counted
+        # More bytes than 64 bits can count.
+        ("bahdanau", {"attention": {"kind": "bahdanau", "units": 10**18}}),
         ("bahdanau", {"attention": {"kind": "bahdanau", "units": 10**30}}),
         ("bahdanau", {"attention": {"kind": "bahdanau", "units": 10**11, "normed": True}}),
-        ("lstm", {"attention": {"kind": "luong-location", "longest": 10**12}}),
+        ("lstm", {"attention": {"kind": "luong-location", "max_keys": 10**12}}),
         ("transformer", {"width": 10**9}),
         ("transformer", {"feed_forward": 65536, "width": 8192, "encoder_layers": 64, "decoder_layers": 64}),
-        ("learned positions", {"places": 1_000_000}),
+        ("learned positions", {"max_positions": 1_000_000}),
         ("transformer", {"width": 32}),
     ],
 )
-def test_absurd_sizes_are_refused_before_memory_is_taken(
-    tmp_path: Path, pieces: Subwords, name: str, absurd: dict[str, Any]
+def test_absurd_sizes_are_refused_before_memory_is_allocated(
+    tmp_path: Path, tokenizer: Tokenizer, name: str, absurd: dict[str, Any]
 ) -> None:
-    save(tmp_path / "model", pieces, MODELS[name])
+    save(tmp_path / "model", tokenizer, MODELS[name])
     card = tmp_path / "model" / "jumok.json"
-    content = read_checked_json(card)
+    content = read_json_with_checksum(card)
     content["recipe"]["model"].update(absurd)
-    card.write_bytes(checked_json(content))
+    card.write_bytes(json_with_checksum(content))
     with pytest.raises(ModelFolderError):
-        load(tmp_path / "model")
+        load(tmp_path / "model", engine="torch")

@@ -1,4 +1,4 @@
-"""Alignments from attention: hand-made maps, and a choice that finds the head that was planted."""
+"""Alignments from attention: hand-made maps, and the choice of a planted head."""
 
 from __future__ import annotations
 
@@ -8,12 +8,10 @@ import time
 import numpy
 import pytest
 
-from jumok.decoding import AttendedPair, choose_read_out, read_alignment
-from jumok.decoding.readout import WORTH_ANOTHER_HEAD, default_read_out
 from jumok.errors import DataError
-from jumok.values import Alignment, ReadOut
-
-RNG = numpy.random.default_rng
+from jumok.inference import AttendedPair, choose_read_out, read_alignment
+from jumok.inference.alignment.readout import MIN_GAIN_PER_HEAD, default_read_out
+from jumok.types import Alignment, ReadOut
 
 
 def links(alignment: Alignment) -> set[tuple[int, int]]:
@@ -21,11 +19,11 @@ def links(alignment: Alignment) -> set[tuple[int, int]]:
 
 
 def hand_made() -> AttendedPair:
-    """Two source words of two pieces and one; two target words of one piece and two. One layer, two heads."""
+    """Two source words of two tokens and one; two target words of one token and two. One layer, two heads."""
     first = [
         # s0a  s0b  s1   </s>
-        [0.3, 0.3, 0.4, 0.0],  # produces t0: word 0 by its sum, though the largest single weight is word 1
-        [0.1, 0.0, 0.2, 0.7],  # produces t1a: rests on </s>, which counts for the last word
+        [0.3, 0.3, 0.4, 0.0],  # produces t0: word 0 has the larger sum, word 1 the larger single weight
+        [0.1, 0.0, 0.2, 0.7],  # produces t1a: attends to </s>, which counts for the last word
         [0.3, 0.0, 0.6, 0.1],  # produces t1b
         [0.0, 0.0, 0.0, 1.0],  # produces </s>
     ]
@@ -43,13 +41,13 @@ def one_head(layer: int, head: int, shift: int = 0) -> ReadOut:
     return ReadOut(((layer, head),), shift)
 
 
-def test_keys_are_added_and_queries_averaged() -> None:
+def test_keys_are_summed_and_queries_averaged() -> None:
     pair = hand_made()
     assert links(read_alignment(pair, one_head(0, 0))) == {(0, 0), (1, 1)}
     assert links(read_alignment(pair, one_head(0, 1, 1))) == {(1, 0), (0, 1)}
 
 
-def test_the_end_counts_for_the_last_word() -> None:
+def test_the_weight_of_the_end_token_counts_for_the_last_word() -> None:
     assert links(read_alignment(hand_made(), one_head(0, 1))) == {(1, 0), (1, 1)}
 
 
@@ -63,7 +61,7 @@ def test_several_heads_are_averaged() -> None:
         assert read_alignment(pair, ReadOut(((0, 0), (0, 1)), shift)) == expected
 
 
-def test_an_empty_side_has_an_empty_alignment() -> None:
+def test_an_empty_sentence_has_an_empty_alignment() -> None:
     empty = AttendedPair(numpy.ones((1, 1, 3, 1)), source_words=[], target_words=[0, 1])
     assert links(read_alignment(empty, one_head(0, 0))) == set()
 
@@ -71,26 +69,28 @@ def test_an_empty_side_has_an_empty_alignment() -> None:
 def planted(
     generator: numpy.random.Generator, read_out: ReadOut, *, gold: bool, layers: int = 3, heads: int = 4
 ) -> AttendedPair:
-    """Random attention, but in the heads of the read-out each target piece looks at its own source piece:
-    always if it is one head, mostly if they are several."""
+    """Return random attention in which the heads of the read-out attend to the aligned source tokens.
+
+    One head always does, several heads do most of the time.
+    """
     source, target = (int(n) for n in generator.integers(4, 20, size=2))
     weights = generator.dirichlet(numpy.ones(source + 1), size=(layers, heads, target + 1))
     order = generator.permutation(max(source, target))
-    behind = order[:target] % source
-    sure = len(read_out.heads) == 1
+    aligned = order[:target] % source
+    always = len(read_out.heads) == 1
     for j in range(target):
         for layer, head in read_out.heads:
             row = weights[layer, head, j + read_out.shift]
             row *= 0.5
-            row[behind[j]] += 0.5 if sure or generator.random() < 0.6 else 0.0
-    alignment = Alignment(frozenset((int(behind[j]), j) for j in range(target))) if gold else None
+            row[aligned[j]] += 0.5 if always or generator.random() < 0.6 else 0.0
+    alignment = Alignment(frozenset((int(aligned[j]), j) for j in range(target))) if gold else None
     return AttendedPair(weights, list(range(source)), list(range(target)), alignment)
 
 
 @pytest.mark.parametrize("gold", [False, True])
 @pytest.mark.parametrize("read_out", [one_head(1, 2, 0), one_head(2, 0, 1)])
 def test_the_planted_head_is_found(read_out: ReadOut, gold: bool) -> None:
-    generator = RNG(7)
+    generator = numpy.random.default_rng(7)
     samples = [planted(generator, read_out, gold=gold) for _ in range(40)]
     assert choose_read_out(samples) == read_out
 
@@ -100,8 +100,8 @@ def test_the_planted_head_is_found(read_out: ReadOut, gold: bool) -> None:
     [ReadOut(((0, 0), (0, 1), (0, 2), (0, 3)), 1), ReadOut(((0, 1), (2, 0), (2, 3)), 0)],
     ids=["a layer", "heads of two layers"],
 )
-def test_heads_that_help_each_other_are_read_together(read_out: ReadOut) -> None:
-    generator = RNG(7)
+def test_heads_that_improve_each_other_are_combined(read_out: ReadOut) -> None:
+    generator = numpy.random.default_rng(7)
     samples = [planted(generator, read_out, gold=True) for _ in range(60)]
     chosen = choose_read_out(samples)
     assert set(chosen.heads) == set(read_out.heads)
@@ -110,16 +110,16 @@ def test_heads_that_help_each_other_are_read_together(read_out: ReadOut) -> None
     assert error_of(samples, chosen) < alone - 0.1
 
 
-def test_gold_decides_where_there_is_some() -> None:
-    generator = RNG(3)
-    unmarked = [planted(generator, one_head(0, 1), gold=False) for _ in range(40)]
-    marked = [planted(generator, one_head(2, 3, 1), gold=True) for _ in range(10)]
-    assert choose_read_out([*unmarked, *marked]) == one_head(2, 3, 1)
+def test_gold_alignments_take_precedence() -> None:
+    generator = numpy.random.default_rng(3)
+    without_gold = [planted(generator, one_head(0, 1), gold=False) for _ in range(40)]
+    with_gold = [planted(generator, one_head(2, 3, 1), gold=True) for _ in range(10)]
+    assert choose_read_out([*without_gold, *with_gold]) == one_head(2, 3, 1)
 
 
 def test_the_choice_minimises_the_alignment_error() -> None:
-    """Against the definition of the error, worked out link by link."""
-    generator = RNG(11)
+    """Against the definition of the error, computed link by link."""
+    generator = numpy.random.default_rng(11)
     samples = []
     for _ in range(12):
         pair = planted(generator, one_head(0, 0), gold=True, layers=2, heads=2)
@@ -129,15 +129,15 @@ def test_the_choice_minimises_the_alignment_error() -> None:
         samples.append(
             AttendedPair(pair.weights * 0.3 + noise * 0.7, pair.source_words, pair.target_words, gold)
         )
-    places = [(layer, head) for layer in range(2) for head in range(2)]
-    every = [
+    all_heads = [(layer, head) for layer in range(2) for head in range(2)]
+    all_read_outs = [
         ReadOut(heads, shift)
-        for number in range(1, 5)
-        for heads in itertools.combinations(places, number)
+        for count in range(1, 5)
+        for heads in itertools.combinations(all_heads, count)
         for shift in (0, 1)
     ]
-    least = min(error_of(samples, read_out) for read_out in every)
-    assert error_of(samples, choose_read_out(samples)) <= least + WORTH_ANOTHER_HEAD
+    lowest = min(error_of(samples, read_out) for read_out in all_read_outs)
+    assert error_of(samples, choose_read_out(samples)) <= lowest + MIN_GAIN_PER_HEAD
 
 
 def error_of(samples: list[AttendedPair], read_out: ReadOut) -> float:
@@ -150,21 +150,21 @@ def error_of(samples: list[AttendedPair], read_out: ReadOut) -> float:
     return 1 - agreed / total
 
 
-def test_three_hundred_sentences_take_a_moment() -> None:
-    generator = RNG(1)
+def test_three_hundred_sentences_take_less_than_five_seconds() -> None:
+    generator = numpy.random.default_rng(1)
     samples = [planted(generator, one_head(3, 2, 1), gold=False, layers=6, heads=8) for _ in range(300)]
     start = time.perf_counter()
     assert choose_read_out(samples) == one_head(3, 2, 1)
     assert time.perf_counter() - start < 5
 
 
-def test_what_cannot_be_read_is_refused() -> None:
+def test_invalid_read_outs_and_shapes_are_refused() -> None:
     pair = hand_made()
     with pytest.raises(DataError, match="1 layers and 2 heads"):
         read_alignment(pair, one_head(1, 0))
     with pytest.raises(DataError, match="1 layers and 2 heads"):
         read_alignment(pair, one_head(0, 2))
-    with pytest.raises(DataError, match=r"\(layer, head, 3, 4\), marks included. Received: \(1, 2, 4, 4\)"):
+    with pytest.raises(DataError, match=r"\(layer, head, 3, 4\), with `</s>`. Received: \(1, 2, 4, 4\)"):
         AttendedPair(pair.weights, source_words=[0, 0, 1], target_words=[0, 1])
     with pytest.raises(DataError, match="0 samples"):
         choose_read_out([])

@@ -1,19 +1,19 @@
-"""Sentences that every family of models is tried on, and what each must do with them."""
+"""A batch of sentences, and checks that every model family must pass on it."""
 
 from __future__ import annotations
 
 import torch
 from torch.nn.functional import cross_entropy
 
-from jumok.values import BEGIN, END, PAD, Batch
+from jumok.types import BEGIN, END, PAD, Batch
 
-PIECES = 40
+VOCAB_SIZE = 40
 
 
 def padded(rows: list[list[int]]) -> tuple[torch.Tensor, torch.Tensor]:
     lengths = torch.tensor([len(row) for row in rows])
-    longest = int(lengths.max())
-    return torch.tensor([row + [PAD] * (longest - len(row)) for row in rows]), lengths
+    max_length = int(lengths.max())
+    return torch.tensor([row + [PAD] * (max_length - len(row)) for row in rows]), lengths
 
 
 def make_batch(sources: list[list[int]], targets: list[list[int]]) -> Batch:
@@ -28,8 +28,8 @@ BATCH = make_batch(SOURCES, TARGETS)
 ONLY_SOURCE = Batch(BATCH.source, BATCH.source_lengths)
 
 
-def check_alone_as_in_a_batch(model, *, atol: float) -> None:
-    """Padding and the other sentences of a batch change nothing."""
+def check_independent_of_batch(model, *, atol: float) -> None:
+    """Padding and the other sentences of a batch do not change a sentence's states."""
     together = model(BATCH)
     assert together.shape == (3, BATCH.target.shape[1] - 1, model.output.weight.shape[1])
     for row, (source, target) in enumerate(zip(SOURCES, TARGETS, strict=True)):
@@ -38,37 +38,39 @@ def check_alone_as_in_a_batch(model, *, atol: float) -> None:
 
 
 def check_steps(model, *, atol: float) -> None:
-    """Step by step, a model predicts what it predicts teacher forced."""
+    """Decoding step by step gives the log-probabilities of the teacher-forced pass."""
     with torch.inference_mode():
         expected = model.output.log_probs(model(BATCH))
         state = model.begin(ONLY_SOURCE)
-        for place in range(BATCH.target.shape[1] - 1):
-            answer, state = model.step(state, BATCH.target[:, place])
-            real = BATCH.target_lengths > place + 1
-            torch.testing.assert_close(answer.values[real], expected[real, place], atol=atol, rtol=0)
+        for step in range(BATCH.target.shape[1] - 1):
+            log_probs, state = model.step(state, BATCH.target[:, step])
+            unfinished = BATCH.target_lengths > step + 1
+            torch.testing.assert_close(
+                log_probs.values[unfinished], expected[unfinished, step], atol=atol, rtol=0
+            )
 
 
 def check_reordered_rows(model, *, atol: float) -> None:
-    """Widened, mixed and narrowed, every row goes on as its own history would."""
+    """After rows were repeated, mixed and dropped, every row continues its own history."""
     random = torch.Generator().manual_seed(4)
     sentence, history = torch.arange(3), torch.full((3, 1), BEGIN)
     with torch.inference_mode():
         state = model.begin(ONLY_SOURCE)
         for order in ([0, 0, 1, 1, 2, 2], [5, 0, 3, 3], [1, 2]):
             _, state = model.step(state, history[:, -1])
-            chosen = torch.tensor(order)
-            state = model.reorder(state, chosen)
-            sentence, history = sentence[chosen], history[chosen]
-            added = torch.randint(4, PIECES, (len(chosen), 1), generator=random)
+            rows = torch.tensor(order)
+            state = model.reorder(state, rows)
+            sentence, history = sentence[rows], history[rows]
+            added = torch.randint(4, VOCAB_SIZE, (len(rows), 1), generator=random)
             history = torch.cat([history, added], dim=1)
-        answer, _ = model.step(state, history[:, -1])
-        for row, (number, pieces) in enumerate(zip(sentence.tolist(), history.tolist(), strict=True)):
-            forced = make_batch([SOURCES[number]], [[*pieces[1:], 4]])
-            expected = model.output.log_probs(model(forced)[0, len(pieces) - 1])
-            torch.testing.assert_close(answer.values[row], expected, atol=atol, rtol=0)
+        log_probs, _ = model.step(state, history[:, -1])
+        for row, (index, tokens) in enumerate(zip(sentence.tolist(), history.tolist(), strict=True)):
+            forced = make_batch([SOURCES[index]], [[*tokens[1:], 4]])  # 4: any token may follow
+            expected = model.output.log_probs(model(forced)[0, len(tokens) - 1])
+            torch.testing.assert_close(log_probs.values[row], expected, atol=atol, rtol=0)
 
 
-def losses_of_twenty_steps(model) -> list[float]:
+def losses_of_twenty_updates(model) -> list[float]:
     optimiser = torch.optim.Adam(model.train().parameters(), lr=5e-3)
     losses = []
     for _ in range(20):

@@ -3,80 +3,84 @@ import math
 import pytest
 import torch
 
-from jumok.attention import CATALOGUE, Entry, ScaledDot, Supports
-from jumok.errors import RecipeError, UnsupportedError
-from jumok.models import build_model, check_model, check_recipe, fill_places, place_attention
-from jumok.models.layers import Embedding, FeedForward, PostNorm, PreNorm
-from jumok.recipe import (
+from jumok.attention import CATALOGUE, CatalogueEntry, ScaledDot, Supports
+from jumok.config.recipe import (
     AttentionSettings,
     DecoderOnlySettings,
     EncoderOnlySettings,
     TransformerSettings,
     make_recipe,
 )
+from jumok.errors import RecipeError, UnsupportedError
+from jumok.models import attention_overrides, build_model, check_model, check_recipe, fill_max_keys
+from jumok.models.layers import Embedding, FeedForward, PostNorm, PreNorm
 
 SMALL = TransformerSettings(width=16, heads=2, feed_forward=32, encoder_layers=2, decoder_layers=3)
 
 
-def build(*, source_pieces=50, target_pieces=50, shared=True, **changes):
+def build(*, source_vocab_size=50, target_vocab_size=50, shared=True, **changes):
     settings = SMALL.model_copy(update=changes)
-    return build_model(settings, source_pieces=source_pieces, target_pieces=target_pieces, shared=shared)
+    return build_model(
+        settings, source_vocab_size=source_vocab_size, target_vocab_size=target_vocab_size, shared=shared
+    )
 
 
-def test_tied_three_ways_where_the_vocabulary_is_shared():
+def test_three_matrices_are_tied_if_the_vocabulary_is_shared():
     model = build()
     assert model.source_embedding.weight is model.target_embedding.weight is model.output.weight
 
 
-def test_tied_two_ways_where_it_is_not():
-    model = build(shared=False, source_pieces=30)
+def test_two_matrices_are_tied_if_the_vocabulary_is_not_shared():
+    model = build(shared=False, source_vocab_size=30)
     assert model.target_embedding.weight is model.output.weight
     assert model.source_embedding.weight.shape == (30, 16)
 
 
-def test_untied():
+def test_untied_matrices_are_separate():
     model = build(tied=False)
     weights = {id(part.weight) for part in (model.source_embedding, model.target_embedding, model.output)}
     assert len(weights) == 3
 
 
+# Two encoder layers with two sublayers each, three decoder layers with three.
 @pytest.mark.parametrize(
-    ("norm", "kind", "norms"), [("pre", PreNorm, 2 * 2 + 3 * 3 + 2), ("post", PostNorm, 13)]
+    ("norm", "kind", "norms"),
+    [("pre", PreNorm, 2 * 2 + 3 * 3 + 2), ("post", PostNorm, 2 * 2 + 3 * 3)],
 )
-def test_norms(norm, kind, norms):
+def test_every_sublayer_has_a_norm_and_pre_norm_adds_one_per_stack(norm, kind, norms):
     model = build(norm=norm)
     assert isinstance(model.encoder[0].around_attention, kind)
     assert sum(isinstance(module, torch.nn.LayerNorm) for module in model.modules()) == norms
 
 
-def test_formulas_of_the_norms():
-    states, change = torch.randn(2, 3, 8), torch.randn(2, 3, 8)
+def test_formulas_of_pre_norm_and_post_norm():
+    states, output = torch.randn(2, 3, 8), torch.randn(2, 3, 8)
     norm = torch.nn.LayerNorm(8)
-    before, after = PreNorm(width=8, dropout=0.0), PostNorm(width=8, dropout=0.0)
-    torch.testing.assert_close(before.enter(states), norm(states))
-    torch.testing.assert_close(before.leave(states, change), states + change)
-    assert after.enter(states) is states
-    torch.testing.assert_close(after.leave(states, change), norm(states + change))
+    pre, post = PreNorm(width=8, dropout=0.0), PostNorm(width=8, dropout=0.0)
+    torch.testing.assert_close(pre.sublayer_input(states), norm(states))
+    torch.testing.assert_close(pre.add_output(states, output), states + output)
+    assert post.sublayer_input(states) is states
+    torch.testing.assert_close(post.add_output(states, output), norm(states + output))
 
 
-def test_embedding_is_scaled_and_placed():
-    embedding = Embedding(pieces=5, width=4, dropout=0.0)
-    places = torch.tensor([[math.sin(3), math.cos(3), math.sin(0.03), math.cos(0.03)]])
-    expected = 2 * embedding.weight[[1]] + places
-    torch.testing.assert_close(embedding(torch.tensor([[1]]), first=3)[0], expected)
+def test_embeddings_are_scaled_and_positions_added():
+    embedding = Embedding(vocab_size=5, width=4, dropout=0.0)
+    positions = torch.tensor([[math.sin(3), math.cos(3), math.sin(0.03), math.cos(0.03)]])
+    expected = 2 * embedding.weight[[1]] + positions  # √width = 2
+    torch.testing.assert_close(embedding(torch.tensor([[1]]), offset=3)[0], expected)
 
 
 def test_feed_forward_formula():
     layer = FeedForward(width=4, hidden=6)
     states = torch.randn(2, 3, 4)
-    widened = (states @ layer.widen.weight.T + layer.widen.bias).clamp(min=0)
-    torch.testing.assert_close(layer(states), widened @ layer.narrow.weight.T + layer.narrow.bias)
+    hidden = (states @ layer.widen.weight.T + layer.widen.bias).clamp(min=0)
+    torch.testing.assert_close(layer(states), hidden @ layer.narrow.weight.T + layer.narrow.bias)
 
 
 def test_initial_weights():
     """Xavier for matrices, normal(0, width^-0.5) for embeddings, zeros for biases, ones for norms."""
     torch.manual_seed(0)
-    model = build(width=64, feed_forward=256, source_pieces=2000, target_pieces=2000)
+    model = build(width=64, feed_forward=256, source_vocab_size=2000, target_vocab_size=2000)
     assert model.output.weight.std().item() == pytest.approx(64**-0.5, rel=0.02)
     for name, value in model.named_parameters():
         if name.endswith("bias"):
@@ -89,17 +93,17 @@ def test_initial_weights():
             assert value.std().item() == pytest.approx(bound / math.sqrt(3), rel=0.05), name
 
 
-def test_paper_base_has_the_papers_size():
-    """Table 3 of the paper: 65 million parameters with 37,000 shared pieces (here 63: no biases)."""
+def test_the_base_model_has_the_size_of_the_paper():
+    """Table 3 of the paper: 65 million parameters with 37,000 shared tokens (here 63: no biases)."""
     settings = TransformerSettings(
         width=512, heads=8, feed_forward=2048, encoder_layers=6, decoder_layers=6, norm="post"
     )
     with torch.device("meta"):
-        model = build_model(settings, source_pieces=37_000, target_pieces=37_000, shared=True)
+        model = build_model(settings, source_vocab_size=37_000, target_vocab_size=37_000, shared=True)
     assert sum(value.numel() for value in model.parameters()) / 1e6 == pytest.approx(63, abs=0.5)
 
 
-def test_same_seed_same_model():
+def test_the_same_seed_gives_the_same_model():
     torch.manual_seed(1)
     one = build().state_dict()
     torch.manual_seed(1)
@@ -114,19 +118,19 @@ def test_heads_must_divide_the_width():
 
 def test_a_shared_vocabulary_has_one_size():
     with pytest.raises(UnsupportedError, match=r"text\.shared = false"):
-        build(source_pieces=40)
+        build(source_vocab_size=40)
 
 
-def test_unknown_family():
+def test_an_unknown_family_suggests_the_nearest():
     with pytest.raises(RecipeError, match='Did you mean "transformer"'):
         build(family="transformers")
 
 
-def test_a_mechanism_that_cannot_stand_at_a_site(monkeypatch):
+def test_a_mechanism_that_a_site_does_not_support_is_refused(monkeypatch):
     class Sums(ScaledDot):
         supports = Supports(causal=False, incremental=False)
 
-    monkeypatch.setitem(CATALOGUE, "scaled-dot", Entry(Sums, "none"))
+    monkeypatch.setitem(CATALOGUE, "scaled-dot", CatalogueEntry(Sums, "none"))
     with pytest.raises(
         UnsupportedError, match=r"model\.decoder_attention .* causal and incremental.*scaled-dot"
     ):
@@ -134,7 +138,7 @@ def test_a_mechanism_that_cannot_stand_at_a_site(monkeypatch):
 
 
 @pytest.mark.parametrize("kind", ["efficient", "linear"])
-def test_dropout_of_weights_is_refused_where_no_weights_are_formed(kind):
+def test_dropout_of_weights_is_refused_if_no_weights_are_formed(kind):
     attention = AttentionSettings(kind=kind)
     with pytest.raises(UnsupportedError, match=rf"Received: 0\.1, and model\.encoder_attention = \"{kind}\""):
         build(encoder_attention=attention, attention_dropout=0.1)
@@ -143,13 +147,14 @@ def test_dropout_of_weights_is_refused_where_no_weights_are_formed(kind):
 
 
 @pytest.mark.parametrize("kind", [DecoderOnlySettings, EncoderOnlySettings])
-def test_a_decoder_alone_and_an_encoder_alone_refuse_it_too(kind):
+def test_other_families_refuse_dropout_of_weights_too(kind):
     settings = kind(attention=AttentionSettings(kind="linear"), attention_dropout=0.2)
     with pytest.raises(UnsupportedError, match=r"model\.attention_dropout = 0 .* model\.attention = "):
         check_model(settings)
 
 
-LOCATED = [
+# With sentences of 400 tokens: a source and </s>, or <s> and a translation of 3 · 400 + 10 tokens.
+NEEDED_KEYS = [
     ("recurrent", "attention", 401),
     ("encoder-only", "attention", 401),
     ("transformer", "cross_attention", 401),
@@ -158,24 +163,26 @@ LOCATED = [
 ]
 
 
-@pytest.mark.parametrize(("family", "setting", "needed"), LOCATED)
-def test_a_mechanism_that_knows_few_places_is_refused_before_it_meets_more(family, setting, needed):
+@pytest.mark.parametrize(("family", "setting", "needed"), NEEDED_KEYS)
+def test_a_mechanism_with_too_few_positions_is_refused(family, setting, needed):
     def check(**option):
         attention = {"kind": "luong-location", **option}
-        recipe = make_recipe({"model": {"family": family, setting: attention}, "training": {"longest": 400}})
+        recipe = make_recipe(
+            {"model": {"family": family, setting: attention}, "training": {"max_sentence_tokens": 400}}
+        )
         check_recipe(recipe)
-        return fill_places(recipe)
+        return fill_max_keys(recipe)
 
-    match = rf"{needed} places .*longest = {needed - 1}\. Set model\.{setting} = "
+    match = rf"{needed} positions.*max_keys = {needed - 1}\. Set model\.{setting} = "
     with pytest.raises(UnsupportedError, match=match):
-        check(longest=needed - 1)
-    for recipe in (check(), check(longest=needed)):
-        assert getattr(recipe.model, setting).options == {"longest": needed}
-    assert getattr(check(longest=2000).model, setting).options == {"longest": 2000}
+        check(max_keys=needed - 1)
+    for recipe in (check(), check(max_keys=needed)):
+        assert getattr(recipe.model, setting).options == {"max_keys": needed}
+    assert getattr(check(max_keys=2000).model, setting).options == {"max_keys": 2000}
 
 
-def test_one_word_puts_the_location_score_into_a_transformer():
-    recipe = make_recipe(None, **place_attention("transformer", "luong-location"))
+def test_one_override_uses_the_location_score_in_a_transformer():
+    recipe = make_recipe(None, **attention_overrides("transformer", "luong-location"))
     check_recipe(recipe)
-    assert fill_places(recipe).model.decoder_attention.options == {"longest": 611}
-    assert fill_places(make_recipe()) == make_recipe()
+    assert fill_max_keys(recipe).model.decoder_attention.options == {"max_keys": 611}  # 3 · 200 + 10, and <s>
+    assert fill_max_keys(make_recipe()) == make_recipe()

@@ -1,47 +1,48 @@
 import pytest
 import torch
 from hypothesis import given
-from hypothesis import strategies as some
+from hypothesis import strategies as st
 from torch import nn
 
 from jumok.models import OutputLayer
-from jumok.pages import reuse_pages
-from jumok.training import loss as loss_module
-from jumok.training.loss import plain_sequence_loss, sequence_loss
-from jumok.values import PAD
+from jumok.models.kernels import cross_entropy as kernel
+from jumok.models.kernels.cross_entropy import plain_sequence_loss, sequence_loss
+from jumok.types import PAD
 
 
-def example(*, batch=3, target=5, width=4, pieces=9, bias=False, dtype=torch.float64, seed=0):
+def example(*, batch=3, target=5, width=4, vocab_size=9, bias=False, dtype=torch.float64, seed=0):
     random = torch.Generator().manual_seed(seed)
-    output = OutputLayer(nn.Parameter(torch.randn(pieces, width, generator=random, dtype=dtype)), bias=bias)
+    output = OutputLayer(
+        nn.Parameter(torch.randn(vocab_size, width, generator=random, dtype=dtype)), bias=bias
+    )
     output = output.to(dtype)
     if bias:
         nn.init.normal_(output.bias, generator=random)
     states = torch.randn(batch, target, width, generator=random, dtype=dtype, requires_grad=True)
-    labels = torch.randint(0, pieces, (batch, target), generator=random)
-    labels[0, 0] = 1  # at least one that is not PAD
+    labels = torch.randint(0, vocab_size, (batch, target), generator=random)
+    labels[0, 0] = 1  # at least one label that is not PAD
     return states, labels, output
 
 
 def gradients(loss, states, labels, output, smoothing):
     leaves = [states, *output.parameters()]
-    summed = loss(states, labels, output, smoothing=smoothing)
-    return summed, torch.autograd.grad(summed.total / summed.tokens, leaves)
+    sums = loss(states, labels, output, smoothing=smoothing)
+    return sums, torch.autograd.grad(sums.total / sums.tokens, leaves)
 
 
 @given(
-    batch=some.integers(1, 4),
-    target=some.integers(1, 6),
-    pieces=some.integers(2, 20),
-    bias=some.booleans(),
-    smoothing=some.sampled_from([0.0, 0.1, 0.5]),
-    chunk=some.sampled_from([1, 30, 10**6]),
-    seed=some.integers(0, 2**20),
+    batch=st.integers(1, 4),
+    target=st.integers(1, 6),
+    vocab_size=st.integers(2, 20),
+    bias=st.booleans(),
+    smoothing=st.sampled_from([0.0, 0.1, 0.5]),
+    chunk=st.sampled_from([1, 30, 10**6]),
+    seed=st.integers(0, 2**20),
 )
-def test_fused_is_plain(batch, target, pieces, bias, smoothing, chunk, seed):
-    states, labels, output = example(batch=batch, target=target, pieces=pieces, bias=bias, seed=seed)
+def test_the_fused_loss_equals_the_plain_loss(batch, target, vocab_size, bias, smoothing, chunk, seed):
+    states, labels, output = example(batch=batch, target=target, vocab_size=vocab_size, bias=bias, seed=seed)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(loss_module, "SCORES_IN_A_CHUNK", chunk)
+        patch.setattr(kernel, "CHUNK_SCORES", chunk)
         fused, fused_gradients = gradients(sequence_loss, states, labels, output, smoothing)
     plain, plain_gradients = gradients(plain_sequence_loss, states, labels, output, smoothing)
     torch.testing.assert_close(fused.total, plain.total)
@@ -54,22 +55,22 @@ def test_fused_is_plain(batch, target, pieces, bias, smoothing, chunk, seed):
 
 
 @pytest.mark.parametrize("bias", [False, True])
-def test_gradcheck(bias):
+def test_gradients_equal_finite_differences(bias):
     states, labels, output = example(bias=bias)
 
     def total(states, weight, *bias):
         layer = OutputLayer(nn.Parameter(weight), bias=bool(bias))
         layer.weight = weight if isinstance(weight, nn.Parameter) else layer.weight
-        return loss_module._FusedLoss.apply(
+        return kernel._FusedLoss.apply(
             states.flatten(0, 1), labels.flatten(), weight, bias[0] if bias else None, 0.1
         )[0]
 
     assert torch.autograd.gradcheck(total, (states, *output.parameters()))
 
 
-def test_single_precision_and_large_scores():
-    """Scores in the thousands overflow exp; the largest is taken away first."""
-    states, labels, output = example(dtype=torch.float32, pieces=50, width=16)
+def test_large_scores_do_not_overflow_in_single_precision():
+    """exp overflows for scores in the thousands; the largest is subtracted first."""
+    states, labels, output = example(dtype=torch.float32, vocab_size=50, width=16)
     with torch.no_grad():
         output.weight.mul_(300)
     fused, fused_gradients = gradients(sequence_loss, states, labels, output, 0.1)
@@ -79,53 +80,58 @@ def test_single_precision_and_large_scores():
         torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-3)
 
 
-def test_uniform_scores_cost_the_log_of_the_pieces():
+def test_uniform_scores_cost_the_log_of_the_vocabulary_size():
     states, labels, output = example()
     with torch.no_grad():
         output.weight.zero_()
-    summed = sequence_loss(states, labels, output, smoothing=0.3)
-    assert summed.total.item() == pytest.approx(summed.tokens * torch.tensor(9.0).log().item())
-    assert summed.nll.item() == pytest.approx(summed.total.item())
+    sums = sequence_loss(states, labels, output, smoothing=0.3)
+    assert sums.total.item() == pytest.approx(sums.tokens * torch.tensor(9.0).log().item())
+    assert sums.nll.item() == pytest.approx(sums.total.item())
 
 
 def test_padding_states_get_no_gradient():
     states, labels, output = example()
     labels[1] = PAD
-    _, (of_states, _) = gradients(sequence_loss, states, labels, output, 0.1)
-    assert torch.all(of_states[1] == 0)
-    assert torch.all(of_states[labels != PAD].abs().sum(-1) > 0)
+    _, (grad_states, _) = gradients(sequence_loss, states, labels, output, 0.1)
+    assert torch.all(grad_states[1] == 0)
+    assert torch.all(grad_states[labels != PAD].abs().sum(-1) > 0)
 
 
-def test_without_gradients():
+def test_the_loss_is_the_same_without_gradients():
     states, labels, output = example()
     expected = sequence_loss(states, labels, output, smoothing=0.1)
     with torch.no_grad():
-        quiet = sequence_loss(states, labels, output, smoothing=0.1)
-    assert torch.equal(quiet.total, expected.total.detach())
-    assert not quiet.total.requires_grad
+        without = sequence_loss(states, labels, output, smoothing=0.1)
+    assert torch.equal(without.total, expected.total.detach())
+    assert not without.total.requires_grad
 
 
-def test_nothing_but_padding():
+def test_the_loss_of_padding_alone_is_zero():
     states, labels, output = example()
-    summed = sequence_loss(states, torch.zeros_like(labels), output, smoothing=0.1)
-    assert summed.tokens == 0
-    assert summed.total.item() == 0
-    summed.total.backward()
+    sums = sequence_loss(states, torch.zeros_like(labels), output, smoothing=0.1)
+    assert sums.tokens == 0
+    assert sums.total.item() == 0
+    sums.total.backward()
     assert torch.all(states.grad == 0)
 
 
-def test_pages_are_reused_where_there_is_a_glibc(monkeypatch):
-    assert reuse_pages() in (True, False)  # musl and others have no mallopt
-    monkeypatch.setattr("sys.platform", "darwin")
-    assert reuse_pages() is False
-
-
-def test_the_weight_of_an_embedding_collects_both_gradients():
-    """Tied: what the loss gives and what the embedding gives add up."""
+def test_a_tied_weight_gets_both_gradients():
+    """Tied to an embedding: the gradients of the loss and of the embedding add up."""
     states, labels, output = example()
-    looked_up = nn.functional.embedding(labels, output.weight)
-    sequence_loss(states + looked_up, labels, output, smoothing=0.1).total.backward()
+    embedded = nn.functional.embedding(labels, output.weight)
+    sequence_loss(states + embedded, labels, output, smoothing=0.1).total.backward()
     fused, output.weight.grad = output.weight.grad, None
-    looked_up = nn.functional.embedding(labels, output.weight)
-    plain_sequence_loss(states.detach() + looked_up, labels, output, smoothing=0.1).total.backward()
+    embedded = nn.functional.embedding(labels, output.weight)
+    plain_sequence_loss(states.detach() + embedded, labels, output, smoothing=0.1).total.backward()
     torch.testing.assert_close(fused, output.weight.grad)
+
+
+def test_the_device_decides_which_loss_runs(monkeypatch):
+    states, labels, output = example()
+    calls = []
+    monkeypatch.setattr(kernel, "fused_sequence_loss", lambda *_, **__: calls.append("fused"))
+    monkeypatch.setattr(kernel, "plain_sequence_loss", lambda *_, **__: calls.append("plain"))
+    sequence_loss(states, labels, output, smoothing=0.1)
+    monkeypatch.setattr(kernel, "on_cpu", lambda tensor: False)
+    sequence_loss(states, labels, output, smoothing=0.1)
+    assert calls == ["fused", "plain"]

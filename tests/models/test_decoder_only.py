@@ -1,4 +1,4 @@
-"""The decoder alone as a translator: one sequence, padded on the left."""
+"""The decoder-only family as a translator: one sequence, padded on the left."""
 
 from __future__ import annotations
 
@@ -6,84 +6,87 @@ import pytest
 import torch
 from model_batches import (
     BATCH,
-    PIECES,
     SOURCES,
     TARGETS,
-    check_alone_as_in_a_batch,
+    VOCAB_SIZE,
+    check_independent_of_batch,
     check_reordered_rows,
     check_steps,
-    losses_of_twenty_steps,
+    losses_of_twenty_updates,
     make_batch,
 )
 
 from jumok.attention import CATALOGUE
-from jumok.decoding import SearchPlan, beam, greedy
+from jumok.config.recipe import AttentionSettings, DecoderOnlySettings
 from jumok.errors import UnsupportedError
-from jumok.models import NEEDS_DECODER_ONLY, DecoderOnly, build_model
-from jumok.recipe import AttentionSettings, DecoderOnlySettings
-from jumok.values import Batch
+from jumok.inference import SearchPlan, beam_search, greedy_search
+from jumok.models import ATTENTION_NEEDS, DecoderOnly, build_model
+from jumok.types import Batch
 
 SMALL = DecoderOnlySettings(width=16, heads=2, feed_forward=32, layers=2, dropout=0.0)
-SUITABLE = [name for name, entry in CATALOGUE.items() if not entry.supports.missing(*NEEDS_DECODER_ONLY)]
+NEEDS = ATTENTION_NEEDS["decoder-only"]["attention"]
+SUITABLE = [name for name, entry in CATALOGUE.items() if not entry.supports.missing(*NEEDS)]
 UNSUITABLE = [name for name in CATALOGUE if name not in SUITABLE]
-every_mechanism = pytest.mark.parametrize("name", SUITABLE)
+every_suitable_mechanism = pytest.mark.parametrize("name", SUITABLE)
 
 
 def make(name: str = "scaled-dot", **changes) -> DecoderOnly:
     torch.manual_seed(2)
     settings = SMALL.model_copy(update={"attention": AttentionSettings(kind=name), **changes})
-    model = build_model(settings, source_pieces=PIECES, target_pieces=PIECES, shared=True).eval()
+    model = build_model(
+        settings, source_vocab_size=VOCAB_SIZE, target_vocab_size=VOCAB_SIZE, shared=True
+    ).eval()
     assert isinstance(model, DecoderOnly)
     return model
 
 
-@every_mechanism
+@every_suitable_mechanism
 @pytest.mark.parametrize("norm", ["pre", "post"])
-def test_a_sentence_alone_is_as_in_a_batch(name, norm):
-    check_alone_as_in_a_batch(make(name, norm=norm), atol=1e-5)
+def test_a_sentence_does_not_depend_on_its_batch(name, norm):
+    check_independent_of_batch(make(name, norm=norm), atol=1e-5)
 
 
-@every_mechanism
-def test_steps_are_the_teacher_forced_pass(name):
+@every_suitable_mechanism
+def test_steps_equal_the_teacher_forced_pass(name):
     check_steps(make(name), atol=1e-4)
 
 
-@every_mechanism
-def test_reordered_rows_go_on_as_their_parents(name):
+@every_suitable_mechanism
+def test_reordered_rows_continue_their_own_history(name):
     check_reordered_rows(make(name), atol=1e-4)
 
 
-@every_mechanism
-def test_twenty_steps_bring_the_loss_down(name):
-    losses = losses_of_twenty_steps(make(name, width=32))
+@every_suitable_mechanism
+def test_twenty_updates_reduce_the_loss(name):
+    losses = losses_of_twenty_updates(make(name, width=32))
     assert losses[-1] < 0.6 * losses[0]
 
 
-@every_mechanism
-def test_what_targets_see_of_their_source_is_given_as_cross(name):
+@every_suitable_mechanism
+def test_attention_from_target_to_source_is_reported_as_cross(name):
     model = make(name)
     maps = model.attention(BATCH)
     steps, columns = BATCH.target.shape[1] - 1, BATCH.source.shape[1]
     assert maps["cross"].shape == (3, 2, 2, steps, columns)
     assert maps["decoder"].shape == (3, 2, 2, steps, steps)
     for row, length in enumerate(BATCH.source_lengths.tolist()):
-        assert torch.all(maps["cross"][row, ..., length:] == 0), "padding stands on the right, as everywhere"
+        assert torch.all(maps["cross"][row, ..., length:] == 0), "reported with padding on the right"
         alone = model.attention(make_batch([SOURCES[row]], [TARGETS[row]]))
-        real = len(TARGETS[row]) + 1
+        steps = len(TARGETS[row]) + 1
         torch.testing.assert_close(
-            maps["cross"][row, :, :, :real, :length], alone["cross"][0], atol=1e-5, rtol=0
+            maps["cross"][row, :, :, :steps, :length], alone["cross"][0], atol=1e-5, rtol=0
         )
-        among_itself = maps["encoder"][row, :, :, :length, :length]
-        torch.testing.assert_close(among_itself, alone["encoder"][0], atol=1e-5, rtol=0)
-    whole = maps["cross"].sum(-1) + maps["decoder"].sum(-1)
+        within_source = maps["encoder"][row, :, :, :length, :length]
+        torch.testing.assert_close(within_source, alone["encoder"][0], atol=1e-5, rtol=0)
+    total = maps["cross"].sum(-1) + maps["decoder"].sum(-1)
     if CATALOGUE[name].supports.weights and name != "luong-local-p":
-        torch.testing.assert_close(whole, torch.ones_like(whole), atol=1e-5, rtol=0)
+        torch.testing.assert_close(total, torch.ones_like(total), atol=1e-5, rtol=0)
     state = model.begin(Batch(BATCH.source, BATCH.source_lengths))
-    _, _, looked = model.step_with_attention(state, BATCH.target[:, 0])
-    torch.testing.assert_close(looked, maps["cross"][:, -1, :, 0].mean(dim=1), atol=1e-5, rtol=0)
+    _, _, weights = model.step_with_attention(state, BATCH.target[:, 0])
+    torch.testing.assert_close(weights, maps["cross"][:, -1, :, 0].mean(dim=1), atol=1e-5, rtol=0)
 
 
-def test_later_pieces_do_not_change_earlier_states():
+def test_later_tokens_do_not_change_earlier_states():
     model = make()
     before = model(BATCH)
     target = BATCH.target.clone()
@@ -93,15 +96,15 @@ def test_later_pieces_do_not_change_earlier_states():
     assert not torch.allclose(after[:, 3:], before[:, 3:])
 
 
-def test_search_finds_its_way():
+def test_beam_search_is_at_least_as_good_as_greedy():
     model = make()
-    plan = SearchPlan(beam=3, longest=1.0, extra=3, length_penalty=0.0)
+    plan = SearchPlan(beam=3, max_length_ratio=1.0, extra_tokens=3, length_penalty=0.0)
     batch = Batch(BATCH.source, BATCH.source_lengths)
-    for wide, narrow in zip(beam(model, batch, plan), greedy(model, batch, plan), strict=True):
+    for wide, narrow in zip(beam_search(model, batch, plan), greedy_search(model, batch, plan), strict=True):
         assert wide[0].log_prob >= narrow[0].log_prob - 1e-4
 
 
 @pytest.mark.parametrize("name", UNSUITABLE)
-def test_what_cannot_be_masked_or_shifted_is_refused(name):
+def test_an_unsupported_mechanism_is_refused(name):
     with pytest.raises(UnsupportedError, match=f'model.attention cannot be "{name}"'):
         make(name)

@@ -2,49 +2,64 @@ import pytest
 import torch
 
 from jumok.errors import RecipeError
-from jumok.models.dropout import Dropout, draw_mask, plain_mask, seed_dropout
+from jumok.models.kernels import dropout as kernel
+from jumok.models.kernels.dropout import Dropout, draw_mask, plain_mask, seed_dropout
 
 STATES = torch.ones(200, 50, 11)
 
 
-def drawn(seed: int, step: int) -> list[torch.Tensor]:
+def drop_twice(seed: int, step: int) -> list[torch.Tensor]:
     dropout = Dropout(0.3)
     with seed_dropout(seed, step):
         return [dropout(STATES), dropout(STATES)]
 
 
 def test_masks_follow_from_seed_step_and_order():
-    first, second = drawn(1, 7)
-    again, second_again = drawn(1, 7)
+    first, second = drop_twice(1, 7)
+    again, second_again = drop_twice(1, 7)
     assert torch.equal(first, again)
     assert torch.equal(second, second_again)
     assert not torch.equal(first, second)
     for seed, step in ((1, 8), (2, 7), (7, 1)):
-        assert not torch.equal(first, drawn(seed, step)[0])
+        assert not torch.equal(first, drop_twice(seed, step)[0])
 
 
-def test_seeding_leaves_the_generators_of_others_alone():
+def test_seeding_does_not_touch_other_generators():
     torch.manual_seed(0)
     expected = torch.rand(3)
     torch.manual_seed(0)
-    drawn(1, 1)
+    drop_twice(1, 1)
     assert torch.equal(torch.rand(3), expected)
 
 
 @pytest.mark.parametrize("share", [0.001, 0.1, 0.3, 0.5, 0.9, 0.999])
-@pytest.mark.parametrize("seeded", [True, False], ids=["bytes", "plain"])
-def test_share_and_scale(share, seeded):
+@pytest.mark.parametrize("draw", [draw_mask, plain_mask])
+def test_share_and_scale(share, draw):
     torch.manual_seed(0)
     with seed_dropout(3, 4):
-        mask, scale = (draw_mask if seeded else plain_mask)(STATES, share)
-    kept = mask.double().mean().item()
+        mask, scale = draw(STATES, share)
+    remaining = mask.double().mean().item()
     assert set(mask.unique().tolist()) == {0, 1}
-    assert kept == pytest.approx(1 - share, abs=0.009)  # to 1/256, and chance
-    # The mean stays what it was, whatever was rounded.
-    assert kept * scale == pytest.approx(1, abs=4 * (share / (1 - share) / STATES.numel()) ** 0.5 + 0.01)
+    assert remaining == pytest.approx(1 - share, abs=0.009)  # rounding to n/256, and chance
+    # The mean is preserved, whatever the share was rounded to.
+    assert remaining * scale == pytest.approx(1, abs=4 * (share / (1 - share) / STATES.numel()) ** 0.5 + 0.01)
 
 
-def test_unseeded_follows_torch():
+def test_on_another_device_masks_come_from_a_seeded_torch_generator(monkeypatch):
+    """Exact in p, and still a function of seed, step and order alone."""
+    byte_mask = drop_twice(1, 7)[0]
+    monkeypatch.setattr(kernel, "on_cpu", lambda tensor: False)
+    torch.manual_seed(0)
+    first, second = drop_twice(1, 7)
+    torch.manual_seed(9)
+    assert torch.equal(first, drop_twice(1, 7)[0])
+    assert not torch.equal(first, second)
+    assert not torch.equal(first, drop_twice(1, 8)[0])
+    assert not torch.equal(first, byte_mask)
+    assert first.max().item() == pytest.approx(1 / 0.7)
+
+
+def test_without_a_seed_masks_follow_torch():
     dropout = Dropout(0.5)
     torch.manual_seed(5)
     first = dropout(STATES)
@@ -52,33 +67,33 @@ def test_unseeded_follows_torch():
     assert torch.equal(first, dropout(STATES))
 
 
-@pytest.mark.parametrize("quiet", [Dropout(0.0), Dropout(0.5).eval()], ids=["share 0", "eval"])
-def test_does_nothing(quiet):
-    assert quiet(STATES) is STATES
-    assert torch.equal(quiet.add(STATES, STATES), STATES * 2)
+@pytest.mark.parametrize("inactive", [Dropout(0.0), Dropout(0.5).eval()], ids=["share 0", "eval"])
+def test_without_training_or_share_nothing_is_dropped(inactive):
+    assert inactive(STATES) is STATES
+    assert torch.equal(inactive.add(STATES, STATES), STATES * 2)
 
 
-def test_add_is_the_sum():
-    dropout, states, change = Dropout(0.2), torch.randn(4, 5, 6), torch.randn(4, 5, 6)
+def test_add_equals_the_sum():
+    dropout, states, output = Dropout(0.2), torch.randn(4, 5, 6), torch.randn(4, 5, 6)
     with seed_dropout(1, 1):
-        one = dropout.add(states, change)
+        one = dropout.add(states, output)
     with seed_dropout(1, 1):
-        other = states + dropout(change)
+        other = states + dropout(output)
     torch.testing.assert_close(one, other)
 
 
 def test_gradients():
     dropout = Dropout(0.4)
     states = torch.randn(3, 4, dtype=torch.float64, requires_grad=True)
-    change = torch.randn(3, 4, dtype=torch.float64, requires_grad=True)
+    output = torch.randn(3, 4, dtype=torch.float64, requires_grad=True)
 
-    def both(states, change):
+    def both(states, output):
         with seed_dropout(1, 2):
-            return dropout(states), dropout.add(states, change)
+            return dropout(states), dropout.add(states, output)
 
-    assert torch.autograd.gradcheck(both, (states, change))
+    assert torch.autograd.gradcheck(both, (states, output))
 
 
-def test_share_must_be_one():
+def test_the_share_must_be_below_one():
     with pytest.raises(RecipeError, match=r"Received: 1\.0"):
         Dropout(1.0)

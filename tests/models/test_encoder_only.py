@@ -1,4 +1,4 @@
-"""The encoder alone: it sees both sides, guesses what is hidden, and has a Transformer's encoder."""
+"""The encoder-only family: attends to both sides, predicts hidden tokens, has a Transformer's encoder."""
 
 from __future__ import annotations
 
@@ -6,67 +6,70 @@ import pytest
 import torch
 
 from jumok.attention import CATALOGUE
+from jumok.config.recipe import AttentionSettings, EncoderOnlySettings, TransformerSettings
 from jumok.errors import UnsupportedError
-from jumok.models import NEEDS, EncoderOnly, build_model, encoder_part
-from jumok.recipe import AttentionSettings, EncoderOnlySettings, TransformerSettings
+from jumok.models import ATTENTION_NEEDS, EncoderOnly, build_model, encoder_part
+from jumok.models.kernels.cross_entropy import sequence_loss
 from jumok.storage import module_weights
-from jumok.training.loss import sequence_loss
-from jumok.values import BEGIN, END, PAD, UNKNOWN, Batch
+from jumok.types import BEGIN, END, PAD, UNKNOWN, Batch
 
-PIECES = 30
+VOCAB_SIZE = 30
 SMALL = EncoderOnlySettings(width=16, heads=2, feed_forward=32, layers=2, dropout=0.0)
-SUITABLE = [name for name, entry in CATALOGUE.items() if not entry.supports.missing(*NEEDS["encoder"])]
+NEEDS = ATTENTION_NEEDS["encoder-only"]["attention"]
+SUITABLE = [name for name, entry in CATALOGUE.items() if not entry.supports.missing(*NEEDS)]
 every_mechanism = pytest.mark.parametrize("name", SUITABLE)
 
 TEXTS = [[5, UNKNOWN, 7, 8, 9], [10, UNKNOWN], [12, 13, 14, 15, UNKNOWN, 17, 18]]
-WANTED = [{1: 6}, {1: 11}, {4: 16}]
+HIDDEN = [{1: 6}, {1: 11}, {4: 16}]
 
 
 def make(name: str = "scaled-dot", **changes) -> EncoderOnly:
     torch.manual_seed(3)
     settings = SMALL.model_copy(update={"attention": AttentionSettings(kind=name), **changes})
-    model = build_model(settings, source_pieces=PIECES, target_pieces=PIECES, shared=True).eval()
+    model = build_model(
+        settings, source_vocab_size=VOCAB_SIZE, target_vocab_size=VOCAB_SIZE, shared=True
+    ).eval()
     assert isinstance(model, EncoderOnly)
     return model
 
 
-def make_batch(texts: list[list[int]], wanted: list[dict[int, int]]) -> Batch:
-    """Texts with hidden pieces, and which piece stood where."""
+def make_batch(texts: list[list[int]], hidden: list[dict[int, int]]) -> Batch:
+    """Texts with hidden tokens; `hidden` has the original token by position."""
     columns = max(map(len, texts)) + 1
     source = torch.full((len(texts), columns), PAD)
     target = torch.full((len(texts), columns + 1), PAD)
     target[:, 0] = BEGIN
     for row, text in enumerate(texts):
         source[row, : len(text) + 1] = torch.tensor([*text, END])
-        for place, piece in wanted[row].items():
-            target[row, place + 1] = piece
+        for position, token in hidden[row].items():
+            target[row, position + 1] = token
     lengths = torch.tensor([len(text) + 1 for text in texts])
     return Batch(source, lengths, target, lengths + 1)
 
 
-BATCH = make_batch(TEXTS, WANTED)
+BATCH = make_batch(TEXTS, HIDDEN)
 
 
 @every_mechanism
 @pytest.mark.parametrize("norm", ["pre", "post"])
-def test_a_text_alone_is_as_in_a_batch(name: str, norm: str) -> None:
+def test_a_text_does_not_depend_on_its_batch(name: str, norm: str) -> None:
     model = make(name, norm=norm)
     together = model(BATCH)
     assert together.shape == (3, BATCH.target.shape[1] - 1, 16)
     for row, text in enumerate(TEXTS):
-        alone = model(make_batch([text], [WANTED[row]]))[0]
+        alone = model(make_batch([text], [HIDDEN[row]]))[0]
         torch.testing.assert_close(together[row, : len(alone)], alone, atol=1e-5, rtol=0)
 
 
 @every_mechanism
-def test_twenty_steps_bring_the_loss_down(name: str) -> None:
+def test_twenty_updates_reduce_the_loss(name: str) -> None:
     model = make(name, width=32).train()
     optimiser = torch.optim.Adam(model.parameters(), lr=5e-3)
     losses = []
     for _ in range(20):
         optimiser.zero_grad()
         sums = sequence_loss(model(BATCH), BATCH.target[:, 1:], model.output, smoothing=0.0)
-        assert sums.tokens == 3, "only what is hidden is guessed"
+        assert sums.tokens == 3, "only hidden tokens count"
         sums.total.backward()
         optimiser.step()
         losses.append(sums.total.item())
@@ -74,7 +77,7 @@ def test_twenty_steps_bring_the_loss_down(name: str) -> None:
 
 
 @every_mechanism
-def test_its_attention_is_that_of_an_encoder(name: str) -> None:
+def test_the_only_attention_site_is_the_encoder(name: str) -> None:
     maps = make(name).attention(BATCH)
     columns = BATCH.source.shape[1]
     assert set(maps) == {"encoder"}
@@ -86,27 +89,27 @@ def test_its_attention_is_that_of_an_encoder(name: str) -> None:
         torch.testing.assert_close(rows, torch.ones_like(rows), atol=1e-5, rtol=0)
 
 
-def test_it_sees_both_sides() -> None:
+def test_a_position_attends_to_both_sides() -> None:
     model = make()
     before = model(BATCH)[0, 1]
-    for place in (0, 4):
+    for position in (0, 4):
         texts = [list(text) for text in TEXTS]
-        texts[0][place] = 25
-        assert not torch.allclose(model(make_batch(texts, WANTED))[0, 1], before)
+        texts[0][position] = 25
+        assert not torch.allclose(model(make_batch(texts, HIDDEN))[0, 1], before)
 
 
 @pytest.mark.parametrize("tied", [True, False])
-def test_its_encoder_is_a_transformers_encoder(tied: bool) -> None:
-    """The same names and shapes, so that the weights of the one can begin the other."""
+def test_the_encoder_has_the_weights_of_a_transformers_encoder(tied: bool) -> None:
+    """The same names and shapes, so that a Transformer can start from these weights."""
     own = encoder_part(module_weights(make(tied=tied)))
     settings = TransformerSettings(width=16, heads=2, feed_forward=32, encoder_layers=2, decoder_layers=1)
-    other = build_model(settings, source_pieces=PIECES, target_pieces=20, shared=False)
+    other = build_model(settings, source_vocab_size=VOCAB_SIZE, target_vocab_size=20, shared=False)
     theirs = encoder_part(module_weights(other))
     assert {name: w.shape for name, w in own.items()} == {name: w.shape for name, w in theirs.items()}
     assert any(name.startswith("source_embedding") for name in own)
     assert not any(name.startswith(("output", "decoder", "target")) for name in theirs)
 
 
-def test_it_is_made_of_attention() -> None:
+def test_a_model_without_attention_is_refused() -> None:
     with pytest.raises(UnsupportedError, match=r'model\.attention cannot be "none"'):
         make("none")

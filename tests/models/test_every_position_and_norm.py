@@ -1,4 +1,4 @@
-"""Every kind of positions and every norm in the families that are made of blocks."""
+"""Every kind of positions and every norm in the families made of Transformer blocks."""
 
 from __future__ import annotations
 
@@ -9,28 +9,28 @@ import torch
 from model_batches import (
     BATCH,
     ONLY_SOURCE,
-    PIECES,
     SOURCES,
     TARGETS,
+    VOCAB_SIZE,
     check_steps,
-    losses_of_twenty_steps,
+    losses_of_twenty_updates,
     make_batch,
 )
 
 from jumok.attention import CATALOGUE, POSITIONS
-from jumok.decoding import SearchPlan, beam, greedy
+from jumok.config.recipe import AttentionSettings, DecoderOnlySettings, TransformerSettings, make_recipe
 from jumok.errors import UnsupportedError
+from jumok.inference import SearchPlan, beam_search, greedy_search
 from jumok.models import NORMS, BatchNorm, build_model, check_recipe
-from jumok.recipe import AttentionSettings, DecoderOnlySettings, TransformerSettings, make_recipe
 from jumok.storage import load_module_weights, module_weights
-from jumok.values import BEGIN, Batch
+from jumok.types import BEGIN, Batch
 
-COMMON = {"width": 16, "heads": 2, "feed_forward": 32, "dropout": 0.0, "places": 64}
+COMMON = {"width": 16, "heads": 2, "feed_forward": 32, "dropout": 0.0, "max_positions": 64}
 SMALL = {
     "transformer": TransformerSettings(**COMMON, encoder_layers=1, decoder_layers=2),
     "decoder-only": DecoderOnlySettings(**COMMON, layers=2),
 }
-# Each kind of positions, then each other norm in either place.
+# Each kind of positions, then each other norm before and after the sublayer.
 KINDS = [
     *({"positions": name} for name in POSITIONS),
     *({"norm_kind": name, "norm": norm} for name in NORMS if name != "layer" for norm in ("pre", "post")),
@@ -41,10 +41,10 @@ every_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: "-".join(ki
 
 
 def make(family: str, **changes):
-    """A model whose tables and running statistics are not those of its first day."""
+    """A model whose tables and running statistics differ from their initial values."""
     torch.manual_seed(5)
     settings = SMALL[family].model_copy(update=changes)
-    model = build_model(settings, source_pieces=PIECES, target_pieces=PIECES, shared=True)
+    model = build_model(settings, source_vocab_size=VOCAB_SIZE, target_vocab_size=VOCAB_SIZE, shared=True)
     for name, parameter in model.named_parameters():
         if name.endswith("positions.table"):
             torch.nn.init.normal_(parameter)
@@ -54,60 +54,62 @@ def make(family: str, **changes):
     return model.eval()
 
 
-def test_every_kind_of_the_recipe_is_there():
+def test_every_kind_of_the_recipe_exists():
     assert tuple(POSITIONS) == get_args(TransformerSettings.model_fields["positions"].annotation)
     for kind in POSITIONS.values():
-        assert kind.paper
+        assert kind.reference
 
 
 @every_family
 @every_kind
-def test_steps_are_the_teacher_forced_pass(family, kind):
+def test_steps_equal_the_teacher_forced_pass(family, kind):
     check_steps(make(family, **kind), atol=1e-4)
 
 
 @every_family
 @every_kind
-def test_a_sentence_alone_is_as_in_a_batch(family, kind):
+def test_a_sentence_does_not_depend_on_its_batch(family, kind):
     model = make(family, **kind)
     together = model(BATCH)
     maps = model.attention(BATCH)["cross"]
     for row, (source, target) in enumerate(zip(SOURCES, TARGETS, strict=True)):
         batch = make_batch([source], [target])
-        alone, seen = model(batch)[0], model.attention(batch)["cross"][0]
+        alone, own_map = model(batch)[0], model.attention(batch)["cross"][0]
         torch.testing.assert_close(together[row, : len(alone)], alone, atol=1e-5, rtol=0)
         assert torch.all(maps[row, ..., len(source) + 1 :] == 0)
-        torch.testing.assert_close(maps[row, :, :, : len(alone), : len(source) + 1], seen, atol=1e-5, rtol=0)
+        torch.testing.assert_close(
+            maps[row, :, :, : len(alone), : len(source) + 1], own_map, atol=1e-5, rtol=0
+        )
 
 
 @every_family
 @every_kind
-def test_rows_that_search_moves_go_on_as_their_parents(family, kind):
+def test_reordered_rows_continue_their_own_history(family, kind):
     model = make(family, **kind)
     with torch.inference_mode():
         _, state = model.step(model.begin(ONLY_SOURCE), torch.full((3,), BEGIN))
         state = model.reorder(state, torch.tensor([2, 0, 0, 1]))
-        answer, _ = model.step(state, torch.tensor([30, 31, 32, 33]))
-        for row, (sentence, piece) in enumerate([(2, 30), (0, 31), (0, 32), (1, 33)]):
-            forced = make_batch([SOURCES[sentence]], [[piece, 4]])
+        log_probs, _ = model.step(state, torch.tensor([30, 31, 32, 33]))
+        for row, (sentence, token) in enumerate([(2, 30), (0, 31), (0, 32), (1, 33)]):
+            forced = make_batch([SOURCES[sentence]], [[token, 4]])  # 4: any token may follow
             expected = model.output.log_probs(model(forced)[0, 1])
-            torch.testing.assert_close(answer.values[row], expected, atol=1e-4, rtol=0)
+            torch.testing.assert_close(log_probs.values[row], expected, atol=1e-4, rtol=0)
 
 
 @every_family
 @every_kind
-def test_looking_changes_nothing_and_an_edit_reaches_the_heads(family, kind):
+def test_an_identity_edit_changes_nothing_and_another_edit_reaches_the_heads(family, kind):
     model = make(family, **kind)
     plain = model(BATCH)
     torch.testing.assert_close(model(BATCH, edit=lambda weights, _: weights), plain, atol=1e-5, rtol=0)
-    silent = model.attention(BATCH, edit=lambda weights, _: weights * 0)
-    assert all(torch.all(weights == 0) for weights in silent.values())
+    silenced = model.attention(BATCH, edit=lambda weights, _: weights * 0)
+    assert all(torch.all(weights == 0) for weights in silenced.values())
     assert not torch.allclose(model(BATCH, edit=lambda weights, _: weights * 0), plain, atol=1e-3)
 
 
 @every_family
 @every_kind
-def test_later_pieces_do_not_change_earlier_states(family, kind):
+def test_later_tokens_do_not_change_earlier_states(family, kind):
     model = make(family, **kind)
     target = BATCH.target.clone()
     target[:, 3:] = 33
@@ -117,10 +119,10 @@ def test_later_pieces_do_not_change_earlier_states(family, kind):
 
 @every_family
 @every_kind
-def test_twenty_steps_bring_the_loss_down(family, kind):
+def test_twenty_updates_reduce_the_loss(family, kind):
     model = make(family, **kind, width=32)
     before = {name: tensor.clone() for name, tensor in module_weights(model).items()}
-    losses = losses_of_twenty_steps(model)
+    losses = losses_of_twenty_updates(model)
     assert losses[-1] < 0.6 * losses[0]
     assert not [name for name, value in module_weights(model).items() if torch.equal(value, before[name])]
 
@@ -129,8 +131,10 @@ def test_twenty_steps_bring_the_loss_down(family, kind):
 @every_kind
 def test_beam_search_is_at_least_as_good_as_greedy(family, kind):
     model = make(family, **kind)
-    plan = SearchPlan(beam=3, longest=1.0, extra=3, length_penalty=0.0)
-    for wide, narrow in zip(beam(model, ONLY_SOURCE, plan), greedy(model, ONLY_SOURCE, plan), strict=True):
+    plan = SearchPlan(beam=3, max_length_ratio=1.0, extra_tokens=3, length_penalty=0.0)
+    for wide, narrow in zip(
+        beam_search(model, ONLY_SOURCE, plan), greedy_search(model, ONLY_SOURCE, plan), strict=True
+    ):
         assert wide[0].log_prob >= narrow[0].log_prob - 1e-4
 
 
@@ -139,7 +143,7 @@ def test_beam_search_is_at_least_as_good_as_greedy(family, kind):
 def test_stored_weights_are_the_whole_model(family, kind):
     model = make(family, **kind)
     other = make(family, **kind).train()
-    other(make_batch(TARGETS, SOURCES))  # by which the running statistics change
+    other(make_batch(TARGETS, SOURCES))  # changes the running statistics
     with torch.no_grad():
         for parameter in other.parameters():
             parameter.zero_()
@@ -149,43 +153,45 @@ def test_stored_weights_are_the_whole_model(family, kind):
 
 
 @pytest.mark.parametrize("positions", list(POSITIONS))
-def test_the_encoder_knows_the_order_by_its_positions_alone(positions):
-    """Reversed, the source says something else, unless there are no positions: then it is a bag of words."""
+def test_the_encoder_knows_the_order_only_from_its_positions(positions):
+    """Reversing the source changes the states, unless there are no positions: then it is a bag of words."""
     model = make("transformer", positions=positions)
-    there = make_batch([[5, 6, 7, 8]], [[20, 21]])
-    back = Batch(there.source.flip(1), there.source_lengths, there.target, there.target_lengths)
-    same = torch.allclose(model(there), model(back), atol=1e-5)
+    forward = make_batch([[5, 6, 7, 8]], [[20, 21]])
+    backward = Batch(forward.source.flip(1), forward.source_lengths, forward.target, forward.target_lengths)
+    same = torch.allclose(model(forward), model(backward), atol=1e-5)
     assert same == (positions == "none")
 
 
-def test_batch_norm_of_training_leaves_padding_out():
-    """A batch with padding has the running statistics of its real positions, wherever they are measured."""
+def test_batch_norm_in_training_ignores_padding():
+    """More padding changes neither the states nor the running statistics."""
     for family in SMALL:
         model, wide = (make(family, norm_kind="batch").train() for _ in range(2))
-        room = torch.nn.functional.pad
+        pad = torch.nn.functional.pad
         wider = Batch(
-            room(BATCH.source, (0, 4)), BATCH.source_lengths, room(BATCH.target, (0, 3)), BATCH.target_lengths
+            pad(BATCH.source, (0, 4)), BATCH.source_lengths, pad(BATCH.target, (0, 3)), BATCH.target_lengths
         )
         for one in (model, wide):
             for module in one.modules():
                 if isinstance(module, BatchNorm):
                     module.mean.zero_()
-        states, roomy = model(BATCH), wide(wider)
-        real = torch.arange(states.shape[1]) < BATCH.target_lengths[:, None] - 1
-        torch.testing.assert_close(roomy[:, : states.shape[1]][real], states[real], atol=1e-5, rtol=0)
+        states, padded = model(BATCH), wide(wider)
+        not_padding = torch.arange(states.shape[1]) < BATCH.target_lengths[:, None] - 1
+        torch.testing.assert_close(
+            padded[:, : states.shape[1]][not_padding], states[not_padding], atol=1e-5, rtol=0
+        )
         for name, tensor in module_weights(model).items():
             torch.testing.assert_close(module_weights(wide)[name], tensor, atol=1e-5, rtol=0)
 
 
 @pytest.mark.parametrize("positions", ["rotary", "alibi", "relative-keys", "relative-bias"])
 @pytest.mark.parametrize("mechanism", list(CATALOGUE))
-def test_what_a_mechanism_cannot_be_told_is_refused(mechanism, positions):
+def test_positions_that_a_mechanism_does_not_support_are_refused(mechanism, positions):
     missing = CATALOGUE[mechanism].supports.missing(*POSITIONS[positions].needs)
     changes = {"encoder_attention": AttentionSettings(kind=mechanism), "positions": positions}
     if not missing:
         torch.testing.assert_close(*_alone_and_together(make("transformer", **changes)), atol=1e-5, rtol=0)
         return
-    reason = rf'model\.positions cannot be "{positions}" where model\.encoder_attention is "{mechanism}"'
+    reason = rf'model\.positions cannot be "{positions}" if model\.encoder_attention is "{mechanism}"'
     with pytest.raises(UnsupportedError, match=f'{reason}: .*Set model.positions to "sinusoidal"'):
         make("transformer", **changes)
 
@@ -196,36 +202,41 @@ def _alone_and_together(model):
     return alone, model(BATCH)[0, : len(alone)]
 
 
-def test_what_goes_with_what():
-    """So that a mechanism does not become possible, or impossible, unnoticed."""
+def test_which_positions_go_with_which_mechanism():
+    """Fails if a combination becomes possible or impossible by accident; new mechanisms may be added."""
     possible = {
         name: {m for m, entry in CATALOGUE.items() if not entry.supports.missing(*kind.needs)}
         for name, kind in POSITIONS.items()
     }
+    with_products = {name for name, entry in CATALOGUE.items() if entry.supports.products}
+    with_bias = {name for name, entry in CATALOGUE.items() if entry.supports.bias}
     assert possible["sinusoidal"] == possible["learned"] == possible["none"] == set(CATALOGUE)
-    assert possible["rotary"] == possible["relative-keys"] == {"scaled-dot", "luong-dot", "restricted"}
-    assert possible["alibi"] == possible["relative-bias"] == set(CATALOGUE) - {"linear", "efficient"}
+    assert possible["rotary"] == with_products >= {"scaled-dot", "luong-dot", "restricted"}
+    assert possible["relative-keys"] == with_products & with_bias >= {"scaled-dot", "luong-dot", "restricted"}
+    assert possible["alibi"] == possible["relative-bias"] == with_bias
+    assert not with_bias & {"linear", "efficient"}
 
 
 @every_family
 def test_rotary_needs_an_even_head(family):
-    with pytest.raises(UnsupportedError, match=r"model\.width / model\.heads = 3 has an odd one"):
+    with pytest.raises(UnsupportedError, match=r"model\.width / model\.heads = 3"):
         make(family, positions="rotary", width=12, heads=4)
 
 
-@pytest.mark.parametrize(("family", "needed"), [("transformer", 611), ("decoder-only", 812)])
-def test_learned_positions_must_reach_to_the_longest_translation(family, needed):
+# <s> and 3 · 200 + 10 tokens, for a source of 200 tokens; decoder-only also reads the source and </s>.
+@pytest.mark.parametrize(("family", "needed"), [("transformer", 611), ("decoder-only", 611 + 201)])
+def test_learned_positions_must_cover_the_longest_translation(family, needed):
     model = {"family": family, "positions": "learned"}
-    check_recipe(make_recipe({"model": {**model, "places": needed}}))
-    check_recipe(make_recipe({"model": {"family": family, "places": 5}}))
-    with pytest.raises(UnsupportedError, match=rf"{needed} places .* model\.places = {needed - 1}"):
-        check_recipe(make_recipe({"model": {**model, "places": needed - 1}}))
-    longest = {"training": {"longest": 400}}
-    with pytest.raises(UnsupportedError, match=r"lower training\.longest"):
-        check_recipe(make_recipe({"model": model, **longest}))
+    check_recipe(make_recipe({"model": {**model, "max_positions": needed}}))
+    check_recipe(make_recipe({"model": {"family": family, "max_positions": 5}}))
+    with pytest.raises(UnsupportedError, match=rf"{needed} positions.* model\.max_positions = {needed - 1}"):
+        check_recipe(make_recipe({"model": {**model, "max_positions": needed - 1}}))
+    longer = {"training": {"max_sentence_tokens": 400}}
+    with pytest.raises(UnsupportedError, match=r"lower training\.max_sentence_tokens"):
+        check_recipe(make_recipe({"model": model, **longer}))
 
 
-def test_one_sequence_has_one_table_of_places():
+def test_one_sequence_has_one_table_of_positions():
     assert make("decoder-only", positions="learned").source_embedding.positions.table.shape == (64, 16)
     one = make("decoder-only", positions="learned")
     assert one.source_embedding.positions is one.target_embedding.positions

@@ -1,4 +1,4 @@
-"""Norms: their formulas, and batch norm that never sees padding."""
+"""Norms: their formulas, and batch norm without padding."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import get_args
 import pytest
 import torch
 
+from jumok.config.recipe import TransformerSettings
 from jumok.models import NORMS
 from jumok.models.norms import BatchNorm, LayerNorm, NoNorm, RootMeanSquareNorm
-from jumok.recipe import TransformerSettings
 
 WIDTH = 6
 LENGTHS = torch.tensor([4, 1, 5, 2])
-REAL = torch.arange(5) < LENGTHS[:, None]  # (batch, length)
+NOT_PADDING = torch.arange(5) < LENGTHS[:, None]  # (batch, length)
 
 
 def states(seed: int = 0) -> torch.Tensor:
@@ -21,54 +21,54 @@ def states(seed: int = 0) -> torch.Tensor:
 
 
 def trained(norm: torch.nn.Module) -> torch.nn.Module:
-    """The norm with gains and shifts of its own."""
+    """The norm with random gains and shifts."""
     torch.manual_seed(1)
     for parameter in norm.parameters():
         torch.nn.init.normal_(parameter)
     return norm
 
 
-def test_every_norm_of_the_recipe_is_there():
+def test_every_norm_of_the_recipe_exists():
     assert tuple(NORMS) == get_args(TransformerSettings.model_fields["norm_kind"].annotation)
 
 
-def test_layer_norm_is_the_formula():
-    given, norm = states(), trained(LayerNorm(WIDTH))
-    mean, variance = given.mean(-1, keepdim=True), given.var(-1, correction=0, keepdim=True)
-    expected = (given - mean) / (variance + 1e-5).sqrt() * norm.weight + norm.bias
-    torch.testing.assert_close(norm(given), expected)
+def test_layer_norm_follows_the_formula():
+    inputs, norm = states(), trained(LayerNorm(WIDTH))
+    mean, variance = inputs.mean(-1, keepdim=True), inputs.var(-1, correction=0, keepdim=True)
+    expected = (inputs - mean) / (variance + 1e-5).sqrt() * norm.weight + norm.bias
+    torch.testing.assert_close(norm(inputs), expected)
 
 
-def test_rms_norm_is_the_formula_and_that_of_torch():
-    given, norm = states(), trained(RootMeanSquareNorm(WIDTH))
-    expected = given / (given.square().mean(-1, keepdim=True) + 1e-5).sqrt() * norm.weight
-    torch.testing.assert_close(norm(given), expected)
+def test_rms_norm_follows_the_formula_and_torch():
+    inputs, norm = states(), trained(RootMeanSquareNorm(WIDTH))
+    expected = inputs / (inputs.square().mean(-1, keepdim=True) + 1e-5).sqrt() * norm.weight
+    torch.testing.assert_close(norm(inputs), expected)
     theirs = torch.nn.RMSNorm(WIDTH, eps=1e-5)
     theirs.load_state_dict(norm.state_dict())
-    torch.testing.assert_close(norm(given), theirs(given))
+    torch.testing.assert_close(norm(inputs), theirs(inputs))
 
 
 @pytest.mark.parametrize("make", [LayerNorm, RootMeanSquareNorm, NoNorm])
-def test_norms_of_one_position_need_not_know_of_padding(make):
+def test_norms_of_single_positions_ignore_padding(make):
     norm = make(WIDTH) if make is not NoNorm else make()
-    assert torch.equal(norm(states(), REAL), norm(states()))
+    assert torch.equal(norm(states(), NOT_PADDING), norm(states()))
 
 
-def test_batch_norm_is_that_of_torch_on_the_real_positions():
-    """Outputs, gradients and running statistics, over several batches; then by the running statistics."""
+def test_batch_norm_is_that_of_torch_without_padding():
+    """Outputs, gradients and running statistics over several batches; then evaluation."""
     ours, theirs = trained(BatchNorm(WIDTH)), torch.nn.BatchNorm1d(WIDTH)
     with torch.no_grad():
         theirs.weight.copy_(ours.weight)
         theirs.bias.copy_(ours.bias)
     for seed in range(3):
         one, other = states(seed).requires_grad_(), states(seed).requires_grad_()
-        normed, expected = ours(one, REAL), theirs(other[REAL])
-        torch.testing.assert_close(normed[REAL], expected)
-        assert torch.all(normed[~REAL] == 0)
+        normed, expected = ours(one, NOT_PADDING), theirs(other[NOT_PADDING])
+        torch.testing.assert_close(normed[NOT_PADDING], expected)
+        assert torch.all(normed[~NOT_PADDING] == 0)
         normed.pow(3).sum().backward()
         expected.pow(3).sum().backward()
         torch.testing.assert_close(one.grad, other.grad)
-        assert torch.all(one.grad[~REAL] == 0)
+        assert torch.all(one.grad[~NOT_PADDING] == 0)
     torch.testing.assert_close(ours.weight.grad, theirs.weight.grad)
     torch.testing.assert_close(ours.bias.grad, theirs.bias.grad)
     torch.testing.assert_close(ours.mean, theirs.running_mean)
@@ -82,29 +82,31 @@ def test_batch_norm_by_hand():
     """The worked example of docs/explain/block.md: feature 1 of three examples is 3, 5 and -2."""
     norm = BatchNorm(1)
     column = torch.tensor([[[3.0], [5.0], [99.0]], [[-2.0], [99.0], [99.0]]])
-    real = torch.tensor([[True, True, False], [True, False, False]])
-    assert norm(column, real)[real][:, 0].tolist() == pytest.approx([0.3397, 1.0190, -1.3587], abs=1e-4)
+    not_padding = torch.tensor([[True, True, False], [True, False, False]])
+    assert norm(column, not_padding)[not_padding][:, 0].tolist() == pytest.approx(
+        [0.3397, 1.0190, -1.3587], abs=1e-4
+    )
     assert norm.mean.item() == pytest.approx(0.1 * 2)
     assert norm.variance.item() == pytest.approx(0.9 * 1 + 0.1 * 13)  # the unbiased variance is 26 / 2
 
 
-def test_what_stands_in_padding_changes_nothing():
+def test_the_contents_of_padding_change_nothing():
     norm, other = BatchNorm(WIDTH), BatchNorm(WIDTH)
-    poisoned = states().masked_fill(~REAL[..., None], float("nan"))
-    assert torch.equal(norm(states(), REAL), other(poisoned, REAL))
+    poisoned = states().masked_fill(~NOT_PADDING[..., None], float("nan"))
+    assert torch.equal(norm(states(), NOT_PADDING), other(poisoned, NOT_PADDING))
     assert torch.equal(norm.mean, other.mean)
 
 
-def test_evaluated_a_position_alone_is_as_in_a_batch():
+def test_in_evaluation_a_position_does_not_depend_on_its_batch():
     norm = trained(BatchNorm(WIDTH))
-    norm(states(), REAL)
+    norm(states(), NOT_PADDING)
     norm.eval()
-    together = norm(states(1), REAL)
+    together = norm(states(1), NOT_PADDING)
     torch.testing.assert_close(norm(states(1)[2:3, 3:4])[0, 0], together[2, 3])
     torch.testing.assert_close(norm(states(1)[:, 0]), together[:, 0])
 
 
-def test_one_position_alone_is_its_own_mean():
+def test_a_single_position_is_its_own_mean():
     norm = trained(BatchNorm(WIDTH))
     assert torch.equal(norm(states()[:1, :1])[0, 0], norm.bias)
     assert torch.all(norm.mean == 0)
@@ -112,5 +114,5 @@ def test_one_position_alone_is_its_own_mean():
 
 def test_running_statistics_are_stored():
     norm = BatchNorm(WIDTH)
-    norm(states(), REAL)
+    norm(states(), NOT_PADDING)
     assert set(norm.state_dict()) == {"weight", "bias", "mean", "variance"}

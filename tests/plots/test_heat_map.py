@@ -1,4 +1,4 @@
-"""The picture of an alignment: well-formed, complete, safe, and nothing cut."""
+"""The SVG of an alignment map: well-formed, complete, escaped, and without cut labels."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jumok.errors import DataError
-from jumok.look import alignment_map, draw_alignment
-from jumok.look.lettering import ems
-from jumok.values import Alignment, AttentionMap
+from jumok.plots import alignment_map, draw_alignment
+from jumok.plots.text_width import width_in_ems
+from jumok.types import Alignment, AttentionMap
 
 SVG = "{http://www.w3.org/2000/svg}"
 SOURCE = ("I", "go", "home", ".")
@@ -57,17 +57,17 @@ def tip(cell: ElementTree.Element) -> str:
     return title.text or ""
 
 
-def test_labels_stand_in_order() -> None:
+def test_labels_are_in_order() -> None:
     root = parse(draw_alignment(small_map()))
     assert labels(root, "source") == list(SOURCE)
     assert labels(root, "target") == list(TARGET)
 
 
-def test_a_cell_for_each_pair_of_words_with_its_number() -> None:
+def test_each_pair_of_words_has_a_cell_with_its_weight() -> None:
     drawn = cells(parse(draw_alignment(small_map())))
     assert len(drawn) == 16
-    told = [float(tip(cell).rsplit(" ", 1)[1]) for cell in drawn]
-    assert told == [round(float(weight), 4) for weight in WEIGHTS.ravel()]
+    shown = [float(tip(cell).rsplit(" ", 1)[1]) for cell in drawn]
+    assert shown == [round(float(weight), 4) for weight in WEIGHTS.ravel()]
     assert tip(drawn[6]) == "home → 집에: 0.7000"
 
 
@@ -84,7 +84,7 @@ def test_a_larger_weight_is_never_darker(first: float, second: float) -> None:
     assert (shades[0] <= shades[1]) or first > second
 
 
-def test_cells_stand_under_their_label_and_do_not_overlap() -> None:
+def test_cells_are_under_their_label_and_do_not_overlap() -> None:
     root = parse(draw_alignment(even_map(tuple("abcdefg"), tuple("xyz"))))
     middles = [
         float(re.findall(r"translate\(([\d.]+)", text.get("transform") or "")[0])
@@ -96,17 +96,19 @@ def test_cells_stand_under_their_label_and_do_not_overlap() -> None:
     assert all(
         left <= middle <= left + size for left, middle, size in zip(lefts, middles, sizes, strict=True)
     )
-    assert all(a + size < b + 1 for a, b, size in zip(lefts, lefts[1:], sizes, strict=False))
+    assert all(
+        left + size <= next_left for left, next_left, size in zip(lefts, lefts[1:], sizes, strict=False)
+    )
 
 
 def test_text_is_escaped_everywhere() -> None:
-    nasty = '</text><script>alert("1")</script>&\x00'
-    attention = alignment_map([[1.0]], source=[nasty], target=[nasty], facts={nasty: nasty})
-    svg = draw_alignment(attention, title=nasty)
+    markup = '</text><script>alert("1")</script>&\x00'
+    attention = alignment_map([[1.0]], source=[markup], target=[markup], facts={markup: markup})
+    svg = draw_alignment(attention, title=markup)
     root = parse(svg)
     assert "<script" not in svg
     assert not list(root.iter(f"{SVG}script"))
-    assert labels(root, "source") == [nasty.replace("\x00", "�")]
+    assert labels(root, "source") == [markup.replace("\x00", "�")]
 
 
 @given(
@@ -115,27 +117,27 @@ def test_text_is_escaped_everywhere() -> None:
     title=st.text(max_size=100),
 )
 @settings(max_examples=60)
-def test_any_words_make_a_well_formed_picture_with_nothing_cut(
+def test_any_words_make_a_well_formed_picture_without_cut_labels(
     source: list[str], target: list[str], title: str
 ) -> None:
     svg = draw_alignment(even_map(tuple(source), tuple(target)), title=title)
-    nothing_is_cut(parse(svg))
+    assert_no_label_is_cut(parse(svg))
 
 
 @pytest.mark.parametrize("words", [1, 2, 4, 12, 30, 60])
 @pytest.mark.parametrize(
     "word", ["집으로", ".", "Donaudampfschifffahrtsgesellschaftskapitänsmützenabzeichenverordnung"]
 )
-def test_nothing_is_cut_at_any_size(words: int, word: str) -> None:
+def test_no_label_is_cut_at_any_size(words: int, word: str) -> None:
     links = Alignment(frozenset({(0, 0)}), frozenset({(words - 1, words - 1)}))
     attention = even_map((word,) * words, (word,) * words)
     root = parse(draw_alignment(attention, title="A title " * 20, links=links))
-    nothing_is_cut(root)
+    assert_no_label_is_cut(root)
     assert len(cells(root)) == words * words
 
 
-def nothing_is_cut(root: ElementTree.Element) -> None:
-    """Every text, as wide as it is estimated and turned as it is drawn, lies inside the view box."""
+def assert_no_label_is_cut(root: ElementTree.Element) -> None:
+    """Assert that every text, with its estimated width and its rotation, lies inside the view box."""
     _, _, width, height = map(float, (root.get("viewBox") or "").split())
     for parent in root.iter():
         for text in parent.findall(f"{SVG}text"):
@@ -145,14 +147,14 @@ def nothing_is_cut(root: ElementTree.Element) -> None:
 
 
 def corners_of(text: ElementTree.Element, size: float, *, anchored_at_end: bool) -> list[tuple[float, float]]:
-    length = ems(text.text or "") * size
+    length = width_in_ems(text.text or "") * size
     left, baseline = float(text.get("x") or 0), float(text.get("y") or 0)
     left -= length if anchored_at_end else 0
     box = [(x, y) for x in (left, left + length) for y in (baseline - size, baseline + 0.25 * size)]
-    turned = re.fullmatch(r"translate\((\S+) (\S+)\) rotate\((\S+)\)", text.get("transform") or "")
-    if not turned:
+    rotation = re.fullmatch(r"translate\((\S+) (\S+)\) rotate\((\S+)\)", text.get("transform") or "")
+    if not rotation:
         return box
-    origin_x, origin_y, degrees = map(float, turned.groups())
+    origin_x, origin_y, degrees = map(float, rotation.groups())
     sine, cosine = math.sin(math.radians(degrees)), math.cos(math.radians(degrees))
     return [(origin_x + x * cosine - y * sine, origin_y + x * sine + y * cosine) for x, y in box]
 
@@ -180,7 +182,7 @@ def test_the_scale_reaches_the_largest_weight() -> None:
     assert [cell.get("fill") for cell in cells(root)] == ["#ffffff", "#101010"]
 
 
-def test_a_weight_that_is_not_a_number_stands_out() -> None:
+def test_a_nan_weight_has_its_own_colour() -> None:
     first, second = cells(parse(draw_alignment(alignment_map([[np.nan, 1]], source="ab", target="c"))))
     assert first.get("fill") not in {"#101010", "#ffffff"}
     assert tip(first).endswith("nan")
@@ -192,17 +194,17 @@ def test_layers_and_heads_are_averaged_and_the_caption_says_so() -> None:
     attention = AttentionMap("cross", weights, ("x",), ("a", "b"))
     svg = draw_alignment(attention)
     assert "mean of 2 layers, mean of 3 heads" in " ".join(" ".join(parse(svg).itertext()).split())
-    told = [float(tip(cell).rsplit(" ", 1)[1]) for cell in cells(parse(svg))]
-    assert told == pytest.approx(weights.mean(axis=(0, 1)).ravel(), abs=1e-4)
+    shown = [float(tip(cell).rsplit(" ", 1)[1]) for cell in cells(parse(svg))]
+    assert shown == pytest.approx(weights.mean(axis=(0, 1)).ravel(), abs=1e-4)
 
 
-def test_one_layer_and_head_can_be_chosen() -> None:
+def test_one_layer_and_head_can_be_selected() -> None:
     weights = np.random.default_rng(0).random((2, 3, 1, 2))
     attention = AttentionMap("cross", weights, ("x",), ("a", "b"))
     svg = draw_alignment(attention, layer=1, head=2)
     assert "layer 1, head 2" in svg
-    told = [float(tip(cell).rsplit(" ", 1)[1]) for cell in cells(parse(svg))]
-    assert told == pytest.approx(weights[1, 2].ravel(), abs=1e-4)
+    shown = [float(tip(cell).rsplit(" ", 1)[1]) for cell in cells(parse(svg))]
+    assert shown == pytest.approx(weights[1, 2].ravel(), abs=1e-4)
 
 
 def test_a_missing_layer_is_refused() -> None:
@@ -216,7 +218,7 @@ def test_weights_that_do_not_fit_the_words_are_refused() -> None:
 
 
 @pytest.mark.parametrize(("source", "target"), [(SOURCE, ()), ((), TARGET), ((), ())])
-def test_a_side_without_words_is_drawn_without_cells(
+def test_a_sentence_without_words_is_drawn_without_cells(
     source: tuple[str, ...], target: tuple[str, ...]
 ) -> None:
     root = parse(
@@ -225,7 +227,7 @@ def test_a_side_without_words_is_drawn_without_cells(
     assert labels(root, "source") == list(source)
     assert labels(root, "target") == list(target)
     assert cells(root) == []
-    nothing_is_cut(root)
+    assert_no_label_is_cut(root)
 
 
 def test_a_map_without_layers_is_refused() -> None:
@@ -239,10 +241,10 @@ def test_the_same_map_gives_the_same_bytes() -> None:
 
 
 def test_drawing_needs_no_torch() -> None:
-    code = "import sys, jumok.look; raise SystemExit('torch' in sys.modules)"
+    code = "import sys, jumok.plots; raise SystemExit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-def test_a_plain_matrix_may_stand_in_a_map() -> None:
+def test_a_map_may_have_no_layer_and_head_axes() -> None:
     plain = AttentionMap("cross", WEIGHTS, TARGET, SOURCE)
     assert draw_alignment(plain) == draw_alignment(small_map())

@@ -1,9 +1,10 @@
-"""Maps in files: JSON comes back as it went, and a wrong suffix is answered kindly."""
+"""Maps as files: JSON survives a round trip, and a wrong suffix is refused with the choices."""
 
 from __future__ import annotations
 
 import json
 import sys
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,8 +14,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as numpy_strategies
 
 from jumok.errors import DataError, StorageError, UnsupportedError
-from jumok.look import alignment_map, draw_alignment, from_json, save, to_json
-from jumok.values import Alignment, AttentionMap
+from jumok.plots import alignment_map, draw_alignment, from_json, save, to_json
+from jumok.types import Alignment, AttentionMap
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -44,7 +45,7 @@ def test_json_round_trip(weights: np.ndarray, data: st.DataObject) -> None:
     assert (again.site, again.queries, again.keys) == (attention.site, attention.queries, attention.keys)
     assert again.facts == attention.facts
     assert np.asarray(again.weights).shape == weights.shape
-    np.testing.assert_allclose(np.asarray(again.weights), weights, atol=5.1e-5)
+    np.testing.assert_allclose(np.asarray(again.weights), weights, atol=5.1e-5)  # four decimals
     assert to_json(again) == to_json(attention)
 
 
@@ -59,7 +60,7 @@ def test_json_is_plain_and_rounded() -> None:
     assert "간다" in to_json(small_map())
 
 
-def test_json_keeps_the_title_and_the_links_that_the_picture_shows(tmp_path: Path) -> None:
+def test_json_has_the_title_and_the_links_of_the_picture(tmp_path: Path) -> None:
     links = Alignment(frozenset({(0, 0)}), frozenset({(1, 0)}))
     save(small_map(), tmp_path / "map.json", title="간다", links=links)
     text = (tmp_path / "map.json").read_text(encoding="utf-8")
@@ -68,14 +69,14 @@ def test_json_keeps_the_title_and_the_links_that_the_picture_shows(tmp_path: Pat
     assert to_json(from_json(text)) == to_json(small_map())
 
 
-def test_not_a_number_travels_as_null() -> None:
+def test_nan_is_stored_as_null() -> None:
     text = to_json(alignment_map([[np.nan, 1.0]], source="ab", target="c"))
     assert "[null, 1.0]" in text
     assert np.isnan(np.asarray(from_json(text).weights)[0, 0, 0, 0])
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"site": "cross"}', "null", '"x"'])
-def test_something_else_is_refused(text: str) -> None:
+def test_json_that_is_not_a_map_is_refused(text: str) -> None:
     with pytest.raises(DataError, match="not an attention map"):
         from_json(text)
 
@@ -86,7 +87,7 @@ def test_json_whose_weights_do_not_fit_is_refused() -> None:
         from_json(json.dumps({**document, "keys": ["go"]}))
 
 
-def test_the_suffix_chooses(tmp_path: Path) -> None:
+def test_the_suffix_selects_the_format(tmp_path: Path) -> None:
     links = Alignment(frozenset({(0, 0)}))
     save(small_map(), tmp_path / "map.svg", title="Going", links=links)
     save(small_map(), str(tmp_path / "map.JSON"))
@@ -105,24 +106,35 @@ def test_another_suffix_is_refused_with_the_choices(tmp_path: Path, name: str, h
     assert not list(tmp_path.iterdir())
 
 
-def test_a_picture_in_pixels(tmp_path: Path) -> None:
+def test_a_png_is_written(tmp_path: Path) -> None:
     pytest.importorskip("resvg_py", reason="missing optional part: jumok[png]")
     save(small_map(), tmp_path / "map.png", title="Going")
     data = (tmp_path / "map.png").read_bytes()
     assert data.startswith(b"\x89PNG\r\n\x1a\n")
-    width = int.from_bytes(data[16:20], "big")
+    width = int.from_bytes(data[16:20], "big")  # from the header; a PNG has twice the size of the SVG
     assert f'width="{width // 2}"' in draw_alignment(small_map(), title="Going")
 
 
-def test_without_resvg_a_picture_in_pixels_is_refused_with_a_way_out(
+def test_a_png_shows_hangul_on_a_machine_without_fonts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Without glyphs, the pictures of words of the same width would be identical."""
+    resvg = pytest.importorskip("resvg_py", reason="missing optional part: jumok[png]")
+    monkeypatch.setattr(resvg, "svg_to_bytes", partial(resvg.svg_to_bytes, skip_system_fonts=True))
+    pictures = set()
+    for word in ("간다", "쀍다", "go", "no"):
+        save(alignment_map([[0.5]], source=("go",), target=(word,)), tmp_path / "map.png")
+        pictures.add((tmp_path / "map.png").read_bytes())
+    assert len(pictures) == 4
+
+
+def test_without_resvg_a_png_is_refused_with_advice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "resvg_py", None)
     with pytest.raises(UnsupportedError, match=r"jumok\[png\].*or write \.svg"):
         save(small_map(), tmp_path / "map.png")
     assert not list(tmp_path.iterdir())
 
 
-def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
+def test_a_missing_folder_is_reported(tmp_path: Path) -> None:
     with pytest.raises(StorageError, match="missing"):
         save(small_map(), tmp_path / "missing" / "map.svg")

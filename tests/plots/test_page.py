@@ -1,4 +1,4 @@
-"""The page with explanations in it: whole, safe, and alone."""
+"""The page with embedded explanations: complete, escaped, and independent of other hosts."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from html.parser import HTMLParser
 import pytest
 
 from jumok.errors import DataError
-from jumok.look import framed_page, frozen_page, page_with
+from jumok.plots import iframe, page_with_data, static_page
 
 
 class Scripts(HTMLParser):
-    """The scripts of a page, by their type, and every address that it names."""
+    """The scripts of a page by type, and every address in it."""
 
     def __init__(self, page: str) -> None:
         super().__init__()
@@ -40,8 +40,8 @@ def data_of(page: str) -> object:
     return json.loads(text)
 
 
-def test_explanations_stand_in_the_page_as_data() -> None:
-    page = frozen_page(['{"text": "나는 집에 간다."}\n', '{"text": "two"}'])
+def test_explanations_are_embedded_as_data() -> None:
+    page = static_page(['{"text": "나는 집에 간다."}\n', '{"text": "two"}'])
     assert data_of(page) == {"explanations": [{"text": "나는 집에 간다."}, {"text": "two"}]}
 
 
@@ -49,13 +49,13 @@ def test_explanations_stand_in_the_page_as_data() -> None:
     "text", ["</script><img src=x onerror=alert(1)>", "<!--<script>", "]]>", "\u2028", "$&"]
 )
 def test_no_sentence_ends_the_script_early(text: str) -> None:
-    page = page_with({"text": text})
+    page = page_with_data({"text": text})
     assert data_of(page) == {"text": text}
     assert len(Scripts(page).scripts) == 2
 
 
-def test_the_page_names_no_other_host() -> None:
-    page = frozen_page(["{}"])
+def test_the_page_refers_to_no_other_host() -> None:
+    page = static_page(["{}"])
     assert Scripts(page).addresses == ["data:,"]
     policy = re.search(r'Content-Security-Policy" content="([^"]+)"', page)
     assert policy is not None
@@ -63,12 +63,13 @@ def test_the_page_names_no_other_host() -> None:
     assert "http" not in policy[1]
 
 
-def test_a_page_without_anything_to_show_is_refused() -> None:
+def test_a_page_without_explanations_is_refused() -> None:
     with pytest.raises(DataError, match="at least one"):
-        frozen_page([])
+        static_page([])
 
 
-def test_a_framed_page_keeps_its_quotes_inside() -> None:
-    framed = framed_page('<p title="x">&amp;</p>', height=300)
-    assert framed.count('"') == framed.count("&quot;") + 8 - 2
+def test_an_iframe_escapes_the_quotes_of_its_page() -> None:
+    framed = iframe('<p title="x">&amp;</p>', height=300)
+    assert framed.count("&quot;") == 2  # those of title="x"
+    assert framed.count('"') == 8  # those of the iframe's four attributes
     assert "height: 300px" in framed

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from jumok.errors import DataError, UnsupportedError
-from jumok.values import AttentionMap
+from jumok.plots import fonts, plot_attention
+from jumok.types import AttentionMap
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from matplotlib.axes import Axes
 
@@ -38,53 +38,72 @@ def shown(ax: Axes) -> np.ndarray:
     return np.asarray(image.get_array())
 
 
+def drawn(ax: Axes) -> np.ndarray:
+    ax.figure.canvas.draw()
+    return np.asarray(ax.figure.canvas.buffer_rgba()).copy()
+
+
 def test_a_map_is_drawn_on_axes_with_its_words(ax: Axes) -> None:
-    assert MAP.plot(ax, layer=1, head=0) is ax
+    assert plot_attention(MAP, ax, layer=1, head=0) is ax
     np.testing.assert_allclose(shown(ax), WEIGHTS[1, 0])
     assert [label.get_text() for label in ax.get_xticklabels()] == ["I", "go"]
     assert [label.get_text() for label in ax.get_yticklabels()] == ["나는", "집에", "간다"]
 
 
-def test_without_axes_the_current_ones_are_taken_and_heads_averaged(ax: Axes) -> None:
-    assert MAP.plot() is ax
+def test_by_default_the_current_axes_are_used_and_heads_averaged(ax: Axes) -> None:
+    assert plot_attention(MAP) is ax
     np.testing.assert_allclose(shown(ax), WEIGHTS.mean((0, 1)), rtol=1e-6)
 
 
-def test_hangul_is_written_and_not_boxes(ax: Axes, tmp_path: Path) -> None:
-    """matplotlib warns of every glyph that it has not, and warnings are errors here."""
-    from matplotlib import font_manager
-
-    from jumok.figures import HANGUL_FONTS
-
-    if not {font.name for font in font_manager.fontManager.ttflist} & set(HANGUL_FONTS):
-        pytest.skip("no Hangul font is installed: `make browser` installs one")
-    MAP.plot(ax)
-    ax.figure.savefig(tmp_path / "map.png")
+def test_hangul_is_not_drawn_as_boxes(ax: Axes, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Even on a machine without fonts. matplotlib warns of a missing glyph, and warnings are errors here."""
+    monkeypatch.setattr("jumok.plots.axes.SYSTEM_FONTS", ())
+    plot_attention(MAP, ax)
+    assert fonts.FAMILY in ax.get_yticklabels()[0].get_fontfamily()
+    first = drawn(ax)
+    ax.set_yticklabels(["너는", "집에", "간다"])
+    assert not np.array_equal(first, drawn(ax))
 
 
-def test_where_no_font_has_the_letters_a_hint_says_what_to_do(
-    ax: Axes, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("jumok.figures.HANGUL_FONTS", ())
-    with pytest.warns(UserWarning, match="apt install fonts-noto-cjk"):
-        MAP.plot(ax)
+def test_the_shipped_font_has_every_hangul_syllable() -> None:
+    ft2font = pytest.importorskip("matplotlib.ft2font", reason="matplotlib is not installed")
+    letters = set(ft2font.FT2Font(str(fonts.FILE)).get_charmap())
+    assert set(range(ord("가"), ord("힣") + 1)) <= letters
+
+
+def test_plotting_leaves_the_global_settings_alone(ax: Axes) -> None:
+    from matplotlib import font_manager, rcParams
+
+    before = rcParams.copy()
+    plot_attention(MAP, ax)
+    plot_attention(MAP, ax)
+    assert rcParams == before
+    assert [font.name for font in font_manager.fontManager.ttflist].count(fonts.FAMILY) == 1
+
+
+def test_a_warning_names_characters_that_no_tried_font_has(ax: Axes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("jumok.plots.axes.SYSTEM_FONTS", ())
+    with pytest.warns(UserWarning, match=r"None of the fonts .* has all of 字; .*Install a font"):
+        plot_attention(AttentionMap("cross", WEIGHTS[:, :, :2], ("字", "간다"), ("I", "go")), ax)
+    ax.set_yticklabels(["", "간다"])
+    drawn(ax)
 
 
 def test_latin_words_need_no_other_font(ax: Axes) -> None:
-    AttentionMap("cross", WEIGHTS[:, :, :2], ("ich", "gehe"), ("I", "go")).plot(ax)
+    plot_attention(AttentionMap("cross", WEIGHTS[:, :, :2], ("ich", "gehe"), ("I", "go")), ax)
     from matplotlib import rcParams
 
     assert ax.get_yticklabels()[0].get_fontfamily() == list(rcParams["font.family"])
 
 
-def test_a_head_that_is_not_there_is_refused() -> None:
+def test_a_missing_head_or_layer_is_refused() -> None:
     with pytest.raises(DataError, match=r"no head 2\. It has 2"):
-        MAP.plot(head=2)
+        plot_attention(MAP, head=2)
     with pytest.raises(DataError, match="no layer -1"):
-        MAP.plot(layer=-1)
+        plot_attention(MAP, layer=-1)
 
 
-def test_without_matplotlib_the_way_to_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_matplotlib_the_error_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(UnsupportedError, match=r'pip install "jumok\[plot\]"'):
-        MAP.plot()
+        plot_attention(MAP)

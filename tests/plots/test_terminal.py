@@ -1,4 +1,4 @@
-"""The map in a terminal: cells stand under their word, whatever the words' widths."""
+"""The map in a terminal: cells are under their word, whatever the widths of the words."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jumok.look import alignment_map, draw_text
-from jumok.look.lettering import columns
-from jumok.values import AttentionMap
+from jumok.plots import alignment_map, draw_text
+from jumok.plots.text_width import terminal_columns
+from jumok.types import AttentionMap
 
 
 def column_of(line: str, character: str) -> int:
-    return columns(line[: line.index(character)])
+    return terminal_columns(line[: line.index(character)])
 
 
-def test_a_small_map_as_a_whole() -> None:
+def test_a_small_map_is_drawn_completely() -> None:
     attention = alignment_map(
         [[0.9, 0.05, 0.04], [0.01, 0.3, 0.69], [0, 1, 0]],
         source=("I", "go", "home"),
@@ -38,26 +38,26 @@ WORDS = st.sampled_from(["I", "나는", "日本", "👍🏽", "é", "e\u0301", "
 
 
 @given(st.lists(WORDS, min_size=1, max_size=8))
-def test_each_full_cell_stands_under_its_word(words: list[str]) -> None:
+def test_each_full_cell_is_under_its_word(words: list[str]) -> None:
     count = len(words)
     lines = draw_text(alignment_map(np.eye(count), source=words, target=words)).splitlines()
     starts = {column_of(line, "█") for line in lines[count : 2 * count]}
-    margin = max(columns(word) for word in words) + 1
+    margin = max(terminal_columns(word) for word in words) + 1
     assert starts == {margin + 2 * index for index in range(count)}
     for index, line in enumerate(lines[:count]):
         assert line == " " * margin + "│ " * index + words[index]
 
 
-def test_a_terminal_is_not_given_orders() -> None:
+def test_control_characters_do_not_reach_the_terminal() -> None:
     assert "\x1b" not in draw_text(alignment_map([[1.0]], source=["\x1b[2J"], target=["\x1b]0;x\x07"]))
 
 
-def test_no_words_are_drawn_as_none() -> None:
+def test_a_map_without_words_is_drawn() -> None:
     attention = AttentionMap("cross", np.zeros((1, 1, 0, 2)), (), ("a", "b"))
     assert draw_text(attention).splitlines()[:3] == [" a", " │ b", ""]
 
 
-def test_not_a_number_is_a_question_mark() -> None:
+def test_nan_is_a_question_mark() -> None:
     assert "c ??██" in draw_text(alignment_map([[np.nan, 1]], source="ab", target="c"))
 
 
@@ -65,7 +65,7 @@ def test_the_legend_follows_the_largest_weight() -> None:
     assert "█ ≥ 1.5" in draw_text(alignment_map([[2.0, 0.1]], source="ab", target="c"))
 
 
-@pytest.mark.parametrize(("head", "origin"), [(None, "(mean of 2 heads)"), (1, "(head 1)")])
-def test_the_legend_tells_which_head(head: int | None, origin: str) -> None:
+@pytest.mark.parametrize(("head", "layer_and_head"), [(None, "(mean of 2 heads)"), (1, "(head 1)")])
+def test_the_legend_names_the_head(head: int | None, layer_and_head: str) -> None:
     attention = AttentionMap("cross", np.ones((1, 2, 1, 1)), ("a",), ("b",))
-    assert origin in draw_text(attention, head=head)
+    assert layer_and_head in draw_text(attention, head=head)

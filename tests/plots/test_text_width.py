@@ -1,4 +1,4 @@
-"""Widths of words without a font, and words made safe to show."""
+"""Estimated text widths without a font, and text without control characters."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jumok.look.lettering import columns, ems, shown, wrap
+from jumok.plots.text_width import printable, terminal_columns, width_in_ems, wrap
 
-FAMILY = "👩\u200d👩\u200d👧\u200d👦"
+FAMILY_EMOJI = "👩\u200d👩\u200d👧\u200d👦"
 
 
 @pytest.mark.parametrize(
@@ -29,17 +29,17 @@ FAMILY = "👩\u200d👩\u200d👧\u200d👦"
         ("👍🏽", 2),
         ("❤\ufe0f", 2),
         ("🇰🇷", 2),
-        (FAMILY, 2),
+        (FAMILY_EMOJI, 2),
         ("ＡＢ", 4),
         ("a\u200bb", 2),
     ],
 )
 def test_terminal_columns(text: str, expected: int) -> None:
-    assert columns(text) == expected
+    assert terminal_columns(text) == expected
 
 
 def test_a_hangul_syllable_is_one_em() -> None:
-    assert ems("나는") == 2.0
+    assert width_in_ems("나는") == 2.0
 
 
 # Advance widths of DejaVu Sans, in ems, the widest of the usual fallback fonts.
@@ -50,31 +50,31 @@ DEJAVU |= {"H": 0.752, "U": 0.732, "ü": 0.634, "=": 0.838, "+": 0.838, "_": 0.5
 
 @pytest.mark.parametrize("character", sorted(DEJAVU))
 def test_the_estimate_is_not_below_a_wide_font(character: str) -> None:
-    assert ems(character) >= DEJAVU[character]
+    assert width_in_ems(character) >= DEJAVU[character]
 
 
 @given(st.text(), st.text())
 def test_a_longer_text_is_never_narrower(first: str, second: str) -> None:
-    assert ems(first) <= ems(first + second) + 1e-9
+    assert width_in_ems(first) <= width_in_ems(first + second) + 1e-9
 
 
 @given(st.text())
-def test_what_is_shown_is_well_formed_xml(text: str) -> None:
-    element = ElementTree.fromstring(f"<text>{escape(shown(text))}</text>")
-    assert (element.text or "") == shown(text)
+def test_printable_text_is_well_formed_xml(text: str) -> None:
+    element = ElementTree.fromstring(f"<text>{escape(printable(text))}</text>")
+    assert (element.text or "") == printable(text)
 
 
-def test_what_would_act_is_shown_instead() -> None:
-    assert shown("a\x1b[31m\n\u202e\ud800b") == "a�[31m���b"
+def test_control_characters_are_replaced() -> None:
+    assert printable("a\x1b[31m\n\u202e\ud800b") == "a�[31m���b"
 
 
-def test_ordinary_words_are_shown_as_they_are() -> None:
-    for word in ("나는", "<polite>", "Müßiggang", FAMILY, "می\u200cروم"):
-        assert shown(word) == word
+def test_ordinary_words_stay_the_same() -> None:
+    for word in ("나는", "<polite>", "Müßiggang", FAMILY_EMOJI, "می\u200cروم"):
+        assert printable(word) == word
 
 
 @given(st.text(alphabet="ab 가👍", max_size=80), st.floats(min_value=1, max_value=30))
 def test_wrapping_keeps_every_word_and_the_limit(text: str, limit: float) -> None:
     lines = wrap(text, limit)
     assert " ".join(lines).split() == text.split()
-    assert all(ems(line) <= limit or " " not in line for line in lines)
+    assert all(width_in_ems(line) <= limit or " " not in line for line in lines)

@@ -1,4 +1,4 @@
-"""`jumok bench attention` as a person and as a program would call it."""
+"""`jumok bench attention`, with and without --json."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ import json
 import pytest
 import torch
 
-from jumok.bench import CONTENDERS
 from jumok.cli import main
+from jumok.profiling import PROFILED_LAYERS
 
 TINY = ["--sizes", "64,128,256", "--seconds", "0"]
 
 
 @pytest.fixture
 def call(capsys, monkeypatch):
-    monkeypatch.setattr("jumok.bench.keep_memory", lambda: True)  # it would hold for all tests after this
+    monkeypatch.setattr("jumok.profiling.keep_memory", lambda: True)  # it would affect all later tests
 
-    def run(*words):
+    def run(*arguments):
         with pytest.raises(SystemExit) as end:
-            main(["bench", *words])
-        said = capsys.readouterr()
-        return end.value.code or 0, said.out, said.err
+            main(["bench", *arguments])
+        output = capsys.readouterr()
+        return end.value.code or 0, output.out, output.err
 
     return run
 
@@ -30,7 +30,7 @@ def test_json_has_every_mechanism_with_every_key(call):
     code, out, err = call("attention", *TINY, "--json")
     assert (code, err) == (0, "")
     facts = json.loads(out)
-    assert list(facts["mechanisms"]) == list(CONTENDERS)
+    assert list(facts["mechanisms"]) == list(PROFILED_LAYERS)
     for row in facts["mechanisms"].values():
         assert isinstance(row["time_exponent"], float)
         assert 0.5 < row["memory_exponent"] < 1.5
@@ -59,42 +59,46 @@ def test_sequential_steps_and_paths_are_those_of_the_table(call):
         "linear causal",
     }
     layers = {name: row["path"]["layers"] for name, row in rows.items()}
-    assert layers == dict.fromkeys(CONTENDERS, 1) | {"restricted": 8, "recurrent": 63, "convolutional": 63}
+    assert layers == dict.fromkeys(PROFILED_LAYERS, 1) | {
+        "restricted": 8,  # 8 of 63 positions per layer
+        "recurrent": 63,
+        "convolutional": 63,
+    }
     assert {row["path"]["places"] for row in rows.values()} == {64}
-    assert facts["dilated"]["layers"] == 8  # 1 + 3 + 9 + 27 is 40 of 63 places; twice that is enough
+    assert facts["dilated"]["layers"] == 8  # 1 + 3 + 9 + 27 covers 40 of 63 positions; twice that is enough
 
 
-def test_people_get_one_table(call):
+def test_without_json_one_table_is_printed(call):
     code, out, err = call("attention", *TINY)
     assert code == 0
     assert "measuring" in err
     lines = out.splitlines()
-    for name in CONTENDERS:
+    for name in PROFILED_LAYERS:
         assert sum(line.startswith(f"{name}  ") for line in lines) == 1
     assert any("at 256 tokens" in line for line in lines)
-    assert "variance" in lines[-1]
-    assert max(map(len, lines[:-2])) <= 120
+    assert any("variance" in line for line in lines)
+    assert max(map(len, lines)) <= 80
 
 
 @pytest.mark.parametrize(
-    ("sizes", "said"),
+    ("sizes", "message"),
     [
         ("1k,2k", "Received: --sizes 1k,2k"),
         ("1024", "two or more sizes"),
         ("64,64", "two or more sizes"),
         ("8,1024", "at least 16"),
         ("", "Received: none"),
-        ("-5,100", "numbers of tokens"),
+        ("-5,100", "sequence lengths"),
     ],
 )
-def test_sizes_that_give_no_line_are_refused(call, sizes, said):
+def test_sizes_to_which_no_exponent_fits_are_refused(call, sizes, message):
     code, out, err = call("attention", f"--sizes={sizes}")
     assert (code, out) == (2, "")
     assert err.startswith("jumok bench: ")
-    assert said in err
+    assert message in err
 
 
-def test_what_cannot_be_measured_is_refused(call):
+def test_an_unknown_subject_is_refused(call):
     code, _, err = call("attenton")
     assert code == 2
     assert "attention" in err

@@ -7,23 +7,23 @@ import math
 
 import pytest
 
-from jumok.bench import softmax_examples, widths_compared
+from jumok.profiling import compare_widths, softmax_examples
 
 
 def test_the_variance_of_a_dot_product_is_its_width():
-    for compared in widths_compared():
+    for compared in compare_widths():
         assert compared.variance == pytest.approx(compared.width, rel=0.1)
 
 
-def test_only_scaled_weights_stay_soft_as_the_width_grows():
-    compared = widths_compared()
+def test_only_scaled_weights_stay_even_as_the_width_grows():
+    compared = compare_widths()
     assert [each.width for each in compared] == [2, 8, 32, 100, 512]
     plain = [each.plain for each in compared]
     assert all(wide.entropy < narrow.entropy for narrow, wide in itertools.pairwise(plain))
     assert all(wide.largest > narrow.largest for narrow, wide in itertools.pairwise(plain))
     assert plain[-1].largest > 0.9
     for each in compared:
-        # Sixteen scores of variance 1: the entropy is near ln 16 less half the variance.
+        # Sixteen scores of variance 1: the entropy is near ln 16 minus half the variance.
         assert each.scaled.entropy == pytest.approx(math.log(16) - 0.5, abs=0.15)
         assert each.scaled.largest < 0.35
 

@@ -1,4 +1,4 @@
-"""Tiny models that have learned nothing, and one server on them for all tests that only ask."""
+"""Tiny untrained models, and one server with them for all tests that only send requests."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from serve_models import make_digits
-from serve_process import serving_here
+from serve_process import serving_in_thread
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 
     from serve_process import Served
 
-NEED_A_SERVER = {"served", "guarded", "hasty", "attacking"}
+SERVER_FIXTURES = {"served", "guarded", "strict", "malicious_server"}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Whoever asks a server first waits until it has started: that is no fast test."""
+    """Mark tests that use a server as medium: the first of them waits until it has started."""
     for item in items:
-        if isinstance(item, pytest.Function) and NEED_A_SERVER & set(item.fixturenames):
+        if isinstance(item, pytest.Function) and SERVER_FIXTURES & set(item.fixturenames):
             item.add_marker(pytest.mark.medium)
 
 
@@ -38,6 +38,6 @@ def second_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def served(model: Path, second_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """A server with both, which tests must leave as it is."""
-    with serving_here(tmp_path_factory.mktemp("served"), model, second_model) as found:
-        yield found
+    """A server with both models. Tests must not change it."""
+    with serving_in_thread(tmp_path_factory.mktemp("served"), model, second_model) as server:
+        yield server

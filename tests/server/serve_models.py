@@ -1,4 +1,4 @@
-"""Tiny models of digits in words, and sentences for them."""
+"""Tiny models of digits written as words, and sentences for them."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ DIGITS = {
 
 
 def make_digits(folder: Path, source: str, target: str) -> Path:
-    """A model folder with random weights, which speaks of anything."""
+    """Make a model folder with random weights."""
     import torch
 
+    from jumok.config.recipe import TextSettings, make_recipe
     from jumok.models import build_model
-    from jumok.recipe import TextSettings, make_recipe
     from jumok.storage import ModelCard, module_weights, save_model
-    from jumok.text import learn_subwords
+    from jumok.text import train_tokenizer
 
     generator = random.Random(1)
     lines = [
@@ -32,14 +32,19 @@ def make_digits(folder: Path, source: str, target: str) -> Path:
         for code in (source, target)
         for _ in range(60)
     ]
-    pieces = learn_subwords(lines, TextSettings(), pieces=300)
+    tokenizer = train_tokenizer(lines, TextSettings(), vocab_size=300)
     recipe = make_recipe({"languages": {"source": source, "target": target}}, **TINY)
     torch.manual_seed(1)
-    model = build_model(recipe.model, source_pieces=pieces.size, target_pieces=pieces.size, shared=True)
+    model = build_model(
+        recipe.model,
+        source_vocab_size=tokenizer.vocab_size,
+        target_vocab_size=tokenizer.vocab_size,
+        shared=True,
+    )
     with torch.no_grad():
-        model.output.weight.mul_(4)  # sharp opinions, so that rounding decides nothing
+        model.output.weight.mul_(4)  # peaked distributions, so that rounding changes no decision
     save_model(
-        folder / "model", ModelCard(recipe), module_weights(model), {"pieces.model": pieces.to_bytes()}
+        folder / "model", ModelCard(recipe), module_weights(model), {"pieces.model": tokenizer.to_bytes()}
     )
     return folder / "model"
 

@@ -1,4 +1,4 @@
-"""A server, as a program of its own or in a thread of this one, and plain requests to it."""
+"""A server in its own process or in a thread of this one, and plain requests to it."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode, urlsplit
 
-from jumok.serve.journal import write_journal
-from jumok.serve.running import run_server
-from jumok.serve.service import ServeSettings
+from jumok.server.event_log import configure_logging
+from jumok.server.lifecycle import run_server
+from jumok.server.service import ServerSettings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -58,14 +58,14 @@ class Served:
         return self.ask("GET", path, headers=headers)
 
     def post(self, path: str, fields: Mapping[str, Any], **headers: str) -> Answer:
-        """Fields as JSON."""
+        """Send fields as JSON."""
         return self.ask(
             "POST", path, json.dumps(fields).encode(), {"Content-Type": "application/json", **headers}
         )
 
     def post_form(self, path: str, fields: Mapping[str, str], **headers: str) -> Answer:
-        kind = {"Content-Type": "application/x-www-form-urlencoded"}
-        return self.ask("POST", path, urlencode(fields).encode(), {**kind, **headers})
+        content_type = {"Content-Type": "application/x-www-form-urlencoded"}
+        return self.ask("POST", path, urlencode(fields).encode(), {**content_type, **headers})
 
     def post_file(self, name: str, data: bytes, **fields: str) -> Answer:
         body = b"".join(
@@ -74,8 +74,8 @@ class Served:
         )
         body += b'--x\r\nContent-Disposition: form-data; name="file"; filename="%s"\r\n\r\n' % name.encode()
         body += data + b"\r\n--x--\r\n"
-        kind = {"Content-Type": "multipart/form-data; boundary=x"}
-        return self.ask("POST", "/translate_file", body, kind)
+        headers = {"Content-Type": "multipart/form-data; boundary=x"}
+        return self.ask("POST", "/translate_file", body, headers)
 
     def ask(
         self, method: str, path: str, body: bytes | None = None, headers: Mapping[str, str] | None = None
@@ -90,19 +90,19 @@ class Served:
             connection.close()
 
     def events(self) -> list[dict[str, Any]]:
-        """What the server wrote to its log."""
+        """Return the log of the server."""
         return [json.loads(line) for line in self.log.read_text(encoding="utf-8").splitlines()]
 
     def wait_for(self, event: str, count: int = 1, seconds: float = 240) -> list[dict[str, Any]]:
         end = time.monotonic() + seconds
         while time.monotonic() < end:
-            if len(found := [line for line in self.events() if line.get("event") == event]) >= count:
-                return found
+            if len(lines := [line for line in self.events() if line.get("event") == event]) >= count:
+                return lines
             time.sleep(0.05)
         raise TimeoutError(f"no {event} in {self.log.read_text(encoding='utf-8')}")
 
     def worker_pids(self) -> list[int]:
-        """Of those that are alive."""
+        """Return the workers that are alive."""
         return [
             line["pid"]
             for line in self.events()
@@ -110,7 +110,7 @@ class Served:
         ]
 
     def stop(self) -> int:
-        """SIGTERM; the answer is the exit code."""
+        """Send SIGTERM and return the exit code."""
         self.signal(signal.SIGTERM)
         return self.process.wait(timeout=120) if self.process else 0
 
@@ -120,9 +120,9 @@ class Served:
 
 
 @contextmanager
-def own_journal() -> Iterator[None]:
-    """Where the log goes is the whole process's: afterwards it goes where it went."""
-    before = {name: logging.getLogger(name).handlers for name in ("jumok.serve", "uvicorn", "asyncio")}
+def restored_logging() -> Iterator[None]:
+    """Restore the log handlers, which belong to the whole process."""
+    before = {name: logging.getLogger(name).handlers for name in ("jumok.server", "uvicorn", "asyncio")}
     try:
         yield
     finally:
@@ -131,33 +131,35 @@ def own_journal() -> Iterator[None]:
 
 
 @contextmanager
-def serving_here(folder: Path, *models: Path, **settings: Any) -> Iterator[Served]:
-    """The same in a thread, where coverage sees it, with settings that the command line does not offer."""
+def serving_in_thread(folder: Path, *models: Path, **settings: Any) -> Iterator[Served]:
+    """Run a server in a thread, where coverage sees it, with settings that the command line does not have."""
     log = folder / "log.jsonl"
     ready: queue.Queue[tuple[str, Callable[[], None]]] = queue.Queue()
-    chosen = ServeSettings(models=models, port=0, **settings)
-    with log.open("w", encoding="utf-8") as stream, ThreadPoolExecutor(1) as threads, own_journal():
-        write_journal(stream)
-        running = threads.submit(run_server, chosen, listening=lambda *told: ready.put(told))
+    server_settings = ServerSettings(models=models, port=0, **settings)
+    with log.open("w", encoding="utf-8") as stream, ThreadPoolExecutor(1) as threads, restored_logging():
+        configure_logging(stream)
+        running = threads.submit(
+            run_server, server_settings, on_listening=lambda *listening: ready.put(listening)
+        )
         running.add_done_callback(lambda _: ready.put(("", lambda: None)))
-        address, drain = ready.get(timeout=300)
+        url, drain = ready.get(timeout=300)
         try:
-            if not address:
+            if not url:
                 running.result()
-            yield Served(address, log)
+            yield Served(url, log)
         finally:
             drain()
             running.result(timeout=120)
 
 
 @contextmanager
-def serving(folder: Path, *words: str | Path) -> Iterator[Served]:
-    """`jumok serve WORDS` on any free port, until the block ends."""
+def serving(folder: Path, *arguments: str | Path) -> Iterator[Served]:
+    """Run `jumok serve ARGUMENTS` on a free port until the block ends."""
     folder.mkdir(parents=True, exist_ok=True)
     log = folder / "log.jsonl"
     with log.open("wb") as stream:
         process = subprocess.Popen(
-            [sys.executable, "-m", "jumok", "serve", *map(str, words), "--port", "0"],
+            [sys.executable, "-m", "jumok", "serve", *map(str, arguments), "--port", "0"],
             stdout=subprocess.PIPE,
             stderr=stream,
             env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1"},

@@ -1,4 +1,4 @@
-"""The contract of LibreTranslate: fields, answers, messages and their order, and its real clients."""
+"""The API of LibreTranslate: fields, answers, messages and their order, and its real clients."""
 
 from __future__ import annotations
 
@@ -8,34 +8,37 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import jumok
+from jumok.documents import DOCUMENT_FORMATS
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from serve_process import Served
 
-ASK = {"q": "one two three", "source": "en", "target": "de"}
+REQUEST = {"q": "one two three", "source": "en", "target": "de"}
 
 
 @pytest.fixture(scope="module")
 def expected(model: Path) -> dict[str, str]:
     texts = ["one two three", "four five", "nine"]
-    return {t.source: t.text for t in jumok.load(model).translate(texts)}
+    return {translation.source: translation.text for translation in jumok.load(model).translate(texts)}
 
 
 def test_a_text_is_translated_as_the_library_does(served: Served, expected: dict[str, str]) -> None:
-    answer = served.post("/translate", ASK)
+    answer = served.post("/translate", REQUEST)
     assert answer.status == 200
     assert answer.json == {"translatedText": expected["one two three"]}
 
 
-def test_json_forms_multipart_and_the_query_are_all_read(served: Served, expected: dict[str, str]) -> None:
+def test_fields_are_read_from_json_forms_multipart_and_the_query(
+    served: Served, expected: dict[str, str]
+) -> None:
     query = "/translate?q=one%20two%20three&source=en&target=de"
     part = '--b\r\nContent-Disposition: form-data; name="{}"\r\n\r\n{}\r\n'
-    multipart = "".join(part.format(name, value) for name, value in ASK.items()) + "--b--\r\n"
+    multipart = "".join(part.format(name, value) for name, value in REQUEST.items()) + "--b--\r\n"
     answers = [
-        served.post("/translate", ASK),
-        served.post_form("/translate", ASK),
+        served.post("/translate", REQUEST),
+        served.post_form("/translate", REQUEST),
         served.ask("POST", query),
         served.ask(
             "POST", "/translate", multipart.encode(), {"Content-Type": "multipart/form-data; boundary=b"}
@@ -45,15 +48,17 @@ def test_json_forms_multipart_and_the_query_are_all_read(served: Served, expecte
 
 
 def test_an_array_gives_an_array_in_order(served: Served, expected: dict[str, str]) -> None:
-    answer = served.post("/translate", {**ASK, "q": list(expected), "alternatives": 1}).json
+    answer = served.post("/translate", {**REQUEST, "q": list(expected), "alternatives": 1}).json
     assert answer["translatedText"] == list(expected.values())
     assert [isinstance(others, list) and len(others) <= 1 for others in answer["alternatives"]] == [True] * 3
 
 
-def test_the_language_is_detected_where_nobody_says_it(served: Served) -> None:
-    one = served.post("/translate", {**ASK, "source": "auto"}).json
+def test_the_source_language_is_detected(served: Served) -> None:
+    one = served.post("/translate", {**REQUEST, "source": "auto"}).json
     assert one["detectedLanguage"].keys() == {"confidence", "language"}
-    many = served.post("/translate", {**ASK, "q": ["the house is on the hill", "ist"], "source": "auto"}).json
+    many = served.post(
+        "/translate", {**REQUEST, "q": ["the house is on the hill", "ist"], "source": "auto"}
+    ).json
     assert [found["language"] for found in many["detectedLanguage"]] == ["en", "de"]
     assert many["translatedText"][1] == "ist"  # it is in the target language already
     [best, *_] = served.post("/detect", {"q": "das ist nicht der Hund"}).json
@@ -61,23 +66,23 @@ def test_the_language_is_detected_where_nobody_says_it(served: Served) -> None:
     assert 0 < best["confidence"] <= 100
 
 
-def test_alternatives_come_only_when_asked_for(served: Served) -> None:
-    assert "alternatives" not in served.post("/translate", {**ASK, "alternatives": 0}).json
-    answer = served.post_form("/translate", {**ASK, "alternatives": "2"}).json
+def test_alternatives_are_returned_only_if_requested(served: Served) -> None:
+    assert "alternatives" not in served.post("/translate", {**REQUEST, "alternatives": 0}).json
+    answer = served.post_form("/translate", {**REQUEST, "alternatives": "2"}).json
     assert 1 <= len(answer["alternatives"]) <= 2
     assert answer["translatedText"] not in answer["alternatives"]
 
 
-def test_lines_and_what_has_no_words_stay_in_place(served: Served, expected: dict[str, str]) -> None:
-    answer = served.post("/translate", {**ASK, "q": "  one two three\n\n---\r\n\tfour five\n"})
+def test_line_breaks_and_lines_without_words_are_unchanged(served: Served, expected: dict[str, str]) -> None:
+    answer = served.post("/translate", {**REQUEST, "q": "  one two three\n\n---\r\n\tfour five\n"})
     first, second = expected["one two three"], expected["four five"]
     assert answer.json["translatedText"] == f"  {first}\n\n---\r\n\t{second}\n"
 
 
-def test_a_way_through_a_third_language_is_told(served: Served) -> None:
-    answer = served.post("/translate", {**ASK, "target": "fr"}).json
+def test_pivot_languages_are_named(served: Served) -> None:
+    answer = served.post("/translate", {**REQUEST, "target": "fr"}).json
     assert answer["pivot"] == ["de"]
-    assert served.post("/translate", {**ASK, "target": "en"}).json == {"translatedText": "one two three"}
+    assert served.post("/translate", {**REQUEST, "target": "en"}).json == {"translatedText": "one two three"}
 
 
 @pytest.mark.parametrize(
@@ -87,26 +92,29 @@ def test_a_way_through_a_third_language_is_told(served: Served) -> None:
         ({"q": ""}, "Invalid request: missing q parameter"),
         ({"q": "x"}, "Invalid request: missing source parameter"),
         ({"q": "x", "source": "en"}, "Invalid request: missing target parameter"),
-        ({**ASK, "alternatives": "many"}, "Invalid request: alternatives parameter is not a number"),
-        ({**ASK, "alternatives": 99}, "Invalid request: alternatives parameter must be from 0 to 10"),
+        ({**REQUEST, "alternatives": "many"}, "Invalid request: alternatives parameter is not a number"),
+        ({**REQUEST, "alternatives": 99}, "Invalid request: alternatives parameter must be from 0 to 10"),
         (
-            {**ASK, "q": "x" * 100_001, "source": "xx"},
+            {**REQUEST, "q": "x" * 100_001, "source": "xx"},
             "Invalid request: request (100001) exceeds text limit (100000)",
         ),
-        ({**ASK, "q": ["x"] * 1001}, "Invalid request: request (1001) exceeds text limit (1000)"),
-        ({**ASK, "source": "xx", "format": "pdf"}, "xx is not supported"),
-        ({**ASK, "target": "auto"}, "auto is not supported"),
-        ({**ASK, "source": "fr", "target": "en", "format": "pdf"}, "pdf format is not supported"),
+        ({**REQUEST, "q": ["x"] * 1001}, "Invalid request: request (1001) exceeds text limit (1000)"),
+        ({**REQUEST, "source": "xx", "format": "pdf"}, "xx is not supported"),
+        ({**REQUEST, "target": "auto"}, "auto is not supported"),
+        ({**REQUEST, "source": "fr", "target": "en", "format": "pdf"}, "pdf format is not supported"),
         (
-            {**ASK, "source": "fr", "target": "en"},
+            {**REQUEST, "source": "fr", "target": "en"},
             "English (en) is not available as a target language from French (fr)",
         ),
-        ({**ASK, "q": 7}, "Invalid request: q parameter is not a string or an array of strings"),
-        ({**ASK, "q": ["x", None]}, "Invalid request: q parameter is not a string or an array of strings"),
-        ({**ASK, "source": 1}, "Invalid request: source parameter is not a string"),
+        ({**REQUEST, "q": 7}, "Invalid request: q parameter is not a string or an array of strings"),
+        (
+            {**REQUEST, "q": ["x", None]},
+            "Invalid request: q parameter is not a string or an array of strings",
+        ),
+        ({**REQUEST, "source": 1}, "Invalid request: source parameter is not a string"),
     ],
 )
-def test_every_documented_fault_has_its_message(served: Served, fields: dict[str, Any], message: str) -> None:
+def test_every_error_has_its_documented_message(served: Served, fields: dict[str, Any], message: str) -> None:
     answer = served.post("/translate", fields)
     assert (answer.status, answer.json) == (400, {"error": message})
 
@@ -121,7 +129,7 @@ def test_every_documented_fault_has_its_message(served: Served, fields: dict[str
         ("GET", "/translate/", 404, None),
     ],
 )
-def test_wrong_methods_and_addresses_are_told_in_json(
+def test_404_and_405_are_json(
     served: Served, method: str, path: str, status: int, allowed: str | None
 ) -> None:
     answer = served.ask(method, path)
@@ -139,9 +147,9 @@ def test_languages_settings_health_and_metrics(served: Served) -> None:
     settings = served.get("/frontend/settings").json
     assert settings["language"]["source"] == {"code": "en", "name": "English"}
     assert settings["charLimit"] == 100_000
-    assert settings["supportedFilesFormat"] == [".txt", ".srt", ".html", ".po"]
+    assert settings["supportedFilesFormat"] == [each.suffix for each in DOCUMENT_FORMATS]
     assert served.get("/health").json == {"status": "ok"}
-    served.post("/translate", ASK)
+    served.post("/translate", REQUEST)
     metrics = served.get("/metrics")
     assert 'jumok_requests_total{method="POST",route="/translate",status="200"}' in metrics.text
     assert metrics.headers["content-type"].startswith("text/plain")
@@ -149,7 +157,7 @@ def test_languages_settings_health_and_metrics(served: Served) -> None:
     assert served.get("/spec").json == served.get("/openapi.json").json
 
 
-def test_half_characters_and_odd_text_are_no_trouble(served: Served) -> None:
+def test_unpaired_surrogates_and_odd_characters_are_accepted(served: Served) -> None:
     body = b'{"q": "one \\ud800 two \\u0000 \\ufeff", "source": "en", "target": "de", "format": "html"}'
     answer = served.ask("POST", "/translate", body, {"Content-Type": "application/json"})
     assert answer.status == 200
@@ -180,9 +188,9 @@ def test_requests_as_mastodon_sends_them_work(served: Served) -> None:
     assert answer.status == 200, answer.text
     assert answer.json["translatedText"][0].startswith("<p>")
     for empty in ({"format": None, "alternatives": None}, {"format": ""}):
-        assert served.post("/translate", {**ASK, **empty}).json == served.post("/translate", ASK).json
+        assert served.post("/translate", {**REQUEST, **empty}).json == served.post("/translate", REQUEST).json
     assert served.post("/detect", {"q": "one", "api_key": None}).status == 200
-    assert served.post("/translate", {**ASK, "api_key": 7}).status == 400
+    assert served.post("/translate", {**REQUEST, "api_key": 7}).status == 400
 
 
 def test_requests_as_weblate_sends_them_work(served: Served, expected: dict[str, str]) -> None:

@@ -1,4 +1,4 @@
-"""A model that answers with a script, in a real browser: on the page, from the API and in files."""
+"""A model that generates an attack, in a real browser: on the page, from the API and in files."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from playwright.sync_api import expect, sync_playwright
 from serve_models import sentences
-from serve_process import serving_here
+from serve_process import serving_in_thread
 
 import jumok
 from digit_lines import TINY
@@ -22,11 +22,13 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
     from serve_process import Served
 
+pytestmark = [pytest.mark.medium, pytest.mark.web]
+
 ATTACK = "<img src=x onerror=document.title='taken'>"
-ASK = {"q": "one two", "source": "en", "target": "de"}
-SOON = 15_000  # milliseconds
+REQUEST = {"q": "one two", "source": "en", "target": "de"}
+TIMEOUT_MS = 15_000
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-POST = """([action, fields]) => {
+SUBMIT_FORM = """([action, fields]) => {
   const form = Object.assign(document.createElement("form"), { method: "post", action });
   for (const [name, value] of Object.entries(fields)) {
     form.append(Object.assign(document.createElement("input"), { name, value }));
@@ -37,26 +39,28 @@ POST = """([action, fields]) => {
 
 
 @pytest.fixture(scope="module")
-def attacking(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """A server whose model has learned to answer anything with a script."""
-    folder = tmp_path_factory.mktemp("attacking")
+def malicious_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """A server whose model has learned to translate everything into ATTACK."""
+    folder = tmp_path_factory.mktemp("malicious-server")
     pairs = folder / "pairs.en-de.tsv"
-    pairs.write_text("".join(f"{one}\t{ATTACK}\n" for one in sorted(set(sentences(80)))), encoding="utf-8")
+    pairs.write_text(
+        "".join(f"{sentence}\t{ATTACK}\n" for sentence in sorted(set(sentences(80)))), encoding="utf-8"
+    )
     settings = {
         **TINY,
         "model.dropout": 0.0,
-        "text.pieces": 290,
+        "text.vocab_size": 290,
         "training.steps": 120,
         "training.batch_tokens": 512,
         "training.learning_rate": 0.02,
-        "training.warmup": 10,
+        "training.warmup_steps": 10,
         "training.label_smoothing": 0.0,
-        "search.longest": 20.0,
+        "search.max_length_ratio": 20.0,
     }
     trained = jumok.train(pairs, out=folder / "run", **settings)
-    with serving_here(folder, trained) as found:
-        assert ATTACK in found.post("/translate", ASK).json["translatedText"]
-        yield found
+    with serving_in_thread(folder, trained) as server:
+        assert ATTACK in server.post("/translate", REQUEST).json["translatedText"]
+        yield server
 
 
 @pytest.fixture(scope="module")
@@ -70,61 +74,61 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture
-def page(attacking: Served, browser: Browser) -> Iterator[Page]:
-    """The server's page in a browser. At the end nothing that the model said may have been run or built."""
+def page(malicious_server: Served, browser: Browser) -> Iterator[Page]:
+    """The malicious server's page in a browser. After the test, the attack must not have run on it."""
     opened = browser.new_page(locale="en-GB")
     opened.set_default_timeout(30_000)
-    opened.goto(attacking.url)
+    opened.goto(malicious_server.url)
     yield opened
     assert opened.locator("img").count() == 0
     assert opened.title() != "taken"
     opened.close()
 
 
-def test_the_browser_would_run_the_script_if_it_were_let(page: Page) -> None:
-    """Otherwise the tests below would show nothing."""
+def test_the_browser_would_run_an_unescaped_attack(page: Page) -> None:
+    """Otherwise the tests below would prove nothing."""
     page.goto("about:blank")
     page.set_content(f"<p>{ATTACK}</p>")
-    expect(page).to_have_title("taken", timeout=SOON)
+    expect(page).to_have_title("taken", timeout=TIMEOUT_MS)
     page.goto("about:blank")
 
 
-def test_the_page_shows_what_a_model_says_as_text(page: Page) -> None:
+def test_the_page_shows_translations_as_text(page: Page) -> None:
     page.fill("#text", "one two")
-    expect(page.locator("#result")).to_have_value(re.compile(re.escape(ATTACK)), timeout=SOON)
+    expect(page.locator("#result")).to_have_value(re.compile(re.escape(ATTACK)), timeout=TIMEOUT_MS)
 
 
-def test_the_page_as_a_form_shows_it_as_text(page: Page, attacking: Served) -> None:
-    page.evaluate(POST, ["/", ASK])
-    expect(page.locator("#result")).to_have_value(re.compile(re.escape(ATTACK)), timeout=SOON)
-    assert html.escape(ATTACK) in attacking.post_form("/", ASK).text
+def test_the_page_without_javascript_shows_translations_as_text(page: Page, malicious_server: Served) -> None:
+    page.evaluate(SUBMIT_FORM, ["/", REQUEST])
+    expect(page.locator("#result")).to_have_value(re.compile(re.escape(ATTACK)), timeout=TIMEOUT_MS)
+    assert html.escape(ATTACK) in malicious_server.post_form("/", REQUEST).text
 
 
 @pytest.mark.parametrize("path", ["/translate", "/v1/translate", "/v1/translate/stream", "/v1/explain"])
-def test_what_the_api_says_is_no_page(page: Page, attacking: Served, path: str) -> None:
-    said = attacking.post(path, ASK)
-    assert b"onerror" in said.body
-    assert said.headers["content-type"] in ("application/json", "text/event-stream; charset=utf-8")
-    page.evaluate(POST, [path, ASK])
-    page.wait_for_url(attacking.url + path)
-    expect(page.locator("body")).to_contain_text("onerror", timeout=SOON)
+def test_api_responses_are_not_pages(page: Page, malicious_server: Served, path: str) -> None:
+    answer = malicious_server.post(path, REQUEST)
+    assert b"onerror" in answer.body
+    assert answer.headers["content-type"] in ("application/json", "text/event-stream; charset=utf-8")
+    page.evaluate(SUBMIT_FORM, [path, REQUEST])
+    page.wait_for_url(malicious_server.url + path)
+    expect(page.locator("body")).to_contain_text("onerror", timeout=TIMEOUT_MS)
 
 
-def test_markup_in_html_is_what_was_sent_and_nothing_more(page: Page, attacking: Served) -> None:
-    fields = {**ASK, "q": "<p>one <b>two</b></p>", "format": "html"}
-    translated = attacking.post("/translate", fields).json["translatedText"]
+def test_translated_html_has_only_the_tags_that_were_sent(page: Page, malicious_server: Served) -> None:
+    fields = {**REQUEST, "q": "<p>one <b>two</b></p>", "format": "html"}
+    translated = malicious_server.post("/translate", fields).json["translatedText"]
     assert html.escape(ATTACK.split()[0]) in translated
     page.goto("about:blank")
-    page.set_content(translated)  # where no policy protects it
+    page.set_content(translated)  # without a content security policy
     assert page.locator("p").count() == 1
     assert "onerror" in page.inner_text("p")
 
 
 @pytest.mark.parametrize(("name", "data"), [("a.html", b"<p>one two</p>"), ("a.txt", b"one two")])
-def test_a_file_is_saved_and_never_shown(
-    page: Page, attacking: Served, tmp_path: Path, name: str, data: bytes
+def test_a_file_is_downloaded_and_never_shown(
+    page: Page, malicious_server: Served, tmp_path: Path, name: str, data: bytes
 ) -> None:
-    address = attacking.post_file(name, data, source="en", target="de").json["translatedFileUrl"]
+    address = malicious_server.post_file(name, data, source="en", target="de").json["translatedFileUrl"]
     with page.expect_download() as started:
         page.evaluate("address => { location.href = address }", address)
     saved = tmp_path / name
@@ -134,28 +138,28 @@ def test_a_file_is_saved_and_never_shown(
     assert "onerror" in page.inner_text("body")
 
 
-def test_the_page_about_attention_shows_it_as_text(page: Page) -> None:
+def test_the_attention_page_shows_translations_as_text(page: Page) -> None:
     page.fill("#text", "one two")
-    page.wait_for_selector("#see", state="visible")
+    page.wait_for_selector("#show-attention", state="visible")
     with page.expect_popup() as opened:
-        page.click("#see")
+        page.click("#show-attention")
     shown = opened.value
-    expect(shown.locator("body")).to_contain_text("onerror", timeout=SOON)
+    expect(shown.locator("body")).to_contain_text("onerror", timeout=TIMEOUT_MS)
     assert shown.locator("img").count() == 0
     assert shown.title() != "taken"
 
 
-@pytest.mark.parametrize("script", [True, False], ids=["with a script", "without"])
-def test_the_boxes_stand_side_by_side_or_below_each_other_and_nothing_sticks_out(
-    served: Served, browser: Browser, script: bool
+@pytest.mark.parametrize("without_javascript", [False, True])
+def test_the_layout_has_two_columns_on_wide_screens_and_never_overflows(
+    served: Served, browser: Browser, without_javascript: bool
 ) -> None:
-    context = browser.new_context(java_script_enabled=script)
+    context = browser.new_context(java_script_enabled=not without_javascript)
     opened = context.new_page()
     opened.goto(served.url)
     for width in (320, 1100):
         opened.set_viewport_size({"width": width, "height": 800})
         source, target, text, result = (
-            opened.locator(f"#{name}").bounding_box() or pytest.fail(f"{name} is not seen")
+            opened.locator(f"#{name}").bounding_box() or pytest.fail(f"{name} is not visible")
             for name in ("source", "target", "text", "result")
         )
         assert source["x"] == text["x"] < 30
@@ -163,18 +167,18 @@ def test_the_boxes_stand_side_by_side_or_below_each_other_and_nothing_sticks_out
         assert source["width"] == text["width"] == target["width"] == result["width"]
         wide = width > 1000
         assert (target["y"] == source["y"], result["y"] == text["y"]) == (wide, wide)
-        if script:
-            expect(opened.locator("#drop")).to_be_visible(timeout=SOON)
+        if not without_javascript:
+            expect(opened.locator("#drop")).to_be_visible(timeout=TIMEOUT_MS)
             assert opened.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
     context.close()
 
 
-THROUGH = {"en": "Translated through: German", "ko": "거쳐 간 언어: 독일어"}
+PIVOT_NOTICE = {"en": "Translated through: German", "ko": "경유 언어: 독일어"}
 
 
-@pytest.mark.parametrize(("locale", "tongue", "other"), [("en-GB", "en", "ko"), ("ko-KR", "ko", "en")])
-def test_the_page_tells_of_a_third_language(
-    served: Served, browser: Browser, locale: str, tongue: str, other: str
+@pytest.mark.parametrize(("locale", "language", "other"), [("en-GB", "en", "ko"), ("ko-KR", "ko", "en")])
+def test_the_page_shows_pivot_languages(
+    served: Served, browser: Browser, locale: str, language: str, other: str
 ) -> None:
     """For a text and for a file, in the language of the browser and in the one that is chosen."""
     opened = browser.new_page(locale=locale)
@@ -182,33 +186,33 @@ def test_the_page_tells_of_a_third_language(
     opened.select_option("#source", "en")
     opened.select_option("#target", "fr")
     opened.fill("#text", "one two")
-    expect(opened.locator("#found")).to_have_text(THROUGH[tongue], timeout=SOON)
-    expect(opened.locator("#see")).to_be_hidden()
+    expect(opened.locator("#notice")).to_have_text(PIVOT_NOTICE[language], timeout=TIMEOUT_MS)
+    expect(opened.locator("#show-attention")).to_be_hidden()
     opened.set_input_files("#file", {"name": "a.txt", "mimeType": "text/plain", "buffer": b"one two"})
-    expect(opened.locator("#way")).to_have_text(THROUGH[tongue], timeout=SOON)
-    opened.click("#tongue")
-    expect(opened.locator("#found")).to_have_text(THROUGH[other])
+    expect(opened.locator("#file-notice")).to_have_text(PIVOT_NOTICE[language], timeout=TIMEOUT_MS)
+    opened.click("#switch-language")
+    expect(opened.locator("#notice")).to_have_text(PIVOT_NOTICE[other])
     opened.select_option("#target", "de")
-    expect(opened.locator("#found")).to_be_empty(timeout=SOON)
-    expect(opened.locator("#see")).to_be_visible()
+    expect(opened.locator("#notice")).to_be_empty(timeout=TIMEOUT_MS)
+    expect(opened.locator("#show-attention")).to_be_visible()
     opened.close()
 
 
 @pytest.mark.parametrize(
-    ("locale", "tongue", "button"), [("en-GB", "en", "Translate"), ("ko-KR", "ko", "번역")]
+    ("locale", "language", "button"), [("en-GB", "en", "Translate"), ("ko-KR", "ko", "번역")]
 )
-def test_the_page_needs_no_script_in_a_browser(
-    served: Served, browser: Browser, locale: str, tongue: str, button: str
+def test_the_page_works_without_javascript_in_a_browser(
+    served: Served, browser: Browser, locale: str, language: str, button: str
 ) -> None:
     context = browser.new_context(locale=locale, java_script_enabled=False)
     opened = context.new_page()
     opened.goto(served.url)
-    expect(opened.locator("html")).to_have_attribute("lang", tongue)
+    expect(opened.locator("html")).to_have_attribute("lang", language)
     opened.select_option("#source", "en")
     opened.select_option("#target", "fr")
     opened.fill("#text", "one two")
     opened.get_by_role("button", name=button, exact=True).click()
-    expect(opened.locator("#found")).to_have_text(THROUGH[tongue], timeout=SOON)
+    expect(opened.locator("#notice")).to_have_text(PIVOT_NOTICE[language], timeout=TIMEOUT_MS)
     expect(opened.locator("#text")).to_have_value("one two")
     expect(opened.locator("#target")).to_have_value("fr")
     context.close()

@@ -1,4 +1,4 @@
-"""The page, the streams, the explanations, the OpenAPI document and `--check`."""
+"""The page, streams, explanations, the OpenAPI document and `--check`."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ import pytest
 from serve_process import serving
 
 import jumok
+from jumok.analysis import explain, explanation_from_json
 from jumok.cli import main
-from jumok.decoding import Shortlist
+from jumok.inference import Shortlist
 from jumok.storage import store_shortlist
 
 if TYPE_CHECKING:
@@ -23,10 +24,10 @@ if TYPE_CHECKING:
 
     from serve_process import Served
 
-ASK = {"q": "one two. three four. five", "source": "en", "target": "de"}
+REQUEST = {"q": "one two. three four. five", "source": "en", "target": "de"}
 
 
-def test_the_page_has_both_boxes_all_languages_and_needs_no_script(served: Served, model: Path) -> None:
+def test_the_page_has_all_languages_and_works_without_javascript(served: Served, model: Path) -> None:
     page = served.get("/")
     assert page.headers["content-type"] == "text/html; charset=utf-8"
     for name in ("auto", "en", "de", "fr"):
@@ -40,19 +41,19 @@ def test_the_page_has_both_boxes_all_languages_and_needs_no_script(served: Serve
     assert "&lt;b&gt;</textarea>" in refused.text
 
 
-def test_a_page_without_a_script_tells_of_a_third_language(served: Served) -> None:
-    asked = {"q": "the house is on the hill", "source": "auto", "target": "fr"}
-    for tongue, told in (
+def test_the_page_without_javascript_shows_pivot_languages(served: Served) -> None:
+    request = {"q": "the house is on the hill", "source": "auto", "target": "fr"}
+    for language, notice in (
         ("en", "Detected: English · Translated through: German<"),
-        ("ko", "감지된 언어: 영어 · 거쳐 간 언어: 독일어<"),
+        ("ko", "감지된 언어: 영어 · 경유 언어: 독일어<"),
     ):
-        assert told in served.post_form("/", asked, **{"Accept-Language": tongue}).text
-    for target, told in (("fr", ">Translated through: German<"), ("de", 'role="status"><')):
-        assert told in served.post_form("/", {**asked, "source": "en", "target": target}).text
+        assert notice in served.post_form("/", request, **{"Accept-Language": language}).text
+    for target, notice in (("fr", ">Translated through: German<"), ("de", 'role="status"><')):
+        assert notice in served.post_form("/", {**request, "source": "en", "target": target}).text
 
 
-def test_scores_alternatives_and_alignments_are_told(served: Served) -> None:
-    answer = served.post("/v1/translate", {**ASK, "n_best": 2, "alignment": True}).json
+def test_v1_returns_scores_alternatives_and_alignments(served: Served) -> None:
+    answer = served.post("/v1/translate", {**REQUEST, "n_best": 2, "alignment": True}).json
     [one] = answer["translations"]
     assert one["source"] == "en"
     assert one["pivot"] == []
@@ -60,85 +61,86 @@ def test_scores_alternatives_and_alignments_are_told(served: Served) -> None:
     assert one["score"] <= 0
     assert len(one["alternatives"]) <= 1
     for link in one["alignment"]:
-        assert ASK["q"][slice(*link["source"])].strip()
+        assert REQUEST["q"][slice(*link["source"])].strip()
         assert one["text"][slice(*link["target"])].strip()
-    through = served.post("/v1/translate", {**ASK, "target": "fr"}).json
+    through = served.post("/v1/translate", {**REQUEST, "target": "fr"}).json
     assert through["translations"][0]["pivot"] == ["de"]
 
 
 def stream(served: Served, **fields: Any) -> list[tuple[str, dict[str, Any]]]:
-    """The events of a stream, each with its name."""
-    answer = served.post("/v1/translate/stream", {**ASK, **fields})
+    """Return the events of a stream with their names."""
+    answer = served.post("/v1/translate/stream", {**REQUEST, **fields})
     assert answer.headers["content-type"].startswith("text/event-stream")
     events = [event.split("\n") for event in answer.text.strip().split("\n\n")]
     return [(name.removeprefix("event: "), json.loads(data.removeprefix("data: "))) for name, data in events]
 
 
-def test_a_stream_gives_sentence_after_sentence(served: Served, model: Path) -> None:
-    told = stream(served, q=["one two three. Four five six.\nseven", "...", "eight"])
-    assert [name for name, _ in told] == ["sentence"] * 3 + ["text", "text", "sentence", "text", "done"]
+def test_a_stream_has_one_event_per_sentence(served: Served, model: Path) -> None:
+    events = stream(served, q=["one two three. Four five six.\nseven", "...", "eight"])
+    assert [name for name, _ in events] == ["sentence"] * 3 + ["text", "text", "sentence", "text", "done"]
     expected = jumok.load(model).translate(["one two three.", "Four five six.", "seven", "eight"])
-    sentences = [data for name, data in told if name == "sentence"]
-    assert [data["text"] for data in sentences] == [one.text for one in expected]
+    sentences = [data for name, data in events if name == "sentence"]
+    assert [data["text"] for data in sentences] == [translation.text for translation in expected]
     assert [(data["number"], data["sentence"]) for data in sentences] == [(0, 0), (0, 1), (0, 2), (2, 0)]
 
 
-def test_a_stream_gives_each_text_as_a_whole_too(served: Served) -> None:
+def test_a_stream_has_each_whole_text_too(served: Served) -> None:
     for fields in ({"source": "en"}, {"source": "auto"}, {"source": "en", "target": "en"}):
-        asked = {
-            **ASK,
+        request = {
+            **REQUEST,
             "q": ["  one two three. Four five six.\n\n* seven\n", "...", "das ist nicht der Hund"],
             **fields,
         }
-        whole = served.post("/v1/translate", asked).json["translations"]
-        told = [data["text"] for name, data in stream(served, **asked) if name == "text"]
-        assert told == [one["text"] for one in whole]
+        whole = served.post("/v1/translate", request).json["translations"]
+        streamed = [data["text"] for name, data in stream(served, **request) if name == "text"]
+        assert streamed == [translation["text"] for translation in whole]
 
 
-def test_a_proxy_is_asked_to_pass_a_stream_on_at_once(served: Served) -> None:
-    answer = served.post("/v1/translate/stream", ASK)
+def test_a_proxy_is_asked_not_to_buffer_a_stream(served: Served) -> None:
+    answer = served.post("/v1/translate/stream", REQUEST)
     assert answer.headers["x-accel-buffering"] == "no"
     assert answer.headers["cache-control"] == "no-store"
 
 
-def test_a_greedy_stream_gives_piece_after_piece(served: Served, model: Path) -> None:
+def test_a_greedy_stream_has_one_event_per_token(served: Served, model: Path) -> None:
     [expected] = jumok.load(model).translate(["one two three four five"], beam=1)
-    told = stream(served, q="one two three four five", greedy=True)
-    *said, sentence, text, done = told
-    assert [name for name, _ in said] == ["said"] * len(said)
+    events = stream(served, q="one two three four five", greedy=True)
+    *partial, sentence, text, done = events
+    # "said" is the public name of the event that has the text so far.
+    assert [name for name, _ in partial] == ["said"] * len(partial)
     assert [sentence[0], text[0], done[0]] == ["sentence", "text", "done"]
     assert sentence[1]["text"] == expected.text
-    texts = [data["text"] for _, data in said]
+    texts = [data["text"] for _, data in partial]
     assert len(texts) > 2
     assert len(set(texts)) > 2
-    assert all(expected.text.startswith(one) for one in texts)
-    refused = served.post("/v1/translate/stream", {**ASK, "greedy": True, "n_best": 2})
+    assert all(expected.text.startswith(text) for text in texts)
+    refused = served.post("/v1/translate/stream", {**REQUEST, "greedy": True, "n_best": 2})
     assert refused.status == 400
     assert "n_best" in refused.json["error"]
 
 
-def test_a_stream_through_a_third_language_and_of_detected_ones_ends_well(served: Served) -> None:
-    told = stream(served, target="fr", greedy=True)
-    assert told[-2][1]["pivot"] == ["de"]
+def test_a_stream_with_pivots_and_detected_languages_ends_with_done(served: Served) -> None:
+    events = stream(served, target="fr", greedy=True)
+    assert events[-2][1]["pivot"] == ["de"]
     mixed = stream(served, q=["the house is on the hill", "das ist nicht der Hund"], source="auto")
     assert [data["source"] for name, data in mixed if name == "text"] == ["en", "de"]
     assert [data["text"] for name, data in mixed if name == "sentence"][1] == "das ist nicht der Hund"
 
 
-def test_an_explanation_is_that_of_the_library(served: Served, model: Path) -> None:
-    from jumok.explain import Explanation, Silence
+def test_an_explanation_equals_that_of_the_library(served: Served, model: Path) -> None:
+    from jumok.analysis import Silence
 
-    asked = {"q": "one two three", "source": "en", "target": "de"}
+    request = {"q": "one two three", "source": "en", "target": "de"}
     translator = jumok.load(model)
-    answer = served.post("/v1/explain", asked)
+    answer = served.post("/v1/explain", request)
     assert answer.status == 200
-    assert Explanation.from_json(answer.text).text == translator.explain("one two three").text
+    assert explanation_from_json(answer.text).text == explain(translator, "one two three").text
     change = {"kind": "silence", "site": "cross", "layer": 0, "head": 1}
-    changed = Explanation.from_json(served.post("/v1/explain", {**asked, "changes": [change]}).text)
-    expected = translator.explain("one two three", edit=Silence("cross", 0, 1))
+    changed = explanation_from_json(served.post("/v1/explain", {**request, "changes": [change]}).text)
+    expected = explain(translator, "one two three", edit=Silence("cross", 0, 1))
     assert changed.text == expected.text
     assert changed.score == pytest.approx(expected.score, abs=1e-3)
-    given = served.post("/v1/explain", {**asked, "translation": "vier neun"}).json
+    given = served.post("/v1/explain", {**request, "translation": "vier neun"}).json
     assert given["target"]["text"] == "vier neun"
 
 
@@ -148,8 +150,8 @@ def test_an_explanation_is_that_of_the_library(served: Served, model: Path) -> N
         ({"q": ""}, 400, "missing q parameter"),
         ({"q": ["one"]}, 400, "q parameter is not a string"),
         ({"q": "x" * 1001}, 400, "at most 1000"),
-        ({"target": "fr"}, 400, "no model of its own from en to fr"),
-        ({"source": "xx"}, 400, "no model of its own from xx"),
+        ({"target": "fr"}, 400, "no single model translates from en to fr"),
+        ({"source": "xx"}, 400, "no single model translates from xx"),
         ({"changes": [{"kind": "shout", "site": "cross"}]}, 400, "changes.0"),
         ({"changes": [{"kind": "silence", "site": ["cross"]}]}, 400, "changes.0"),
         ({"changes": {"a": "b"}}, 400, "changes"),
@@ -157,7 +159,7 @@ def test_an_explanation_is_that_of_the_library(served: Served, model: Path) -> N
         ({"changes": [{"kind": "silence", "site": "cross", "head": 7}]}, 409, "no head 7"),
     ],
 )
-def test_what_cannot_be_explained_is_told(
+def test_invalid_explain_requests_are_refused_with_a_reason(
     served: Served, fields: dict[str, Any], status: int, words: str
 ) -> None:
     answer = served.post("/v1/explain", {"q": "one", "source": "en", "target": "de", **fields})
@@ -165,37 +167,37 @@ def test_what_cannot_be_explained_is_told(
     assert words in answer.json["error"]
 
 
-def test_the_page_about_attention_is_live(served: Served) -> None:
+def test_the_attention_page_is_live(served: Served) -> None:
     page = served.post_form("/attention/en_de/", {"q": "one </script> two", "source": "auto"})
     assert page.status == 200
     assert '"sentence": "one \\u003c/script> two"' in page.text
     assert page.headers["content-security-policy"] == "frame-ancestors 'none'"
     assert served.get("/attention/en_de/").status == 200
-    question = {"model": 0, "sentence": "one two", "changes": [], "forced_prefix": []}
-    told = served.post("/attention/en_de/explain", question).json
-    assert told["format"] == "jumok-explanation"
+    request = {"model": 0, "sentence": "one two", "changes": [], "prefix": []}
+    explanation = served.post("/attention/en_de/explain", request).json
+    assert explanation["format"] == "jumok-explanation"
     cell = {"site": "cross", "layer": 0, "head": 0, "query": 0, "key": 0}
-    assert served.post("/attention/en_de/steps", {**question, "cell": cell}).json["steps"]
-    assert "cross" in served.post("/attention/en_de/rank-heads", question).json["effect"]
+    assert served.post("/attention/en_de/steps", {**request, "cell": cell}).json["steps"]
+    assert "cross" in served.post("/attention/en_de/rank-heads", request).json["effect"]
     assert served.get("/attention/en_fr/").status == 400
     assert served.post("/attention/en_de/run", {}).status == 404
-    odd = {**question, "changes": [{"kind": "silence", "site": {"a": "b"}}]}
-    assert served.post("/attention/en_de/explain", odd).status == 400
+    invalid = {**request, "changes": [{"kind": "silence", "site": {"a": "b"}}]}
+    assert served.post("/attention/en_de/explain", invalid).status == 400
     nested = b'{"changes": ' + b"[" * 900 + b"]" * 900 + b"}"
-    kind = {"Content-Type": "application/json"}
-    assert served.ask("POST", "/attention/en_de/explain", nested, kind).status == 400
-    assert served.post("/attention/en_de/explain", question).status == 200  # the worker is still there
+    headers = {"Content-Type": "application/json"}
+    assert served.ask("POST", "/attention/en_de/explain", nested, headers).status == 400
+    assert served.post("/attention/en_de/explain", request).status == 200  # the worker is still there
     assert 'data-models="en_de de_fr"' in served.get("/").text
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(find_spec("schemathesis") is None, reason="missing optional part: schemathesis")
-def test_the_openapi_document_is_true(model: Path, second_model: Path, tmp_path: Path) -> None:
+def test_the_openapi_document_matches_the_server(model: Path, second_model: Path, tmp_path: Path) -> None:
     with serving(tmp_path, model, second_model, "--workers", "1", "--requests-per-minute", "0") as served:
-        words = ["--checks", "all", "--max-examples", "10", "--seed", "1", "--request-timeout", "60"]
+        arguments = ["--checks", "all", "--max-examples", "10", "--seed", "1", "--request-timeout", "60"]
         program = [sys.executable, "-c", "from schemathesis.cli import schemathesis; schemathesis()"]
         ran = subprocess.run(
-            [*program, "run", f"{served.url}/spec", *words],
+            [*program, "run", f"{served.url}/spec", *arguments],
             capture_output=True,
             text=True,
             check=False,
@@ -207,37 +209,43 @@ def test_the_openapi_document_is_true(model: Path, second_model: Path, tmp_path:
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("arguments", "expected"),
     [
         (
             [],
             [
-                "listens   http://127.0.0.1:5000, reached by this machine only",
+                "listens   http://127.0.0.1:5000, reachable from this machine only",
                 "English → German",
                 "keys      none",
             ],
         ),
-        (["--host", "0.0.0.0"], ["OTHER MACHINES TOO", "unsafe    Other machines can reach it and no key"]),
-        (["--requests-per-minute", "0"], ["unsafe    Requests a minute are not limited"]),
+        (
+            ["--host", "0.0.0.0"],
+            ["OTHER MACHINES TOO", "unsafe    Other machines can reach it and it requires no key"],
+        ),
+        (["--requests-per-minute", "0"], ["unsafe    Requests per minute are not limited"]),
         (["--allow-origin", "*"], ["unsafe    --allow-origin takes origins"]),
-        (["--host", "::1"], ["listens   http://[::1]:5000, reached by this machine only"]),
+        (["--host", "::1"], ["listens   http://[::1]:5000, reachable from this machine only"]),
         (["--proxy", "nginx", "--proxy", "10.0.0.0/8"], ["unsafe    --proxy takes an address or a network"]),
         (["--allow-host", "*"], ["unsafe    --allow-host takes a name"]),
         (["--host", "0.0.0.0"], ["hosts     localhost, 0.0.0.0, any bare address\n"]),
-        (["--host", "0.0.0.0", "--proxy", "*"], ["cross the network unencrypted", "believes every client"]),
+        (
+            ["--host", "0.0.0.0", "--proxy", "*"],
+            ["cross the network unencrypted", "lets every client choose its own address"],
+        ),
     ],
 )
-def test_check_says_what_it_would_do_and_what_is_unsafe(
-    model: Path, capsys: pytest.CaptureFixture[str], words: list[str], told: list[str]
+def test_check_describes_the_server_and_what_is_unsafe(
+    model: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], expected: list[str]
 ) -> None:
     with pytest.raises(SystemExit) as end:
-        main(["serve", str(model), "--check", *words])
-    said = capsys.readouterr().out
+        main(["serve", str(model), "--check", *arguments])
+    output = capsys.readouterr().out
     assert end.value.code == 0
-    assert all(line in said for line in told), said
+    assert all(line in output for line in expected), output
 
 
-def test_check_tells_of_shortlists_and_of_a_model_without_one(
+def test_check_describes_shortlists_and_refuses_a_model_without_one(
     model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = shutil.copytree(model, tmp_path / "model")
@@ -246,28 +254,30 @@ def test_check_tells_of_shortlists_and_of_a_model_without_one(
     assert end.value.code == 2
     assert "has no shortlist. Learn one with `jumok shortlist" in capsys.readouterr().err
     store_shortlist(folder, Shortlist((4, 5), {}).to_bytes(), {})
-    for words, told in (
+    for arguments, expected in (
         (["--shortlist"], "shortlist used: a translation can depend"),
         ([], "shortlist not used"),
     ):
         with pytest.raises(SystemExit):
-            main(["serve", str(folder), "--check", *words])
-        assert told in capsys.readouterr().out
+            main(["serve", str(folder), "--check", *arguments])
+        assert expected in capsys.readouterr().out
 
 
 @pytest.mark.medium
-def test_a_server_keeps_to_the_shortlist_of_its_model(model: Path, tmp_path: Path) -> None:
+def test_a_server_uses_the_shortlist_of_its_model(model: Path, tmp_path: Path) -> None:
     folder = shutil.copytree(model, tmp_path / "model")
-    store_shortlist(folder, Shortlist(tuple(range(260, 290)), {}).to_bytes(), {})
+    not_bytes = range(260, 290)  # after 4 special tokens and 256 bytes
+    store_shortlist(folder, Shortlist(tuple(not_bytes), {}).to_bytes(), {})
     with serving(tmp_path, folder, "--workers", "1", "--shortlist") as served:
-        answer = served.post("/translate", ASK | {"q": "one two three"}).json["translatedText"]
-    limited, whole = (
-        jumok.load(folder, shortlist=wanted).translate(["one two three"])[0].text for wanted in (True, False)
+        answer = served.post("/translate", REQUEST | {"q": "one two three"}).json["translatedText"]
+    limited, unlimited = (
+        jumok.load(folder, shortlist=shortlist).translate(["one two three"])[0].text
+        for shortlist in (True, False)
     )
-    assert answer == limited != whole
+    assert answer == limited != unlimited
 
 
-def test_check_names_keys_that_others_can_read(
+def test_check_warns_about_keys_that_others_can_read(
     model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     keys = tmp_path / "keys"
@@ -275,15 +285,15 @@ def test_check_names_keys_that_others_can_read(
     keys.chmod(0o644)
     with pytest.raises(SystemExit):
         main(["serve", str(model), "--check", "--api-keys", str(keys)])
-    said = capsys.readouterr().out
-    assert f"unsafe    Others can read or write {keys}" in said
-    assert "a-long-enough-secret" not in said
+    output = capsys.readouterr().out
+    assert f"unsafe    Others can read or write {keys}" in output
+    assert "a-long-enough-secret" not in output
 
 
-def test_check_trusts_keys_that_systemd_hands_to_the_service_alone(
+def test_check_trusts_keys_that_systemd_passes_to_the_service(
     model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It grants them by a list, whose rights are shown as those of the group."""
+    """Their access control list is shown as the permissions of the group."""
     keys = tmp_path / "keys"
     keys.write_text("a-long-enough-secret\n", encoding="utf-8")
     keys.chmod(0o440)
@@ -297,23 +307,21 @@ def test_check_trusts_keys_that_systemd_hands_to_the_service_alone(
 @pytest.mark.parametrize(
     ("source", "target"), [("en", "en"), ("auto", "de"), ("en", "d\r\ne"), ("en", "d/e")]
 )
-def test_a_model_whose_languages_no_address_or_header_can_name_is_refused(
-    tmp_path: Path, source: str, target: str
-) -> None:
+def test_a_model_with_invalid_language_codes_is_refused(tmp_path: Path, source: str, target: str) -> None:
     from serve_models import DIGITS, make_digits
 
     from jumok.errors import ModelFolderError
-    from jumok.serve.directions import read_directions
+    from jumok.server.language_pairs import read_language_pairs
 
     with pytest.MonkeyPatch.context() as patch:
         for code in (source, target):
             patch.setitem(DIGITS, code, DIGITS["en"])
         folder = make_digits(tmp_path, source, target)
     with pytest.raises(ModelFolderError, match="needs two languages"):
-        read_directions([folder])
+        read_language_pairs([folder])
 
 
-def test_two_models_of_one_direction_are_refused(model: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_two_models_of_one_language_pair_are_refused(model: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as end:
         main(["serve", str(model), str(model), "--check"])
     assert end.value.code == 2

@@ -1,6 +1,6 @@
-"""The page where no script runs: whatever becomes of its form, a person is shown a page and never JSON.
+"""The page without JavaScript: whatever is wrong with its form, the user sees a page and never JSON.
 
-The application is asked directly, with no worker behind it: nothing here comes as far as a translation.
+The application is called directly, without workers: nothing is translated here.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from urllib.parse import urlencode
 import pytest
 from serve_process import Answer
 
-from jumok.corpus.languages import LANGUAGES
-from jumok.serve.application import Application
-from jumok.serve.directions import read_directions
-from jumok.serve.limits import Limits
-from jumok.serve.service import ServeSettings, Service
-from jumok.serve.words import WORDS, choose_tongue, name_in
+from jumok.server.application import Application
+from jumok.server.language_pairs import read_language_pairs
+from jumok.server.limits import Limits
+from jumok.server.service import ServerSettings, Service
+from jumok.server.ui_strings import STRINGS, localized_language_name, negotiate_language
+from jumok.text.languages import LANGUAGES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
 KEY = "correct-horse-battery"
-WRITTEN = {"q": "<b>one</b> & two", "source": "en", "target": "de"}
+FIELDS = {"q": "<b>one</b> & two", "source": "en", "target": "de"}
 KOREAN = {"Accept-Language": "ko-KR,ko;q=0.9,en;q=0.8"}
 FORM = "application/x-www-form-urlencoded"
 
@@ -39,10 +39,10 @@ def send(
     method: str = "POST",
     path: str = "/",
 ) -> Answer:
-    """The answer to the page's form; None is a body that never arrives."""
-    told: list[Any] = []
+    """Return the response to the page's form; None is a body that never arrives."""
+    sent: list[Any] = []
     arriving = [] if body is None else [{"type": "http.request", "body": body, "more_body": False}]
-    said = {"Host": "localhost", "Content-Type": FORM, **(headers or {})}
+    all_headers = {"Host": "localhost", "Content-Type": FORM, **(headers or {})}
     scope = {
         "type": "http",
         "method": method,
@@ -50,17 +50,17 @@ def send(
         "scheme": "http",
         "query_string": b"",
         "client": ("127.0.0.1", 1),
-        "headers": [(name.lower().encode(), value.encode()) for name, value in said.items()],
+        "headers": [(name.lower().encode(), value.encode()) for name, value in all_headers.items()],
     }
 
     async def receive() -> Any:
         return arriving.pop() if arriving else await asyncio.Event().wait()
 
-    async def hear(message: Any) -> None:
-        told.append(message)
+    async def send_message(message: Any) -> None:
+        sent.append(message)
 
-    asyncio.run(Application(service)(scope, receive, hear))
-    start, *parts = told
+    asyncio.run(Application(service)(scope, receive, send_message))
+    start, *parts = sent
     return Answer(
         start["status"],
         {name.decode().lower(): value.decode() for name, value in start["headers"]},
@@ -68,9 +68,9 @@ def send(
     )
 
 
-def serve(model: Path, keys: Path | None = None, **limits: Any) -> Service:
+def make_service(model: Path, keys: Path | None = None, **limits: Any) -> Service:
     return Service(
-        ServeSettings(models=(model,), keys=keys, limits=Limits(**limits)), read_directions([model])
+        ServerSettings(models=(model,), api_keys=keys, limits=Limits(**limits)), read_language_pairs([model])
     )
 
 
@@ -80,134 +80,132 @@ def keys(tmp_path: Path) -> Path:
     return tmp_path / "keys"
 
 
-def is_page(answer: Answer, *, kept: bool = True) -> bool:
-    """The whole page, safe as ever, with what was written in its box."""
+def is_page(answer: Answer, *, with_text: bool = True) -> bool:
+    """Check that it is the whole page, with its policy, and with the entered text if `with_text`."""
     policy = answer.headers["content-security-policy"]
     assert answer.headers["content-type"] == "text/html; charset=utf-8"
     assert "script-src 'sha256-" in policy
     assert "unsafe" not in policy
     assert answer.text.endswith("</html>\n")
     assert "<b>one" not in answer.text
-    assert ('<option value="de" selected>' in answer.text) is kept
-    return (html.escape(WRITTEN["q"]) + "</textarea>" in answer.text) is kept
+    assert ('<option value="de" selected>' in answer.text) is with_text
+    return (html.escape(FIELDS["q"]) + "</textarea>" in answer.text) is with_text
 
 
 def form(**more: str) -> bytes:
-    return urlencode({**WRITTEN, **more}).encode()
+    return urlencode({**FIELDS, **more}).encode()
 
 
-def test_a_wrong_key_is_told_on_the_page_and_not_shown(model: Path, keys: Path) -> None:
+def test_a_wrong_key_is_an_error_on_the_page_and_not_shown(model: Path, keys: Path) -> None:
     wrong = "a-wrong-key-altogether"
-    answer = send(serve(model, keys), form(api_key=wrong))
+    answer = send(make_service(model, keys), form(api_key=wrong))
     assert answer.status == 403
     assert is_page(answer)
     assert '<span lang="en">Invalid API key</span>' in answer.text
     assert wrong not in answer.text
-    korean = send(serve(model, keys), form(api_key=wrong), KOREAN)
+    korean = send(make_service(model, keys), form(api_key=wrong), KOREAN)
     assert '<span lang="ko">API 키가 올바르지 않습니다.</span>' in korean.text
     assert is_page(korean)
 
 
 @pytest.mark.parametrize("guarded", [True, False], ids=["a key", "an address"])
-def test_who_comes_too_often_is_told_on_the_page_when_to_come_again(
-    model: Path, keys: Path, guarded: bool
-) -> None:
-    """An address is refused before anything that it sends is read; a key only after that."""
-    service = serve(model, keys if guarded else None, requests_per_minute=1, answer_seconds=0)
+def test_the_page_shows_the_rate_limit(model: Path, keys: Path, guarded: bool) -> None:
+    """An address is refused before the body is read, a key after that."""
+    service = make_service(model, keys if guarded else None, requests_per_minute=1, request_timeout=0)
     assert send(service, form(api_key=KEY)).status == 503
-    for language, words in (("en", "Too many requests. Try again in {} s."), ("ko", "{}초 뒤에 다시")):
+    for language, words in (("en", "Too many requests. Try again in {} s."), ("ko", "{}초 후에 다시")):
         answer = send(service, form(api_key=KEY), {"Accept-Language": language})
         assert answer.status == 429
-        assert is_page(answer, kept=guarded)
+        assert is_page(answer, with_text=guarded)
         assert 1 <= int(answer.headers["retry-after"]) <= 60
         assert words.format(answer.headers["retry-after"]) in answer.text
         assert KEY not in answer.text
 
 
-def test_a_server_that_is_busy_says_so_on_the_page(model: Path) -> None:
-    service = serve(model, answer_seconds=0)
+def test_the_page_shows_that_the_server_is_busy(model: Path) -> None:
+    service = make_service(model, request_timeout=0)
     answer = send(service, form())
     assert answer.status == 503
     assert is_page(answer)
     assert answer.headers["retry-after"] == "5"
     assert "The translation took too long. Try again later, or send less." in answer.text
-    assert "서버가 바쁩니다. 5초 뒤에 다시 시도하세요." in send(service, form(), KOREAN).text
+    assert "서버가 사용 중입니다. 5초 후에 다시 시도하세요." in send(service, form(), KOREAN).text
 
 
 @pytest.mark.parametrize(
-    ("body", "kind", "status", "english", "korean"),
+    ("body", "content_type", "status", "english", "korean"),
     [
-        (b"x" * 1_001, FORM, 413, "The request is too large.", "글이 너무 깁니다."),
-        (b"q=%ff", FORM, 400, "not encoded as UTF-8", "요청한 대로 할 수 없습니다."),
-        (b"<q/>", "text/xml", 415, "The content type is not supported.", "이 형식은 읽을 수 없습니다."),
-        (None, FORM, 408, "The request did not arrive in time.", "제때 도착하지 않았습니다."),
+        (b"x" * 1_001, FORM, 413, "The request is too large.", "텍스트가 너무 깁니다."),
+        (b"q=%ff", FORM, 400, "not encoded as UTF-8", "요청을 처리할 수 없습니다."),
+        (b"<q/>", "text/xml", 415, "The content type is not supported.", "지원하지 않는 형식입니다."),
+        (None, FORM, 408, "The request did not arrive in time.", "요청 시간이 초과되었습니다."),
     ],
 )
-def test_what_cannot_be_read_is_told_on_the_page(
-    model: Path, body: bytes | None, kind: str, status: int, english: str, korean: str
+def test_the_page_shows_why_a_request_cannot_be_read(
+    model: Path, body: bytes | None, content_type: str, status: int, english: str, korean: str
 ) -> None:
-    service = serve(model, body_bytes=1_000, body_seconds=0.1)
+    service = make_service(model, max_body_bytes=1_000, body_timeout=0.1)
     for language, words in (("en", english), ("ko", korean)):
-        answer = send(service, body, {"Content-Type": kind, "Accept-Language": language})
+        answer = send(service, body, {"Content-Type": content_type, "Accept-Language": language})
         assert answer.status == status
-        assert is_page(answer, kept=False)
+        assert is_page(answer, with_text=False)
         assert words in answer.text
         assert (answer.headers.get("connection") == "close") is (status == 408)
 
 
-def test_a_fault_of_the_server_is_told_on_the_page(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    service = serve(model)
-    monkeypatch.delattr(service, "renderer")
+def test_the_page_shows_an_internal_error(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    service = make_service(model)
+    monkeypatch.delattr(service, "pipeline")
     answer = send(service, form())
     assert answer.status == 500
     assert is_page(answer)
     assert f"Request {answer.headers['x-request-id']}." in answer.text
 
 
-def test_who_wrote_nothing_is_asked_for_a_text(model: Path) -> None:
-    for tongue, words in (("en", "Write something to translate first."), ("ko", "번역할 글을 먼저 쓰세요.")):
-        answer = send(serve(model), form(q=""), {"Accept-Language": tongue})
+def test_an_empty_form_asks_for_a_text(model: Path) -> None:
+    for language, words in (("en", "Enter a text to translate."), ("ko", "번역할 텍스트를 입력하세요.")):
+        answer = send(make_service(model), form(q=""), {"Accept-Language": language})
         assert answer.status == 400
-        assert f'<span lang="{tongue}">{words}</span>' in answer.text
+        assert f'<span lang="{language}">{words}</span>' in answer.text
 
 
-def test_what_is_said_of_a_text_is_escaped(model: Path) -> None:
-    answer = send(serve(model), form(source="<i>"), KOREAN)
+def test_error_messages_are_escaped(model: Path) -> None:
+    answer = send(make_service(model), form(source="<i>"), KOREAN)
     assert answer.status == 400
-    assert '<span lang="ko">요청한 대로 할 수 없습니다. &lt;i&gt; is not supported</span>' in answer.text
+    assert '<span lang="ko">요청을 처리할 수 없습니다. &lt;i&gt; is not supported</span>' in answer.text
     assert "<i>" not in answer.text
 
 
-def test_who_does_not_come_from_the_page_is_told_in_json(model: Path) -> None:
+def test_errors_for_other_origins_are_json(model: Path) -> None:
     for headers in ({"Host": "evil.example"}, {"Origin": "https://evil.example"}):
-        answer = send(serve(model), form(), headers)
+        answer = send(make_service(model), form(), headers)
         assert answer.status == 403
         assert list(answer.json) == ["error"]
 
 
 @pytest.mark.parametrize(
-    ("accepted", "tongue"),
+    ("accepted", "language"),
     [
         ("", "en"), ("ko", "ko"), ("ko-KR,ko;q=0.9,en-US;q=0.8,en;q=0.7", "ko"), ("en-GB,ko;q=0.5", "en"),
         ("en;q=0.3, KO ; q=0.8", "ko"), ("fr, ko;q=0.8, en;q=0.5", "ko"), ("fr", "en"), ("*", "en"),
         ("en;q=0, ko;q=0.1", "ko"), ("ko;q=0", "en"), ("kok", "en"), ("ko;q=x", "ko"), (";;,=,q", "en"),
     ],
 )  # fmt: skip
-def test_the_page_speaks_what_a_browser_asks_for(accepted: str, tongue: str) -> None:
-    assert choose_tongue(accepted) == tongue
+def test_the_language_of_the_page_is_negotiated(accepted: str, language: str) -> None:
+    assert negotiate_language(accepted) == language
 
 
-def test_everything_on_the_plain_page_is_korean_for_who_reads_korean(model: Path, keys: Path) -> None:
+def test_everything_on_the_korean_page_is_korean(model: Path, keys: Path) -> None:
     pages = {
-        tongue: send(serve(model, keys), b"", {"Accept-Language": tongue}, method="GET").text
-        for tongue in WORDS
+        language: send(make_service(model, keys), b"", {"Accept-Language": language}, method="GET").text
+        for language in STRINGS
     }
     assert {'<html lang="ko">' in pages["ko"], '<html lang="en">' in pages["en"]} == {True}
-    for tongue, words in WORDS.items():
-        named = re.findall(r'<[^<]*data-(?:word|label)="(\w+)"[^<]*', pages[tongue])
-        elements = re.findall(r'<[^<]*data-(?:word|label)="\w+"[^<]*', pages[tongue])
+    for language, strings in STRINGS.items():
+        named = re.findall(r'<[^<]*data-(?:string|label)="(\w+)"[^<]*', pages[language])
+        elements = re.findall(r'<[^<]*data-(?:string|label)="\w+"[^<]*', pages[language])
         assert len(named) > 10
-        assert all(words[name] in element for name, element in zip(named, elements, strict=True))
+        assert all(strings[name] in element for name, element in zip(named, elements, strict=True))
     names = {"en": ("English", "영어"), "de": ("German", "독일어")}
     for code, (english, korean) in names.items():
         assert f'<option value="{code}">{english}<' in pages["en"]
@@ -217,10 +215,14 @@ def test_everything_on_the_plain_page_is_korean_for_who_reads_korean(model: Path
     assert set(re.findall(r"[A-Za-z]{2,}", visible)) == {"jumok", "API", "English"}
 
 
-def test_both_tongues_have_the_same_words_and_names_for_all_languages() -> None:
-    assert WORDS["en"].keys() == WORDS["ko"].keys()
-    assert all(re.search("[가-힣]어", name_in("ko", code)) for code in LANGUAGES)
-    assert (name_in("ko", "pt-BR"), name_in("ko", "hsb"), name_in("en", "ko")) == (
+def test_both_languages_have_the_same_strings_and_names_for_all_languages() -> None:
+    assert STRINGS["en"].keys() == STRINGS["ko"].keys()
+    assert all(re.search("[가-힣]어", localized_language_name("ko", code)) for code in LANGUAGES)
+    assert (
+        localized_language_name("ko", "pt-BR"),
+        localized_language_name("ko", "hsb"),
+        localized_language_name("en", "ko"),
+    ) == (
         "포르투갈어 (pt-BR)",
         "hsb",
         "Korean",
@@ -228,37 +230,34 @@ def test_both_tongues_have_the_same_words_and_names_for_all_languages() -> None:
 
 
 @pytest.mark.parametrize("method", ["GET", "POST"])
-def test_who_wants_to_see_attention_and_cannot_is_told_on_a_page(
-    model: Path, keys: Path, method: str
-) -> None:
-    def see(service: Service, direction: str = "en_de", **headers: str) -> Answer:
+def test_errors_of_the_attention_page_are_shown_on_the_page(model: Path, keys: Path, method: str) -> None:
+    def show(service: Service, direction: str = "en_de", **headers: str) -> Answer:
         body = form(api_key=KEY) if method == "POST" else b""
         return send(service, body, headers, method=method, path=f"/attention/{direction}/")
 
-    kept = method == "POST"
-    busy = serve(model, answer_seconds=0, requests_per_minute=2)
-    for tongue, words in (("en", "Try again later"), ("ko", "서버가 바쁩니다.")):
-        answer = see(busy, **{"Accept-Language": tongue})
+    with_text = method == "POST"
+    busy = make_service(model, request_timeout=0, requests_per_minute=2)
+    for language, words in (("en", "Try again later"), ("ko", "서버가 사용 중입니다.")):
+        answer = show(busy, **{"Accept-Language": language})
         assert (answer.status, answer.headers["retry-after"]) == (503, "5")
-        assert is_page(answer, kept=kept)
+        assert is_page(answer, with_text=with_text)
         assert words in answer.text
-    often = see(busy)
-    assert (often.status, is_page(often, kept=False)) == (429, True)
-    assert f"Try again in {often.headers['retry-after']} s." in often.text
-    for tongue, words in (
+    limited = show(busy)
+    assert (limited.status, is_page(limited, with_text=False)) == (429, True)
+    assert f"Try again in {limited.headers['retry-after']} s." in limited.text
+    for language, words in (
         ("en", "No single model translates in this direction"),
-        ("ko", "보여 줄 주목이 없습니다."),
+        ("ko", "어텐션을 볼 수 없습니다."),
     ):
-        unknown = see(serve(model), "en_fr", **{"Accept-Language": tongue})
-        assert (unknown.status, is_page(unknown, kept=kept)) == (400, True)
+        unknown = show(make_service(model), "en_fr", **{"Accept-Language": language})
+        assert (unknown.status, is_page(unknown, with_text=with_text)) == (400, True)
         assert words in unknown.text
-    guarded = see(serve(model, keys), **KOREAN)
-    assert (guarded.status, is_page(guarded, kept=kept)) == (404 if kept else 403, True)
-    assert ("주목 페이지가 없습니다" if kept else "API 키가 올바르지 않습니다") in guarded.text
+    guarded = show(make_service(model, keys), **KOREAN)
+    assert (guarded.status, is_page(guarded, with_text=with_text)) == (404 if with_text else 403, True)
+    assert ("어텐션 페이지를 쓸 수 없습니다" if with_text else "API 키가 올바르지 않습니다") in guarded.text
     assert KEY not in guarded.text
 
 
-def test_what_the_live_page_asks_is_answered_in_json(model: Path) -> None:
-    """Its script shows the sentence."""
-    answer = send(serve(model), form(), path="/attention/en_fr/explain")
+def test_errors_of_the_live_page_are_json(model: Path) -> None:
+    answer = send(make_service(model), form(), path="/attention/en_fr/explain")
     assert (answer.status, list(answer.json)) == (400, ["error"])

@@ -1,4 +1,4 @@
-"""The recipes of docs/serve.md: the server takes their words, and systemd and nginx do as they should."""
+"""The recipes of docs/serve.md: the server accepts their options, and systemd and nginx their files."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from serve_process import Answer, serving_here
+from serve_process import Answer, serving_in_thread
 
 from jumok.cli import main
-from jumok.serve.limits import Limits
+from jumok.server.limits import Limits
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,16 +28,16 @@ if TYPE_CHECKING:
 
 DOCUMENT = (Path(__file__).parents[2] / "docs" / "serve.md").read_text(encoding="utf-8")
 NAME = "translate.example.org"
-ASK = {"q": "one two", "source": "en", "target": "de"}
+REQUEST = {"q": "one two", "source": "en", "target": "de"}
 
 
 def recipe(language: str) -> str:
-    [found] = re.findall(rf"^```{language}\n(.*?)^```", DOCUMENT, re.MULTILINE | re.DOTALL)
-    return str(found)
+    [code] = re.findall(rf"^```{language}\n(.*?)^```", DOCUMENT, re.MULTILINE | re.DOTALL)
+    return str(code)
 
 
 def commands() -> dict[str, list[str]]:
-    """The words behind each `jumok serve` that a reader is told to write."""
+    """Return the arguments of each `jumok serve` in the document."""
     shell = "".join(re.findall(r"^```sh\n(.*?)^```", DOCUMENT, re.MULTILINE | re.DOTALL)).replace("\\\n", "")
     [started] = re.findall(r"^ExecStart=\S+ serve (.*)$", recipe("ini"), re.MULTILINE)
     [entry] = re.findall(r"^ENTRYPOINT (.*)$", recipe("dockerfile"), re.MULTILINE)
@@ -51,7 +51,7 @@ def commands() -> dict[str, list[str]]:
 
 
 @pytest.mark.parametrize("name", commands())
-def test_the_server_takes_the_words_of_every_recipe(
+def test_the_server_accepts_the_options_of_every_recipe(
     name: str, model: Path, second_model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     keys = tmp_path / "keys"
@@ -64,17 +64,17 @@ def test_the_server_takes_the_words_of_every_recipe(
     ]
     with pytest.raises(SystemExit) as end:
         main(["serve", *words, *(["--check"] * ("--check" not in words))])
-    said = capsys.readouterr()
-    assert (end.value.code, said.err) == (0, "")
-    assert "English → German" in said.out
-    assert (f"keys      {keys}" in said.out) is (str(keys) in words)
+    output = capsys.readouterr()
+    assert (end.value.code, output.err) == (0, "")
+    assert "English → German" in output.out
+    assert (f"keys      {keys}" in output.out) is (str(keys) in words)
 
 
 def is_model(word: str) -> bool:
     return "/" in word and not word.startswith("-")
 
 
-def test_the_table_of_options_is_that_of_the_program(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_table_of_options_is_complete(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["serve", "--help"])
     offered = set(re.findall(r"^  (--[a-z-]+)", capsys.readouterr().out, re.MULTILINE))
@@ -87,13 +87,13 @@ def test_the_table_of_options_is_that_of_the_program(capsys: pytest.CaptureFixtu
 def test_systemd_finds_nothing_wrong_with_the_unit(tmp_path: Path) -> None:
     unit = tmp_path / "jumok.service"
     text = recipe("ini").replace("/opt/jumok/bin/jumok", shutil.which("true") or "")
-    for written, fine in ((text, True), (text.replace("DynamicUser", "DinamicUser"), False)):
+    for written, valid in ((text, True), (text.replace("DynamicUser", "DinamicUser"), False)):
         unit.write_text(written, encoding="utf-8")
-        told = subprocess.run(
+        result = subprocess.run(
             ["systemd-analyze", "verify", unit], capture_output=True, text=True, check=False, timeout=60
         )
-        # What is wrong with other units of this machine is told too.
-        assert ("jumok" not in told.stderr) is fine, told.stderr
+        # It also reports errors in other units of this machine.
+        assert ("jumok" not in result.stderr) is valid, result.stderr
 
 
 # --- nginx --------------------------------------------------------------------------------------------------
@@ -101,7 +101,7 @@ def test_systemd_finds_nothing_wrong_with_the_unit(tmp_path: Path) -> None:
 
 @contextmanager
 def nginx(folder: Path, served: Served) -> Iterator[int]:
-    """nginx with the documented lines before a server; its port."""
+    """Run nginx with the documented lines in front of a server; yield its port."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port: int = free.getsockname()[1]
     block = recipe("nginx").replace("127.0.0.1:5000", f"127.0.0.1:{served.port}")
@@ -131,7 +131,7 @@ def nginx(folder: Path, served: Served) -> Iterator[int]:
 def asking(
     port: int, path: str, body: bytes, address: str = "127.0.0.1", **headers: str
 ) -> Iterator[http.client.HTTPResponse]:
-    """A request to nginx under the public name, from an address of this machine."""
+    """Send a request to nginx under the public name, from an address of this machine."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=120, source_address=(address, 0))
     named = {"Host": f"{NAME}:{port}", "Content-Type": "application/json", **headers}
     try:
@@ -147,17 +147,17 @@ def ask(*words: Any, **headers: str) -> Answer:
 
 
 def arrivals(port: int, path: str, body: bytes, address: str) -> list[int]:
-    """How many bytes of an event stream come at a time."""
+    """Return how many bytes of an event stream arrive at a time."""
     with socket.create_connection(
         ("127.0.0.1", port), timeout=120, source_address=(address, 0)
     ) as connection:
         head = f"POST {path} HTTP/1.1\r\nHost: {NAME}\r\nContent-Type: application/json\r\n"
         connection.sendall(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
-        heard, sizes = b"", []
-        while b"event: done" not in heard and (some := connection.recv(65_536)):
-            heard += some
+        received, sizes = b"", []
+        while b"event: done" not in received and (some := connection.recv(65_536)):
+            received += some
             sizes.append(len(some))
-    assert b"event: done" in heard
+    assert b"event: done" in received
     return sizes
 
 
@@ -168,29 +168,30 @@ def test_nginx_as_documented_passes_on_names_addresses_streams_and_bodies(
 ) -> None:
     limits = Limits(requests_per_minute=10)
     settings = {"proxies": ("127.0.0.1",), "allowed_hosts": (NAME,), "limits": limits}
-    with serving_here(tmp_path, model, **settings) as served, nginx(tmp_path, served) as port:
-        # The page's own origin is welcome, and files have the address under which the page was reached.
-        asked = json.dumps(ASK).encode()
+    with serving_in_thread(tmp_path, model, **settings) as served, nginx(tmp_path, served) as port:
+        # The page's own origin is allowed, and files have URLs under the public name.
+        asked = json.dumps(REQUEST).encode()
         assert ask(port, "/translate", asked, Origin=f"http://{NAME}:{port}").status == 200
         assert ask(port, "/translate", asked, Origin="http://127.0.0.1").status == 403
         part = b'--x\r\nContent-Disposition: form-data; name="%s"\r\n\r\n%s\r\n'
         body = b"".join(part % pair for pair in ((b"file", b"one"), (b"source", b"en"), (b"target", b"de")))
-        kind = {"Content-Type": "multipart/form-data; boundary=x"}
-        sent = ask(port, "/translate_file", body + b"--x--\r\n", "127.0.0.2", **kind)
+        headers = {"Content-Type": "multipart/form-data; boundary=x"}
+        sent = ask(port, "/translate_file", body + b"--x--\r\n", "127.0.0.2", **headers)
         assert sent.json["translatedFileUrl"].startswith(f"http://{NAME}:{port}/download_file/")
-        # A stream is passed on while it is made.
-        body = json.dumps({**ASK, "q": ["one two three four five"] * 30, "greedy": True}).encode()
+        # A stream is passed on while it is generated.
+        body = json.dumps({**REQUEST, "q": ["one two three four five"] * 30, "greedy": True}).encode()
         arrived = [arrivals(port, "/v1/translate/stream", body, "127.0.0.3") for _ in range(5)]
         assert any(sizes[0] < sum(sizes) / 2 for sizes in arrived)
-        # What is within the server's own limit reaches it.
-        for size, status in ((limits.body_bytes - 100, 400), (limits.body_bytes + 1, 413)):
-            large = ask(port, "/translate", b'{"q": "' + b"x" * (size - 9) + b'"}', "127.0.0.4")
+        # Bodies within the server's own limit reach it.
+        for size, status in ((limits.max_body_bytes - 100, 400), (limits.max_body_bytes + 1, 413)):
+            text = b"x" * (size - len(b'{"q": ""}'))
+            large = ask(port, "/translate", b'{"q": "%b"}' % text, "127.0.0.4")
             assert large.status == status
-        # Each client has a pace of its own, whatever address it says that it has.
+        # Each client has its own rate limit, whatever address it claims.
         for address in ("127.0.0.5", "127.0.0.6"):
-            told = [
+            statuses = [
                 ask(port, "/detect", b'{"q": "one"}', address, **{"X-Forwarded-For": f"10.0.0.{n}"}).status
                 for n in range(12)
             ]
-            assert told[:10] == [200] * 10
-            assert 429 in told
+            assert statuses[:10] == [200] * 10
+            assert 429 in statuses

@@ -1,4 +1,4 @@
-"""The queue and the workers: batches with strangers, deaths, drains, reloads, and clients that leave."""
+"""The queue and the workers: batching, crashes, draining, reloading, and clients that disconnect."""
 
 from __future__ import annotations
 
@@ -20,121 +20,130 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from serve_models import make_digits, sentences
-from serve_process import Served, own_journal, serving, serving_here
+from serve_process import Served, restored_logging, serving, serving_in_thread
 
 import jumok
-import jumok.serve.worker
-from jumok.decoding import Shortlist
+import jumok.server.workers.worker
 from jumok.errors import ModelFolderError
-from jumok.serve.directions import Direction, read_directions
-from jumok.serve.frames import pack, read_frame
-from jumok.serve.journal import write_journal
-from jumok.serve.limits import Limits
-from jumok.serve.pool import Post
-from jumok.serve.queueing import BATCH_SENTENCES, BusyError, Kind, SentenceQueue, Waiting, Wish
-from jumok.serve.service import ServeSettings, Service
-from jumok.serve.translating import Renderer
-from jumok.serve.worker import work
+from jumok.inference import Shortlist
+from jumok.server.event_log import configure_logging
+from jumok.server.language_pairs import LanguagePair, read_language_pairs
+from jumok.server.limits import Limits
+from jumok.server.pipeline import TranslationPipeline
+from jumok.server.service import ServerSettings, Service
+from jumok.server.workers.pool import WorkerHandle
+from jumok.server.workers.queue import (
+    MAX_BATCH_SENTENCES,
+    BatchKey,
+    BusyError,
+    PendingExplanation,
+    PendingSentence,
+    TranslateOptions,
+    WorkQueue,
+    pending_items,
+)
+from jumok.server.workers.worker import ServerGoneError, work
 from jumok.storage import store_shortlist
+from jumok.system.messages import pack_message, read_message
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-KIND = Kind(0)
+KEY = BatchKey(0)
 
 
 # --- The queue ----------------------------------------------------------------------------------------------
 
 
-def test_a_batch_holds_the_oldest_and_those_of_like_length() -> None:
+def test_a_batch_has_the_oldest_sentence_and_those_of_similar_length() -> None:
     async def run() -> None:
-        queue = SentenceQueue(Limits(), workers=1)
-        oldest = Waiting(KIND, "x" * 50)
-        others = [Waiting(KIND, "x" * length) for length in range(1, 400)]
-        foreign = Waiting(Kind(1), "x" * 50)
-        queue.add([oldest, *others, foreign])
+        queue = WorkQueue(Limits(), workers=1)
+        oldest = PendingSentence(KEY, "x" * 50)
+        others = [PendingSentence(KEY, "x" * length) for length in range(1, 400)]
+        for_other_model = PendingSentence(BatchKey(1), "x" * 50)
+        queue.add([oldest, *others, for_other_model])
         batch = await queue.take()
         assert oldest in batch
-        assert len(batch) == BATCH_SENTENCES
-        assert foreign not in batch
-        lengths = [len(one.text) for one in batch]
-        assert max(lengths) - min(lengths) <= BATCH_SENTENCES
-        assert len(queue) == 401 - BATCH_SENTENCES
+        assert len(batch) == MAX_BATCH_SENTENCES
+        assert for_other_model not in batch
+        lengths = [len(sentence.text) for sentence in batch]
+        assert max(lengths) - min(lengths) <= MAX_BATCH_SENTENCES
+        assert len(queue) == 401 - MAX_BATCH_SENTENCES
 
     asyncio.run(run())
 
 
-def test_a_full_queue_refuses_all_of_a_request_or_none() -> None:
+def test_a_full_queue_refuses_the_whole_request() -> None:
     async def run() -> None:
-        queue = SentenceQueue(Limits(waiting_sentences=10, waiting_characters=1000), workers=1)
-        queue.add([Waiting(KIND, "one") for _ in range(8)])
+        queue = WorkQueue(Limits(max_queued_sentences=10, max_queued_characters=1000), workers=1)
+        queue.add([PendingSentence(KEY, "one") for _ in range(8)])
         with pytest.raises(BusyError) as refused:
-            queue.add([Waiting(KIND, "two") for _ in range(3)])
-        assert refused.value.seconds >= 1
+            queue.add([PendingSentence(KEY, "two") for _ in range(3)])
+        assert refused.value.retry_seconds >= 1
         assert len(queue) == 8
-        queue.add([Waiting(KIND, "two")])
+        queue.add([PendingSentence(KEY, "two")])
         with pytest.raises(BusyError):
-            queue.add([Waiting(KIND, "x" * 1000)])
+            queue.add([PendingSentence(KEY, "x" * 1000)])
 
     asyncio.run(run())
 
 
-def test_what_workers_hold_counts_towards_how_far_behind_the_server_is() -> None:
+def test_work_in_progress_counts_towards_how_far_behind_the_server_is() -> None:
     async def run() -> None:
-        queue = SentenceQueue(Limits(answer_seconds=60), workers=1)
-        queue.add([Waiting(KIND, "x" * 1_000) for _ in range(7)])
-        queue.note_done(await queue.take(), 35.0)
+        queue = WorkQueue(Limits(request_timeout=60), workers=1)
+        queue.add([PendingSentence(KEY, "x" * 1_000) for _ in range(7)])
+        queue.complete(await queue.take(), 35.0)
         assert queue.seconds_behind == 0
-        queue.add([Waiting(KIND, "x" * 1_000) for _ in range(7)])
-        held = await queue.take()
+        queue.add([PendingSentence(KEY, "x" * 1_000) for _ in range(7)])
+        batch = await queue.take()
         assert len(queue) == 0
         assert queue.seconds_behind == pytest.approx(35)
         with pytest.raises(BusyError):
-            queue.add([Waiting(KIND, "one")])
-        queue.put_back(held)
+            queue.add([PendingSentence(KEY, "one")])
+        queue.requeue(pending_items(batch))
         assert queue.seconds_behind == pytest.approx(35)
-        queue.note_done(await queue.take(), 35.0)
-        queue.add([Waiting(KIND, "one")])
+        queue.complete(await queue.take(), 35.0)
+        queue.add([PendingSentence(KEY, "one")])
 
     asyncio.run(run())
 
 
-def test_what_is_withdrawn_frees_its_place_and_what_is_put_back_comes_first() -> None:
+def test_withdrawn_sentences_leave_the_queue_and_requeued_ones_come_first() -> None:
     async def run() -> None:
-        queue = SentenceQueue(Limits(waiting_sentences=4), workers=1)
-        first = [Waiting(KIND, "one") for _ in range(4)]
+        queue = WorkQueue(Limits(max_queued_sentences=4), workers=1)
+        first = [PendingSentence(KEY, "one") for _ in range(4)]
         queue.add(first)
         queue.withdraw(first[1:])
         assert len(queue) == 1
-        held = await queue.take()
-        queue.add([Waiting(KIND, "x" * 40) for _ in range(3)])
-        queue.put_back([*held, first[2]])
-        assert len(queue) == 4  # the one that nobody waits for did not come back
-        assert held[0] in await queue.take()
+        batch = pending_items(await queue.take())
+        queue.add([PendingSentence(KEY, "x" * 40) for _ in range(3)])
+        queue.requeue([*batch, first[2]])
+        assert len(queue) == 4  # the one that nobody waits for is not requeued
+        assert batch[0] in pending_items(await queue.take())
 
     asyncio.run(run())
 
 
-def test_two_free_workers_share_what_waits() -> None:
+def test_two_free_workers_share_the_queue() -> None:
     async def run() -> None:
-        queue = SentenceQueue(Limits(), workers=2)
+        queue = WorkQueue(Limits(), workers=2)
         takers = [asyncio.create_task(queue.take()) for _ in range(2)]
         await asyncio.sleep(0)
-        queue.add([Waiting(KIND, "one two") for _ in range(40)])
+        queue.add([PendingSentence(KEY, "one two") for _ in range(40)])
         batches = await asyncio.gather(*takers)
         assert sorted(len(batch) for batch in batches) == [20, 20]
 
     asyncio.run(run())
 
 
-def test_single_sentences_go_to_the_worker_that_has_worked_last() -> None:
+def test_single_sentences_go_to_the_worker_that_was_used_last() -> None:
     async def run() -> None:
-        queue = SentenceQueue(Limits(), workers=3)
+        queue = WorkQueue(Limits(), workers=3)
         takers = {name: asyncio.create_task(queue.take()) for name in "abc"}
         chosen = ""
         for _ in range(5):
             await asyncio.sleep(0)
-            queue.add([Waiting(KIND, "one")])
+            queue.add([PendingSentence(KEY, "one")])
             await asyncio.wait(takers.values(), return_when=asyncio.FIRST_COMPLETED)
             [name] = [name for name, task in takers.items() if task.done()]
             chosen += name
@@ -147,72 +156,75 @@ def test_single_sentences_go_to_the_worker_that_has_worked_last() -> None:
 
 
 @pytest.mark.parametrize(("requests", "gathered"), [(2, False), (3, True)])
-def test_others_are_waited_for_only_where_there_are_more_requests_than_workers(
+def test_a_worker_waits_for_more_sentences_only_if_there_are_more_requests_than_workers(
     requests: int, gathered: bool
 ) -> None:
     async def run() -> None:
-        queue = SentenceQueue(Limits(), workers=2)
+        queue = WorkQueue(Limits(), workers=2)
         queue.open_requests = requests
-        queue.add([Waiting(KIND, "one")])
+        queue.add([PendingSentence(KEY, "one")])
         taking = asyncio.create_task(queue.take())
         await asyncio.sleep(0)
         assert taking.done() is not gathered
-        queue.add([Waiting(KIND, "two")])
+        queue.add([PendingSentence(KEY, "two")])
         assert len(await taking) == 1 + gathered
 
     asyncio.run(run())
 
 
-def test_an_explanation_is_alone_in_its_batch() -> None:
+def test_an_explanation_is_not_batched() -> None:
     async def run() -> None:
-        queue = SentenceQueue(Limits(), workers=1)
-        queue.add([Waiting(Kind(0, Wish(view="explain")), "{}") for _ in range(3)])
-        assert [len(await queue.take()) for _ in range(3)] == [1, 1, 1]
+        queue = WorkQueue(Limits(), workers=1)
+        explanations = [PendingExplanation(0, "explain", "{}") for _ in range(3)]
+        queue.add([PendingSentence(KEY, "one"), *explanations, PendingSentence(KEY, "two")])
+        assert len(pending_items(await queue.take())) == 2
+        assert [await queue.take() for _ in range(3)] == explanations
 
     asyncio.run(run())
 
 
-def test_what_came_to_nothing_is_tried_again_in_small_batches_of_its_own() -> None:
+def test_sentences_of_a_failed_batch_are_retried_in_small_batches_of_their_own() -> None:
     async def run() -> None:
-        queue = SentenceQueue(Limits(), workers=1)
-        queue.add([Waiting(KIND, "one") for _ in range(40)])
-        held = await queue.take()
-        for sentence in held:
-            sentence.tried = True
-        queue.put_back(held)
-        queue.add([Waiting(KIND, "one") for _ in range(40)])
-        batches = [await queue.take() for _ in range(6)]
+        queue = WorkQueue(Limits(), workers=1)
+        queue.add([PendingSentence(KEY, "one") for _ in range(40)])
+        failed = pending_items(await queue.take())
+        for sentence in failed:
+            sentence.failed = True
+        queue.requeue(failed)
+        queue.add([PendingSentence(KEY, "one") for _ in range(40)])
+        batches = [pending_items(await queue.take()) for _ in range(6)]
         assert [len(batch) for batch in batches] == [8, 8, 8, 8, 8, 40]
-        assert all(sentence.tried for batch in batches[:5] for sentence in batch)
+        assert all(sentence.failed for batch in batches[:5] for sentence in batch)
 
     asyncio.run(run())
 
 
-def test_what_was_accepted_is_not_refused_in_the_middle_of_its_way() -> None:
+def test_an_accepted_request_is_not_refused_at_its_second_model() -> None:
     async def run() -> None:
-        limits = Limits(waiting_sentences=4)
-        queue = SentenceQueue(limits, workers=1)
-        way = [Direction(0, "en", "de"), Direction(1, "de", "fr")]
-        asking = asyncio.create_task(Renderer(queue, limits).render(["one\ntwo"], way, Wish()))
-        first_leg = await queue.take()
-        queue.add([Waiting(KIND, "strangers") for _ in range(4)])
-        for sentence in first_leg:
-            sentence.candidates.set_result([{"text": sentence.text.upper(), "score": 0.0}])
-        while len(queue) < 6:
-            assert not asking.done()
+        limits = Limits(max_queued_sentences=4)
+        queue = WorkQueue(limits, workers=1)
+        path = (LanguagePair(0, "en", "de"), LanguagePair(1, "de", "fr"))
+        pipeline = TranslationPipeline(queue, limits)
+        request = asyncio.create_task(pipeline.translate(["one\ntwo"], path, TranslateOptions()))
+        first_batch = await queue.take()
+        queue.add([PendingSentence(KEY, "others") for _ in range(4)])
+        for sentence in first_batch:
+            sentence.future.set_result([{"text": sentence.text.upper(), "score": 0.0}])
+        while len(queue) < 6:  # the four others, and two sentences for the second model
+            assert not request.done()
             await asyncio.sleep(0)
-        asking.cancel()
+        request.cancel()
 
     asyncio.run(run())
 
 
-def test_faults_that_nobody_waits_for_any_more_are_no_errors(caplog: pytest.LogCaptureFixture) -> None:
+def test_errors_of_withdrawn_sentences_are_not_logged(caplog: pytest.LogCaptureFixture) -> None:
     async def run() -> None:
-        queue = SentenceQueue(Limits(), workers=1)
-        sentences = [Waiting(KIND, "one") for _ in range(3)]
+        queue = WorkQueue(Limits(), workers=1)
+        sentences = [PendingSentence(KEY, "one") for _ in range(3)]
         queue.add(sentences)
         for sentence in sentences[:2]:
-            sentence.candidates.set_exception(BusyError("lost", 1))
+            sentence.future.set_exception(BusyError("lost", 1))
         queue.withdraw(sentences)
         del sentence, sentences
         gc.collect()
@@ -224,78 +236,120 @@ def test_faults_that_nobody_waits_for_any_more_are_no_errors(caplog: pytest.LogC
 # --- A worker -----------------------------------------------------------------------------------------------
 
 
-def ordered(*orders: dict[str, Any]) -> list[dict[str, Any]]:
-    """What a worker answers to these orders."""
-    plain = {"model": 0, **Wish()._asdict()}
-    first, *more = orders
-    told = [{"shortlist": False, "directions": ["en_de"], **first}, *({**plain, **order} for order in more)]
+def answers_of(load: dict[str, Any], *messages: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return what a worker answers to these messages."""
+    defaults = {"kind": "translate", "model": 0, **TranslateOptions()._asdict()}
+    load = {"kind": "load", "shortlist": False, "language_pairs": ["en_de"], **load}
+    sent = [load, *({**defaults, **message} for message in messages)]
     answers = io.BytesIO()
-    work(io.BytesIO(b"".join(map(pack, told))), answers)
+    work(io.BytesIO(b"".join(map(pack_message, sent))), answers)
     answers.seek(0)
-    return list(iter(lambda: read_frame(answers), None))
+    return list(iter(lambda: read_message(answers), None))
 
 
-def test_a_worker_translates_links_explains_and_tells_what_it_says(model: Path) -> None:
-    ready, plain, linked, *said, greedy, shown, odd = ordered(
+def test_a_worker_translates_aligns_streams_and_explains(model: Path) -> None:
+    ready, plain, aligned, *partial, greedy, page, refused = answers_of(
         {"models": [str(model)]},
         {"texts": ["one two", ""], "n_best": 2},
         {"texts": ["one two", "three " * 250], "align": True},
-        {"texts": ["one two three"], "greedy": True, "watched": True},
-        {"texts": ["{}"], "view": "page"},
-        {"texts": ["[]"], "view": "explain"},
+        {"texts": ["one two three"], "greedy": True, "stream": True},
+        {"kind": "explain", "operation": "page", "body": "{}"},
+        {"kind": "explain", "operation": "explain", "body": "[]"},
     )
-    assert ready == {"ready": os.getpid()}
+    assert ready == {"kind": "ready", "pid": os.getpid()}
     expected = jumok.load(model).translate(["one two"], n_best=2)[0]
-    texts = [[candidate["text"] for candidate in row] for row in plain["candidates"]]
+    texts = [[candidate["text"] for candidate in row] for row in plain["translations"]]
     assert texts == [[expected.text, *(text for text, _ in expected.alternatives)], [""]]
-    assert all(row[0]["links"] for row in linked["candidates"])
-    assert said[-1]["said"] == [0, greedy["candidates"][0][0]["text"]]
-    assert len(said) > 2
-    assert json.loads(shown["candidates"][0][0]["answer"])["live"]["models"][0]["name"] == "en → de"
-    assert "cannot be answered" in odd["candidates"][0][0]["error"]
+    assert all(row[0]["links"] for row in aligned["translations"])
+    final = greedy["translations"][0][0]["text"]
+    assert partial[-1] == {"kind": "partial", "index": 0, "text": final}
+    assert len(partial) > 2
+    assert json.loads(page["answer"])["live"]["models"][0]["name"] == "en → de"
+    assert refused["kind"] == "refused"
+    assert refused["message"]
 
 
-def test_a_text_that_cannot_be_translated_does_not_cost_the_worker(
-    model: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("error", [ValueError, OSError, BrokenPipeError])
+def test_a_text_that_cannot_be_translated_does_not_end_the_worker(
+    model: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    error: type[Exception],
 ) -> None:
-    """What no known text does, an unknown one may: the same batch without it must go on."""
-    whole = jumok.serve.worker._candidates
+    """No known text does this, but an unknown one may: the batch without it must be translated."""
+    translate = jumok.server.workers.worker._translate
 
-    def fail_sometimes(translator: Any, order: dict[str, Any], said: Any) -> Any:
-        if "poison" in order["texts"]:
-            raise ValueError("a secret text")
-        return whole(translator, order, said)
+    def fail_sometimes(translator: Any, message: dict[str, Any], on_partial: Any) -> Any:
+        if "poison" in message["texts"]:
+            raise error("a secret text")
+        return translate(translator, message, on_partial)
 
-    monkeypatch.setattr("jumok.serve.worker._candidates", fail_sometimes)
-    with own_journal():
-        write_journal(sys.stderr)
-        _, failed, done = ordered({"models": [str(model)]}, {"texts": ["one", "poison"]}, {"texts": ["one"]})
-    assert failed == {"failed": "ValueError"}
-    assert done["candidates"]
+    monkeypatch.setattr("jumok.server.workers.worker._translate", fail_sometimes)
+    with restored_logging():
+        configure_logging(sys.stderr)
+        _, failed, done = answers_of(
+            {"models": [str(model)]}, {"texts": ["one", "poison"]}, {"texts": ["one"]}
+        )
+    assert failed == {"kind": "failed", "message": error.__name__}
+    assert done["translations"]
     assert "secret" not in capsys.readouterr().err
 
 
-def test_a_worker_says_why_it_has_no_model(tmp_path: Path) -> None:
-    [answer] = ordered({"models": [str(tmp_path / "nowhere")]})
-    assert "nowhere" in answer["error"]
+def test_an_explanation_that_fails_does_not_end_the_worker(
+    model: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(translator: Any) -> None:
+        raise OSError("a secret text")
+
+    monkeypatch.setattr("jumok.server.workers.worker._explanation_service", fail)
+    request = {"kind": "explain", "operation": "page", "body": "{}"}
+    with restored_logging():
+        configure_logging(sys.stderr)
+        _, refused, done = answers_of({"models": [str(model)]}, request, {"texts": ["one"]})
+    assert refused == {"kind": "refused", "message": "The explanation failed; see the server log."}
+    assert done["translations"]
+    assert "secret" not in capsys.readouterr().err
 
 
-def test_a_worker_keeps_to_the_shortlist_where_it_is_told_to(model: Path, tmp_path: Path) -> None:
-    first = {"models": [str(shutil.copytree(model, tmp_path / "model"))], "shortlist": True}
-    [answer] = ordered(first)
-    assert "has no shortlist. Learn one with `jumok shortlist" in answer["error"]
-    store_shortlist(tmp_path / "model", Shortlist(tuple(range(260, 290)), {}).to_bytes(), {})
-    _, limited = ordered(first, {"texts": ["one two three"]})
-    _, whole = ordered({**first, "shortlist": False}, {"texts": ["one two three"]})
+def test_a_worker_ends_when_the_server_reads_no_more_answers(model: Path) -> None:
+    class ClosedPipe(io.BytesIO):
+        def write(self, data: Any) -> int:
+            if b"ready" in data:
+                return super().write(data)
+            raise BrokenPipeError
+
+    options = {**TranslateOptions()._asdict(), "greedy": True, "stream": True}
+    sent = [
+        {"kind": "load", "shortlist": False, "language_pairs": ["en_de"], "models": [str(model)]},
+        {"kind": "translate", "model": 0, "texts": ["one two three"], **options},
+    ]
+    with pytest.raises(ServerGoneError):
+        work(io.BytesIO(b"".join(map(pack_message, sent))), ClosedPipe())
+
+
+def test_a_worker_reports_why_a_model_cannot_be_loaded(tmp_path: Path) -> None:
+    [answer] = answers_of({"models": [str(tmp_path / "nowhere")]})
+    assert answer["kind"] == "failed"
+    assert "nowhere" in answer["message"]
+
+
+def test_a_worker_uses_the_shortlist_if_requested(model: Path, tmp_path: Path) -> None:
+    load = {"models": [str(shutil.copytree(model, tmp_path / "model"))], "shortlist": True}
+    [answer] = answers_of(load)
+    assert "has no shortlist. Learn one with `jumok shortlist" in answer["message"]
+    not_bytes = range(260, 290)  # after 4 special tokens and 256 bytes
+    store_shortlist(tmp_path / "model", Shortlist(tuple(not_bytes), {}).to_bytes(), {})
+    _, limited = answers_of(load, {"texts": ["one two three"]})
+    _, unlimited = answers_of({**load, "shortlist": False}, {"texts": ["one two three"]})
     [expected] = jumok.load(tmp_path / "model", shortlist=True).translate(["one two three"])
-    assert limited["candidates"][0][0]["text"] == expected.text
-    assert whole["candidates"][0][0]["text"] != expected.text
+    assert limited["translations"][0][0]["text"] == expected.text
+    assert unlimited["translations"][0][0]["text"] != expected.text
 
 
 # --- Workers ------------------------------------------------------------------------------------------------
 
 
-def test_batched_with_strangers_a_sentence_gets_the_same_text_as_alone(served: Served, model: Path) -> None:
+def test_a_sentence_gets_the_same_translation_in_a_batch_as_alone(served: Served, model: Path) -> None:
     texts = sentences(500)
     translator = jumok.load(model)
     alone = [translator.translate([text])[0].text for text in texts]
@@ -308,12 +362,13 @@ def test_batched_with_strangers_a_sentence_gets_the_same_text_as_alone(served: S
 
     with ThreadPoolExecutor(50) as clients:
         together = list(clients.map(ask, range(50)))
+    # Client i sent the texts i, i + 50, i + 100, …
     assert [together[number % 50][number // 50] for number in range(500)] == alone
 
 
 @pytest.mark.medium
 def test_a_worker_that_dies_is_replaced(model: Path, tmp_path: Path) -> None:
-    with serving_here(tmp_path, model, workers=1) as served:
+    with serving_in_thread(tmp_path, model, workers=1) as served:
         [victim] = served.worker_pids()
         os.kill(victim, signal.SIGKILL)
         answer = served.post("/translate", {"q": "one", "source": "en", "target": "de"})
@@ -324,9 +379,9 @@ def test_a_worker_that_dies_is_replaced(model: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.medium
-def test_a_worker_leaves_the_end_to_the_front(model: Path, tmp_path: Path) -> None:
-    """systemd sends SIGTERM to every process of a service: what workers hold must not be lost by that."""
-    with serving_here(tmp_path, model, workers=1) as served:
+def test_a_worker_ignores_sigterm(model: Path, tmp_path: Path) -> None:
+    """systemd sends SIGTERM to every process of a service; batches in progress must not be lost."""
+    with serving_in_thread(tmp_path, model, workers=1) as served:
         [worker] = served.worker_pids()
         os.kill(worker, signal.SIGTERM)
         assert served.post("/translate", {"q": "one", "source": "en", "target": "de"}).status == 200
@@ -334,7 +389,7 @@ def test_a_worker_leaves_the_end_to_the_front(model: Path, tmp_path: Path) -> No
         assert not [line for line in served.events() if line["event"] == "worker_lost"]
 
 
-def test_a_worker_that_cannot_start_is_tried_less_and_less_often(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_restarts_of_a_failing_worker_back_off(monkeypatch: pytest.MonkeyPatch) -> None:
     pauses: list[float] = []
 
     async def pause(seconds: float) -> None:
@@ -342,26 +397,26 @@ def test_a_worker_that_cannot_start_is_tried_less_and_less_often(monkeypatch: py
         if len(pauses) == 8:
             raise asyncio.CancelledError
 
-    async def fail(self: Post) -> None:
+    async def fail(self: WorkerHandle) -> None:
         raise ModelFolderError("damaged")
 
-    monkeypatch.setattr("jumok.serve.pool.asyncio.sleep", pause)
-    monkeypatch.setattr(Post, "_start", fail)
+    monkeypatch.setattr("jumok.server.workers.pool.asyncio.sleep", pause)
+    monkeypatch.setattr(WorkerHandle, "_start_process", fail)
 
     async def run() -> None:
-        post = Post(SentenceQueue(Limits(), workers=1), {}, lambda *_, **__: None)
+        handle = WorkerHandle(WorkQueue(Limits(), workers=1), {}, lambda *_, **__: None)
         with pytest.raises(asyncio.CancelledError):
-            await post._restart()
+            await handle._restart()
 
     asyncio.run(run())
     assert pauses == [0, 1, 2, 4, 8, 16, 30, 30]
 
 
 @pytest.mark.medium
-def test_where_no_worker_can_be_started_health_says_so(model: Path, tmp_path: Path) -> None:
+def test_health_is_503_if_no_worker_can_be_started(model: Path, tmp_path: Path) -> None:
     folder = tmp_path / "model"
     shutil.copytree(model, folder)
-    with serving_here(tmp_path, folder, workers=1) as served:
+    with serving_in_thread(tmp_path, folder, workers=1) as served:
         assert served.get("/health").json == {"status": "ok"}
         (folder / "weights.safetensors").write_bytes(b"damaged")
         os.kill(served.worker_pids()[0], signal.SIGKILL)
@@ -372,7 +427,7 @@ def test_where_no_worker_can_be_started_health_says_so(model: Path, tmp_path: Pa
 
 
 @pytest.mark.medium
-def test_signals_are_heard_while_models_are_loaded(model: Path, tmp_path: Path) -> None:
+def test_signals_are_handled_while_models_are_loaded(model: Path, tmp_path: Path) -> None:
     log = tmp_path / "log.jsonl"
     with log.open("wb") as stream:
         process = subprocess.Popen(
@@ -412,8 +467,8 @@ def test_a_killed_worker_is_replaced_and_every_request_is_answered(model: Path, 
                 served.wait_for("worker_ready", 3)
             finally:
                 stop.set()
-            for one in running:
-                one.result()
+            for future in running:
+                future.result()
         assert set(statuses) <= {200, 503}
         assert statuses.count(200) > len(statuses) / 2
         assert victims[0] not in served.worker_pids()
@@ -421,7 +476,7 @@ def test_a_killed_worker_is_replaced_and_every_request_is_answered(model: Path, 
 
 
 @pytest.mark.slow
-def test_sigterm_answers_what_was_accepted_then_ends_well(model: Path, tmp_path: Path) -> None:
+def test_sigterm_answers_accepted_requests_then_exits_with_0(model: Path, tmp_path: Path) -> None:
     with serving(tmp_path, model, "--workers", "1") as served:
         texts = sentences(1000)
         answers: list[int] = []
@@ -437,8 +492,8 @@ def test_sigterm_answers_what_was_accepted_then_ends_well(model: Path, tmp_path:
                 assert len(answers) < 6
                 time.sleep(0.05)
             code = served.stop()
-            for one in running:
-                one.result()
+            for future in running:
+                future.result()
         assert code == 0
         assert answers == [1000] * 6
         assert served.events()[-1]["event"] == "drained"
@@ -448,7 +503,7 @@ def test_sigterm_answers_what_was_accepted_then_ends_well(model: Path, tmp_path:
 
 
 @pytest.mark.slow
-def test_sigterm_cuts_off_nobody_who_has_connected(model: Path, tmp_path: Path) -> None:
+def test_sigterm_resets_no_connection(model: Path, tmp_path: Path) -> None:
     for number in range(5):
         with serving(tmp_path / str(number), model, "--workers", "1") as served:
             answered: list[int] = []
@@ -458,22 +513,22 @@ def test_sigterm_cuts_off_nobody_who_has_connected(model: Path, tmp_path: Path) 
                 while True:
                     try:
                         answered.append(served.post("/translate", fields).status)
-                    except ConnectionRefusedError:  # it is closed; a connection that is reset fails the test
+                    except ConnectionRefusedError:  # the port is closed; a reset connection fails the test
                         return
 
             with ThreadPoolExecutor(16) as clients:
                 running = [clients.submit(ask, client) for client in range(16)]
                 time.sleep(1)
                 served.signal(signal.SIGTERM)
-                for one in running:
-                    one.result()
+                for future in running:
+                    future.result()
             assert set(answered) == {200}
             assert served.process is not None
             assert served.process.wait(timeout=60) == 0
 
 
 @pytest.mark.slow
-def test_sighup_reads_the_models_anew_without_dropping_a_request(
+def test_sighup_reloads_the_models_without_dropping_a_request(
     model: Path, second_model: Path, tmp_path: Path
 ) -> None:
     folder = tmp_path / "model"
@@ -507,36 +562,36 @@ def test_sighup_reads_the_models_anew_without_dropping_a_request(
         assert served.get("/health").status == 200
 
 
-def test_models_that_change_places_are_not_taken_for_one_another(
+def test_a_reload_with_models_in_another_order_is_refused(
     model: Path, second_model: Path, tmp_path: Path
 ) -> None:
-    """The languages stay the same, but each model is asked by its place."""
+    """The languages are the same, but models are addressed by index."""
     other = make_digits(tmp_path / "other", "de", "en")
     folders = [tmp_path / name for name in ("first", "second", "third")]
-    for folder, made in zip(folders, (model, second_model, other), strict=True):
-        shutil.copytree(made, folder)
+    for folder, original in zip(folders, (model, second_model, other), strict=True):
+        shutil.copytree(original, folder)
 
     async def run() -> list[str]:
-        told: list[str] = []
-        service = Service(ServeSettings(models=tuple(folders)), read_directions(folders))
+        events: list[str] = []
+        service = Service(ServerSettings(models=tuple(folders)), read_language_pairs(folders))
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("jumok.serve.service.note", lambda event, **_: told.append(event))
-            for one, place in ((second_model, folders[2]), (other, folders[1])):
-                shutil.rmtree(place)
-                shutil.copytree(one, place)
+            patch.setattr("jumok.server.service.log_event", lambda event, **_: events.append(event))
+            for one, folder in ((second_model, folders[2]), (other, folders[1])):
+                shutil.rmtree(folder)
+                shutil.copytree(one, folder)
             await service.reload()
-        return told
+        return events
 
     assert asyncio.run(run()) == ["reload_refused"]
 
 
 @pytest.mark.medium
-def test_a_folder_that_was_exchanged_does_not_serve_another_language(
+def test_a_replaced_model_folder_is_not_served_under_the_old_languages(
     model: Path, second_model: Path, tmp_path: Path
 ) -> None:
     folder = tmp_path / "model"
     shutil.copytree(model, folder)
-    with serving_here(tmp_path, folder, workers=1) as served:
+    with serving_in_thread(tmp_path, folder, workers=1) as served:
         shutil.rmtree(folder)
         shutil.copytree(second_model, folder)
         os.kill(served.worker_pids()[0], signal.SIGKILL)
@@ -545,8 +600,8 @@ def test_a_folder_that_was_exchanged_does_not_serve_another_language(
 
 
 @pytest.mark.medium
-def test_a_client_that_leaves_frees_its_place(model: Path, tmp_path: Path) -> None:
-    with serving_here(tmp_path, model) as served:
+def test_a_disconnected_client_leaves_the_queue(model: Path, tmp_path: Path) -> None:
+    with serving_in_thread(tmp_path, model) as served:
         body = json.dumps({"q": sentences(1000), "source": "en", "target": "de"}).encode()
         connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=30)
         connection.request("POST", "/translate", body, {"Content-Type": "application/json"})
@@ -555,32 +610,32 @@ def test_a_client_that_leaves_frees_its_place(model: Path, tmp_path: Path) -> No
             time.sleep(0.05)
         assert "jumok_waiting_sentences 0\n" not in served.get("/metrics").text
         connection.close()
-        served_499 = []
+        disconnects = []
         end = time.monotonic() + 5
-        while not served_499 and time.monotonic() < end:
+        while not disconnects and time.monotonic() < end:
             time.sleep(0.05)
-            served_499 = [line for line in served.events() if line.get("status") == 499]
-        assert served_499
+            disconnects = [line for line in served.events() if line.get("status") == 499]
+        assert disconnects
         metrics = served.get("/metrics").text
         assert "jumok_open_requests 0\n" in metrics
         assert "jumok_waiting_sentences 0\n" in metrics
 
 
-def test_a_listener_that_leaves_a_stream_frees_its_place(served: Served) -> None:
+def test_a_client_that_disconnects_from_a_stream_leaves_the_queue(served: Served) -> None:
     body = json.dumps({"q": sentences(1000), "source": "en", "target": "de", "greedy": True}).encode()
     for size in (1, 5_000, 50_000):
         connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=30)
         connection.request("POST", "/v1/translate/stream", body, {"Content-Type": "application/json"})
         assert connection.getresponse().read(size)
         connection.close()
-    gone = ("jumok_open_requests 0\n", "jumok_waiting_sentences 0\n")
+    empty_queue = ("jumok_open_requests 0\n", "jumok_waiting_sentences 0\n")
     end = time.monotonic() + 20
-    while not all(line in served.get("/metrics").text for line in gone):
+    while not all(line in served.get("/metrics").text for line in empty_queue):
         assert time.monotonic() < end
         time.sleep(0.05)
 
 
-def test_a_model_that_cannot_be_loaded_is_told_before_anything_is_served(
+def test_a_model_that_cannot_be_loaded_ends_the_server_at_start(
     model: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     from jumok.cli import main
@@ -588,7 +643,7 @@ def test_a_model_that_cannot_be_loaded_is_told_before_anything_is_served(
     folder = tmp_path / "model"
     shutil.copytree(model, folder)
     (folder / "weights.safetensors").write_bytes(b"damaged")
-    with own_journal(), pytest.raises(SystemExit) as end:
+    with restored_logging(), pytest.raises(SystemExit) as end:
         main(["serve", str(folder), "--port", "0"])
     assert end.value.code == 2
     assert "jumok serve:" in capfd.readouterr().err

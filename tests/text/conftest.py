@@ -1,4 +1,4 @@
-"""Pieces learnt once from a few hundred made-up sentences, one vocabulary of each kind."""
+"""Tokenizers of each kind, trained once on a few thousand artificial sentences."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import itertools
 
 import pytest
 
-from jumok.recipe import TextSettings
-from jumok.text import Subwords, learn_subwords
+from jumok.config.recipe import TextSettings
+from jumok.text import Tokenizer, train_tokenizer
 
-WHO = ["I", "You", "The teacher", "My friend", "나는", "선생님은", "친구가", "彼は"]
-DOES = [
+SUBJECTS = ["I", "You", "The teacher", "My friend", "나는", "선생님은", "친구가", "彼は"]
+VERBS = [
     "understand",
     "understate",
     "undertake",
@@ -21,31 +21,31 @@ DOES = [
     "stand",
     "take",
 ]
-WHAT = ["nothing", "something", "17 books", "집에서 책을", "책에서", "本を読む", "no book"]
-WHEN = ["today.", "tomorrow!", "in 1999?", "오늘.", "내일, 아마도.", "明日。"]
+OBJECTS = ["nothing", "something", "17 books", "집에서 책을", "책에서", "本を読む", "no book"]
+TIMES = ["today.", "tomorrow!", "in 1999?", "오늘.", "내일, 아마도.", "明日。"]
 
 
 @pytest.fixture(scope="session")
 def sentences() -> list[str]:
-    made = [" ".join(parts) for parts in itertools.product(WHO, DOES, WHAT, WHEN)]
-    return [f"<polite> {sentence}" if i % 3 == 0 else sentence for i, sentence in enumerate(made)]
+    plain = [" ".join(parts) for parts in itertools.product(SUBJECTS, VERBS, OBJECTS, TIMES)]
+    return [f"<polite> {sentence}" if i % 3 == 0 else sentence for i, sentence in enumerate(plain)]
 
 
 @pytest.fixture(scope="session", params=["unigram", "bpe"])
-def subwords(request: pytest.FixtureRequest, sentences: list[str]) -> Subwords:
-    return learn_subwords(sentences, TextSettings(kind=request.param), pieces=400)
+def tokenizer(request: pytest.FixtureRequest, sentences: list[str]) -> Tokenizer:
+    return train_tokenizer(sentences, TextSettings(kind=request.param), vocab_size=400)
 
 
 @pytest.fixture(scope="session")
-def unigram(sentences: list[str]) -> Subwords:
-    return learn_subwords(sentences, TextSettings(kind="unigram"), pieces=400)
+def unigram(sentences: list[str]) -> Tokenizer:
+    return train_tokenizer(sentences, TextSettings(kind="unigram"), vocab_size=400)
 
 
 @pytest.fixture(scope="session")
-def bpe(sentences: list[str]) -> Subwords:
-    return learn_subwords(sentences, TextSettings(kind="bpe"), pieces=400)
+def bpe(sentences: list[str]) -> Tokenizer:
+    return train_tokenizer(sentences, TextSettings(kind="bpe"), vocab_size=400)
 
 
 @pytest.fixture(scope="session")
-def without_bytes(sentences: list[str]) -> Subwords:
-    return learn_subwords(sentences, TextSettings(byte_fallback=False), pieces=200)
+def without_bytes(sentences: list[str]) -> Tokenizer:
+    return train_tokenizer(sentences, TextSettings(byte_fallback=False), vocab_size=200)

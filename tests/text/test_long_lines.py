@@ -1,4 +1,4 @@
-"""Lines that are too long are cut without losing a letter."""
+"""Lines that are too long are split without losing a letter."""
 
 from __future__ import annotations
 
@@ -8,41 +8,41 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jumok.decoding.splitting import join_parts, split_line
+from jumok.text.long_lines import join_parts, split_line
 
-LETTERS = st.text(alphabet="abc de.,;!? \t。、，！é́ 가나…", max_size=120)
+LINES = st.text(alphabet="abc de.,;!? \t。、，！é́ 가나…", max_size=120)
 
 
-def letters(text: str) -> str:
+def without_spaces(text: str) -> str:
     return re.sub(r"\s", "", text)
 
 
-@given(line=LETTERS, longest=st.integers(1, 40))
-def test_no_letter_is_lost_and_every_part_fits(line: str, longest: int) -> None:
-    parts = split_line(line, len, longest)
-    assert letters("".join(parts)) == letters(line)
-    assert all(len(part) <= longest for part in parts)
+@given(line=LINES, max_tokens=st.integers(1, 40))
+def test_parts_fit_and_keep_every_letter(line: str, max_tokens: int) -> None:
+    parts = split_line(line, len, max_tokens)
+    assert without_spaces("".join(parts)) == without_spaces(line)
+    assert all(len(part) <= max_tokens for part in parts)
     cursor = 0
     for part in parts:  # the parts are slices, in order
         cursor = line.index(part, cursor) + len(part)
 
 
-@given(line=LETTERS, longest=st.integers(1, 40))
-def test_bytes_may_count_more_than_letters(line: str, longest: int) -> None:
-    def bytes_of(text: str) -> int:
+@given(line=LINES, max_tokens=st.integers(1, 40))
+def test_a_character_may_count_as_several_tokens(line: str, max_tokens: int) -> None:
+    def num_bytes(text: str) -> int:
         return len(text.encode())
 
-    parts = split_line(line, bytes_of, longest)
-    assert letters("".join(parts)) == letters(line)
-    assert all(bytes_of(part) <= longest or len(part) == 1 for part in parts)
+    parts = split_line(line, num_bytes, max_tokens)
+    assert without_spaces("".join(parts)) == without_spaces(line)
+    assert all(num_bytes(part) <= max_tokens or len(part) == 1 for part in parts)
 
 
-def words(text: str) -> int:
+def num_words(text: str) -> int:
     return len(text.split())
 
 
 @pytest.mark.parametrize(
-    ("line", "longest", "parts"),
+    ("line", "max_tokens", "parts"),
     [
         ("It fits as it is. All of it.", 9, ["It fits as it is. All of it."]),
         (
@@ -58,11 +58,13 @@ def words(text: str) -> int:
          ['He said "Wait here for me now."', "Then he left us there."]),
     ],
 )  # fmt: skip
-def test_lines_are_cut_where_it_hurts_least(line: str, longest: int, parts: list[str]) -> None:
-    assert split_line(line, words, longest) == parts
+def test_lines_are_split_at_sentences_then_commas_then_spaces(
+    line: str, max_tokens: int, parts: list[str]
+) -> None:
+    assert split_line(line, num_words, max_tokens) == parts
 
 
-def test_scripts_without_spaces_are_cut_after_their_marks() -> None:
+def test_scripts_without_spaces_are_split_after_their_punctuation() -> None:
     assert split_line("今日は天気がいいです。明日は雨が降るでしょう。", len, 14) == [
         "今日は天気がいいです。",
         "明日は雨が降るでしょう。",
@@ -71,11 +73,11 @@ def test_scripts_without_spaces_are_cut_after_their_marks() -> None:
 
 def test_numbers_and_addresses_stay_whole() -> None:
     line = "It costs 3.50 at example.com today and tomorrow. Then it will cost far more than that."
-    assert split_line(line, words, 10)[0] == "It costs 3.50 at example.com today and tomorrow."
+    assert split_line(line, num_words, 10)[0] == "It costs 3.50 at example.com today and tomorrow."
 
 
 @pytest.mark.parametrize(
     ("language", "joined"), [("ko", "a b"), ("", "a b"), ("ja", "ab"), ("zh-Hant", "ab")]
 )
-def test_parts_are_joined_as_the_language_is_written(language: str, joined: str) -> None:
+def test_parts_are_joined_with_the_separator_of_the_language(language: str, joined: str) -> None:
     assert join_parts(["a", "", "b"], language) == joined

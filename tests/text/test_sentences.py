@@ -1,4 +1,4 @@
-"""Texts are cut at the ends of their sentences, what is between them stays, and hostile ones cost little."""
+"""Text is split at sentence ends, the text between sentences is preserved, and no input takes long."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import time
 
 import pytest
 
-from jumok.serve.detecting import detect
-from jumok.serve.sentences import lay_out, sentence_spans
+from jumok.text.language_detection import detect_languages
+from jumok.text.sentences import replace_sentences, sentence_spans
 
 
-def cut(text: str) -> list[str]:
+def split(text: str) -> list[str]:
     return [text[start:end] for start, end in sentence_spans(text)]
 
 
@@ -29,40 +29,36 @@ def cut(text: str) -> list[str]:
         ("... !!!", []),
     ],
 )
-def test_a_text_is_cut_into_its_sentences(text: str, sentences: list[str]) -> None:
-    assert cut(text) == sentences
+def test_a_text_is_split_into_sentences(text: str, sentences: list[str]) -> None:
+    assert split(text) == sentences
 
 
-def test_what_stands_between_sentences_stays_or_is_what_the_language_writes() -> None:
+def test_spaces_between_sentences_become_the_separator_of_the_language() -> None:
     text = "  one. Two three four.\r\n\tFive  "
     spans = sentence_spans(text)
-    assert "".join(lay_out(text, spans, cut(text), "de")) == text
-    assert (
-        "".join(
-            lay_out("One two three. Four.", sentence_spans("One two three. Four."), ["一。", "二。"], "ja")
-        )
-        == "一。二。"
-    )
+    assert "".join(replace_sentences(text, spans, split(text), "de")) == text
+    english = "One two three. Four."
+    assert "".join(replace_sentences(english, sentence_spans(english), ["一。", "二。"], "ja")) == "一。二。"
 
 
 @pytest.mark.parametrize("text", ["a" * 100_000, "one two " * 2_000, "가" * 5_000])
-def test_what_has_no_end_is_cut_into_parts_that_a_worker_can_do(text: str) -> None:
-    parts = cut(text)
+def test_text_without_a_sentence_end_is_split_into_bounded_parts(text: str) -> None:
+    parts = split(text)
     assert max(map(len, parts)) <= 1_000
     assert "".join(parts).replace(" ", "") == text.replace(" ", "")
 
 
-def test_a_sentence_without_end_is_cut_at_a_comma_or_a_space_and_between_letters_last() -> None:
+def test_a_long_sentence_is_split_at_a_comma_then_at_a_space_then_anywhere() -> None:
     clause = "x" * 89 + " " + "y" * 9
-    for mark in (",", ""):
-        parts = cut(f"{mark} ".join([clause] * 30))
+    for comma in (",", ""):
+        parts = split(f"{comma} ".join([clause] * 30))
         assert len(parts) > 2
-        assert all(part.endswith("y" + mark) for part in parts[:-1] if mark)
-        assert all(set(part.split()) <= set(f"{clause} {clause}{mark}".split()) for part in parts)
-    accents = cut("e\u0301" * 1_500)
+        assert all(part.endswith("y" + comma) for part in parts[:-1] if comma)
+        assert all(set(part.split()) <= set(f"{clause} {clause}{comma}".split()) for part in parts)
+    accents = split("e\u0301" * 1_500)
     assert "".join(accents) == "e\u0301" * 1_500
     assert not any(part.startswith("\u0301") for part in accents)
-    assert cut("x" * 1_000) == ["x" * 1_000]
+    assert split("x" * 1_000) == ["x" * 1_000]
 
 
 @pytest.mark.parametrize(
@@ -70,8 +66,8 @@ def test_a_sentence_without_end_is_cut_at_a_comma_or_a_space_and_between_letters
     ["." * 100_000, ". " * 50_000, "a. " * 33_000, '."' * 50_000, "." + '"' * 99_000, "a." + " " * 99_000,
      "。" * 100_000, "x" * 100_000, "? A" * 33_000, "\n" * 100_000],
 )  # fmt: skip
-def test_hostile_texts_cost_little(text: str) -> None:
-    begin = time.process_time()
+def test_no_text_takes_more_than_linear_time(text: str) -> None:
+    start = time.process_time()
     sentence_spans(text)
-    detect(text, ["en", "de", "ko", "ja"])
-    assert time.process_time() - begin < 2
+    detect_languages(text, ["en", "de", "ko", "ja"])
+    assert time.process_time() - start < 2

@@ -1,4 +1,4 @@
-"""Words are what people align: these cuts are a contract with gold files and pictures."""
+"""Word splitting. Gold files and attention maps use word indices, so these results must not change."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ from jumok.text import split_words, word_spans
         (" \t\u3000\u00a0", []),
     ],
 )
-def test_words_of_a_sentence(text: str, words: list[str]) -> None:
+def test_punctuation_and_unspaced_scripts_are_split(text: str, words: list[str]) -> None:
     assert split_words(text) == words
 
 
-def test_thai_marks_stay_with_their_base() -> None:
-    # MAI HAN-AKAT and SARA II have combining class 0, yet they stand on the consonant before them.
+def test_thai_combining_characters_stay_with_their_base() -> None:
+    # MAI HAN-AKAT and SARA II have combining class 0, but are written above the consonant before them.
     assert split_words("วันนี้ดี") == ["วั", "น", "นี้", "ดี"]
 
 
@@ -47,7 +47,7 @@ def test_a_symbol_keeps_its_variation_selector() -> None:
 
 
 @given(st.text())
-def test_words_are_all_that_is_not_space(text: str) -> None:
+def test_words_contain_all_characters_except_spaces(text: str) -> None:
     spans = word_spans(text)
     assert "".join(split_words(text)) == "".join(text.split())
     assert all(start < end for start, end in spans)

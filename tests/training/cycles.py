@@ -1,4 +1,4 @@
-"""The smallest language: an alphabet that comes round again. Every symbol follows from its neighbours."""
+"""A minimal language: a cyclic alphabet, in which every symbol follows from its neighbours."""
 
 from __future__ import annotations
 
@@ -10,40 +10,40 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 SYMBOLS = [letter + letter for letter in "abcdefghijkl"]
-SHORTEST, LONGEST = 4, 33
+MIN_LENGTH, MAX_LENGTH = 4, 33
 
-# A model that learns it in some hundred updates of a few milliseconds.
+# A model that learns it in a few hundred updates of a few milliseconds.
 SMALL: dict[str, Any] = {
     "model.width": 64,
     "model.feed_forward": 128,
     "model.heads": 4,
     "model.layers": 2,
-    "text.pieces": 300,
+    "text.vocab_size": 300,
     "training.batch_tokens": 1024,
     "training.learning_rate": 0.008,
 }
 
 
 def cycles() -> list[str]:
-    """Every beginning with every length, once, in a random order."""
+    """Every first symbol with every length, once, in random order."""
     texts = [
-        " ".join(SYMBOLS[(first + place) % len(SYMBOLS)] for place in range(length))
+        " ".join(SYMBOLS[(first + position) % len(SYMBOLS)] for position in range(length))
         for first in range(len(SYMBOLS))
-        for length in range(SHORTEST, LONGEST + 1)
+        for length in range(MIN_LENGTH, MAX_LENGTH + 1)
     ]
     random.Random(1).shuffle(texts)
     return texts
 
 
-def entropy_a_sentence() -> float:
-    """The least loss there can be: the first symbol and the length are free, and all between follows."""
-    return math.log(len(SYMBOLS)) + math.log(LONGEST - SHORTEST + 1)
+def entropy_per_sentence() -> float:
+    """The lowest possible loss: the first symbol and the length are free, all others follow from them."""
+    return math.log(len(SYMBOLS)) + math.log(MAX_LENGTH - MIN_LENGTH + 1)
 
 
-def write_cycles(folder: Path, *, tested: int = 40) -> tuple[Path, Path]:
-    """A text to train on and one to test with."""
+def write_cycles(folder: Path, *, num_test: int = 40) -> tuple[Path, Path]:
+    """Write a training text and a test text; return their paths."""
     texts = cycles()
     paths = folder / "text.txt", folder / "test.txt"
-    for path, lines in zip(paths, (texts[tested:], texts[:tested]), strict=True):
+    for path, lines in zip(paths, (texts[num_test:], texts[:num_test]), strict=True):
         path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     return paths

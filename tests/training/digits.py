@@ -1,34 +1,34 @@
-"""The smallest translation task: digits in English words to digits in German words, in seconds."""
+"""A minimal translation task, learnt in seconds: digits from English words to German words."""
 
 from __future__ import annotations
 
 import random
 from typing import Any
 
-from jumok.corpus import Corpus, corpus_of_pairs
-from jumok.values import Alignment, Pair
+from jumok.data import Corpus, corpus_of_pairs
+from jumok.types import Alignment, Pair
 
 ENGLISH = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]
 GERMAN = ["null", "eins", "zwei", "drei", "vier", "fünf", "sechs", "sieben", "acht", "neun"]
 
-# A model that learns the task's words at least, in a few hundred updates of a few milliseconds.
+# A model that learns at least the words of the task, in a few hundred updates of a few milliseconds.
 TINY: dict[str, Any] = {
     "model.width": 32,
     "model.feed_forward": 64,
     "model.heads": 2,
     "model.encoder_layers": 1,
     "model.decoder_layers": 1,
-    "text.pieces": 320,
+    "text.vocab_size": 320,
     "training.batch_tokens": 256,
     "training.learning_rate": 0.01,
 }
 
 
-def digit_pairs(count: int, seed: int = 1, *, longest: int = 5) -> list[Pair]:
+def digit_pairs(count: int, seed: int = 1, *, max_digits: int = 5) -> list[Pair]:
     generator = random.Random(seed)
     pairs = []
     for _ in range(count):
-        digits = [generator.randrange(10) for _ in range(generator.randint(1, longest))]
+        digits = [generator.randrange(10) for _ in range(generator.randint(1, max_digits))]
         source, target = (" ".join(words[digit] for digit in digits) for words in (ENGLISH, GERMAN))
         gold = Alignment(frozenset((i, i) for i in range(len(digits))))
         pairs.append(Pair(source, target, gold))

@@ -1,11 +1,10 @@
-"""Train, be killed, train again, and report what came out: run by `test_kill.py` in a process of its own.
+"""Trains, gets killed, resumes and reports the result; `test_kill.py` runs it as a separate process.
 
     python kill_driver.py FOLDER < scenarios.json > results.json
 
-A scenario is a list of kills. Each kill is carried out in a fork of this process, which has everything
-imported: a run takes a second, not five. A fork kills itself with the given signal at the N-th call of a
-named function, before the call, after it, or (for writes) in its middle. The last fork of a scenario runs
-to the end.
+A scenario is a list of kills. Each kill happens in a fork of this process, which has imported everything: a
+run takes one second instead of five. A fork sends itself the given signal at the N-th call of a named
+function: before it, after it, or (for writes) in the middle. The last fork of a scenario runs to the end.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ import torch
 from digits import TINY, digit_corpus
 
 import jumok.storage.folders
-import jumok.training.update
+import jumok.training.loop.update
 from jumok.training import Finished, Warned, training_events
 
 SETTINGS = {
@@ -32,41 +31,41 @@ SETTINGS = {
     "model.feed_forward": 32,
     "training.steps": 40,
     "training.validate_every": 9,  # not a divisor of the batches in an epoch, nor of the steps
-    "training.warmup": 4,
+    "training.warmup_steps": 4,
 }
-PLACES = {
+FUNCTIONS = {
     "fsync": (os, "fsync"),
     "rename": (os, "rename"),
     "replace": (os, "replace"),
     "mkdir": (os, "mkdir"),
     "rmdir": (os, "rmdir"),
     "unlink": (os, "unlink"),
-    "write": (jumok.storage.folders, "_write_and_sync"),
-    "step": (jumok.training.update.Member, "update"),
+    "write": (jumok.storage.folders, "write_and_sync"),
+    "step": (jumok.training.loop.update.Worker, "update"),
 }
-COUNTED: dict[str, int] = dict.fromkeys(PLACES, 0)
+CALLS: dict[str, int] = dict.fromkeys(FUNCTIONS, 0)
 
 
-def watch(call: str, kill: dict[str, Any] | None) -> None:
+def kill_at(call: str, kill: dict[str, Any] | None) -> None:
     """Count the calls of a function and kill this process at one of them."""
-    module, name = PLACES[call]
+    module, name = FUNCTIONS[call]
     real = getattr(module, name)
 
-    def watched(*args: Any, **options: Any) -> Any:
-        COUNTED[call] += 1
-        now = kill is not None and kill["call"] == call and kill["at"] == COUNTED[call]
-        if now and kill["when"] == "before":
+    def counted(*args: Any, **options: Any) -> Any:
+        CALLS[call] += 1
+        due = kill is not None and kill["call"] == call and kill["at"] == CALLS[call]
+        if due and kill["when"] == "before":
             os.kill(os.getpid(), kill["signal"])
-        if now and kill["when"] == "middle":
+        if due and kill["when"] == "middle":
             path, data = args
             path.write_bytes(data[: len(data) // 2])
             os.kill(os.getpid(), kill["signal"])
         result = real(*args, **options)
-        if now and kill["when"] == "after":
+        if due and kill["when"] == "after":
             os.kill(os.getpid(), kill["signal"])
         return result
 
-    setattr(module, name, watched)
+    setattr(module, name, counted)
 
 
 def validated_steps(metrics: Path) -> list[int]:
@@ -75,23 +74,23 @@ def validated_steps(metrics: Path) -> list[int]:
 
 
 def train_in_fork(out: Path, settings: dict[str, Any], kill: dict[str, Any] | None) -> dict[str, Any]:
-    """One training process; how it ended and what it said."""
+    """Run one training process; return how it ended and its report."""
     report = out.with_suffix(".report")
     report.unlink(missing_ok=True)
     child = os.fork()
     if child == 0:
-        code = 70
+        code = 70  # an exception
         try:
-            for call in PLACES:
-                watch(call, kill)
+            for call in FUNCTIONS:
+                kill_at(call, kill)
             code = _train(out, settings, report)
         except BaseException:
             traceback.print_exc()
         finally:
             os._exit(code)
     _, status = os.waitpid(child, 0)
-    said = json.loads(report.read_text()) if report.exists() else {}
-    return {"killed": os.WIFSIGNALED(status), "code": os.waitstatus_to_exitcode(status), **said}
+    reported = json.loads(report.read_text()) if report.exists() else {}
+    return {"killed": os.WIFSIGNALED(status), "code": os.waitstatus_to_exitcode(status), **reported}
 
 
 def _train(out: Path, settings: dict[str, Any], report: Path) -> int:
@@ -100,10 +99,10 @@ def _train(out: Path, settings: dict[str, Any], report: Path) -> int:
         if isinstance(event, Warned):
             warned.append(event.message)
         if isinstance(event, Finished):
-            said = {"reason": event.reason, "steps": event.steps, "warned": warned, "counts": COUNTED}
-            report.write_text(json.dumps(said))
+            content = {"reason": event.reason, "steps": event.steps, "warned": warned, "counts": CALLS}
+            report.write_text(json.dumps(content))
             return 0
-    return 71
+    return 71  # no `Finished` event
 
 
 def run_scenario(out: Path, scenario: dict[str, Any]) -> dict[str, Any]:
@@ -125,7 +124,7 @@ def main() -> None:
     folder.mkdir(parents=True, exist_ok=True)
     scenarios = json.load(sys.stdin)
     torch.set_num_threads(1)
-    torch.optim.AdamW([torch.nn.Parameter(torch.zeros(1))])  # imports what it needs, once for all forks
+    torch.optim.AdamW([torch.nn.Parameter(torch.zeros(1))])  # imports its modules once for all forks
     signal.signal(signal.SIGINT, signal.default_int_handler)
     results = {name: run_scenario(folder / name, scenario) for name, scenario in scenarios.items()}
     json.dump(results, sys.stdout)

@@ -1,4 +1,4 @@
-"""Checkpoints: the newest whole one is found, the damaged are named, nothing is lost without a word."""
+"""Checkpoints: the newest undamaged one is loaded, damaged ones are named, nothing is lost silently."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import pytest
 import torch
 
 from jumok.errors import RunFolderError, StorageError
-from jumok.training.checkpoint import (
+from jumok.training.loop.checkpoint import (
     Checkpoint,
-    load_newest,
-    remove_old,
+    load_checkpoint_weights,
+    load_newest_checkpoint,
+    remove_old_checkpoints,
     save_checkpoint,
     saved_steps,
-    stored_weights,
 )
 
 if TYPE_CHECKING:
@@ -43,68 +43,70 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "checkpoints"
 
 
-def test_reads_back(folder: Path) -> None:
-    found, damaged = load_newest(folder)
+def test_a_checkpoint_is_read_back(folder: Path) -> None:
+    loaded, damaged = load_newest_checkpoint(folder)
     assert damaged == []
-    assert found is not None
-    assert found.step == 30
-    assert found.weights["w"].tolist() == [30.0] * 3
-    assert found.state == {"seconds": 1.5}
-    assert found.moving_average is not None
-    assert stored_weights(folder, 20, moving_average=False)["w"].tolist() == [20.0] * 3
-    assert stored_weights(folder, 20, moving_average=True)["w"].tolist() == [10.0] * 3
+    assert loaded is not None
+    assert loaded.step == 30
+    assert loaded.weights["w"].tolist() == [30.0] * 3
+    assert loaded.state == {"seconds": 1.5}
+    assert loaded.moving_average is not None
+    assert load_checkpoint_weights(folder, 20, moving_average=False)["w"].tolist() == [20.0] * 3
+    assert load_checkpoint_weights(folder, 20, moving_average=True)["w"].tolist() == [10.0] * 3
 
 
-def test_no_folder_is_no_checkpoint(tmp_path: Path) -> None:
-    assert load_newest(tmp_path / "none") == (None, [])
+def test_a_missing_folder_has_no_checkpoint(tmp_path: Path) -> None:
+    assert load_newest_checkpoint(tmp_path / "none") == (None, [])
 
 
 @pytest.mark.parametrize("name", FILES)
-@pytest.mark.parametrize("fault", ["flip", "truncate", "empty", "delete"])
-def test_the_damaged_is_named_and_the_previous_used(folder: Path, name: str, fault: str) -> None:
+@pytest.mark.parametrize("damage", ["flip", "truncate", "empty", "delete"])
+def test_a_damaged_checkpoint_is_named_and_the_previous_one_used(
+    folder: Path, name: str, damage: str
+) -> None:
     path = folder / "step-30" / name
     data = bytearray(path.read_bytes())
-    if fault == "flip":
+    if damage == "flip":
         data[len(data) // 2] ^= 1
         path.write_bytes(bytes(data))
-    elif fault == "truncate":
+    elif damage == "truncate":
         path.write_bytes(bytes(data[: len(data) // 2]))
-    elif fault == "empty":
+    elif damage == "empty":
         path.write_bytes(b"")
     else:
         path.unlink()
-    found, damaged = load_newest(folder)
-    assert found is not None
-    assert found.step == 20
+    loaded, damaged = load_newest_checkpoint(folder)
+    assert loaded is not None
+    assert loaded.step == 20
     assert len(damaged) == 1
     assert str(path) in damaged[0]
     assert saved_steps(folder) == [10, 20]
     assert (folder / "step-30.damaged").is_dir()
 
 
-def test_never_a_silent_start_from_zero(folder: Path) -> None:
+def test_if_all_checkpoints_are_damaged_loading_fails(folder: Path) -> None:
     for step in (10, 20, 30):
         (folder / f"step-{step}" / "state.json").unlink()
-    with pytest.raises(RunFolderError, match="None of the 3 checkpoints") as caught:
-        load_newest(folder)
-    assert "does not start again from zero" in str(caught.value)
+    with pytest.raises(RunFolderError, match="All 3 checkpoints") as caught:
+        load_newest_checkpoint(folder)
+    assert "does not restart from zero" in str(caught.value)
     assert saved_steps(folder) == [10, 20, 30]
 
 
-def test_what_a_killed_writer_left_is_not_a_checkpoint(folder: Path) -> None:
+def test_leftovers_of_a_killed_process_are_not_checkpoints(folder: Path) -> None:
     shutil.copytree(folder / "step-30", folder / "step-40.tmp-77")
-    found, _ = load_newest(folder)
-    assert found is not None
-    assert found.step == 30
+    loaded, _ = load_newest_checkpoint(folder)
+    assert loaded is not None
+    assert loaded.step == 30
 
 
-def test_two_are_kept_and_those_needed(folder: Path) -> None:
+def test_the_newest_two_and_the_needed_ones_are_kept(folder: Path) -> None:
     save_checkpoint(folder, checkpoint(40))
-    remove_old(folder, {10})
+    remove_old_checkpoints(folder, {10})
     assert saved_steps(folder) == [10, 30, 40]
-    remove_old(folder, set())
+    remove_old_checkpoints(folder, set())
     assert saved_steps(folder) == [30, 40]
-    remove_old(folder, set())
+    remove_old_checkpoints(folder, set())
     assert saved_steps(folder) == [30, 40]
 
 
@@ -114,13 +116,15 @@ def test_an_existing_checkpoint_is_left_alone(folder: Path) -> None:
     assert (folder / "step-30" / "manifest.json").stat().st_mtime_ns == before
 
 
-@pytest.mark.parametrize("call", range(6))
-def test_a_full_disk_leaves_the_last_intact(folder: Path, monkeypatch: pytest.MonkeyPatch, call: int) -> None:
+@pytest.mark.parametrize("failing_call", range(6))
+def test_a_full_disk_leaves_the_last_checkpoint_intact(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, failing_call: int
+) -> None:
     calls = iter(range(100))
     real = os.fsync
 
     def fsync(descriptor: int) -> None:
-        if next(calls) == call:
+        if next(calls) == failing_call:
             raise OSError(errno.ENOSPC, "No space left on device")
         real(descriptor)
 

@@ -1,7 +1,7 @@
-"""Killed at any moment and continued, a run ends bit for bit where the uninterrupted run ends.
+"""A run that is killed at any moment and resumed ends with the weights of an uninterrupted run, bit for bit.
 
-`medium` kills a few runs at chosen moments; `slow` kills one run at every single call that changes the disk,
-and in the middle of every write, and once more from outside, with strace.
+`medium` kills a few runs at chosen moments; `slow` kills a run at every call that changes the disk, in the
+middle of every write, and from outside, with strace.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ STRACE = shutil.which("strace")
 Results = dict[str, dict[str, Any]]
 
 
-def kill(call: str, at: int, when: str = "before", number: int = signal.SIGKILL) -> dict[str, Any]:
-    return {"call": call, "at": at, "when": when, "signal": int(number)}
+def kill(call: str, at: int, when: str = "before", signal_number: int = signal.SIGKILL) -> dict[str, Any]:
+    return {"call": call, "at": at, "when": when, "signal": int(signal_number)}
 
 
-def drive(folder: Path, scenarios: dict[str, Any], *, seconds: int = 600) -> Results:
+def run_driver(folder: Path, scenarios: dict[str, Any], *, seconds: int = 600) -> Results:
     done = subprocess.run(
         [sys.executable, str(HERE / "kill_driver.py"), str(folder)],
         input=json.dumps(scenarios),
@@ -43,8 +43,8 @@ def drive(folder: Path, scenarios: dict[str, Any], *, seconds: int = 600) -> Res
     return results
 
 
-def check(results: Results) -> None:
-    """Every scenario ended with the weights of the reference, after it was really killed."""
+def check_results(results: Results) -> None:
+    """Assert that every scenario ended with the weights of the reference run."""
     reference = results["reference"]
     assert reference["weights"] is not None
     for name, result in results.items():
@@ -54,10 +54,10 @@ def check(results: Results) -> None:
         assert not any(
             "cannot be used" in text for end in result["ends"] for text in end.get("warned", [])
         ), name
-        assert result["validations"] == [9, 18, 27, 36, 40], name  # each stands there once
+        assert result["validations"] == [9, 18, 27, 36, 40], name  # each exactly once
 
 
-KILLED = {
+KILLS = {
     "in preparation": [kill("fsync", 5)],
     "in the first save": [kill("fsync", 19)],
     "middle of a write": [kill("write", 12, "middle")],
@@ -70,33 +70,38 @@ KILLED = {
     "in the model folder": [kill("write", 26, "middle")],
     "three times": [kill("step", 11), kill("fsync", 4), kill("step", 9)],
 }
-POLITE = {
+SIGNALLED = {
     "SIGTERM": [kill("step", 13, "before", signal.SIGTERM)],
     "Ctrl-C, then SIGKILL": [kill("step", 20, "before", signal.SIGINT), kill("step", 3)],
 }
 
 
 def scenarios(named: dict[str, list[dict[str, Any]]], **settings: Any) -> dict[str, Any]:
-    with_settings = {"reference": [], **named}
-    return {name: {"kills": kills, "settings": settings} for name, kills in with_settings.items()}
+    kills_by_name = {"reference": [], **named}
+    return {name: {"kills": kills, "settings": settings} for name, kills in kills_by_name.items()}
 
 
 @pytest.mark.medium
-def test_killed_anywhere_the_end_is_the_same(tmp_path: Path) -> None:
-    results = drive(tmp_path, scenarios({**KILLED, **POLITE}))
-    check(results)
-    for name in KILLED:
-        assert results[name]["ends"][0]["killed"], f"{name}: the kill came too late to happen"
-    for name in POLITE:
+def test_a_run_killed_anywhere_ends_with_the_same_weights(tmp_path: Path) -> None:
+    results = run_driver(tmp_path, scenarios({**KILLS, **SIGNALLED}))
+    check_results(results)
+    for name in KILLS:
+        assert results[name]["ends"][0]["killed"], f"{name}: the run ended before the kill"
+    for name in SIGNALLED:
         assert results[name]["ends"][0]["reason"] == "interrupted", name
     assert results["SIGTERM"]["ends"][0]["steps"] == 13
 
 
 @pytest.mark.medium
-def test_with_averages_too(tmp_path: Path) -> None:
-    named = {name: KILLED[name] for name in ("three times", "in a removal")}
-    settings = {"training.average": 3, "training.ema": 0.9, "training.accumulate": 2, "text.sampling": 0.1}
-    check(drive(tmp_path, scenarios(named, **settings)))
+def test_a_killed_run_with_averages_ends_with_the_same_weights(tmp_path: Path) -> None:
+    named = {name: KILLS[name] for name in ("three times", "in a removal")}
+    settings = {
+        "training.average_checkpoints": 3,
+        "training.ema_decay": 0.9,
+        "training.accumulate": 2,
+        "text.sampling": 0.1,
+    }
+    check_results(run_driver(tmp_path, scenarios(named, **settings)))
 
 
 @pytest.mark.parametrize(
@@ -107,9 +112,9 @@ def test_with_averages_too(tmp_path: Path) -> None:
     ],
     ids=str,
 )
-def test_killed_while_two_processes_train(tmp_path: Path, names: list[str]) -> None:
-    named = {name: KILLED[name] for name in names}
-    check(drive(tmp_path, scenarios(named, **{"training.processes": 2})))
+def test_a_run_of_two_processes_killed_ends_with_the_same_weights(tmp_path: Path, names: list[str]) -> None:
+    named = {name: KILLS[name] for name in names}
+    check_results(run_driver(tmp_path, scenarios(named, **{"training.processes": 2})))
 
 
 @pytest.mark.slow
@@ -129,12 +134,12 @@ def test_killed_while_two_processes_train(tmp_path: Path, names: list[str]) -> N
     ],
 )
 def test_killed_at_every_call(tmp_path: Path, call: str, when: str) -> None:
-    reference = drive(tmp_path / "count", scenarios({}))
+    reference = run_driver(tmp_path / "count", scenarios({}))
     calls = reference["reference"]["ends"][0]["counts"][call]
     assert calls > 0
     named = {f"{call} {at}": [kill(call, at, when)] for at in range(1, calls + 1)}
-    results = drive(tmp_path / "kill", scenarios(named), seconds=1800)
-    check(results)
+    results = run_driver(tmp_path / "kill", scenarios(named), seconds=1800)
+    check_results(results)
     assert all(results[name]["ends"][0]["killed"] for name in named)
 
 
@@ -146,10 +151,10 @@ def test_random_kills(tmp_path: Path) -> None:
     for number in range(40):
         picked = generator.choices(list(calls), k=generator.randint(1, 3))
         named[f"random {number}"] = [kill(call, generator.randint(1, calls[call])) for call in picked]
-    check(drive(tmp_path, scenarios(named), seconds=1800))
+    check_results(run_driver(tmp_path, scenarios(named), seconds=1800))
 
 
-# --- from outside, without the help of the process ---
+# --- killed from outside ---
 
 ONE_RUN = "import sys; sys.path.insert(0, sys.argv[2]); import kill_driver as k, pathlib, torch; \
 torch.set_num_threads(1); p = pathlib.Path(sys.argv[1]); sys.exit(k._train(p, {}, p.with_suffix('.report')))"
@@ -164,7 +169,7 @@ def run_under_strace(out: Path, *options: str) -> subprocess.CompletedProcess[st
     return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False, env=environment)
 
 
-def weights_of(out: Path) -> str:
+def weights_digest(out: Path) -> str:
     return hashlib.sha256((out / "model" / "weights.safetensors").read_bytes()).hexdigest()
 
 
@@ -180,7 +185,7 @@ def test_killed_by_strace(tmp_path: Path, at: tuple[str, int]) -> None:
     assert not (tmp_path / "run" / "model").exists()
     assert run_under_strace(tmp_path / "run").returncode == 0
     assert run_under_strace(tmp_path / "reference").returncode == 0
-    assert weights_of(tmp_path / "run") == weights_of(tmp_path / "reference")
+    assert weights_digest(tmp_path / "run") == weights_digest(tmp_path / "reference")
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""metrics.jsonl: appended, and cut back when a run resumes."""
+"""metrics.jsonl: lines are appended, and truncated when a run resumes."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import pytest
 
 from jumok.errors import RecipeError
 from jumok.training import training_events
-from jumok.training.metrics import Metrics
+from jumok.training.loop.metrics import Metrics
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
-def test_lines_are_cut_back_to_the_checkpoint(tmp_path: Path) -> None:
+def test_lines_after_the_checkpoint_are_removed(tmp_path: Path) -> None:
     path = tmp_path / "metrics.jsonl"
     metrics = Metrics(path)
     metrics.write("train", 1, {"loss": 3.0})
@@ -25,32 +25,32 @@ def test_lines_are_cut_back_to_the_checkpoint(tmp_path: Path) -> None:
     metrics.write("train", 2, {"loss": 2.0})
     metrics.close()
     with path.open("ab") as file:
-        file.write(b'{"kind": "train", "st')  # torn by a crash
-    again = Metrics(path, length=length)
-    again.write("train", 2, {"loss": 1.0})
-    again.close()
+        file.write(b'{"kind": "train", "st')  # half-written at a crash
+    reopened = Metrics(path, length=length)
+    reopened.write("train", 2, {"loss": 1.0})
+    reopened.close()
     lines = [json.loads(line) for line in path.read_text().splitlines()]
     assert [(line["step"], line["loss"]) for line in lines] == [(1, 3.0), (2, 1.0)]
 
 
-def test_a_file_that_somebody_deleted_starts_anew(tmp_path: Path) -> None:
+def test_a_deleted_file_is_created_again(tmp_path: Path) -> None:
     metrics = Metrics(tmp_path / "metrics.jsonl", length=1000)
     metrics.write("train", 5, {"loss": 1.0})
     assert metrics.length() < 100
     metrics.close()
 
 
-@pytest.mark.parametrize("odd", [math.nan, math.inf, -math.inf])
-def test_what_is_not_finite_is_null(tmp_path: Path, odd: float) -> None:
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+def test_numbers_that_are_not_finite_are_null(tmp_path: Path, value: float) -> None:
     metrics = Metrics(tmp_path / "metrics.jsonl")
-    metrics.write("validation", 5, {"loss": odd, "bleu": 1.5})
+    metrics.write("validation", 5, {"loss": value, "bleu": 1.5})
     metrics.close()
     text = (tmp_path / "metrics.jsonl").read_text()
     assert text == '{"kind": "validation", "step": 5, "loss": null, "bleu": 1.5}\n'
 
 
 @pytest.mark.skipif(importlib.util.find_spec("tensorboard") is not None, reason="TensorBoard is installed")
-def test_tensorboard_says_how_to_install_it_before_anything_is_read_or_written(tmp_path: Path) -> None:
+def test_a_missing_tensorboard_is_reported_before_anything_is_read_or_written(tmp_path: Path) -> None:
     events = training_events("no.tsv", out=tmp_path / "run", tensorboard=True)
     with pytest.raises(RecipeError, match=r"pip install jumok\[tensorboard\]"):
         next(events)
@@ -58,7 +58,7 @@ def test_tensorboard_says_how_to_install_it_before_anything_is_read_or_written(t
 
 
 class Curves:
-    """Points as `SummaryWriter` is given them."""
+    """A stand-in for `SummaryWriter`."""
 
     def __init__(self) -> None:
         self.points: list[tuple[str, float, int]] = []
@@ -71,7 +71,7 @@ class Curves:
         self.closed = True
 
 
-def test_numbers_become_curves_and_nothing_else_does(tmp_path: Path) -> None:
+def test_only_finite_numbers_become_curves(tmp_path: Path) -> None:
     curves = Curves()
     metrics = Metrics(tmp_path / "metrics.jsonl", curves=curves)
     metrics.write("train", 7, {"loss": 2.5, "perplexity": math.nan, "note": "none"})

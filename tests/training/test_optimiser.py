@@ -1,4 +1,4 @@
-"""Adam, its state on the way to the disk and back, and the norm of gradients."""
+"""Adam, storing and restoring its state, and the norm of gradients."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ import math
 import pytest
 import torch
 
+from jumok.config.recipe import TrainingSettings
 from jumok.errors import RunFolderError
-from jumok.recipe import TrainingSettings
-from jumok.training.optimiser import (
+from jumok.training.loop.optimiser import (
     clip_gradients,
     make_optimiser,
     optimiser_tensors,
+    reset_optimiser,
     restore_optimiser,
     squared_norm,
 )
@@ -30,7 +31,7 @@ def one_step(model: torch.nn.Module, optimiser: torch.optim.Optimizer, seed: int
     optimiser.step()
 
 
-def test_decay_touches_matrices_only() -> None:
+def test_weight_decay_applies_to_matrices_only() -> None:
     optimiser = make_optimiser(small_model(), TrainingSettings(weight_decay=0.1))
     for group in optimiser.param_groups:
         for parameter in group["params"]:
@@ -38,23 +39,23 @@ def test_decay_touches_matrices_only() -> None:
     assert optimiser.param_groups[0]["betas"] == (0.9, 0.98)
 
 
-def test_beta2_is_the_recorded_one_whatever_the_batch() -> None:
+def test_beta2_comes_from_the_settings() -> None:
     optimiser = make_optimiser(small_model(), TrainingSettings(batch_tokens=512, beta2=0.97))
     assert optimiser.param_groups[0]["betas"] == (0.9, 0.97)
 
 
 def test_decay_0_is_plain_adam() -> None:
-    one, other = small_model(), small_model()
-    ours = make_optimiser(one, TrainingSettings(learning_rate=0.01))
-    plain = torch.optim.Adam(other.parameters(), lr=0.01, betas=(0.9, 0.98), eps=1e-9)
+    model, reference = small_model(), small_model()
+    ours = make_optimiser(model, TrainingSettings(learning_rate=0.01))
+    plain = torch.optim.Adam(reference.parameters(), lr=0.01, betas=(0.9, 0.98), eps=1e-9)
     for step in range(5):
-        one_step(one, ours, step)
-        one_step(other, plain, step)
-    for mine, theirs in zip(one.parameters(), other.parameters(), strict=True):
-        torch.testing.assert_close(mine, theirs)
+        one_step(model, ours, step)
+        one_step(reference, plain, step)
+    for parameter, expected in zip(model.parameters(), reference.parameters(), strict=True):
+        torch.testing.assert_close(parameter, expected)
 
 
-def test_restored_it_goes_on_in_the_same_bits() -> None:
+def test_a_restored_optimiser_continues_bit_for_bit() -> None:
     model = small_model()
     optimiser = make_optimiser(model, TrainingSettings(weight_decay=0.01))
     for step in range(3):
@@ -63,36 +64,47 @@ def test_restored_it_goes_on_in_the_same_bits() -> None:
     weights = {name: tensor.clone() for name, tensor in model.state_dict().items()}
     one_step(model, optimiser, 3)
 
-    again = small_model()
-    again.load_state_dict(weights)
-    fresh = make_optimiser(again, TrainingSettings(weight_decay=0.01))
-    restore_optimiser(fresh, again, stored)
-    one_step(again, fresh, 3)
-    for mine, theirs in zip(model.parameters(), again.parameters(), strict=True):
-        assert torch.equal(mine, theirs)
+    restored = small_model()
+    restored.load_state_dict(weights)
+    fresh = make_optimiser(restored, TrainingSettings(weight_decay=0.01))
+    restore_optimiser(fresh, restored, stored)
+    one_step(restored, fresh, 3)
+    for parameter, expected in zip(restored.parameters(), model.parameters(), strict=True):
+        assert torch.equal(parameter, expected)
 
 
-def test_foreign_state_is_refused() -> None:
+def test_state_of_another_model_is_refused() -> None:
     model = small_model()
     with pytest.raises(RunFolderError, match="does not belong to this model"):
         restore_optimiser(make_optimiser(model, TrainingSettings()), model, {"exp_avg/x": torch.zeros(1)})
 
 
 def test_norm_and_clipping_by_hand() -> None:
-    parameters = [torch.zeros(1, requires_grad=True), torch.zeros(1, requires_grad=True)]
     gradients = [torch.tensor([3.0]), torch.tensor([4.0])]
-    parameters[0].grad, parameters[1].grad = gradients
     norm = math.sqrt(squared_norm(gradients))
     assert norm == pytest.approx(5.0)
-    clip_gradients(parameters, norm, 10.0)
-    assert parameters[0].grad.item() == 3.0
-    clip_gradients(parameters, norm, 0)
-    assert parameters[0].grad.item() == 3.0
-    clip_gradients(parameters, norm, 1.0)
+    clip_gradients(gradients, norm, max_norm=10.0)
+    assert gradients[0].item() == 3.0
+    clip_gradients(gradients, norm, max_norm=0)  # no clipping
+    assert gradients[0].item() == 3.0
+    clip_gradients(gradients, norm, max_norm=1.0)
     assert squared_norm(gradients) == pytest.approx(1.0)
     assert squared_norm([]) == 0.0
+    clip_gradients([], norm, max_norm=1.0)
+
+
+def test_reset_zeroes_the_state_in_place() -> None:
+    model = small_model()
+    optimiser = make_optimiser(model, TrainingSettings())
+    reset_optimiser(optimiser)  # before the first step there is nothing to reset
+    one_step(model, optimiser, 0)
+    before = optimiser_tensors(optimiser, model)
+    assert any(bool(tensor.any()) for tensor in before.values())
+    reset_optimiser(optimiser)
+    after = optimiser_tensors(optimiser, model)
+    assert all(after[name] is tensor and not bool(tensor.any()) for name, tensor in before.items())
 
 
 @pytest.mark.parametrize("poison", [math.nan, math.inf, -math.inf])
-def test_the_norm_shows_what_is_not_finite(poison: float) -> None:
+def test_the_norm_is_not_finite_if_a_gradient_is_not(poison: float) -> None:
     assert not math.isfinite(squared_norm([torch.ones(2), torch.tensor([1.0, poison, 1.0])]))

@@ -1,4 +1,4 @@
-"""Runs on plain text: a language model, an encoder alone, and a translator that begins with one."""
+"""Runs on plain text: a language model, an encoder-only model, and a translator with a pretrained encoder."""
 
 from __future__ import annotations
 
@@ -8,28 +8,28 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import torch
-from cycles import SMALL, SYMBOLS, cycles, entropy_a_sentence, write_cycles
+from cycles import SMALL, SYMBOLS, cycles, entropy_per_sentence, write_cycles
 
 import jumok
-from jumok.corpus import corpus_of_pairs
+from jumok.data import corpus_of_pairs
 from jumok.errors import DataError, RecipeError, UnsupportedError
 from jumok.evaluation import evaluate_text
 from jumok.models import encoder_part
-from jumok.storage import read_model_folder
+from jumok.storage import read_model_with_weights
 from jumok.training import Event, Saved, Started, Validated, training_events
-from jumok.values import Pair
+from jumok.types import Pair
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-SHORT = {"training.steps": 12, "training.validate_every": 5, "training.warmup": 2}
+SHORT = {"training.steps": 12, "training.validate_every": 5, "training.warmup_steps": 2}
 FAMILIES = ["decoder-only", "encoder-only"]
 TRANSLATOR = {name: value for name, value in SMALL.items() if name != "model.layers"}
 
 
 def run(text: Path, out: Path, family: str, **settings: Any) -> list[Event]:
-    asked = {**SMALL, "model.family": family, **(settings or SHORT)}
-    return list(training_events(text, out=out, **asked))
+    settings = {**SMALL, "model.family": family, **(settings or SHORT)}
+    return list(training_events(text, out=out, **settings))
 
 
 def only(events: list[Event], kind: type) -> list[Any]:
@@ -37,12 +37,12 @@ def only(events: list[Event], kind: type) -> list[Any]:
 
 
 def capitals(texts: list[str]) -> list[Pair]:
-    """A text and the same in capital letters."""
+    """Pairs of a text and the same text in capital letters."""
     return [Pair(text, text.upper()) for text in texts]
 
 
 def first_last_and_middle(text: str) -> str:
-    """What an encoder that knows the language finds sooner: where a text begins, ends and turns."""
+    """The first, last and middle symbol: a pretrained encoder learns to find them sooner."""
     symbols = text.upper().split()
     return f"{symbols[0]} {symbols[-1]} {symbols[len(symbols) // 2]}"
 
@@ -54,7 +54,7 @@ def texts(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 @pytest.fixture(scope="module")
 def short_runs(texts: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """A run folder of each family, after a few steps."""
+    """One finished run folder per family, after a few steps."""
     folder = tmp_path_factory.mktemp("runs")
     for family in FAMILIES:
         run(texts[0], folder / family, family)
@@ -69,15 +69,15 @@ def encoder(texts: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) 
     return out / "model"
 
 
-class TestARun:
+class TestRun:
     @pytest.mark.parametrize(
         ("family", "task", "score"),
         [("decoder-only", "language-model", "perplexity"), ("encoder-only", "masked", "accuracy")],
     )
-    def test_its_folder_says_what_it_is(
+    def test_the_model_folder_describes_the_model(
         self, short_runs: dict[str, Path], family: str, task: str, score: str
     ) -> None:
-        card, _, files = read_model_folder(short_runs[family] / "model")
+        card, _, files = read_model_with_weights(short_runs[family] / "model")
         assert card.recipe.model.task == task
         assert card.recipe.training.stop_on == "loss"
         assert card.recipe.training.label_smoothing == 0
@@ -85,25 +85,25 @@ class TestARun:
         assert card.scores[score].signature
         assert card.read_out is None
         assert set(files) == {"pieces.model"}
-        lines = (short_runs[family] / "metrics.jsonl").read_text().splitlines()
-        found = [json.loads(line) for line in lines]
-        assert [line["step"] for line in found if line["kind"] == "validation"] == [5, 10, 12]
+        text = (short_runs[family] / "metrics.jsonl").read_text()
+        lines = [json.loads(line) for line in text.splitlines()]
+        assert [line["step"] for line in lines if line["kind"] == "validation"] == [5, 10, 12]
 
     @pytest.mark.parametrize("family", FAMILIES)
-    def test_settings_are_derived_with_their_reasons(
+    def test_settings_are_derived_with_reasons(
         self, texts: tuple[Path, Path], tmp_path: Path, family: str
     ) -> None:
         events = training_events(texts[0], out=tmp_path / "run", **{"model.family": family, "steps": 5})
         started = next(event for event in events if isinstance(event, Started))
         events.close()  # type: ignore[attr-defined]
-        reasons = {reason.setting: reason.why for reason in started.reasons}
+        reasons = {setting.name: setting.reason for setting in started.derived_settings}
         assert "sentences" in reasons["model.size"] or "few words" in reasons["model.size"]
         assert {"model.layers", "model.width", "training.stop_on", "training.label_smoothing"} <= set(reasons)
         assert "languages.source" not in reasons
-        assert "search.longest" not in reasons
+        assert "search.max_length_ratio" not in reasons
 
     @pytest.mark.parametrize("family", FAMILIES)
-    def test_stopped_and_continued_it_ends_in_the_same_bits(
+    def test_a_resumed_run_ends_with_the_same_weights(
         self, texts: tuple[Path, Path], tmp_path: Path, short_runs: dict[str, Path], family: str
     ) -> None:
         settings = {**SMALL, **SHORT, "model.family": family}
@@ -113,16 +113,16 @@ class TestARun:
                 break
         events.close()  # type: ignore[attr-defined]
         assert not (tmp_path / "run" / "model").exists()
-        again = list(training_events(texts[0], out=tmp_path / "run"))
-        assert only(again, Started)[0].resumed_from == 5
-        one, other = (
+        resumed = list(training_events(texts[0], out=tmp_path / "run"))
+        assert only(resumed, Started)[0].resumed_from == 5
+        first, second = (
             (path / "model" / "weights.safetensors").read_bytes()
             for path in (tmp_path / "run", short_runs[family])
         )
-        assert one == other
+        assert first == second
 
     @pytest.mark.parametrize("family", FAMILIES)
-    def test_a_validation_text_is_kept_apart(
+    def test_a_validation_text_is_not_trained_on(
         self, texts: tuple[Path, Path], tmp_path: Path, family: str
     ) -> None:
         events = training_events(
@@ -133,7 +133,7 @@ class TestARun:
 
 class TestLearning:
     @pytest.mark.medium
-    def test_a_language_model_comes_near_to_the_entropy_of_its_language(
+    def test_a_language_model_approaches_the_entropy_of_its_language(
         self, texts: tuple[Path, Path], tmp_path: Path
     ) -> None:
         events = run(texts[0], tmp_path / "run", "decoder-only", **{"training.steps": 200})
@@ -141,50 +141,55 @@ class TestLearning:
         assert losses[-1] < min(1.0, losses[0])
         model = jumok.load_text_model(tmp_path / "run" / "model")
         scores = evaluate_text(model, texts[1].read_text().splitlines()).as_dict()
-        a_sentence = scores["loss"] * scores["tokens"] / scores["sentences"]
-        assert a_sentence == pytest.approx(entropy_a_sentence(), rel=0.15)
-        assert scores["word_perplexity"] == pytest.approx(scores["perplexity"]), "each word is one piece"
+        loss_per_sentence = scores["loss"] * scores["tokens"] / scores["sentences"]
+        assert loss_per_sentence == pytest.approx(entropy_per_sentence(), rel=0.15)
+        assert scores["word_perplexity"] == pytest.approx(scores["perplexity"]), "each word is one token"
         [text] = model.complete(["ll aa bb"])
         assert text.startswith("ll aa bb cc dd ee")
 
     @pytest.mark.medium
-    def test_an_encoder_guesses_what_is_hidden(self, encoder: Path, texts: tuple[Path, Path]) -> None:
+    def test_an_encoder_guesses_masked_tokens(self, encoder: Path, texts: tuple[Path, Path]) -> None:
         model = jumok.load_text_model(encoder)
         scores = evaluate_text(model, texts[1].read_text().splitlines()).as_dict()
         assert scores["accuracy"] >= 0.9
-        again = evaluate_text(model, texts[1].read_text().splitlines()[::-1]).as_dict()
-        assert again["accuracy"] == scores["accuracy"], "the same pieces are hidden, whatever the order"
+        reversed_scores = evaluate_text(model, texts[1].read_text().splitlines()[::-1]).as_dict()
+        assert reversed_scores["accuracy"] == scores["accuracy"], (
+            "the same tokens are hidden, whatever the order"
+        )
 
 
-class TestATranslatorThatBeginsWithAnEncoder:
-    def test_at_step_0_its_encoder_is_that_encoder(self, short_runs: dict[str, Path], tmp_path: Path) -> None:
+class TestPretrainedEncoder:
+    def test_at_step_0_the_encoder_has_the_pretrained_weights(
+        self, short_runs: dict[str, Path], tmp_path: Path
+    ) -> None:
         encoder = short_runs["encoder-only"] / "model"
         settings = {"training.steps": 1, "training.learning_rate": 1e-20, "model.encoder_from": str(encoder)}
         corpus = corpus_of_pairs(capitals(cycles()[:100]))
         events = list(training_events(corpus, out=tmp_path / "run", **settings))
-        _, theirs, vocabulary = read_model_folder(encoder)
-        card, own, vocabularies = read_model_folder(tmp_path / "run" / "model")
-        begun = encoder_part(theirs)
-        assert len(begun) > 10
-        for name, weight in begun.items():
+        _, theirs, vocabulary = read_model_with_weights(encoder)
+        card, own, tokenizers = read_model_with_weights(tmp_path / "run" / "model")
+        pretrained = encoder_part(theirs)
+        assert len(pretrained) > 10
+        for name, weight in pretrained.items():
             torch.testing.assert_close(own[name], weight, atol=1e-15, rtol=0)
-        assert vocabularies["source.model"] == vocabulary["pieces.model"]
-        assert vocabularies["target.model"] != vocabulary["pieces.model"]
+        assert tokenizers["source.model"] == vocabulary["pieces.model"]
+        assert tokenizers["target.model"] != vocabulary["pieces.model"]
         settings = card.recipe.model
         assert (settings.width, settings.encoder_layers, settings.decoder_layers) == (64, 2, 2)
-        reasons = {reason.setting: reason.why for reason in only(events, Started)[0].reasons}
+        derived = only(events, Started)[0].derived_settings
+        reasons = {setting.name: setting.reason for setting in derived}
         assert reasons["model.width"] == f"as in {encoder}"
         assert "sha256" in reasons["model.encoder_from"]
 
     @pytest.mark.medium
-    def test_it_goes_on_without_the_folder_of_the_encoder(
+    def test_a_run_resumes_without_the_encoders_folder(
         self, short_runs: dict[str, Path], tmp_path: Path
     ) -> None:
         encoder = tmp_path / "encoder"
         shutil.copytree(short_runs["encoder-only"] / "model", encoder)
         settings = {**SHORT, "model.encoder_from": str(encoder)}
         corpus = corpus_of_pairs(capitals(cycles()[:100]))
-        list(training_events(corpus, out=tmp_path / "whole", **settings))
+        list(training_events(corpus, out=tmp_path / "uninterrupted", **settings))
         for name, kind in (("at step 0", Started), ("later", Saved)):
             events = training_events(corpus, out=tmp_path / name, **settings)
             next(event for event in events if isinstance(event, kind))
@@ -192,39 +197,40 @@ class TestATranslatorThatBeginsWithAnEncoder:
         shutil.rmtree(encoder)
         for name in ("at step 0", "later"):
             list(training_events(corpus, out=tmp_path / name, **settings))
-            one, other = (
+            first, second = (
                 (tmp_path / folder / "model" / "weights.safetensors").read_bytes()
-                for folder in (name, "whole")
+                for folder in (name, "uninterrupted")
             )
-            assert one == other, name
+            assert first == second, name
 
     @pytest.mark.medium
-    def test_it_is_not_worse_than_one_that_begins_with_nothing(self, encoder: Path, tmp_path: Path) -> None:
+    def test_a_translator_with_a_pretrained_encoder_learns_faster(
+        self, encoder: Path, tmp_path: Path
+    ) -> None:
         corpus = corpus_of_pairs([Pair(text, first_last_and_middle(text)) for text in cycles()])
         settings = {**TRANSLATOR, "training.steps": 100, "training.validate_every": 100, "text.shared": False}
         sizes = {"model.encoder_layers": 2, "model.decoder_layers": 2}
-        begun = {"model.encoder_from": str(encoder)}
         losses = {}
-        for name, more in (("begun", begun), ("new", sizes)):
-            events = list(training_events(corpus, out=tmp_path / name, **settings, **more))
+        for name, extra in (("pretrained", {"model.encoder_from": str(encoder)}), ("new", sizes)):
+            events = list(training_events(corpus, out=tmp_path / name, **settings, **extra))
             losses[name] = only(events, Validated)[-1].loss
-        assert losses["begun"] < losses["new"], losses
+        assert losses["pretrained"] < losses["new"], losses
 
     @pytest.mark.parametrize(
-        ("settings", "said"),
+        ("settings", "message"),
         [
-            ({"model.width": 32}, "model.width: asked 32, the encoder has 64"),
-            ({"model.encoder_layers": 3}, "model.encoder_layers: asked 3, the encoder has 2"),
-            ({"text.shared": True}, "text.shared: asked True, the encoder has False"),
-            ({"model.encoder_attention": "linear"}, "asked 'linear', the encoder has 'scaled-dot'"),
+            ({"model.width": 32}, "model.width: received 32, the encoder has 64"),
+            ({"model.encoder_layers": 3}, "model.encoder_layers: received 3, the encoder has 2"),
+            ({"text.shared": True}, "text.shared: received True, the encoder has False"),
+            ({"model.encoder_attention": "linear"}, "received 'linear', the encoder has 'scaled-dot'"),
         ],
     )
-    def test_what_contradicts_the_encoder_is_refused(
-        self, short_runs: dict[str, Path], tmp_path: Path, settings: dict[str, Any], said: str
+    def test_settings_that_contradict_the_encoder_are_refused(
+        self, short_runs: dict[str, Path], tmp_path: Path, settings: dict[str, Any], message: str
     ) -> None:
         encoder = str(short_runs["encoder-only"] / "model")
         corpus = corpus_of_pairs(capitals(cycles()[:100]))
-        with pytest.raises(RecipeError, match=said):
+        with pytest.raises(RecipeError, match=message):
             list(
                 training_events(
                     corpus, out=tmp_path / "run", **SHORT, **settings, **{"model.encoder_from": encoder}
@@ -232,25 +238,27 @@ class TestATranslatorThatBeginsWithAnEncoder:
             )
         assert not (tmp_path / "run").exists()
 
-    def test_another_kind_of_model_is_no_encoder(self, short_runs: dict[str, Path], tmp_path: Path) -> None:
+    def test_a_model_of_another_family_is_refused(self, short_runs: dict[str, Path], tmp_path: Path) -> None:
         corpus = corpus_of_pairs(capitals(cycles()[:100]))
         settings = {"model.encoder_from": str(short_runs["decoder-only"] / "model")}
-        with pytest.raises(RecipeError, match="is decoder-only, and --encoder-from takes an encoder alone"):
+        with pytest.raises(RecipeError, match="is decoder-only; --encoder-from takes an encoder-only model"):
             list(training_events(corpus, out=tmp_path / "run", **SHORT, **settings))
 
-    def test_an_encoder_of_another_language(self, texts: tuple[Path, Path], tmp_path: Path) -> None:
+    def test_an_encoder_of_another_language_is_refused(
+        self, texts: tuple[Path, Path], tmp_path: Path
+    ) -> None:
         english = tmp_path / "text.en"
         shutil.copy(texts[0], english)
         run(english, tmp_path / "encoder", "encoder-only", **{"training.steps": 2})
         corpus = corpus_of_pairs(capitals(cycles()[:100]), source="de", target="en")
         settings = {"model.encoder_from": str(tmp_path / "encoder" / "model")}
-        with pytest.raises(RecipeError, match="has read en, and the source of these pairs is de"):
+        with pytest.raises(RecipeError, match="was trained on en, and the source of these pairs is de"):
             list(training_events(corpus, out=tmp_path / "run", **SHORT, **settings))
 
 
 class TestRefusals:
     @pytest.mark.parametrize(
-        ("settings", "error", "said"),
+        ("settings", "error", "message"),
         [
             ({"model.family": "transformer"}, DataError, "a text alone is enough"),
             ({"model.family": "recurrent"}, DataError, "a text alone is enough"),
@@ -259,19 +267,23 @@ class TestRefusals:
                 DataError,
                 "a text alone is enough",
             ),
-            ({"model.family": "encoder-only", "training.stop_on": "bleu"}, RecipeError, "judged by its loss"),
+            (
+                {"model.family": "encoder-only", "training.stop_on": "bleu"},
+                RecipeError,
+                "validated by its loss",
+            ),
             ({"model.family": "decoder-only", "text.shared": False}, RecipeError, "one vocabulary"),
         ],
     )
-    def test_a_text_and_what_does_not_go_with_it(
+    def test_settings_that_do_not_fit_plain_text_are_refused(
         self,
         texts: tuple[Path, Path],
         tmp_path: Path,
         settings: dict[str, Any],
         error: type[Exception],
-        said: str,
+        message: str,
     ) -> None:
-        with pytest.raises(error, match=said):
+        with pytest.raises(error, match=message):
             list(training_events(texts[0], out=tmp_path / "run", **SHORT, **settings))
         assert not (tmp_path / "run").exists()
 
@@ -279,16 +291,18 @@ class TestRefusals:
         "settings",
         [{"model.family": "encoder-only"}, {"model.family": "decoder-only", "model.task": "language-model"}],
     )
-    def test_pairs_for_a_model_of_plain_text(self, tmp_path: Path, settings: dict[str, Any]) -> None:
+    def test_pairs_for_a_model_of_plain_text_are_refused(
+        self, tmp_path: Path, settings: dict[str, Any]
+    ) -> None:
         with pytest.raises(DataError, match=r"learns from plain text\. Received: pairs"):
             list(
                 training_events(corpus_of_pairs(capitals(SYMBOLS)), out=tmp_path / "run", **SHORT, **settings)
             )
 
     def test_models_of_plain_text_are_not_loaded_as_translators(self, short_runs: dict[str, Path]) -> None:
-        for family, able in (("decoder-only", "jumok complete"), ("encoder-only", "guesses hidden pieces")):
-            with pytest.raises(UnsupportedError, match=able):
+        for family, hint in (("decoder-only", "jumok complete"), ("encoder-only", "predicts masked tokens")):
+            with pytest.raises(UnsupportedError, match=hint):
                 jumok.load(short_runs[family] / "model")
         encoder = jumok.load_text_model(short_runs["encoder-only"] / "model")
-        with pytest.raises(UnsupportedError, match="cannot go on with a text"):
+        with pytest.raises(UnsupportedError, match="cannot continue a text"):
             encoder.complete(["aa"])

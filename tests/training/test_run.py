@@ -1,4 +1,4 @@
-"""Whole runs on the smallest task: from pairs to a model folder, and what a run refuses."""
+"""Complete runs on a tiny task: from pairs to a model folder, resuming, and what a run refuses."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ import torch
 from digits import TINY, digit_corpus, digit_pairs
 
 import jumok
-import jumok.training.update
-from jumok.corpus import corpus_of_pairs
+import jumok.training.loop.update
+from jumok.config.recipe import make_recipe
+from jumok.data import corpus_of_pairs
 from jumok.errors import DataError, RecipeError, RunFolderError, StorageError, TrainingError, UnsupportedError
-from jumok.recipe import make_recipe
-from jumok.storage import checked_json, module_weights, read_model_folder
+from jumok.storage import json_with_checksum, module_weights, read_model_with_weights
 from jumok.training import (
     Event,
     Finished,
@@ -35,18 +35,18 @@ from jumok.training import (
     train,
     training_events,
 )
-from jumok.training.checkpoint import load_newest, saved_steps
-from jumok.training.update import Member
-from jumok.values import Pair
+from jumok.training.loop.checkpoint import load_newest_checkpoint, saved_steps
+from jumok.training.loop.update import Worker
+from jumok.types import Pair
 
 if TYPE_CHECKING:
     from collections import Counter
     from collections.abc import Iterator
     from pathlib import Path
 
-    from jumok.training.update import Update
+    from jumok.training.loop.update import Update
 
-SHORT = {**TINY, "training.steps": 12, "training.validate_every": 5, "training.warmup": 2}
+SHORT = {**TINY, "training.steps": 12, "training.validate_every": 5, "training.warmup_steps": 2}
 
 
 def run(out: Path, count: int = 200, seed: int = 1, **settings: Any) -> list[Event]:
@@ -63,11 +63,11 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Event
     return out, run(out)
 
 
-class TestAWholeRun:
-    def test_events_come_in_their_order(self, finished: tuple[Path, list[Event]]) -> None:
+class TestCompleteRun:
+    def test_events_come_in_order(self, finished: tuple[Path, list[Event]]) -> None:
         _, events = finished
         stages = [stage.name for stage in only(events, Stage)]
-        assert stages == ["reading", "learning pieces", "encoding", "finishing"]
+        assert stages == ["reading", "learning vocabulary", "encoding", "finishing"]
         [started] = only(events, Started)
         assert (started.steps, started.resumed_from) == (12, None)
         assert started.pairs + started.validation_pairs <= 200
@@ -77,7 +77,7 @@ class TestAWholeRun:
         assert isinstance(events[-1], Finished)
         assert (events[-1].reason, events[-1].steps) == ("done", 12)
 
-    def test_the_folder_holds_what_the_design_says(self, finished: tuple[Path, list[Event]]) -> None:
+    def test_the_run_folder_holds_the_documented_files(self, finished: tuple[Path, list[Event]]) -> None:
         out, _ = finished
         names = {path.name for path in out.iterdir()}
         assert names == {
@@ -98,9 +98,9 @@ class TestAWholeRun:
         lines = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
         assert [line["step"] for line in lines if line["kind"] == "validation"] == [5, 10, 12]
 
-    def test_the_model_can_be_loaded_and_says_what_it_is(self, finished: tuple[Path, list[Event]]) -> None:
+    def test_the_model_can_be_loaded_and_describes_itself(self, finished: tuple[Path, list[Event]]) -> None:
         out, events = finished
-        card, _, _ = read_model_folder(out / "model")
+        card, _, _ = read_model_with_weights(out / "model")
         assert card.recipe.languages.source == "en"
         assert card.scores["bleu"].signature
         assert card.read_out is not None
@@ -110,69 +110,72 @@ class TestAWholeRun:
         assert events[-1].scores["chrf"] == card.scores["chrf"].value  # type: ignore[union-attr]
         assert len(jumok.load(out / "model").translate(["one two", ""])) == 2
 
-    def test_a_finished_run_says_so_and_does_nothing(self, finished: tuple[Path, list[Event]]) -> None:
+    def test_a_finished_run_is_reported_and_nothing_changes(self, finished: tuple[Path, list[Event]]) -> None:
         out, events = finished
         before = {path: path.stat().st_mtime_ns for path in out.rglob("*") if path.is_file()}
-        again = run(out)
-        assert [type(event) for event in again] == [Finished]
-        assert again[0].reason == "already finished"  # type: ignore[union-attr]
-        assert again[0].scores == events[-1].scores  # type: ignore[union-attr]
+        second_events = run(out)
+        assert [type(event) for event in second_events] == [Finished]
+        assert second_events[0].reason == "already finished"  # type: ignore[union-attr]
+        assert second_events[0].scores == events[-1].scores  # type: ignore[union-attr]
         after = {path: path.stat().st_mtime_ns for path in out.rglob("*") if path.is_file()}
         assert {p for p in after if after[p] != before.get(p)} <= {out / "run.lock"}
 
     def test_a_finished_run_refuses_other_settings(self, finished: tuple[Path, list[Event]]) -> None:
-        with pytest.raises(RunFolderError, match=r"training\.steps: asked 13, the run has 12"):
+        with pytest.raises(RunFolderError, match=r"training\.steps: received 13, the run has 12"):
             run(finished[0], **{"training.steps": 13})
 
     def test_the_same_command_gives_the_same_weights(
         self, finished: tuple[Path, list[Event]], tmp_path: Path
     ) -> None:
         run(tmp_path / "again")
-        one, other = (path / "model" / "weights.safetensors" for path in (finished[0], tmp_path / "again"))
-        assert one.read_bytes() == other.read_bytes()
+        first, second = (path / "model" / "weights.safetensors" for path in (finished[0], tmp_path / "again"))
+        assert first.read_bytes() == second.read_bytes()
 
-    def test_another_seed_gives_others(self, finished: tuple[Path, list[Event]], tmp_path: Path) -> None:
+    def test_another_seed_gives_other_weights(
+        self, finished: tuple[Path, list[Event]], tmp_path: Path
+    ) -> None:
         run(tmp_path / "again", **{"training.seed": 2})
-        one, other = (path / "model" / "weights.safetensors" for path in (finished[0], tmp_path / "again"))
-        assert one.read_bytes() != other.read_bytes()
+        first, second = (path / "model" / "weights.safetensors" for path in (finished[0], tmp_path / "again"))
+        assert first.read_bytes() != second.read_bytes()
 
-    def test_one_word_is_enough_for_the_location_score_whose_places_are_derived(self, tmp_path: Path) -> None:
+    def test_max_keys_of_the_location_score_is_derived(self, tmp_path: Path) -> None:
         location = {f"model.{site}_attention": "luong-location" for site in ("decoder", "cross")}
         settings = {**location, "training.steps": 1}
         [started] = only(run(tmp_path / "run", **settings), Started)
-        longest = {
+        options = {
             site: getattr(started.recipe.model, f"{site}_attention").options for site in ("decoder", "cross")
         }
-        assert longest == {"decoder": {"longest": 611}, "cross": {"longest": 201}}
-        again = run(tmp_path / "run", **settings)
-        assert again[-1].reason == "already finished"
+        # <s> and a translation of 3 · 200 + 10 tokens; a source of 200 tokens and </s>
+        assert options == {"decoder": {"max_keys": 611}, "cross": {"max_keys": 201}}
+        events = run(tmp_path / "run", **settings)
+        assert events[-1].reason == "already finished"
 
 
 class TestLearning:
     @pytest.mark.medium
     def test_it_learns_to_translate_digits(self, tmp_path: Path) -> None:
-        """A model really learns: digits it has never seen in this order come out right."""
+        """Digits in an order that was never trained on are translated correctly."""
         settings = {
             **TINY,
             "training.steps": 240,
             "training.validate_every": 80,
             "training.batch_tokens": 512,
             "model.dropout": 0.0,
-            "training.warmup": 30,
+            "training.warmup_steps": 30,
         }
-        corpus = corpus_of_pairs(digit_pairs(2000, longest=4), source="en", target="de")
-        valid = corpus_of_pairs(digit_pairs(60, 99, longest=4), source="en", target="de")
+        corpus = corpus_of_pairs(digit_pairs(2000, max_digits=4), source="en", target="de")
+        valid = corpus_of_pairs(digit_pairs(60, 99, max_digits=4), source="en", target="de")
         events = list(training_events(corpus, valid=valid, out=tmp_path / "run", **settings))
         losses = [event.loss for event in only(events, Validated)]
-        assert losses == sorted(losses, reverse=True)
+        assert max(losses[1:]) < losses[0] / 4
         assert events[-1].scores["chrf"] > 90  # type: ignore[union-attr]
-        assert only(events, Warned) == []  # a healthy run is left in peace
+        assert only(events, Warned) == []  # a healthy run gets no warning
         translator = jumok.load(tmp_path / "run" / "model")
         assert translator.translate(["seven two nine"])[0].text == "sieben zwei neun"
 
 
 class TestSettings:
-    def test_names_may_be_short(self, tmp_path: Path) -> None:
+    def test_unknown_and_ambiguous_setting_names_are_refused(self, tmp_path: Path) -> None:
         with pytest.raises(RecipeError, match=r'no setting called .minuts.\. Did you mean "minutes"'):
             next(iter(training_events(digit_corpus(50), out=tmp_path / "run", minuts=3)))
         with pytest.raises(RecipeError, match=r"several settings called 'longest'"):
@@ -182,36 +185,36 @@ class TestSettings:
         with pytest.raises(RecipeError, match="would never end"):
             next(iter(training_events(digit_corpus(50), out=tmp_path / "run", patience=0)))
 
-    def test_a_cosine_needs_an_end(self, tmp_path: Path) -> None:
+    def test_a_cosine_schedule_needs_a_last_step(self, tmp_path: Path) -> None:
         with pytest.raises(RecipeError, match="nothing says when that is"):
             next(iter(training_events(digit_corpus(50), out=tmp_path / "run", schedule="cosine")))
 
     @pytest.mark.parametrize(
-        ("settings", "said"),
+        ("settings", "message"),
         [
             ({"model.width": 32, "model.heads": 5}, "5 heads cannot share a width of 32 evenly"),
             ({"model.heads": 3}, "3 heads cannot share a width"),
             ({"model.family": "decoder-only", "model.heads": 3}, "3 heads cannot share a width"),
             (
                 {"model.family": "recurrent", "model.attention": "none", "search.coverage_penalty": 0.2},
-                r"there is no attention\. Received: search\.coverage_penalty = 0\.2",
+                r"needs attention.*Received: search\.coverage_penalty = 0\.2",
             ),
         ],
     )
-    def test_what_cannot_go_together_is_refused_before_anything_is_read_or_written(
-        self, tmp_path: Path, settings: dict[str, Any], said: str
+    def test_incompatible_settings_are_refused_before_anything_is_read_or_written(
+        self, tmp_path: Path, settings: dict[str, Any], message: str
     ) -> None:
-        with pytest.raises(UnsupportedError, match=said):
+        with pytest.raises(UnsupportedError, match=message):
             next(iter(training_events("no.tsv", out=tmp_path / "run", **settings)))
         assert list(tmp_path.iterdir()) == []
 
     def test_it_runs_in_a_thread(self, tmp_path: Path) -> None:
-        """Signals belong to the main thread; elsewhere a run does without them."""
+        """Only the main thread can install signal handlers; a run in another thread has none."""
         with ThreadPoolExecutor(1) as pool:
             events = pool.submit(run, tmp_path / "run", **{"training.steps": 2}).result()
         assert events[-1].steps == 2  # type: ignore[union-attr]
 
-    def test_a_recipe_and_names_go_together(self, tmp_path: Path) -> None:
+    def test_named_settings_take_precedence_over_a_recipe(self, tmp_path: Path) -> None:
         recipe = make_recipe(None, **{**SHORT, "training.steps": 99})
         events = list(training_events(digit_corpus(100), out=tmp_path / "run", recipe=recipe, steps=3))
         assert events[-1].steps == 3  # type: ignore[union-attr]
@@ -220,27 +223,27 @@ class TestSettings:
         with pytest.raises(DataError, match=r"no sentence to validate on.*--valid"):
             run(tmp_path / "run", count=5)
 
-    def test_validation_pairs_too_long_to_train_on_are_left_out_and_counted(self, tmp_path: Path) -> None:
+    def test_validation_pairs_that_are_too_long_are_skipped_and_counted(self, tmp_path: Path) -> None:
         long = Pair(" ".join(["one"] * 300), " ".join(["eins"] * 300))
         valid = corpus_of_pairs([*digit_pairs(20, 9), long], source="en", target="de")
         events = list(training_events(digit_corpus(100), valid=valid, out=tmp_path / "run", **SHORT))
         [encoding] = [stage for stage in only(events, Stage) if stage.name == "encoding"]
-        assert encoding.detail.endswith("left out: 1 for validation of more than 200 pieces")
+        assert encoding.detail.endswith("skipped: 1 for validation with more than 200 tokens")
         assert only(events, Started)[0].validation_pairs == 20
         alone = corpus_of_pairs([long], source="en", target="de")
-        with pytest.raises(DataError, match=r"all 1 validation pairs have more than 200 pieces.*--valid"):
+        with pytest.raises(DataError, match=r"all 1 validation pairs have more than 200 tokens.*--valid"):
             list(training_events(digit_corpus(100), valid=alone, out=tmp_path / "other", **SHORT))
 
     def test_train_returns_the_model_folder(self, tmp_path: Path) -> None:
         folder = train(digit_corpus(100), out=str(tmp_path / "run"), **SHORT)
         assert folder == tmp_path / "run" / "model"
 
-    def test_files_and_two_vocabularies(self, tmp_path: Path) -> None:
+    def test_training_on_files_with_two_tokenizers(self, tmp_path: Path) -> None:
         for name, seed in (("train", 1), ("valid", 2)):
             pairs = digit_pairs(150, seed)
             (tmp_path / f"{name}.en").write_text("".join(f"{pair.source}\n" for pair in pairs))
             (tmp_path / f"{name}.de").write_text("".join(f"{pair.target}\n" for pair in pairs))
-        settings = {**SHORT, "text.shared": False, "text.pieces": 300}
+        settings = {**SHORT, "text.shared": False, "text.vocab_size": 300}
         events = list(
             training_events(
                 [tmp_path / "train.en", tmp_path / "train.de"],
@@ -269,15 +272,18 @@ class TestSettings:
         assert len(only(events, Validated)) >= 3
 
     @pytest.mark.parametrize("stop_on", ["bleu", "loss"])
-    def test_other_scores_to_stop_on(self, tmp_path: Path, stop_on: str) -> None:
+    def test_stopping_on_other_scores(self, tmp_path: Path, stop_on: str) -> None:
         events = run(tmp_path / "run", **{"training.stop_on": stop_on})
         assert only(events, Validated)[0].best
 
     def test_averages(self, tmp_path: Path) -> None:
-        events = run(tmp_path / "run", **{"training.average": 3, "training.ema": 0.5, "training.steps": 15})
+        events = run(
+            tmp_path / "run",
+            **{"training.average_checkpoints": 3, "training.ema_decay": 0.5, "training.steps": 15},
+        )
         assert saved_steps(tmp_path / "run" / "checkpoints") == [5, 10, 15]
         assert events[-1].reason == "done"  # type: ignore[union-attr]
-        checkpoint, _ = load_newest(tmp_path / "run" / "checkpoints")
+        checkpoint, _ = load_newest_checkpoint(tmp_path / "run" / "checkpoints")
         assert checkpoint is not None
         assert checkpoint.moving_average is not None
 
@@ -293,144 +299,145 @@ def stop_after(events: Iterator[Event], step: int) -> list[Event]:
     return seen
 
 
-class TestContinuing:
+class TestResuming:
     @pytest.fixture
-    def half(self, tmp_path: Path) -> Path:
+    def interrupted(self, tmp_path: Path) -> Path:
         stop_after(training_events(digit_corpus(200), out=tmp_path / "run", **SHORT), 10)
         return tmp_path / "run"
 
-    def test_it_goes_on_where_it_was(self, half: Path, finished: tuple[Path, list[Event]]) -> None:
-        events = run(half)
+    def test_it_continues_from_the_last_checkpoint(
+        self, interrupted: Path, finished: tuple[Path, list[Event]]
+    ) -> None:
+        events = run(interrupted)
         [started] = only(events, Started)
         assert started.resumed_from == 10
         assert [event.step for event in only(events, Validated)] == [12]
-        one, other = (path / "model" / "weights.safetensors" for path in (half, finished[0]))
-        assert one.read_bytes() == other.read_bytes()
+        first, second = (path / "model" / "weights.safetensors" for path in (interrupted, finished[0]))
+        assert first.read_bytes() == second.read_bytes()
 
     @pytest.mark.parametrize("processes", [1, pytest.param(2, marks=pytest.mark.medium)])
-    def test_running_statistics_go_on_where_they_were(self, tmp_path: Path, processes: int) -> None:
-        """Batch norm changes its statistics in every pass; they are stored, averaged and continued."""
+    def test_running_statistics_are_resumed(self, tmp_path: Path, processes: int) -> None:
+        """Batch norm changes its statistics in every forward pass; they are stored, averaged and resumed."""
         settings = {
             **SHORT,
             "model.norm_kind": "batch",
             "model.positions": "learned",
-            "training.average": 2,
-            "training.ema": 0.5,
+            "training.average_checkpoints": 2,
+            "training.ema_decay": 0.5,
             "training.accumulate": 2,
             "training.processes": processes,
         }
-        whole, half = tmp_path / "whole", tmp_path / "half"
-        run(whole, **settings)
-        stop_after(training_events(digit_corpus(200), out=half, **settings), 10)
-        assert only(run(half), Started)[0].resumed_from == 10
-        one, other = (path / "model" / "weights.safetensors" for path in (half, whole))
-        assert one.read_bytes() == other.read_bytes()
-        _, weights, _ = read_model_folder(half / "model")
+        uninterrupted, interrupted = tmp_path / "uninterrupted", tmp_path / "interrupted"
+        run(uninterrupted, **settings)
+        stop_after(training_events(digit_corpus(200), out=interrupted, **settings), 10)
+        assert only(run(interrupted), Started)[0].resumed_from == 10
+        first, second = (path / "model" / "weights.safetensors" for path in (interrupted, uninterrupted))
+        assert first.read_bytes() == second.read_bytes()
+        _, weights, _ = read_model_with_weights(interrupted / "model")
         statistics = [name for name in weights if name.endswith((".mean", ".variance"))]
+        # Mean and variance of two norms in the encoder layer, three in the decoder layer, and two after them.
         assert len(statistics) == 2 * (2 + 3 + 2)
         assert all(bool((weights[name] > 0).all()) for name in statistics if name.endswith(".variance"))
         alone, together = (
-            jumok.load(half / "model").translate(texts) for texts in (["one"], ["one", "two six"])
+            jumok.load(interrupted / "model").translate(texts) for texts in (["one"], ["one", "two six"])
         )
         assert alone[0].score == pytest.approx(together[0].score, abs=1e-5)
 
-    def test_settings_need_not_be_repeated(self, half: Path) -> None:
-        events = list(training_events(digit_corpus(200), out=half))
+    def test_settings_need_not_be_repeated(self, interrupted: Path) -> None:
+        events = list(training_events(digit_corpus(200), out=interrupted))
         assert events[-1].reason == "done"  # type: ignore[union-attr]
 
     @pytest.mark.parametrize(
         ("name", "value"),
         [("training.steps", 100), ("training.learning_rate", 0.5), ("model.width", 48), ("training.seed", 9)],
     )
-    def test_changed_settings_are_refused_by_name(self, half: Path, name: str, value: Any) -> None:
-        with pytest.raises(RunFolderError, match=rf"{name}: asked {value!r}, the run has"):
-            run(half, **{name: value})
+    def test_changed_settings_are_refused_by_name(self, interrupted: Path, name: str, value: Any) -> None:
+        with pytest.raises(RunFolderError, match=rf"{name}: received {value!r}, the run has"):
+            run(interrupted, **{name: value})
 
-    def test_changed_settings_are_refused_before_anything_is_read(self, half: Path) -> None:
+    def test_changed_settings_are_refused_before_anything_is_read(self, interrupted: Path) -> None:
         def read(noticed: Counter[str]) -> NoReturn:
             pytest.fail("the corpus was read")
 
         corpus = replace(digit_corpus(200), reader=read)
-        with pytest.raises(RunFolderError, match=r"training\.seed: asked 9, the run has 1"):
-            next(training_events(corpus, out=half, seed=9))
-        with pytest.raises(RunFolderError, match=r"training\.seed: asked 9, the run has 1"):
-            next(training_events("no.tsv", out=half, seed=9))
+        with pytest.raises(RunFolderError, match=r"training\.seed: received 9, the run has 1"):
+            next(training_events(corpus, out=interrupted, seed=9))
+        with pytest.raises(RunFolderError, match=r"training\.seed: received 9, the run has 1"):
+            next(training_events("no.tsv", out=interrupted, seed=9))
 
-    def test_changed_data_are_refused(self, half: Path) -> None:
+    def test_changed_data_are_refused(self, interrupted: Path) -> None:
         with pytest.raises(RunFolderError, match="holds a run on other sentences"):
-            run(half, count=230)
+            run(interrupted, count=230)
         with pytest.raises(RunFolderError, match="holds a run on other sentences"):
-            run(half, seed=2)
+            run(interrupted, seed=2)
 
     @pytest.mark.parametrize("name", ["weights.safetensors", "optimiser.safetensors", "state.json"])
-    def test_a_damaged_checkpoint_is_named_and_the_one_before_used(
-        self, half: Path, name: str, finished: tuple[Path, list[Event]]
+    def test_a_damaged_checkpoint_is_named_and_the_previous_one_used(
+        self, interrupted: Path, name: str, finished: tuple[Path, list[Event]]
     ) -> None:
-        path = half / "checkpoints" / "step-10" / name
-        data = bytearray(path.read_bytes())
-        data[-3] ^= 8
-        path.write_bytes(bytes(data))
-        events = run(half)
+        path = interrupted / "checkpoints" / "step-10" / name
+        flip_a_bit(path)
+        events = run(interrupted)
         assert str(path) in only(events, Warned)[0].message
         assert "step 5 is used" in only(events, Warned)[0].advice
         assert only(events, Started)[0].resumed_from == 5
-        one, other = (folder / "model" / "weights.safetensors" for folder in (half, finished[0]))
-        assert one.read_bytes() == other.read_bytes()
+        first, second = (folder / "model" / "weights.safetensors" for folder in (interrupted, finished[0]))
+        assert first.read_bytes() == second.read_bytes()
 
-    def test_no_whole_checkpoint_is_an_error(self, half: Path) -> None:
-        for step in saved_steps(half / "checkpoints"):
-            (half / "checkpoints" / f"step-{step}" / "weights.safetensors").unlink()
-        with pytest.raises(RunFolderError, match="does not start again from zero"):
-            run(half)
+    def test_if_all_checkpoints_are_damaged_the_run_fails(self, interrupted: Path) -> None:
+        for step in saved_steps(interrupted / "checkpoints"):
+            (interrupted / "checkpoints" / f"step-{step}" / "weights.safetensors").unlink()
+        with pytest.raises(RunFolderError, match="does not restart from zero"):
+            run(interrupted)
 
-    def test_pairs_that_are_gone_are_encoded_again(
-        self, half: Path, finished: tuple[Path, list[Event]]
+    def test_deleted_encoded_pairs_are_encoded_again(
+        self, interrupted: Path, finished: tuple[Path, list[Event]]
     ) -> None:
-        shutil.rmtree(half / "data")
-        run(half)
-        one, other = (folder / "model" / "weights.safetensors" for folder in (half, finished[0]))
-        assert one.read_bytes() == other.read_bytes()
+        shutil.rmtree(interrupted / "data")
+        run(interrupted)
+        first, second = (folder / "model" / "weights.safetensors" for folder in (interrupted, finished[0]))
+        assert first.read_bytes() == second.read_bytes()
 
 
-def spoil(path: Path) -> None:
+def flip_a_bit(path: Path) -> None:
     data = bytearray(path.read_bytes())
     data[-3] ^= 8
     path.write_bytes(bytes(data))
 
 
 class TestFinishing:
-    """A run whose last step is done, so that only the choice of weights and the model folder are left."""
+    """A run after its last step: the choice of weights, and the model folder."""
 
     @pytest.fixture
-    def nearly(self, tmp_path: Path) -> Path:
+    def unfinished(self, tmp_path: Path) -> Path:
         """Checkpoints 5, 10 and 12; nothing is learnt after step 5, which is therefore the best."""
         settings = {**SHORT, "training.learning_rate": 1e-12}
         stop_after(training_events(digit_corpus(200), out=tmp_path / "run", **settings), 12)
         return tmp_path / "run"
 
-    def test_a_damaged_best_checkpoint_gives_way_to_the_next_best(self, nearly: Path) -> None:
-        damaged = nearly / "checkpoints" / "step-5" / "weights.safetensors"
-        spoil(damaged)
-        events = list(training_events(digit_corpus(200), out=nearly))
+    def test_if_the_best_checkpoint_is_damaged_the_next_best_is_used(self, unfinished: Path) -> None:
+        damaged = unfinished / "checkpoints" / "step-5" / "weights.safetensors"
+        flip_a_bit(damaged)
+        events = list(training_events(digit_corpus(200), out=unfinished))
         [warned] = only(events, Warned)
         assert str(damaged) in warned.message
         assert warned.advice == "Used instead: the checkpoint of step 10."
-        card, _, _ = read_model_folder(nearly / "model")
+        card, _, _ = read_model_with_weights(unfinished / "model")
         assert card.facts["weights"] == "the checkpoint of step 10"
 
-    def test_without_any_the_weights_at_hand_are_used(self, nearly: Path) -> None:
-        events = training_events(digit_corpus(200), out=nearly)
+    def test_if_all_checkpoints_are_damaged_the_weights_in_memory_are_used(self, unfinished: Path) -> None:
+        events = training_events(digit_corpus(200), out=unfinished)
         seen = [next(events), next(events)]
         assert isinstance(seen[-1], Started)
-        for step in saved_steps(nearly / "checkpoints"):
-            spoil(nearly / "checkpoints" / f"step-{step}" / "weights.safetensors")
+        for step in saved_steps(unfinished / "checkpoints"):
+            flip_a_bit(unfinished / "checkpoints" / f"step-{step}" / "weights.safetensors")
         rest = list(events)
         advice = [warned.advice for warned in only(rest, Warned)]
         assert advice == ["Used instead: the weights of step 12."] * 3
         assert rest[-1].reason == "done"  # type: ignore[union-attr]
 
 
-class TestTheFolder:
+class TestRunFolder:
     def test_a_foreign_folder_is_refused(self, tmp_path: Path) -> None:
         (tmp_path / "thesis.tex").write_text("")
         with pytest.raises(RunFolderError, match=r"not a run of jumok. Received: thesis\.tex"):
@@ -441,21 +448,21 @@ class TestTheFolder:
         with pytest.raises(RunFolderError, match="is a file"):
             run(tmp_path / "file")
 
-    def test_an_empty_folder_and_one_with_a_corpus_are_fine(self, tmp_path: Path) -> None:
+    def test_a_folder_with_a_corpus_is_accepted(self, tmp_path: Path) -> None:
         (tmp_path / "corpus").mkdir()
         assert run(tmp_path, **{"training.steps": 1})[-1].steps == 1  # type: ignore[union-attr]
 
-    def test_two_processes_do_not_share_a_folder(self, tmp_path: Path) -> None:
+    def test_two_runs_cannot_use_one_folder(self, tmp_path: Path) -> None:
         (tmp_path / "run.lock").touch()
         with (tmp_path / "run.lock").open() as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             with pytest.raises(RunFolderError, match="Another process is training"):
                 run(tmp_path)
 
-    def test_a_lock_that_was_removed_keeps_nobody_out(
+    def test_a_lock_file_that_was_removed_does_not_count(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """Another process withdraws between the opening of its lock here and the locking."""
+        """Another process removes its lock file after this one has opened it and before it locks it."""
         real, lock = fcntl.flock, tmp_path / "run.lock"
 
         def too_late(*arguments: Any) -> None:
@@ -471,12 +478,12 @@ class TestTheFolder:
             with pytest.raises(RunFolderError, match="Another process is training"):
                 run(tmp_path)
 
-    def test_a_run_that_never_began_leaves_no_folder(self, tmp_path: Path) -> None:
+    def test_a_run_that_never_started_leaves_no_folder(self, tmp_path: Path) -> None:
         with pytest.raises(DataError):
             run(tmp_path / "run", count=5)
         assert not (tmp_path / "run").exists()
         events = training_events(digit_corpus(200), out=tmp_path / "run", **SHORT)
-        next(events)  # it has read the sentences, and kept nothing
+        next(events)  # it has read the sentences and written nothing
         events.close()  # type: ignore[attr-defined]
         assert not (tmp_path / "run").exists()
         events = training_events(digit_corpus(200), out=tmp_path / "run", **SHORT)
@@ -485,35 +492,35 @@ class TestTheFolder:
         events.close()  # type: ignore[attr-defined]
         assert (tmp_path / "run" / "pieces.model").exists()
 
-    def test_a_run_that_never_began_leaves_no_folder_above_it_either(self, tmp_path: Path) -> None:
+    def test_a_run_that_never_started_leaves_no_parent_folder(self, tmp_path: Path) -> None:
         with pytest.raises(DataError):
             run(tmp_path / "runs" / "digits" / "first", count=5)
         assert list(tmp_path.iterdir()) == []
         (tmp_path / "runs").mkdir()
         with pytest.raises(DataError):
             run(tmp_path / "runs" / "digits" / "first", count=5)
-        assert list(tmp_path.rglob("*")) == [tmp_path / "runs"]  # somebody else's, though it is empty
+        assert list(tmp_path.rglob("*")) == [tmp_path / "runs"]  # it existed before, though it is empty
 
     def test_a_parent_that_is_a_file(self, tmp_path: Path) -> None:
         (tmp_path / "file").write_text("")
         with pytest.raises(StorageError, match="could not be written"):
             run(tmp_path / "file" / "run")
 
-    def test_a_newer_run(self, tmp_path: Path) -> None:
-        (tmp_path / "run.json").write_bytes(checked_json({"format": 99}))
+    def test_a_run_of_a_newer_jumok_is_refused(self, tmp_path: Path) -> None:
+        (tmp_path / "run.json").write_bytes(json_with_checksum({"format": 99}))
         with pytest.raises(RunFolderError, match=r"newer jumok\. Received format 99"):
             run(tmp_path)
 
-    def test_an_older_run_is_not_continued(self, tmp_path: Path) -> None:
-        """Its record does not say all that was decided: going on would change it half-way."""
-        (tmp_path / "run.json").write_bytes(checked_json({"format": 1, "recipe": {}}))
+    def test_a_run_of_an_older_jumok_is_refused(self, tmp_path: Path) -> None:
+        """Its record is incomplete, so the settings would change half-way."""
+        (tmp_path / "run.json").write_bytes(json_with_checksum({"format": 1, "recipe": {}}))
         with pytest.raises(RunFolderError, match=r"older jumok.*Received format 1.*Start a new run"):
             run(tmp_path)
 
-    def test_all_that_was_derived_stands_in_the_record(self, tmp_path: Path) -> None:
+    def test_derived_settings_are_in_the_record(self, tmp_path: Path) -> None:
         run(tmp_path, **{"training.steps": 1})
         training = json.loads((tmp_path / "run.json").read_text())["recipe"]["training"]
-        assert training["beta2"] == pytest.approx(0.99875)  # for updates of 256 pieces
+        assert training["beta2"] == pytest.approx(0.99875)  # for updates of 256 tokens
 
     def test_a_damaged_record_is_named(self, tmp_path: Path) -> None:
         run(tmp_path, **{"training.steps": 1})
@@ -522,15 +529,15 @@ class TestTheFolder:
         with pytest.raises(RunFolderError, match=r"run\.json cannot be used: its checksum"):
             run(tmp_path, **{"training.steps": 1})
 
-    def test_a_record_from_elsewhere(self, tmp_path: Path) -> None:
-        (tmp_path / "run.json").write_bytes(checked_json({"format": 2, "recipe": {}}))
+    def test_an_incomplete_record_is_refused(self, tmp_path: Path) -> None:
+        (tmp_path / "run.json").write_bytes(json_with_checksum({"format": 2, "recipe": {}}))
         with pytest.raises(RunFolderError, match="cannot be continued"):
             run(tmp_path)
 
 
-class TestDisasters:
+class TestFailures:
     @pytest.mark.parametrize("fault", [errno.ENOSPC, errno.EROFS, errno.EIO])
-    def test_a_full_disk_in_the_second_save(
+    def test_a_disk_error_in_the_second_save(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: int
     ) -> None:
         real = os.fsync
@@ -549,8 +556,8 @@ class TestDisasters:
         assert only(run(tmp_path), Started)[0].resumed_from == 5
 
     def poison(self, monkeypatch: pytest.MonkeyPatch, steps: range, poison: float) -> None:
-        """Let some updates see a weight's gradient that is not finite."""
-        real = jumok.training.update.squared_norm
+        """Make a gradient of some updates not finite."""
+        real = jumok.training.loop.update.squared_norm
         calls = iter(range(1, 1000))
 
         def squared_norm(gradients: list[torch.Tensor]) -> float:
@@ -558,24 +565,24 @@ class TestDisasters:
                 gradients[0].view(-1)[3] = poison
             return real(gradients)
 
-        monkeypatch.setattr(jumok.training.update, "squared_norm", squared_norm)
+        monkeypatch.setattr(jumok.training.loop.update, "squared_norm", squared_norm)
 
     @pytest.mark.parametrize("norm", ["layer", "batch"])
     @pytest.mark.parametrize("poison", [math.nan, math.inf])
-    def test_a_poisoned_batch_leaves_the_weights_alone(
+    def test_an_update_with_a_gradient_that_is_not_finite_is_skipped(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, poison: float, norm: str
     ) -> None:
         seen: list[tuple[bool, bool]] = []
-        real = Member.update
+        real = Worker.update
 
-        def watched(member: Member, *rest: Any) -> Update:
-            before = [tensor.clone() for tensor in module_weights(member.model).values()]
-            update = real(member, *rest)
-            same = all(map(torch.equal, before, module_weights(member.model).values()))
+        def watched(worker: Worker, *rest: Any) -> Update:
+            before = [tensor.clone() for tensor in module_weights(worker.model).values()]
+            update = real(worker, *rest)
+            same = all(map(torch.equal, before, module_weights(worker.model).values()))
             seen.append((update.applied, same))
             return update
 
-        monkeypatch.setattr(Member, "update", watched)
+        monkeypatch.setattr(Worker, "update", watched)
         self.poison(monkeypatch, range(4, 6), poison)
         events = run(tmp_path, **{"model.norm_kind": norm})
         assert [applied for applied, _ in seen].count(False) == 2
@@ -583,21 +590,23 @@ class TestDisasters:
         warnings = [event.message for event in only(events, Warned)]
         assert len(warnings) == 2
         assert f"step 4: the gradient is {poison}" in warnings[0]
-        _, weights, _ = read_model_folder(tmp_path / "model")
+        _, weights, _ = read_model_with_weights(tmp_path / "model")
         assert all(bool(tensor.isfinite().all()) for tensor in weights.values())
 
-    def test_poison_for_ever_is_an_error(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_too_many_skipped_updates_are_an_error(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         self.poison(monkeypatch, range(7, 1000), math.nan)
         with pytest.raises(TrainingError, match=r"not finite in 10 updates in a row.*step 15 is intact"):
             run(tmp_path, **{"training.steps": 40})
-        checkpoint, _ = load_newest(tmp_path / "checkpoints")
+        checkpoint, _ = load_newest_checkpoint(tmp_path / "checkpoints")
         assert checkpoint is not None
         assert all(bool(tensor.isfinite().all()) for tensor in checkpoint.weights.values())
 
-    def test_a_report_of_updates_that_were_all_left_out_has_no_loss(
+    def test_a_report_of_skipped_updates_only_has_no_loss(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(jumok.training.loop, "STEPS_BETWEEN_REPORTS", 4)
+        monkeypatch.setattr(jumok.training.loop.trainer, "STEPS_BETWEEN_REPORTS", 4)
         self.poison(monkeypatch, range(1, 5), math.nan)
         progress = only(run(tmp_path), Progress)
         assert math.isnan(progress[0].loss)
@@ -606,61 +615,61 @@ class TestDisasters:
         first = (tmp_path / "metrics.jsonl").read_text().splitlines()[0]
         assert '"loss": null, "perplexity": null' in first
 
-    def test_weights_that_blow_up_are_told_of_and_the_good_checkpoint_is_kept(
+    def test_diverging_weights_are_reported_and_the_good_checkpoint_stays(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         def rate(step: int, *_: Any) -> float:
             return 0.01 if step <= 5 else 1e30
 
-        monkeypatch.setattr(jumok.training.loop, "learning_rate", rate)
+        monkeypatch.setattr(jumok.training.loop.trainer, "learning_rate", rate)
         events: list[Event] = []
         with pytest.raises(TrainingError, match=r"not finite in 10 updates in a row.*step 5 is intact"):
             events.extend(training_events(digit_corpus(200), out=tmp_path, **{**SHORT, "training.steps": 40}))
-        told = [warned.message for warned in only(events, Warned)]
-        assert sum("the validation loss is nan" in message for message in told) == 1
+        messages = [warned.message for warned in only(events, Warned)]
+        assert sum("the validation loss is nan" in message for message in messages) == 1
         assert saved_steps(tmp_path / "checkpoints") == [5, 10, 15]
 
-    def test_no_model_is_made_of_weights_that_blew_up_from_the_start(self, tmp_path: Path) -> None:
-        with pytest.raises(TrainingError, match=r"nothing to make a model of.*validation loss is nan"):
+    def test_no_model_is_made_of_weights_that_diverged_from_the_start(self, tmp_path: Path) -> None:
+        with pytest.raises(TrainingError, match=r"No model was made.*validation loss is nan"):
             run(tmp_path, **{"training.steps": 5, "training.learning_rate": 1e30})
         assert not (tmp_path / "model").exists()
 
 
 class TestTime:
     @pytest.mark.medium
-    def test_minutes_are_kept(self, tmp_path: Path) -> None:
+    def test_a_run_takes_the_minutes_that_were_set(self, tmp_path: Path) -> None:
         started = time.perf_counter()
         settings = {key: value for key, value in TINY.items() if "batch" not in key}
         events = list(training_events(digit_corpus(2000), out=tmp_path, minutes=0.2, **settings))
         seconds = time.perf_counter() - started
         assert events[-1].reason == "done"  # type: ignore[union-attr]
-        assert 0.7 * 12 < seconds < 12.5
+        assert 0.7 * 12 < seconds < 12.5  # 0.2 minutes are 12 seconds
         assert only(events, Progress)[-1].seconds_left is not None
 
     @pytest.mark.medium
-    def test_a_slower_machine_revises_the_plan_and_remembers(
+    def test_a_slower_machine_revises_the_plan_and_stores_it(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        real = Member.update
+        real = Worker.update
 
         def slow(*arguments: Any, **options: Any) -> Update:
             time.sleep(0.02)
             return real(*arguments, **options)
 
         settings = {"training.steps": None, "training.minutes": 0.1, "training.validate_every": 25}
-        settings = {**SHORT, **settings, "training.warmup": 5}
+        settings = {**SHORT, **settings, "training.warmup_steps": 5}
         events = []
         for event in training_events(digit_corpus(200), out=tmp_path, **settings):
             events.append(event)
             if isinstance(event, Started):  # measured by now
-                monkeypatch.setattr(Member, "update", slow)
+                monkeypatch.setattr(Worker, "update", slow)
         planned = only(events, Started)[0].steps
         plan = json.loads((tmp_path / "run.json").read_text())["plan"]
         assert plan[0] == [0, planned]
         assert len(plan) > 1
         assert events[-1].steps == plan[-1][1] < planned  # type: ignore[union-attr]
-        for folder in ("checkpoints", "model"):  # all steps are lost, and what they made of the plan
+        for folder in ("checkpoints", "model"):  # all steps are lost, and their revisions of the plan
             shutil.rmtree(tmp_path / folder)
-        again = training_events(digit_corpus(200), out=tmp_path, **settings)
-        assert next(event for event in again if isinstance(event, Started)).steps == planned
-        again.close()  # type: ignore[attr-defined]
+        resumed = training_events(digit_corpus(200), out=tmp_path, **settings)
+        assert next(event for event in resumed if isinstance(event, Started)).steps == planned
+        resumed.close()  # type: ignore[attr-defined]

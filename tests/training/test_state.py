@@ -1,24 +1,27 @@
-"""Which validation is best, when patience ends, and what the end of a run will need."""
+"""Which validation is best, when patience runs out, and which checkpoints the end of a run needs."""
 
 from __future__ import annotations
 
 import math
 
-from jumok.recipe import TrainingSettings
-from jumok.training.state import RunState, ValidationRecord
+from jumok.config.recipe import TrainingSettings
+from jumok.training.loop.state import RunState, ValidationRecord
 
 
 def state(*scores: float) -> RunState:
+    """Return a run validated every 10 steps with these scores, and a loss that falls every time."""
     records = [
-        ValidationRecord(10 * i, 5.0 - i / 10, 5.0, {"chrf": score, "bleu": score / 2})
+        ValidationRecord(
+            step=10 * i, loss=5.0 - i / 10, training_loss=5.0, scores={"chrf": score, "bleu": score / 2}
+        )
         for i, score in enumerate(scores, 1)
     ]
     return RunState(step=10 * len(scores), validations=records)
 
 
-def test_survives_the_disk() -> None:
+def test_json_round_trip() -> None:
     before = state(1.0, 3.0)
-    before.seconds, before.skipped, before.warned = 12.5, 2, ["stuck"]
+    before.seconds, before.num_skipped, before.warned_kinds = 12.5, 2, ["stuck"]
     stored = before.to_json(metrics_length=7)
     assert RunState.from_json(before.step, stored) == before
     assert stored["metrics_length"] == 7
@@ -34,18 +37,18 @@ def test_best() -> None:
     assert by_loss.step == 30
 
 
-def test_of_equal_scores_the_smaller_loss_is_best() -> None:
+def test_among_equal_scores_the_smaller_loss_is_best() -> None:
     best = state(1.0, 3.0, 3.0).best("chrf")
     assert best is not None
     assert best.step == 30
 
 
-def test_a_loss_that_is_not_finite_is_the_worst_wherever_it_stands() -> None:
-    sound = ValidationRecord(10, 3.0, 3.0, {"chrf": 1.0})
-    broken = ValidationRecord(20, math.nan, 3.0, {"chrf": 9.0})
-    for records in ([sound, broken], [broken, sound]):
+def test_a_loss_that_is_not_finite_ranks_last_in_any_order() -> None:
+    finite = ValidationRecord(step=10, loss=3.0, training_loss=3.0, scores={"chrf": 1.0})
+    broken = ValidationRecord(step=20, loss=math.nan, training_loss=3.0, scores={"chrf": 9.0})
+    for records in ([finite, broken], [broken, finite]):
         for stop_on in ("chrf", "loss"):
-            assert RunState(validations=records).best(stop_on) is sound
+            assert RunState(validations=records).best(stop_on) is finite
 
 
 def test_patience() -> None:
@@ -58,5 +61,5 @@ def test_patience() -> None:
 
 
 def test_needed_steps_are_the_best_and_the_last() -> None:
-    found = state(9.0, 2.0, 3.0, 4.0).needed_steps(TrainingSettings(average=2))
-    assert found == {10, 30, 40}
+    steps = state(9.0, 2.0, 3.0, 4.0).needed_steps(TrainingSettings(average_checkpoints=2))
+    assert steps == {10, 30, 40}

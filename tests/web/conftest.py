@@ -1,21 +1,19 @@
-"""A real browser, models that write Korean, and a watch on everything that a page does."""
+"""Fixtures: a real browser, models that write Korean, pages on which any error fails the test."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 import pytest
-from page_browser import FLAGS, NAMES, find_browser, serving
+from page_browser import FLAGS, NAMES, MonitoredPage, find_browser, serving
 from page_models import train_runs
 from playwright.sync_api import sync_playwright
 
-from jumok.decoding import load
-from jumok.viewer import Viewed, Viewer, WatchedRun
+from jumok.inference import load
+from jumok.server.viewer import ExplanationService, NamedTranslator, RunMonitor
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -23,12 +21,13 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, Page
 
 
-# Another one than is typed: what a server has explained already does not appear piece by piece.
+# Not a sentence that tests type: a cached explanation would not appear token by token in the same way.
 FIRST_SENTENCE = "I read a book."
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
+    """One per file: while it runs, its event loop prevents tests of other files from starting another."""
     found = find_browser()
     if found is None:
         pytest.skip(f"no browser is installed (looked for {', '.join(NAMES)}): `make browser` installs one")
@@ -38,44 +37,14 @@ def browser() -> Iterator[Browser]:
         started.close()
 
 
-@dataclass
-class Watched:
-    """A page, and what went wrong on it or left this computer."""
-
-    page: Page
-    refused: bool
-    faults: list[str] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        self.page.on("console", self._console)
-        self.page.on("pageerror", lambda error: self.faults.append(f"error: {error}"))
-        self.page.on("requestfailed", self._failed)
-        self.page.on("request", lambda request: self._request(request.url))
-
-    def _console(self, message: Any) -> None:
-        if self.refused and "400 (Bad Request)" in message.text:
-            return
-        if message.type in {"error", "warning"}:
-            self.faults.append(f"{message.type}: {message.text}")
-
-    def _failed(self, request: Any) -> None:
-        if request.failure != "net::ERR_ABORTED":  # the page itself ends a question that is asked anew
-            self.faults.append(f"failed: {request.url}: {request.failure}")
-
-    def _request(self, url: str) -> None:
-        parts = urlsplit(url)
-        if parts.scheme not in {"data", "blob", "file", "about"} and parts.hostname != "127.0.0.1":
-            self.faults.append(f"asked another host: {url}")
-
-
 @pytest.fixture
 def open_page(browser: Browser) -> Iterator[Callable[..., Page]]:
-    """Open an address in a fresh browser; whatever goes wrong on it fails the test at its end.
+    """Open an address in a fresh browser context; any error on it fails the test at its end.
 
-    With `refused`, the page is to ask what is refused, which a browser calls an error.
+    With `refused`, the server refuses a request of the page, which a browser reports as an error.
     """
     contexts: list[BrowserContext] = []
-    watched: list[Watched] = []
+    pages: list[MonitoredPage] = []
 
     def open_one(address: str, *, refused: bool = False, **options: Any) -> Page:
         context = browser.new_context(
@@ -83,14 +52,14 @@ def open_page(browser: Browser) -> Iterator[Callable[..., Page]]:
         )
         contexts.append(context)
         context.set_default_timeout(15_000)
-        watched.append(Watched(context.new_page(), refused))
-        watched[-1].page.goto(address)
-        return watched[-1].page
+        pages.append(MonitoredPage(context.new_page(), refused))
+        pages[-1].page.goto(address)
+        return pages[-1].page
 
     yield open_one
     for context in contexts:
         context.close()
-    assert [fault for one in watched for fault in one.faults] == []
+    assert [fault for one in pages for fault in one.faults] == []
 
 
 @pytest.fixture(scope="session")
@@ -100,29 +69,29 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 @pytest.fixture(scope="session")
 def live(runs: dict[str, Path]) -> Iterator[str]:
-    """The address of a live page with two models and a run."""
-    models = [Viewed(name, load(path / "model")) for name, path in runs.items()]
-    viewer = Viewer(models, sentence=FIRST_SENTENCE, run=WatchedRun(runs["transformer"]))
-    with serving(viewer) as address:
+    """Yield the address of a live page with two models and a run."""
+    models = [NamedTranslator(name, load(path / "model", engine="torch")) for name, path in runs.items()]
+    service = ExplanationService(models, sentence=FIRST_SENTENCE, run=RunMonitor(runs["transformer"]))
+    with serving(service) as address:
         yield address
 
 
 @pytest.fixture(scope="session")
 def demo(runs: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """As `live`, with the model of `jumok demo`, which is trained for a minute."""
+    """Like `live`, with the model of `jumok demo`, trained for one minute."""
     run = tmp_path_factory.mktemp("demo") / "run"
     subprocess.run([sys.executable, "-m", "jumok", "demo", "--out", run, "--minutes", "1"], check=True)
     paths = {"transformer": run, "recurrent": runs["recurrent"]}
-    models = [Viewed(name, load(path / "model")) for name, path in paths.items()]
-    with serving(Viewer(models, sentence=FIRST_SENTENCE, run=WatchedRun(run))) as address:
+    models = [NamedTranslator(name, load(path / "model", engine="torch")) for name, path in paths.items()]
+    with serving(ExplanationService(models, sentence=FIRST_SENTENCE, run=RunMonitor(run))) as address:
         yield address
 
 
 @pytest.fixture(scope="session")
 def axe() -> str:
-    """The source of axe-core, which finds what keeps people from using a page; empty where it is missing.
+    """Return the source of axe-core, which checks accessibility, or "" if it is not installed.
 
-    Then only what it would find goes unchecked: a test that uses it still does everything else.
+    Without it, tests skip only the accessibility check.
     """
     script = Path(__file__).parents[2] / "web" / "node_modules" / "axe-core" / "axe.min.js"
     return script.read_text(encoding="utf-8") if script.is_file() else ""

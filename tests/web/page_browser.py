@@ -1,23 +1,27 @@
-"""A browser, the server of a live page, when that page is complete and whether people can use it."""
+"""Helpers: find a browser, monitor a page, serve a live page, wait for it, check its panels."""
 
 from __future__ import annotations
 
 import shutil
 import threading
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
-from jumok.viewer import ViewerServer
+from playwright.sync_api import expect
+
+from jumok.server.viewer import ViewerServer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from playwright.sync_api import Page
 
-    from jumok.viewer import Viewer
+    from jumok.server.viewer import ExplanationService
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-# It is told to fetch nothing by itself: what is then asked for is asked for by the page.
+# The browser itself fetches nothing, so every request comes from the page.
 FLAGS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -28,15 +32,54 @@ FLAGS = [
     "--disable-sync",
 ]
 
+# What each panel shows of a model that attends.
+PANELS = {
+    "translate": "[data-word=source-0]",
+    "map": "[role=application]",
+    "heads": "li canvas",
+    "steps": "article h4",
+    "beam": "g.node",
+}
+
 
 def find_browser() -> str | None:
     return next((path for name in NAMES if (path := shutil.which(name))), None)
 
 
+@dataclass
+class MonitoredPage:
+    """A page with its errors and its requests to other hosts."""
+
+    page: Page
+    expects_refusal: bool
+    faults: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.page.on("console", self._console)
+        self.page.on("pageerror", lambda error: self.faults.append(f"error: {error}"))
+        self.page.on("requestfailed", self._failed)
+        self.page.on("request", lambda request: self._request(request.url))
+
+    def _console(self, message: Any) -> None:
+        if self.expects_refusal and "400 (Bad Request)" in message.text:
+            return
+        if message.type in {"error", "warning"}:
+            self.faults.append(f"{message.type}: {message.text}")
+
+    def _failed(self, request: Any) -> None:
+        if request.failure != "net::ERR_ABORTED":  # the page aborts a request when it sends a new one
+            self.faults.append(f"failed: {request.url}: {request.failure}")
+
+    def _request(self, url: str) -> None:
+        parts = urlsplit(url)
+        if parts.scheme not in {"data", "blob", "file", "about"} and parts.hostname != "127.0.0.1":
+            self.faults.append(f"request to another host: {url}")
+
+
 @contextmanager
-def serving(viewer: Viewer) -> Iterator[str]:
-    """The address of a live page."""
-    with ViewerServer(viewer) as server:
+def serving(service: ExplanationService) -> Iterator[str]:
+    """Yield the address of a live page."""
+    with ViewerServer(service) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.05,))
         thread.start()
         try:
@@ -46,16 +89,16 @@ def serving(viewer: Viewer) -> Iterator[str]:
             thread.join()
 
 
-def wait_for_answers(page: Page) -> None:
-    """Until no question is open. The page asks the next one, if any, before it is drawn again."""
-    drawn = "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
-    page.evaluate(drawn)
-    page.locator("body[data-asking='0']").wait_for(state="attached")
-    page.evaluate(drawn)
+def wait_for_responses(page: Page) -> None:
+    """Wait until no request is pending. The page sends the next one, if any, before it is drawn again."""
+    two_frames = "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
+    page.evaluate(two_frames)
+    page.locator("body[data-pending='0']").wait_for(state="attached")
+    page.evaluate(two_frames)
 
 
-def assert_nothing_serious(page: Page, axe: str) -> None:
-    """Nothing on the page keeps people from using it, as far as axe-core can tell where it is there."""
+def assert_accessible(page: Page, axe: str) -> None:
+    """Assert that axe-core, if it is installed, finds no serious accessibility problem."""
     if not axe:
         return
     page.evaluate(f"window.axe || {axe}")
@@ -66,3 +109,13 @@ def assert_nothing_serious(page: Page, axe: str) -> None:
         if fault["impact"] in {"serious", "critical"}
     ]
     assert serious == []
+
+
+def assert_every_panel_shows(page: Page, *, attends: bool = True, axe: str = "") -> None:
+    for panel, part in PANELS.items():
+        page.locator(f"#tab-{panel}").click()
+        if attends or panel in {"translate", "beam"}:
+            expect(page.locator("#panel").locator(part).first).to_be_visible()
+        else:
+            expect(page.get_by_text("This model has no attention to show here.")).to_be_visible()
+        assert_accessible(page, axe)

@@ -1,26 +1,26 @@
-"""Small models that write Korean."""
+"""Small models that translate into Korean."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 import jumok
-from jumok.corpus.english_korean import generate
+from jumok.datasets.english_korean import generate
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 SENTENCE, TRANSLATION = "I go home.", "나는 집에 간다."
-# So few short pairs are learnt by heart in seconds.
+# A few short pairs are memorised in seconds.
 KOREAN: dict[str, Any] = {
-    "text.pieces": 400,
+    "text.vocab_size": 400,
     "training.batch_tokens": 256,
     "training.learning_rate": 0.01,
     "training.steps": 250,
     "model.dropout": 0.0,
     "model.width": 32,
     "search.beam": 2,
-    "search.longest": 1.0,
+    "search.max_length_ratio": 1.0,
 }
 MODELS: dict[str, dict[str, Any]] = {
     "transformer": {
@@ -34,7 +34,7 @@ MODELS: dict[str, dict[str, Any]] = {
 
 
 def train_runs(folder: Path) -> dict[str, Path]:
-    """Run folders of models that know some short pairs of the built-in corpus."""
+    """Train models on some short pairs of the built-in corpus; return their run folders."""
     folder.mkdir(parents=True, exist_ok=True)
     known = {(pair.source, pair.target) for pair in generate("train", 4000)} - {(SENTENCE, TRANSLATION)}
     pairs = folder / "pairs.en-ko.tsv"

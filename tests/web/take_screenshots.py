@@ -1,9 +1,10 @@
-"""Writes a picture of every panel: light and dark, desktop and phone, English and Korean.
+"""Take a screenshot of every panel: light and dark, desktop and phone, English and Korean.
 
-    make screenshots                              models that are trained first, for half a minute
-    make screenshots ARGS="runs/demo runs/other"  runs or models of yours: the first is shown and compared
+    make screenshots                              with models that are trained first, for half a minute
+    make screenshots ARGS="runs/demo runs/other"  with your runs or models: the first is shown,
+                                                  and compared with the others
 
-They go to `runs/screenshots`.
+They are written to `runs/screenshots`.
 """
 
 from __future__ import annotations
@@ -12,12 +13,12 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from page_browser import FLAGS, find_browser, serving, wait_for_answers
+from page_browser import FLAGS, find_browser, serving, wait_for_responses
 from page_models import train_runs
 from playwright.sync_api import sync_playwright
 
-from jumok.decoding import load
-from jumok.viewer import Viewed, Viewer, WatchedRun, is_run
+from jumok.inference import load
+from jumok.server.viewer import ExplanationService, NamedTranslator, RunMonitor, is_run_folder
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -28,7 +29,7 @@ SENTENCE = "If it rains tomorrow, I will stay at home."
 
 
 def take_screenshots(browser: Browser, address: str, out: Path) -> None:
-    """The page is loaded once a size; theme and language are changed on it, so that models are asked once."""
+    """Load the page once per size and change theme and language on it, so that models run once."""
     out.mkdir(parents=True, exist_ok=True)
     for size, (width, height) in SIZES.items():
         context = browser.new_context(
@@ -42,9 +43,9 @@ def take_screenshots(browser: Browser, address: str, out: Path) -> None:
             if not tab.count():
                 continue  # no run, or no second model
             tab.click()
-            wait_for_answers(page)
+            wait_for_responses(page)
             if panel == "change":
-                _silence_what_matters_most(page)
+                _silence_most_important_head(page)
             page.mouse.move(0, 0)
             for theme in ("light", "dark"):
                 for language in ("en", "ko"):
@@ -52,37 +53,39 @@ def take_screenshots(browser: Browser, address: str, out: Path) -> None:
         context.close()
 
 
-def _silence_what_matters_most(page: Page) -> None:
+def _silence_most_important_head(page: Page) -> None:
     heads = page.locator("table button")
     effects = [float(effect.replace("−", "-")) for effect in heads.all_inner_texts()]
     heads.nth(effects.index(min(effects))).click()
-    wait_for_answers(page)
+    wait_for_responses(page)
 
 
 def _take(page: Page, theme: str, language: str, file: Path) -> None:
-    words = f"Object.entries({{theme: '{theme}', language: '{language}'}})"
+    parameters = f"Object.entries({{theme: '{theme}', language: '{language}'}})"
     page.evaluate(
         f"""() => {{
           const address = new URLSearchParams(location.hash.slice(1));
-          for (const [name, value] of {words}) address.set(name, value);
+          for (const [name, value] of {parameters}) address.set(name, value);
           location.hash = address;
         }}"""
     )
     page.locator(f"html[data-theme={theme}][lang={language}]").wait_for(state="attached")
-    wait_for_answers(page)
+    wait_for_responses(page)
     page.screenshot(path=file, full_page=True)
 
 
-def main(words: list[str], out: Path) -> None:
-    folders = [Path(word) for word in words] or list(train_runs(out.parent / "screenshot-models").values())
-    run = next((folder for folder in folders if is_run(folder)), None)
-    places = [folder.parent if folder.name == "model" else folder for folder in folders]
-    models = [Viewed(place.name, load(place / "model")) for place in places]
-    viewer = Viewer(models, sentence=SENTENCE, run=None if run is None else WatchedRun(run))
+def main(arguments: list[str], out: Path) -> None:
+    folders = [Path(argument) for argument in arguments] or list(
+        train_runs(out.parent / "screenshot-models").values()
+    )
+    run = next((folder for folder in folders if is_run_folder(folder)), None)
+    run_folders = [folder.parent if folder.name == "model" else folder for folder in folders]
+    models = [NamedTranslator(folder.name, load(folder / "model", engine="torch")) for folder in run_folders]
+    service = ExplanationService(models, sentence=SENTENCE, run=None if run is None else RunMonitor(run))
     found = find_browser()
     if found is None:
         sys.exit("No browser is installed: `make browser` installs one.")
-    with serving(viewer) as address, sync_playwright() as playwright:
+    with serving(service) as address, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=found, args=FLAGS)
         take_screenshots(browser, address, out)
         browser.close()

@@ -1,4 +1,4 @@
-"""The stored page is what `web/` builds: nobody needs Node to use it, and nobody can forget to build it."""
+"""The stored page is what `web/` builds: using it needs no Node, and a missing rebuild is noticed."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ import pytest
 
 PROJECT = Path(__file__).parents[2]
 WEB = PROJECT / "web"
-PAGE = PROJECT / "src" / "jumok" / "look" / "page.html"
+PAGE = PROJECT / "src" / "jumok" / "plots" / "page.html"
 
 
 @pytest.mark.slow
+@pytest.mark.web
 @pytest.mark.skipif(shutil.which("npm") is None, reason="Node is not installed: the page cannot be rebuilt")
 def test_the_stored_page_is_what_the_sources_build(tmp_path: Path) -> None:
     sources = tmp_path / "web"
@@ -25,12 +26,12 @@ def test_the_stored_page_is_what_the_sources_build(tmp_path: Path) -> None:
         ["npm", "run", "--silent", "check"],
         ["npm", "run", "--silent", "build"],
     ):
-        done = subprocess.run(
+        process = subprocess.run(
             command, cwd=sources, env=environment, capture_output=True, text=True, check=False
         )
-        assert done.returncode == 0, done.stdout + done.stderr
+        assert process.returncode == 0, process.stdout + process.stderr
     built = (tmp_path / "built" / "page.html").read_text(encoding="utf-8")
-    assert built == PAGE.read_text(encoding="utf-8"), "web/ has changed since `make web` was last called"
+    assert built == PAGE.read_text(encoding="utf-8"), "web/ has changed since the last `make web`"
 
 
 def test_the_lockfile_names_no_registry() -> None:

@@ -1,27 +1,40 @@
-"""What a model does with one sentence: its attention, its search, its numbers, and what changes do."""
+"""What a model does with one sentence: its attention, its search, its numbers, and the effect of changes.
 
-from jumok.explain.changes import (
-    Change,
-    Paint,
-    Pin,
-    Silence,
-    change_from_json,
-    change_to_json,
-    check_changes,
-    edit_of,
-)
-from jumok.explain.explanation import Before, Explanation, GroupEffect, NextPiece, WordAlignment
-from jumok.explain.facts import model_facts
-from jumok.explain.files import open_explanation
-from jumok.explain.heads import HeadStatistics, head_statistics
-from jumok.explain.live import LiveModel
-from jumok.explain.passes import site_weights
-from jumok.explain.search_tree import Candidate, SearchTree
-from jumok.explain.sides import Side, label_maps
-from jumok.explain.steps import Cell, CellSteps, Step
+    explanation = explain(translator, "I go home.")      a LiveExplanation: data and the model behind it
+    explain(translator, "I go home.", edit=Silence("cross", 0, 3))
+    save_explanation(explanation, "x.html");  show_explanation(explanation)      a file; a notebook cell
+
+Names are imported when they are first used, so that changes of attention can be checked without torch.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from jumok.analysis.bound_model import BoundModel
+    from jumok.analysis.change_edits import check_changes, edit_from_changes
+    from jumok.analysis.changes import Change, Paint, Pin, Silence, change_from_json, change_to_json
+    from jumok.analysis.explainer import explain
+    from jumok.analysis.explanation import BeforeChange, Explanation, GroupEffect, NextToken, WordAlignment
+    from jumok.analysis.explanation_files import (
+        explanation_page,
+        open_explanation,
+        save_explanation,
+        show_explanation,
+    )
+    from jumok.analysis.facts import model_facts
+    from jumok.analysis.heads import HeadStatistics, head_statistics
+    from jumok.analysis.json_format import explanation_from_json, explanation_to_json
+    from jumok.analysis.live_explanation import LiveExplanation, complete_explanation
+    from jumok.analysis.search_tree import Candidate, SearchTree
+    from jumok.analysis.steps import Cell, CellSteps, Step
+    from jumok.analysis.tokenized_sentence import TokenizedSentence, word_map
 
 __all__ = [
-    "Before",
+    "BeforeChange",
+    "BoundModel",
     "Candidate",
     "Cell",
     "CellSteps",
@@ -29,22 +42,70 @@ __all__ = [
     "Explanation",
     "GroupEffect",
     "HeadStatistics",
-    "LiveModel",
-    "NextPiece",
+    "LiveExplanation",
+    "NextToken",
     "Paint",
     "Pin",
     "SearchTree",
-    "Side",
     "Silence",
     "Step",
+    "TokenizedSentence",
     "WordAlignment",
     "change_from_json",
     "change_to_json",
     "check_changes",
-    "edit_of",
+    "complete_explanation",
+    "edit_from_changes",
+    "explain",
+    "explanation_from_json",
+    "explanation_page",
+    "explanation_to_json",
     "head_statistics",
-    "label_maps",
     "model_facts",
     "open_explanation",
-    "site_weights",
+    "save_explanation",
+    "show_explanation",
+    "word_map",
 ]
+
+_MODULE = {
+    "BeforeChange": "explanation",
+    "BoundModel": "bound_model",
+    "Candidate": "search_tree",
+    "Cell": "steps",
+    "CellSteps": "steps",
+    "Change": "changes",
+    "Explanation": "explanation",
+    "GroupEffect": "explanation",
+    "HeadStatistics": "heads",
+    "LiveExplanation": "live_explanation",
+    "NextToken": "explanation",
+    "Paint": "changes",
+    "Pin": "changes",
+    "SearchTree": "search_tree",
+    "Silence": "changes",
+    "Step": "steps",
+    "TokenizedSentence": "tokenized_sentence",
+    "WordAlignment": "explanation",
+    "change_from_json": "changes",
+    "change_to_json": "changes",
+    "check_changes": "change_edits",
+    "complete_explanation": "live_explanation",
+    "edit_from_changes": "change_edits",
+    "explain": "explainer",
+    "explanation_from_json": "json_format",
+    "explanation_page": "explanation_files",
+    "explanation_to_json": "json_format",
+    "head_statistics": "heads",
+    "model_facts": "facts",
+    "open_explanation": "explanation_files",
+    "save_explanation": "explanation_files",
+    "show_explanation": "explanation_files",
+    "word_map": "tokenized_sentence",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULE:
+        raise AttributeError(f"module 'jumok.analysis' has no attribute {name!r}")
+    return getattr(importlib.import_module(f"jumok.analysis.{_MODULE[name]}"), name)

@@ -1,4 +1,4 @@
-"""A model at work on one sentence: what an explanation asks when more is wanted than it holds."""
+"""A model bound to one source sentence and one edit: the passes that explanations are computed from."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from jumok.corpus.batches import padded_batch
-from jumok.explain.changes import silence_each
-from jumok.explain.passes import next_log_probs, site_weights
-from jumok.explain.trace import trace_cell
-from jumok.values import END
+from jumok.analysis.change_edits import silence_per_row
+from jumok.analysis.trace import trace_cell
+from jumok.data.batching import padded_batch
+from jumok.inference.teacher_forcing import next_log_probs, site_weights
+from jumok.types import END
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -19,69 +19,69 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from torch import Tensor
 
+    from jumok.analysis.change_edits import HeadGroup
+    from jumok.analysis.steps import Cell, CellSteps
     from jumok.attention import Edit
-    from jumok.explain.changes import HeadGroup
-    from jumok.explain.steps import Cell, CellSteps
     from jumok.models import TranslationModel
 
-__all__ = ["LiveModel"]
+__all__ = ["BoundModel"]
 
-MOST_TOKENS = 4096
-"""Target pieces of one batch, padding counted."""
+MAX_BATCH_TOKENS = 4096
+"""Target tokens in one batch, padding included."""
 
 
 @dataclass(frozen=True)
-class LiveModel:
-    """A model, the pieces of a source without `</s>`, and the edit under which it is watched."""
+class BoundModel:
+    """A model, the token ids of a source without `</s>`, and an edit applied to all its attention."""
 
     model: TranslationModel
     source: tuple[int, ...]
     edit: Edit | None = None
 
     def weights(self, targets: Sequence[Sequence[int]]) -> Iterator[dict[str, NDArray[Any]]]:
-        """Site → weights (layer, head, query, key) while the model reads each of these targets."""
-        for group in _groups(targets):
-            yield from site_weights(self.model, [self.source] * len(group), group, edit=self.edit)
+        """Yield, per target, site → weights (layer, head, query, key) of one teacher-forced pass."""
+        for batch in _batches(targets):
+            yield from site_weights(self.model, [self.source] * len(batch), batch, edit=self.edit)
 
     def log_probs(self, target: Sequence[int]) -> Tensor:
-        """Of every piece at every step, (step, piece)."""
+        """Return the log-probability of every token at every step, (step, token)."""
         return next_log_probs(self.model, self.source, target, edit=self.edit)
 
     def log_prob(self, target: Sequence[int], *, ended: bool = True) -> float:
-        """Of the whole target; its `</s>` counts where it `ended`."""
+        """Return the log-probability of a whole target; its `</s>` is included if it `ended`."""
         return self._log_probs([target], self.edit, ended=ended)[0]
 
     def steps(self, target: Sequence[int], cell: Cell) -> CellSteps:
-        """How the weight of a cell comes to be."""
+        """Return the computation of one cell's weight, step by step."""
         return trace_cell(self.model, self.source, target, cell, edit=self.edit)
 
     def silencing_effects(
         self, target: Sequence[int], groups: Sequence[HeadGroup], *, ended: bool = True
     ) -> list[float]:
-        """How the log-probability of the target changes when all heads of a group are silenced, for each."""
-        plain = self.log_prob(target, ended=ended)
-        changes: list[float] = []
-        for rows in _groups([target] * len(groups)):
-            silenced = groups[len(changes) : len(changes) + len(rows)]
-            edit = silence_each(silenced, self.model, len(self.source) + 1, self.edit)
-            changes.extend(after - plain for after in self._log_probs(rows, edit, ended=ended))
-        return changes
+        """Return, per group, how the target's log-probability changes when all its heads are silenced."""
+        unchanged = self.log_prob(target, ended=ended)
+        effects: list[float] = []
+        for batch in _batches([target] * len(groups)):
+            silenced = groups[len(effects) : len(effects) + len(batch)]
+            edit = silence_per_row(silenced, self.model, len(self.source) + 1, self.edit)
+            effects.extend(after - unchanged for after in self._log_probs(batch, edit, ended=ended))
+        return effects
 
     @torch.inference_mode()
     def _log_probs(self, targets: Sequence[Sequence[int]], edit: Edit | None, *, ended: bool) -> list[float]:
-        """Of each whole target; of several rows, one at a time goes through the output layer."""
+        """Return one log-probability per target. To save memory, the output layer takes one row at a time."""
         states = self.model(padded_batch([self.source] * len(targets), targets), edit=edit)
-        found = []
+        sums = []
         for row, target in zip(states, targets, strict=True):
-            pieces = torch.tensor([*target, END] if ended else list(target), dtype=torch.int64)
-            log_probs = self.model.output.log_probs(row[: len(pieces)])
-            found.append(float(log_probs.gather(1, pieces[:, None]).sum()))
-        return found
+            tokens = torch.tensor([*target, END] if ended else list(target), dtype=torch.int64)
+            log_probs = self.model.output.log_probs(row[: len(tokens)])
+            sums.append(float(log_probs.gather(1, tokens[:, None]).sum()))
+        return sums
 
 
-def _groups(targets: Sequence[Sequence[int]]) -> Iterator[Sequence[Sequence[int]]]:
-    """The targets in their order, as many at a time as fit into a batch."""
-    longest = max((len(target) + 1 for target in targets), default=1)
-    size = max(1, MOST_TOKENS // longest)
+def _batches(targets: Sequence[Sequence[int]]) -> Iterator[Sequence[Sequence[int]]]:
+    """Yield the targets in order, as many per batch as `MAX_BATCH_TOKENS` allows."""
+    max_length = max((len(target) + 1 for target in targets), default=1)
+    size = max(1, MAX_BATCH_TOKENS // max_length)
     for start in range(0, len(targets), size):
         yield targets[start : start + size]

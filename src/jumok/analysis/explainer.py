@@ -1,94 +1,84 @@
-"""From a sentence to its explanation: a search that is listened to, then one pass over what it found."""
+"""`explain`: a recorded beam search, then one teacher-forced pass over the translation that it found."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING
 
 import numpy
 import torch
 
-from jumok.corpus.batches import padded_batch
-from jumok.corpus.symmetrise import Symmetrisation, symmetrise
-from jumok.decoding.beam_search import beam
-from jumok.decoding.readout import (
+from jumok.analysis.bound_model import BoundModel
+from jumok.analysis.change_edits import check_changes, edit_from_changes
+from jumok.analysis.changes import Change
+from jumok.analysis.explanation import BeforeChange, NextToken, WordAlignment
+from jumok.analysis.facts import model_facts
+from jumok.analysis.heads import head_statistics
+from jumok.analysis.live_explanation import LiveExplanation
+from jumok.analysis.search_recorder import SearchRecorder
+from jumok.analysis.tokenized_sentence import TokenizedSentence
+from jumok.data.batching import padded_batch
+from jumok.errors import DataError
+from jumok.inference.alignment.readout import (
     AttendedPair,
     default_read_out,
     head_errors,
-    link_both_ways,
+    links_in_both_directions,
     read_alignment,
 )
-from jumok.decoding.recording import Recorder
-from jumok.errors import DataError
-from jumok.explain import (
-    Before,
-    Change,
-    Explanation,
-    LiveModel,
-    NextPiece,
-    SearchTree,
-    Side,
-    WordAlignment,
-    check_changes,
-    edit_of,
-    head_statistics,
-    label_maps,
-    model_facts,
-)
-from jumok.values import BEGIN, END, PAD, Alignment, ReadOut
+from jumok.inference.alignment.symmetrisation import Symmetrisation, symmetrise
+from jumok.inference.attention_maps import label_maps
+from jumok.inference.search.beam import beam_search
+from jumok.inference.search.plan import SearchPlan
+from jumok.types import BEGIN, END, PAD, Alignment, ReadOut
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from torch import Tensor
 
+    from jumok.analysis.search_tree import SearchTree
     from jumok.attention import Edit
-    from jumok.decoding.plan import SearchPlan
+    from jumok.inference import Translator
     from jumok.models import State, TranslationModel
-    from jumok.text import Vocabularies
-    from jumok.values import Batch, LogProbs
+    from jumok.types import Batch, LogProbs
 
-__all__ = ["Question", "explain_sentence"]
+__all__ = ["explain"]
 
-SYMMETRISED: tuple[Symmetrisation, ...] = ("intersection", "grow-diagonal-final")
-
-
-class TranslatorLike(Protocol):
-    """What is asked of a translator here."""
-
-    @property
-    def model(self) -> TranslationModel: ...
-
-    vocabularies: Vocabularies
-    read_out: ReadOut | None
-    source_language: str
-    target_language: str
-    longest_source: int
-    training: dict[str, Any]
+SYMMETRISATIONS: tuple[Symmetrisation, ...] = ("intersection", "grow-diagonal-final")
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
-    """What is to be explained."""
+def explain(
+    translator: Translator,
+    sentence: str,
+    *,
+    target: str | None = None,
+    beam: int | None = None,
+    prefix: str | Sequence[int] = "",
+    edit: Change | Sequence[Change] | Edit | None = None,
+    gold: Alignment | None = None,
+    candidates: int = 8,
+    on_partial: Callable[[str], None] | None = None,
+) -> LiveExplanation:
+    """Return an explanation: attention, search, candidates, alignments, statistics of one translation.
 
-    sentence: str
-    target: str | None = None
-    forced_prefix: str | Sequence[int] = ""
-    gold: Alignment | None = None
-    candidates: int = 8
-    hear: Callable[[str], None] | None = None
-
-    def __post_init__(self) -> None:
-        if self.candidates < 0:
-            raise DataError(
-                f"No fewer than 0 candidates can be kept of a step. Received: candidates = {self.candidates}."
-            )
+    `target` is explained instead of the model's own translation. A search begins with `prefix`, text or token
+    ids. `edit` changes attention from the first step that it affects; the explanation then also holds the
+    translation `before`. With `gold`, each cross-attention head gets its alignment error. `candidates` is the
+    number of next tokens stored per step. `on_partial` receives the best hypothesis after each search step.
+    """
+    if candidates < 0:
+        raise DataError(f"The number of candidates is at least 0. Received: candidates = {candidates}.")
+    plan = SearchPlan.from_settings(translator.search, beam=beam)
+    return _Explainer(translator, plan, target, gold, candidates).explain(
+        sentence.strip(), prefix, edit, on_partial
+    )
 
 
 @dataclass(frozen=True, slots=True)
-class Edited:
-    """A model as search sees it, with an edit on all its attention."""
+class EditedModel:
+    """A model as a `Stepper`, with an edit on all its attention."""
 
     model: TranslationModel
     edit: Edit | None
@@ -96,20 +86,20 @@ class Edited:
     def begin(self, source: Batch) -> State:
         return self.model.begin(source, edit=self.edit)
 
-    def step(self, state: State, last: Tensor) -> tuple[LogProbs, State]:
-        return self.model.step(state, last)
+    def step(self, state: State, last_tokens: Tensor) -> tuple[LogProbs, State]:
+        return self.model.step(state, last_tokens)
 
-    def step_with_attention(self, state: State, last: Tensor) -> tuple[LogProbs, State, Tensor]:
-        answer: tuple[LogProbs, State, Tensor] = self.model.step_with_attention(state, last)  # type: ignore[operator]
-        return answer
+    def step_with_attention(self, state: State, last_tokens: Tensor) -> tuple[LogProbs, State, Tensor]:
+        result: tuple[LogProbs, State, Tensor] = self.model.step_with_attention(state, last_tokens)  # type: ignore[operator]
+        return result
 
     def reorder(self, state: State, order: Tensor) -> State:
         return self.model.reorder(state, order)
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """A translation as pieces, and how it was found; a given one was not searched for."""
+class _Translation:
+    """A translation as token ids, with the search that found it; `tree` is None if it was given."""
 
     ids: tuple[int, ...]
     score: float | None = None
@@ -117,156 +107,177 @@ class Found:
     tree: SearchTree | None = None
 
 
-def explain_sentence(
-    translator: TranslatorLike,
-    question: Question,
-    plan: SearchPlan,
-    edit: Change | Sequence[Change] | Edit | None,
-) -> Explanation:
-    """The explanation of a sentence; with an edit, that of what the model writes under it."""
-    text = question.sentence.strip()
-    source = Side.of(text, translator.vocabularies.source.encode(text), translator.vocabularies.source)
-    prefix = _prefix(translator, question.forced_prefix)
-    plain = LiveModel(translator.model, source.ids)
-    # Under an edit, the translation that is shown is written later.
-    found = _find(translator, plain, question if edit is None else replace(question, hear=None), plan, prefix)
-    if edit is None:
-        return _explanation(translator, plain, question, found, source, len(prefix))
-    changes = (edit,) if isinstance(edit, Change) else tuple(edit) if isinstance(edit, Sequence) else ()
-    [weights] = plain.weights([found.ids])
-    check_changes(changes, {site: array.shape for site, array in weights.items()}, translator.model)
-    hook = (
-        edit_of(changes, translator.model, len(source.ids) + 1)
-        if isinstance(edit, Change | Sequence)
-        else edit
-    )
-    changed = LiveModel(translator.model, source.ids, hook)
-    first = min((change.first_step for change in changes), default=0)
-    prefix = list(found.ids[:first]) if first > len(prefix) else prefix
-    after = _find(translator, changed, question, plan, prefix)
-    before = Before(
-        _side(translator, found.ids),
-        *(live.log_prob(found.ids, ended=found.ended) for live in (plain, changed)),
-    )
-    return _explanation(
-        translator, changed, question, after, source, len(prefix), changes=changes, before=before
-    )
+@dataclass(frozen=True, slots=True)
+class _Explainer:
+    """The arguments that are the same for the translation before and after a change."""
 
+    translator: Translator
+    plan: SearchPlan
+    target: str | None
+    gold: Alignment | None
+    candidates: int
 
-def _prefix(translator: TranslatorLike, forced: str | Sequence[int]) -> list[int]:
-    pieces = translator.vocabularies.target
-    if isinstance(forced, str):
-        return pieces.encode(forced)
-    pieces.pieces(forced)  # refuses what is no piece, of which the model has no embedding
-    return list(forced)
-
-
-def _find(
-    translator: TranslatorLike, live: LiveModel, question: Question, plan: SearchPlan, prefix: Sequence[int]
-) -> Found:
-    """The given translation, or the best that beam search finds."""
-    if question.target is not None:
-        return Found(tuple(translator.vocabularies.target.encode(question.target)))
-    if not live.source:
-        return Found(())
-    if len(live.source) > translator.longest_source:
-        raise DataError(
-            f"This sentence is too long to be explained at once: it has {len(live.source):,} pieces, and the "
-            f"model takes {translator.longest_source:,}. Give a shorter sentence, or "
-            "explain the `parts` of its translation in Python, one by one."
+    def explain(
+        self,
+        sentence: str,
+        prefix: str | Sequence[int],
+        edit: Change | Sequence[Change] | Edit | None,
+        on_partial: Callable[[str], None] | None,
+    ) -> LiveExplanation:
+        tokenizer = self.translator.tokenizers.source
+        source = TokenizedSentence.from_ids(sentence, tokenizer.encode(sentence), tokenizer)
+        prefix_ids = self._prefix_ids(prefix)
+        unchanged = BoundModel(self.translator.model, source.ids)
+        if edit is None:
+            translation = self._translate(unchanged, prefix_ids, on_partial)
+            return self._explanation(unchanged, source, translation, len(prefix_ids))
+        before = self._translate(unchanged, prefix_ids, None)
+        changes, hook = self._changes_and_hook(edit, unchanged, before.ids)
+        changed = BoundModel(self.translator.model, source.ids, hook)
+        first_step = min((change.first_step for change in changes), default=0)
+        prefix_ids = list(before.ids[:first_step]) if first_step > len(prefix_ids) else prefix_ids
+        return self._explanation(
+            changed,
+            source,
+            self._translate(changed, prefix_ids, on_partial),
+            len(prefix_ids),
+            changes=changes,
+            before=BeforeChange(
+                self._tokenized_target(before.ids),
+                unchanged.log_prob(before.ids, ended=before.ended),
+                changed.log_prob(before.ids, ended=before.ended),
+            ),
         )
-    recorder = Recorder(plan, translator.vocabularies.target, question.hear)
-    with torch.inference_mode():
-        batch = padded_batch([live.source])
-        [ranked] = beam(Edited(live.model, live.edit), batch, plan, prefixes=[prefix], listener=recorder)
-    tree = recorder.tree(live, translator.read_out)
-    if not ranked:  # a model whose scores are no numbers leaves no hypothesis alive
-        return Found((), ended=False, tree=tree)
-    best = next(tree.finished())
-    return Found(ranked[0].ids, ranked[0].score, tree.candidate(*best).id == END, tree)
+
+    def _prefix_ids(self, prefix: str | Sequence[int]) -> list[int]:
+        tokenizer = self.translator.tokenizers.target
+        if isinstance(prefix, str):
+            return tokenizer.encode(prefix)
+        tokenizer.tokens(prefix)  # refuses ids outside the vocabulary, which have no embedding
+        return list(prefix)
+
+    def _changes_and_hook(
+        self, edit: Change | Sequence[Change] | Edit, unchanged: BoundModel, target: Sequence[int]
+    ) -> tuple[tuple[Change, ...], Edit | None]:
+        """Return the changes, checked against the maps of the translation before, and the edit hook."""
+        if not isinstance(edit, Change | Sequence):
+            return (), edit
+        changes = (edit,) if isinstance(edit, Change) else tuple(edit)
+        [weights] = unchanged.weights([target])
+        check_changes(changes, {site: array.shape for site, array in weights.items()}, unchanged.model)
+        return changes, edit_from_changes(changes, unchanged.model, len(unchanged.source) + 1)
+
+    def _translate(
+        self,
+        bound_model: BoundModel,
+        prefix_ids: Sequence[int],
+        on_partial: Callable[[str], None] | None,
+    ) -> _Translation:
+        """Return the given translation, or the best one that beam search finds."""
+        tokenizer = self.translator.tokenizers.target
+        if self.target is not None:
+            return _Translation(tuple(tokenizer.encode(self.target)))
+        if not bound_model.source:
+            return _Translation(())
+        if len(bound_model.source) > self.translator.max_source_tokens:
+            raise DataError(
+                f"This sentence is too long to be explained at once: it has {len(bound_model.source):,} "
+                f"tokens, and the model takes {self.translator.max_source_tokens:,}. Give a shorter "
+                "sentence, or explain the `parts` of its translation in Python, one by one."
+            )
+        recorder = SearchRecorder(self.plan, tokenizer, on_partial)
+        stepper = EditedModel(bound_model.model, bound_model.edit)
+        with torch.inference_mode():
+            batch = padded_batch([bound_model.source])
+            [ranked] = beam_search(stepper, batch, self.plan, prefixes=[prefix_ids], on_step=recorder)
+        tree = recorder.tree(bound_model, self.translator.read_out)
+        if not ranked:  # a model whose scores are NaN leaves no hypothesis
+            return _Translation((), ended=False, tree=tree)
+        best = next(tree.finished())
+        return _Translation(ranked[0].ids, ranked[0].score, tree.candidate(*best).id == END, tree)
+
+    def _explanation(
+        self,
+        bound_model: BoundModel,
+        source: TokenizedSentence,
+        translation: _Translation,
+        forced: int,
+        *,
+        changes: tuple[Change, ...] = (),
+        before: BeforeChange | None = None,
+    ) -> LiveExplanation:
+        target = self._tokenized_target(translation.ids)
+        [weights] = bound_model.weights([translation.ids])
+        log_probs = bound_model.log_probs(translation.ids)  # (step, token)
+        maps = label_maps(weights, source.tokens, target.tokens)
+        statistics = {site: head_statistics(attention) for site, attention in maps.items()}
+        alignments: tuple[WordAlignment, ...] = ()
+        if "cross" in weights:
+            pair = AttendedPair(weights["cross"], source.word_of_token, target.word_of_token)
+            alignments = tuple(_alignments(pair, self.translator.read_out))
+            if self.gold is not None:
+                errors = head_errors(pair, self.gold).astype(numpy.float32)
+                statistics["cross"] = replace(statistics["cross"], error=errors)
+        produced = torch.tensor([*translation.ids, END])
+        return LiveExplanation(
+            source=source,
+            target=target,
+            attention=maps,
+            log_probs=log_probs.gather(1, produced[:, None])[:, 0].float().numpy(),
+            candidates=tuple(self._next_tokens(log_probs)),
+            statistics=statistics,
+            alignments=alignments,
+            search=translation.tree,
+            score=translation.score,
+            ended=translation.ended,
+            forced=forced if translation.tree else 0,
+            changes=changes,
+            before=before,
+            facts=self._facts(),
+            bound_model=bound_model,
+        )
+
+    def _tokenized_target(self, ids: Sequence[int]) -> TokenizedSentence:
+        tokenizer = self.translator.tokenizers.target
+        text = " ".join(tokenizer.decode(ids).splitlines())
+        return TokenizedSentence.from_ids(text, ids, tokenizer)
+
+    def _next_tokens(self, log_probs: Tensor) -> Iterator[tuple[NextToken, ...]]:
+        """Yield the most probable tokens of every step; `<pad>` and `<s>` are never produced."""
+        masked = log_probs.index_fill(1, torch.tensor([PAD, BEGIN]), -torch.inf)
+        best = masked.topk(min(self.candidates, masked.shape[1]), dim=1)
+        for values, ids in zip(best.values.exp().tolist(), best.indices.tolist(), strict=True):
+            tokens = self.translator.tokenizers.target.tokens(ids)
+            yield tuple(NextToken(*fields) for fields in zip(ids, tokens, values, strict=True))
+
+    def _facts(self) -> dict[str, object]:
+        training = self.translator.training
+        return {
+            **model_facts(self.translator.model),
+            "source_language": self.translator.source_language,
+            "target_language": self.translator.target_language,
+            **({"training": training} if training else {}),
+        }
 
 
-def _explanation(
-    translator: TranslatorLike,
-    live: LiveModel,
-    question: Question,
-    found: Found,
-    source: Side,
-    forced: int,
-    *,
-    changes: tuple[Change, ...] = (),
-    before: Before | None = None,
-) -> Explanation:
-    target = _side(translator, found.ids)
-    [weights] = live.weights([found.ids])
-    log_probs = live.log_probs(found.ids)  # (step, piece)
-    maps = label_maps(weights, source.pieces, target.pieces)
-    statistics = {site: head_statistics(attention) for site, attention in maps.items()}
-    alignments: tuple[WordAlignment, ...] = ()
-    if "cross" in weights:
-        pair = AttendedPair(weights["cross"], source.word_of_piece, target.word_of_piece)
-        alignments = tuple(_alignments(pair, translator.read_out))
-        if question.gold is not None:
-            errors = head_errors(pair, question.gold).astype(numpy.float32)
-            statistics["cross"] = head_statistics(maps["cross"], error=errors)
-    written = torch.tensor([*found.ids, END])
-    return Explanation(
-        source=source,
-        target=target,
-        attention=maps,
-        log_probs=log_probs.gather(1, written[:, None])[:, 0].float().numpy(),
-        candidates=tuple(_next_pieces(log_probs, question.candidates, translator)),
-        statistics=statistics,
-        alignments=alignments,
-        search=found.tree,
-        score=found.score,
-        ended=found.ended,
-        forced=forced if found.tree else 0,
-        changes=changes,
-        before=before,
-        facts={
-            **model_facts(translator.model),
-            "source_language": translator.source_language,
-            "target_language": translator.target_language,
-            **({"training": translator.training} if translator.training else {}),
-        },
-        live=live,
-    )
-
-
-def _side(translator: TranslatorLike, ids: Sequence[int]) -> Side:
-    text = " ".join(translator.vocabularies.target.decode(ids).splitlines())
-    return Side.of(text, ids, translator.vocabularies.target)
-
-
-def _next_pieces(
-    log_probs: Tensor, count: int, translator: TranslatorLike
-) -> Iterator[tuple[NextPiece, ...]]:
-    """The likeliest pieces of every step; `<pad>` and `<s>` are never said."""
-    hidden = log_probs.index_fill(1, torch.tensor([PAD, BEGIN]), -torch.inf)
-    best = hidden.topk(min(count, hidden.shape[1]), dim=1)
-    for values, ids in zip(best.values.exp().tolist(), best.indices.tolist(), strict=True):
-        pieces = translator.vocabularies.target.pieces(ids)
-        yield tuple(NextPiece(*one) for one in zip(ids, pieces, values, strict=True))
-
-
-def _alignments(pair: AttendedPair, read_out: ReadOut | None) -> Iterator[WordAlignment]:
-    """Word links by many read-outs, the model's own first."""
+def _alignments(pair: AttendedPair, model_read_out: ReadOut | None) -> Iterator[WordAlignment]:
+    """Yield the word alignments of several read-outs, the model's own first."""
     layers, heads = pair.weights.shape[:2]
-    chosen = read_out or default_read_out(layers, heads)
-    every = tuple((layer, head) for layer in range(layers) for head in range(heads))
-    named = {
-        "read-out": chosen,
-        "shifted": ReadOut(chosen.heads, 1 - chosen.shift),
-        "mean": ReadOut(every),
-        "mean, shifted": ReadOut(every, 1),
-        **{f"layer {n}": ReadOut(tuple(one for one in every if one[0] == n)) for n in range(layers)},
-        **{f"layer {layer}, head {head}": ReadOut(((layer, head),)) for layer, head in every},
+    own = model_read_out or default_read_out(layers, heads)
+    all_heads = tuple((layer, head) for layer in range(layers) for head in range(heads))
+    read_outs = {
+        "read-out": own,
+        "shifted": ReadOut(own.heads, 1 - own.shift),
+        "mean": ReadOut(all_heads),
+        "mean, shifted": ReadOut(all_heads, 1),
+        **{f"layer {n}": ReadOut(tuple(head for head in all_heads if head[0] == n)) for n in range(layers)},
+        **{f"layer {layer}, head {head}": ReadOut(((layer, head),)) for layer, head in all_heads},
     }
-    for name, way in named.items():
-        yield WordAlignment(name, way.heads, way.shift, "argmax", read_alignment(pair, way))
+    for name, read_out in read_outs.items():
+        links = read_alignment(pair, read_out)
+        yield WordAlignment(name, read_out.heads, read_out.shift, "argmax", links)
         if name == "read-out":
-            both = link_both_ways(pair, way)
-            for method in SYMMETRISED:
-                links = Alignment(symmetrise(*both, method))
-                yield WordAlignment(method, way.heads, way.shift, method, links)
+            both_directions = links_in_both_directions(pair, read_out)
+            for method in SYMMETRISATIONS:
+                links = Alignment(symmetrise(*both_directions, method))
+                yield WordAlignment(method, read_out.heads, read_out.shift, method, links)

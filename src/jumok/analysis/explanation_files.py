@@ -1,38 +1,49 @@
-"""Explanations in files: `.html` to look at, `.json` compactly, `.npz` with every weight as it was."""
+"""Explanations as files and pages: `.html` to view, compact `.json`, or `.npz` with exact weights."""
 
 from __future__ import annotations
 
 import io
 import json
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from zipfile import BadZipFile
 
 import numpy as np
 
-from jumok.errors import DataError, UnsupportedError, nearest
-from jumok.explain.document import explanation_of, to_document
-from jumok.explain.explanation import Explanation
-from jumok.look import frozen_page
+from jumok.analysis.json_format import (
+    explanation_from_document,
+    explanation_from_json,
+    explanation_to_document,
+    explanation_to_json,
+)
+from jumok.analysis.live_explanation import complete_explanation
+from jumok.errors import DataError, UnsupportedError, suggest
+from jumok.plots import iframe, static_page
 from jumok.storage import write_file
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
-__all__ = ["open_explanation", "save"]
+    from jumok.analysis.explanation import Explanation
+
+__all__ = ["explanation_page", "open_explanation", "save_explanation", "show_explanation"]
 
 _DOCUMENT = "document"
 _SITE = "attention_"
 
 
-def save(explanation: Explanation, path: str | Path) -> None:
-    """Write an explanation as the file name says."""
+def save_explanation(explanation: Explanation, path: str | Path) -> None:
+    """Write an explanation in the format that the file name's suffix names.
+
+    A page of a live explanation gets effects and steps too, because a stored page cannot compute them.
+    """
     path = Path(path)
     write_file(path, _WRITERS[_suffix(path, _WRITERS)](explanation))
 
 
 def open_explanation(path: str | Path) -> Explanation:
-    """The explanation in a file that `save` wrote. It runs no code and needs no model."""
+    """Read a `.json` or `.npz` file that `save_explanation` wrote. This runs no code and needs no model."""
     path = Path(path)
     read = _READERS[_suffix(path, _READERS)]
     try:
@@ -42,33 +53,57 @@ def open_explanation(path: str | Path) -> Explanation:
     return read(data)
 
 
+def explanation_page(explanations: Sequence[Explanation]) -> str:
+    """Return one page with these explanations, each with effects and steps if it is live."""
+    return static_page(
+        [explanation_to_json(complete_explanation(explanation)) for explanation in explanations]
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class NotebookPage:
+    """A page as a notebook displays it."""
+
+    html: str = field(repr=False)
+
+    def _repr_html_(self) -> str:
+        return self.html
+
+
+def show_explanation(explanation: Explanation, *, height: int = 760) -> NotebookPage:
+    """Return the page of an explanation for a notebook cell, `height` pixels high."""
+    return NotebookPage(iframe(explanation_page([explanation]), height=height))
+
+
 def _suffix(path: Path, known: Mapping[str, object]) -> str:
     suffix = path.suffix.lower()
     if suffix not in known:
         raise UnsupportedError(
-            f"An explanation is kept as {' or '.join(known)}. Received: {path}.{nearest(suffix, known)}"
+            f"An explanation is stored as {' or '.join(known)}. Received: {path}.{suggest(suffix, known)}"
         )
     return suffix
 
 
 def _to_page(explanation: Explanation) -> bytes:
-    return frozen_page([explanation.for_page().to_json()]).encode()
+    return explanation_page([explanation]).encode()
 
 
-def _to_text(explanation: Explanation) -> bytes:
-    return explanation.to_json().encode()
+def _to_json(explanation: Explanation) -> bytes:
+    return explanation_to_json(explanation).encode()
 
 
-def _from_text(data: bytes) -> Explanation:
+def _from_json(data: bytes) -> Explanation:
     try:
-        return Explanation.from_json(data.decode())
+        return explanation_from_json(data.decode())
     except UnicodeDecodeError as error:
         raise DataError(f"This is not an explanation as JSON: {error}.") from None
 
 
 def _to_npz(explanation: Explanation) -> bytes:
-    """The document without its maps, as UTF-8 bytes, and an array for each site."""
-    document = json.dumps(to_document(explanation, weights=False), ensure_ascii=False, allow_nan=False)
+    """Return the document without its maps, as UTF-8 bytes, and one array per site."""
+    document = json.dumps(
+        explanation_to_document(explanation, weights=False), ensure_ascii=False, allow_nan=False
+    )
     arrays: dict[str, Any] = {
         f"{_SITE}{site}": np.asarray(attention.weights, dtype=np.float32)
         for site, attention in explanation.attention.items()
@@ -86,8 +121,8 @@ def _from_npz(data: bytes) -> Explanation:
             maps = {name.removeprefix(_SITE): arrays[name] for name in arrays.files if name.startswith(_SITE)}
     except (ValueError, KeyError, OSError, BadZipFile) as error:
         raise DataError(f"This is not an explanation as .npz: {type(error).__name__}: {error}.") from None
-    return explanation_of(document, lambda _: maps)
+    return explanation_from_document(document, lambda _: maps)
 
 
-_WRITERS: dict[str, Callable[[Explanation], bytes]] = {".html": _to_page, ".json": _to_text, ".npz": _to_npz}
-_READERS: dict[str, Callable[[bytes], Explanation]] = {".json": _from_text, ".npz": _from_npz}
+_WRITERS: dict[str, Callable[[Explanation], bytes]] = {".html": _to_page, ".json": _to_json, ".npz": _to_npz}
+_READERS: dict[str, Callable[[bytes], Explanation]] = {".json": _from_json, ".npz": _from_npz}

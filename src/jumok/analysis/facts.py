@@ -1,4 +1,4 @@
-"""What a page tells of the model behind an explanation."""
+"""Facts about the model behind an explanation, for the page."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["model_facts"]
 
 
 def model_facts(model: TranslationModel) -> dict[str, Any]:
-    """The family, the mechanism of each site by its name in the catalogue, and how it is built."""
+    """Return the family, the catalogue name of each site's mechanism, and how the model is built."""
     facts: dict[str, Any] = {"parameters": sum(weight.numel() for weight in model.parameters())}
     if isinstance(model, Transformer):
         encoder, decoder = model.encoder[0], model.decoder[0]
@@ -32,11 +32,11 @@ def model_facts(model: TranslationModel) -> dict[str, Any]:
         facts |= {"family": "recurrent", "cell": type(model.decoder.layers[0]).__name__.lower()}
     else:
         return facts
-    facts["mechanisms"] = {site: _name(attention) for site, attention in sites.items()}
+    facts["mechanisms"] = {site: _mechanism_name(attention) for site, attention in sites.items()}
     return facts
 
 
-def _name(attention: Any) -> str:
+def _mechanism_name(attention: Any) -> str:
     kind = type(attention.mechanism)
-    known = {entry.mechanism: name for name, entry in CATALOGUE.items()}
-    return known.get(kind, kind.__name__)
+    names = {entry.mechanism: name for name, entry in CATALOGUE.items()}
+    return names.get(kind, kind.__name__)

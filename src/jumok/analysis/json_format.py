@@ -1,4 +1,7 @@
-"""An explanation as JSON and back. docs/explanation-format.md describes every key."""
+"""An explanation as JSON and back. docs/explanation-format.md describes every key.
+
+Version 2 renamed keys of version 1 (`pieces` became `tokens`, and others); both are read, 2 is written.
+"""
 
 from __future__ import annotations
 
@@ -9,104 +12,142 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jumok.corpus.alignments import parse_alignment
+from jumok.analysis.changes import change_from_json, change_to_json
+from jumok.analysis.explanation import BeforeChange, Explanation, GroupEffect, NextToken, WordAlignment
+from jumok.analysis.heads import HeadStatistics
+from jumok.analysis.packing import pack_floats, pack_weights, unpack_floats, unpack_weights
+from jumok.analysis.search_tree import Candidate, SearchTree
+from jumok.analysis.steps import Cell, CellSteps, Step
+from jumok.analysis.tokenized_sentence import TokenizedSentence
+from jumok.data.alignments import parse_alignment
 from jumok.errors import DataError, JumokError
-from jumok.explain.changes import change_from_json, change_to_json
-from jumok.explain.explanation import Before, Explanation, GroupEffect, NextPiece, WordAlignment
-from jumok.explain.heads import HeadStatistics
-from jumok.explain.packing import pack_floats, pack_weights, unpack_floats, unpack_weights
-from jumok.explain.search_tree import Candidate, SearchTree
-from jumok.explain.sides import Side, label_maps
-from jumok.explain.steps import Cell, CellSteps, Step
+from jumok.inference.attention_maps import label_maps
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from numpy.typing import NDArray
 
-__all__ = ["FORMAT", "VERSION", "cell_to_document", "explanation_of", "from_json", "to_document", "to_json"]
+__all__ = [
+    "FORMAT",
+    "VERSION",
+    "cell_to_document",
+    "explanation_from_document",
+    "explanation_from_json",
+    "explanation_to_document",
+    "explanation_to_json",
+]
 
-FORMAT, VERSION = "jumok-explanation", 1
+FORMAT, VERSION = "jumok-explanation", 2
 _DIGITS = 5
-MOST_FINE = 100_000
-"""Weights of all maps together up to which a file keeps them to four decimals."""
-_COLUMNS = ("parent", "id", "piece", "score", "log_prob", "kept", "finished", "ranking", "looked")
-_STATISTICS = ("entropy", "distance", "on_mark", "error", "effect")
+MAX_FOUR_DECIMAL_WEIGHTS = 100_000
+"""Up to this number of weights in all maps together, a file stores them to four decimals."""
+_CANDIDATE_KEYS = {  # field of `Candidate`, in its order → key in JSON
+    "parent": "parent",
+    "id": "id",
+    "token": "token",
+    "masked_log_prob": "score",
+    "log_prob": "log_prob",
+    "kept": "kept",
+    "finished": "finished",
+    "score": "ranking",
+    "attention_row": "attention_row",
+}
+_STATISTICS = ("entropy", "distance", "on_special", "error", "effect")
 
 
-def to_json(explanation: Explanation) -> str:
-    return (
-        json.dumps(to_document(explanation), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-        + "\n"
-    )
+def explanation_to_json(explanation: Explanation) -> str:
+    """Return the explanation as JSON, with weights as 8-bit numbers."""
+    document = explanation_to_document(explanation)
+    return json.dumps(document, ensure_ascii=False, allow_nan=False, separators=(",", ":")) + "\n"
 
 
-def from_json(text: str) -> Explanation:
+def explanation_from_json(text: str) -> Explanation:
+    """Read what `explanation_to_json` wrote. The error of a weight is at most 1/255."""
     try:
         document = json.loads(text)
     except ValueError as error:
         raise DataError(f"This is not an explanation as JSON: {error}.") from None
-    return explanation_of(document, lambda document: _unpacked(document["attention"]))
+    return explanation_from_document(document, lambda document: _unpack_maps(document["attention"]))
 
 
-def to_document(
-    explanation: Explanation, *, weights: bool = True, fine: bool | None = None
+def explanation_to_document(
+    explanation: Explanation, *, weights: bool = True, four_decimals: bool | None = None
 ) -> dict[str, Any]:
-    """The explanation as plain JSON values; without `weights` its maps are left out.
+    """Return the explanation as plain JSON values, without its maps if `weights` is false.
 
-    `fine` weights can be read to four decimals. They take twice the room: a file has them where they are few.
+    Weights with `four_decimals` take twice the space; the default is to store up to
+    `MAX_FOUR_DECIMAL_WEIGHTS` weights that way.
     """
     maps = explanation.attention
-    shown = maps if weights else {}
-    if fine is None:
-        fine = sum(one.weights.size for one in maps.values()) <= MOST_FINE
+    stored_maps = maps if weights else {}
+    if four_decimals is None:
+        four_decimals = sum(attention.weights.size for attention in maps.values()) <= MAX_FOUR_DECIMAL_WEIGHTS
     return {
         "format": FORMAT,
         "version": VERSION,
         "facts": dict(explanation.facts),
-        "source": _side(explanation.source),
-        "target": _side(explanation.target),
+        "source": _sentence_document(explanation.source),
+        "target": _sentence_document(explanation.target),
         "score": _number(explanation.score),
         "log_prob": _number(explanation.log_prob),
         "log_probs": [_number(value) for value in explanation.log_probs.tolist()],
         "ended": explanation.ended,
         "forced": explanation.forced,
         "candidates": [
-            [[one.id, one.piece, _number(one.probability)] for one in step] for step in explanation.candidates
+            [[token.id, token.token, _number(token.probability)] for token in step]
+            for step in explanation.candidates
         ],
-        "attention": {site: pack_weights(one.weights, fine=fine) for site, one in shown.items()},
+        "attention": {
+            site: pack_weights(attention.weights, four_decimals=four_decimals)
+            for site, attention in stored_maps.items()
+        },
         "roll_out": {
-            site: pack_weights(explanation.roll_out(site), fine=fine) for site in _rolled(explanation)
+            site: pack_weights(explanation.roll_out(site), four_decimals=four_decimals)
+            for site in _roll_out_sites(explanation)
         },
         "statistics": {
-            site: {name: _numbers(getattr(one, name)) for name in _STATISTICS}
-            for site, one in explanation.statistics.items()
+            site: {name: _numbers(getattr(statistics, name)) for name in _STATISTICS}
+            for site, statistics in explanation.statistics.items()
         },
         "group_effects": [
-            {"site": one.site, "heads": [list(head) for head in one.heads], "effect": _number(one.effect)}
-            for one in explanation.group_effects
+            {
+                "site": group.site,
+                "heads": [list(head) for head in group.heads],
+                "effect": _number(group.effect),
+            }
+            for group in explanation.group_effects
         ],
-        "alignments": [{**asdict(one), "links": str(one.links)} for one in explanation.alignments],
-        "search": None if explanation.search is None else _search(explanation.search, fine=fine),
+        "alignments": [
+            {**asdict(alignment), "links": str(alignment.links)} for alignment in explanation.alignments
+        ],
+        "search": None
+        if explanation.search is None
+        else _search_document(explanation.search, four_decimals=four_decimals),
         "changes": [change_to_json(change) for change in explanation.changes],
-        "before": None if explanation.before is None else _before(explanation.before),
+        "before": None if explanation.before is None else _before_document(explanation.before),
         "steps": [cell_to_document(cell) for cell in explanation.cells],
     }
 
 
-def explanation_of(document: Any, weights: Callable[[Any], Mapping[str, NDArray[np.float32]]]) -> Explanation:
-    """The explanation of a document, whose maps `weights` finds."""
+def explanation_from_document(
+    document: Any, weights: Callable[[Any], Mapping[str, NDArray[np.float32]]]
+) -> Explanation:
+    """Return the explanation in a document; `weights` returns its maps."""
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise DataError(
             f'This is not an explanation: its "format" is not "{FORMAT}". '
             '`jumok look MODEL "…" --out x.json` writes one.'
         )
-    if document.get("version") != VERSION:
+    version = document.get("version")
+    if version not in (1, VERSION):
         raise DataError(
-            f"This explanation has version {document.get('version')} of the format; this jumok reads version "
+            f"This explanation has version {version} of the format; this jumok reads versions 1 and "
             f"{VERSION}. Update jumok, or write the explanation again."
         )
     try:
+        if version == 1:
+            document = _upgrade(document)
         return _explanation(document, weights(document))
     except JumokError:
         raise
@@ -114,26 +155,68 @@ def explanation_of(document: Any, weights: Callable[[Any], Mapping[str, NDArray[
         raise DataError(f"This explanation is damaged: {type(error).__name__}: {error}.") from None
 
 
+_RENAMED_KEYS = {
+    "pieces": "tokens",
+    "word_of_piece": "word_of_token",
+    "piece": "token",
+    "looks": "attention",
+    "looked": "attention_row",
+    "on_mark": "on_special",
+}
+_RENAMED_STEPS = {"turned key": "projected key", "place weights": "position weights"}
+
+
+def _upgrade(document: dict[str, Any]) -> dict[str, Any]:
+    """Return a document of version 1 with the names of version 2."""
+
+    def renamed(fields: Mapping[str, Any]) -> dict[str, Any]:
+        return {_RENAMED_KEYS.get(name, name): value for name, value in fields.items()}
+
+    search, before = document["search"], document["before"]
+    if search is not None:
+        search = renamed(search) | {"steps": [renamed(step) for step in search["steps"]]}
+    if before is not None:
+        before = {**before, "target": renamed(before["target"])}
+    steps = [
+        {
+            **cell,
+            "steps": [
+                step | {"name": _RENAMED_STEPS.get(step["name"], step["name"])} for step in cell["steps"]
+            ],
+        }
+        for cell in document["steps"]
+    ]
+    return {
+        **document,
+        "source": renamed(document["source"]),
+        "target": renamed(document["target"]),
+        "statistics": {site: renamed(table) for site, table in document["statistics"].items()},
+        "search": search,
+        "before": before,
+        "steps": steps,
+    }
+
+
 def _explanation(document: dict[str, Any], weights: Mapping[str, NDArray[np.float32]]) -> Explanation:
-    source, target = _read_side(document["source"]), _read_side(document["target"])
+    source, target = _read_sentence(document["source"]), _read_sentence(document["target"])
     return Explanation(
         source=source,
         target=target,
-        attention=label_maps(weights, source.pieces, target.pieces),
+        attention=label_maps(weights, source.tokens, target.tokens),
         log_probs=_floats(document["log_probs"]),
         candidates=tuple(
-            tuple(NextPiece(id_, piece, probability) for id_, piece, probability in step)
+            tuple(NextToken(id_, token, probability) for id_, token, probability in step)
             for step in document["candidates"]
         ),
         statistics={
-            site: HeadStatistics(**{name: _read_numbers(one[name]) for name in _STATISTICS})  # type: ignore[arg-type]
-            for site, one in document["statistics"].items()
+            site: HeadStatistics(**{name: _read_numbers(tables[name]) for name in _STATISTICS})  # type: ignore[arg-type]
+            for site, tables in document["statistics"].items()
         },
         group_effects=tuple(
-            GroupEffect(one["site"], _read_heads(one["heads"]), _finite(one["effect"]))
-            for one in document.get("group_effects", ())  # files of earlier versions have none
+            GroupEffect(group["site"], _read_heads(group["heads"]), _float_or_nan(group["effect"]))
+            for group in document.get("group_effects", ())  # early files have none
         ),
-        alignments=tuple(_read_alignment(one) for one in document["alignments"]),
+        alignments=tuple(_read_alignment(fields) for fields in document["alignments"]),
         search=None if document["search"] is None else _read_search(document["search"]),
         score=document["score"],
         ended=document["ended"],
@@ -145,23 +228,24 @@ def _explanation(document: dict[str, Any], weights: Mapping[str, NDArray[np.floa
     )
 
 
-def _rolled(explanation: Explanation) -> list[str]:
+def _roll_out_sites(explanation: Explanation) -> list[str]:
     if explanation.facts.get("family") == "decoder-only":
         return list(explanation.attention)
     return [site for site in explanation.attention if site != "cross"]
 
 
-def _unpacked(packed: Mapping[str, Any]) -> dict[str, NDArray[np.float32]]:
-    return {site: unpack_weights(one) for site, one in packed.items()}
+def _unpack_maps(packed: Mapping[str, Any]) -> dict[str, NDArray[np.float32]]:
+    return {site: unpack_weights(weights) for site, weights in packed.items()}
 
 
-def _side(side: Side) -> dict[str, Any]:
-    return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(side).items()}
+def _sentence_document(sentence: TokenizedSentence) -> dict[str, Any]:
+    fields = asdict(sentence)
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in fields.items()}
 
 
-def _read_side(fields: Mapping[str, Any]) -> Side:
-    lists = {name: tuple(fields[name]) for name in ("ids", "pieces", "words", "word_of_piece")}
-    return Side(text=fields["text"], **lists)
+def _read_sentence(fields: Mapping[str, Any]) -> TokenizedSentence:
+    lists = {name: tuple(fields[name]) for name in ("ids", "tokens", "words", "word_of_token")}
+    return TokenizedSentence(text=fields["text"], **lists)
 
 
 def _read_alignment(fields: Mapping[str, Any]) -> WordAlignment:
@@ -175,10 +259,13 @@ def _read_heads(heads: Any) -> tuple[tuple[int, int], ...]:
     return tuple((int(layer), int(head)) for layer, head in heads)
 
 
-def _search(tree: SearchTree, *, fine: bool) -> dict[str, Any]:
-    """A table of columns for each step, which takes a third of the room that a list of objects would."""
+def _search_document(tree: SearchTree, *, four_decimals: bool) -> dict[str, Any]:
+    """Return the tree with one table of columns per step, a third of the size of a list of objects."""
     steps = [
-        {name: [_number(getattr(candidate, name)) for candidate in step] for name in _COLUMNS}
+        {
+            key: [_number(getattr(candidate, field)) for candidate in step]
+            for field, key in _CANDIDATE_KEYS.items()
+        }
         for step in tree.steps
     ]
     best = next(tree.finished(), None)
@@ -187,33 +274,35 @@ def _search(tree: SearchTree, *, fine: bool) -> dict[str, Any]:
         "length_penalty": tree.length_penalty,
         "best": None if best is None else list(best),
         "steps": steps,
-        "looks": None if tree.looks is None else pack_weights(tree.looks, fine=fine),
+        "attention": None
+        if tree.attention is None
+        else pack_weights(tree.attention, four_decimals=four_decimals),
     }
 
 
 def _read_search(fields: Mapping[str, Any]) -> SearchTree:
     steps = tuple(
-        tuple(Candidate(*row) for row in zip(*(step[name] for name in _COLUMNS), strict=True))
+        tuple(Candidate(*row) for row in zip(*(step[key] for key in _CANDIDATE_KEYS.values()), strict=True))
         for step in fields["steps"]
     )
-    looks = None if fields["looks"] is None else unpack_weights(fields["looks"])
-    return SearchTree(fields["beam"], fields["length_penalty"], steps, looks)
+    attention = None if fields["attention"] is None else unpack_weights(fields["attention"])
+    return SearchTree(fields["beam"], fields["length_penalty"], steps, attention)
 
 
-def _before(before: Before) -> dict[str, Any]:
+def _before_document(before: BeforeChange) -> dict[str, Any]:
     return {
-        "target": _side(before.target),
+        "target": _sentence_document(before.target),
         "log_prob": _number(before.log_prob),
         "log_prob_changed": _number(before.log_prob_changed),
     }
 
 
-def _read_before(fields: Mapping[str, Any]) -> Before:
-    return Before(_read_side(fields["target"]), fields["log_prob"], fields["log_prob_changed"])
+def _read_before(fields: Mapping[str, Any]) -> BeforeChange:
+    return BeforeChange(_read_sentence(fields["target"]), fields["log_prob"], fields["log_prob_changed"])
 
 
 def cell_to_document(cell: CellSteps) -> dict[str, Any]:
-    """The steps of a cell as plain JSON values."""
+    """Return the steps of a cell as plain JSON values."""
     steps = [
         {"name": step.name, "formula": step.formula, "over": step.over, **pack_floats(step.values)}
         for step in cell.steps
@@ -230,7 +319,7 @@ def _read_cell(fields: Mapping[str, Any]) -> CellSteps:
 
 
 def _number(value: Any) -> Any:
-    """Rounded; JSON knows neither NaN nor infinity, so such a number becomes null."""
+    """Round a float. JSON has neither NaN nor infinity: they become null."""
     if not isinstance(value, float):
         return value
     return round(value, _DIGITS) if math.isfinite(value) else None
@@ -243,11 +332,11 @@ def _numbers(values: NDArray[Any] | None) -> Any:
 
 
 def _floats(values: Any) -> NDArray[np.float32]:
-    return np.array([_finite(value) for value in values], dtype=np.float32)
+    return np.array([_float_or_nan(value) for value in values], dtype=np.float32)
 
 
-def _finite(value: Any) -> float:
-    """What was not finite is null in JSON, and no number here."""
+def _float_or_nan(value: Any) -> float:
+    """Return a number of the document; null, a number that was not finite, becomes NaN."""
     return math.nan if value is None else float(value)
 
 

@@ -1,6 +1,6 @@
-"""From a query and the keys to scores, step by step, for every mechanism whose inside is worth showing.
+"""The steps from a query and the keys to scores, for each mechanism that has its own steps.
 
-A mechanism that is not listed is still shown: by its scores, where it has any, and by its weights.
+A mechanism that is not listed shows its scores, if it has any, and its weights.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
+from jumok.analysis.steps import Step
 from jumok.attention import (
     Additive,
     Efficient,
@@ -23,10 +24,9 @@ from jumok.attention import (
     Mechanism,
     Restricted,
     ScaledDot,
-    Scored,
+    SoftmaxMechanism,
 )
 from jumok.attention.contract import Call
-from jumok.explain.steps import Step
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -36,7 +36,7 @@ __all__ = ["HeadInputs", "number", "over_keys", "score_steps", "vector"]
 
 @dataclass(frozen=True, slots=True)
 class HeadInputs:
-    """What the heads of an attention are given, and the cell that is watched: one head, query and key."""
+    """The inputs of an attention layer's heads, and the traced cell: one head, query and key."""
 
     mechanism: Mechanism[Any]
     queries: Tensor  # (1, head, query, width)
@@ -45,15 +45,15 @@ class HeadInputs:
     head: int
     query: int
     key: int
-    first: int  # absolute place of the first query
-    bias: Tensor | None = None  # (…, head, query, key) what positions add to the scores
+    query_offset: int  # absolute position of the first query
+    bias: Tensor | None = None  # (…, head, query, key) added to the scores for positions
 
     @property
-    def own_query(self) -> Tensor:
+    def query_vector(self) -> Tensor:
         return self.queries[0, self.head, self.query]  # (width,)
 
     @property
-    def own_key(self) -> Tensor:
+    def key_vector(self) -> Tensor:
         return self.keys[0, self.head, self.key]  # (width,)
 
 
@@ -74,13 +74,13 @@ def number(name: str, formula: str, value: Tensor | float) -> Step:
 
 
 def score_steps(inputs: HeadInputs, weights: Tensor) -> Iterator[Step]:
-    """Everything between query and key and the head's weights (query, key), which the model reports."""
-    for kind, explain in _INSIDE.items():
+    """Yield the steps between query and key and the head's weights (query, key)."""
+    for kind, mechanism_steps in _STEPS_OF_MECHANISM.items():
         if isinstance(inputs.mechanism, kind):
-            yield from explain(inputs)
+            yield from mechanism_steps(inputs)
             break
     mechanism = inputs.mechanism
-    if isinstance(mechanism, Scored):
+    if isinstance(mechanism, SoftmaxMechanism):
         scores = mechanism.scores(inputs.queries, inputs.memory.keys)[0, inputs.head, inputs.query]
         if inputs.bias is not None:
             bias = inputs.bias.view(-1, *inputs.bias.shape[-2:])[inputs.head, inputs.query]  # (key,)
@@ -89,31 +89,31 @@ def score_steps(inputs: HeadInputs, weights: Tensor) -> Iterator[Step]:
         yield over_keys("scores", "e", scores)
         yield number("score", "eᵢ", scores[inputs.key])
         allowed = _allowed(inputs, weights)
-        yield over_keys("allowed", "1 where the query may look, 0 where it may not", allowed[inputs.query])
-        if len(allowed) > 1:  # a recurrent decoder asks one query at a time
+        yield over_keys("allowed", "1 if the query may attend to the key, else 0", allowed[inputs.query])
+        if len(allowed) > 1:  # a recurrent decoder has one query at a time
             yield over_cells("mask", "the same for every query", allowed)
 
 
 def _allowed(inputs: HeadInputs, weights: Tensor) -> Tensor:
-    """Which keys each query may see, (query, key)."""
+    """Return which keys each query may attend to, (query, key)."""
     if isinstance(inputs.mechanism, Restricted | LuongLocalM | LuongLocalP):
-        return weights > 0  # their windows are no mask: only what came of them tells
-    mechanism: Scored = inputs.mechanism  # type: ignore[assignment]
-    mask = mechanism.allowed(inputs.queries, inputs.memory, Call(first=inputs.first))
-    everywhere = torch.ones(*inputs.queries.shape[:2], *weights.shape, dtype=torch.bool)
-    return (everywhere if mask is None else mask & everywhere)[0, inputs.head]
+        return weights > 0  # their windows are not masks: only the weights show them
+    mechanism: SoftmaxMechanism = inputs.mechanism  # type: ignore[assignment]
+    mask = mechanism.allowed(inputs.queries, inputs.memory, Call(query_offset=inputs.query_offset))
+    all_allowed = torch.ones(*inputs.queries.shape[:2], *weights.shape, dtype=torch.bool)
+    return (all_allowed if mask is None else mask & all_allowed)[0, inputs.head]
 
 
 def _scaled_dot(inputs: HeadInputs) -> Iterator[Step]:
-    products = inputs.keys[0, inputs.head] @ inputs.own_query  # (key,)
+    products = inputs.keys[0, inputs.head] @ inputs.query_vector  # (key,)
     yield over_keys("products", "q · k", products)
     yield number("product", "q · kᵢ", products[inputs.key])
-    yield number("scale", "√d", math.sqrt(len(inputs.own_query)))
+    yield number("scale", "√d", math.sqrt(len(inputs.query_vector)))
 
 
 def _additive(inputs: HeadInputs) -> Iterator[Step]:
     mechanism: Additive = inputs.mechanism  # type: ignore[assignment]
-    query = inputs.own_query @ mechanism.query[inputs.head]
+    query = inputs.query_vector @ mechanism.query[inputs.head]
     key = inputs.memory.keys[0, inputs.head, inputs.key]
     yield vector("query part", "W_q s", query)
     yield vector("key part", "W_k hᵢ", key)
@@ -122,19 +122,19 @@ def _additive(inputs: HeadInputs) -> Iterator[Step]:
 
 
 def _general(inputs: HeadInputs) -> Iterator[Step]:
-    yield vector("turned key", "W hᵢ", inputs.memory.keys[0, inputs.head, inputs.key])
+    yield vector("projected key", "W hᵢ", inputs.memory.keys[0, inputs.head, inputs.key])
 
 
 def _location(inputs: HeadInputs) -> Iterator[Step]:
     mechanism: LuongLocation = inputs.mechanism  # type: ignore[assignment]
     yield vector(
-        "place weights", "the column of W for this place", mechanism.weight[inputs.head, :, inputs.key]
+        "position weights", "the column of W for this position", mechanism.weight[inputs.head, :, inputs.key]
     )
 
 
 def _linear(inputs: HeadInputs) -> Iterator[Step]:
     query, keys = (
-        torch.nn.functional.elu(part) + 1 for part in (inputs.own_query, inputs.keys[0, inputs.head])
+        torch.nn.functional.elu(vectors) + 1 for vectors in (inputs.query_vector, inputs.keys[0, inputs.head])
     )
     yield vector("query features", "φ(q) = elu(q) + 1", query)
     yield vector("key features", "φ(kᵢ) = elu(kᵢ) + 1", keys[inputs.key])
@@ -142,14 +142,14 @@ def _linear(inputs: HeadInputs) -> Iterator[Step]:
 
 
 def _efficient(inputs: HeadInputs) -> Iterator[Step]:
-    yield vector("query features", "ρ(q): softmax over the features", inputs.own_query.softmax(dim=-1))
+    yield vector("query features", "ρ(q): softmax over the features", inputs.query_vector.softmax(dim=-1))
     yield vector(
         "key features", "ρ(kᵢ): softmax over the keys", inputs.memory.maps[0, inputs.head, :, inputs.key]
     )
 
 
-# A class stands before those it is made from.
-_INSIDE: dict[type[Mechanism[Any]], Callable[[HeadInputs], Iterator[Step]]] = {
+# Subclasses come before their base classes.
+_STEPS_OF_MECHANISM: dict[type[Mechanism[Any]], Callable[[HeadInputs], Iterator[Step]]] = {
     ScaledDot: _scaled_dot,
     Additive: _additive,
     LuongLocation: _location,

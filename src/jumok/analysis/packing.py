@@ -1,10 +1,11 @@
-"""Numbers as text: weights as 8-bit numbers on a square-root scale, others as float32, both in base64.
+"""Arrays as base64 text: weights as 8-bit codes on a square-root scale, other numbers as float32.
 
-    byte = round(255 · √(weight / scale)),   weight = scale · (byte / 255)²
+    code = round(255 · √(weight / scale)),   weight = scale · (code / 255)²
 
-Half of the bytes stand for weights below a quarter, where most weights are and where eyes tell more apart.
-The error is at most scale · √weight / 255. A second byte a weight makes it 254 times smaller, so that four
-decimals can be read off. A map in which no query sees a later key leaves those out.
+Half of the codes are for weights below a quarter, where most weights lie and where differences of colour are
+easiest to see. The error is at most √(scale · weight) / 255 + scale / 510². A second byte per weight makes it
+about 254 times smaller, so that four decimals are right. A causal map is stored without the weights above the
+diagonal, which are all 0.
 """
 
 from __future__ import annotations
@@ -24,16 +25,16 @@ if TYPE_CHECKING:
 
 __all__ = ["pack_floats", "pack_weights", "unpack_floats", "unpack_weights"]
 
-_FINE = 254
+_FINE_STEPS = 254  # steps of the second byte between two codes, −127 … 127
 
 
-def pack_weights(weights: NDArray[Any], *, fine: bool = False) -> dict[str, Any]:
-    """Weights (…, query, key), none below 0, as a JSON object. What is no number becomes 0."""
+def pack_weights(weights: NDArray[Any], *, four_decimals: bool = False) -> dict[str, Any]:
+    """Return non-negative weights (…, query, key) as a JSON object. NaN and infinity become 0."""
     clean = np.clip(np.nan_to_num(np.asarray(weights, dtype=np.float64), posinf=0.0), 0.0, None)
     scale = max(1.0, float(clean.max(initial=0.0)))
     causal = _is_causal(clean)
-    kept = clean[..., *np.tril_indices(clean.shape[-1])] if causal else clean
-    levels = 255 * np.sqrt(kept / scale)
+    stored = clean[..., *np.tril_indices(clean.shape[-1])] if causal else clean
+    levels = 255 * np.sqrt(stored / scale)
     codes = np.rint(levels)
     packed = {
         "shape": list(clean.shape),
@@ -41,35 +42,35 @@ def pack_weights(weights: NDArray[Any], *, fine: bool = False) -> dict[str, Any]
         "scale": scale,
         "codes": _base64(codes.astype(np.uint8)),
     }
-    if fine:
-        packed["fine"] = _base64(np.rint(_FINE * (levels - codes)).astype(np.int8))
+    if four_decimals:
+        packed["fine"] = _base64(np.rint(_FINE_STEPS * (levels - codes)).astype(np.int8))
     return packed
 
 
 def unpack_weights(packed: Mapping[str, Any]) -> NDArray[np.float32]:
-    """What `pack_weights` packed, to within scale / 255, or 254 times closer where it is fine."""
+    """Unpack what `pack_weights` packed, to within scale / 255, or 254 times closer with a second byte."""
     shape = tuple(int(size) for size in packed["shape"])
     levels = np.frombuffer(_bytes(packed["codes"]), dtype=np.uint8).astype(np.float32)
     if packed.get("fine"):
-        added = np.frombuffer(_bytes(packed["fine"]), dtype=np.int8).astype(np.float32)
-        levels += _shaped(added, levels.shape) / _FINE
+        fine = np.frombuffer(_bytes(packed["fine"]), dtype=np.int8).astype(np.float32)
+        levels += _shaped(fine, levels.shape) / _FINE_STEPS
     weights = np.float32(packed["scale"]) * np.square(levels / 255)
     if packed["layout"] == "full":
         return _shaped(weights, shape)
     rows, columns = np.tril_indices(shape[-1])
-    whole = np.zeros(shape, dtype=np.float32)
-    whole[..., rows, columns] = _shaped(weights, (*shape[:-2], len(rows)))
-    return whole
+    full = np.zeros(shape, dtype=np.float32)
+    full[..., rows, columns] = _shaped(weights, (*shape[:-2], len(rows)))
+    return full
 
 
 def pack_floats(values: NDArray[Any]) -> dict[str, Any]:
-    """Numbers of any shape as little-endian float32."""
+    """Return an array of any shape as a JSON object with little-endian float32."""
     array = np.asarray(values, dtype="<f4")
     return {"shape": list(array.shape), "float32": _base64(array)}
 
 
 def unpack_floats(packed: Mapping[str, Any]) -> NDArray[np.float32]:
-    """What `pack_floats` packed, exactly."""
+    """Unpack what `pack_floats` packed, exactly."""
     values = np.frombuffer(_bytes(packed["float32"]), dtype="<f4").astype(np.float32)
     return _shaped(values, tuple(int(size) for size in packed["shape"]))
 
@@ -87,7 +88,7 @@ def _bytes(text: str) -> bytes:
     try:
         return base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError) as error:
-        raise DataError(f"These are no numbers in base64: {error}.") from None
+        raise DataError(f"This is not base64: {error}.") from None
 
 
 def _shaped(values: NDArray[np.float32], shape: tuple[int, ...]) -> NDArray[np.float32]:

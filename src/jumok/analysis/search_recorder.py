@@ -1,4 +1,4 @@
-"""What a search reports, kept as a tree; and where each of its steps looked."""
+"""Records a beam search as a `SearchTree`, with the cross-attention of its steps."""
 
 from __future__ import annotations
 
@@ -8,114 +8,121 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
-from jumok.decoding.readout import default_read_out
-from jumok.explain import Candidate, SearchTree
+from jumok.analysis.search_tree import Candidate, SearchTree
+from jumok.inference.alignment.readout import default_read_out
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from numpy.typing import NDArray
 
-    from jumok.decoding.plan import SearchPlan, SearchStep
-    from jumok.explain import LiveModel
-    from jumok.text import Subwords
-    from jumok.values import ReadOut
+    from jumok.analysis.bound_model import BoundModel
+    from jumok.inference.search.plan import SearchPlan, SearchStep
+    from jumok.text import Tokenizer
+    from jumok.types import ReadOut
 
-__all__ = ["Recorder"]
+__all__ = ["SearchRecorder"]
 
 
-class Recorder:
-    """Hears the search of one sentence, and keeps it as a tree.
+class SearchRecorder:
+    """Callback of the search for one sentence; collects its steps.
 
-    `hear` is told the text of the likeliest hypothesis after each step, until that hypothesis is finished.
+    `on_partial` receives the text of the best hypothesis after each step, until that hypothesis is finished.
     """
 
-    def __init__(self, plan: SearchPlan, subwords: Subwords, hear: Callable[[str], None] | None) -> None:
+    def __init__(
+        self, plan: SearchPlan, tokenizer: Tokenizer, on_partial: Callable[[str], None] | None
+    ) -> None:
         self._plan = plan
-        self._subwords = subwords
-        self._hear = hear
+        self._tokenizer = tokenizer
+        self._on_partial = on_partial
         self._steps: list[tuple[Candidate, ...]] = []
-        # The place of a candidate in the report before → its index in the tree.
-        self._names: dict[int, int] = {}
+        # Index of a candidate in the previous report → its index in the tree.
+        self._tree_index: dict[int, int] = {}
 
     def __call__(self, report: SearchStep) -> None:
-        columns = (
+        fields = (
             report.parents,
             report.tokens,
-            report.scores,
+            report.masked_log_probs,
             report.log_probs,
-            report.ranking,
+            report.scores,
             report.kept,
             report.finished,
         )
-        rows = list(zip(*(column[0].tolist() for column in columns), strict=True))
-        alive = [place for place, row in enumerate(rows) if row[2] > -numpy.inf]  # others hold no candidate
-        pieces = self._subwords.pieces([rows[place][1] for place in alive])
+        rows = list(zip(*(field[0].tolist() for field in fields), strict=True))  # one per candidate
+        # A row whose masked log-probability is −∞ is padding.
+        candidate_rows = {index: row for index, row in enumerate(rows) if row[2] > -numpy.inf}
+        tokens = self._tokenizer.tokens([row[1] for row in candidate_rows.values()])
         candidates = tuple(
             Candidate(
-                parent=self._names[parent] if report.step else -1,
-                id=token,
-                piece=piece,
-                score=score,
+                parent=self._tree_index[parent] if report.step else -1,
+                id=id_,
+                token=token,
+                masked_log_prob=masked_log_prob,
                 log_prob=log_prob,
                 kept=kept,
                 finished=finished,
-                ranking=ranking if finished else None,
+                score=score if finished else None,
             )
-            for piece, (parent, token, score, log_prob, ranking, kept, finished) in zip(
-                pieces, (rows[place] for place in alive), strict=True
+            for token, (parent, id_, masked_log_prob, log_prob, score, kept, finished) in zip(
+                tokens, candidate_rows.values(), strict=True
             )
         )
-        self._names = {place: index for index, place in enumerate(alive)}
+        self._tree_index = {reported: index for index, reported in enumerate(candidate_rows)}
         self._steps.append(candidates)
-        self._tell(report.step, candidates)
+        self._report_partial(report.step, candidates)
 
-    def tree(self, live: LiveModel, read_out: ReadOut | None) -> SearchTree:
-        """All that was heard, with where each step looked, if the model looks anywhere."""
-        return _with_looks(self._tree(), live, read_out) if live.model.looks_at_source else self._tree()
+    def tree(self, bound_model: BoundModel, read_out: ReadOut | None) -> SearchTree:
+        """Return all steps, with their cross-attention if the model has any."""
+        tree = self._tree()
+        return _with_attention(tree, bound_model, read_out) if bound_model.model.has_cross_attention else tree
 
     def _tree(self) -> SearchTree:
         return SearchTree(self._plan.beam, self._plan.length_penalty, tuple(self._steps))
 
-    def _tell(self, step: int, candidates: tuple[Candidate, ...]) -> None:
-        """The first candidate is the likeliest; a search that has finished it only looks for worse ones."""
-        if self._hear is None or not candidates:
+    def _report_partial(self, step: int, candidates: tuple[Candidate, ...]) -> None:
+        """Report the first candidate, the best one. Once it is finished, the search finds only worse ones."""
+        if self._on_partial is None or not candidates:
             return
-        self._hear(self._subwords.decode(self._tree().ids(step, 0)))
+        self._on_partial(self._tokenizer.decode(self._tree().ids(step, 0)))
         if candidates[0].finished:
-            self._hear = None
+            self._on_partial = None
 
 
-def _with_looks(tree: SearchTree, live: LiveModel, read_out: ReadOut | None) -> SearchTree:
-    """The tree with where every step of every beam looked, by the read-out's heads.
+def _with_attention(tree: SearchTree, bound_model: BoundModel, read_out: ReadOut | None) -> SearchTree:
+    """Add the cross-attention of each surviving candidate, the mean of the read-out's heads.
 
-    A step's look depends on the pieces before it alone. So one pass over the longest beginnings gives the
-    looks of all shorter ones.
+    The attention of a step depends only on the tokens before it, so one pass over each longest prefix gives
+    the rows of all its shorter prefixes.
     """
-    begins = {
+    prefixes = {
         (step, index): tree.ids(step - 1, candidate.parent) if step else ()
         for step, candidates in enumerate(tree.steps)
         for index, candidate in enumerate(candidates)
         if candidate.kept or candidate.finished
     }
-    ordered = sorted(set(begins.values()))
-    # In this order a beginning stands right before one that continues it, if there is any.
-    longest = [one for one, after in pairwise([*ordered, ()]) if not after or after[: len(one)] != one]
-    looks: list[NDArray[Any]] = []
-    numbers: dict[tuple[int, ...], int] = {}
-    for ids, weights in zip(longest, live.weights(longest), strict=True):
+    ordered = sorted(set(prefixes.values()))
+    # In this order a prefix comes right before a longer prefix that begins with it, if there is one.
+    longest = [ids for ids, after in pairwise([*ordered, ()]) if not after or after[: len(ids)] != ids]
+    attention: list[NDArray[Any]] = []
+    row_of: dict[tuple[int, ...], int] = {}
+    for ids, weights in zip(longest, bound_model.weights(longest), strict=True):
         heads = (read_out or default_read_out(*weights["cross"].shape[:2])).heads
-        rows = numpy.mean([weights["cross"][place] for place in heads], axis=0)  # (step, key)
+        rows = numpy.mean([weights["cross"][head] for head in heads], axis=0)  # (step, key)
         for length in range(len(ids) + 1):
-            if ids[:length] not in numbers:
-                numbers[ids[:length]] = len(looks)
-                looks.append(rows[length])
+            if ids[:length] not in row_of:
+                row_of[ids[:length]] = len(attention)
+                attention.append(rows[length])
     steps = tuple(
         tuple(
-            replace(candidate, looked=numbers[begins[step, index]]) if (step, index) in begins else candidate
+            replace(candidate, attention_row=row_of[prefixes[step, index]])
+            if (step, index) in prefixes
+            else candidate
             for index, candidate in enumerate(candidates)
         )
         for step, candidates in enumerate(tree.steps)
     )
-    rows = numpy.array(looks, dtype=numpy.float32).reshape(-1, len(live.source) + 1)  # there may be none
-    return SearchTree(tree.beam, tree.length_penalty, steps, rows)
+    # The reshape keeps the width even if there is no row.
+    table = numpy.array(attention, dtype=numpy.float32).reshape(-1, len(bound_model.source) + 1)
+    return SearchTree(tree.beam, tree.length_penalty, steps, table)

@@ -1,4 +1,4 @@
-"""What a search did, step by step: every candidate, whom it continues, and what became of it."""
+"""A beam search as a tree: the candidates of every step, their parents, and what became of them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from jumok.errors import DataError
-from jumok.values import END
+from jumok.types import END
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,32 +19,31 @@ __all__ = ["Candidate", "SearchTree"]
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """One continuation that a step of the search looked at.
-
-    `score` is the sum that is searched by, `log_prob` the model's own (a forced prefix is not for free), and
-    `ranking` what it is ranked by, where it is finished. Neither kept nor finished, it was pruned. `looked`
-    is its row of `SearchTree.looks`: where the step that wrote it looked, −1 for what was pruned.
-    """
+    """One continuation that a step of the search considered; pruned if neither `kept` nor `finished`."""
 
     parent: int  # index into the candidates of the step before, −1 at the first step
     id: int
-    piece: str
-    score: float
-    log_prob: float
-    kept: bool
+    token: str
+    masked_log_prob: float  # the sum by which a step compares candidates; the tokens of a prefix count 0
+    log_prob: float  # the model's own sum, the prefix included
+    kept: bool  # in the beam of the next step
     finished: bool
-    ranking: float | None = None
-    looked: int = -1
+    score: float | None = None  # `Hypothesis.score`, by which finished hypotheses are ranked
+    attention_row: int = -1  # row of `SearchTree.attention` for the step that produced it; −1 if pruned
 
 
 @dataclass(frozen=True, slots=True)
 class SearchTree:
-    """All steps of the search of one sentence. `looks` is None where the model has no cross-attention."""
+    """All steps of the search for one sentence."""
 
     beam: int
     length_penalty: float
     steps: tuple[tuple[Candidate, ...], ...]
-    looks: NDArray[np.float32] | None = None  # (row, source piece and </s>), by the model's own read-out
+    attention: NDArray[np.float32] | None = None
+    """(row, source token and </s>): the cross-attention of the steps, averaged over the read-out's heads.
+
+    None if the model has no cross-attention.
+    """
 
     def candidate(self, step: int, index: int) -> Candidate:
         if not (0 <= step < len(self.steps) and 0 <= index < len(self.steps[step])):
@@ -55,25 +54,25 @@ class SearchTree:
         return self.steps[step][index]
 
     def path(self, step: int, index: int) -> tuple[tuple[int, int], ...]:
-        """The candidates, as (step, index), from the first step to this one."""
-        here, way = index, []
-        for at in range(step, -1, -1):
-            way.append((at, here))
-            here = self.candidate(at, here).parent
-        return tuple(reversed(way))
+        """Return the candidates, as (step, index), from the first step to this one."""
+        path = []
+        for depth in range(step, -1, -1):
+            path.append((depth, index))
+            index = self.candidate(depth, index).parent
+        return tuple(reversed(path))
 
     def ids(self, step: int, index: int) -> tuple[int, ...]:
-        """The pieces of the hypothesis that ends with this candidate; `</s>` is not one of them."""
-        found = (self.steps[at][place].id for at, place in self.path(step, index))
-        return tuple(id_ for id_ in found if id_ != END)
+        """Return the token ids of the hypothesis that ends with this candidate, without `</s>`."""
+        ids = (self.candidate(*node).id for node in self.path(step, index))
+        return tuple(id_ for id_ in ids if id_ != END)
 
     def finished(self) -> Iterator[tuple[int, int]]:
-        """Step and index of every finished hypothesis, best first; of equal ones, the one found first."""
-        found = [
-            (-candidate.ranking, step, index)
+        """Yield (step, index) of every finished hypothesis, best first; of equals, the earlier first."""
+        ranked = [
+            (-candidate.score, step, index)
             for step, candidates in enumerate(self.steps)
             for index, candidate in enumerate(candidates)
-            if candidate.finished and candidate.ranking is not None
+            if candidate.finished and candidate.score is not None
         ]
-        for _, step, index in sorted(found):
+        for _, step, index in sorted(ranked):
             yield step, index

@@ -1,11 +1,11 @@
-"""How one number of an attention map comes to be: its steps, as values."""
+"""The computation of one attention weight, step by step, as data."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from jumok.errors import DataError, nearest
+from jumok.errors import DataError, suggest
 
 if TYPE_CHECKING:
     import numpy as np
@@ -16,7 +16,7 @@ __all__ = ["Cell", "CellSteps", "Step"]
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One number of a map: a site, a layer and a head of it, a query and a key, all counted from 0."""
+    """One weight of a map, by site, layer, head, query and key; indices count from 0."""
 
     site: str
     layer: int
@@ -27,10 +27,10 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step: its name, its formula, and its numbers.
+    """One step: its name, its formula, and its values.
 
-    `over` tells what the numbers run over: the width of a vector, the keys of the query's row, all cells of
-    the head's map, or nothing, where it is one number.
+    `over` is what the values are indexed by: the width of a vector, the keys of the query's row, all cells of
+    the head's map, or nothing, for a single number.
     """
 
     name: str
@@ -41,19 +41,19 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class CellSteps:
-    """All steps of a cell, in the order in which they are computed."""
+    """All steps of a cell, in the order of computation."""
 
     cell: Cell
     steps: tuple[Step, ...]
 
     def __getitem__(self, name: str) -> NDArray[np.float32]:
-        """The numbers of the step of that name."""
+        """Return the values of the step with this name."""
         for step in self.steps:
             if step.name == name:
                 return step.values
         known = [step.name for step in self.steps]
         raise DataError(
-            f'There is no step "{name}" here.{nearest(name, known)} There are: {", ".join(known)}.'
+            f'There is no step "{name}" here.{suggest(name, known)} There are: {", ".join(known)}.'
         )
 
     def __contains__(self, name: object) -> bool:

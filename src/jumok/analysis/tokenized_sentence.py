@@ -1,90 +1,72 @@
-"""The two sides of a translation, the labels of their maps, and maps between words instead of pieces.
-
-    site      queries (rows)                keys (columns)
-    encoder   source pieces, </s>           source pieces, </s>
-    decoder   target pieces, </s>           <s>, target pieces
-    cross     target pieces, </s>           source pieces, </s>
-
-A row of "decoder" and "cross" is the step that writes the piece of its label; the keys of "decoder" are what
-that step has read.
-"""
+"""A sentence with its tokens and words, and attention maps between words instead of tokens."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from jumok.text.piece_words import NO_WORD, merge_to_words
+from jumok.inference.attention_maps import BEGIN_LABEL, END_LABEL
+from jumok.text.word_mapping import NO_WORD, merge_to_words
 from jumok.text.words import split_words
-from jumok.values import AttentionMap
+from jumok.types import AttentionMap
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
-    from numpy.typing import NDArray
+    from jumok.text import Tokenizer
 
-    from jumok.text import Subwords
-
-__all__ = ["Side", "label_maps", "word_map"]
-
-BEGIN_LABEL, END_LABEL = "<s>", "</s>"
+__all__ = ["TokenizedSentence", "word_map"]
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
-    """A sentence: its text, its pieces without marks, its words, and the word of each piece (−1 for none)."""
+class TokenizedSentence:
+    """A sentence as text, as tokens without special tokens, and as words."""
 
     text: str
     ids: tuple[int, ...]
-    pieces: tuple[str, ...]
+    tokens: tuple[str, ...]
     words: tuple[str, ...]
-    word_of_piece: tuple[int, ...]
+    word_of_token: tuple[int, ...]  # −1 for a token that belongs to no word
 
     @classmethod
-    def of(cls, text: str, ids: Sequence[int], subwords: Subwords) -> Side:
-        pieces = subwords.pieces(ids)
-        words = subwords.word_of_piece(text, ids)
-        return cls(text, tuple(ids), tuple(pieces), tuple(split_words(text)), tuple(words))
+    def from_ids(cls, text: str, ids: Sequence[int], tokenizer: Tokenizer) -> TokenizedSentence:
+        tokens = tokenizer.tokens(ids)
+        word_of_token = tokenizer.word_of_token(text, ids)
+        return cls(text, tuple(ids), tuple(tokens), tuple(split_words(text)), tuple(word_of_token))
 
-    def pieces_of(self, word: int) -> tuple[int, ...]:
-        """The places of the pieces of a word."""
-        return tuple(place for place, own in enumerate(self.word_of_piece) if own == word)
-
-
-def label_maps(
-    weights: Mapping[str, NDArray[Any]], source: Sequence[str], target: Sequence[str]
-) -> dict[str, AttentionMap]:
-    """Site → its map, with the labels of the table above; `source` and `target` are pieces without marks."""
-    read, produced, keys = (BEGIN_LABEL, *target), (*target, END_LABEL), (*source, END_LABEL)
-    labels = {"encoder": (keys, keys), "decoder": (produced, read), "cross": (produced, keys)}
-    return {site: AttentionMap(site, array, *labels[site]) for site, array in weights.items()}
+    def tokens_of(self, word: int) -> tuple[int, ...]:
+        """Return the positions of a word's tokens."""
+        return tuple(position for position, index in enumerate(self.word_of_token) if index == word)
 
 
-def word_map(attention: AttentionMap, source: Side, target: Side) -> AttentionMap:
-    """A map of pieces as one of words: keys of a word are added, its queries averaged.
+def word_map(attention: AttentionMap, source: TokenizedSentence, target: TokenizedSentence) -> AttentionMap:
+    """Return a map between tokens as a map between words.
 
-    So rows still sum to 1. Marks stand where they stood; pieces without a word come last.
+    The weights of a word's keys are summed and those of its queries averaged, so rows still sum to 1. Special
+    tokens stay where they are; tokens without a word come last.
     """
-    queries, query_labels = _words(source if attention.site == "encoder" else target, begins=False)
-    keys, key_labels = _words(
-        target if attention.site == "decoder" else source, begins=attention.site == "decoder"
-    )
+    query_side = source if attention.site == "encoder" else target
+    key_side = target if attention.site == "decoder" else source
+    queries, query_labels = _group_by_word(query_side, starts_with_begin=False)
+    keys, key_labels = _group_by_word(key_side, starts_with_begin=attention.site == "decoder")
     weights = merge_to_words(
         attention.weights,
         queries,
         keys,
-        query_count=max(queries) + 1,
-        key_count=max(keys) + 1,
+        num_query_words=max(queries) + 1,
+        num_key_words=max(keys) + 1,
     )
     return AttentionMap(attention.site, weights, query_labels, key_labels, attention.facts)
 
 
-def _words(side: Side, *, begins: bool) -> tuple[list[int], tuple[str, ...]]:
-    """The word of each piece and mark, and the labels of all words; a mark is a word of its own."""
-    homeless = tuple(
-        piece for piece, word in zip(side.pieces, side.word_of_piece, strict=True) if word == NO_WORD
+def _group_by_word(
+    sentence: TokenizedSentence, *, starts_with_begin: bool
+) -> tuple[list[int], tuple[str, ...]]:
+    """Return the word index of each token, with special tokens counted as words, and all labels."""
+    tokens_without_word = tuple(
+        token for token, word in zip(sentence.tokens, sentence.word_of_token, strict=True) if word == NO_WORD
     )
-    if begins:
-        words = [0, *(NO_WORD if word == NO_WORD else word + 1 for word in side.word_of_piece)]
-        return words, (BEGIN_LABEL, *side.words, *homeless)
-    return [*side.word_of_piece, len(side.words)], (*side.words, END_LABEL, *homeless)
+    if starts_with_begin:
+        words = [0, *(NO_WORD if word == NO_WORD else word + 1 for word in sentence.word_of_token)]
+        return words, (BEGIN_LABEL, *sentence.words, *tokens_without_word)
+    return [*sentence.word_of_token, len(sentence.words)], (*sentence.words, END_LABEL, *tokens_without_word)

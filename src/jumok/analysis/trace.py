@@ -1,10 +1,10 @@
-"""Recomputing one weight of a model from its own parameters, and following it to the layer's output.
+"""Recompute one attention weight from the model's parameters, and follow it to the layer's output.
 
-The model's blocks are called up to the layer that is asked for; from there every step is taken apart:
+The blocks below the layer are called as usual; in the layer itself, every step is computed separately:
 
     embedding + position → states → query, key, value → scores → mask → softmax → Σ weight · value
-      → heads side by side → W_O → add & norm                                    Transformer, decoder alone
-    s, h → scores → softmax → context → what predicts the next piece             recurrent
+      → heads side by side → W_O → add & norm                                    Transformer, decoder-only
+    s, h → scores → softmax → context → what predicts the next token             recurrent
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any, cast
 import torch
 from torch import Tensor
 
-from jumok.attention import Attention, Edit, MultiHead, edit_at, padding
+from jumok.analysis.mechanism_steps import HeadInputs, number, over_keys, score_steps, vector
+from jumok.analysis.steps import Cell, CellSteps, Step
+from jumok.attention import Attention, Edit, MultiHead, bind_edit, padding_mask
 from jumok.attention.contract import Call
-from jumok.corpus.batches import padded_batch
+from jumok.data.batching import padded_batch
 from jumok.errors import UnsupportedError
-from jumok.explain.mechanism_steps import HeadInputs, number, over_keys, score_steps, vector
-from jumok.explain.steps import Cell, CellSteps, Step
 from jumok.models import DecoderOnly, Recurrent, Transformer, TranslationModel
 from jumok.models.layers import Embedding, PostNorm, Residual
 from jumok.models.probe import Probe
@@ -32,28 +32,28 @@ if TYPE_CHECKING:
     from jumok.attention import Mechanism
     from jumok.models.decoder_only import DecoderOnlyBlock
     from jumok.models.transformer import DecoderBlock, EncoderBlock
-    from jumok.values import Batch
+    from jumok.types import Batch
 
 __all__ = ["trace_cell"]
 
 
 @dataclass(frozen=True, slots=True)
-class Scene:
-    """One attention of a model at work on one sentence, and the places of the cell in it."""
+class AttentionCall:
+    """One attention layer with its inputs for one sentence, and the indices of the traced cell."""
 
     attention: Attention
-    entered: Tensor  # (1, query, width) the states that ask
-    remembered: Tensor  # (1, key, width) the states that are asked
+    query_states: Tensor  # (1, query, width)
+    key_states: Tensor  # (1, key, width)
     query: int
     key: int
     head: int
-    first: int = 0
+    query_offset: int = 0
     edit: Edit | None = None
-    site: str = ""  # as the model names it to an edit
+    site: str = ""  # the name that the model reports to an edit
     layer: int = 0
 
     def heads(self, projection: str, states: Tensor) -> Tensor:
-        """Queries, keys or values of every head, (1, head, length, width)."""
+        """Return queries, keys or values of every head, (1, head, length, width)."""
         if not isinstance(self.attention, MultiHead):
             return states[:, None]
         module: torch.nn.Linear = getattr(self.attention, projection)
@@ -62,40 +62,48 @@ class Scene:
         return split.repeat_interleave(self.attention.heads // count, dim=1)
 
     def steps(self) -> tuple[list[Step], Tensor]:
-        """From query, key and value to the contexts (head, width) of the query."""
+        """Return the steps from query, key and value to the context, and the contexts (head, width)."""
         mechanism = cast("Mechanism[Any]", self.attention.mechanism)
-        queries, keys = self.heads("query", self.entered), self.heads("key", self.remembered)
-        values = self.heads("value", self.remembered)
+        queries, keys = self.heads("query", self.query_states), self.heads("key", self.key_states)
+        values = self.heads("value", self.key_states)
         bias = None
-        if isinstance(self.attention, MultiHead):  # where it is told of places, as it compares them
+        if isinstance(self.attention, MultiHead):  # it rotates or biases by position before it compares
             positions = self.attention.positions
-            queries, keys = positions.turn(queries, self.first), positions.turn(keys, 0)
+            queries, keys = positions.rotate(queries, self.query_offset), positions.rotate(keys, 0)
             scale = mechanism.scale(queries.shape[-1])
-            bias = positions.bias(queries, keys.shape[2], self.first, scale)
-        everyone = torch.ones(1, keys.shape[2], dtype=torch.bool)
-        memory = mechanism.prepare(keys, values, everyone)
+            bias = positions.bias(queries, keys.shape[2], self.query_offset, scale)
+        all_allowed = torch.ones(1, keys.shape[2], dtype=torch.bool)
+        memory = mechanism.prepare(keys, values, all_allowed)
         inputs = HeadInputs(
-            mechanism, queries, keys, memory, self.head, self.query, self.key, first=self.first, bias=bias
+            mechanism,
+            queries,
+            keys,
+            memory,
+            self.head,
+            self.query,
+            self.key,
+            query_offset=self.query_offset,
+            bias=bias,
         )
-        weights, contexts = self._attended(inputs, None)
+        weights, contexts = self._attend(inputs, None)
         row = weights[self.query]
-        found = [vector("query", "q", inputs.own_query), vector("key", "kᵢ", inputs.own_key)]
-        found += [vector("value", "vᵢ", values[0, self.head, self.key]), *score_steps(inputs, weights)]
-        found.append(over_keys("weights", "α", row))
+        steps = [vector("query", "q", inputs.query_vector), vector("key", "kᵢ", inputs.key_vector)]
+        steps += [vector("value", "vᵢ", values[0, self.head, self.key]), *score_steps(inputs, weights)]
+        steps.append(over_keys("weights", "α", row))
         if self.edit is not None:
-            weights, contexts = self._attended(inputs, self.edit)
+            weights, contexts = self._attend(inputs, self.edit)
             row = weights[self.query]
-            found.append(over_keys("edited weights", "α after the edit", row))
-        found.append(number("weight", "αᵢ", row[self.key]))
-        found.append(vector("weighted value", "αᵢ vᵢ", row[self.key] * values[0, self.head, self.key]))
-        found.append(vector("context", "Σᵢ αᵢ vᵢ", row @ values[0, self.head]))
-        return found, contexts
+            steps.append(over_keys("edited weights", "α after the edit", row))
+        steps.append(number("weight", "αᵢ", row[self.key]))
+        steps.append(vector("weighted value", "αᵢ vᵢ", row[self.key] * values[0, self.head, self.key]))
+        steps.append(vector("context", "Σᵢ αᵢ vᵢ", row @ values[0, self.head]))
+        return steps, contexts
 
-    def _attended(self, inputs: HeadInputs, edit: Edit | None) -> tuple[Tensor, Tensor]:
-        """The weights (query, key) of the watched head, and the contexts (head, width) of the query."""
+    def _attend(self, inputs: HeadInputs, edit: Edit | None) -> tuple[Tensor, Tensor]:
+        """Return the weights (query, key) of the traced head, and the contexts (head, width) of the query."""
         rows = torch.zeros(1, dtype=torch.int64)
-        hook = edit_at(edit, site=self.site, layer=self.layer, rows=rows)
-        call = Call(first=self.first, edit=hook, need_weights=True, bias=inputs.bias)
+        hook = bind_edit(edit, site=self.site, layer=self.layer, rows=rows)
+        call = Call(query_offset=self.query_offset, edit=hook, need_weights=True, bias=inputs.bias)
         attended = inputs.mechanism.attend(inputs.queries, inputs.memory, call)
         weights = cast("Tensor", attended.weights)
         return weights[0, self.head], attended.context[0, :, self.query]
@@ -105,29 +113,29 @@ class Scene:
 def trace_cell(
     model: TranslationModel, source: Sequence[int], target: Sequence[int], cell: Cell, *, edit: Edit | None
 ) -> CellSteps:
-    """The steps of one cell while the model reads these pieces, which are given without marks."""
+    """Return the steps of one cell. `source` and `target` are token ids without special tokens."""
     batch = padded_batch([source], [target])
     if isinstance(model, Transformer):
         return CellSteps(cell, tuple(_transformer(model, batch, cell, edit)))
     if isinstance(model, DecoderOnly):
         return CellSteps(cell, tuple(_decoder_only(model, batch, cell, edit)))
-    if isinstance(model, Recurrent) and model.looks_at_source:
+    if isinstance(model, Recurrent) and model.has_cross_attention:
         return CellSteps(cell, tuple(_recurrent(model, batch, cell, edit)))
     raise UnsupportedError(
-        f"There are no steps of attention to show. Received: {type(model).__name__}, which does not attend."
+        f"There are no steps of attention to show. Received: {type(model).__name__} without attention."
     )
 
 
 def _transformer(model: Transformer, batch: Batch, cell: Cell, edit: Edit | None) -> Iterator[Step]:
     probe = _probe(edit)
     target = _target(batch)
-    of_query = batch.source if cell.site == "encoder" else target
-    of_key = target if cell.site == "decoder" else batch.source
+    query_ids = batch.source if cell.site == "encoder" else target
+    key_ids = target if cell.site == "decoder" else batch.source
     embeddings = (model.source_embedding, model.target_embedding)
-    yield from _embedded("query", embeddings[of_query is target], of_query, cell.query)
-    yield from _embedded("key", embeddings[of_key is target], of_key, cell.key)
+    yield from _embedding_steps("query", embeddings[query_ids is target], query_ids, cell.query)
+    yield from _embedding_steps("key", embeddings[key_ids is target], key_ids, cell.key)
 
-    allowed = padding(batch.source_lengths, batch.source.shape[1])
+    allowed = padding_mask(batch.source_lengths, batch.source.shape[1])
     states = model.source_embedding(batch.source)
     for layer, encoder in enumerate(cast("list[EncoderBlock]", list(model.encoder))):
         if (cell.site, cell.layer) == ("encoder", layer):
@@ -139,10 +147,10 @@ def _transformer(model: Transformer, batch: Batch, cell: Cell, edit: Edit | None
     for layer, block in enumerate(cast("list[DecoderBlock]", list(model.decoder))):
         if layer == cell.layer:
             if cell.site == "cross":
-                entered = block.around_attention.enter(states)
+                entered = block.around_attention.sublayer_input(states)
                 edited = probe.edit_at("decoder", layer)
-                looked = block.attention.attend_self(entered, edit=edited, need_weights=True).context
-                states = block.around_attention.leave(states, looked)
+                context = block.attention.attend_self(entered, edit=edited, need_weights=True).context
+                states = block.around_attention.add_output(states, context)
                 yield from _block_steps(block.around_cross, block.cross_attention, states, source, cell, edit)
             else:
                 yield from _block_steps(block.around_attention, block.attention, states, None, cell, edit)
@@ -154,40 +162,42 @@ def _transformer(model: Transformer, batch: Batch, cell: Cell, edit: Edit | None
 def _decoder_only(model: DecoderOnly, batch: Batch, cell: Cell, edit: Edit | None) -> Iterator[Step]:
     probe = _probe(edit)
     target = _target(batch)
-    columns = batch.source.shape[1]
-    places = torch.arange(columns + target.shape[1])[None]
-    query = cell.query + (0 if cell.site == "encoder" else columns)
-    key = cell.key + (columns if cell.site == "decoder" else 0)
-    for name, place in (("query", query), ("key", key)):
-        reads_target = place >= columns
-        pieces = target if reads_target else batch.source
+    source_length = batch.source.shape[1]
+    positions = torch.arange(source_length + target.shape[1])[None]
+    query = cell.query + (0 if cell.site == "encoder" else source_length)
+    key = cell.key + (source_length if cell.site == "decoder" else 0)
+    for name, position in (("query", query), ("key", key)):
+        reads_target = position >= source_length
+        tokens = target if reads_target else batch.source
         table = model.target_embedding if reads_target else model.source_embedding
-        yield from _embedded(name, table, pieces, place - columns * reads_target, place=place)
+        yield from _embedding_steps(
+            name, table, tokens, position - source_length * reads_target, position=position
+        )
     states = torch.cat(
         [
-            model.source_embedding.at(batch.source, places[:, :columns]),
-            model.target_embedding.at(target, places[:, columns:]),
+            model.source_embedding.at_positions(batch.source, positions[:, :source_length]),
+            model.target_embedding.at_positions(target, positions[:, source_length:]),
         ],
         dim=1,
     )
-    everyone = torch.ones_like(places, dtype=torch.bool)
-    here = Cell("decoder", cell.layer, cell.head, query, key)
+    all_allowed = torch.ones_like(positions, dtype=torch.bool)
+    joint_cell = Cell("decoder", cell.layer, cell.head, query, key)
     for layer, block in enumerate(cast("list[DecoderOnlyBlock]", list(model.blocks))):
         if layer == cell.layer:
-            yield from _block_steps(block.around_attention, block.attention, states, None, here, edit)
+            yield from _block_steps(block.around_attention, block.attention, states, None, joint_cell, edit)
             return
-        states, _ = block.read(states, everyone, layer=layer, probe=probe)
+        states, _ = block.read(states, all_allowed, layer=layer, probe=probe)
 
 
-def _embedded(
-    name: str, table: Embedding, pieces: Tensor, index: int, *, place: int | None = None
+def _embedding_steps(
+    name: str, table: Embedding, tokens: Tensor, index: int, *, position: int | None = None
 ) -> Iterator[Step]:
-    place = index if place is None else place
-    piece = table.weight[pieces[0, index]] * table.scale
-    position = table.positions(place + 1)[place]
-    yield vector(f"{name} embedding", "√d · E[piece]", piece)
-    yield vector(f"{name} position", "what is added for the place", position)
-    yield vector(f"{name} input", "embedding + position", piece + position)
+    position = index if position is None else position
+    token = table.weight[tokens[0, index]] * table.scale
+    added = table.positions(position + 1)[position]
+    yield vector(f"{name} embedding", "√d · E[token]", token)
+    yield vector(f"{name} position", "what the position adds", added)
+    yield vector(f"{name} input", "embedding + position", token + added)
 
 
 def _block_steps(
@@ -198,19 +208,24 @@ def _block_steps(
     cell: Cell,
     edit: Edit | None,
 ) -> Iterator[Step]:
-    """One attention of a block with what stands round it. `source` is what is asked, where not the states."""
-    entered = around.enter(states)
-    remembered = entered if source is None else source
-    yield vector("query state", "what enters this layer at the query", states[0, cell.query])
-    yield vector("key state", "what is asked at the key", (states if source is None else source)[0, cell.key])
+    """Yield the steps of one attention layer with its residual and norm.
+
+    `source` is what the keys and values come from; None means the states themselves.
+    """
+    normed = around.sublayer_input(states)
+    key_states = normed if source is None else source
+    yield vector("query state", "the layer's input at the query", states[0, cell.query])
+    yield vector(
+        "key state", "the layer's input at the key", (states if source is None else source)[0, cell.key]
+    )
     if not isinstance(around, PostNorm):
-        yield vector("query normed", "norm(x)", entered[0, cell.query])
+        yield vector("query normed", "norm(x)", normed[0, cell.query])
         if source is None:
-            yield vector("key normed", "norm(x)", entered[0, cell.key])
-    scene = Scene(
+            yield vector("key normed", "norm(x)", normed[0, cell.key])
+    call = AttentionCall(
         attention,
-        entered,
-        remembered,
+        normed,
+        key_states,
         cell.query,
         cell.key,
         cell.head,
@@ -218,13 +233,13 @@ def _block_steps(
         site=cell.site,
         layer=cell.layer,
     )
-    found, contexts = scene.steps()
-    yield from found
+    steps, contexts = call.steps()
+    yield from steps
     multi_head = cast("MultiHead", attention)
     heads = contexts.flatten()  # (head × width of a head,)
     output = multi_head.out(heads)
     added = states[0, cell.query] + output
-    yield vector("heads", "the contexts of all heads side by side", heads)
+    yield vector("heads", "the contexts of all heads, concatenated", heads)
     yield vector("output", "heads · W_O", output)
     yield vector("added", "x + output", added)
     if isinstance(around, PostNorm):
@@ -234,43 +249,47 @@ def _block_steps(
 def _recurrent(model: Recurrent, batch: Batch, cell: Cell, edit: Edit | None) -> Iterator[Step]:
     probe = _probe(edit)
     decoder = cast("AttendBefore | AttendAfter", model.decoder)
-    read = model.source_embedding(batch.source)
-    states, last = model.encoder(read, batch.source_lengths)
-    memory = decoder.attention.prepare(states, states, padding(batch.source_lengths, batch.source.shape[1]))
-    pieces = model.target_embedding(_target(batch))  # (1, target, embedding)
+    source_embeddings = model.source_embedding(batch.source)
+    states, last = model.encoder(source_embeddings, batch.source_lengths)
+    memory = decoder.attention.prepare(
+        states, states, padding_mask(batch.source_lengths, batch.source.shape[1])
+    )
+    tokens = model.target_embedding(_target(batch))  # (1, target, embedding)
     before = after = decoder.begin(last)
-    for place in range(cell.query + 1):
+    for step in range(cell.query + 1):
         before = after
-        _, after = decoder(pieces[:, place : place + 1], before, (memory,), first=place, probe=probe)
-    asks_before = isinstance(decoder, AttendBefore)
-    state = before.query if asks_before else after.query  # (1, 1, width)
-    written = pieces[0, cell.query]
-    yield vector("key embedding", "√d · E[source piece]", read[0, cell.key])
+        _, after = decoder(tokens[:, step : step + 1], before, (memory,), position=step, probe=probe)
+    attends_before = isinstance(decoder, AttendBefore)
+    state = before.query if attends_before else after.query  # (1, 1, width)
+    previous = tokens[0, cell.query]
+    yield vector("key embedding", "√d · E[source token]", source_embeddings[0, cell.key])
     yield vector("key state", "hᵢ", states[0, cell.key])
-    yield vector("query embedding", "yₜ₋₁ = √d · E[piece before]", written)
-    yield vector("query state", "sₜ₋₁" if asks_before else "sₜ", state[0, 0])
-    scene = Scene(decoder.attention, state, states, 0, cell.key, 0, first=cell.query, edit=edit, site="cross")
-    found, contexts = scene.steps()
-    yield from found
+    yield vector("query embedding", "yₜ₋₁ = √d · E[previous token]", previous)
+    yield vector("query state", "sₜ₋₁" if attends_before else "sₜ", state[0, 0])
+    call = AttentionCall(
+        decoder.attention, state, states, 0, cell.key, 0, query_offset=cell.query, edit=edit, site="cross"
+    )
+    steps, contexts = call.steps()
+    yield from steps
     context = contexts[0]
-    now = after.query[0, 0]
+    new_state = after.query[0, 0]
     if isinstance(decoder, AttendBefore):
-        yield vector("cell input", "[yₜ₋₁ ; cₜ]", torch.cat([written, context]))
-        yield vector("new state", "sₜ = cell([yₜ₋₁ ; cₜ], sₜ₋₁)", now)
-        output = torch.tanh(decoder.read_out(torch.cat([now, context, written])))
+        yield vector("cell input", "[yₜ₋₁ ; cₜ]", torch.cat([previous, context]))
+        yield vector("new state", "sₜ = cell([yₜ₋₁ ; cₜ], sₜ₋₁)", new_state)
+        output = torch.tanh(decoder.read_out(torch.cat([new_state, context, previous])))
         yield vector("output", "rₜ = tanh(W_r [sₜ ; cₜ ; yₜ₋₁])", output)
     else:
-        output = torch.tanh(decoder.combine(torch.cat([context, now])))
+        output = torch.tanh(decoder.combine(torch.cat([context, new_state])))
         yield vector("output", "h̃ₜ = tanh(W_c [cₜ ; sₜ])", output)
 
 
 def _probe(edit: Edit | None) -> Probe:
-    """It gathers, so that the layers below take the path on which the maps were made, rounding included."""
-    return Probe(rows=torch.zeros(1, dtype=torch.int64), edit=edit, gathers=True)
+    """Return a probe that collects weights, so that the layers below compute as for the maps, bit for bit."""
+    return Probe(rows=torch.zeros(1, dtype=torch.int64), edit=edit, collect_weights=True)
 
 
 def _target(batch: Batch) -> Tensor:
-    """What the decoder reads: `<s>` and the pieces, (1, target)."""
+    """Return the decoder's input, `<s>` and the tokens, (1, target)."""
     if batch.target is None:
-        raise UnsupportedError("Steps are shown for a sentence with its translation. Received: no target.")
+        raise UnsupportedError("Steps need a sentence with its translation. Received: no target.")
     return batch.target[:, :-1]

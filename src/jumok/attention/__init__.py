@@ -1,29 +1,28 @@
-"""Attention mechanisms behind one contract (`contract.py`), useful without the rest of jumok."""
+"""Attention mechanisms behind one contract (`contract.py`), usable without the rest of jumok."""
 
 from jumok.attention.additive import Additive
 from jumok.attention.beams import Beams, group_rows
 from jumok.attention.catalogue import (
     CATALOGUE,
-    Entry,
+    CatalogueEntry,
     check_options,
     find_entry,
     make_attention,
-    make_direct,
+    make_single_head,
 )
 from jumok.attention.contract import (
     Attended,
     Attention,
+    AttentionSite,
     Call,
     Edit,
     HeadShape,
     Mechanism,
     Memory,
-    Place,
     Supports,
     WeightEdit,
-    edit_at,
+    bind_edit,
 )
-from jumok.attention.direct import Direct
 from jumok.attention.efficient import Efficient
 from jumok.attention.graph import attention_graph, roll_out
 from jumok.attention.linear import LinearAttention
@@ -49,7 +48,14 @@ from jumok.attention.lookup import (
     triangular,
 )
 from jumok.attention.luong import LuongConcat, LuongDot, LuongGeneral, LuongLocation
-from jumok.attention.masks import all_allowed, look_ahead, masked_softmax, padding, renormalised, window
+from jumok.attention.masks import (
+    causal_mask,
+    combine_masks,
+    mask_and_renormalise,
+    masked_softmax,
+    padding_mask,
+    window_mask,
+)
 from jumok.attention.multi_head import MultiHead, Widths, attend_over_axes
 from jumok.attention.positions import (
     POSITIONS,
@@ -68,7 +74,8 @@ from jumok.attention.positions import (
 )
 from jumok.attention.restricted import Restricted
 from jumok.attention.scaled_dot import ScaledDot
-from jumok.attention.scored import KeyValues, Scored
+from jumok.attention.scored import KeyValues, SoftmaxMechanism
+from jumok.attention.single_head import SingleHead
 
 __all__ = [
     "CATALOGUE",
@@ -79,13 +86,13 @@ __all__ = [
     "Answer",
     "Attended",
     "Attention",
+    "AttentionSite",
     "Beams",
     "Call",
+    "CatalogueEntry",
     "Database",
-    "Direct",
     "Edit",
     "Efficient",
-    "Entry",
     "Gaussian",
     "HeadPositions",
     "HeadShape",
@@ -103,7 +110,6 @@ __all__ = [
     "Memory",
     "MultiHead",
     "NoPositions",
-    "Place",
     "PositionKind",
     "RelativeBias",
     "RelativeKeys",
@@ -111,39 +117,40 @@ __all__ = [
     "Rotary",
     "ScaledDot",
     "Score",
-    "Scored",
     "Similarity",
+    "SingleHead",
     "SinusoidalPositions",
+    "SoftmaxMechanism",
     "Supports",
     "WeightEdit",
     "Widths",
     "alibi_bias",
-    "all_allowed",
     "attend",
     "attend_over_axes",
     "attention_graph",
+    "bind_edit",
     "boxcar",
+    "causal_mask",
     "check_options",
+    "combine_masks",
     "constant",
     "dot",
-    "edit_at",
     "epanechnikov",
     "find_entry",
     "gaussian",
     "group_rows",
-    "look_ahead",
     "look_up",
     "make_attention",
-    "make_direct",
+    "make_single_head",
+    "mask_and_renormalise",
     "masked_softmax",
     "nadaraya_watson",
     "name_database",
     "name_vector",
-    "padding",
-    "renormalised",
+    "padding_mask",
     "roll_out",
     "rotate",
     "sinusoids",
     "triangular",
-    "window",
+    "window_mask",
 ]

@@ -3,9 +3,9 @@
     score(q, k) = vᵀ tanh(W_q q + W_k k)                   Bahdanau, Cho & Bengio 2015, appendix A.1.2
     normed      = g · (v / ‖v‖)ᵀ tanh(W_q q + W_k k + b)   Salimans & Kingma 2016, eq. 2, for v
 
-The hidden layer is formed for every pair of query and key: O(L · S · units) time, and while gradients are
-wanted as much memory, which at 64 sentences of 50 pieces and 512 units in all is 330 MB a layer. The keys'
-half does not change while a sentence is decoded: it is computed once, with the memory.
+The hidden layer is formed for every pair of query and key: O(L · S · units) time and, with gradients, as much
+memory: 330 MB per layer for 64 sentences of 50 tokens and 512 units. The keys' half does not change while a
+sentence is decoded: it is computed once, with the memory.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from pydantic import Field
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
-from jumok.attention.scored import Scored
-from jumok.recipe import Settings
+from jumok.attention.scored import SoftmaxMechanism
+from jumok.config.recipe import Settings
 
 if TYPE_CHECKING:
     from jumok.attention.contract import HeadShape
 
 __all__ = ["Additive", "AdditiveSettings", "head_matrices", "head_vectors"]
 
-# Without gradients nothing has to be kept: a hidden layer of more numbers than this (128 MB in float32) is
-# formed for some queries at a time.
-MOST_AT_ONCE = 2**25
+# Without gradients nothing has to be saved: a hidden layer of more numbers than this (128 MB in float32) is
+# formed for a part of the queries at a time.
+MAX_HIDDEN_ELEMENTS = 2**25
 
 
 def head_matrices(heads: int, rows: int, columns: int) -> nn.Parameter:
-    """A matrix for each head, (head, rows, columns), each initialised on its own."""
+    """One matrix per head, (head, rows, columns), each initialised on its own."""
     matrices = torch.empty(heads, rows, columns)
     for matrix in matrices:
         nn.init.xavier_uniform_(matrix)
@@ -40,29 +40,29 @@ def head_matrices(heads: int, rows: int, columns: int) -> nn.Parameter:
 
 
 def head_vectors(heads: int, width: int) -> nn.Parameter:
-    """A vector for each head, (head, width), that keeps the sum of `width` terms of size 1 near 1."""
+    """One vector per head, (head, width), scaled so that the sum of `width` terms of size 1 stays near 1."""
     bound = 1 / math.sqrt(width)
     return nn.Parameter(torch.empty(heads, width).uniform_(-bound, bound))
 
 
 def _project(states: Tensor, matrices: Tensor) -> Tensor:
-    """States (batch, head, length, width) through the matrix of their head."""
-    # Of a batch of products torch forms the gradient for each sentence before it adds them up.
+    """States (batch, head, length, width) times the matrix of their head."""
+    # With one head a plain product is faster: for a batched one torch forms one gradient per sentence.
     return states @ (matrices[0] if len(matrices) == 1 else matrices)
 
 
 class AdditiveSettings(Settings):
     units: int | None = Field(None, ge=1)
-    """Width of a head's hidden layer; that of the keys unless set."""
+    """Width of a head's hidden layer; default: the width of the keys."""
     normed: bool = False
-    """Learn the length of v apart from its direction, and add a bias."""
+    """Learn the length of v separately from its direction, and add a bias."""
 
 
-class Additive(Scored):
-    """Bahdanau's score. `units` is the width of a head's hidden layer, that of the keys unless given.
+class Additive(SoftmaxMechanism):
+    """Bahdanau's score. `units` is the width of a head's hidden layer; default: the width of the keys.
 
-    `normed` learns the length of v (`gain`) apart from its direction and adds a bias to the hidden layer. The
-    gain starts at √(1 / units), as in TensorFlow's normed BahdanauAttention.
+    `normed` learns the length of v (`gain`) separately from its direction and adds a bias to the hidden
+    layer. The gain starts at √(1 / units), as in TensorFlow's normed BahdanauAttention.
     """
 
     gain: nn.Parameter | None
@@ -91,14 +91,14 @@ class Additive(Scored):
 
     def scores(self, query: Tensor, keys: Tensor) -> Tensor:
         projected = _project(query, self.query)  # (batch, head, query, units)
-        one_query = keys.numel()  # numbers in the hidden layer of one query of every head
-        if torch.is_grad_enabled() or projected.shape[2] * one_query <= MOST_AT_ONCE:
+        per_query = keys.numel()  # elements of the hidden layer per query, over all heads
+        if torch.is_grad_enabled() or projected.shape[2] * per_query <= MAX_HIDDEN_ELEMENTS:
             return self._compare(projected, keys)
-        parts = torch.split(projected, max(1, MOST_AT_ONCE // one_query), dim=2)
+        parts = torch.split(projected, max(1, MAX_HIDDEN_ELEMENTS // per_query), dim=2)
         return torch.cat([self._compare(part, keys) for part in parts], dim=2)
 
     def _compare(self, query: Tensor, keys: Tensor) -> Tensor:
-        """vᵀ tanh(query + key) for every pair of what was projected, (batch, head, query, key)."""
+        """vᵀ tanh(query + key) for every pair of projected query and key, (batch, head, query, key)."""
         hidden = (query[:, :, :, None] + keys[:, :, None]).tanh_()  # (batch, head, query, key, units)
         return (hidden @ self.energies()[:, None, :, None]).squeeze(-1)
 

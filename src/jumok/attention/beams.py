@@ -1,7 +1,7 @@
 """Several rows of queries that read one row of a memory: the hypotheses of one sentence.
 
-The keys and values of a source sentence are the same for all of its hypotheses. Instead of copying them, the
-hypotheses of a sentence stand side by side as queries of that sentence.
+All hypotheses of a sentence attend to the same keys and values. Instead of copying these per hypothesis,
+`group` makes the hypotheses further queries of their sentence.
 """
 
 from __future__ import annotations
@@ -19,36 +19,36 @@ class Beams:
     """Which row of a memory each row of queries reads."""
 
     sentence: Tensor  # (row,) int64: the memory's row
-    sentences: int  # rows of the memory
-    slots: int  # most rows of queries that any sentence has
-    slot: Tensor | None  # (row,) int64: place among sentences × slots; None where row r stands in place r
+    num_sentences: int  # rows of the memory
+    num_slots: int  # largest number of query rows per sentence
+    slot: Tensor | None  # (row,) int64: sentence · num_slots + index in its sentence; None if 0, 1, 2 …
 
-    def gather(self, query: Tensor) -> Tensor:
-        """(row, head, query, width) -> (sentence, head, slot × query, width); unused slots hold 0."""
+    def group(self, query: Tensor) -> Tensor:
+        """(row, head, query, width) -> (sentence, head, slot × query, width); unused slots are 0."""
         _, head, queries, width = query.shape
         if self.slot is not None:
-            every = query.new_zeros(self.sentences * self.slots, head, queries, width)
-            query = every.index_copy(0, self.slot, query)
-        apart = query.view(self.sentences, self.slots, head, queries, width)
-        return apart.transpose(1, 2).reshape(self.sentences, head, self.slots * queries, width)
+            empty = query.new_zeros(self.num_sentences * self.num_slots, head, queries, width)
+            query = empty.index_copy(0, self.slot, query)
+        by_slot = query.view(self.num_sentences, self.num_slots, head, queries, width)
+        return by_slot.transpose(1, 2).reshape(self.num_sentences, head, self.num_slots * queries, width)
 
-    def spread(self, gathered: Tensor, queries: int) -> Tensor:
+    def ungroup(self, grouped: Tensor, queries: int) -> Tensor:
         """(sentence, head, slot × query, width) -> (row, head, query, width)."""
-        _, head, _, width = gathered.shape
-        apart = gathered.view(self.sentences, head, self.slots, queries, width).transpose(1, 2)
-        rows = apart.reshape(self.sentences * self.slots, head, queries, width)
+        _, head, _, width = grouped.shape
+        by_slot = grouped.view(self.num_sentences, head, self.num_slots, queries, width).transpose(1, 2)
+        rows = by_slot.reshape(self.num_sentences * self.num_slots, head, queries, width)
         return rows if self.slot is None else rows.index_select(0, self.slot)
 
 
-def group_rows(sentence: Tensor, sentences: int) -> Beams:
-    """The beams of rows that read the memory's rows `sentence` (row,); any order, any number a sentence."""
-    counts = torch.bincount(sentence, minlength=sentences)
-    slots = int(counts.max()) if len(sentence) else 0
+def group_rows(sentence: Tensor, num_sentences: int) -> Beams:
+    """The `Beams` of query rows that read the memory rows `sentence` (row,), in any order, with repeats."""
+    counts = torch.bincount(sentence, minlength=num_sentences)
+    num_slots = int(counts.max()) if len(sentence) else 0
     by_sentence = torch.argsort(sentence, stable=True)
     starts = counts.cumsum(0) - counts
-    place = torch.arange(len(sentence), device=sentence.device)
-    rank = torch.empty_like(place)
-    rank[by_sentence] = place - starts[sentence[by_sentence]]
-    slot = sentence * slots + rank
-    regular = len(sentence) == sentences * slots and torch.equal(slot, place)
-    return Beams(sentence=sentence, sentences=sentences, slots=slots, slot=None if regular else slot)
+    row = torch.arange(len(sentence), device=sentence.device)
+    index_in_sentence = torch.empty_like(row)
+    index_in_sentence[by_sentence] = row - starts[sentence[by_sentence]]
+    slot = sentence * num_slots + index_in_sentence
+    regular = len(sentence) == num_sentences * num_slots and torch.equal(slot, row)
+    return Beams(sentence, num_sentences, num_slots, slot=None if regular else slot)

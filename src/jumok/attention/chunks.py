@@ -1,8 +1,8 @@
-"""Long sequences, some places at a time.
+"""Long sequences, a chunk of positions at a time.
 
-What a layer computes of a few places is still in the cache next to the core when its next operation reads it;
-of a whole long sequence it would have to be fetched again, and twice the places would take more than twice as
-long. The chunks do not wait for one another.
+The result for one chunk is still in the core's cache when the next operation reads it; the result for a whole
+long sequence would have to be read from memory, so twice the positions would take more than twice as long.
+Chunks do not depend on one another.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from torch import Tensor
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["chunks_of", "map_chunks"]
+__all__ = ["map_chunks", "split_chunks"]
 
-# Of 8 heads of width 64 that is 1 MB. Shorter ones would spend their time on calls.
-PLACES = 512
+# 1 MB for 8 heads of width 64. With shorter chunks the overhead of calls would dominate.
+CHUNK_POSITIONS = 512
 
 
-def chunks_of(rows: Tensor) -> tuple[Tensor, ...]:
-    """(batch, head, place, width) -> views of at most `PLACES` places; of a short sequence, itself."""
-    return (rows,) if rows.shape[2] <= PLACES else torch.split(rows, PLACES, dim=2)
+def split_chunks(rows: Tensor) -> tuple[Tensor, ...]:
+    """(batch, head, position, width) -> views of at most `CHUNK_POSITIONS` positions."""
+    return (rows,) if rows.shape[2] <= CHUNK_POSITIONS else torch.split(rows, CHUNK_POSITIONS, dim=2)
 
 
 def map_chunks(function: Callable[[Tensor], Tensor], rows: Tensor) -> Tensor:
-    """`function(rows)`, if it makes a row of each row: (batch, head, place, width)."""
-    done = [function(chunk) for chunk in chunks_of(rows)]
-    return done[0] if len(done) == 1 else torch.cat(done, dim=2)
+    """`function(rows)` for a function that maps each position (batch, head, position, width) on its own."""
+    results = [function(chunk) for chunk in split_chunks(rows)]
+    return results[0] if len(results) == 1 else torch.cat(results, dim=2)

@@ -1,13 +1,13 @@
-"""What every attention promises, so that models, search and viewers need to know no mechanism by name.
+"""The contract of every attention: models, search and viewers rely on it and on no particular mechanism.
 
-Two layers share one set of verbs:
+Two layers share one set of methods:
 
     Mechanism   how a head weighs values, given projected queries and keys      (batch, head, length, width)
-    Attention   what a model calls: projections, heads, the way back            (batch, length, width)
+    Attention   what a model calls: projections, heads, output projection       (batch, length, width)
 
-    memory   = attention.prepare(keys, values, allowed_keys)      once a sentence, for cross-attention
-    memory   = attention.extend(memory, keys, values)             a step of cached self-attention
-    attended = attention(query, memory, *, allowed, bias, first, edit, need_weights)
+    memory   = attention.prepare(keys, values, allowed_keys)      once per sentence, for cross-attention
+    memory   = attention.extend(memory, keys, values)             one step of cached self-attention
+    attended = attention(query, memory, *, allowed, bias, query_offset, edit, need_weights)
 
 Nothing is stored on a module during a call: a memory is a value that the caller holds.
 """
@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, Self, TypeAl
 import torch
 from torch import Tensor, nn
 
-from jumok.attention.masks import all_allowed, require_bool
+from jumok.attention.masks import combine_masks, require_bool
 from jumok.errors import UnsupportedError
 
 if TYPE_CHECKING:
@@ -31,21 +31,21 @@ if TYPE_CHECKING:
 __all__ = [
     "Attended",
     "Attention",
+    "AttentionSite",
     "Call",
     "Edit",
     "HeadShape",
     "Mechanism",
     "Memory",
-    "Place",
     "Supports",
     "WeightEdit",
-    "edit_at",
+    "bind_edit",
 ]
 
 
 @dataclass(frozen=True, slots=True)
 class Attended:
-    """What came of attending. Weights are per head and before dropout; None where nobody asked for them."""
+    """The result of attending. Weights are per head and before dropout; None unless requested."""
 
     context: Tensor  # (batch, query, width); of a mechanism (batch, head, query, width)
     weights: Tensor | None = None  # (batch, head, query, key)
@@ -53,18 +53,18 @@ class Attended:
 
 @dataclass(frozen=True, slots=True)
 class Supports:
-    """What a mechanism can do, as data: callers ask before they call."""
+    """What a mechanism can do, as data that callers check before a call."""
 
     causal: bool = True
     cross: bool = True
     weights: bool = True
     incremental: bool = True
-    mask: bool = True  # a mask that differs from query to query; padding is always taken, by `prepare`
+    mask: bool = True  # a mask that differs between queries; `prepare` always supports padding
     bias: bool = True
     edit: bool = True
-    dropout: bool = True  # of weights: not where none are formed
-    left_padding: bool = True  # keys may begin after padding: only distances count, or only contents
-    products: bool = False  # scores are products qᵀk, in which turned queries and keys leave their distance
+    dropout: bool = True  # of weights: impossible if none are formed
+    left_padding: bool = True  # keys may follow padding: weights depend on distances or contents only
+    products: bool = False  # scores are products qᵀk: of rotated queries and keys they depend on the distance
 
     def missing(self, *needs: str) -> list[str]:
         """Those of `needs` (names of the fields above) that are not supported."""
@@ -73,9 +73,9 @@ class Supports:
 
 
 class Memory(Protocol):
-    """The keys and values of a batch as a mechanism keeps them: whole, or only their sums.
+    """The keys and values of a batch in the form that a mechanism stores: all of them, or only their sums.
 
-    Where `beams` is set, several rows of queries read one row of the memory, which is not copied for them.
+    If `beams` is set, several rows of queries read one row of the memory, which is not copied for them.
     """
 
     @property
@@ -83,74 +83,74 @@ class Memory(Protocol):
 
     @property
     def length(self) -> int:
-        """How many keys there are, padding counted."""
+        """The number of keys, padding included."""
         ...
 
     def select(self, rows: Tensor) -> Self:
-        """The memory whose row r is row `rows[r]` of this one: repeated, reordered or left out."""
+        """The memory whose row r is row `rows[r]` of this one: repeats, reorders or drops rows."""
         ...
 
-    def shared(self, beams: Beams | None) -> Self:
-        """The same memory, read by the rows that `beams` describes."""
+    def with_beams(self, beams: Beams | None) -> Self:
+        """The same memory, for the rows of queries that `beams` describes."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Where weights stand: the site ("encoder", "decoder", "cross"), the layer from 0, the rows, the step."""
+class AttentionSite:
+    """Where in a model weights were computed, for which sentences and from which position on."""
 
-    site: str
-    layer: int
+    name: str  # "encoder", "decoder" or "cross"
+    layer: int  # counted from 0
     rows: Tensor  # (row,) int64: the sentence of the batch that each row of the weights belongs to
-    first: int  # absolute position of the first query
+    query_offset: int  # absolute position of the first query
 
 
 class Edit(Protocol):
     """Rewrites weights between softmax and dropout: knock-out, forced alignment, freezing."""
 
-    def __call__(self, weights: Tensor, place: Place, /) -> Tensor:
-        """New weights (row, head, query, key) in the place of these."""
+    def __call__(self, weights: Tensor, site: AttentionSite, /) -> Tensor:
+        """Return the weights (row, head, query, key) to use instead of these."""
         ...
 
 
 WeightEdit: TypeAlias = Callable[[Tensor, int], Tensor]
-"""An edit whose site, layer and rows are settled: it is given the weights and the absolute step."""
+"""An edit bound to one site, layer and set of rows: takes the weights and the query offset."""
 
 
-def edit_at(edit: Edit | None, *, site: str, layer: int, rows: Tensor) -> WeightEdit | None:
-    """The edit as one attention of a model sees it, which itself knows neither site nor layer."""
+def bind_edit(edit: Edit | None, *, site: str, layer: int, rows: Tensor) -> WeightEdit | None:
+    """Bind the edit to one attention of a model, which itself knows neither its site nor its layer."""
     if edit is None:
         return None
-    return lambda weights, first: edit(weights, Place(site=site, layer=layer, rows=rows, first=first))
+    return lambda weights, offset: edit(weights, AttentionSite(site, layer, rows, query_offset=offset))
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """What a call asks for beside query and memory; the fields are the keywords of `Attends.forward`."""
+    """The arguments of one call besides query and memory; the fields are the keywords of `forward`."""
 
     allowed: Tensor | None = None
     bias: Tensor | None = None
-    first: int = 0
+    query_offset: int = 0
     edit: WeightEdit | None = None
     need_weights: bool = False
 
     @property
     def needs_weights(self) -> bool:
-        """Whether the weights must be formed, be it to report, to edit or to shift them."""
+        """Whether the weights must be formed: to report or edit them, or to add a bias to the scores."""
         return self.need_weights or self.edit is not None or self.bias is not None
 
 
 @dataclass(frozen=True, slots=True)
 class HeadShape:
-    """How many heads there are and how wide their queries and keys, for mechanisms that have parameters."""
+    """The number of heads and the widths of one head's queries and keys, for mechanisms with parameters."""
 
     heads: int
     query: int
     key: int
 
 
-class Attends(nn.Module, ABC):
-    """The one call of the contract, for both of its layers: keywords become a `Call` for `respond`."""
+class AttentionBase(nn.Module, ABC):
+    """The `forward` of both layers of the contract, which packs its keywords into a `Call`."""
 
     def forward(
         self,
@@ -159,33 +159,34 @@ class Attends(nn.Module, ABC):
         *,
         allowed: Tensor | None = None,
         bias: Tensor | None = None,
-        first: int = 0,
+        query_offset: int = 0,
         edit: WeightEdit | None = None,
         need_weights: bool = False,
     ) -> Attended:
-        """Attend with `query` to the memory.
+        """Attend from `query` to the memory.
 
         `allowed` (bool) and `bias` (float, added to the scores) broadcast to (batch, head, query, key);
-        `first` is the absolute position of the first query. Where the bias is -∞ nothing is allowed.
+        `query_offset` is the absolute position of the first query. A bias of -∞ masks its key.
         """
         if bias is not None and (hidden := torch.isneginf(bias)).any():
-            # A row of nothing but -∞ has no softmax; a mask of it is understood everywhere.
-            allowed, bias = all_allowed(allowed, ~hidden), bias.masked_fill(hidden, 0.0)
-        return self.respond(query, memory, Call(allowed, bias, first, edit, need_weights))
+            # The softmax of a row of only -∞ is NaN, but every mechanism handles a mask that allows nothing.
+            allowed, bias = combine_masks(allowed, ~hidden), bias.masked_fill(hidden, 0.0)
+        return self.forward_call(query, memory, Call(allowed, bias, query_offset, edit, need_weights))
 
     @abstractmethod
-    def respond(self, query: Tensor, memory: Any, call: Call) -> Attended:
-        """The answer to a call."""
+    def forward_call(self, query: Tensor, memory: Any, call: Call) -> Attended:
+        """The same as `forward`, with the keywords in a `Call`."""
 
 
 MemoryT = TypeVar("MemoryT", bound=Memory)
 
 
-class Mechanism(Attends, Generic[MemoryT]):
-    """How each head weighs values. A new mechanism is `supports`, `remember`, `extend` and `attend`.
+class Mechanism(AttentionBase, Generic[MemoryT]):
+    """How each head weighs values. A new mechanism defines `supports`, `build_memory`, `extend` and `attend`.
 
-    `causal` mechanisms let a query see the keys up to its own place and none after it. `dropout` is applied
-    to the weights, after they were edited and reported. Mechanisms that have parameters need the `shape`.
+    In a `causal` mechanism a query attends to keys up to its own position and to none after it. `dropout` is
+    applied to the weights after edits; reported weights are without it. Mechanisms with parameters need
+    `shape`.
     """
 
     supports: ClassVar[Supports] = Supports()
@@ -195,56 +196,56 @@ class Mechanism(Attends, Generic[MemoryT]):
     ) -> None:
         super().__init__()
         self.shape = shape
-        asked = {"causal": causal, "dropout": dropout is not None}
-        self._require(*(need for need, wanted in asked.items() if wanted))
+        requested = {"causal": causal, "dropout": dropout is not None}
+        self._require(*(need for need, wanted in requested.items() if wanted))
         self.causal = causal
         self.dropout = dropout if dropout is not None else nn.Identity()
 
     def prepare(self, keys: Tensor, values: Tensor, allowed_keys: Tensor | None) -> MemoryT:
-        """The memory of these keys and values, (batch, head, key, width); `allowed_keys` is (batch, key)."""
+        """The memory of keys and values (batch, head, key, width); `allowed_keys` is a mask (batch, key)."""
         if allowed_keys is not None:
             require_bool(allowed_keys)
-        return self.remember(keys, values, allowed_keys)
+        return self.build_memory(keys, values, allowed_keys)
 
     @abstractmethod
-    def remember(self, keys: Tensor, values: Tensor, allowed_keys: Tensor | None) -> MemoryT:
-        """The memory itself; `allowed_keys` is a mask and nothing else."""
+    def build_memory(self, keys: Tensor, values: Tensor, allowed_keys: Tensor | None) -> MemoryT:
+        """The same as `prepare`, whose `allowed_keys` is now known to be bool."""
 
     def scale(self, width: int) -> float:
-        """What products of queries and keys of that width are multiplied by to be scores."""
+        """The factor that turns products of queries and keys of that width into scores."""
         return 1.0
 
     @abstractmethod
     def extend(self, memory: MemoryT, keys: Tensor, values: Tensor) -> MemoryT:
-        """The memory with keys and values added at the end. It consumes the memory it is given."""
+        """The memory with keys and values appended. Consumes `memory`: do not use it afterwards."""
 
     @abstractmethod
     def attend(self, query: Tensor, memory: MemoryT, call: Call) -> Attended:
         """The mechanism itself, with one row of memory for each row of queries."""
 
-    def respond(self, query: Tensor, memory: MemoryT, call: Call) -> Attended:
-        """What is asked is supported, and rows that share a memory are taken care of; then `attend`."""
-        asked = {
+    def forward_call(self, query: Tensor, memory: MemoryT, call: Call) -> Attended:
+        """Check that the mechanism supports the call, resolve rows that share a memory, then `attend`."""
+        requested = {
             "mask": call.allowed is not None,
             "bias": call.bias is not None,
             "edit": call.edit is not None,
             "weights": call.need_weights,
         }
-        self._require(*(need for need, wanted in asked.items() if wanted))
+        self._require(*(need for need, wanted in requested.items() if wanted))
         beams = memory.beams
         if beams is None:
             return self.attend(query, memory, call)
         if not self.causal and call.allowed is None and call.bias is None and call.edit is None:
-            return self._attend_together(query, memory, beams, call)
-        # What differs from row to row needs a row of memory each.
-        return self.attend(query, memory.select(beams.sentence).shared(None), call)
+            return self._attend_grouped(query, memory, beams, call)
+        # A mask, bias or edit may differ between rows, so each row needs its own row of memory.
+        return self.attend(query, memory.select(beams.sentence).with_beams(None), call)
 
-    def _attend_together(self, query: Tensor, memory: MemoryT, beams: Beams, call: Call) -> Attended:
-        """The rows that read one memory as so many queries of it."""
-        attended = self.attend(beams.gather(query), memory, call)
-        queries = query.shape[2]
-        weights = None if attended.weights is None else beams.spread(attended.weights, queries)
-        return Attended(beams.spread(attended.context, queries), weights)
+    def _attend_grouped(self, query: Tensor, memory: MemoryT, beams: Beams, call: Call) -> Attended:
+        """Attend with all rows that read one memory row as further queries of that row."""
+        attended = self.attend(beams.group(query), memory, call)
+        num_queries = query.shape[2]
+        weights = None if attended.weights is None else beams.ungroup(attended.weights, num_queries)
+        return Attended(beams.ungroup(attended.context, num_queries), weights)
 
     def _require(self, *needs: str) -> None:
         missing = self.supports.missing(*needs)
@@ -255,7 +256,7 @@ class Mechanism(Attends, Generic[MemoryT]):
             )
 
 
-class Attention(Attends):
+class Attention(AttentionBase):
     """What a model calls. Queries, keys, values and the context are (batch, length, width)."""
 
     supports: Supports
@@ -267,7 +268,7 @@ class Attention(Attends):
 
     @abstractmethod
     def extend(self, memory: Memory, keys: Tensor, values: Tensor) -> Memory:
-        """The memory with keys and values added at the end. It consumes the memory it is given."""
+        """The memory with keys and values appended. Consumes `memory`: do not use it afterwards."""
 
     def attend_self(
         self,
@@ -277,7 +278,7 @@ class Attention(Attends):
         edit: WeightEdit | None = None,
         need_weights: bool = False,
     ) -> Attended:
-        """Self-attention of whole sentences: `states` are the queries, the keys and the values."""
+        """Self-attention over whole sentences: `states` are the queries, the keys and the values."""
         memory = self.prepare(states, states, allowed_keys)
         attended: Attended = self(states, memory, edit=edit, need_weights=need_weights)
         return attended

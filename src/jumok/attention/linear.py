@@ -1,11 +1,11 @@
-"""Linear attention: with a kernel in the place of the softmax, all that was seen is a sum of fixed size.
+"""Linear attention: with a kernel instead of the softmax, all keys and values reduce to a sum of fixed size.
 
     context_i = φ(q_i) Σ_j φ(k_j) v_jᵀ / φ(q_i) Σ_j φ(k_j)       Katharopoulos et al. 2020, eq. 5
     φ(x) = elu(x) + 1                                            eq. 7
 
-The sums run over all keys, or where causal over j ≤ i (eq. 10–12). O(n · d²) time; a step of decoding costs
-O(d²), however much was read before. φ is positive, so no constant is added to the divisor: it would pull
-short sentences towards 0.
+The sums run over all keys, or over j ≤ i if causal (eq. 10–12). O(n · d²) time; one decoding step costs O(d²)
+regardless of the length so far. φ is positive, so no constant is added to the divisor: it would pull short
+sentences towards 0.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from jumok.attention.chunks import chunks_of, map_chunks
+from jumok.attention.chunks import map_chunks, split_chunks
 from jumok.attention.contract import Attended, Call, Mechanism, Supports
-from jumok.attention.masks import look_ahead
+from jumok.attention.masks import causal_mask
 from jumok.attention.scored import KeyValues
 
 if TYPE_CHECKING:
@@ -27,80 +27,82 @@ if TYPE_CHECKING:
 
 __all__ = ["FeatureSums", "LinearAttention"]
 
-# Causal sums are carried from chunk to chunk. Longer chunks have fewer sums to store, and more products of
+# Causal sums are carried from chunk to chunk. Longer chunks store fewer sums and form more products of
 # queries with keys.
 CHUNK = 64
 
 
 @dataclass(frozen=True, slots=True)
 class FeatureSums:
-    """The sums over all keys, and what they were summed from.
+    """The sums over all keys, and the keys and values that they are computed from.
 
-    A value has a 1 at its end, so that one sum holds both that of the values and the divisor. Keys that are
-    padding are -∞: they have features of 0, and are missing from every sum.
+    A 1 is appended to each value, so that one sum holds the sum of the values and the divisor. Keys that are
+    padding are -∞: their features are 0, and they do not enter any sum.
     """
 
-    seen: KeyValues
-    summed: Tensor | None = None  # None where only steps would read the sums, and none was taken yet
+    key_values: KeyValues
+    cached_sums: Tensor | None = None  # None after a causal `prepare`: whole sentences never need them
 
     @property
     def sums(self) -> Tensor:
         """Σ φ(k) (v, 1)ᵀ, (batch, head, key width, value width + 1)."""
-        return _sum_in_chunks(self.seen.keys, self.seen.values) if self.summed is None else self.summed
+        if self.cached_sums is None:
+            return _sum_in_chunks(self.key_values.keys, self.key_values.values)
+        return self.cached_sums
 
     @property
     def beams(self) -> Beams | None:
-        return self.seen.beams
+        return self.key_values.beams
 
     @property
     def length(self) -> int:
-        return self.seen.length
+        return self.key_values.length
 
     def select(self, rows: Tensor) -> Self:
-        summed = None if self.summed is None else self.summed.index_select(0, rows)
-        return replace(self, seen=self.seen.select(rows), summed=summed)
+        sums = None if self.cached_sums is None else self.cached_sums.index_select(0, rows)
+        return replace(self, key_values=self.key_values.select(rows), cached_sums=sums)
 
-    def shared(self, beams: Beams | None) -> Self:
-        return replace(self, seen=self.seen.shared(beams))
+    def with_beams(self, beams: Beams | None) -> Self:
+        return replace(self, key_values=self.key_values.with_beams(beams))
 
 
 class LinearAttention(Mechanism[FeatureSums]):
-    """Katharopoulos' attention, by sums."""
+    """Katharopoulos' attention, computed from sums."""
 
     supports = Supports(mask=False, bias=False, dropout=False)
 
-    def remember(self, keys: Tensor, values: Tensor, allowed_keys: Tensor | None) -> FeatureSums:
+    def build_memory(self, keys: Tensor, values: Tensor, allowed_keys: Tensor | None) -> FeatureSums:
         if allowed_keys is not None:
             keys = keys.masked_fill(~allowed_keys[:, None, :, None], -torch.inf)
         memory = FeatureSums(KeyValues(keys, values, length=keys.shape[2]))
-        return memory if self.causal else replace(memory, summed=memory.sums)
+        return memory if self.causal else replace(memory, cached_sums=memory.sums)
 
     def extend(self, memory: FeatureSums, keys: Tensor, values: Tensor) -> FeatureSums:
-        summed = memory.sums + _sum_in_chunks(keys, values)
-        return FeatureSums(memory.seen.extend(keys, values), summed)
+        sums = memory.sums + _sum_in_chunks(keys, values)
+        return FeatureSums(memory.key_values.extend(keys, values), sums)
 
     def attend(self, query: Tensor, memory: FeatureSums, call: Call) -> Attended:
         if call.needs_weights:
-            return self._attend_weighed(query, memory, call)
-        if self.causal and memory.seen.length > call.first + 1:
-            return Attended(_quotient(_causal_sums(_features(query), memory.seen, call.first)))
-        return Attended(map_chunks(lambda some: _quotient(_features(some) @ memory.sums), query))
+            return self._attend_by_weights(query, memory, call)
+        if self.causal and memory.length > call.query_offset + 1:
+            return Attended(_quotient(_causal_sums(_features(query), memory.key_values, call.query_offset)))
+        return Attended(map_chunks(lambda chunk: _quotient(_features(chunk) @ memory.sums), query))
 
-    def _attend_weighed(self, query: Tensor, memory: FeatureSums, call: Call) -> Attended:
-        """The same by weights φ(q_i) φ(k_j) / Σ_j, for those who want to see or change them."""
-        products = _features(query) @ _features(memory.seen.keys).transpose(-2, -1)  # (…, query, key)
+    def _attend_by_weights(self, query: Tensor, memory: FeatureSums, call: Call) -> Attended:
+        """The same from weights φ(q_i) φ(k_j) / Σ_j φ(q_i) φ(k_j), for callers that report or edit them."""
+        products = _features(query) @ _features(memory.key_values.keys).transpose(-2, -1)  # (…, query, key)
         if self.causal:
             queries, keys = products.shape[-2:]
-            seen = look_ahead(queries, keys, first=call.first, device=query.device)
-            products = products.masked_fill(~seen, 0.0)
+            allowed = causal_mask(queries, keys, query_offset=call.query_offset, device=query.device)
+            products = products.masked_fill(~allowed, 0.0)
         weights = _divide(products, products.sum(dim=-1, keepdim=True))
         if call.edit is not None:
-            weights = call.edit(weights, call.first)
-        return Attended(weights @ memory.seen.values, weights if call.need_weights else None)
+            weights = call.edit(weights, call.query_offset)
+        return Attended(weights @ memory.key_values.values, weights if call.need_weights else None)
 
 
 def _features(states: Tensor) -> Tensor:
-    """φ(x) = elu(x) + 1, which below 0 is eˣ: as a sum with 1 it would round to 0 where x < -17."""
+    """φ(x) = elu(x) + 1, computed as eˣ below 0: as elu(x) + 1 it would round to 0 for x < -17."""
     return torch.exp(states.clamp(max=0.0)) + torch.relu(states)
 
 
@@ -109,45 +111,47 @@ def _with_one(values: Tensor) -> Tensor:
 
 
 def _sum(features: Tensor, values: Tensor) -> Tensor:
-    """Σ φ(k) (v, 1)ᵀ, (…, key width, value width + 1), of features φ(k) and values (v, 1)."""
+    """Σ φ(k) (v, 1)ᵀ, (…, key width, value width + 1), from features φ(k) and values (v, 1)."""
     return features.transpose(-2, -1) @ values
 
 
 def _sum_in_chunks(keys: Tensor, values: Tensor) -> Tensor:
-    """The same of keys and values as they were given."""
-    parts = zip(chunks_of(keys), chunks_of(values), strict=True)
-    return torch.stack([_sum(_features(some), _with_one(their)) for some, their in parts]).sum(dim=0)
+    """Σ φ(k) (v, 1)ᵀ from keys k and values v."""
+    chunks = zip(split_chunks(keys), split_chunks(values), strict=True)
+    sums = [_sum(_features(chunk_keys), _with_one(chunk_values)) for chunk_keys, chunk_values in chunks]
+    return torch.stack(sums).sum(dim=0)
 
 
-def _causal_sums(query: Tensor, seen: KeyValues, first: int) -> Tensor:
-    """φ(q_i) Σ φ(k_j) (v_j, 1)ᵀ over j ≤ first + i, (batch, head, query, value width + 1).
+def _causal_sums(query: Tensor, key_values: KeyValues, offset: int) -> Tensor:
+    """φ(q_i) Σ φ(k_j) (v_j, 1)ᵀ over j ≤ offset + i, (batch, head, query, value width + 1).
 
-    A chunk of queries sees what stands before it as one sum, and of its own keys those up to each query.
+    Each chunk of queries reads the keys before the chunk as one sum, and those within it by a causal product.
     """
+    all_keys, all_values = key_values.keys, key_values.values
     queries = query.shape[2]
     size = max(1, min(CHUNK, queries))
-    before = _sum_in_chunks(seen.keys[:, :, :first], seen.values[:, :, :first])
-    # Keys of the queries' own places; features of 0 stand where there are none.
-    own_keys, own_values = (part[:, :, first : first + queries] for part in (seen.keys, seen.values))
+    before = _sum_in_chunks(all_keys[:, :, :offset], all_values[:, :, :offset])
+    # The keys at the queries' own positions; beyond the last key `_chunks` pads with features of 0.
+    own_keys, own_values = (part[:, :, offset : offset + queries] for part in (all_keys, all_values))
     parts = (query, _features(own_keys), _with_one(own_values))
     query, keys, values = (_chunks(part, queries, size) for part in parts)
     sums = torch.cat([before[:, :, None], _sum(keys, values)[:, :, :-1]], dim=2).cumsum(dim=2)
-    own = (query @ keys.transpose(-2, -1)).tril()  # (batch, head, chunk, query, key)
-    return (query @ sums + own @ values).flatten(2, 3)[:, :, :queries]
+    within_chunk = (query @ keys.transpose(-2, -1)).tril()  # (batch, head, chunk, query, key)
+    return (query @ sums + within_chunk @ values).flatten(2, 3)[:, :, :queries]
 
 
 def _chunks(rows: Tensor, length: int, size: int) -> Tensor:
-    """(batch, head, row, width) -> (batch, head, chunk, size, width), with 0 after the last row."""
+    """(batch, head, row, width) -> (batch, head, chunk, size, width), padded with 0 after the last row."""
     batch, head, present, width = rows.shape
     chunks = -(-length // size)
     return pad(rows, (0, 0, 0, chunks * size - present)).reshape(batch, head, chunks, size, width)
 
 
 def _quotient(sums: Tensor) -> Tensor:
-    """The context from φ(q) Σ φ(k) (v, 1)ᵀ: the sum of the values divided by that of the ones."""
+    """The context from φ(q) Σ φ(k) (v, 1)ᵀ: the sum of the values divided by the sum of the ones."""
     return _divide(sums[..., :-1], sums[..., -1:])
 
 
-def _divide(shares: Tensor, total: Tensor) -> Tensor:
-    """`shares / total`; 0, with a gradient of 0, where the total is 0 since there was nothing to see."""
-    return shares / total.masked_fill(total == 0, 1.0)
+def _divide(numerator: Tensor, total: Tensor) -> Tensor:
+    """`numerator / total`; 0, with gradient 0, if the total is 0 because no key is allowed."""
+    return numerator / total.masked_fill(total == 0, 1.0)

@@ -1,12 +1,12 @@
-"""Luong's local attention: a query looks at 2D + 1 keys round a place p, with the general score.
+"""Luong's local attention: a query attends to 2D + 1 keys around a position p, with the general score.
 
     weights(s) = softmax of hᵀ W h̄ₛ over the keys s with |s − p| ≤ D
-    local-m      p = the query's own place: source and target are taken to run in parallel
+    local-m      p = the query's own position: source and target are assumed to run in parallel
     local-p      p = S · sigmoid(v_pᵀ tanh(W_p h)), and the weights are multiplied by
                  exp(−(s − p)² / 2σ²), σ = D / 2        Luong, Pham & Manning 2015, section 3.2, eqs. 9 and 10
 
-Places count from 0, and S is the number of keys without the padding, which stands at the end. The window is a
-mask over all scores: it says where to look and saves no time over the general score.
+Positions count from 0, and S is the number of keys without the padding at the end. The window is a mask over
+all scores: it limits the keys and saves no time over the general score.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from torch import Tensor, nn
 from jumok.attention.additive import head_matrices, head_vectors
 from jumok.attention.contract import Attended, Call, Supports
 from jumok.attention.luong import LuongGeneral
-from jumok.attention.masks import all_allowed, masked_softmax
+from jumok.attention.masks import combine_masks, masked_softmax
+from jumok.config.recipe import Settings
 from jumok.errors import RecipeError
-from jumok.recipe import Settings
 
 if TYPE_CHECKING:
     from jumok.attention.beams import Beams
@@ -34,7 +34,7 @@ __all__ = ["LocalSettings", "LuongLocalM", "LuongLocalP"]
 
 class LocalSettings(Settings):
     window: int = Field(10, ge=1)
-    """How many keys a query sees on either side of its place; the paper's D."""
+    """How many keys a query attends to on either side of p; the paper's D."""
 
 
 class _Local(LuongGeneral):
@@ -50,43 +50,46 @@ class _Local(LuongGeneral):
     ) -> None:
         super().__init__(shape, causal=causal, dropout=dropout)
         if window < 1:
-            raise RecipeError(f"A window must reach at least 1 key to either side, and was given {window}.")
+            raise RecipeError(
+                f"The window must be at least 1 key on either side. Received: window = {window}."
+            )
         self.window = window
 
-    def _in_window(self, scores: Tensor, allowed: Tensor | None, distance: Tensor) -> Tensor:
-        """The softmax over the allowed keys within the window; `distance` of each key from p, s − p."""
-        return masked_softmax(scores, all_allowed(allowed, distance.abs() <= self.window))
+    def _softmax_in_window(self, scores: Tensor, allowed: Tensor | None, distance: Tensor) -> Tensor:
+        """The softmax over the allowed keys within the window; `distance` is s − p of each key."""
+        return masked_softmax(scores, combine_masks(allowed, distance.abs() <= self.window))
 
 
 class LuongLocalM(_Local):
-    """Monotonic: p is the query's own place.
+    """Monotonic: p is the query's own position.
 
-    A target may be longer than its source. Its last queries, whose window would lie beyond the source, look
-    round the last key instead: p is at most S − 1. A causal query's own key is there, so nothing changes.
+    A target may be longer than its source. Its last queries, whose window would lie beyond the source, use
+    the window around the last key: p is at most S − 1. In causal attention every query has a key at its own
+    position, so p is never cut off.
     """
 
     supports = Supports(left_padding=False)
 
     def normalise(
-        self, scores: Tensor, allowed: Tensor | None, *, query: Tensor, memory: KeyValues, first: int
+        self, scores: Tensor, allowed: Tensor | None, *, query: Tensor, memory: KeyValues, query_offset: int
     ) -> Tensor:
-        own = torch.arange(first, first + query.shape[2], device=query.device)
-        last = memory.true_lengths - 1  # (batch,)
-        place = torch.minimum(own, last[:, None])[:, None, :, None]  # (batch, 1, query, 1)
+        positions = torch.arange(query_offset, query_offset + query.shape[2], device=query.device)
+        last_key = memory.unpadded_lengths - 1  # (batch,)
+        centre = torch.minimum(positions, last_key[:, None])[:, None, :, None]  # (batch, 1, query, 1)
         keys = torch.arange(memory.length, device=query.device)
-        return self._in_window(scores, allowed, keys - place)
+        return self._softmax_in_window(scores, allowed, keys - centre)
 
-    def _attend_together(self, query: Tensor, memory: KeyValues, beams: Beams, call: Call) -> Attended:
-        # As queries of one memory, rows would stand one after the other and lose their own places.
-        return self.attend(query, memory.select(beams.sentence).shared(None), call)
+    def _attend_grouped(self, query: Tensor, memory: KeyValues, beams: Beams, call: Call) -> Attended:
+        # Grouped as queries of one memory row, the rows would lose their own positions.
+        return self.attend(query, memory.select(beams.sentence).with_beams(None), call)
 
 
 class LuongLocalP(_Local):
-    """Predictive: each query names its place p, a real number in [0, S], and sees less the farther from it.
+    """Predictive: each query predicts p, a real number in [0, S]; weights fall with the distance to it.
 
-    The Gaussian multiplies weights that sum to 1, so that the rows sum to less than 1. It is also what p is
-    learned by: the window has no gradient. p depends on the length of the whole memory, so that one that
-    still grows cannot be attended to: neither causal nor incremental.
+    The Gaussian multiplies weights that sum to 1, so rows sum to less than 1. Only through it does p
+    get a gradient: the window has none. p depends on the length of the memory, which therefore may not grow:
+    neither causal nor incremental.
     """
 
     supports = Supports(causal=False, incremental=False, left_padding=False)
@@ -100,7 +103,8 @@ class LuongLocalP(_Local):
         dropout: nn.Module | None = None,
     ) -> None:
         super().__init__(shape, window=window, causal=causal, dropout=dropout)
-        self.place = head_matrices(shape.heads, shape.query, shape.query)  # W_p, the query from the left
+        # Stored models have these parameters under these names.
+        self.place = head_matrices(shape.heads, shape.query, shape.query)  # W_p, for `query @ W_p`
         self.place_energy = head_vectors(shape.heads, shape.query)  # v_p
 
     def extend(self, memory: KeyValues, keys: Tensor, values: Tensor) -> KeyValues:
@@ -108,12 +112,12 @@ class LuongLocalP(_Local):
         return super().extend(memory, keys, values)
 
     def normalise(
-        self, scores: Tensor, allowed: Tensor | None, *, query: Tensor, memory: KeyValues, first: int
+        self, scores: Tensor, allowed: Tensor | None, *, query: Tensor, memory: KeyValues, query_offset: int
     ) -> Tensor:
         energy = torch.tanh(query @ self.place) @ self.place_energy[..., None]  # (batch, head, query, 1)
-        place = memory.true_lengths[:, None, None, None] * torch.sigmoid(energy)
+        centre = memory.unpadded_lengths[:, None, None, None] * torch.sigmoid(energy)
         keys = torch.arange(memory.length, device=query.device)
-        distance = keys - place  # (batch, head, query, key)
+        distance = keys - centre  # (batch, head, query, key)
         deviation = self.window / 2
         gaussian = torch.exp(-distance.square() / (2 * deviation**2))
-        return self._in_window(scores, allowed, distance) * gaussian
+        return self._softmax_in_window(scores, allowed, distance) * gaussian

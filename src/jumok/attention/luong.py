@@ -1,11 +1,11 @@
-"""Luong's scores: how a decoder state h goes with an encoder state h̄.
+"""Luong's scores of a decoder state h with an encoder state h̄.
 
     dot        hᵀ h̄
     general    hᵀ W h̄
     concat     vᵀ tanh(W [h; h̄])
-    location   weights = softmax(W h), whatever the keys say       Luong, Pham & Manning 2015, section 3.1
+    location   weights = softmax(W h), independent of the keys     Luong, Pham & Manning 2015, section 3.1
 
-Dot and general take O(L · S · d) time, as scaled dot product does, but are not divided by √d.
+`dot` and `general` take O(L · S · d) time, like the scaled dot product; their scores are not divided by √d.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from pydantic import Field
 
 from jumok.attention.additive import Additive, head_matrices
 from jumok.attention.contract import Supports
-from jumok.attention.scored import Scored
+from jumok.attention.scored import SoftmaxMechanism
+from jumok.config.recipe import Settings
 from jumok.errors import UnsupportedError
-from jumok.recipe import Settings
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -30,23 +30,23 @@ __all__ = ["ConcatSettings", "LocationSettings", "LuongConcat", "LuongDot", "Luo
 
 class ConcatSettings(Settings):
     units: int | None = Field(None, ge=1)
-    """Width of a head's hidden layer; that of the keys unless set."""
+    """Width of a head's hidden layer; default: the width of the keys."""
 
 
 class LocationSettings(Settings):
-    longest: int = Field(256, ge=1)
-    """The most keys that there may be."""
+    max_keys: int = Field(256, ge=1)
+    """The largest number of keys."""
 
 
-class _Products(Scored):
-    """Scores that are the products of queries with prepared keys."""
+class _ProductScore(SoftmaxMechanism):
+    """Scores that are products of queries with prepared keys."""
 
     def scores(self, query: Tensor, keys: Tensor) -> Tensor:
         return query @ keys.transpose(-2, -1)  # (batch, head, query, key)
 
 
-class LuongDot(_Products):
-    """The plain dot product, for queries and keys of one width."""
+class LuongDot(_ProductScore):
+    """The plain dot product, for queries and keys of the same width."""
 
     supports = Supports(products=True)
 
@@ -54,13 +54,13 @@ class LuongDot(_Products):
         super().__init__(shape, causal=causal, dropout=dropout)
         if shape.query != shape.key:
             raise UnsupportedError(
-                "A dot product needs queries and keys of one width, and was given queries of width "
-                f'{shape.query} and keys of width {shape.key}. The mechanism "luong-general" takes both.'
+                "A dot product needs queries and keys of the same width. Received: queries of width "
+                f'{shape.query} and keys of width {shape.key}. "luong-general" allows different widths.'
             )
 
 
-class LuongGeneral(_Products):
-    """A dot product after W, which may turn and stretch the keys. W h̄ is computed once, with the memory."""
+class LuongGeneral(_ProductScore):
+    """A dot product with keys multiplied by W. `prepare` computes W h̄ once per memory."""
 
     def __init__(self, shape: HeadShape, *, causal: bool = False, dropout: nn.Module | None = None) -> None:
         super().__init__(shape, causal=causal, dropout=dropout)
@@ -71,12 +71,12 @@ class LuongGeneral(_Products):
 
 
 class LuongConcat(Additive):
-    """Query and key side by side through one layer, which is the additive score under another name:
+    """One layer over the concatenated query and key, which is the additive score under another name:
 
         W [h; h̄] = [W_q W_k] [h; h̄] = W_q h + W_k h̄
 
-    so the columns of W that meet h are `query`, those that meet h̄ are `key`, and the keys' half is computed
-    once. It costs what the additive score costs.
+    so the columns of W that multiply h are `query`, those that multiply h̄ are `key`, and the keys' half is
+    computed once. It costs as much as the additive score.
     """
 
     def __init__(
@@ -90,11 +90,11 @@ class LuongConcat(Additive):
         super().__init__(shape, units=units, causal=causal, dropout=dropout)
 
 
-class LuongLocation(Scored):
-    """The query alone says where to look: softmax(W h), eq. 8, over the positions that the memory has.
+class LuongLocation(SoftmaxMechanism):
+    """The query alone determines the weights: softmax(W h), eq. 8, over the positions of the memory.
 
-    W has a row for each position, so that no memory may have more than `longest` keys. In a shorter one, and
-    where keys are masked, the softmax is taken over the positions that remain.
+    W has one row per position, so a memory may have at most `max_keys` keys. In a shorter memory, and with
+    masked keys, the softmax runs over the remaining positions.
     """
 
     supports = Supports(left_padding=False)
@@ -103,23 +103,23 @@ class LuongLocation(Scored):
         self,
         shape: HeadShape,
         *,
-        longest: int = 256,
+        max_keys: int = 256,
         causal: bool = False,
         dropout: nn.Module | None = None,
     ) -> None:
         super().__init__(shape, causal=causal, dropout=dropout)
-        self.longest = longest
-        self.weight = head_matrices(shape.heads, shape.query, longest)
+        self.max_keys = max_keys
+        self.weight = head_matrices(shape.heads, shape.query, max_keys)
 
     def prepare_keys(self, keys: Tensor) -> Tensor:
-        return keys[..., :0]  # their number is all that is needed
+        return keys[..., :0]  # only their number is needed
 
     def scores(self, query: Tensor, keys: Tensor) -> Tensor:
         length = keys.shape[2]
-        if length > self.longest:
+        if length > self.max_keys:
             raise UnsupportedError(
-                f"The location score knows {self.longest} positions and was given a memory of {length} keys. "
-                f'Set its option "longest" to {length} or more and train again, or leave out longer '
+                f"The location score has {self.max_keys} positions. Received: a memory of {length} keys. "
+                f'Set its option "max_keys" to {length} or more and train again, or leave out longer '
                 'sentences. The mechanism "luong-general" has no such limit.'
             )
         return query @ self.weight[:, :, :length]  # (batch, head, query, key)

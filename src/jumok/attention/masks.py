@@ -1,7 +1,8 @@
-"""Who may attend to whom: bool tensors named `allowed`, True where a query may attend to a key.
+"""Which query may attend to which key: bool tensors named `allowed`, True if it may.
 
-Every mask broadcasts to (batch, head, query, key), so that masks compose with `&` and by nothing else. What
-is not allowed gets a weight of exactly 0; a query that is allowed nothing gets weights, context, gradient 0.
+Every mask broadcasts to (batch, head, query, key), so masks combine with `&` and with nothing else. A key
+that is not allowed has a weight of exactly 0; a query that may attend to nothing has weights, context and
+gradient 0.
 """
 
 from __future__ import annotations
@@ -11,46 +12,55 @@ from torch import Tensor
 
 from jumok.errors import UnsupportedError
 
-__all__ = ["all_allowed", "look_ahead", "masked_softmax", "padding", "renormalised", "require_bool", "window"]
+__all__ = [
+    "causal_mask",
+    "combine_masks",
+    "mask_and_renormalise",
+    "masked_softmax",
+    "padding_mask",
+    "require_bool",
+    "window_mask",
+]
 
 
-def padding(lengths: Tensor, size: int) -> Tensor:
-    """The keys that are not padding, (batch, size): the first `lengths[b]` of row b."""
+def padding_mask(lengths: Tensor, size: int) -> Tensor:
+    """True at the keys that are not padding, (batch, size): the first `lengths[b]` of row b."""
     return torch.arange(size, device=lengths.device) < lengths[:, None]
 
 
-def look_ahead(queries: int, keys: int, *, first: int, device: torch.device | None = None) -> Tensor:
-    """Key j is allowed to query i when j ≤ first + i, (queries, keys); `first` is the place of query 0.
+def causal_mask(queries: int, keys: int, *, query_offset: int, device: torch.device | None = None) -> Tensor:
+    """Query i may attend to key j if j ≤ query_offset + i, (queries, keys).
 
-    Vaswani et al. 2017, section 3.2.3. With `first = keys - queries` the last query sees every key, which is
-    what one step of cached decoding needs; torch's own `is_causal` aligns to the start and would not do.
+    Vaswani et al. 2017, section 3.2.3. `query_offset` is the absolute position of query 0. With
+    `query_offset = keys - queries` the last query attends to every key, as one step of cached decoding needs;
+    torch's own `is_causal` aligns to the start and does not.
     """
-    places = torch.arange(first, first + queries, device=device)
-    return torch.arange(keys, device=device) <= places[:, None]
+    positions = torch.arange(query_offset, query_offset + queries, device=device)
+    return torch.arange(keys, device=device) <= positions[:, None]
 
 
-def window(
-    queries: int, keys: int, *, reach: int, first: int = 0, device: torch.device | None = None
+def window_mask(
+    queries: int, keys: int, *, reach: int, query_offset: int = 0, device: torch.device | None = None
 ) -> Tensor:
-    """Key j is allowed to query i when |j - (first + i)| ≤ reach, (queries, keys).
+    """Query i may attend to key j if |j - (query_offset + i)| ≤ reach, (queries, keys).
 
-    Restricted self-attention: Vaswani et al. 2017, section 4. As a mask it costs what full attention costs.
+    Restricted self-attention: Vaswani et al. 2017, section 4. As a mask it costs as much as full attention.
     """
-    places = torch.arange(first, first + queries, device=device)
-    return (torch.arange(keys, device=device) - places[:, None]).abs() <= reach
+    positions = torch.arange(query_offset, query_offset + queries, device=device)
+    return (torch.arange(keys, device=device) - positions[:, None]).abs() <= reach
 
 
 def require_bool(mask: Tensor) -> None:
-    """Refuse numbers in the place of a mask: some would read them as weights, and some as a bias."""
+    """Refuse a mask of numbers: some libraries read them as weights, and some as a bias."""
     if mask.dtype != torch.bool:
         raise UnsupportedError(
-            "A mask is bool, True where a query may attend to a key. "
-            f"Received: {mask.dtype}. What is to be added to the scores goes in `bias`."
+            "A mask must be bool: True where a query may attend to a key. "
+            f"Received: {mask.dtype}. Numbers to add to the scores go in `bias`."
         )
 
 
-def all_allowed(*masks: Tensor | None) -> Tensor | None:
-    """What every one of the masks allows; None stands for a mask that allows everything."""
+def combine_masks(*masks: Tensor | None) -> Tensor | None:
+    """The AND of the masks; None is a mask that allows everything."""
     combined: Tensor | None = None
     for mask in masks:
         if mask is not None:
@@ -60,31 +70,31 @@ def all_allowed(*masks: Tensor | None) -> Tensor | None:
 
 
 def masked_softmax(scores: Tensor, allowed: Tensor | None) -> Tensor:
-    """The softmax over the allowed keys: 0 elsewhere, and all 0 in a row that is allowed nothing."""
+    """The softmax over the allowed keys: 0 elsewhere, and all 0 in a row that allows nothing."""
     if allowed is None:
         return torch.softmax(scores, dim=-1)
-    # A finite filling keeps the softmax of an empty row, and its gradient, free of NaN.
+    # A finite fill value keeps the softmax of an empty row, and its gradient, free of NaN.
     weights = torch.softmax(scores.masked_fill(~allowed, torch.finfo(scores.dtype).min), dim=-1)
     return weights.masked_fill(~allowed, 0.0)
 
 
-def renormalised(weights: Tensor, allowed: Tensor) -> Tensor:
-    """Weights after a softmax with what is not allowed set to 0 and each row divided by its sum.
+def mask_and_renormalise(weights: Tensor, allowed: Tensor) -> Tensor:
+    """Set weights that are not allowed to 0 after the softmax, and divide each row by its sum.
 
-    It equals masking by -∞ before the softmax. Let A be the allowed keys of a row, eᵢ its scores and
+    This equals masking by -∞ before the softmax. Let A be the allowed keys of a row, eᵢ its scores and
     Z = Σⱼ exp(eⱼ) over all keys. For i in A
 
         (exp(eᵢ) / Z) / Σ_{j∈A} (exp(eⱼ) / Z) = exp(eᵢ) / Σ_{j∈A} exp(eⱼ),
 
-    since Z cancels: the softmax over A alone, to which exp(-∞) = 0 leads as well. Elsewhere both are 0. Any
-    numbers ≥ 0 that are proportional to weights will do, so kernels are turned into weights here too.
+    since Z cancels: the softmax over A alone, which exp(-∞) = 0 gives as well. Elsewhere both are 0. Any
+    numbers ≥ 0 that are proportional to weights will do, so this also turns kernels into weights.
 
-    In floating point one thing differs: where a key that is not allowed outweighs the allowed ones so much
-    that these became 0 in the softmax, or almost, nothing is left to divide, and the row is 0 like one
-    that is allowed nothing. `masked_softmax` has no such limit.
+    In floating point there is one difference: if a key that is not allowed outweighs the allowed ones so much
+    that their softmax is 0, or almost, nothing remains to be divided, and the row is 0 like one that allows
+    nothing. `masked_softmax` has no such limit.
     """
-    kept = weights.masked_fill(~allowed, 0.0)
-    total = kept.sum(dim=-1, keepdim=True)
-    # Below the smallest normal number, 1 / total would overflow and the gradient be infinite or NaN.
-    nothing = total < torch.finfo(total.dtype).tiny
-    return kept.masked_fill(nothing, 0.0) / total.masked_fill(nothing, 1.0)
+    masked = weights.masked_fill(~allowed, 0.0)
+    total = masked.sum(dim=-1, keepdim=True)
+    # Below the smallest normal number, 1 / total would overflow and the gradient would be infinite or NaN.
+    empty = total < torch.finfo(total.dtype).tiny
+    return masked.masked_fill(empty, 0.0) / total.masked_fill(empty, 1.0)

@@ -1,13 +1,13 @@
-"""Multi-head attention: several small attentions side by side, each in its own projection of the states.
+"""Multi-head attention: several small attentions in parallel, each with its own projection of the states.
 
     MultiHead(Q, K, V) = Concat(head₁ … headₕ) W_O
     headᵢ = Attention(Q W_Qᵢ, K W_Kᵢ, V W_Vᵢ)                    Vaswani et al. 2017, section 3.2.2
 
-How a head attends is a `Mechanism` that is handed in; scaled dot product is the paper's. The projections are
-three matrix products also where queries, keys and values are the same states: on a processor one product of
-three times the width takes the same time, and its gradients would have to be put together again.
+A `Mechanism` decides how a head attends; the paper's is scaled dot product. The projections are three
+matrix products even if queries, keys and values are the same states: on a CPU one product of three times the
+width takes the same time, and its gradients would have to be concatenated again.
 
-The widths are free but for two: queries and keys share one, and so do the values and what W_O takes. Heads
+The widths are free except that queries and keys share one, and so do the values and the input of W_O. Heads
 may share keys and values in groups (Ainslie et al. 2023, "GQA"); one group for all heads is multi-query
 attention (Shazeer 2019, "Fast Transformer decoding").
 """
@@ -28,7 +28,7 @@ __all__ = ["MultiHead", "Widths", "attend_over_axes"]
 
 @dataclass(frozen=True, slots=True)
 class Widths:
-    """How wide everything is. `key` and `value` are of one head; queries are as wide as keys."""
+    """The widths of states and heads. `key` and `value` are per head; queries are as wide as keys."""
 
     query_states: int
     source_states: int
@@ -38,23 +38,23 @@ class Widths:
 
     @classmethod
     def of(cls, width: int, heads: int) -> Widths:
-        """The paper's: one width for all states, which the heads share evenly."""
+        """As in the paper: one width for all states, divided evenly among the heads."""
         if heads < 1:
-            raise UnsupportedError(f"Attention has one head or more. Received: heads = {heads}.")
+            raise UnsupportedError(f"Attention needs at least one head. Received: heads = {heads}.")
         if width % heads:
-            fitting = ", ".join(str(number) for number in range(1, 65) if width % number == 0)
+            divisors = ", ".join(str(number) for number in range(1, 65) if width % number == 0)
             raise UnsupportedError(
-                f"{heads} heads cannot share a width of {width} evenly. Heads that can: {fitting}."
+                f"{heads} heads cannot share a width of {width} evenly. Possible: {divisors}."
             )
         return cls(width, width, width // heads, width // heads, width)
 
 
 class MultiHead(Attention):
-    """The projections W_Q, W_K, W_V and W_O round a mechanism.
+    """The projections W_Q, W_K, W_V and W_O around a mechanism.
 
-    There are no biases unless asked for, as in the paper: so a query that may see nothing gets a context of
-    exactly 0. With a bias it gets that of W_O. `positions` are told to a self-attention: query and key i are
-    then those of one place.
+    There are no biases by default, as in the paper, so a query that may attend to nothing gets a context of
+    exactly 0. With `bias` it gets the bias of W_O. `positions` are for self-attention, where query i and key
+    i have the same position.
     """
 
     def __init__(
@@ -89,40 +89,41 @@ class MultiHead(Attention):
                 nn.init.zeros_(projection.bias)
 
     def prepare(self, keys: Tensor, values: Tensor, allowed_keys: Tensor | None = None) -> Memory:
-        keys, values = self._keys_and_values(keys, values, first=0)
+        keys, values = self._project_keys_and_values(keys, values, offset=0)
         memory: Memory = self.mechanism.prepare(keys, values, allowed_keys)
         return memory
 
     def extend(self, memory: Memory, keys: Tensor, values: Tensor) -> Memory:
-        keys, values = self._keys_and_values(keys, values, first=memory.length)
+        keys, values = self._project_keys_and_values(keys, values, offset=memory.length)
         extended: Memory = self.mechanism.extend(memory, keys, values)
         return extended
 
-    def respond(self, query: Tensor, memory: Memory, call: Call) -> Attended:
-        queries = self.positions.turn(_split(self.query(query), self.heads), call.first)
+    def forward_call(self, query: Tensor, memory: Memory, call: Call) -> Attended:
+        queries = self.positions.rotate(_split_heads(self.query(query), self.heads), call.query_offset)
         scale = self.mechanism.scale(queries.shape[-1])
-        bias = self.positions.bias(queries, memory.length, call.first, scale)
+        bias = self.positions.bias(queries, memory.length, call.query_offset, scale)
         if bias is not None:
             call = replace(call, bias=bias if call.bias is None else bias + call.bias)
-        return self._merge(self.mechanism.respond(queries, memory, call))
+        return self._merge_heads(self.mechanism.forward_call(queries, memory, call))
 
-    def _keys_and_values(self, keys: Tensor, values: Tensor, *, first: int) -> tuple[Tensor, Tensor]:
-        return self.positions.turn(self._shared(self.key(keys)), first), self._shared(self.value(values))
+    def _project_keys_and_values(self, keys: Tensor, values: Tensor, *, offset: int) -> tuple[Tensor, Tensor]:
+        keys = self.positions.rotate(self._split_groups(self.key(keys)), offset)
+        return keys, self._split_groups(self.value(values))
 
-    def _shared(self, states: Tensor) -> Tensor:
-        """Keys or values for every head: neighbouring heads read those of their group."""
-        split = _split(states, self.groups)
+    def _split_groups(self, states: Tensor) -> Tensor:
+        """Keys or values for every head; the heads of a group are adjacent and share them."""
+        split = _split_heads(states, self.groups)
         return (
             split if self.groups == self.heads else split.repeat_interleave(self.heads // self.groups, dim=1)
         )
 
-    def _merge(self, attended: Attended) -> Attended:
-        """The heads side by side again, (batch, query, width), through W_O."""
+    def _merge_heads(self, attended: Attended) -> Attended:
+        """Concatenate the heads, (batch, query, width), and apply W_O."""
         merged = attended.context.transpose(1, 2).flatten(2)  # (batch, query, head × width of a head)
         return Attended(self.out(merged), attended.weights)
 
 
-def _split(states: Tensor, heads: int) -> Tensor:
+def _split_heads(states: Tensor, heads: int) -> Tensor:
     """(batch, length, width) -> (batch, head, length, width of a head)."""
     batch, length, width = states.shape
     return states.view(batch, length, heads, width // heads).transpose(1, 2)
@@ -131,15 +132,15 @@ def _split(states: Tensor, heads: int) -> Tensor:
 def attend_over_axes(
     attention: Attention, states: Tensor, axes: tuple[int, ...], *, need_weights: bool = False
 ) -> Attended:
-    """Self-attention over several axes of states (…, width) at once, as over one; all others are batch.
+    """Self-attention over several axes of states (…, width) flattened into one; the others are batch axes.
 
-    Axes count the batch as 0. The context has the shape of the states. Weights are (batch …, head, query …,
-    key …) with the attended axes in the order given, as in Keras.
+    Axis 0 is the batch. The context has the shape of the states. Weights are (batch …, head, query …, key …)
+    with the attended axes in the order of `axes`, as in Keras.
     """
     inner = range(1, states.dim() - 1)
     if not axes or len(set(axes)) != len(axes) or any(axis not in inner for axis in axes):
         raise UnsupportedError(
-            f"Attention goes over different axes between the batch (0) and the width ({states.dim() - 1}). "
+            f"The axes must be distinct and lie between the batch (0) and the width ({states.dim() - 1}). "
             f"Received: {axes} for states of shape {tuple(states.shape)}."
         )
     outer = [axis for axis in range(states.dim() - 1) if axis not in axes]
@@ -148,8 +149,8 @@ def attend_over_axes(
     batch, lengths = moved.shape[: len(outer)], moved.shape[len(outer) : -1]
     flat = moved.reshape(batch.numel(), lengths.numel(), states.shape[-1])
     attended = attention.attend_self(flat, need_weights=need_weights)
-    back = [order.index(axis) for axis in range(states.dim())]
-    context = attended.context.view(*batch, *lengths, attended.context.shape[-1]).permute(back)
+    inverse = [order.index(axis) for axis in range(states.dim())]
+    context = attended.context.view(*batch, *lengths, attended.context.shape[-1]).permute(inverse)
     weights = attended.weights
     if weights is not None:
         weights = weights.view(*batch, attention.heads, *lengths, *lengths)

@@ -3,8 +3,8 @@
     weights = softmax(scores + bias), over the allowed keys
     context = dropout(edit(weights)) · values
 
-A new score is one short override: `scores(query, keys)`, and `prepare_keys` where a part of the score depends
-on the keys alone. What turns scores into weights otherwise than by softmax overrides `normalise`.
+A new score overrides `scores(query, keys)`, and `prepare_keys` if a part of the score depends on the keys
+alone. A mechanism whose weights are not the softmax of its scores overrides `normalise`.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ import torch
 from torch import Tensor
 
 from jumok.attention.contract import Attended, Call, Mechanism
-from jumok.attention.masks import all_allowed, look_ahead, masked_softmax
+from jumok.attention.masks import causal_mask, combine_masks, masked_softmax
 
 if TYPE_CHECKING:
     from jumok.attention.beams import Beams
 
-__all__ = ["KeyValues", "Scored"]
+__all__ = ["KeyValues", "SoftmaxMechanism"]
 
 
 @dataclass(frozen=True, slots=True)
 class KeyValues:
-    """Every key and value of a batch. The tensors may have room for more: only `length` keys count."""
+    """All keys and values of a batch. The tensors may have spare capacity after `length` keys."""
 
-    stored_keys: Tensor  # (batch, head, room, width)
-    stored_values: Tensor  # (batch, head, room, width)
+    stored_keys: Tensor  # (batch, head, capacity, width)
+    stored_values: Tensor  # (batch, head, capacity, width)
     length: int
     allowed: Tensor | None = None  # (batch, length) bool
     beams: Beams | None = None
@@ -40,15 +40,15 @@ class KeyValues:
         return self.stored_keys[:, :, : self.length]  # (batch, head, key, width)
 
     @property
-    def true_lengths(self) -> Tensor:
-        """How many keys of each row are no padding, (batch,)."""
+    def values(self) -> Tensor:
+        return self.stored_values[:, :, : self.length]  # (batch, head, key, width)
+
+    @property
+    def unpadded_lengths(self) -> Tensor:
+        """The number of keys of each row that are not padding, (batch,)."""
         if self.allowed is None:
             return torch.full((len(self.stored_keys),), self.length, device=self.stored_keys.device)
         return self.allowed.sum(dim=1)
-
-    @property
-    def values(self) -> Tensor:
-        return self.stored_values[:, :, : self.length]  # (batch, head, key, width)
 
     def select(self, rows: Tensor) -> Self:
         return replace(
@@ -58,11 +58,11 @@ class KeyValues:
             allowed=None if self.allowed is None else self.allowed.index_select(0, rows),
         )
 
-    def shared(self, beams: Beams | None) -> Self:
+    def with_beams(self, beams: Beams | None) -> Self:
         return replace(self, beams=beams)
 
     def extend(self, keys: Tensor, values: Tensor) -> Self:
-        """Add keys and values (batch, head, added, width) at the end."""
+        """Append keys and values (batch, head, added, width)."""
         length = self.length + keys.shape[2]
         allowed = self.allowed
         if allowed is not None:
@@ -77,38 +77,38 @@ class KeyValues:
 
 
 def _append(stored: Tensor, used: int, added: Tensor) -> Tensor:
-    """`added` after the first `used` places of `stored`; the room doubles, so that n steps copy O(n)."""
+    """Write `added` after the first `used` positions; the capacity doubles, so n steps copy O(n) in all."""
     if added.requires_grad or stored.requires_grad:
         return torch.cat([stored[:, :, :used], added], dim=2)
     length = used + added.shape[2]
     if length > stored.shape[2]:
         batch, head, _, width = added.shape
-        roomier = added.new_empty(batch, head, max(8, 2 * length), width)
-        roomier[:, :, :used] = stored[:, :, :used]
-        stored = roomier
+        larger = added.new_empty(batch, head, max(8, 2 * length), width)
+        larger[:, :, :used] = stored[:, :, :used]
+        stored = larger
     stored[:, :, used:length] = added
     return stored
 
 
-class Scored(Mechanism[KeyValues]):
+class SoftmaxMechanism(Mechanism[KeyValues]):
     """A softmax over scores of queries against keys."""
 
     @abstractmethod
     def scores(self, query: Tensor, keys: Tensor) -> Tensor:
-        """How well each query goes with each (prepared) key, (batch, head, query, key)."""
+        """The score of each query with each (prepared) key, (batch, head, query, key)."""
 
     def prepare_keys(self, keys: Tensor) -> Tensor:
         """The part of the score that depends on the keys alone; the keys themselves unless overridden."""
         return keys
 
-    def remember(self, keys: Tensor, values: Tensor, allowed_keys: Tensor | None) -> KeyValues:
+    def build_memory(self, keys: Tensor, values: Tensor, allowed_keys: Tensor | None) -> KeyValues:
         return KeyValues(self.prepare_keys(keys), values, length=keys.shape[2], allowed=allowed_keys)
 
     def extend(self, memory: KeyValues, keys: Tensor, values: Tensor) -> KeyValues:
         return memory.extend(self.prepare_keys(keys), values)
 
     def normalise(
-        self, scores: Tensor, allowed: Tensor | None, *, query: Tensor, memory: KeyValues, first: int
+        self, scores: Tensor, allowed: Tensor | None, *, query: Tensor, memory: KeyValues, query_offset: int
     ) -> Tensor:
         """Weights from scores (batch, head, query, key): the softmax over the allowed keys."""
         return masked_softmax(scores, allowed)
@@ -117,17 +117,19 @@ class Scored(Mechanism[KeyValues]):
         allowed = self.allowed(query, memory, call)
         scores = self.scores(query, memory.keys)  # (batch, head, query, key)
         scores = scores if call.bias is None else scores + call.bias
-        weights = self.normalise(scores, allowed, query=query, memory=memory, first=call.first)
+        weights = self.normalise(scores, allowed, query=query, memory=memory, query_offset=call.query_offset)
         if call.edit is not None:
-            weights = call.edit(weights, call.first)
+            weights = call.edit(weights, call.query_offset)
         context = self.dropout(weights) @ memory.values  # (batch, head, query, width)
         return Attended(context, weights if call.need_weights else None)
 
     def allowed(self, query: Tensor, memory: KeyValues, call: Call) -> Tensor | None:
-        """The masks of the call, of the memory's padding and of causality in one."""
-        padded = None if memory.allowed is None else memory.allowed[:, None, None]  # (batch, 1, 1, key)
+        """The call's mask, the padding mask of the memory and the causal mask, combined."""
+        padding = None if memory.allowed is None else memory.allowed[:, None, None]  # (batch, 1, 1, key)
         causal = None
-        if self.causal and memory.length > call.first + 1:
-            causal = look_ahead(query.shape[2], memory.length, first=call.first, device=query.device)
-        every = all_allowed(padded, causal, call.allowed)
-        return every[None] if every is not None and every.dim() < 2 else every
+        if self.causal and memory.length > call.query_offset + 1:
+            causal = causal_mask(
+                query.shape[2], memory.length, query_offset=call.query_offset, device=query.device
+            )
+        combined = combine_masks(padding, causal, call.allowed)
+        return combined[None] if combined is not None and combined.dim() < 2 else combined

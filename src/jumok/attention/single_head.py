@@ -1,4 +1,4 @@
-"""A mechanism alone: one head over the states themselves, as Bahdanau and Luong have it.
+"""A mechanism without projections: one head over the states themselves, as in Bahdanau's and Luong's papers.
 
 context = Σᵢ αᵢ hᵢ                                           Bahdanau et al. 2015, eq. 5
 """
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
     from jumok.attention.contract import Mechanism
 
-__all__ = ["Direct"]
+__all__ = ["SingleHead"]
 
 
-class Direct(Attention):
-    """No projections: what the mechanism itself does with queries, keys and values is all there is."""
+class SingleHead(Attention):
+    """One head of the mechanism over queries, keys and values as they are."""
 
     def __init__(self, mechanism: Mechanism[Any]) -> None:
         super().__init__()
@@ -34,6 +34,6 @@ class Direct(Attention):
         extended: Memory = self.mechanism.extend(memory, keys[:, None], values[:, None])
         return extended
 
-    def respond(self, query: Tensor, memory: Memory, call: Call) -> Attended:
-        attended = self.mechanism.respond(query[:, None], memory, call)
+    def forward_call(self, query: Tensor, memory: Memory, call: Call) -> Attended:
+        attended = self.mechanism.forward_call(query[:, None], memory, call)
         return Attended(attended.context[:, 0], attended.weights)

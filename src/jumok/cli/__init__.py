@@ -1,6 +1,6 @@
-"""The command line: `jumok VERB …`. One verb a file, each thin over plain functions of the other rooms.
+"""The command line: `jumok COMMAND …`. One module per command, each a thin layer over the other packages.
 
-Only the module of the verb that was asked for is imported, and torch only inside it, so `jumok --help`
+Only the module of the requested command is imported, and torch only inside its function, so `jumok --help`
 answers at once.
 """
 
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from jumok.cli.arguments import spread_options
+from jumok.cli.arguments import rename_options, repeat_file_options
 from jumok.errors import JumokError
 
 if TYPE_CHECKING:
@@ -26,20 +26,20 @@ if TYPE_CHECKING:
 
 __all__ = ["main"]
 
-VERBS = {
+COMMANDS = {
     "demo": "Train on the built-in corpus, translate, score and draw: everything at once.",
-    "check": "Say what is in your sentence pairs and what is wrong with them.",
+    "check": "Report what is in your sentence pairs and what is wrong with them.",
     "train": "Train a translator on your sentence pairs, or a language model on a text. No config file.",
     "translate": "Translate lines from a file or standard input.",
-    "complete": "Go on with lines, with a language model trained on plain text.",
+    "complete": "Complete lines with a language model trained on plain text.",
     "evaluate": "Score a model on a test set: BLEU, chrF, TER, alignment error, perplexity.",
-    "shortlist": "Learn from the training pairs which pieces go with which, to translate faster.",
+    "shortlist": "Learn a vocabulary shortlist from the training pairs, to translate faster.",
     "compare": "Train several models on the same pairs with the same budget and compare them.",
-    "serve": "Serve models over HTTP, as LibreTranslate does, with a page to translate on.",
+    "serve": "Serve models over HTTP with the API of LibreTranslate and a web page.",
     "look": "Draw what a model attends to while it translates a sentence.",
-    "info": "Say what a model folder holds.",
-    "models": "List families of models, attention mechanisms, and what goes with what.",
-    "bench": "Measure what attention costs as a sequence grows: time, memory, steps, paths.",
+    "info": "Describe a model folder.",
+    "models": "List model families, attention mechanisms, and how they combine.",
+    "bench": "Measure how the cost of attention grows with sequence length.",
     "corpus": "Print the built-in corpus as a file of sentence pairs.",
 }
 
@@ -47,69 +47,69 @@ EPILOG = "Two commands: jumok train pairs.tsv --out runs/mine · jumok translate
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run one verb. Errors that jumok raises on purpose end with one paragraph and exit code 2."""
-    # A thread that waits for another spins this long, then sleeps. The default, to spin for good, makes two
-    # threads many times slower as soon as anything else runs. OpenMP reads it when torch is imported.
+    """Run one command. A `JumokError` is printed as one paragraph; the exit code is 2."""
+    # A waiting OpenMP thread spins this many times, then sleeps. By default it never sleeps, which makes two
+    # threads many times slower when anything else runs. OpenMP reads the variable when torch is imported.
     os.environ.setdefault("GOMP_SPINCOUNT", "10000")
-    output_closed = _fill_closed_streams()
-    _write_utf8()
-    words = spread_options(list(sys.argv[1:] if arguments is None else arguments))
-    verb = next((word for word in words if not word.startswith("-")), "")
+    output_was_closed = _reopen_closed_streams()
+    _use_utf8()
+    given = repeat_file_options(list(sys.argv[1:] if arguments is None else arguments))
+    command = next((argument for argument in given if not argument.startswith("-")), "")
     try:
         with warnings.catch_warnings():
-            warnings.showwarning = partial(_warn, verb, warnings.showwarning)
-            _run(verb, words)
+            warnings.showwarning = partial(_show_warning, command, warnings.showwarning)
+            _run(command, rename_options(given))
     except JumokError as error:
-        _complain(verb, str(error))
+        _exit_with_error(command, str(error))
     except BrokenPipeError:
-        _discard(sys.stdout, sys.stderr)  # the reader (`head`, say) has left
+        _discard(sys.stdout, sys.stderr)  # the reader, such as `head`, has ended
         sys.exit(141)  # as a shell reports SIGPIPE
     except OSError as error:
         if error.filename is None and error.errno is None:
             raise
-        if error.errno == errno.EBADF and output_closed:
-            _complain(verb, "standard output is closed, so there is nowhere to print to.")
-        place = f" ({error.filename})" if error.filename else ""
-        _complain(verb, f"the system said: {error.strerror or error}{place}.")
+        if error.errno == errno.EBADF and output_was_closed:
+            _exit_with_error(command, "Standard output is closed, so nothing can be printed.")
+        file = f" ({error.filename})" if error.filename else ""
+        _exit_with_error(command, f"The system reported an error: {error.strerror or error}{file}.")
 
 
-def _run(verb: str, words: list[str]) -> None:
+def _run(command: str, arguments: list[str]) -> None:
     try:
-        _application(verb)(args=words, prog_name="jumok", standalone_mode=True)
+        _make_app(command)(args=arguments, prog_name="jumok", standalone_mode=True)
     except SystemExit as end:
-        # The parser, and rich where it prints, turn a closed pipe into exit code 1; its context tells.
+        # typer and rich turn a BrokenPipeError into exit code 1; it is then the context of the SystemExit.
         if isinstance(end.__context__, BrokenPipeError):
             raise end.__context__ from None
-        sys.stdout.flush()  # if the last lines cannot be written, it must show while it can be told
+        sys.stdout.flush()  # if this fails, the error can still be reported
         raise
 
 
-def _fill_closed_streams() -> bool:
-    """Put what cannot be used in place of standard streams that are closed (`>&-`). Was it the output?
+def _reopen_closed_streams() -> bool:
+    """Replace closed standard streams (`>&-`) by unusable ones; return whether standard output was closed.
 
-    Python leaves such a stream None, which printing trips over, and the next file that is opened takes its
-    number: what is meant for the terminal would be written into that file.
+    Python sets such a stream to None, on which printing fails, and the next file that is opened gets its
+    descriptor: output for the terminal would be written into that file.
     """
-    while (number := os.open(os.devnull, os.O_RDONLY)) <= 2:
+    while (descriptor := os.open(os.devnull, os.O_RDONLY)) <= 2:
         pass
-    os.close(number)
+    os.close(descriptor)
     if sys.stdout is not None:
         return False
     sys.stdout = io.TextIOWrapper(io.BufferedWriter(io.FileIO(1, "w")))
     return True
 
 
-def _write_utf8() -> None:
-    """Sentences are UTF-8 on their way out as on their way in, whatever the locale says.
+def _use_utf8() -> None:
+    """Write UTF-8 whatever the locale says, as input is read as UTF-8.
 
-    The name of a file that is not UTF-8 leaves as the bytes that it came in with.
+    A file name that is not UTF-8 is printed as its original bytes.
     """
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(encoding="utf-8", errors="surrogateescape")
 
 
-def _application(verb: str) -> typer.Typer:
-    application = typer.Typer(
+def _make_app(requested: str) -> typer.Typer:
+    app = typer.Typer(
         add_completion=False,
         no_args_is_help=True,
         rich_markup_mode=None,
@@ -118,45 +118,45 @@ def _application(verb: str) -> typer.Typer:
         help="jumok (주목, attention): train a translator on your own pairs and see what it attends to.",
         epilog=EPILOG,
     )
-    application.callback(invoke_without_command=True)(_options)
-    for name, summary in VERBS.items():
-        function = _function(name) if name == verb else _not_asked
-        application.command(name, help=function.__doc__ or summary, short_help=summary)(function)
-    return application
+    app.callback(invoke_without_command=True)(_global_options)
+    for name, summary in COMMANDS.items():
+        function = _import_function(name) if name == requested else _not_requested
+        app.command(name, help=function.__doc__ or summary, short_help=summary)(function)
+    return app
 
 
-def _options(
-    version: bool = typer.Option(False, "--version", help="Print the version and leave.", is_eager=True),
+def _global_options(
+    version: bool = typer.Option(False, "--version", help="Print the version and exit.", is_eager=True),
 ) -> None:
     if version:
-        from jumok import __version__
+        from jumok import __version__  # start-up
 
         typer.echo(f"jumok {__version__}")
         raise typer.Exit
 
 
-def _function(verb: str) -> Callable[..., None]:
-    module = importlib.import_module(f"jumok.cli.{verb}")
-    function: Callable[..., None] = getattr(module, verb)
+def _import_function(command: str) -> Callable[..., None]:
+    module = importlib.import_module(f"jumok.cli.{command}")
+    function: Callable[..., None] = getattr(module, command)
     return function
 
 
-def _not_asked() -> None:
-    """Stand for a verb that this call did not ask for, so that only its summary is needed."""
+def _not_requested() -> None:
+    """Stand in for every other command: help and suggestions need only its name and summary."""
 
 
-def _warn(
-    verb: str, usual: Callable[..., None], message: Warning | str, category: type[Warning], *where: Any
+def _show_warning(
+    command: str, default: Callable[..., None], message: Warning | str, category: type[Warning], *where: Any
 ) -> None:
-    """Warnings of jumok are for whoever typed the command: without a place in the code."""
+    """Print a warning of jumok without the line of code that raised it."""
     if category.__module__.startswith("jumok."):
-        typer.echo(f"jumok {verb}: {message}", err=True)
+        typer.echo(f"jumok {command}: {message}", err=True)
     else:
-        usual(message, category, *where)
+        default(message, category, *where)
 
 
-def _complain(verb: str, message: str) -> None:
-    name = f"jumok {verb}" if verb in VERBS else "jumok"
+def _exit_with_error(command: str, message: str) -> None:
+    name = f"jumok {command}" if command in COMMANDS else "jumok"
     typer.echo(f"{name}: {message}", err=True)
     try:
         sys.stdout.flush()
@@ -166,7 +166,7 @@ def _complain(verb: str, message: str) -> None:
 
 
 def _discard(*streams: TextIO) -> None:
-    """Point streams at nothing, or Python's last flush would complain of what cannot be written."""
-    nothing = os.open(os.devnull, os.O_WRONLY)
+    """Redirect streams to /dev/null; otherwise Python's flush at exit would fail again."""
+    null = os.open(os.devnull, os.O_WRONLY)
     for stream in streams:
-        os.dup2(nothing, stream.fileno())
+        os.dup2(null, stream.fileno())

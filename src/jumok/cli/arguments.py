@@ -1,22 +1,23 @@
-"""Arguments that several verbs share, and the one liberty taken with them.
+"""Arguments that several commands share, and how the command line is rewritten before it is parsed.
 
-`--valid val.en val.de` names two files after one option, as a person would write it. The parser underneath
-takes one value an option, so the words are spread into `--valid val.en --valid val.de` before it sees them.
+`--valid val.en val.de` names two files after one option. typer takes a fixed number of values per option, so
+the arguments are rewritten as `--valid val.en --valid val.de` first.
 """
 
 from __future__ import annotations
 
 import re
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from jumok.errors import RecipeError
+from jumok.errors import RecipeError, RenamedSettingWarning
 
 if TYPE_CHECKING:
-    from jumok.decoding import Engine
-    from jumok.recipe import Recipe
+    from jumok.config.recipe import Recipe
+    from jumok.inference import Engine
 
 __all__ = [
     "EngineOption",
@@ -27,44 +28,50 @@ __all__ = [
     "ShortlistOption",
     "TemperatureOption",
     "ToOption",
-    "assignments",
-    "drawing_choices",
-    "languages_in_words",
-    "say_engine",
+    "format_languages",
+    "parse_assignments",
+    "rename_options",
+    "repeat_file_options",
+    "report_fallback",
+    "require_utf8",
+    "sampling_options",
     "setting_help",
-    "spread_options",
-    "utf8",
 ]
 
 _FILE_OPTIONS = ("--valid", "--test")
-_ONE_FILE_SUFFIXES = (".tsv", ".csv", ".jsonl", ".ndjson")
-_PACKED_SUFFIXES = (".gz", ".xz", ".zst")
+RENAMED_OPTIONS = {
+    "--contender": "--system",
+    "--longest": "--max-length-ratio",
+    "--no-repeat": "--no-repeat-ngram-size",
+}
+"""Old name → new name of an option; the old names work until 1.0."""
 
 ModelArgument = Annotated[
-    Path, typer.Argument(metavar="MODEL", help="A model folder, as training writes it.")
+    Path, typer.Argument(metavar="MODEL", help="A model folder, written by `jumok train`.")
 ]
 PairsArgument = Annotated[
     list[str],
     typer.Argument(
-        metavar="PAIRS...", help="One file (.tsv, .csv, .jsonl) or two with equal lines; '-' is stdin."
+        metavar="PAIRS",
+        help="One file of pairs (.tsv, .csv, .jsonl), or two parallel files; '-' is stdin.",
     ),
 ]
 EngineOption = Annotated[
     str,
     typer.Option(
         metavar="NAME",
-        help="What runs the model: ctranslate2 (fast, converted on first use), torch, or auto: the first "
-        "where it can.",
+        help="What runs the model: ctranslate2 (fast; converts the model on first use), torch, or auto: "
+        "ctranslate2 if it supports the model.",
     ),
 ]
 ShortlistOption = Annotated[
-    bool, typer.Option(help="Limit translations to the model's shortlist, which `jumok shortlist` learns.")
+    bool, typer.Option(help="Use the vocabulary shortlist of the model; `jumok shortlist` learns it.")
 ]
 TemperatureOption = Annotated[
-    float | None, typer.Option(help="With --sample: below 1 is bolder, above 1 wilder.")
+    float | None, typer.Option(help="With --sample: below 1 favours likely tokens, above 1 equalises them.")
 ]
 SeedOption = Annotated[
-    int | None, typer.Option(help="With --sample: the seed, 1 if not given.", min=0, max=2**32 - 1)
+    int | None, typer.Option(help="With --sample: the random seed, 1 if not given.", min=0, max=2**32 - 1)
 ]
 FromOption = Annotated[
     str | None, typer.Option("--from", metavar="CODE", help="Source language, such as en.")
@@ -72,68 +79,82 @@ FromOption = Annotated[
 ToOption = Annotated[str | None, typer.Option("--to", metavar="CODE", help="Target language, such as ko.")]
 
 
-def say_engine(engine: Engine) -> None:
-    """On standard error, where the engine is not the one that might have been expected."""
-    if engine.why:
-        typer.echo(f"engine {engine.name}: {engine.why}", err=True)
+def report_fallback(engine: Engine) -> None:
+    """Print on standard error why the engine is not the expected one."""
+    if engine.fallback_reason:
+        typer.echo(f"engine {engine.name}: {engine.fallback_reason}", err=True)
 
 
-def spread_options(words: list[str]) -> list[str]:
-    """`--valid a.en a.de` → `--valid a.en --valid a.de`; a file that holds both sides stays alone.
+def repeat_file_options(arguments: list[str]) -> list[str]:
+    """`--valid a.en a.de` → `--valid a.en --valid a.de`; a file that contains both sides stays single.
 
-    >>> spread_options(["train", "t.en", "t.de", "--valid", "v.en", "v.de", "--out", "runs/x"])[3:7]
+    >>> repeat_file_options(["train", "t.en", "t.de", "--valid", "v.en", "v.de", "--out", "runs/x"])[3:7]
     ['--valid', 'v.en', '--valid', 'v.de']
     """
-    spread: list[str] = []
-    rest = list(words)
+    repeated: list[str] = []
+    rest = list(arguments)
     while rest:
-        word = rest.pop(0)
-        spread.append(word)
-        if word == "--":  # what follows are arguments, whatever they look like
-            return spread + rest
-        if word not in _FILE_OPTIONS or not rest:
+        argument = rest.pop(0)
+        repeated.append(argument)
+        if argument == "--":  # only positional arguments follow, whatever they look like
+            return repeated + rest
+        if argument not in _FILE_OPTIONS or not rest:
             continue
         first = rest.pop(0)
-        spread.append(first)
-        if _holds_both_sides(first) or not rest:
+        repeated.append(first)
+        if _has_both_sides(first) or not rest:
             continue
-        if rest[0] == word:  # already spread: this option's value is the second file
-            spread.extend(rest[:2])
+        if rest[0] == argument:  # already repeated: its value is the second file
+            repeated.extend(rest[:2])
             rest = rest[2:]
         elif not rest[0].startswith("-"):
-            spread.extend([word, rest.pop(0)])
-    return spread
+            repeated.extend([argument, rest.pop(0)])
+    return repeated
 
 
-def _holds_both_sides(name: str) -> bool:
-    if name == "-":
-        return True
-    name = re.sub(r":[\d.]+$", "", name)  # the weight of a corpus
-    for suffix in _PACKED_SUFFIXES:
-        name = name.removesuffix(suffix)
-    return name.lower().endswith(_ONE_FILE_SUFFIXES)
+def rename_options(arguments: list[str]) -> list[str]:
+    """Replace the old names of options by the new ones, with a warning; refuse both names of one option."""
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    names = [argument.partition("=")[0] for argument in arguments[:end]]
+    renamed = list(arguments)
+    for index, old in enumerate(names):
+        new = RENAMED_OPTIONS.get(old)
+        if new is None:
+            continue
+        if new in names:
+            raise RecipeError(f"{old} is the old name of {new}. Received: both. Leave {old} out.")
+        message = f"{old} is now {new}; the old name works until 1.0."
+        warnings.warn(message, RenamedSettingWarning, stacklevel=2)
+        renamed[index] = new + arguments[index].removeprefix(old)
+    return renamed
 
 
-def languages_in_words(recipe: Recipe) -> str:
-    """`en → ko`, or `en` for a model of plain text; ? where nobody said."""
+def _has_both_sides(name: str) -> bool:
+    from jumok.data import holds_pairs  # start-up
+
+    without_weight = re.sub(r":[\d.]+$", "", name)
+    return name == "-" or holds_pairs(without_weight)
+
+
+def format_languages(recipe: Recipe) -> str:
+    """Return `en → ko`, or `en` for a model of plain text; `?` stands for an unknown language."""
     source, target = (code or "?" for code in (recipe.languages.source, recipe.languages.target))
     return f"{source} → {target}" if recipe.model.task == "translate" else target
 
 
-def drawing_choices(sample: bool, **choices: Any) -> dict[str, Any]:
-    """What was chosen of how to draw; refused where nothing is drawn."""
-    given = {name: value for name, value in choices.items() if value is not None}
+def sampling_options(sample: bool, **options: Any) -> dict[str, Any]:
+    """Return the options that are not None; refuse them without --sample."""
+    given = {name: value for name, value in options.items() if value is not None}
     if given and not sample:
-        options = ", ".join(f"--{name.replace('_', '-')}" for name in given)
+        listed = ", ".join(f"--{name.replace('_', '-')}" for name in given)
         raise RecipeError(
-            f"Without --sample nothing is drawn at random, so {options} would be ignored. "
-            f"Add --sample, or leave {options} out."
+            f"{listed} would be ignored: only --sample draws at random. Add --sample, or leave {listed} out."
         )
     return given
 
 
-def utf8(text: str | None) -> str | None:
-    """A sentence on the command line must be text; a name of a file may be any bytes."""
+def require_utf8(text: str | None) -> str | None:
+    """Return a sentence from the command line if it is valid UTF-8. (A file name may be any bytes.)"""
     if (
         text is not None
         and not text.isascii()
@@ -144,23 +165,23 @@ def utf8(text: str | None) -> str | None:
 
 
 def setting_help(settings: Any, name: str) -> str:
-    """The help of an option is the docstring of its setting."""
+    """Return the description of a setting, as the help of its option."""
     return str(settings.model_fields[name].description)
 
 
-def assignments(words: list[str]) -> dict[str, Any]:
-    """`training.steps=100` → {"training.steps": 100}, values read as TOML, else as a string."""
-    import tomllib
+def parse_assignments(assignments: list[str]) -> dict[str, Any]:
+    """`training.steps=100` → {"training.steps": 100}. A value that is not TOML is a string."""
+    import tomllib  # start-up
 
-    found: dict[str, Any] = {}
-    for word in words:
-        name, equals, value = word.partition("=")
+    settings: dict[str, Any] = {}
+    for assignment in assignments:
+        name, equals, value = assignment.partition("=")
         if not equals or "." not in name:
             raise RecipeError(
-                f"--set takes SECTION.NAME=VALUE, such as model.dropout=0.2. Received: {word!r}."
+                f"--set takes SECTION.NAME=VALUE, such as model.dropout=0.2. Received: {assignment!r}."
             )
         try:
-            found[name] = tomllib.loads(f"value = {value}")["value"]
+            settings[name] = tomllib.loads(f"value = {value}")["value"]
         except tomllib.TOMLDecodeError:
-            found[name] = value
-    return found
+            settings[name] = value
+    return settings

@@ -1,4 +1,4 @@
-"""`jumok bench attention`: what each layer costs as the sequence grows, measured on this machine."""
+"""`jumok bench attention`: how the cost of layers grows with sequence length, measured on this machine."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 if TYPE_CHECKING:
-    from jumok.bench import Row, Table
+    from jumok.profiling import Row, Table
 
 SIZES = "1024,2048,4096,8192,16384"
 SECONDS = 60.0
@@ -17,94 +17,107 @@ SECONDS = 60.0
 def bench(
     what: Annotated[Literal["attention"], typer.Argument(help="What to measure.")],
     sizes: Annotated[
-        str, typer.Option(metavar="N,N,…", help="How many tokens the sequence has, two numbers or more.")
+        str, typer.Option(metavar="N,N,…", help="Sequence lengths in tokens, at least two.")
     ] = SIZES,
     seconds: Annotated[
         float,
-        typer.Option(min=0.0, help="About how long to time; everything is timed once in any case."),
+        typer.Option(min=0.0, help="About how long to measure; every layer is measured at least once."),
     ] = SECONDS,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Measure what attention costs: table 1 of "Attention is all you need", with two linear mechanisms.
+    """Measure what attention costs: table 1 of "Attention is all you need", plus two linear mechanisms.
 
-    Time and memory of self-attention, efficient, linear and restricted attention, of a recurrent and a
+    Time and memory of self-attention, of efficient, linear and restricted attention, of a recurrent and a
     convolutional layer; operations, sequential steps, longest paths; and why scores are divided by √d.
     """
-    del what  # there is one so far
-    from jumok.bench import attention_table, check_sizes, keep_memory
+    del what  # only attention so far
+    from jumok.profiling import attention_table, check_sizes, keep_memory  # start-up
 
-    numbers = check_sizes(_numbers(sizes))
+    lengths = check_sizes(_parse_lengths(sizes))
     if not as_json:
-        typer.echo(f"measuring for about {seconds:.0f} seconds, and once more to count", err=True)
-    table = attention_table(numbers, seconds=seconds, memory_kept=keep_memory())
+        typer.echo(f"measuring time for about {seconds:.0f} seconds, then memory and operations", err=True)
+    table = attention_table(lengths, seconds=seconds, memory_kept=keep_memory())
     if as_json:
-        typer.echo(json.dumps(table.facts(), ensure_ascii=False, indent=1))
+        typer.echo(json.dumps(table.to_dict(), ensure_ascii=False, indent=1))
         return
-    for line in _lines(table):
+    for line in _format_table(table):
         typer.echo(line)
 
 
-def _numbers(sizes: str) -> list[int]:
-    from jumok.errors import RecipeError
+def _parse_lengths(sizes: str) -> list[int]:
+    from jumok.errors import RecipeError  # start-up
 
-    words = [word.strip() for word in sizes.split(",") if word.strip()]
-    if not all(word.isdecimal() for word in words):
+    numbers = [number.strip() for number in sizes.split(",") if number.strip()]
+    if not all(number.isdecimal() for number in numbers):
         raise RecipeError(
-            f"Sizes are numbers of tokens with commas between them. Received: --sizes {sizes}. "
-            f"Such as: --sizes {SIZES}."
+            f"--sizes takes sequence lengths separated by commas. Received: --sizes {sizes}. "
+            f"Example: --sizes {SIZES}."
         )
-    return [int(word) for word in words]
+    return [int(number) for number in numbers]
 
 
-def _lines(table: Table) -> list[str]:
-    largest = table.sizes[-1]
-    places = next(iter(table.mechanisms.values())).path.places
-    slowest = table.mechanisms["self-attention"].seconds[largest]
-    heads = (
-        ["", "operations", "sequential", "longest path", "time", "memory", f"at {largest:,} tokens:"],
-        ["", "counted", "", f"{places} tokens", "~ n^", "~ n^", "seconds", "MB", "speed"],
+def _format_table(table: Table) -> list[str]:
+    """Return the lines of the table and its legend, for a terminal of 80 columns."""
+    length = table.sizes[-1]
+    reference = table.mechanisms["self-attention"].seconds[length]
+    headings = (
+        ["", "operations", "steps", "longest", "time", "memory", "ms", "MB", "speed"],
+        ["", "counted", "", "path", "~ n^", "~ n^"],
     )
-    body = [_cells(name, row, largest, slowest) for name, row in table.mechanisms.items()]
-    shape, machine = table.shape, table.machine
-    deep, narrow = table.scaling["dot_products"][-1], table.scaling["dot_products"][0]
+    body = [_cells(name, row, length, reference) for name, row in table.mechanisms.items()]
+    shape, machine, dilated = table.shape, table.machine, table.dilated
+    narrow, wide = table.scaling["dot_products"][0], table.scaling["dot_products"][-1]
     return [
-        f"One sequence, {shape.heads} heads of {shape.width}, forward; threads: {machine.threads}, cores: "
-        f"{machine.cores}, torch {machine.torch}.",
+        f"A sequence of n tokens, {shape.heads} heads of width {shape.width}, forward only.",
+        f"Threads: {machine.threads}, cores: {machine.cores}, torch {machine.torch}.",
         "",
-        *_aligned([*heads, *body]),
+        *_aligned([*headings, *body]),
         "",
-        f"r = {shape.neighbours}, in paths {table.path_shape.neighbours}; k = {shape.kernel}. Where the "
-        f"dilation of convolutions grows, their path is {table.dilated.order}: {table.dilated.layers}.",
+        f"operations, ms, MB, speed: at {length:,} tokens; speed relative to self-attention",
+        "steps: n if the number of steps that wait for each other grows with n, else 1",
+        f"longest path: layers from the first to the last of {dilated.length} tokens",
+        f"r: {shape.neighbours} neighbours on either side, {table.path_shape.neighbours} for the path",
+        f"k: {shape.kernel} tokens that a convolution reads",
+        f"Convolutions with growing dilation have a path of {dilated.order}: {dilated.layers} layers.",
+        "",
         f"Why 1/√d: the variance of q·k is {narrow['variance']:.1f} at d = {narrow['width']} and "
-        f"{deep['variance']:.0f} at d = {deep['width']}, where the largest of 16 weights is "
-        f"{deep['plain']['largest']:.2f}, and {deep['scaled']['largest']:.2f} after the division.",
+        f"{wide['variance']:.0f} at d = {wide['width']}.",
+        f"At d = {wide['width']} the largest of 16 weights is {wide['plain']['largest']:.2f}, after the "
+        f"division {wide['scaled']['largest']:.2f}.",
     ]
 
 
-def _cells(name: str, row: Row, largest: int, slowest: float) -> list[str]:
+def _cells(name: str, row: Row, length: int, reference: float) -> list[str]:
+    """Return the cells of a layer; `reference`: the seconds of self-attention at this length."""
     return [
         name,
-        f"{row.operations.order} {_short(row.operations.counted[largest])}",
+        f"{row.operations.order} {_abbreviated(row.operations.counted[length])}",
         row.sequential.order,
         f"{row.path.order}: {row.path.layers}",
         f"{row.time_exponent:.2f}",
         f"{row.memory_exponent:.2f}",
-        f"{row.seconds[largest]:.4f}",
-        f"{row.peak_bytes[largest] / 1e6:,.0f}",
-        f"×{slowest / row.seconds[largest]:,.1f}",
+        _rounded(1000 * row.seconds[length]),
+        _rounded(row.peak_bytes[length] / 1e6),
+        f"×{_rounded(reference / row.seconds[length])}",
     ]
 
 
-def _short(number: int) -> str:
-    """1,234,567,890 → '1.2 G'."""
+def _rounded(number: float) -> str:
+    """Return about three significant digits: 0.12, 1.23, 12.3, 1,234."""
+    decimals = 0 if number >= 100 else 1 if number >= 10 else 2
+    return f"{number:,.{decimals}f}"
+
+
+def _abbreviated(number: int) -> str:
+    """Return 1,234,567,890 as '1.2G'."""
     for size, letter in ((1e12, "T"), (1e9, "G"), (1e6, "M")):
         if number >= size:
-            return f"{number / size:.1f} {letter}"
+            return f"{number / size:.1f}{letter}"
     return f"{number:,}"
 
 
 def _aligned(rows: list[list[str]]) -> list[str]:
-    """Columns with two spaces between them: words to the left, and what follows the fourth to the right."""
+    """Pad the cells: the first four columns are left-aligned, the others right-aligned."""
     columns = max(len(row) for row in rows)
     full = [row + [""] * (columns - len(row)) for row in rows]
     widths = [max(len(row[column]) for row in full) for column in range(columns)]

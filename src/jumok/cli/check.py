@@ -1,4 +1,4 @@
-"""`jumok check pairs.tsv`: what is in my data, what is wrong with it, what training will skip."""
+"""`jumok check pairs.tsv`: what is in the data, what is wrong with it, what training will skip."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from jumok.cli.arguments import FromOption, PairsArgument, ToOption
-from jumok.recipe import TrainingSettings
+from jumok.config.recipe import TrainingSettings
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from jumok.corpus import CheckUp, Corpus, FaultReport, SideReport
+    from jumok.data import Corpus, CorpusReport, FaultReport, SideReport
 
 _NOTHING_HELD_OUT = (
-    "Training would be refused: so few different sentences leave none for validation. Give a validation set "
-    "with --valid, or ten pairs or more of different sources."
+    "Training would refuse these pairs: too few different sentences to hold any out for validation. "
+    "Give a validation set with --valid, or at least ten pairs with different sources."
 )
 
 
@@ -29,26 +29,26 @@ def check(
     ] = None,
     test: Annotated[
         list[str] | None,
-        typer.Option(metavar="PAIRS", help="Test pairs, to look for leaks. Training does not know them."),
+        typer.Option(metavar="PAIRS", help="Test pairs, to look for leaks."),
     ] = None,
     source: FromOption = None,
     target: ToOption = None,
-    examples: Annotated[int, typer.Option(help="Examples shown of each fault.", min=0, max=3)] = 2,
+    examples: Annotated[int, typer.Option(help="Examples per fault.", min=0, max=3)] = 2,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Say what is in your sentence pairs, what is wrong with them, and what training will skip.
+    """Report what is in your sentence pairs, what is wrong with them, and what training will skip.
 
-    One text alone is looked at as what a language model learns from.
+    A single plain text file is checked as training data of a language model.
     """
-    from rich.console import Console
+    from rich.console import Console  # start-up
 
-    from jumok.corpus import check_up, open_pairs_or_text
+    from jumok.data import check_corpora, open_pairs_or_text  # start-up
 
     corpora = open_pairs_or_text(pairs, source=source, target=target)
     first = corpora[0]
-    against, tests = (_open_beside(first, named) if named else [] for named in (valid, test))
-    hold_out = 0 if valid else TrainingSettings().held_out
-    report = check_up(corpora, against=against, tests=tests, hold_out=hold_out)
+    validation, tests = (_open_like(first, named) if named else [] for named in (valid, test))
+    hold_out = 0 if valid else TrainingSettings().held_out_pairs
+    report = check_corpora(corpora, validation=validation, tests=tests, hold_out=hold_out)
     if as_json:
         typer.echo(json.dumps(_as_dict(report), ensure_ascii=False, indent=1))
     else:
@@ -58,9 +58,9 @@ def check(
             console.print(f"[yellow]{_NOTHING_HELD_OUT}[/]")
 
 
-def _open_beside(first: Corpus, named: list[str]) -> list[Corpus]:
-    """Validation or test sets, of the languages of the corpus and plain where it is."""
-    from jumok.corpus import open_corpora, open_texts
+def _open_like(first: Corpus, named: list[str]) -> list[Corpus]:
+    """Open validation or test sets like the first corpus: same languages, plain text if it is plain text."""
+    from jumok.data import open_corpora, open_texts  # start-up
 
     source, target = first.source_language or None, first.target_language or None
     return (
@@ -70,65 +70,67 @@ def _open_beside(first: Corpus, named: list[str]) -> list[Corpus]:
     )
 
 
-def _show(console: Console, report: CheckUp, examples: int, *, plain: bool) -> None:
-    from rich.text import Text
+def _show(console: Console, report: CorpusReport, examples: int, *, plain: bool) -> None:
+    from rich.text import Text  # start-up
 
     noun = "sentences" if plain else "pairs"
     for corpus in report.corpora:
         weight = f", weight {corpus.weight:g}" if corpus.weight != 1 else ""
-        noticed = "".join(f"; {count:,} {what}" for what, count in corpus.noticed.items())
-        console.print(Text(corpus.name, "bold"), f": {corpus.pairs:,} {noun}{weight}{noticed}", sep="")
+        dropped = "".join(f"; {count:,} {what}" for what, count in corpus.dropped.items())
+        console.print(Text(corpus.name, "bold"), f": {corpus.pairs:,} {noun}{weight}{dropped}", sep="")
     sides = {"text": report.target} if plain else {"source": report.source, "target": report.target}
     for name, side in sides.items():
-        console.print(f"  {name:<7}{_side(side)}")
+        console.print(f"  {name:<7}{_describe_side(side)}")
     if not report.faults and not any(report.leaked.values()):
-        console.print("nothing is wrong with them.")
+        console.print("no faults found.")
     for fault in report.faults:
         _show_fault(console, fault, examples)
     for name, count in report.leaked.items():
         if count:
-            of = report.against[name]
+            set_size = report.set_sizes[name]
             fate = (
-                "; `jumok train` does not know that set and will learn them" if name in report.tests else ""
+                "; `jumok train` is not given that set and will train on them" if name in report.tests else ""
             )
-            told = f"{count:,} of {of:,} sentences of {name} are also in the training {noun}{fate}."
-            console.print(Text(told, "yellow"))
+            message = f"{count:,} of {set_size:,} sentences of {name} are also in the training {noun}{fate}."
+            console.print(Text(message, "yellow"))
     used = f"[bold]{report.kept:,}[/] of {report.pairs:,} {noun}"
     held_out = f", {report.held_out:,} of them for validation," if report.held_out else ""
     console.print(f"training will use {used}{held_out} and skip {report.pairs - report.kept:,}.")
-    longest = TrainingSettings().longest
-    console.print(f"It will also skip sentences of more than {longest:,} pieces, which are not counted here.")
+    max_tokens = TrainingSettings().max_sentence_tokens
+    console.print(
+        f"It will also skip sentences of more than {max_tokens:,} tokens; these are not counted here."
+    )
 
 
-def _side(side: SideReport) -> str:
-    median, most, longest = (side.percentile(share) for share in (50, 99, 100))
+def _describe_side(side: SideReport) -> str:
+    median, percentile_99, longest = (side.percentile(share) for share in (50, 99, 100))
     return (
         f"{side.language or 'language unknown'} · {side.words:,} words, {side.distinct_words:,} distinct · "
-        f"words a sentence: median {median}, 99 % up to {most}, longest {longest}"
+        f"words per sentence: median {median}, 99 % up to {percentile_99}, longest {longest}"
     )
 
 
 def _show_fault(console: Console, report: FaultReport, examples: int) -> None:
-    from rich.text import Text
+    from rich.text import Text  # start-up
 
     fault = report.fault
     fate = f"{report.skipped:,} skipped" if fault.skips else "kept"
     console.print(f"[yellow]{report.count:>9,} {fault.title}[/] ({fate}): {report.meaning}")
     for example in report.examples[:examples]:
-        pair = " ||| ".join(_short(text) for text in (example.source, example.target) if text)
-        # Text is data: as markup, its brackets, backslashes and :names: would turn into something else.
+        pair = " ||| ".join(_shortened(text) for text in (example.source, example.target) if text)
+        # Text, not markup: rich would interpret brackets, backslashes and :names:.
         console.print(Text(f"          line {example.line:,}: {pair}", "dim"))
         if example.detail:
             console.print(Text(f"            {example.detail}", "dim"))
 
 
-def _short(text: str, most: int = 70) -> str:
-    """One printable line: control characters are shown, not sent to the terminal."""
-    shown = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
-    return shown if len(shown) <= most else shown[: most - 1] + "…"
+def _shortened(text: str, max_length: int = 70) -> str:
+    """Return one printable line; control characters are escaped, not sent to the terminal."""
+    printable = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+    return printable if len(printable) <= max_length else printable[: max_length - 1] + "…"
 
 
-def _as_dict(report: CheckUp) -> dict[str, Any]:
+def _as_dict(report: CorpusReport) -> dict[str, Any]:
     sides = {"source": report.source, "target": report.target}
     return {
         "pairs": report.pairs,
@@ -137,15 +139,15 @@ def _as_dict(report: CheckUp) -> dict[str, Any]:
         "skipped": {fault.title: count for fault, count in report.skipped.items()},
         "faults": [
             {
-                "fault": one.fault.title,
-                "count": one.count,
-                "skipped": one.skipped,
+                "fault": fault_report.fault.title,
+                "count": fault_report.count,
+                "skipped": fault_report.skipped,
                 "examples": [
                     {name: value for name, value in asdict(example).items() if name != "detail" or value}
-                    for example in one.examples
+                    for example in fault_report.examples
                 ],
             }
-            for one in report.faults
+            for fault_report in report.faults
         ],
         "leaked": dict(report.leaked),
         **{

@@ -8,62 +8,81 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from jumok.cli.arguments import FromOption, PairsArgument, ToOption, assignments, setting_help, utf8
-from jumok.recipe import Size, TrainingSettings, TransformerSettings
+from jumok.cli.arguments import (
+    FromOption,
+    PairsArgument,
+    ToOption,
+    parse_assignments,
+    require_utf8,
+    setting_help,
+)
+from jumok.config.recipe import Size, TrainingSettings, TransformerSettings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from jumok.compare import Contender, Result, Split
+    from jumok.compare import ComparisonResult, Split, System
 
 
 def compare(
     pairs: PairsArgument,
     out: Annotated[
-        Path, typer.Option(help="Where everything goes. The same folder again continues the comparison.")
+        Path, typer.Option(help="Folder for all results. The same folder again continues the comparison.")
     ],
     model: Annotated[
-        str | None, typer.Option(metavar="FAMILY,…", help="Families of models, with commas between.")
+        str | None, typer.Option(metavar="FAMILY,…", help="Model families, separated by commas.")
     ] = None,
     attention: Annotated[
         str | None,
-        typer.Option(metavar="NAME,…", help="Mechanisms, each in every family of --model; else recurrent."),
+        typer.Option(
+            metavar="NAME,…",
+            help="Attention mechanisms, each with every family of --model (recurrent if not given).",
+        ),
     ] = None,
-    contender: Annotated[
+    system: Annotated[
         list[str] | None,
-        typer.Option(metavar="FAMILY[:ATTENTION]", help="One contender; as often as you like."),
+        typer.Option(metavar="FAMILY[:ATTENTION]", help="One system to compare. Can be repeated."),
     ] = None,
     recipe: Annotated[
-        list[Path] | None, typer.Option(help="A recipe.toml that takes part; as often as you like.")
+        list[Path] | None, typer.Option(help="A recipe.toml to compare. Can be repeated.")
     ] = None,
-    minutes: Annotated[float | None, typer.Option(help="Minutes of training for each contender.")] = None,
-    steps: Annotated[int | None, typer.Option(help="Updates for each contender.")] = None,
+    minutes: Annotated[float | None, typer.Option(help="Minutes of training for each system.")] = None,
+    steps: Annotated[int | None, typer.Option(help="Updates for each system.")] = None,
     size: Annotated[Size | None, typer.Option(help=setting_help(TransformerSettings, "size"))] = None,
     seed: Annotated[int | None, typer.Option(help=setting_help(TrainingSettings, "seed"))] = None,
     settings: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="NAME=VALUE", help="Any setting of a recipe, for all contenders."),
+        typer.Option("--set", metavar="NAME=VALUE", help="Any setting of a recipe, for all systems."),
     ] = None,
     valid: Annotated[
-        list[str] | None, typer.Option(metavar="PAIRS", help="Validation pairs; else taken from PAIRS.")
+        list[str] | None,
+        typer.Option(metavar="PAIRS", help="Validation pairs; held out from PAIRS if not given."),
     ] = None,
     test: Annotated[
-        list[str] | None, typer.Option(metavar="PAIRS", help="Test pairs; else taken from PAIRS.")
+        list[str] | None, typer.Option(metavar="PAIRS", help="Test pairs; held out from PAIRS if not given.")
     ] = None,
     source: FromOption = None,
     target: ToOption = None,
     sentence: Annotated[
         str | None,
-        typer.Option(help="The sentence whose attention is drawn; else one of the test set.", callback=utf8),
+        typer.Option(
+            help="The sentence whose attention is drawn; one of the test set if not given.",
+            callback=require_utf8,
+        ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Train models on the same pairs with the same budget and compare quality, speed, memory and attention.
+    """Train models on the same pairs with the same budget; compare quality, speed, memory and attention.
 
-    Writes compare.json, compare.md and report.html. The first contender is the one that the others are
-    tested against. Ctrl-C saves and leaves with exit code 130; the same command continues.
+    Writes compare.json, compare.md and report.html. The first system is the baseline of all significance
+    tests. Ctrl-C saves and exits with code 130; the same command continues.
     """
-    from jumok.compare import collect_result, make_contenders, middle_sentence, split_pairs
+    from jumok.compare import (  # start-up
+        collect_result,
+        make_systems,
+        median_length_source,
+        split_pairs,
+    )
 
     options = {
         "training.minutes": minutes,
@@ -72,12 +91,12 @@ def compare(
         "model.size": size,
     }
     given = {name: value for name, value in options.items() if value is not None}
-    contenders = make_contenders(
-        [*(contender or []), *_families_and_mechanisms(model, attention)],
+    systems = make_systems(
+        [*(system or []), *_families_and_mechanisms(model, attention)],
         recipes=recipe or [],
-        settings={**assignments(settings or []), **given},
+        settings={**parse_assignments(settings or []), **given},
     )
-    languages = contenders[0].recipe.languages
+    languages = systems[0].recipe.languages
     split = split_pairs(
         pairs,
         out=out,
@@ -86,55 +105,55 @@ def compare(
         source=source or languages.source or None,
         target=target or languages.target or None,
     )
-    looked_at = sentence or middle_sentence(split.test_pairs())
-    _race(contenders, split, out, looked_at)
-    result = collect_result(contenders, split, out=out, sentence=looked_at)
-    found = json.dumps(result.as_dict(), ensure_ascii=False, indent=1)
-    _write(result, found, out)
+    sentence = sentence or median_length_source(split.test_pairs())
+    _run(systems, split, out, sentence)
+    result = collect_result(systems, split, out=out, sentence=sentence)
+    as_text = json.dumps(result.as_dict(), ensure_ascii=False, indent=1)
+    _write_files(result, as_text, out)
     if as_json:
-        typer.echo(found)
+        typer.echo(as_text)
     else:
-        _tell(result, out)
+        _print_table(result, out)
 
 
 def _families_and_mechanisms(model: str | None, attention: str | None) -> list[str]:
     """`recurrent` and `none,bahdanau` → recurrent:none, recurrent:bahdanau."""
-    # The mechanisms that people compare by name are those of recurrent models, `none` above all.
-    families = _listed(model) or (["recurrent"] if attention else [])
-    mechanisms = _listed(attention)
+    # The mechanisms that are usually compared by name are those of recurrent models, above all `none`.
+    families = _split_commas(model) or (["recurrent"] if attention else [])
+    mechanisms = _split_commas(attention)
     if not mechanisms:
         return families
     return [f"{family}:{mechanism}" for family in families for mechanism in mechanisms]
 
 
-def _listed(words: str | None) -> list[str]:
-    return [word.strip() for word in (words or "").split(",") if word.strip()]
+def _split_commas(names: str | None) -> list[str]:
+    return [name.strip() for name in (names or "").split(",") if name.strip()]
 
 
-def _race(contenders: Sequence[Contender], split: Split, out: Path, sentence: str) -> None:
-    from rich.console import Console
+def _run(systems: Sequence[System], split: Split, out: Path, sentence: str) -> None:
+    from rich.console import Console  # start-up
 
-    from jumok.cli.display import TrainingDisplay
-    from jumok.compare import Entered, Interrupted, race
+    from jumok.cli.display import TrainingDisplay  # start-up
+    from jumok.compare import Interrupted, SystemStarted, run_comparison  # start-up
 
     with TrainingDisplay(Console(stderr=True)) as display:
-        for event in race(contenders, split, out=out, sentence=sentence):
-            if isinstance(event, Entered):
+        for event in run_comparison(systems, split, out=out, sentence=sentence):
+            if isinstance(event, SystemStarted):
                 done = ": already finished" if event.finished else ""
-                display.say(f"[{event.number}/{event.count}] {event.name}{done}", style="bold magenta")
+                display.print_line(f"[{event.number}/{event.count}] {event.name}{done}", style="bold magenta")
             elif isinstance(event, Interrupted):
-                display.say(f"interrupted at {event.name}. The same command continues", style="bold")
+                display.print_line(f"interrupted at {event.name}. The same command continues", style="bold")
                 raise typer.Exit(code=130)
             else:
                 display.show(event)
 
 
-def _write(result: Result, found: str, out: Path) -> None:
-    from jumok.compare import as_markdown, draw_report
-    from jumok.storage import write_file
+def _write_files(result: ComparisonResult, as_text: str, out: Path) -> None:
+    from jumok.compare import as_markdown, draw_report  # start-up
+    from jumok.storage import write_file  # start-up
 
     texts = {
-        "compare.json": found + "\n",
+        "compare.json": as_text + "\n",
         "compare.md": as_markdown(result),
         "report.html": draw_report(result),
     }
@@ -142,21 +161,21 @@ def _write(result: Result, found: str, out: Path) -> None:
         write_file(out / name, text.encode("utf-8", "replace"))
 
 
-def _tell(result: Result, out: Path) -> None:
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
+def _print_table(result: ComparisonResult, out: Path) -> None:
+    from rich.console import Console  # start-up
+    from rich.table import Table  # start-up
+    from rich.text import Text  # start-up
 
-    from jumok.compare import HEADINGS, row_cells
+    from jumok.compare import HEADINGS, row_cells  # start-up
 
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for place, heading in enumerate(HEADINGS):
-        table.add_column(heading, justify="left" if place == 0 else "right", no_wrap=place == 0)
+    for column, heading in enumerate(HEADINGS):
+        table.add_column(heading, justify="left" if column == 0 else "right", no_wrap=column == 0)
     for row in result.rows:
         table.add_row(*map(Text, row_cells(row)))
     console = Console()
-    # A file has no edge to wrap at.
+    # A file or pipe has no width to wrap at.
     Console(width=None if console.is_terminal else 160).print(table, highlight=False)
-    for note in result.unequal:
+    for note in result.unequal_settings:
         typer.echo(f"! {note}")
     typer.echo(f"report: {out / 'report.html'}")

@@ -1,4 +1,4 @@
-"""`echo "I go" | jumok complete MODEL`: a language model goes on with each line."""
+"""`echo "I go" | jumok complete MODEL`: a language model completes each line."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from jumok.cli.arguments import ModelArgument, SeedOption, TemperatureOption, drawing_choices
+from jumok.cli.arguments import ModelArgument, SeedOption, TemperatureOption, sampling_options
 from jumok.cli.input_lines import InputLines
 
 
@@ -17,23 +17,23 @@ def complete(
     model: ModelArgument,
     source: Annotated[
         Path | None,
-        typer.Argument(metavar="FILE", help="Beginnings, one a line; standard input if not given."),
+        typer.Argument(metavar="FILE", help="Beginnings, one per line; standard input if not given."),
     ] = None,
-    sample: Annotated[bool, typer.Option(help="Draw at random instead of taking the likeliest.")] = False,
+    sample: Annotated[bool, typer.Option(help="Sample instead of taking the likeliest token.")] = False,
     temperature: TemperatureOption = None,
     seed: SeedOption = None,
 ) -> None:
-    """Go on with lines from a file or standard input, each to its end, with a model trained on plain text.
+    """Complete lines from a file or standard input with a language model trained on plain text.
 
-    An empty line is a text from its very beginning.
+    For an empty line the model writes a whole text.
     """
-    given = drawing_choices(sample, temperature=temperature, seed=seed)
-    from jumok.decoding import Sampling, load_text_model
+    given = sampling_options(sample, temperature=temperature, seed=seed)
+    from jumok.inference import Sampling, load_text_model  # start-up
 
     text_model = load_text_model(model)
     sampling = Sampling(**given) if sample else None
     with closing(InputLines(source)) as texts:
-        # What is drawn depends on the lines read with it, and must not on the clock.
-        ready = texts.ready if texts.typed or not sample else None
+        # Samples depend on the lines in the same batch, so batches must not depend on timing.
+        ready = texts.ready if texts.is_terminal or not sample else None
         for text in text_model.stream(texts, ready=ready, sampling=sampling):
             sys.stdout.write(text + "\n")

@@ -1,4 +1,4 @@
-"""`jumok corpus english-korean > pairs.tsv`: the built-in corpus as a file, to see the format."""
+"""`jumok corpus english-korean > pairs.tsv`: the built-in corpus as a file, which also shows the format."""
 
 from __future__ import annotations
 
@@ -7,26 +7,26 @@ from typing import Annotated
 
 import typer
 
-from jumok.errors import DataError, nearest
+from jumok.errors import DataError, suggest
 
 NAMES = ("english-korean",)
 
 
 def corpus(
     name: Annotated[str, typer.Argument(metavar="NAME", help="Which corpus: english-korean.")],
-    count: Annotated[int, typer.Option(help="How many pairs.", min=1)] = 10_000,
-    split: Annotated[str, typer.Option(help="train, valid or test; no pair is in two of them.")] = "train",
+    count: Annotated[int, typer.Option(help="Number of pairs.", min=1)] = 10_000,
+    split: Annotated[str, typer.Option(help="train, valid or test; they have no pair in common.")] = "train",
     seed: Annotated[int, typer.Option(help="Another seed gives other pairs.", min=0)] = 1,
     align: Annotated[bool, typer.Option(help="Add the gold word alignment as a third column.")] = True,
 ) -> None:
     """Print the built-in corpus as TSV: source, target, word alignment."""
     if name not in NAMES:
         raise DataError(
-            f"there is no built-in corpus called {name!r}.{nearest(name, NAMES)} Known: {', '.join(NAMES)}."
+            f"There is no built-in corpus {name!r}.{suggest(name, NAMES)} Available: {', '.join(NAMES)}."
         )
-    from jumok.corpus.english_korean import generate
+    from jumok.datasets.english_korean import generate  # start-up
 
-    pairs = generate(split, count, seed=seed)  # refuses an unknown split before anything is printed
+    pairs = generate(split, count, seed=seed)  # raises on an unknown split, before anything is printed
     write = sys.stdout.write
     write("en\tko\talignment\n" if align else "en\tko\n")
     for pair in pairs:

@@ -1,7 +1,7 @@
-"""`jumok demo`: the whole line once, on the built-in corpus, in a few minutes.
+"""`jumok demo`: every step once, on the built-in corpus, in a few minutes.
 
-It generates English–Korean pairs, trains on them with nothing set but the time, scores the model on
-combinations it has never seen, translates a few sentences and draws what the model attended to.
+It generates English–Korean pairs, trains on them with no setting but the time, scores the model on unseen
+combinations, translates a few sentences and draws what the model attended to.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from jumok.cli.arguments import EngineOption, say_engine
+from jumok.cli.arguments import EngineOption, report_fallback
 
 if TYPE_CHECKING:
-    from jumok.decoding import Translator
+    from jumok.inference import Translator
 
 MINUTES = 2.95
 PAIRS = {"train": 120_000, "valid": 500, "test": 1_000}
-TOKENISER = "13a"  # for BLEU; `jumok evaluate` has one of Korean, which needs a package of its own
+BLEU_TOKENIZER = "13a"  # for BLEU; the Korean one of `jumok evaluate` needs an optional package
 SENTENCES = (
     "I go home.",
     "<polite> I go home.",
@@ -31,24 +31,26 @@ SENTENCES = (
 
 def demo(
     out: Annotated[
-        Path, typer.Option(help="Where the corpus, the run, the report, the picture and the page go.")
+        Path, typer.Option(help="Folder for the corpus, the run, the report, the picture and the page.")
     ] = Path("runs/demo"),
-    minutes: Annotated[float, typer.Option(help="How long to train.", min=0.05)] = MINUTES,
-    pairs: Annotated[int, typer.Option(help="How many pairs to train on.", min=100)] = PAIRS["train"],
+    minutes: Annotated[float, typer.Option(help="Minutes of training.", min=0.05)] = MINUTES,
+    pairs: Annotated[int, typer.Option(help="Number of training pairs.", min=100)] = PAIRS["train"],
     engine: EngineOption = "auto",
 ) -> None:
-    """Train on the built-in corpus, translate, score and draw: everything at once, in about three minutes."""
-    from rich.console import Console
+    """Train on the built-in corpus, translate, score and draw: every step, in about three minutes."""
+    from rich.console import Console  # start-up
 
-    from jumok.cli.display import TrainingDisplay
-    from jumok.engines import load
-    from jumok.training import Finished, training_events
+    from jumok.cli.display import TrainingDisplay  # start-up
+    from jumok.inference import load  # start-up
+    from jumok.training import Finished, training_events  # start-up
 
     console = Console()
-    _refuse_others(out, pairs)
+    _refuse_other_runs(out, pairs)
     files = _write_corpus(out / "corpus", {**PAIRS, "train": pairs})
     with TrainingDisplay(console) as display:
-        display.say(f"built-in corpus: {pairs:,} English–Korean pairs in {files['train']}", style="bold")
+        display.print_line(
+            f"built-in corpus: {pairs:,} English–Korean pairs in {files['train']}", style="bold"
+        )
         for event in training_events(
             [str(files["train"])], out=out, valid=[str(files["valid"])], minutes=minutes
         ):
@@ -56,31 +58,31 @@ def demo(
     if not isinstance(event, Finished) or event.model_folder is None:
         raise typer.Exit(code=130)
     translator = load(out / "model", engine=engine)
-    say_engine(translator.engine)
+    report_fallback(translator.engine)
     report = _report(translator, files["test"]) | {"train_seconds": round(event.seconds, 1), "pairs": pairs}
-    drawn = _draw(translator, out)
+    files_drawn = _draw(translator, out)
     (out / "report.json").write_text(
         json.dumps(report, ensure_ascii=False, indent=1) + "\n", encoding="utf-8"
     )
-    _tell(report, out, drawn)
+    _print_report(report, out, files_drawn)
 
 
-def _refuse_others(out: Path, pairs: int) -> None:
-    """Nothing is written into a folder of somebody else's, nor over the pairs of a run that has begun."""
-    from jumok.errors import RunFolderError
-    from jumok.training.folder import RunFolder
+def _refuse_other_runs(out: Path, pairs: int) -> None:
+    """Refuse a folder that is not a demo, or a demo that was started with another number of pairs."""
+    from jumok.errors import RunFolderError  # start-up
+    from jumok.training.run.run_folder import RunFolder  # start-up
 
     folder, train = RunFolder(out), _corpus_file(out / "corpus", "train")
-    folder.refuse_foreign()
+    folder.check_is_run_folder()
     if not folder.record_file.exists():
         return
-    if not train.exists():  # a demo writes its corpus before its run begins
+    if not train.exists():  # a demo writes its corpus before the run starts
         raise RunFolderError(
-            f"{out} holds another run, not a demo: {train} is missing. Choose another folder with --out."
+            f"{out} contains another run, not a demo: {train} is missing. Choose another folder with --out."
         )
     if folder.record() is not None and (found := _count_lines(train)) != pairs:
         raise RunFolderError(
-            f"{out} holds a demo on {found:,} pairs. Received: --pairs {pairs}. Give the same number to "
+            f"{out} contains a demo with {found:,} pairs. Received: --pairs {pairs}. Give the same number to "
             "continue it, or choose another folder with --out."
         )
 
@@ -95,8 +97,8 @@ def _count_lines(path: Path) -> int:
 
 
 def _write_corpus(folder: Path, counts: dict[str, int]) -> dict[str, Path]:
-    """The three splits as TSV files, which also shows the format. Files of the right size are kept."""
-    from jumok.corpus.english_korean import generate
+    """Write the three splits as TSV files; existing files with the right number of lines are reused."""
+    from jumok.datasets.english_korean import generate  # start-up
 
     folder.mkdir(parents=True, exist_ok=True)
     files = {split: _corpus_file(folder, split) for split in counts}
@@ -111,11 +113,11 @@ def _write_corpus(folder: Path, counts: dict[str, int]) -> dict[str, Path]:
 
 
 def _report(translator: Translator, test: Path) -> dict[str, Any]:
-    """Scores on the test split and a few translations, as they go into report.json."""
-    from jumok.corpus import open_corpus
-    from jumok.evaluation import evaluate_translator
+    """Return scores on the test split and a few translations, as stored in report.json."""
+    from jumok.data import open_corpus  # start-up
+    from jumok.evaluation import evaluate_translator  # start-up
 
-    evaluation = evaluate_translator(translator, list(open_corpus([test]).pairs()), tokenize=TOKENISER)
+    evaluation = evaluate_translator(translator, list(open_corpus([test]).pairs()), tokenize=BLEU_TOKENIZER)
     examples = [
         {
             "source": translation.source,
@@ -132,25 +134,26 @@ def _report(translator: Translator, test: Path) -> dict[str, Any]:
 
 
 def _draw(translator: Translator, out: Path) -> dict[str, Path]:
-    """The map of one sentence as a picture, and all that can be seen of it as a page."""
-    from jumok.look import save
+    """Save the attention map of one sentence as a picture, and its whole explanation as a page."""
+    from jumok.analysis import explain, save_explanation  # start-up
+    from jumok.plots import save  # start-up
 
     sentence = SENTENCES[-1]
     drawn = {"picture": out / "attention.svg", "page": out / "attention.html"}
-    explanation = translator.explain(sentence)
+    explanation = explain(translator, sentence)
     save(translator.word_attention(sentence, explanation.text), drawn["picture"])
-    explanation.save(drawn["page"])
+    save_explanation(explanation, drawn["page"])
     return drawn
 
 
-def _tell(report: dict[str, Any], out: Path, drawn: dict[str, Path]) -> None:
+def _print_report(report: dict[str, Any], out: Path, drawn: dict[str, Path]) -> None:
     typer.echo("")
     for example in report["examples"]:
         typer.echo(f"  {example['source']}\n  → {example['translation']}")
     typer.echo("")
     typer.echo(
-        f"  BLEU {report['bleu']:.1f} ({TOKENISER}) · chrF {report['chrf']:.1f} on {report['sentences']:,} "
-        "unseen pairs"
+        f"  BLEU {report['bleu']:.1f} ({BLEU_TOKENIZER}) · chrF {report['chrf']:.1f} "
+        f"on {report['sentences']:,} unseen pairs"
     )
     typer.echo(
         f"  alignment error {report['alignment_error']:.3f} · trained in {report['train_seconds']:.0f} s"

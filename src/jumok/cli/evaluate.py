@@ -1,6 +1,6 @@
-"""`jumok evaluate MODEL test.en test.de --json`: a test set's scores, each with its signature.
+"""`jumok evaluate MODEL test.en test.de --json`: the scores on a test set, each with its signature.
 
-`jumok evaluate MODEL test.txt` is for a model of plain text: perplexity, or the hidden pieces it guesses.
+`jumok evaluate MODEL test.txt` is for a model of plain text: perplexity, or accuracy on masked tokens.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from jumok.cli.arguments import EngineOption, ModelArgument, PairsArgument, ShortlistOption, say_engine
+from jumok.cli.arguments import EngineOption, ModelArgument, PairsArgument, ShortlistOption, report_fallback
 from jumok.errors import RecipeError
 
 if TYPE_CHECKING:
@@ -23,116 +23,122 @@ def evaluate(
     model: ModelArgument,
     pairs: PairsArgument,
     against: Annotated[
-        Path | None, typer.Option(metavar="MODEL", help="Another model: is MODEL better? Paired bootstrap.")
+        Path | None, typer.Option(metavar="MODEL", help="A baseline: is MODEL better? Paired bootstrap.")
     ] = None,
-    beam: Annotated[
-        int | None, typer.Option(help="Hypotheses kept at each step; 1 is greedy.", min=1)
+    beam: Annotated[int | None, typer.Option(help="Beam size; 1 is greedy.", min=1)] = None,
+    length_penalty: Annotated[
+        float | None, typer.Option(help="A hypothesis scores log p / length^penalty.")
     ] = None,
-    length_penalty: Annotated[float | None, typer.Option(help="A score is log p / length^penalty.")] = None,
     engine: EngineOption = "auto",
     shortlist: ShortlistOption = False,
     tokenize: Annotated[
         str | None,
-        typer.Option(help="sacreBLEU's tokeniser: 13a, none, char, ko-mecab …; chosen by language."),
+        typer.Option(
+            help="Tokenizer of sacreBLEU: 13a, none, char, ko-mecab …; by target language if not given."
+        ),
     ] = None,
-    lowercase: Annotated[bool, typer.Option(help="Score without regard to case.")] = False,
+    lowercase: Annotated[bool, typer.Option(help="Ignore case.")] = False,
     out: Annotated[Path | None, typer.Option(help="Also write the translations to this file.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Score a model on a test set: BLEU, chrF, TER with signatures; alignment error where there is gold.
+    """Score a model on a test set: BLEU, chrF and TER with signatures; alignment error if there is gold.
 
-    A model of plain text is scored on a text, a sentence a line: perplexity, or the hidden pieces it guesses.
+    A model of plain text is scored on a text with one sentence per line: perplexity, or accuracy on masked
+    tokens.
     """
-    from jumok.corpus import open_corpora
-    from jumok.engines import load
-    from jumok.evaluation import compare, evaluate_translator
-    from jumok.storage import disk_errors, read_stored_model
+    from jumok.data import open_corpora  # start-up
+    from jumok.evaluation import compare, evaluate_translator  # start-up
+    from jumok.inference import load  # start-up
+    from jumok.storage import disk_errors, read_stored_model  # start-up
 
     if read_stored_model(model).card.recipe.model.task != "translate":
         options = {"--against": against, "--beam": beam, "--length-penalty": length_penalty}
         others = {"--tokenize": tokenize, "--lowercase": lowercase or None, "--out": out}
         others["--shortlist"] = shortlist or None
-        _refuse_given({**options, **others, "--engine": None if engine == "auto" else engine})
+        _refuse_options({**options, **others, "--engine": None if engine == "auto" else engine})
         _evaluate_text(model, pairs, as_json=as_json)
         return
     translator = load(model, engine=engine, shortlist=shortlist)
-    say_engine(translator.engine)
+    report_fallback(translator.engine)
     languages = {"source": translator.source_language or None, "target": translator.target_language or None}
     test = [pair for corpus in open_corpora(pairs, **languages) for pair in corpus.pairs()]
     search: dict[str, Any] = {"beam": beam, "length_penalty": length_penalty}
-    how: dict[str, Any] = {"tokenize": tokenize, "lowercase": lowercase}
-    evaluation = evaluate_translator(translator, test, **search, **how)
-    found: dict[str, Any] = evaluation.as_dict()
+    scoring: dict[str, Any] = {"tokenize": tokenize, "lowercase": lowercase}
+    evaluation = evaluate_translator(translator, test, **search, **scoring)
+    scores: dict[str, Any] = evaluation.as_dict()
     if out is not None:
         with disk_errors(out, "No other file was written."):
             out.write_text("".join(f"{text}\n" for text in evaluation.translations), encoding="utf-8")
     if against is not None:
         baseline = evaluate_translator(
-            load(against, engine=engine), test, metrics=("bleu", "chrf"), **search, **how
+            load(against, engine=engine), test, metrics=("bleu", "chrf"), **search, **scoring
         )
         compared = compare(
             baseline.translations,
             evaluation.translations,
             [pair.target for pair in test],
             language=translator.target_language,
-            **how,
+            **scoring,
         )
-        found["against"] = {name: asdict(one) for name, one in compared.items()}
+        scores["against"] = {name: asdict(comparison) for name, comparison in compared.items()}
     if as_json:
-        typer.echo(json.dumps(found, ensure_ascii=False, indent=1))
+        typer.echo(json.dumps(scores, ensure_ascii=False, indent=1))
         return
     for metric in ("bleu", "chrf", "ter"):
-        typer.echo(f"{metric:<6} {found[metric]:6.2f}   {found[f'{metric}_signature']}")
-    if "alignment_error" in found:
+        typer.echo(f"{metric:<6} {scores[metric]:6.2f}   {scores[f'{metric}_signature']}")
+    if "alignment_error" in scores:
         typer.echo(
-            f"alignment error {found['alignment_error']:.3f} (precision {found['alignment_precision']:.3f}, "
-            f"recall {found['alignment_recall']:.3f})"
+            f"alignment error {scores['alignment_error']:.3f} "
+            f"(precision {scores['alignment_precision']:.3f}, recall {scores['alignment_recall']:.3f})"
         )
     if against is not None:
         for comparison in compared.values():
             typer.echo(_verdict(comparison, str(against)))
 
 
-def _refuse_given(options: dict[str, Any]) -> None:
+def _refuse_options(options: dict[str, Any]) -> None:
     given = ", ".join(name for name, value in options.items() if value is not None)
     if given:
         raise RecipeError(
-            f"A model of plain text makes no translations, so {given} would be ignored. Leave it out."
+            f"{given} would be ignored: a model of plain text does not translate. Leave it out."
         )
 
 
 def _evaluate_text(folder: Path, texts: list[str], *, as_json: bool) -> None:
-    from jumok.corpus import open_texts
-    from jumok.decoding import load_text_model
-    from jumok.evaluation import evaluate_text
+    from jumok.data import open_texts  # start-up
+    from jumok.evaluation import evaluate_text  # start-up
+    from jumok.inference import load_text_model  # start-up
 
     model = load_text_model(folder)
     corpora = open_texts(texts, language=model.language or None)
-    found = evaluate_text(model, [pair.target for corpus in corpora for pair in corpus.pairs()]).as_dict()
-    if found["left_out"]:
+    scores = evaluate_text(model, [pair.target for corpus in corpora for pair in corpus.pairs()]).as_dict()
+    if left_out := int(scores["left_out"]):
         typer.echo(
-            f"left out: {found['left_out']:,} lines of more than the {model.longest:,} pieces that the model "
-            "was trained on",
+            f"left out: {left_out:,} line{'s' if left_out > 1 else ''} of more than {model.max_tokens:,} "
+            "tokens; training left such lines out too",
             err=True,
         )
     if as_json:
-        typer.echo(json.dumps(found, ensure_ascii=False, indent=1))
+        typer.echo(json.dumps(scores, ensure_ascii=False, indent=1))
         return
-    of = f"{found['tokens']:,} pieces of {found['sentences']:,} sentences"
-    if found["task"] == "masked":
-        typer.echo(f"accuracy        {found['accuracy']:8.4f}   of {of}, hidden as always")
-        typer.echo(f"loss            {found['loss']:8.4f}   nats a hidden piece")
+    counts = f"{scores['tokens']:,} tokens of {scores['sentences']:,} sentences"
+    if scores["task"] == "masked":
+        typer.echo(f"accuracy        {scores['accuracy']:8.4f}   of {counts} (the same masks every time)")
+        typer.echo(f"loss            {scores['loss']:8.4f}   nats per masked token")
         return
-    typer.echo(f"perplexity      {found['perplexity']:8.2f}   a piece: {of}, </s> counted")
-    typer.echo(f"  a word        {found['word_perplexity']:8.2f}   {found['words']:,} words, ends counted")
-    typer.echo(f"  a character   {found['character_perplexity']:8.2f}   {found['characters']:,} characters")
-    typer.echo(f"loss            {found['loss']:8.4f}   nats a piece")
+    typer.echo(f"perplexity      {scores['perplexity']:8.2f}   per token: {counts}, including </s>")
+    typer.echo(
+        f"  per word      {scores['word_perplexity']:8.2f}   {scores['words']:,} words, "
+        "including sentence ends"
+    )
+    typer.echo(f"  per character {scores['character_perplexity']:8.2f}   {scores['characters']:,} characters")
+    typer.echo(f"loss            {scores['loss']:8.4f}   nats per token")
 
 
 def _verdict(comparison: Comparison, against: str) -> str:
     low, high = comparison.delta_interval
-    sure = "chance is an unlikely cause" if comparison.p_value < 0.05 else "this may be chance"
+    significance = "significant" if comparison.p_value < 0.05 else "not significant"
     return (
         f"{comparison.metric:<6} {comparison.delta:+.2f} against {against} "
-        f"(95 %: {low:+.2f} to {high:+.2f}, p = {comparison.p_value:.3f}): {sure}"
+        f"(95 %: {low:+.2f} to {high:+.2f}, p = {comparison.p_value:.3f}): {significance}"
     )

@@ -1,4 +1,4 @@
-"""`jumok info MODEL`: what a model folder holds, with every file's checksum verified on the way."""
+"""`jumok info MODEL`: what is in a model folder; verifies the checksum of every file."""
 
 from __future__ import annotations
 
@@ -7,74 +7,84 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from jumok.cli.arguments import ModelArgument, languages_in_words
-from jumok.recipe import DecoderOnlySettings, EncoderOnlySettings, RecurrentSettings
+from jumok.cli.arguments import ModelArgument, format_languages
+from jumok.cli.wrapped_text import echo_wrapped
+from jumok.config.recipe import DecoderOnlySettings, EncoderOnlySettings, RecurrentSettings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from jumok.recipe import ModelSettings
+    from jumok.config.recipe import ModelSettings
     from jumok.storage import ModelCard
+    from jumok.types import ReadOut
+
+
+LABELS = {"tokens": "vocabulary", "read_out": "alignment", "created_by": "created by"}
+"""Labels that differ from the name in the JSON object."""
+INDENT = 15  # the second column begins here
 
 
 def info(
     model: ModelArgument,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Say what a model folder holds: languages, sizes, scores, corpora. Every file's checksum is verified."""
-    from jumok.storage import read_stored_model
+    """Describe a model folder: languages, sizes, scores, corpora. Verifies the checksum of every file."""
+    from jumok.storage import read_stored_model  # start-up
 
     stored = read_stored_model(model)
     parameters = sum(tensor.numel() for tensor in stored.weights().values())
-    facts = _facts(stored.card, parameters, stored.vocabularies, shortlist=stored.shortlist is not None)
+    facts = _facts(stored.card, parameters, stored.tokenizers, shortlist=stored.shortlist is not None)
     if as_json:
         typer.echo(json.dumps(facts, ensure_ascii=False, indent=1))
         return
     typer.echo(f"{model}")
     for name, value in facts.items():
-        typer.echo(f"  {name:<12} {_in_words(value)}")
+        label = LABELS.get(name, name)
+        echo_wrapped(f"  {label:<{INDENT - 3}} {_format_value(value)}", indent=INDENT)
 
 
 def _facts(
-    card: ModelCard, parameters: int, vocabularies: Mapping[str, bytes], *, shortlist: bool
+    card: ModelCard, parameters: int, tokenizers: Mapping[str, bytes], *, shortlist: bool
 ) -> dict[str, Any]:
     recipe = card.recipe
     model = recipe.model
     noun = "pairs" if model.task == "translate" else "sentences"
     return {
         "task": model.task,
-        "languages": languages_in_words(recipe),
-        "model": f"{model.family} {model.size}: {_layers(model)} layers, width {model.width}, "
-        f"{_inside(model)}",
+        "languages": format_languages(recipe),
+        "model": f"{model.family} {model.size}: {_describe_layers(model)}, width {model.width}, "
+        f"{_describe_architecture(model)}",
         "parameters": parameters,
-        "pieces": _pieces(recipe.text.kind, vocabularies),
+        "tokens": _describe_tokenizers(recipe.text.kind, tokenizers),
         "shortlist": shortlist,
         "scores": {
             name: {"value": score.value, "signature": score.signature} for name, score in card.scores.items()
         },
-        "read_out": None if card.read_out is None else _read_out(card),
+        "read_out": None if card.read_out is None else _describe_read_out(card.read_out),
         "corpora": [f"{corpus.name}: {corpus.pairs:,} {noun}" for corpus in card.corpora],
         "facts": dict(card.facts),
         "created_by": f"jumok {card.created_by}",
     }
 
 
-def _pieces(kind: str, vocabularies: Mapping[str, bytes]) -> str:
-    """How many there are, which can be fewer than were asked for where a corpus has no more to learn."""
-    from jumok.text import Subwords
+def _describe_tokenizers(kind: str, tokenizers: Mapping[str, bytes]) -> str:
+    """Return the true sizes; a small corpus can give fewer tokens than the recipe asks for."""
+    from jumok.text import Tokenizer  # start-up
 
-    sizes = (f"{Subwords.from_bytes(data).size:,} in {name}" for name, data in sorted(vocabularies.items()))
+    sizes = (
+        f"{Tokenizer.from_bytes(data).vocab_size:,} in {name}" for name, data in sorted(tokenizers.items())
+    )
     return f"{' and '.join(sizes)} ({kind})"
 
 
-def _layers(model: ModelSettings) -> str:
+def _describe_layers(model: ModelSettings) -> str:
     if isinstance(model, DecoderOnlySettings | EncoderOnlySettings):
-        return str(model.layers)
-    return f"{model.encoder_layers}+{model.decoder_layers}"
+        return f"{model.layers} layer" if model.layers == 1 else f"{model.layers} layers"
+    return f"{model.encoder_layers}+{model.decoder_layers} layers"
 
 
-def _inside(model: ModelSettings) -> str:
-    """What is particular to the family, and every mechanism that is not the usual one."""
+def _describe_architecture(model: ModelSettings) -> str:
+    """Return what is specific to the family, and every setting that is not the default."""
     if isinstance(model, RecurrentSettings):
         return f"{model.cell}, attention {model.attention.kind}"
     sites = {"": "attention"}
@@ -87,28 +97,30 @@ def _inside(model: ModelSettings) -> str:
     return f"{model.heads} heads, {model.norm}-norm{norm}{positions}{others}"
 
 
-def _read_out(card: ModelCard) -> str:
-    if card.read_out is None:
-        return "none"
-    heads = ", ".join(f"{layer}.{head}" for layer, head in card.read_out.heads)
-    mean = "the mean of " if len(card.read_out.heads) > 1 else ""
-    step = "the step that consumes a piece" if card.read_out.shift else "the step that produces a piece"
+def _describe_read_out(read_out: ReadOut) -> str:
+    heads = ", ".join(f"{layer}.{head}" for layer, head in read_out.heads)
+    mean = "the mean of " if len(read_out.heads) > 1 else ""
+    step = "the step that consumes a token" if read_out.shift else "the step that produces a token"
     return f"cross-attention, {mean}layer.head {heads}, at {step}"
 
 
-def _in_words(value: Any) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "none"
+def _format_value(value: Any) -> str:
+    if value is None or value is False:
+        return "none"
+    if value is True:
+        return "yes"
     if isinstance(value, int):
         return f"{value:,}"
     if isinstance(value, list):
         return "; ".join(str(item) for item in value)
     if isinstance(value, dict):
-        return "; ".join(f"{name} {_entry(item)}" for name, item in value.items())
+        return "; ".join(f"{name} {_format_item(item)}" for name, item in value.items())
     return str(value)
 
 
-def _entry(item: Any) -> str:
+def _format_item(item: Any) -> str:
     if isinstance(item, dict) and "value" in item:
         return f"{item['value']:.2f} ({item['signature']})"
-    return str(item)
+    if isinstance(item, float):
+        return f"{item:.4g}"
+    return "none" if item is None else str(item)

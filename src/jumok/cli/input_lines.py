@@ -1,4 +1,4 @@
-"""Lines from a file or from standard input, and whether the next one is there already."""
+"""Lines from a file or standard input, and whether the next line is already available."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 __all__ = ["InputLines"]
 
-BLOCK = 2**16
+BLOCK_BYTES = 2**16
 
 
 class InputLines(Iterator[str]):
-    """Lines split at \\n only, so that n lines in are n lines out whatever the text holds.
+    """Yields lines split at \\n only, so that n input lines give n output lines whatever the text contains.
 
-    A person who types, and a program that asks again only when it was answered, give no further line before
-    they have read what became of the last one. Before waiting for them, what was written is sent off.
+    A user who types, or a program that waits for each answer, sends the next line only after it has read
+    the previous result. Standard output is therefore flushed before waiting for input.
     """
 
     def __init__(self, path: Path | None) -> None:
@@ -32,55 +32,55 @@ class InputLines(Iterator[str]):
         try:
             self._stream: Any = standard_input() if path is None else path.open("rb")
         except FileNotFoundError:
-            raise DataError(f"there is no file {path}.") from None
-        self._whole: deque[bytes] = deque()
-        self._begun: list[bytes] = []  # of the next line, which has not ended yet
+            raise DataError(f"There is no file {path}.") from None
+        self._complete_lines: deque[bytes] = deque()
+        self._incomplete: list[bytes] = []  # parts of the next line, whose end has not been read
         self._ended = False
-        self._number = 0
+        self._line_number = 0
 
     @property
-    def typed(self) -> bool:
-        """Whether a person writes them at a terminal."""
+    def is_terminal(self) -> bool:
+        """Whether the input is a terminal."""
         return bool(self._stream.isatty())
 
     def ready(self) -> bool:
-        """Whether the next line, or the end, can be had without waiting for whoever writes it."""
-        return bool(self._whole) or self._ended or _readable(self._stream)
+        """Whether the next line, or the end, can be read without waiting."""
+        return bool(self._complete_lines) or self._ended or _readable(self._stream)
 
     def close(self) -> None:
         self._stream.close()
 
     def __next__(self) -> str:
-        while not self._whole:
+        while not self._complete_lines:
             if self._ended:
                 raise StopIteration
             self._read()
-        line, self._number = self._whole.popleft(), self._number + 1
-        if self._number == 1:
+        line, self._line_number = self._complete_lines.popleft(), self._line_number + 1
+        if self._line_number == 1:
             line = line.removeprefix(BOM_UTF8)
         try:
             return line.removesuffix(b"\r").decode("utf-8")
         except UnicodeDecodeError as error:
             raise DataError(
-                f"{self._name}, line {self._number:,}, byte {error.start + 1}: this is not UTF-8. "
-                "Convert the file (iconv -f latin1 -t utf-8, say) and run again."
+                f"{self._name}, line {self._line_number:,}, byte {error.start + 1}: this is not UTF-8. "
+                "Convert the file (for example with iconv -f latin1 -t utf-8) and run again."
             ) from None
 
     def _read(self) -> None:
         if not _readable(self._stream):
             sys.stdout.flush()
-        block = self._stream.read1(BLOCK)
+        block = self._stream.read1(BLOCK_BYTES)
         first, *others = block.split(b"\n")
-        self._begun.append(first)
+        self._incomplete.append(first)
         if others or not block:
-            whole = b"".join(self._begun)
-            self._whole.extend([whole, *others[:-1]] if others or whole else ())
-            self._begun = others[-1:]
+            line = b"".join(self._incomplete)
+            self._complete_lines.extend([line, *others[:-1]] if others or line else ())
+            self._incomplete = others[-1:]
         self._ended = not block
 
 
 def _readable(stream: IO[bytes]) -> bool:
-    """False only where reading would wait; files never do, and what is no file cannot be asked."""
+    """Whether a read returns at once; True for files and for streams that cannot be polled."""
     try:
         return bool(select.select([stream], [], [], 0)[0])
     except (OSError, ValueError):

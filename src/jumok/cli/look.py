@@ -1,6 +1,6 @@
 """`jumok look MODEL "a sentence" --out page.html`: what the model attends to while it translates.
 
-With `--live` it serves the page on this computer, where sentences can be typed and attention be changed.
+With `--live` it serves a page on this computer, on which sentences can be typed and attention changed.
 """
 
 from __future__ import annotations
@@ -11,21 +11,21 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from jumok.cli.arguments import utf8
-from jumok.errors import DataError, UnsupportedError, nearest
+from jumok.cli.arguments import require_utf8
+from jumok.errors import DataError, UnsupportedError, suggest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from jumok.explain import Explanation
-    from jumok.viewer import Viewed
+    from jumok.analysis import Explanation
+    from jumok.server.viewer import NamedTranslator
 
 PICTURES, EXPLANATIONS = (".png", ".svg"), (".html", ".json", ".npz")
 SENTENCE = "I go home."
 
 
 def look(
-    words: Annotated[
+    arguments: Annotated[
         list[str],
         typer.Argument(
             metavar="MODEL... SENTENCE",
@@ -36,71 +36,74 @@ def look(
     out: Annotated[
         Path | None,
         typer.Option(
-            help="Where to write: all that can be seen of the translation (.html as a page, .json compactly, "
-            ".npz with exact weights), or a picture of the map (.svg, .png)."
+            help="Output file: the whole explanation (.html a page, .json compact, .npz with exact weights) "
+            "or a picture of the attention map (.svg, .png)."
         ),
     ] = None,
     target: Annotated[
-        str | None, typer.Option(help="Look at this translation instead of the model's own.", callback=utf8)
+        str | None,
+        typer.Option(help="Explain this translation instead of the model's own.", callback=require_utf8),
     ] = None,
     live: Annotated[
         bool,
         typer.Option(
-            "--live", help="Serve the page on this computer: jumok look MODEL... --live, or a run folder."
+            "--live", help="Serve a page on this computer: jumok look MODEL... --live; also for a run folder."
         ),
     ] = False,
-    port: Annotated[int, typer.Option(help="Where to serve it; 0 takes a free one.", min=0, max=65535)] = 0,
+    port: Annotated[
+        int, typer.Option(help="Port of the live page; 0 takes a free one.", min=0, max=65535)
+    ] = 0,
 ) -> None:
     """Show what a model attends to while it translates: in the terminal, as a file, or on a live page.
 
     A model of plain text is shown while it reads the sentence: in the terminal, or as .svg or .png.
     """
     if live:
-        _serve(words, port)
+        _serve(arguments, port)
         return
-    *models, sentence = words
-    utf8(sentence)
+    *models, sentence = arguments
+    require_utf8(sentence)
     suffix = _suffix(out)
     if not models:
         raise DataError(
-            f'A model and a sentence are needed: jumok look MODEL "{SENTENCE}". Received: {sentence}. '
-            "For a page on which sentences are typed, add --live."
+            f'Give a model and a sentence: jumok look MODEL "{SENTENCE}". Received: {sentence}. '
+            "For a page on which you type sentences, add --live."
         )
     if len(models) > 1 and suffix != ".html":
         raise UnsupportedError(
-            f"Several models are compared on a page: give --out with .html. Received: {len(models)} models, "
-            f"{out or 'no --out'}. If a sentence was meant, put it in quotation marks."
+            f"Several models can only be compared on a page: give --out with .html. Received: {len(models)} "
+            f"models, {out or 'no --out'}. If these words are one sentence, put it in quotation marks."
         )
     _look(models, sentence, target, out, suffix)
 
 
 def _look(models: Sequence[str], sentence: str, target: str | None, out: Path | None, suffix: str) -> None:
-    from jumok.decoding import load
-    from jumok.look import draw_text, frozen_page, save
-    from jumok.storage import read_stored_model, write_file
+    from jumok.analysis import complete_explanation, explain, explanation_page, save_explanation  # start-up
+    from jumok.inference import load  # start-up
+    from jumok.plots import draw_text, save  # start-up
+    from jumok.storage import read_stored_model, write_file  # start-up
 
     if read_stored_model(Path(models[0])).card.recipe.model.task != "translate":
         _look_at_text(models, sentence, target, out, suffix)
         return
-    translator = load(Path(models[0]))
-    explanation = translator.explain(sentence, target=target) if suffix in EXPLANATIONS else None
+    translator = load(Path(models[0]), engine="torch")
+    explanation = explain(translator, sentence, target=target) if suffix in EXPLANATIONS else None
     if explanation is not None:
         translation = explanation.text
     else:
-        translation = target if target is not None else translator.translate([sentence])[0].whole
+        translation = target if target is not None else translator.translate([sentence])[0].unsplit_text
     typer.echo(translation)
-    if explanation is None or translator.model.looks_at_source:
+    if explanation is None or translator.model.has_cross_attention:
         attention = translator.word_attention(sentence, translation)
         typer.echo(draw_text(attention))
     if out is None:
         return
     if explanation is not None and len(models) > 1:
-        others = (load(Path(model)).explain(sentence, target=target) for model in models[1:])
+        others = (explain(load(Path(model), engine="torch"), sentence, target=target) for model in models[1:])
         named = zip(_names(models), (explanation, *others), strict=True)
-        pages = [_named(one, name).for_page().to_json() for name, one in named]
-        write_file(out, frozen_page(pages).encode())
+        write_file(out, explanation_page([_named(one, name) for name, one in named]).encode())
     elif explanation is not None:
-        explanation.for_page().save(out)
+        save_explanation(complete_explanation(explanation), out)
     else:
         save(attention, out, title=translation, links=translator.align(sentence, translation))
     typer.echo(f"wrote {out}", err=True)
@@ -109,15 +112,15 @@ def _look(models: Sequence[str], sentence: str, target: str | None, out: Path | 
 def _look_at_text(
     models: Sequence[str], text: str, target: str | None, out: Path | None, suffix: str
 ) -> None:
-    """A model of plain text looks at itself: the mean over its layers and heads, between pieces."""
-    from jumok.decoding import load_text_model
-    from jumok.look import draw_text, save
+    """Draw the self-attention of a model of plain text: the mean over its layers and heads."""
+    from jumok.inference import load_text_model  # start-up
+    from jumok.plots import draw_text, save  # start-up
 
     if target is not None or suffix in EXPLANATIONS:
         raise UnsupportedError(
-            f"The model in {models[0]} was trained on plain text: it has no translation to look at, and what "
-            f"it attends to is drawn in the terminal or as {' or '.join(PICTURES)}. Received: "
-            f"{'--target' if target is not None else out}. Every layer and head is in Python: "
+            f"The model in {models[0]} was trained on plain text: it has no translation to explain. "
+            f"Its attention can be drawn in the terminal or as {' or '.join(PICTURES)}. Received: "
+            f"{'--target' if target is not None else out}. In Python, every layer and head: "
             "`jumok.load_text_model(folder).attention(text)`."
         )
     [attention] = load_text_model(Path(models[0])).attention(text).values()
@@ -128,43 +131,51 @@ def _look_at_text(
         typer.echo(f"wrote {out}", err=True)
 
 
-def _serve(words: Sequence[str], port: int) -> None:
-    from jumok.decoding import load
-    from jumok.viewer import Viewed, Viewer, ViewerServer, WatchedRun, is_run
+def _serve(arguments: Sequence[str], port: int) -> None:
+    from jumok.inference import load  # start-up
+    from jumok.server.viewer import (  # start-up
+        ExplanationService,
+        NamedTranslator,
+        RunMonitor,
+        ViewerServer,
+        is_run_folder,
+    )
 
-    named = [(name, Path(word)) for name, word in zip(_names(words), words, strict=True)]
-    runs = [(name, WatchedRun(path)) for name, path in named if is_run(path)]
+    named = [(name, Path(argument)) for name, argument in zip(_names(arguments), arguments, strict=True)]
+    runs = [(name, RunMonitor(path)) for name, path in named if is_run_folder(path)]
     if len(runs) > 1:
-        raise UnsupportedError(f"One run is watched at a time. Received: {len(runs)}.")
-    viewed = [Viewed(name, load(path)) for name, path in named if not is_run(path)]
-    viewed += [Viewed(name, newest) for name, run in runs if (newest := run.newest()) is not None]
-    viewer = Viewer(viewed, sentence=_first_sentence(viewed), run=runs[0][1] if runs else None)
+        raise UnsupportedError(f"Only one run folder can be watched. Received: {len(runs)}.")
+    viewed = [
+        NamedTranslator(name, load(path, engine="torch")) for name, path in named if not is_run_folder(path)
+    ]
+    viewed += [NamedTranslator(name, newest) for name, run in runs if (newest := run.newest()) is not None]
+    viewer = ExplanationService(viewed, sentence=_first_sentence(viewed), run=runs[0][1] if runs else None)
     with ViewerServer(viewer, port=port) as server:
         typer.echo(f"open {server.url}")
-        typer.echo("Only this computer can. Ctrl-C ends it.", err=True)
+        typer.echo("The page is available on this computer only. Ctrl-C ends it.", err=True)
         try:
             server.serve_forever()
         except KeyboardInterrupt:
             typer.echo("", err=True)
 
 
-def _first_sentence(viewed: Sequence[Viewed]) -> str:
+def _first_sentence(viewed: Sequence[NamedTranslator]) -> str:
     return SENTENCE if viewed and viewed[0].translator.source_language == "en" else ""
 
 
 def _named(explanation: Explanation, name: str) -> Explanation:
-    """The same with the model's name, which tells it from others that may be built alike."""
+    """Return the explanation with the name of its model, to tell it from the others on the page."""
     return replace(explanation, facts={**explanation.facts, "name": name})
 
 
 def _names(folders: Sequence[str]) -> list[str]:
-    """Names on the page: as much of the end of each path as tells it from the others."""
+    """Return names for the page: of each path, the shortest end that is unique."""
     paths = [Path(folder).resolve() for folder in folders]
-    # A model is called after the run it lies in, unless that run stands beside it.
+    # A model is named after its run folder, unless that folder is in the list as well.
     paths = [path.parent if path.name == "model" and path.parent not in paths else path for path in paths]
     names = [_name(path, {*paths} - {path}) for path in paths]
-    again = [names[:place].count(name) for place, name in enumerate(names)]
-    return [f"{name} ({count + 1})" if count else name for name, count in zip(names, again, strict=True)]
+    earlier = [names[:index].count(name) for index, name in enumerate(names)]
+    return [f"{name} ({count + 1})" if count else name for name, count in zip(names, earlier, strict=True)]
 
 
 def _name(path: Path, others: set[Path]) -> str:
@@ -176,13 +187,13 @@ def _name(path: Path, others: set[Path]) -> str:
 
 
 def _suffix(out: Path | None) -> str:
-    """How the file's name ends, refused before anything is loaded where nothing can be written so."""
+    """Return the suffix of the output file; refuse an unknown one before anything is loaded."""
     if out is None:
         return ""
     suffix, known = out.suffix.lower(), sorted(PICTURES + EXPLANATIONS)
     if suffix not in known:
         raise UnsupportedError(
-            f"What a model attends to is written as {', '.join(known[:-1])} or {known[-1]}. "
-            f"Received: {out}.{nearest(suffix, known)}"
+            f"--out takes a file that ends in {', '.join(known[:-1])} or {known[-1]}. "
+            f"Received: {out}.{suggest(suffix, known)}"
         )
     return suffix

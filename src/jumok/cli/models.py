@@ -1,4 +1,4 @@
-"""`jumok models`: families, mechanisms, and what goes with what."""
+"""`jumok models`: model families, attention mechanisms, and how they combine."""
 
 from __future__ import annotations
 
@@ -7,33 +7,41 @@ from typing import Annotated, Any
 
 import typer
 
+from jumok.cli.wrapped_text import echo_wrapped
+
+INDENT = 17  # the second column begins here
+
 
 def models(
-    as_json: Annotated[bool, typer.Option("--json", help="The same for machines.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """List families, attention mechanisms, positions and norms: what goes with what, and the papers."""
+    """List model families, attention mechanisms, positions and norms: how they combine, and the papers."""
     facts = _facts()
     if as_json:
         typer.echo(json.dumps(facts, ensure_ascii=False, indent=1))
         return
     typer.echo("families (--model)")
     for name, family in facts["families"].items():
-        typer.echo(f"  {name:<14} {family['paper']}")
+        _echo_row(name, family["paper"])
     typer.echo("\nmechanisms (--attention)")
     for name, mechanism in facts["mechanisms"].items():
-        typer.echo(f"  {name:<14} {mechanism['paper']}")
-        typer.echo(f"  {'':<14} goes with: {', '.join(mechanism['places'])}")
+        _echo_row(name, mechanism["paper"])
+        _echo_row("", f"used in: {', '.join(mechanism['sites'])}")
         for option, meaning in mechanism["options"].items():
-            typer.echo(f"  {'':<14} {option}: {meaning}")
-    typer.echo("\npositions of a transformer, its encoder or its decoder alone (--set model.positions=NAME)")
+            _echo_row("", f"{option}: {meaning}")
+    typer.echo("\npositions of all families but recurrent (--set model.positions=NAME)")
     for name, kind in facts["positions"].items():
-        typer.echo(f"  {name:<14} {kind['paper']}")
-        every = len(kind["mechanisms"]) == len(facts["mechanisms"]) - 1  # all but none
-        mechanisms = "every mechanism" if every else ", ".join(kind["mechanisms"])
-        typer.echo(f"  {'':<14} goes with: {mechanisms}")
-    typer.echo("\nnorms of a transformer, its encoder or its decoder alone (--set model.norm_kind=NAME)")
+        _echo_row(name, kind["paper"])
+        works_with_all = len(kind["mechanisms"]) == len(facts["mechanisms"]) - 1  # all but "none"
+        mechanisms = "every mechanism" if works_with_all else ", ".join(kind["mechanisms"])
+        _echo_row("", f"works with: {mechanisms}")
+    typer.echo("\nnorms of all families but recurrent (--set model.norm_kind=NAME)")
     for name, norm in facts["norms"].items():
-        typer.echo(f"  {name:<14} {norm['paper']}")
+        _echo_row(name, norm["paper"])
+
+
+def _echo_row(name: str, text: str) -> None:
+    echo_wrapped(f"  {name:<{INDENT - 3}} {text}", indent=INDENT)
 
 
 PAPERS = {
@@ -45,24 +53,30 @@ PAPERS = {
 
 
 def _facts() -> dict[str, Any]:
-    from jumok.attention import CATALOGUE, POSITIONS
-    from jumok.models import FAMILIES, NEEDS, NEEDS_DECODER_ONLY, NO_ATTENTION, NORMS
+    from jumok.attention import CATALOGUE, POSITIONS  # start-up
+    from jumok.models import ATTENTION_NEEDS, MODEL_BUILDERS, NO_ATTENTION, NORMS  # start-up
 
     mechanisms: dict[str, Any] = {
-        NO_ATTENTION: {"paper": "a decoder with nothing but the encoder's last state", "options": {}}
-        | {"places": ["recurrent"]}
+        NO_ATTENTION: {
+            "paper": "no attention: the decoder gets only the last state of the encoder",
+            "sites": ["recurrent"],
+            "places": ["recurrent"],  # the old name of "sites", until 1.0
+            "options": {},
+        }
     }
     for name, entry in CATALOGUE.items():
         missing = entry.supports.missing
-        places = [f"transformer {site}" for site, needs in NEEDS.items() if not missing(*needs)]
-        places += [] if missing(*NEEDS["cross"]) else ["recurrent"]
-        places += [] if missing(*NEEDS_DECODER_ONLY) else ["decoder-only"]
-        places += [] if missing(*NEEDS["encoder"]) else ["encoder-only"]
+        sites = [
+            f"{family} {setting.removesuffix('attention').removesuffix('_')}".rstrip()
+            for family, settings in ATTENTION_NEEDS.items()
+            for setting, needs in settings.items()
+            if not missing(*needs)
+        ]
         options = {field: info.description for field, info in entry.settings.model_fields.items()}
-        mechanisms[name] = {"paper": entry.paper, "places": places, "options": options}
+        mechanisms[name] = {"paper": entry.paper, "sites": sites, "places": sites, "options": options}
     positions = {
         name: {
-            "paper": kind.paper,
+            "paper": kind.reference,
             "mechanisms": [
                 mechanism for mechanism, entry in CATALOGUE.items() if not entry.supports.missing(*kind.needs)
             ],
@@ -70,7 +84,7 @@ def _facts() -> dict[str, Any]:
         for name, kind in POSITIONS.items()
     }
     return {
-        "families": {name: {"paper": PAPERS[name]} for name in FAMILIES},
+        "families": {name: {"paper": PAPERS[name]} for name in MODEL_BUILDERS},
         "mechanisms": mechanisms,
         "positions": positions,
         "norms": {name: {"paper": kind.paper} for name, kind in NORMS.items()},

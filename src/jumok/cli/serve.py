@@ -1,4 +1,4 @@
-"""`jumok serve MODEL…`: a translation server that clients of LibreTranslate already speak to."""
+"""`jumok serve MODEL…`: a translation server for clients of LibreTranslate."""
 
 from __future__ import annotations
 
@@ -10,71 +10,74 @@ import typer
 
 from jumok.cli.arguments import ShortlistOption
 from jumok.errors import UnsupportedError
-from jumok.processes import available_cores
-from jumok.serve import Limits
+from jumok.server import Limits
+from jumok.system.processes import available_cores
 
 
 def serve(
     models: Annotated[
-        list[Path], typer.Argument(metavar="MODEL...", help="Model folders, one for each direction.")
+        list[Path], typer.Argument(metavar="MODEL", help="Model folders, one per language pair.")
     ],
-    host: Annotated[str, typer.Option(help="The address to listen on; 0.0.0.0 is all.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="The port; 0 takes any that is free.", min=0, max=65535)] = 5000,
+    host: Annotated[str, typer.Option(help="The address to listen on; 0.0.0.0 for all.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="The port; 0 takes a free one.", min=0, max=65535)] = 5000,
     workers: Annotated[
-        int | None, typer.Option(help="Processes that translate; one a core if not given.", min=1)
+        int | None, typer.Option(help="Worker processes; one per core if not given.", min=1)
     ] = None,
     shortlist: ShortlistOption = False,
     api_keys: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Ask for a key: one of this file, a line each.")
+        Path | None, typer.Option(metavar="FILE", help="Require an API key; the file has one key per line.")
     ] = None,
     allow_host: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Another name under which it is reached.")
+        list[str] | None, typer.Option(metavar="NAME", help="Another host name of this server.")
     ] = None,
     allow_origin: Annotated[
-        list[str] | None, typer.Option(metavar="ORIGIN", help="A web page's origin that may use it.")
+        list[str] | None,
+        typer.Option(metavar="ORIGIN", help="An origin whose web pages may use the API (CORS)."),
     ] = None,
     proxy: Annotated[
-        list[str] | None, typer.Option(metavar="ADDRESS", help="A reverse proxy that is believed.")
+        list[str] | None, typer.Option(metavar="ADDRESS", help="A trusted reverse proxy.")
     ] = None,
-    characters: Annotated[int, typer.Option(help="The most of one request.", min=1)] = Limits.characters,
+    characters: Annotated[
+        int, typer.Option(help="Maximum characters per request.", min=1)
+    ] = Limits.max_characters,
     requests_per_minute: Annotated[
-        int, typer.Option(help="Of one key or address; 0 is no limit.", min=0)
+        int, typer.Option(help="Per API key or address; 0 for no limit.", min=0)
     ] = Limits.requests_per_minute,
     check: Annotated[
-        bool, typer.Option("--check", help="Say what it would do and what is unsafe about it; do nothing.")
+        bool, typer.Option("--check", help="Print the configuration and what is unsafe about it, then exit.")
     ] = False,
 ) -> None:
-    """Serve models over HTTP: the contract of LibreTranslate, more under /v1/, and a page at /.
+    """Serve models over HTTP: the API of LibreTranslate, more under /v1/, and a web page at /.
 
-    SIGTERM answers what was accepted, then ends. SIGHUP reads the models anew.
+    SIGTERM finishes the accepted requests, then exits. SIGHUP reloads the models.
     """
     try:
-        from jumok.serve.checking import plan_lines, warnings
-        from jumok.serve.journal import note, write_journal
-        from jumok.serve.running import run_server
-        from jumok.serve.service import ServeSettings
+        from jumok.server.event_log import configure_logging, log_event  # optional
+        from jumok.server.lifecycle import run_server  # optional
+        from jumok.server.preflight import describe_server, security_warnings  # optional
+        from jumok.server.service import ServerSettings  # optional
     except ImportError as error:
         raise UnsupportedError(
-            f'Serving needs a few libraries more ({error.name} is missing). Run: pip install "jumok[serve]"'
+            f'The server needs optional packages ({error.name} is missing). Run: pip install "jumok[serve]"'
         ) from None
-    settings = ServeSettings(
+    settings = ServerSettings(
         models=tuple(models),
         host=host,
         port=port,
         workers=workers or available_cores(),
         shortlist=shortlist,
-        keys=api_keys,
+        api_keys=api_keys,
         allowed_hosts=tuple(allow_host or ()),
         allowed_origins=tuple(allow_origin or ()),
         proxies=tuple(proxy or ()),
-        limits=Limits(characters=characters, requests_per_minute=requests_per_minute),
+        limits=Limits(max_characters=characters, requests_per_minute=requests_per_minute),
     )
-    unsafe = warnings(settings)
+    warnings = security_warnings(settings)
     if check:
-        typer.echo("\n".join([*plan_lines(settings), *(f"unsafe    {warning}" for warning in unsafe)]))
+        typer.echo("\n".join([*describe_server(settings), *(f"unsafe    {warning}" for warning in warnings)]))
         return
-    write_journal(sys.stderr)
-    for warning in unsafe:
-        note("unsafe", reason=warning)
-    run_server(settings, listening=lambda address, _: typer.echo(f"jumok serve: {address}"))
+    configure_logging(sys.stderr)
+    for warning in warnings:
+        log_event("unsafe", reason=warning)
+    run_server(settings, on_listening=lambda url, _: typer.echo(f"jumok serve: {url}"))
     sys.stdout.flush()

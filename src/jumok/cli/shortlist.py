@@ -1,4 +1,4 @@
-"""`jumok shortlist MODEL pairs.tsv`: learn which pieces go with which, so that translating is faster."""
+"""`jumok shortlist MODEL pairs.tsv`: learn a vocabulary shortlist, which makes translation faster."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Annotated, Any
 
 import typer
 
-from jumok.cli.arguments import ModelArgument, PairsArgument, say_engine
+from jumok.cli.arguments import ModelArgument, PairsArgument, report_fallback
 from jumok.errors import DataError
 
-MOST_PAIRS = 200_000
+MAX_PAIRS = 200_000
 
 
 def shortlist(
@@ -20,65 +20,73 @@ def shortlist(
     valid: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="PAIRS", help="Pairs to measure the cost on; if not given, those that training held out."
+            metavar="PAIRS", help="Pairs to measure the cost on; those that training held out if not given."
         ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Learn from the pairs a model was trained on which few pieces a translation can be made of.
+    """Learn from the training pairs which few target tokens a translation of each source token can contain.
 
-    Added to the model folder and used with --shortlist, it makes translating faster. What it costs in BLEU,
-    and how much faster it is, is measured, printed and stored.
+    The shortlist is added to the model folder; --shortlist uses it to translate faster. Its cost in BLEU and
+    the speed-up are measured, printed and stored.
     """
-    from jumok.corpus import open_corpora
-    from jumok.decoding import learn_shortlist
-    from jumok.engines import load
-    from jumok.evaluation import shortlist_costs
-    from jumok.storage import read_stored_model, store_shortlist
-    from jumok.training.sentences import read_sentences
+    from jumok.data import open_corpora  # start-up
+    from jumok.evaluation import measure_shortlist_cost  # start-up
+    from jumok.inference import learn_shortlist, load  # start-up
+    from jumok.storage import read_stored_model, store_shortlist  # start-up
+    from jumok.training.run.corpus_reader import read_sentences  # start-up
 
-    whole = load(model)
-    say_engine(whole.engine)
-    languages = {"source": whole.source_language or None, "target": whole.target_language or None}
+    translator = load(model)
+    report_fallback(translator.engine)
+    languages = {"source": translator.source_language or None, "target": translator.target_language or None}
     card = read_stored_model(model).card
     sentences = read_sentences(
         open_corpora(pairs, **languages),
         open_corpora(valid, **languages) if valid else [],
-        held_out=card.recipe.training.held_out,
+        held_out_pairs=card.recipe.training.held_out_pairs,
     )
     if not valid:
-        _refuse_learnt_pairs(len(sentences.validation), card.facts.get("validation_pairs"))
-    stride = -(-sentences.facts.pairs // MOST_PAIRS)
-    learnt = learn_shortlist(whole, islice(sentences.pairs(), 0, None, stride))
-    costs = shortlist_costs(whole, load(model, shortlist=learnt), sentences.validation)
+        _refuse_training_pairs(len(sentences.validation_pairs), card.facts.get("validation_pairs"))
+    stride = -(-sentences.facts.pairs // MAX_PAIRS)
+    learned = learn_shortlist(translator, islice(sentences.pairs(), 0, None, stride))
+    cost = measure_shortlist_cost(translator, load(model, shortlist=learned), sentences.validation_pairs)
     facts: dict[str, Any] = {
-        "shortlist_costs": round(costs.bleu, 3),
-        "shortlist_speed": round(costs.speed, 3),
-        "shortlist_engine": whole.engine.name,
+        "shortlist_costs": round(cost.bleu, 3),
+        "shortlist_speed": round(cost.speedup, 3),
+        "shortlist_engine": translator.engine.name,
     }
-    store_shortlist(model, learnt.to_bytes(), facts)
-    found = {**facts, "bleu": costs.whole.bleu, "bleu_shortlisted": costs.shortlisted.bleu}
-    found |= {"bleu_signature": costs.whole.bleu_signature, "validation_pairs": costs.whole.sentences}
+    store_shortlist(model, learned.to_bytes(), facts)
+    full, shortlisted = cost.full_vocabulary, cost.shortlist
+    results = {**facts, "bleu": full.bleu, "bleu_shortlisted": shortlisted.bleu}
+    results |= {"bleu_signature": full.bleu_signature, "validation_pairs": full.sentences}
     if as_json:
-        typer.echo(json.dumps(found, ensure_ascii=False, indent=1))
+        typer.echo(json.dumps(results, ensure_ascii=False, indent=1))
         return
-    typer.echo(f"always          {len(learnt.always):,} of {whole.vocabularies.target.size:,} pieces")
-    typer.echo(f"beside a piece  {max(map(len, learnt.beside.values()), default=0):,} or fewer")
     typer.echo(
-        f"BLEU            {costs.whole.bleu:.2f} with all pieces, {costs.shortlisted.bleu:.2f} with these: "
-        f"it costs {costs.bleu:.2f} ({costs.whole.sentences:,} pairs, {costs.whole.bleu_signature})"
+        f"always allowed    {len(learned.always):,} of {translator.tokenizers.target.vocab_size:,} tokens"
     )
-    typer.echo(f"speed           {costs.speed:.2f} × (engine {whole.engine.name}, beam {whole.search.beam})")
+    typer.echo(f"per source token  {max(map(len, learned.by_source.values()), default=0):,} or fewer")
+    typer.echo(
+        f"BLEU              {full.bleu:.2f} without, {shortlisted.bleu:.2f} with the shortlist: "
+        f"it costs {cost.bleu:.2f} ({full.sentences:,} pairs, {full.bleu_signature})"
+    )
+    conditions = f"engine {translator.engine.name}, beam {translator.search.beam}"
+    typer.echo(f"speed             {cost.speedup:.2f} × ({conditions})")
     typer.echo(f"stored in {model}; `jumok translate {model} --shortlist` uses it")
 
 
-def _refuse_learnt_pairs(held_out: int, validated: Any) -> None:
-    """What a shortlist costs cannot be seen on pairs that the model has learnt by heart.
+def _refuse_training_pairs(num_held_out: int, num_validated: Any) -> None:
+    """Refuse to measure on pairs that the model was trained on: the cost would look too small.
 
-    Training leaves out those that are too long, which are never half of them.
+    Training records how many pairs it validated on. If that is not between half and all of what these files
+    would hold out (training drops a few that are too long), they are not the files it was trained on.
     """
-    if validated is not None and not held_out / 2 <= validated <= held_out:
+    from jumok.training.validation.protocol import MAX_PAIRS as MAX_VALIDATION_PAIRS  # start-up
+
+    expected = min(num_held_out, MAX_VALIDATION_PAIRS)
+    if num_validated is not None and not expected / 2 <= num_validated <= expected:
         raise DataError(
-            f"training validated on {validated:,} pairs, and would have held {held_out:,} out of these: it "
-            "was given a validation set, or other pairs. Name pairs to measure on with --valid."
+            f"Training validated on {num_validated:,} pairs, but of the pairs given here {num_held_out:,} "
+            "would be held out. It was given a validation set, or other pairs. Give pairs to measure on with "
+            "--valid."
         )

@@ -7,9 +7,9 @@ from typing import Annotated, Literal
 
 import typer
 
-from jumok.cli.arguments import FromOption, PairsArgument, ToOption, assignments, setting_help
+from jumok.cli.arguments import FromOption, PairsArgument, ToOption, parse_assignments, setting_help
+from jumok.config.recipe import Size, TrainingSettings, TransformerSettings, make_recipe, read_recipe
 from jumok.errors import UnsupportedError
-from jumok.recipe import Size, TrainingSettings, TransformerSettings, make_recipe, read_recipe
 
 
 def train(
@@ -23,11 +23,13 @@ def train(
     target: ToOption = None,
     model: Annotated[
         Literal["transformer", "recurrent", "decoder-only", "encoder-only"] | None,
-        typer.Option(help="The family of the model. `jumok models` lists what there is."),
+        typer.Option(help="The model family. `jumok models` lists them."),
     ] = None,
     attention: Annotated[
         str | None,
-        typer.Option(help="The mechanism, wherever in the model it can stand; `none` in a recurrent model."),
+        typer.Option(
+            help="The attention mechanism, at every site that supports it; recurrent models also take `none`."
+        ),
     ] = None,
     encoder_from: Annotated[
         Path | None,
@@ -39,7 +41,7 @@ def train(
     epochs: Annotated[float | None, typer.Option(help=setting_help(TrainingSettings, "epochs"))] = None,
     seed: Annotated[int | None, typer.Option(help=setting_help(TrainingSettings, "seed"))] = None,
     recipe: Annotated[
-        Path | None, typer.Option(help="A recipe.toml with settings; options here override it.")
+        Path | None, typer.Option(help="A recipe.toml with settings; options override it.")
     ] = None,
     settings: Annotated[
         list[str] | None,
@@ -47,13 +49,14 @@ def train(
             "--set", metavar="NAME=VALUE", help="Any setting of a recipe, such as model.dropout=0.2."
         ),
     ] = None,
-    tensorboard: Annotated[bool, typer.Option(help="Also write the curves for TensorBoard.")] = False,
+    tensorboard: Annotated[bool, typer.Option(help="Also log for TensorBoard.")] = False,
 ) -> None:
-    """Train a translator on your sentence pairs. What you do not set is derived from them and the machine.
+    """Train a translator on your sentence pairs. It derives every setting that you leave out.
 
-    With `--model decoder-only` or `encoder-only` a plain text, a sentence a line, trains a language model.
+    With `--model decoder-only` or `encoder-only` it trains a language model on a plain text with one sentence
+    per line.
 
-    Ctrl-C saves and leaves with exit code 130; the same command continues.
+    Ctrl-C saves and exits with code 130; the same command continues.
     """
     options = {
         "languages.source": source,
@@ -66,30 +69,30 @@ def train(
         "training.seed": seed,
     }
     given = {name: value for name, value in options.items() if value is not None}
-    written = read_recipe(recipe) if recipe else None
-    asked = make_recipe(written, **{**assignments(settings or []), **given})
+    from_file = read_recipe(recipe) if recipe else None
+    overrides = make_recipe(from_file, **{**parse_assignments(settings or []), **given})
     if encoder_from is not None:
-        if asked.model.family != "transformer":
+        if overrides.model.family != "transformer":
             raise UnsupportedError(
-                "--encoder-from is for the encoder of a Transformer. "
-                f"Received: --model {asked.model.family}. Leave one of the two out."
+                "--encoder-from sets the encoder of a Transformer. "
+                f"Received: --model {overrides.model.family}. Leave one of the two out."
             )
-        begun = {"model.encoder_from": str(encoder_from)}
-        asked = make_recipe(asked.model_dump(exclude_unset=True), **begun)
+        path = {"model.encoder_from": str(encoder_from)}
+        overrides = make_recipe(overrides.model_dump(exclude_unset=True), **path)
     if attention is not None:
-        from jumok.models import place_attention
+        from jumok.models import attention_overrides  # start-up
 
-        placed = place_attention(asked.model.family, attention)
-        asked = make_recipe(asked.model_dump(exclude_unset=True), **placed)
-    from rich.console import Console
+        mechanisms = attention_overrides(overrides.model.family, attention)
+        overrides = make_recipe(overrides.model_dump(exclude_unset=True), **mechanisms)
+    from rich.console import Console  # start-up
 
-    from jumok.cli.display import TrainingDisplay
-    from jumok.training import Finished, training_events
+    from jumok.cli.display import TrainingDisplay  # start-up
+    from jumok.training import Finished, training_events  # start-up
 
     with TrainingDisplay(Console(stderr=True)) as display:
         for event in training_events(
-            pairs, out=out, valid=valid or (), recipe=asked, tensorboard=tensorboard
+            pairs, out=out, valid=valid or (), recipe=overrides, tensorboard=tensorboard
         ):
             display.show(event)
     if isinstance(event, Finished) and event.reason == "interrupted":
-        raise typer.Exit(code=130)  # as a shell reports Ctrl-C: what stands behind `&&` must not run
+        raise typer.Exit(code=130)  # as a shell reports Ctrl-C: a command after `&&` must not run

@@ -1,7 +1,6 @@
 """The comparison as one HTML page: table, learning curves, BLEU by length, attention side by side.
 
-The page is complete in itself: no script, no link, no font to fetch. It follows the reader's choice of light
-or dark.
+The page needs no other file: no script, no link, no font. It follows the reader's choice of light or dark.
 """
 
 from __future__ import annotations
@@ -12,23 +11,23 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from jumok.compare.charts import COLOURS, Series, bar_chart, line_chart
-from jumok.compare.table import HEADINGS, facts, length_label, row_cells
-from jumok.look import draw_alignment
-from jumok.look.heat_map import FONTS
-from jumok.look.lettering import shown
+from jumok.compare.table import HEADINGS, length_label, notes, row_cells
+from jumok.plots import draw_alignment
+from jumok.plots.charts import NUM_COLOURS, Series, bar_chart, line_chart
+from jumok.plots.heat_map import FONTS
+from jumok.plots.text_width import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from jumok.compare.result import Result, Row
-    from jumok.values import AttentionMap
+    from jumok.compare.result import ComparisonResult, Row
+    from jumok.types import AttentionMap
 
 __all__ = ["draw_report"]
 
 LIGHT = ("#1f6fb4", "#c2541b", "#2a8a4a", "#8a4fb0", "#94760f", "#b8366f", "#2b7f8b", "#666666")
 DARK = ("#6db3f2", "#f2955e", "#6fcf8e", "#c79af0", "#e0c25a", "#f086b4", "#74cdd8", "#b5b5b5")
-_NAMESPACE = ' xmlns="http://www.w3.org/2000/svg"'  # HTML needs none for a picture inside the page
+_NAMESPACE = ' xmlns="http://www.w3.org/2000/svg"'  # not needed for SVG inside HTML
 
 STYLE = f"""
 :root {{ color-scheme: light dark; --paper: #ffffff; --ink: #1c1d21; --faded: #5c5d63; --rule: #dedbd3; }}
@@ -55,13 +54,13 @@ svg {{ max-width: 100%; height: auto; }}
 """
 
 
-def draw_report(result: Result) -> str:
-    """The page as HTML."""
+def draw_report(result: ComparisonResult) -> str:
+    """Return the page as HTML."""
     return "\n".join(_lines(result)) + "\n"
 
 
-def _lines(result: Result) -> Iterator[str]:
-    title = "Comparison: " + ", ".join(shown(row.name) for row in result.rows)
+def _lines(result: ComparisonResult) -> Iterator[str]:
+    title = "Comparison: " + ", ".join(printable(row.name) for row in result.rows)
     yield '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">'
     yield '<meta name="viewport" content="width=device-width, initial-scale=1">'
     yield f"<title>{escape(title)}</title>"
@@ -76,27 +75,29 @@ def _lines(result: Result) -> Iterator[str]:
 
 def _colours() -> str:
     def rules(colours: Sequence[str]) -> str:
-        return " ".join(f".series-{number} {{ --colour: {colours[number]}; }}" for number in range(COLOURS))
+        return " ".join(
+            f".series-{number} {{ --colour: {colours[number]}; }}" for number in range(NUM_COLOURS)
+        )
 
     return f"{rules(LIGHT)}\n@media (prefers-color-scheme: dark) {{ {rules(DARK)} }}\n"
 
 
-def _table(result: Result) -> Iterator[str]:
+def _table(result: ComparisonResult) -> Iterator[str]:
     yield '<div class="wide"><table>'
     yield f"<thead><tr>{''.join(f'<th>{escape(heading)}</th>' for heading in HEADINGS)}</tr></thead>"
     yield "<tbody>"
     for row in result.rows:
-        yield f"<tr>{''.join(f'<td>{escape(shown(cell))}</td>' for cell in row_cells(row))}</tr>"
+        yield f"<tr>{''.join(f'<td>{escape(printable(cell))}</td>' for cell in row_cells(row))}</tr>"
     yield "</tbody></table></div>"
-    yield f"<ul>{''.join(f'<li>{escape(shown(fact))}</li>' for fact in facts(result))}</ul>"
+    yield f"<ul>{''.join(f'<li>{escape(printable(note))}</li>' for note in notes(result))}</ul>"
 
 
 def _curves(rows: Sequence[Row]) -> Iterator[str]:
-    """Over time where every validation knows its time, else over steps."""
+    """Draw loss and BLEU over time if every validation has a time, else over steps."""
     timed = all(point.seconds is not None for row in rows for point in row.curve)
-    across = "seconds" if timed else "steps"
-    yield f'<h2>Learning curves</h2>\n<p>On the validation set, over {across}.</p>\n<div class="row">'
-    for name, title in (("loss", "Loss a piece"), ("bleu", "BLEU, greedy")):
+    x_axis = "seconds" if timed else "steps"
+    yield f'<h2>Learning curves</h2>\n<p>On the validation set, over {x_axis}.</p>\n<div class="row">'
+    for name, title in (("loss", "Loss per token"), ("bleu", "BLEU, greedy")):
         series = [
             Series(
                 row.name,
@@ -110,45 +111,44 @@ def _curves(rows: Sequence[Row]) -> Iterator[str]:
             )
             for row in rows
         ]
-        chart = line_chart(series, title=f"{title}, over {across}", across=across)
+        chart = line_chart(series, title=f"{title}, over {x_axis}", x_label=x_axis)
         yield f"<figure><figcaption>{title}</figcaption>\n{chart}\n</figure>"
     yield "</div>"
 
 
-def _lengths(result: Result) -> Iterator[str]:
+def _lengths(result: ComparisonResult) -> Iterator[str]:
     labels = [length_label(quarter) for quarter in result.quarters]
     series = [Series(row.name, tuple(enumerate(row.bleu_by_length))) for row in result.rows]
     yield "<h2>BLEU by source length</h2>"
-    yield "<p>The test sentences in quarters, from those with few source words to those with many.</p>"
+    yield "<p>The test sentences in four equal parts, from the shortest sources to the longest.</p>"
     yield f"<figure>\n{bar_chart(series, labels, title='BLEU by source length')}\n</figure>"
 
 
-def _attention(result: Result) -> Iterator[str]:
+def _attention(result: ComparisonResult) -> Iterator[str]:
     yield "<h2>Attention</h2>"
-    yield (
-        f"<p>{escape(shown(result.sentence))}</p>\n<p>Each on its own translation, all on one scale.</p>"
-        '\n<div class="row">'
-    )
+    yield f"<p>{escape(printable(result.sentence))}</p>"
+    yield "<p>Each system on its own translation; all maps have the same colour scale.</p>"
+    yield '<div class="row">'
     maps = [row.attention for row in result.rows if row.attention is not None]
-    top = max((_top(one) for one in maps), default=1.0)
+    largest = max((_largest_weight(attention) for attention in maps), default=1.0)
     for row in result.rows:
         if row.attention is None:
-            picture = "<p>It has no attention to its source.</p>"
+            picture = "<p>This model has no cross-attention.</p>"
         else:
-            picture = draw_alignment(_scaled(row.attention, top), title=row.name).replace(_NAMESPACE, "")
-        said = escape(f"{shown(row.name)}: {shown(row.translation)}")
-        yield f"<figure><figcaption>{said}</figcaption>\n{picture}</figure>"
+            picture = draw_alignment(_scaled(row.attention, largest), title=row.name).replace(_NAMESPACE, "")
+        caption = escape(f"{printable(row.name)}: {printable(row.translation)}")
+        yield f"<figure><figcaption>{caption}</figcaption>\n{picture}</figure>"
     yield "</div>"
 
 
-def _top(attention: AttentionMap) -> float:
-    """The largest weight, at least 1: some mechanisms go beyond it."""
+def _largest_weight(attention: AttentionMap) -> float:
+    """Return the largest weight, at least 1; some mechanisms have weights above 1."""
     return max(1.0, float(np.nan_to_num(attention.weights, nan=0.0, posinf=1.0).max(initial=1.0)))
 
 
-def _scaled(attention: AttentionMap, top: float) -> AttentionMap:
-    if top <= 1:
+def _scaled(attention: AttentionMap, largest: float) -> AttentionMap:
+    if largest <= 1:
         return attention
     return replace(
-        attention, weights=attention.weights / top, facts={**attention.facts, "white": f"{top:.3g}"}
+        attention, weights=attention.weights / largest, facts={**attention.facts, "white": f"{largest:.3g}"}
     )

@@ -1,4 +1,4 @@
-"""What a comparison found, in values: a row a contender, the same test sentences behind every number."""
+"""The result of a comparison: one row per system, all scored on the same test sentences."""
 
 from __future__ import annotations
 
@@ -6,33 +6,41 @@ from dataclasses import asdict, dataclass, field, fields
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from jumok.compare.contenders import BUDGET, unequal
-from jumok.compare.outcome import read_memory, read_outcome
+from jumok.compare.system_result import read_peak_memory, read_system_result
+from jumok.compare.systems import BUDGET, describe_unequal_settings
 from jumok.errors import RunFolderError
 from jumok.evaluation import compare as paired_bootstrap
 from jumok.evaluation import score
 from jumok.text import split_words
-from jumok.training.folder import RunFolder
-from jumok.training.metrics import read_metrics
+from jumok.training.loop.metrics import read_metrics
+from jumok.training.run.run_folder import RunFolder
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from jumok.compare.contenders import Contender
-    from jumok.compare.outcome import Outcome
     from jumok.compare.split import Split
-    from jumok.recipe import Recipe
-    from jumok.values import AttentionMap, Pair
+    from jumok.compare.system_result import SystemResult
+    from jumok.compare.systems import System
+    from jumok.config.recipe import Recipe
+    from jumok.types import AttentionMap, Pair
 
-__all__ = ["CurvePoint", "Quarter", "Result", "Row", "collect_result", "quarters_by_length", "read_curve"]
+__all__ = [
+    "ComparisonResult",
+    "CurvePoint",
+    "Quarter",
+    "Row",
+    "collect_result",
+    "quarters_by_length",
+    "read_curve",
+]
 
-QUARTERS = 4
+NUM_QUARTERS = 4
 
 
 @dataclass(frozen=True, slots=True)
 class CurvePoint:
-    """A validation. `seconds` since the run began, None where no report of training came before it."""
+    """A validation. `seconds` since the run began; None if no training report came before it."""
 
     step: int
     seconds: float | None
@@ -42,19 +50,18 @@ class CurvePoint:
 
 @dataclass(frozen=True, slots=True)
 class Quarter:
-    """A quarter of the test set: the fewest and the most source words in it, and which sentences."""
+    """A quarter of the test set: the words of its shortest and longest source, and the sentence indices."""
 
-    shortest: int
-    longest: int
+    min_words: int
+    max_words: int
     sentences: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A contender. `p_value` is against the first one, by paired bootstrap; the first itself has none.
+    """A system. `p_value` is against the first system, by paired bootstrap; the first itself has none.
 
-    Speeds are a second: target pieces trained on (the median of all reports), target pieces and sentences
-    translated. The memory is the peak of the training process, in megabytes.
+    The training speed is the median of all training reports. The peak memory is that of training.
     """
 
     name: str
@@ -66,148 +73,167 @@ class Row:
     parameters: int
     steps: int
     training_seconds: float
-    training_tokens: float | None
-    decoding_pieces: float
-    decoding_sentences: float
-    peak_memory: float | None
+    training_tokens_per_second: float | None
+    decoding_tokens_per_second: float
+    decoding_sentences_per_second: float
+    peak_memory_mb: float | None
     curve: tuple[CurvePoint, ...]
     bleu_by_length: tuple[float, ...]
     translation: str
     attention: AttentionMap | None = field(default=None, compare=False, repr=False)
 
     def as_dict(self) -> dict[str, Any]:
-        """Ready for JSON; the attention stays with the contender, in its `outcome.json`."""
-        plain = {item.name: getattr(self, item.name) for item in fields(self) if item.name != "attention"}
-        return {**plain, "curve": [asdict(point) for point in self.curve]}
+        """Return JSON values. The attention is left out; it is in the system's `outcome.json`."""
+        values = {
+            _JSON_KEYS.get(item.name, item.name): getattr(self, item.name)
+            for item in fields(self)
+            if item.name != "attention"
+        }
+        return {**values, "curve": [asdict(point) for point in self.curve]}
+
+
+# Keys of `compare.json` that differ from the fields: the files of earlier versions have them too.
+_JSON_KEYS = {
+    "training_tokens_per_second": "training_tokens",
+    "decoding_tokens_per_second": "decoding_tokens",
+    "decoding_sentences_per_second": "decoding_sentences",
+    "peak_memory_mb": "peak_memory",
+}
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
-    """The whole comparison. `sentence` is the one whose attention is shown; `unequal` what is not fair."""
+class ComparisonResult:
+    """The whole comparison. `sentence` is the one whose attention is shown.
+
+    `unequal_settings` has one sentence per setting that should be equal and is not.
+    """
 
     rows: tuple[Row, ...]
     quarters: tuple[Quarter, ...]
-    sentences: int
+    num_sentences: int
     sentence: str
     bleu_signature: str
     budget: str
-    unequal: tuple[str, ...] = ()
+    unequal_settings: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
-        """Ready for JSON."""
+        """Return JSON values, as `compare.json` stores them."""
         return {
-            "contenders": [row.as_dict() for row in self.rows],
+            "systems": [row.as_dict() for row in self.rows],
             "quarters": [
-                {"shortest": one.shortest, "longest": one.longest, "sentences": len(one.sentences)}
-                for one in self.quarters
+                {"shortest": part.min_words, "longest": part.max_words, "sentences": len(part.sentences)}
+                for part in self.quarters
             ],
-            "sentences": self.sentences,
+            "sentences": self.num_sentences,
             "sentence": self.sentence,
             "bleu_signature": self.bleu_signature,
             "budget": self.budget,
-            "unequal": list(self.unequal),
+            "unequal": list(self.unequal_settings),
         }
 
 
-def collect_result(contenders: Sequence[Contender], split: Split, *, out: Path, sentence: str) -> Result:
-    """Score what the contenders have left in their folders."""
+def collect_result(systems: Sequence[System], split: Split, *, out: Path, sentence: str) -> ComparisonResult:
+    """Read the stored results of the systems and score them."""
     pairs = split.test_pairs()
     quarters = quarters_by_length([pair.source for pair in pairs])
-    left = [_left(out / contender.name, len(pairs)) for contender in contenders]
-    first, recipe = left[0]
+    stored = [_read_stored(out / system.name, len(pairs)) for system in systems]
+    first, recipe = stored[0]
     language, references = recipe.languages.target, [pair.target for pair in pairs]
     rows = []
-    for contender, (outcome, _) in zip(contenders, left, strict=True):
+    for system, (result, _) in zip(systems, stored, strict=True):
         compared = paired_bootstrap(
-            first.translations, outcome.translations, references, language=language, metrics=("bleu",)
+            first.translations, result.translations, references, language=language, metrics=("bleu",)
         )["bleu"]
-        curve, training_tokens = read_curve(RunFolder(out / contender.name).metrics)
-        peak = read_memory(out / contender.name)
+        curve, training_speed = read_curve(RunFolder(out / system.name).metrics)
+        peak_bytes = read_peak_memory(out / system.name)
+        translation_seconds = max(result.translation_seconds, 1e-9)
         rows.append(
             Row(
-                name=contender.name,
+                name=system.name,
                 bleu=compared.system,
                 bleu_interval=compared.system_interval,
-                p_value=None if outcome is first else compared.p_value,
-                chrf=score(outcome.translations, references, language=language, metrics=("chrf",)).chrf,
-                alignment_error=outcome.alignment_error,
-                parameters=outcome.parameters,
-                steps=outcome.steps,
-                training_seconds=outcome.training_seconds,
-                training_tokens=training_tokens,
-                decoding_pieces=outcome.pieces / max(outcome.seconds, 1e-9),
-                decoding_sentences=len(pairs) / max(outcome.seconds, 1e-9),
-                peak_memory=None if peak is None else peak / 1e6,
+                p_value=None if result is first else compared.p_value,
+                chrf=score(result.translations, references, language=language, metrics=("chrf",)).chrf,
+                alignment_error=result.alignment_error,
+                parameters=result.parameters,
+                steps=result.steps,
+                training_seconds=result.training_seconds,
+                training_tokens_per_second=training_speed,
+                decoding_tokens_per_second=result.output_tokens / translation_seconds,
+                decoding_sentences_per_second=len(pairs) / translation_seconds,
+                peak_memory_mb=None if peak_bytes is None else peak_bytes / 1e6,
                 curve=curve,
-                bleu_by_length=_bleu_by_length(outcome, pairs, quarters, language),
-                translation=outcome.sentence_translation,
-                attention=outcome.attention,
+                bleu_by_length=_bleu_by_length(result, pairs, quarters, language),
+                translation=result.sentence_translation,
+                attention=result.attention,
             )
         )
-    return Result(
+    return ComparisonResult(
         rows=tuple(rows),
         quarters=quarters,
-        sentences=len(pairs),
+        num_sentences=len(pairs),
         sentence=sentence,
         bleu_signature=compared.signature,
         budget=_budget(recipe),
-        unequal=unequal({one.name: kept for one, (_, kept) in zip(contenders, left, strict=True)}),
+        unequal_settings=describe_unequal_settings(
+            {system.name: decided for system, (_, decided) in zip(systems, stored, strict=True)}
+        ),
     )
 
 
 def quarters_by_length(sources: Sequence[str]) -> tuple[Quarter, ...]:
-    """The sentences in four equal parts, from few words to many; fewer parts where there are fewer."""
+    """Split the sentences into four equal parts, shortest first; fewer parts if there are fewer sentences."""
     words = [len(split_words(source)) for source in sources]
     order = sorted(range(len(sources)), key=lambda index: words[index])
     quarters = []
-    for number in range(QUARTERS):
-        part = order[number * len(order) // QUARTERS : (number + 1) * len(order) // QUARTERS]
+    for number in range(NUM_QUARTERS):
+        part = order[number * len(order) // NUM_QUARTERS : (number + 1) * len(order) // NUM_QUARTERS]
         if part:
             quarters.append(Quarter(words[part[0]], words[part[-1]], tuple(part)))
     return tuple(quarters)
 
 
 def read_curve(metrics: Path) -> tuple[tuple[CurvePoint, ...], float | None]:
-    """The validations of a run in their order, and the median of the target pieces trained a second."""
+    """Return the validations of a run in order, and the median training speed in target tokens per second."""
     points: list[CurvePoint] = []
     speeds: list[float] = []
     seconds: float | None = None
     for record in read_metrics(metrics):
         match record:
-            case {"kind": "train", "tokens_per_second": float(speed), "seconds": float(spent)}:
+            case {"kind": "train", "tokens_per_second": float(speed), "seconds": float(elapsed)}:
                 speeds.append(speed)
-                seconds = spent
+                seconds = elapsed
             case {
                 "kind": "validation",
                 "step": int(step),
                 "loss": float(loss),
                 "bleu": float(bleu),
-                "seconds": float(took),
+                "seconds": float(duration),
             }:
-                # A validation tells how long it took, and training how long all has taken.
-                seconds = None if seconds is None else round(seconds + took, 2)
+                # A validation reports its own duration, training reports the time since the start.
+                seconds = None if seconds is None else round(seconds + duration, 2)
                 points.append(CurvePoint(step, seconds, loss, bleu))
     return tuple(points), median(speeds) if speeds else None
 
 
-def _left(folder: Path, sentences: int) -> tuple[Outcome, Recipe]:
-    """The outcome in a contender's folder, and the recipe that its run has decided on."""
-    outcome = read_outcome(folder)
-    record = RunFolder(folder).record() if outcome is not None else None
-    if outcome is None or record is None or len(outcome.translations) != sentences:
+def _read_stored(folder: Path, num_sentences: int) -> tuple[SystemResult, Recipe]:
+    """Return the result in a system's run folder, and the recipe that its run was trained with."""
+    result = read_system_result(folder)
+    record = RunFolder(folder).record() if result is not None else None
+    if result is None or record is None or len(result.translations) != num_sentences:
         raise RunFolderError(
-            f"{folder} does not hold the translations of {sentences:,} test sentences. Run the same command "
-            "again to finish the comparison."
+            f"{folder} does not hold the translations of {num_sentences:,} test sentences. Run the same "
+            "command again to finish the comparison."
         )
-    return outcome, record.recipe
+    return result, record.recipe
 
 
 def _bleu_by_length(
-    outcome: Outcome, pairs: Sequence[Pair], quarters: Sequence[Quarter], language: str
+    result: SystemResult, pairs: Sequence[Pair], quarters: Sequence[Quarter], language: str
 ) -> tuple[float, ...]:
     return tuple(
         score(
-            [outcome.translations[index] for index in quarter.sentences],
+            [result.translations[index] for index in quarter.sentences],
             [pairs[index].target for index in quarter.sentences],
             language=language,
             metrics=("bleu",),

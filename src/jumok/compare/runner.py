@@ -1,47 +1,72 @@
-"""The race: one contender after the other, each in a process of its own, and each only as far as is left.
+"""Run a comparison: one system after the other, each in its own process.
 
-    for event in race(contenders, split, out=Path("runs/compare"), sentence="I go home."):
+    for event in run_comparison(systems, split, out=Path("runs/compare"), sentence="I go home."):
         ...
 
-What must be equal (`contenders.EQUAL`) is derived for the first contender and handed to the others. A
-contender that is finished is passed over, one that was interrupted continues.
+The settings that should be equal (`systems.SHARED_SETTINGS`) are derived for the first system and passed to
+the others, unless their recipes set them. A finished system is skipped; an interrupted one continues.
 """
 
 from __future__ import annotations
 
+import queue
 import subprocess
 from dataclasses import dataclass
-from multiprocessing import Pipe
-from typing import TYPE_CHECKING, Any
+from threading import Thread
+from typing import TYPE_CHECKING
 
-from jumok.compare.child import Task
-from jumok.compare.contenders import equalised
-from jumok.compare.outcome import read_outcome
-from jumok.errors import JumokError, TrainingError
-from jumok.processes import python_command
-from jumok.recipe import make_recipe
-from jumok.training.folder import RunFolder
-from jumok.training.signals import watch_signals
+from jumok.compare.event_messages import event_from_message
+from jumok.compare.system_result import read_system_result
+from jumok.compare.systems import with_shared_settings
+from jumok.compare.worker import Task
+from jumok.config.recipe import make_recipe
+from jumok.errors import (
+    DataError,
+    JumokError,
+    ModelFolderError,
+    RecipeError,
+    RunFolderError,
+    StorageError,
+    TrainingError,
+    UnsupportedError,
+)
+from jumok.system.messages import pack_message, read_message
+from jumok.system.processes import python_command
+from jumok.system.signals import stop_on_signals
+from jumok.training.run.run_folder import RunFolder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-    from multiprocessing.connection import Connection
     from pathlib import Path
+    from typing import IO
 
-    from jumok.compare.contenders import Contender
     from jumok.compare.split import Split
-    from jumok.recipe import Recipe
+    from jumok.compare.systems import System
+    from jumok.config.recipe import Recipe
+    from jumok.system.messages import Message
     from jumok.training import Event
 
-__all__ = ["Entered", "Interrupted", "race"]
+__all__ = ["Interrupted", "SystemStarted", "run_comparison"]
 
-CHILD = "from jumok.compare.child import main; main()"
-SECONDS_BETWEEN_LOOKS = 0.2
+WORKER_CODE = "from jumok.compare.worker import worker_main; worker_main()"
+POLL_SECONDS = 0.2
+ERRORS: dict[str, type[JumokError]] = {
+    kind.__name__: kind
+    for kind in (
+        DataError,
+        ModelFolderError,
+        RecipeError,
+        RunFolderError,
+        StorageError,
+        TrainingError,
+        UnsupportedError,
+    )
+}
 
 
 @dataclass(frozen=True, slots=True)
-class Entered:
-    """A contender's turn has come. `finished`: an earlier call has left nothing to do."""
+class SystemStarted:
+    """System `number` of `count` starts. `finished`: an earlier call has finished it already."""
 
     name: str
     number: int
@@ -51,40 +76,40 @@ class Entered:
 
 @dataclass(frozen=True, slots=True)
 class Interrupted:
-    """Somebody asked to stop, and everything is saved; the same call continues."""
+    """A signal stopped the comparison. Everything is saved; the same call continues."""
 
     name: str
 
 
-def race(
-    contenders: Sequence[Contender], split: Split, *, out: Path, sentence: str
-) -> Iterator[Event | Entered | Interrupted]:
-    """Train every contender and translate the test set. The events of training come between."""
+def run_comparison(
+    systems: Sequence[System], split: Split, *, out: Path, sentence: str
+) -> Iterator[Event | SystemStarted | Interrupted]:
+    """Train every system and translate the test set with it. Yields the training events in between."""
     first: Recipe | None = None
-    with watch_signals() as interrupted:
-        for number, contender in enumerate(contenders, start=1):
-            task = _task(contender, first, split, out, sentence)
+    with stop_on_signals() as interrupted:
+        for number, system in enumerate(systems, start=1):
+            task = _make_task(system, first, split, out, sentence)
             finished = _is_finished(task)
-            yield Entered(contender.name, number, len(contenders), finished)
+            yield SystemStarted(system.name, number, len(systems), finished)
             if not finished and not interrupted():
-                yield from _events(task, interrupted)
+                yield from _run_worker(task, interrupted)
                 finished = _is_finished(task)
             if interrupted() or not finished:
-                yield Interrupted(contender.name)
+                yield Interrupted(system.name)
                 return
             record = RunFolder(task.folder).record()
             first = first or (record.recipe if record else None)
 
 
-def _task(contender: Contender, first: Recipe | None, split: Split, out: Path, sentence: str) -> Task:
-    recipe = contender.recipe if first is None else equalised(contender.recipe, first)
+def _make_task(system: System, first: Recipe | None, split: Split, out: Path, sentence: str) -> Task:
+    recipe = system.recipe if first is None else with_shared_settings(system.recipe, first)
     languages = {
         "languages.source": split.source_language or None,
         "languages.target": split.target_language or None,
     }
     return Task(
-        name=contender.name,
-        folder=out / contender.name,
+        name=system.name,
+        folder=out / system.name,
         recipe=make_recipe(recipe.model_dump(exclude_unset=True), **languages),
         split=split,
         sentence=sentence,
@@ -93,68 +118,84 @@ def _task(contender: Contender, first: Recipe | None, split: Split, out: Path, s
 
 
 def _is_finished(task: Task) -> bool:
-    """Whether the model is there, with the settings that are asked for, and has translated all this."""
+    """Whether the model exists, was trained with the task's settings, and has translated the test set."""
     folder = RunFolder(task.folder)
     record = folder.record() if folder.record_file.exists() else None
     if record is None or not folder.model.exists():
         return False
-    folder.refuse_other_settings(task.recipe, record)
-    outcome = read_outcome(task.folder)
-    return outcome is not None and outcome.key == task.key(record.recipe.search)
+    folder.check_same_settings(task.recipe, record)
+    result = read_system_result(task.folder)
+    return result is not None and result.key == task.key(record.recipe.search)
 
 
-def _events(task: Task, interrupted: Callable[[], bool]) -> Iterator[Event]:
-    """Start the process and hand on what it says.
+def _run_worker(task: Task, interrupted: Callable[[], bool]) -> Iterator[Event]:
+    """Run the task in a new process and yield its events.
 
-    It gets a process group of its own: Ctrl-C then reaches this process alone, which asks the child once to
-    save and leave. Asked by both, the child would take the second time as an order to leave at once.
+    The worker has its own process group, so Ctrl-C reaches only this process, which sends it one SIGTERM to
+    save and stop. After a second signal the worker would stop at once.
     """
-    ours, theirs = Pipe()
-    with ours:
-        with theirs:
-            process = subprocess.Popen(
-                python_command(CHILD, str(theirs.fileno())),
-                stdin=subprocess.DEVNULL,
-                pass_fds=(theirs.fileno(),),
-                process_group=0,
-            )
+    with subprocess.Popen(
+        python_command(WORKER_CODE), stdin=subprocess.PIPE, stdout=subprocess.PIPE, process_group=0
+    ) as process:
         try:
-            ours.send(task)
-            yield from _received(ours, process, task.name, interrupted)
+            _send_task(process, task)
+            yield from _events(process, task.name, interrupted)
             code = process.wait()
         finally:
             if process.poll() is None:
                 process.kill()
-            process.wait()
     if code and not interrupted():
-        raise TrainingError(_ended(task.name, code))
+        raise TrainingError(_describe_exit(task.name, code))
 
 
-def _received(
-    connection: Connection[Any, Any],
-    process: subprocess.Popen[bytes],
-    name: str,
-    interrupted: Callable[[], bool],
-) -> Iterator[Event]:
-    asked = False
+def _send_task(process: subprocess.Popen[bytes], task: Task) -> None:
+    if process.stdin is None:
+        raise ValueError("a worker is started with both its pipes")
+    try:
+        process.stdin.write(pack_message(task.to_message()))
+        process.stdin.close()
+    except BrokenPipeError:
+        pass  # the worker ended before it read the task; its exit code says why
+
+
+def _events(process: subprocess.Popen[bytes], name: str, interrupted: Callable[[], bool]) -> Iterator[Event]:
+    messages: queue.SimpleQueue[Message | None] = queue.SimpleQueue()
+    # A read from the pipe cannot time out, but this loop must notice a signal while the worker is silent.
+    Thread(target=_read_messages, args=(process.stdout, messages), daemon=True).start()
+    asked_to_stop = False
     while True:
-        if interrupted() and not asked:
-            asked = True
+        if interrupted() and not asked_to_stop:
+            asked_to_stop = True
             process.terminate()
         try:
-            message = connection.recv() if connection.poll(SECONDS_BETWEEN_LOOKS) else None
-        except (EOFError, ConnectionResetError):
+            message = messages.get(timeout=POLL_SECONDS)
+        except queue.Empty:
+            continue
+        if message is None:
             return
-        if isinstance(message, JumokError):
-            raise type(message)(f'The contender "{name}" could not go on. {message}')
-        if message is not None:
-            yield message
+        if "error" in message:
+            raise _rebuild_error(name, message)
+        yield event_from_message(message)
 
 
-def _ended(name: str, code: int) -> str:
-    how = f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
-    memory = " That is often a lack of memory: choose a smaller --size." if code == -9 else ""
+def _read_messages(stream: IO[bytes], messages: queue.SimpleQueue[Message | None]) -> None:
+    """Put every message of the worker into the queue, then None."""
+    try:
+        while (message := read_message(stream)) is not None:
+            messages.put(message)
+    finally:
+        messages.put(None)
+
+
+def _rebuild_error(name: str, message: Message) -> JumokError:
+    kind = ERRORS.get(message["error"], JumokError)
+    return kind(f'The system "{name}" failed. {message["message"]}')
+
+
+def _describe_exit(name: str, code: int) -> str:
+    reason = f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
+    memory_hint = " That is often a lack of memory: choose a smaller --size." if code == -9 else ""
     return (
-        f'The process of the contender "{name}" {how}.{memory} What was saved is intact: the same command '
-        "continues."
+        f'The process of the system "{name}" {reason}.{memory_hint} All checkpoints are intact: the same '
+        "command continues."
     )

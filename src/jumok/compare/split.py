@@ -1,8 +1,8 @@
-"""The pairs of a comparison: train, validation and test, cut once and kept in `out/data`.
+"""The pairs of a comparison: training, validation and test set, split once and stored in `out/data`.
 
-On which side a pair falls depends on a hash of its source (`jumok.corpus.split`), so that all translations
-and duplicates of a sentence stay together and nothing of the test set is ever trained on. The folder appears
-whole or not at all; whoever repeats the command finds the same files.
+A hash of the source decides which set a pair belongs to (`jumok.data.hold_out`), so all translations and
+duplicates of a sentence stay together and no system trains on the test set. The folder is written atomically;
+a repeated command finds the same files.
 """
 
 from __future__ import annotations
@@ -15,30 +15,36 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from jumok.corpus import Cleaner, HoldOut, choose_hold_out, open_corpora, open_corpus
+from jumok.data import Cleaner, HoldOut, choose_hold_out, open_corpora, open_corpus
 from jumok.errors import DataError, RunFolderError
-from jumok.storage import checked_json, disk_errors, is_leftover, read_checked_json, remove_leftovers
+from jumok.storage import (
+    disk_errors,
+    is_leftover,
+    json_with_checksum,
+    read_json_with_checksum,
+    remove_leftovers,
+)
 from jumok.text import split_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from jumok.corpus import Corpus
-    from jumok.values import Pair
+    from jumok.data import Corpus
+    from jumok.types import Pair
 
-__all__ = ["Split", "middle_sentence", "split_pairs"]
+__all__ = ["Split", "median_length_source", "split_pairs"]
 
-MOST_HELD_OUT = 1000
+MAX_HELD_OUT = 1000
 RECORD = "split.json"
-# The words are those of a header and no language codes, so that any pair may follow.
+# A header without language codes: no first pair can be mistaken for one.
 HEADER = "source\ttarget\talignment\n"
 _BREAKS = re.compile(r"[\t\n\r]+")
 
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """Files of pairs. `train` is a name and a weight for each corpus that was given."""
+    """The files of a split. `train` has the name and the weight of each training corpus."""
 
     folder: Path
     train: tuple[tuple[str, float], ...]
@@ -55,7 +61,7 @@ class Split:
         return self.folder / "test.tsv"
 
     def training_files(self) -> list[str]:
-        """The corpora as training takes them: `path`, or `path:weight`."""
+        """Return the training corpora as arguments of `training_events`: `path` or `path:weight`."""
         return [
             f"{self.folder / name}" if weight == 1 else f"{self.folder / name}:{weight}"
             for name, weight in self.train
@@ -73,34 +79,34 @@ def split_pairs(
     test: Sequence[str] = (),
     source: str | None = None,
     target: str | None = None,
-    most: int = MOST_HELD_OUT,
+    max_held_out: int = MAX_HELD_OUT,
 ) -> Split:
-    """Clean the pairs as training does and cut them, or find them cut.
+    """Clean the pairs as training does and split them, or find the files of an earlier call.
 
-    Validation and test set hold at most a tenth of the pairs and at most `most` each. One that is given is
-    copied instead, and its sentences are taken out of the others.
+    The validation and the test set have at most a tenth of the pairs and at most `max_held_out` each. A set
+    that is given is copied instead, and its sentences are removed from the others.
     """
     corpora = open_corpora(pairs, source=source, target=target)
     languages = corpora[0].source_language, corpora[0].target_language
-    asked = {"source": languages[0] or None, "target": languages[1] or None}
+    codes = {"source": languages[0] or None, "target": languages[1] or None}
     given = {
-        name: open_corpora(files, **asked) for name, files in (("valid", valid), ("test", test)) if files
+        name: open_corpora(files, **codes) for name, files in (("valid", valid), ("test", test)) if files
     }
-    digest = hashlib.sha256(repr((languages, most, sorted(given))).encode())
+    digest = hashlib.sha256(repr((languages, max_held_out, sorted(given))).encode())
     for corpus in chain(corpora, *given.values()):
-        _digest(digest, corpus)
+        _update_digest(digest, corpus)
     folder = out / "data"
     split = Split(folder, _train_names(corpora), *languages, fingerprint=digest.hexdigest())
     if (folder / RECORD).exists():
         _refuse_other_pairs(split)
         return split
-    _refuse_foreign(out)
-    _write(split, corpora, given, most)
+    _refuse_nonempty(out)
+    _write(split, corpora, given, max_held_out)
     return split
 
 
-def middle_sentence(pairs: Sequence[Pair]) -> str:
-    """A source of middle length, in words: what a look at one sentence is best taken at."""
+def median_length_source(pairs: Sequence[Pair]) -> str:
+    """Return a source sentence of median length in words."""
     sources = [pair.source for pair in pairs]
     return sorted(sources, key=lambda text: len(split_words(text)))[len(sources) // 2]
 
@@ -110,7 +116,7 @@ def _train_names(corpora: Sequence[Corpus]) -> tuple[tuple[str, float], ...]:
     return tuple((name, corpus.weight) for name, corpus in zip(names, corpora, strict=True))
 
 
-def _digest(digest: hashlib._Hash, corpus: Corpus) -> None:
+def _update_digest(digest: hashlib._Hash, corpus: Corpus) -> None:
     digest.update(f"{corpus.weight}\n".encode())
     for pair in corpus.pairs():
         digest.update(_line(pair).encode("utf-8", "surrogatepass"))
@@ -122,7 +128,7 @@ def _line(pair: Pair) -> str:
 
 
 def _refuse_other_pairs(split: Split) -> None:
-    stored = read_checked_json(split.folder / RECORD).get("fingerprint")
+    stored = read_json_with_checksum(split.folder / RECORD).get("fingerprint")
     if stored != split.fingerprint:
         raise RunFolderError(
             f"{split.folder.parent} holds a comparison on other pairs. Received pairs with fingerprint "
@@ -131,7 +137,7 @@ def _refuse_other_pairs(split: Split) -> None:
         )
 
 
-def _refuse_foreign(out: Path) -> None:
+def _refuse_nonempty(out: Path) -> None:
     if out.exists() and not out.is_dir():
         raise RunFolderError(f"{out} is a file. A comparison needs a folder: choose another name with --out.")
     names = sorted(path.name for path in out.iterdir()) if out.exists() else []
@@ -143,53 +149,60 @@ def _refuse_foreign(out: Path) -> None:
         )
 
 
-def _write(split: Split, corpora: Sequence[Corpus], given: Mapping[str, Sequence[Corpus]], most: int) -> None:
-    """All files under a temporary name, then one rename."""
-    against = list(chain.from_iterable(given.values()))
-    hold_outs = _choose(corpora, given, against, most)
-    held_out: dict[str, list[Pair]] = {name: _nonempty(opened) for name, opened in given.items()}
+def _write(
+    split: Split, corpora: Sequence[Corpus], given: Mapping[str, Sequence[Corpus]], max_held_out: int
+) -> None:
+    """Write all files into a temporary folder, then rename it."""
+    excluded = list(chain.from_iterable(given.values()))
+    hold_outs = _choose_hold_outs(corpora, given, excluded, max_held_out)
+    held_out: dict[str, list[Pair]] = {name: _complete_pairs(opened) for name, opened in given.items()}
     temporary = split.folder.with_name(f"{split.folder.name}.tmp-{os.getpid()}")
     with disk_errors(split.folder, "Nothing that was there before has been touched."):
         split.folder.parent.mkdir(parents=True, exist_ok=True)
         remove_leftovers(split.folder.parent)
         try:
             temporary.mkdir()
-            cleaner = Cleaner(against=against)
+            cleaner = Cleaner(exclude=excluded)
             for (name, _), corpus in zip(split.train, corpora, strict=True):
-                kept = _divert(cleaner.clean(corpus), hold_outs, held_out)
-                _write_pairs(temporary / name, kept)
+                training_pairs = _divert(cleaner.clean(corpus), hold_outs, held_out)
+                _write_pairs(temporary / name, training_pairs)
             for name in ("valid", "test"):
                 _write_pairs(temporary / f"{name}.tsv", held_out.get(name, []))
                 _refuse_empty(name, held_out.get(name, []))
-            (temporary / RECORD).write_bytes(checked_json({"fingerprint": split.fingerprint}))
+            (temporary / RECORD).write_bytes(json_with_checksum({"fingerprint": split.fingerprint}))
             temporary.rename(split.folder)
         except BaseException:
             shutil.rmtree(temporary, ignore_errors=True)
             raise
 
 
-def _choose(
-    corpora: Sequence[Corpus], given: Mapping[str, Sequence[Corpus]], against: Sequence[Corpus], most: int
+def _choose_hold_outs(
+    corpora: Sequence[Corpus],
+    given: Mapping[str, Sequence[Corpus]],
+    excluded: Sequence[Corpus],
+    max_held_out: int,
 ) -> dict[str, HoldOut]:
-    """Which pairs go where: the lowest hashes to the test set, those that follow to the validation set."""
+    """Assign the lowest hashes to the test set, and the next lowest to the validation set."""
 
     def clean() -> Iterator[Pair]:
-        cleaner = Cleaner(against=against)
+        cleaner = Cleaner(exclude=excluded)
         return chain.from_iterable(cleaner.clean(corpus) for corpus in corpora)
 
     chosen: dict[str, HoldOut] = {}
     if "test" not in given:
-        chosen["test"] = choose_hold_out(clean(), count=most)
+        chosen["test"] = choose_hold_out(clean(), count=max_held_out)
     if "valid" not in given:
-        tested = chosen.get("test", HoldOut(0))
-        chosen["valid"] = choose_hold_out((pair for pair in clean() if pair not in tested), count=most)
+        test_set = chosen.get("test", HoldOut(0))
+        chosen["valid"] = choose_hold_out(
+            (pair for pair in clean() if pair not in test_set), count=max_held_out
+        )
     return chosen
 
 
 def _divert(
     pairs: Iterable[Pair], hold_outs: Mapping[str, HoldOut], held_out: dict[str, list[Pair]]
 ) -> Iterator[Pair]:
-    """Stream what is to be trained on; each other pair goes to the first set that holds it."""
+    """Yield the training pairs; append every other pair to the first set that holds it out."""
     for pair in pairs:
         name = next((name for name, hold_out in hold_outs.items() if pair in hold_out), None)
         if name is None:
@@ -198,7 +211,7 @@ def _divert(
             held_out.setdefault(name, []).append(pair)
 
 
-def _nonempty(corpora: Iterable[Corpus]) -> list[Pair]:
+def _complete_pairs(corpora: Iterable[Corpus]) -> list[Pair]:
     return [pair for corpus in corpora for pair in corpus.pairs() if pair.source and pair.target]
 
 
@@ -212,6 +225,6 @@ def _refuse_empty(name: str, pairs: Sequence[Pair]) -> None:
     if not pairs:
         purpose = {"valid": "validate", "test": "test"}[name]
         raise DataError(
-            f"There is no sentence to {purpose} on. At most a tenth of the pairs is held out, and here that "
-            f"is none. Give a set with --{name}, or a few dozen different pairs."
+            f"There is no sentence to {purpose} on. At most a tenth of the pairs is held out, which here is "
+            f"none. Give a set with --{name}, or more pairs: a few dozen different ones."
         )

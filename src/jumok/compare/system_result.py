@@ -1,8 +1,9 @@
-"""What a contender leaves in its run folder when it has had its turn.
+"""The result of one system, stored in its run folder.
 
-translations.txt    the test set in its words, a line a sentence
-outcome.json        numbers, the sentence that was looked at, and a key of what all that was made from
-memory.json         the most memory that training has taken, which outlives the process
+translations.txt    the translated test set, one line per sentence
+outcome.json        numbers, the attention of one sentence, and a hash of what they depend on besides the
+                    model
+memory.json         the peak memory of training, which is known only while the process runs
 """
 
 from __future__ import annotations
@@ -15,34 +16,34 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from jumok.errors import DataError, ModelFolderError
-from jumok.look import from_json, to_json
-from jumok.storage import checked_json, read_checked_json, write_file
+from jumok.plots import from_json, to_json
+from jumok.storage import json_with_checksum, read_json_with_checksum, write_file
 
 if TYPE_CHECKING:
-    from jumok.recipe import SearchSettings
-    from jumok.values import AttentionMap
+    from jumok.config.recipe import SearchSettings
+    from jumok.types import AttentionMap
 
 __all__ = [
-    "Outcome",
-    "outcome_key",
+    "SystemResult",
     "peak_memory",
-    "read_memory",
-    "read_outcome",
-    "write_memory",
-    "write_outcome",
+    "read_peak_memory",
+    "read_system_result",
+    "result_key",
+    "write_peak_memory",
+    "write_system_result",
 ]
 
 OUTCOME, TRANSLATIONS, MEMORY = "outcome.json", "translations.txt", "memory.json"
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
-    """A contender on the test set. `attention` is None for a model that does not look at its source."""
+class SystemResult:
+    """A system on the test set. `attention` is None if the model has no cross-attention."""
 
     key: str
     translations: tuple[str, ...]
-    seconds: float
-    pieces: int
+    translation_seconds: float
+    output_tokens: int
     alignment_error: float | None
     parameters: int
     steps: int
@@ -51,77 +52,91 @@ class Outcome:
     attention: AttentionMap | None
 
 
-def outcome_key(fingerprint: str, sentence: str, search: SearchSettings) -> str:
-    """What an outcome depends on beside the model: the pairs, the sentence and the search."""
+def result_key(fingerprint: str, sentence: str, search: SearchSettings) -> str:
+    """Return a hash of what a result depends on besides the model: the pairs, the sentence and the search."""
     parts = [fingerprint, sentence, search.model_dump(mode="json")]
     return hashlib.sha256(json.dumps(parts, ensure_ascii=False, sort_keys=True).encode()).hexdigest()
 
 
-def write_outcome(folder: Path, outcome: Outcome) -> None:
-    """The translations first: where there is an outcome, they are there too."""
-    lines = "".join(f"{text}\n" for text in outcome.translations)
+def write_system_result(folder: Path, result: SystemResult) -> None:
+    """Write the translations first, so that `outcome.json` is never without them."""
+    lines = "".join(f"{text}\n" for text in result.translations)
     write_file(folder / TRANSLATIONS, lines.encode("utf-8", "replace"))
-    attention = None if outcome.attention is None else json.loads(to_json(outcome.attention))
+    attention = None if result.attention is None else json.loads(to_json(result.attention))
     content = {
-        "key": outcome.key,
-        "sentences": len(outcome.translations),
-        "seconds": outcome.seconds,
-        "pieces": outcome.pieces,
-        "alignment_error": outcome.alignment_error,
-        "parameters": outcome.parameters,
-        "steps": outcome.steps,
-        "training_seconds": outcome.training_seconds,
-        "sentence_translation": outcome.sentence_translation,
+        "key": result.key,
+        "sentences": len(result.translations),
+        "seconds": result.translation_seconds,
+        "tokens": result.output_tokens,
+        "alignment_error": result.alignment_error,
+        "parameters": result.parameters,
+        "steps": result.steps,
+        "training_seconds": result.training_seconds,
+        "sentence_translation": result.sentence_translation,
         "attention": attention,
     }
-    write_file(folder / OUTCOME, checked_json(content))
+    write_file(folder / OUTCOME, json_with_checksum(content))
 
 
-def read_outcome(folder: Path) -> Outcome | None:
-    """What was written, or None where nothing was, or it is damaged: it can be made again."""
+def read_system_result(folder: Path) -> SystemResult | None:
+    """Return the stored result, or None if it must be computed again: missing, damaged, or an old format."""
     try:
-        content = read_checked_json(folder / OUTCOME)
+        content = read_json_with_checksum(folder / OUTCOME)
         sentences = content.pop("sentences")
         lines = (folder / TRANSLATIONS).read_bytes().decode("utf-8").split("\n")[:-1]
         attention = content.pop("attention")
-        found = None if attention is None else from_json(json.dumps(attention))
-        outcome = Outcome(**content, translations=tuple(lines), attention=found)
+        seconds, tokens = content.pop("seconds"), content.pop("tokens")
+        result = SystemResult(
+            **content,
+            translations=tuple(lines),
+            translation_seconds=seconds,
+            output_tokens=tokens,
+            attention=None if attention is None else from_json(json.dumps(attention)),
+        )
     except (ModelFolderError, DataError, OSError, UnicodeDecodeError, KeyError, TypeError):
         return None
-    return outcome if len(lines) == sentences else None
+    return result if len(lines) == sentences else None
 
 
-def write_memory(folder: Path, peak: int) -> None:
-    """Remember the most bytes of all processes that have trained in the folder."""
-    write_file(folder / MEMORY, checked_json({"peak": max(peak, read_memory(folder) or 0)}))
+def write_peak_memory(folder: Path, peak_bytes: int) -> None:
+    """Store the peak, unless an earlier process that trained in the folder had a larger one."""
+    write_file(folder / MEMORY, json_with_checksum({"peak": max(peak_bytes, read_peak_memory(folder) or 0)}))
 
 
-def read_memory(folder: Path) -> int | None:
+def read_peak_memory(folder: Path) -> int | None:
+    """Return the stored peak in bytes, or None if there is none."""
     try:
-        return int(read_checked_json(folder / MEMORY)["peak"])
+        return int(read_json_with_checksum(folder / MEMORY)["peak"])
     except (ModelFolderError, KeyError, TypeError, ValueError):
         return None
 
 
-def peak_memory(processes: int = 1) -> int:
-    """The most bytes that this process has had in memory, and the processes of its team that have ended.
+def peak_memory(num_processes: int = 1) -> int:
+    """Return the peak memory, in bytes, of this process and of the training workers that have ended.
 
-    What they share is counted in each of them, so with several this is an upper bound. On Linux `ru_maxrss`
-    also counts the process that started this one, as it was then; the kernel's own high-water mark does not.
+    Shared memory is counted in each process, so with several this is an upper bound. On Linux `ru_maxrss`
+    starts with the peak of the process that started this one; the kernel's VmHWM does not.
     """
     try:
         status = Path("/proc/self/status").read_text(encoding="ascii", errors="replace")
-        mark = next(line for line in status.splitlines() if line.startswith("VmHWM:"))
-        return int(mark.split()[1]) * 1024 + (processes - 1) * _largest_child()
+        line = next(line for line in status.splitlines() if line.startswith("VmHWM:"))
+        return int(line.split()[1]) * 1024 + (num_processes - 1) * _largest_worker()
     except (OSError, StopIteration, ValueError, IndexError):
-        import resource
+        import resource  # optional: not on Windows
 
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        return peak if sys.platform == "darwin" else peak * 1024
+        return _max_resident_bytes(resource.RUSAGE_SELF) + (num_processes - 1) * _largest_worker()
 
 
-def _largest_child() -> int:
-    """The most bytes that any process had which this one started and saw end."""
-    import resource
+def _largest_worker() -> int:
+    """Return the largest peak, in bytes, of the processes that this one started and that have ended."""
+    import resource  # optional: not on Windows
 
-    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
+    return _max_resident_bytes(resource.RUSAGE_CHILDREN)
+
+
+def _max_resident_bytes(who: int) -> int:
+    """Return `ru_maxrss` in bytes; its unit is a kilobyte, except on macOS."""
+    import resource  # optional: not on Windows
+
+    peak = resource.getrusage(who).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024

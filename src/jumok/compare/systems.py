@@ -1,9 +1,9 @@
-"""Who takes part: named recipes that could all be trained, and what must be alike in them.
+"""The systems of a comparison: named recipes, and the settings that should be equal in all of them.
 
-    make_contenders(["recurrent:none", "recurrent:bahdanau", "transformer"], settings={"training.minutes": 5})
+    make_systems(["recurrent:none", "recurrent:bahdanau", "transformer"], settings={"training.minutes": 5})
 
-Every recipe is checked before anything is read, so that the third contender cannot fail after the first two
-have been trained for an hour.
+Every recipe is checked before any file is read, so the third system cannot fail after the first two have
+trained for an hour.
 """
 
 from __future__ import annotations
@@ -13,102 +13,107 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from jumok.config.recipe import Recipe, TextSettings, flatten, make_recipe, read_recipe
 from jumok.errors import RecipeError
-from jumok.models import check_recipe, place_attention
-from jumok.recipe import Recipe, TextSettings, flatten, make_recipe, read_recipe
+from jumok.models import attention_overrides, check_recipe
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-__all__ = ["Contender", "equalised", "make_contenders", "unequal"]
+__all__ = ["System", "describe_unequal_settings", "make_systems", "with_shared_settings"]
 
 BUDGET = ("minutes", "steps", "epochs")
-EQUAL = (*(f"text.{name}" for name in TextSettings.model_fields), "training.batch_tokens", "training.seed")
-"""Settings that have nothing to do with the model: where they differ, a comparison compares them."""
-TAKEN = {"data", "compare.json", "compare.md", "report.html"}
-"""Names of a comparison's own files, beside which each contender has a folder."""
+SHARED_SETTINGS = (
+    *(f"text.{name}" for name in TextSettings.model_fields),
+    "training.batch_tokens",
+    "training.seed",
+)
+"""Settings that do not belong to the model. If they differ, the comparison measures them as well."""
+RESERVED_NAMES = {"data", "compare.json", "compare.md", "report.html"}
+"""Names of the comparison's own files, which are in the same folder as the systems' run folders."""
 
 
 @dataclass(frozen=True, slots=True)
-class Contender:
-    """A recipe with a name, which is also that of its run folder."""
+class System:
+    """A recipe and its name, which is also the name of its run folder."""
 
     name: str
     recipe: Recipe
 
 
-def make_contenders(
-    words: Sequence[str] = (),
+def make_systems(
+    specs: Sequence[str] = (),
     *,
     recipes: Sequence[Path] = (),
     settings: Mapping[str, Any] | None = None,
-) -> tuple[Contender, ...]:
-    """Contenders from words, `family` or `family:mechanism`, then from files with a recipe.
+) -> tuple[System, ...]:
+    """Return the systems of `specs` (each `family` or `family:mechanism`), then those of the recipe files.
 
-    `settings`, as `section.name`, hold for all of them, before what a file says. A budget among them takes
-    the place of every budget in the files.
+    `settings`, named `section.name`, apply to all of them and override the files. A budget among them
+    replaces every budget in the files.
     """
     settings = dict(settings or {})
-    contenders = [
-        *(_from_word(word, settings) for word in words),
+    systems = [
+        *(_from_spec(spec, settings) for spec in specs),
         *(_from_file(path, settings) for path in recipes),
     ]
-    _check_names([contender.name for contender in contenders])
-    _check_budgets(contenders)
-    return tuple(contenders)
+    _check_names([system.name for system in systems])
+    _check_budgets(systems)
+    return tuple(systems)
 
 
-def equalised(asked: Recipe, first: Recipe) -> Recipe:
-    """The recipe with what must be equal taken from the first contender's, where nobody set it."""
-    have, own = flatten(first), flatten(asked, only_set=True)
+def with_shared_settings(recipe: Recipe, first: Recipe) -> Recipe:
+    """Return the recipe with the shared settings of the first system, except those that were set in it."""
+    shared, overrides = flatten(first), flatten(recipe, only_set=True)
     return make_recipe(
-        asked.model_dump(exclude_unset=True), **{name: have[name] for name in EQUAL if name not in own}
+        recipe.model_dump(exclude_unset=True),
+        **{name: shared[name] for name in SHARED_SETTINGS if name not in overrides},
     )
 
 
-def unequal(recipes: Mapping[str, Recipe]) -> tuple[str, ...]:
-    """What somebody set differently although a fair comparison wants it equal, a sentence each."""
-    settings = {contender: flatten(recipe) for contender, recipe in recipes.items()}
-    found = []
-    for name in EQUAL:
-        values = {contender: have[name] for contender, have in settings.items()}
+def describe_unequal_settings(recipes: Mapping[str, Recipe]) -> tuple[str, ...]:
+    """Return one sentence per shared setting whose values differ."""
+    settings = {system: flatten(recipe) for system, recipe in recipes.items()}
+    sentences = []
+    for name in SHARED_SETTINGS:
+        values = {system: flat[name] for system, flat in settings.items()}
         if len(set(values.values())) > 1:
-            listed = ", ".join(f"{contender} {value}" for contender, value in values.items())
-            found.append(f"{name} is not the same: {listed}.")
-    return tuple(found)
+            listed = ", ".join(f"{system} {value}" for system, value in values.items())
+            sentences.append(f"{name} is not the same: {listed}.")
+    return tuple(sentences)
 
 
-def _from_word(word: str, settings: Mapping[str, Any]) -> Contender:
-    family, colon, mechanism = (part.strip() for part in word.partition(":"))
+def _from_spec(spec: str, settings: Mapping[str, Any]) -> System:
+    family, colon, mechanism = (part.strip() for part in spec.partition(":"))
     if not family or (colon and not mechanism):
         raise RecipeError(
-            "A contender is a family of models, or a family and its attention, as in recurrent:bahdanau. "
-            f"Received: {word!r}. `jumok models` lists what there is."
+            "A system is a model family, or a family and its attention, such as recurrent:bahdanau. "
+            f"Received: {spec!r}. `jumok models` lists all of them."
         )
     name = f"{family}-{mechanism}" if mechanism else family
     try:
         recipe = make_recipe(None, **{**settings, "model.family": family})
         if mechanism:
             nested = recipe.model_dump(exclude_unset=True)
-            recipe = make_recipe(nested, **place_attention(family, mechanism))
+            recipe = make_recipe(nested, **attention_overrides(family, mechanism))
         check_recipe(recipe)
         _refuse_other_tasks(recipe)
     except RecipeError as error:
-        raise _cannot_take_part(name, error) from None
-    return Contender(name, recipe)
+        raise _invalid_system(name, error) from None
+    return System(name, recipe)
 
 
 def _refuse_other_tasks(recipe: Recipe) -> None:
     if recipe.model.task != "translate":
         raise RecipeError(
-            f"Models that translate are compared, and {recipe.model.family} learns from plain text here. "
-            "`jumok evaluate MODEL text.txt` gives the figures of such models on the same text."
+            f"Only models that translate can be compared; {recipe.model.family} learns from plain text here. "
+            "`jumok evaluate MODEL text.txt` scores such models on the same text."
         )
 
 
-def _from_file(path: Path, settings: Mapping[str, Any]) -> Contender:
-    name = _file_name(path)
+def _from_file(path: Path, settings: Mapping[str, Any]) -> System:
+    name = _system_name(path)
     nested = read_recipe(path)
     training = nested.get("training")
     if isinstance(training, dict) and any(f"training.{budget}" in settings for budget in BUDGET):
@@ -118,57 +123,56 @@ def _from_file(path: Path, settings: Mapping[str, Any]) -> Contender:
         check_recipe(recipe)
         _refuse_other_tasks(recipe)
     except RecipeError as error:
-        raise _cannot_take_part(name, error) from None
-    return Contender(name, recipe)
+        raise _invalid_system(name, error) from None
+    return System(name, recipe)
 
 
-def _file_name(path: Path) -> str:
-    """`big.toml` is called big; the `recipe.toml` of a run folder is called after the folder."""
-    word = path.resolve().parent.name if path.stem == "recipe" else path.stem
-    return re.sub(r"[^\w.-]+", "-", word).strip(".-") or "recipe"
+def _system_name(path: Path) -> str:
+    """Name `big.toml` big, and the `recipe.toml` of a run folder after the folder."""
+    name = path.resolve().parent.name if path.stem == "recipe" else path.stem
+    return re.sub(r"[^\w.-]+", "-", name).strip(".-") or "recipe"
 
 
-def _cannot_take_part(name: str, error: RecipeError) -> RecipeError:
-    return type(error)(f'The contender "{name}" cannot take part. {error}')
+def _invalid_system(name: str, error: RecipeError) -> RecipeError:
+    return type(error)(f'The system "{name}" cannot be trained. {error}')
 
 
 def _check_names(names: list[str]) -> None:
     if len(names) < 2:
         raise RecipeError(
-            f"A comparison needs two contenders or more. Received: {', '.join(names) or 'none'}. Name them "
-            "with --attention none,bahdanau, with --contender recurrent:none, or with --recipe a.toml."
+            f"A comparison needs at least two systems. Received: {', '.join(names) or 'none'}. Name them "
+            "with --attention none,bahdanau, with --system recurrent:none, or with --recipe a.toml."
         )
-    twice = [name for name, count in Counter(names).items() if count > 1]
-    if twice:
+    duplicates = [name for name, count in Counter(names).items() if count > 1]
+    if duplicates:
         raise RecipeError(
-            f"Each contender needs a name of its own. Received more than once: {', '.join(twice)}. Leave one "
-            "out, or rename its file."
+            f"Every system needs a different name. Received more than once: {', '.join(duplicates)}. Leave "
+            "one out, or rename its file."
         )
-    taken = sorted(TAKEN.intersection(names))
-    if taken:
+    reserved = sorted(RESERVED_NAMES.intersection(names))
+    if reserved:
         raise RecipeError(
-            f"A contender cannot be called {' or '.join(taken)}: the comparison has a file of that name. "
+            f"A system cannot be called {' or '.join(reserved)}: the comparison has a file of that name. "
             "Rename the recipe."
         )
 
 
-def _check_budgets(contenders: Sequence[Contender]) -> None:
+def _check_budgets(systems: Sequence[System]) -> None:
     budgets = {
-        contender.name: tuple(getattr(contender.recipe.training, name) for name in BUDGET)
-        for contender in contenders
+        system.name: tuple(getattr(system.recipe.training, name) for name in BUDGET) for system in systems
     }
     if not any(any(budget) for budget in budgets.values()):
         raise RecipeError(
-            "A comparison needs an end that is the same for all. Set --minutes or --steps for each contender."
+            "A comparison needs a training budget, the same for each system. Set --minutes or --steps."
         )
     if len(set(budgets.values())) > 1:
-        listed = "; ".join(f"{name}: {_budget_words(budget)}" for name, budget in budgets.items())
+        listed = "; ".join(f"{name}: {_format_budget(budget)}" for name, budget in budgets.items())
         raise RecipeError(
-            f"The contenders do not have the same budget. Received: {listed}. Set --minutes or --steps, "
-            "which then hold for all."
+            f"The systems do not have the same budget. Received: {listed}. Set --minutes or --steps, which "
+            "then applies to all."
         )
 
 
-def _budget_words(budget: Sequence[float | None]) -> str:
+def _format_budget(budget: Sequence[float | None]) -> str:
     parts = [f"{value:g} {name}" for name, value in zip(BUDGET, budget, strict=True) if value is not None]
-    return ", ".join(parts) or "no end"
+    return ", ".join(parts) or "no budget"

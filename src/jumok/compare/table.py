@@ -1,4 +1,4 @@
-"""The table of a comparison: the same cells in the terminal, in Markdown and in the report."""
+"""The table of a comparison: the same cells in the terminal, in Markdown and in the HTML report."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from jumok.compare.result import Quarter, Result, Row
+    from jumok.compare.result import ComparisonResult, Quarter, Row
 
-__all__ = ["HEADINGS", "as_markdown", "facts", "length_label", "row_cells"]
+__all__ = ["HEADINGS", "as_markdown", "length_label", "notes", "row_cells"]
 
 HEADINGS = (
-    "contender",
+    "system",
     "BLEU",
     "95 %",
     "p",
@@ -20,14 +20,14 @@ HEADINGS = (
     "alignment error",
     "parameters",
     "training tokens/s",
-    "decoding pieces/s",
+    "decoding tokens/s",
     "memory MB",
 )
 MISSING = "–"
 
 
 def row_cells(row: Row) -> tuple[str, ...]:
-    """A contender's cells, one for each of `HEADINGS`."""
+    """Return the cells of a row, one per heading in `HEADINGS`."""
     low, high = row.bleu_interval
     return (
         row.name,
@@ -37,41 +37,47 @@ def row_cells(row: Row) -> tuple[str, ...]:
         f"{row.chrf:.1f}",
         MISSING if row.alignment_error is None else f"{row.alignment_error:.3f}",
         f"{row.parameters:,}",
-        MISSING if row.training_tokens is None else f"{row.training_tokens:,.0f}",
-        f"{row.decoding_pieces:,.0f}",
-        MISSING if row.peak_memory is None else f"{row.peak_memory:,.0f}",
+        _rounded(row.training_tokens_per_second),
+        _rounded(row.decoding_tokens_per_second),
+        _rounded(row.peak_memory_mb),
     )
 
 
-def facts(result: Result) -> list[str]:
-    """What the numbers mean, a sentence each; what is not fair comes last."""
+def _rounded(value: float | None) -> str:
+    return MISSING if value is None else f"{value:,.0f}"
+
+
+def notes(result: ComparisonResult) -> list[str]:
+    """Return sentences that say what the numbers mean; what makes the comparison unfair comes last."""
     first = result.rows[0].name
-    alike = "the same pairs" if result.unequal else "the same pairs, pieces, batches and seed"
+    same_settings = "the same pairs"
+    if not result.unequal_settings:
+        same_settings += ", vocabulary, batch size and seed"
     return [
-        f"Each contender had {result.budget} and {alike}.",
-        f"Scores are of {result.sentences:,} test sentences that nobody was trained on; "
-        f"BLEU is {result.bleu_signature}.",
-        f"The intervals hold 95 % of the resamples; p is against {first}, by paired bootstrap.",
-        *result.unequal,
+        f"Each system had {result.budget} of training and {same_settings}.",
+        f"The scores are on {result.num_sentences:,} test sentences that no system was trained on; "
+        f"BLEU signature: {result.bleu_signature}.",
+        f"95 % is the confidence interval of BLEU; p is against {first}. Both are from a paired bootstrap.",
+        *result.unequal_settings,
     ]
 
 
 def length_label(quarter: Quarter) -> str:
-    if quarter.shortest == quarter.longest:
-        return f"{quarter.longest} word" if quarter.longest == 1 else f"{quarter.longest} words"
-    return f"{quarter.shortest}–{quarter.longest} words"
+    if quarter.min_words == quarter.max_words:
+        return f"{quarter.max_words} word" if quarter.max_words == 1 else f"{quarter.max_words} words"
+    return f"{quarter.min_words}–{quarter.max_words} words"
 
 
-def as_markdown(result: Result) -> str:
-    """The table, and BLEU by source length, for a page or an issue."""
-    lengths = ("contender", *(length_label(quarter) for quarter in result.quarters))
+def as_markdown(result: ComparisonResult) -> str:
+    """Return the table and BLEU by source length as Markdown."""
+    lengths = ("system", *(length_label(quarter) for quarter in result.quarters))
     by_length = [(row.name, *(f"{bleu:.1f}" for bleu in row.bleu_by_length)) for row in result.rows]
     lines = [
         "# Comparison",
         "",
         *_markdown_table(HEADINGS, map(row_cells, result.rows)),
         "",
-        *(f"- {fact}" for fact in facts(result)),
+        *(f"- {note}" for note in notes(result)),
         "",
         "## BLEU by source length",
         "",
@@ -81,6 +87,6 @@ def as_markdown(result: Result) -> str:
 
 
 def _markdown_table(headings: Iterable[str], rows: Iterable[Iterable[str]]) -> list[str]:
-    top = list(headings)
-    rule = ["---", *("--:" for _ in top[1:])]
-    return [f"| {' | '.join(cells)} |" for cells in (top, rule, *rows)]
+    head = list(headings)
+    rule = ["---", *("--:" for _ in head[1:])]
+    return [f"| {' | '.join(cells)} |" for cells in (head, rule, *rows)]

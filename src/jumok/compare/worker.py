@@ -1,39 +1,51 @@
-"""One contender's turn: train, translate the test set, look at one sentence. Runs in a process of its own.
+"""The process of one system: it trains, translates the test set, and records the attention of one sentence.
 
-A process of its own has a memory peak of its own, and its speed does not depend on what ran before it. It
-talks to its parent through a pipe: a `Task` comes in, events and at most one error go out.
+In a process of its own a system has its own memory peak, and its speed does not depend on what ran before.
+The first message on standard input is its task; its standard output carries one message per training event
+and at most one error (`jumok.system.messages`).
 """
 
 from __future__ import annotations
 
+import os
 import sys
 import time
-from dataclasses import dataclass
-from multiprocessing.connection import Connection
-from typing import TYPE_CHECKING, Any
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-from jumok.compare.outcome import Outcome, outcome_key, peak_memory, write_memory, write_outcome
-from jumok.decoding import load
+from jumok.compare.event_messages import event_to_message
+from jumok.compare.split import Split
+from jumok.compare.system_result import (
+    SystemResult,
+    peak_memory,
+    result_key,
+    write_peak_memory,
+    write_system_result,
+)
+from jumok.config.recipe import SearchSettings, make_recipe
 from jumok.errors import JumokError
 from jumok.evaluation import align_and_score
+from jumok.inference import load
+from jumok.system.messages import pack_message, read_message
 from jumok.training import Finished, Stage, Started, training_events
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
-    from pathlib import Path
 
-    from jumok.compare.split import Split
-    from jumok.recipe import Recipe, SearchSettings
+    from jumok.config.recipe import Recipe
+    from jumok.system.messages import Message
     from jumok.training import Event
 
-__all__ = ["Task", "main", "run_task"]
+__all__ = ["Task", "run_task", "worker_main"]
 
-WARM_UP = 8
+WARM_UP_SENTENCES = 8
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What a contender is to do. Without `search` it translates with the search of its own recipe."""
+    """What a worker has to do. If `search` is None it translates with the search of the trained recipe."""
 
     name: str
     folder: Path
@@ -42,26 +54,55 @@ class Task:
     sentence: str
     search: SearchSettings | None = None
 
-    def key(self, own: SearchSettings) -> str:
-        return outcome_key(self.split.fingerprint, self.sentence, self.search or own)
+    def key(self, recipe_search: SearchSettings) -> str:
+        return result_key(self.split.fingerprint, self.sentence, self.search or recipe_search)
+
+    def to_message(self) -> Message:
+        return {
+            "name": self.name,
+            "folder": str(self.folder),
+            "recipe": self.recipe.model_dump(mode="json", exclude_unset=True),
+            "split": {**asdict(self.split), "folder": str(self.split.folder)},
+            "sentence": self.sentence,
+            "search": None if self.search is None else self.search.model_dump(mode="json"),
+        }
+
+    @classmethod
+    def from_message(cls, message: Message) -> Task:
+        split, search = message["split"], message["search"]
+        train = tuple((name, weight) for name, weight in split["train"])
+        return cls(
+            name=message["name"],
+            folder=Path(message["folder"]),
+            recipe=make_recipe(message["recipe"]),
+            split=Split(**{**split, "folder": Path(split["folder"]), "train": train}),
+            sentence=message["sentence"],
+            search=None if search is None else SearchSettings(**search),
+        )
 
 
-def main() -> None:
-    """The process: `python -c "from jumok.compare.child import main; main()" DESCRIPTOR`."""
-    connection: Connection[Any, Any] = Connection(int(sys.argv[1]))
-    with connection:
-        task: Task = connection.recv()
+def worker_main() -> None:
+    """Run as a worker of `runner.py`: read a task from standard input, write messages to standard output."""
+    # BrokenPipeError: the parent has ended. The next call continues from the last checkpoint.
+    with suppress(BrokenPipeError), os.fdopen(os.dup(1), "wb") as output:
+        os.dup2(2, 1)  # what libraries print must not get between the messages
+
+        def send(message: Message) -> None:
+            output.write(pack_message(message))
+            output.flush()
+
+        task = read_message(sys.stdin.buffer)
+        if task is None:
+            return
         try:
-            for event in run_task(task):
-                connection.send(event)
+            for event in run_task(Task.from_message(task)):
+                send(event_to_message(event))
         except JumokError as error:
-            connection.send(error)
-        except BrokenPipeError:
-            return  # the parent is gone; what was saved can be continued
+            send({"error": type(error).__name__, "message": str(error)})
 
 
 def run_task(task: Task) -> Iterator[Event]:
-    """Train or continue, and unless that was interrupted, translate."""
+    """Train or continue training; if that was not interrupted, translate the test set."""
     finished = yield from _train(task)
     if finished is not None and finished.model_folder is not None:
         yield _translate(task, finished)
@@ -69,44 +110,45 @@ def run_task(task: Task) -> Iterator[Event]:
 
 def _train(task: Task) -> Generator[Event, None, Finished | None]:
     finished: Finished | None = None
-    processes, split = 1, task.split
+    num_processes, split = 1, task.split
     for event in training_events(
         split.training_files(), out=task.folder, valid=[str(split.valid)], recipe=task.recipe
     ):
         yield event
         finished = event if isinstance(event, Finished) else None
-        processes = event.recipe.training.processes if isinstance(event, Started) else processes
+        if isinstance(event, Started):
+            num_processes = event.recipe.training.processes
     if finished is not None and finished.reason != "already finished":
-        write_memory(task.folder, peak_memory(processes))
+        write_peak_memory(task.folder, peak_memory(num_processes))
     return finished
 
 
 def _translate(task: Task, finished: Finished) -> Stage:
-    translator = load(task.folder / "model")
+    translator = load(task.folder / "model", engine="torch")
     key = task.key(translator.search)
     translator.search = task.search or translator.search
     pairs = task.split.test_pairs()
     sources = [pair.source for pair in pairs]
-    translator.translate(sources[:WARM_UP])  # what is set up once is not counted
+    translator.translate(sources[:WARM_UP_SENTENCES])  # excludes one-time set-up from the measured time
     started = time.perf_counter()
-    translated = translator.translate(sources)
+    translations = translator.translate(sources)
     seconds = time.perf_counter() - started
-    [looked_at] = translator.translate([task.sentence])
+    [sentence_translation] = translator.translate([task.sentence])
     attention = None
-    if translator.model.looks_at_source:
-        attention = translator.word_attention(task.sentence, looked_at.text)
+    if translator.model.has_cross_attention:
+        attention = translator.word_attention(task.sentence, sentence_translation.text)
     aligned = align_and_score(translator, pairs)
-    outcome = Outcome(
+    result = SystemResult(
         key=key,
-        translations=tuple(translation.text for translation in translated),
-        seconds=seconds,
-        pieces=sum(len(translation.pieces) for translation in translated),
+        translations=tuple(translation.text for translation in translations),
+        translation_seconds=seconds,
+        output_tokens=sum(len(translation.tokens) for translation in translations),
         alignment_error=None if aligned is None else aligned.error,
         parameters=sum(weight.numel() for weight in translator.model.parameters()),
         steps=finished.steps,
         training_seconds=finished.seconds,
-        sentence_translation=looked_at.text,
+        sentence_translation=sentence_translation.text,
         attention=attention,
     )
-    write_outcome(task.folder, outcome)
-    return Stage("translating", f"{len(pairs):,} test sentences, {outcome.pieces:,} pieces", seconds)
+    write_system_result(task.folder, result)
+    return Stage("translating", f"{len(pairs):,} test sentences, {result.output_tokens:,} tokens", seconds)

@@ -1,36 +1,46 @@
-"""Settings from the corpus and the machine, each with its reason.
+"""Settings derived from the corpus and the machine, each with its reason.
 
-A person sets what they care about; everything else comes from here. What was set by name is never touched. It
-happens in three moves, because some answers need the encoded corpus and a measured pace:
+Users set what they care about (the `overrides`, a recipe in which only those fields are set); this module
+derives the rest and never changes an override. There are three calls, because some settings need the encoded
+corpus or measured costs:
 
-    derive(asked, facts, machine)        the model, the pieces, the optimiser        before anything is learnt
-    derive_search(recipe, asked, store)  the longest translation                     once pairs are encoded
-    derive_pace(recipe, asked, pace)     steps, warm-up, how often to validate       once the pace is known
+    derive(overrides, facts, machine)           model, vocabulary, optimiser         before anything is learnt
+    derive_search(recipe, overrides, lengths)   the maximum translation length       after pairs are encoded
+    derive_schedule(recipe, overrides, costs)   steps, warm-up, validation interval  after updates are timed
 
-Every number that was chosen stands in the tables below; docs/log.md has the runs that some were tuned by.
+All numbers chosen by hand are in the tables below; docs/log.md has the runs that some were tuned on.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
-from jumok.decoding import SearchPlan
-from jumok.processes import available_cores
-from jumok.recipe import DecoderOnlySettings, EncoderOnlySettings, Recipe, RecurrentSettings, make_recipe
+from jumok.config.recipe import (
+    EXTRA_TOKENS,
+    DecoderOnlySettings,
+    EncoderOnlySettings,
+    Recipe,
+    RecurrentSettings,
+    make_recipe,
+)
+from jumok.system.processes import available_cores
 
 if TYPE_CHECKING:
-    from jumok.corpus import PairStore
-    from jumok.recipe import TrainingSettings
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from jumok.config.recipe import TrainingSettings
+
 
 __all__ = [
     "CorpusFacts",
+    "DerivedSetting",
     "MachineFacts",
-    "Pace",
-    "Reason",
+    "TrainingCosts",
     "derive",
-    "derive_pace",
+    "derive_schedule",
     "derive_search",
     "step_limit",
     "this_machine",
@@ -43,40 +53,40 @@ SIZES = {
     "base": (6, 6, 512, 2048, 8),
     "big": (6, 6, 1024, 4096, 16),
 }
-# encoder layers, decoder layers, width, embedding of the recurrent family
-SIZES_RECURRENT = {
+# encoder layers, decoder layers, width, embedding width
+RECURRENT_SIZES = {
     "tiny": (1, 1, 256, 256),
     "small": (1, 1, 512, 256),
     "base": (2, 2, 1024, 512),
     "big": (4, 4, 1024, 1024),
 }
-# the largest corpus, in pairs, for which a size is picked; beyond the last: the largest size of the row
-SIZES_ON_CPU = (("tiny", 100_000), ("small", 2_000_000), ("base", None))
+# (size, maximum number of pairs for which it is chosen on a CPU)
+CPU_SIZES = (("tiny", 100_000), ("small", 2_000_000), ("base", None))
 
-PIECES_AT_30K, PIECES_GROWTH, MOST_PIECES, FEWEST_PIECES = 8000, 0.25, 32_000, 512
-DROPOUT_SMALL, DROPOUT_LARGE = (50_000, 0.3), (1_000_000, 0.1)
-# A repetitive corpus: what counts as one, and what it is given.
-REPETITIVE_USES, REPETITIVE_WORDS = 150, 5_000
-DROPOUT_REPETITIVE, PIECES_REPETITIVE, SMOOTHING_REPETITIVE, LAYERS_REPETITIVE = 0.0, 0.7, 0.02, 2
-# For batches of 4,096 pieces; smaller ones take a lower rate.
-RATE_AT_128, RATE_FALL, RATE_BY_BATCH = 4.5e-3, 1.2, 0.3
-# Adam's β₂ remembers as many pieces whatever the batch: the paper's .98 for updates of 4,096 or more, nearer
-# to 1 for smaller ones, in which a rare word is seldom met.
-FORGOTTEN_AT_4096 = 0.02
-BATCHES_AN_EPOCH, FEWEST_BATCH_TOKENS, MOST_BATCH_TOKENS = 100, 512, 4096
-# Few minutes are better spent on many small updates than on few large ones.
-UPDATES_WORTH_HAVING, TOKENS_A_SECOND = 4000, 10_000
-WARMUP_SHARE, LONGEST_WARMUP = 0.1, 2000
-VALIDATIONS, VALIDATION_SHARE = 12, 0.05
-AVERAGED = 5
-EXTRA_PIECES = SearchPlan().extra
-LONGER_THAN_SEEN, MOST_TIMES_LONGER = 1.25, 3.0
-MINUTES_USED = 0.97
+VOCAB_SIZE_AT_30K_PAIRS, VOCAB_GROWTH_EXPONENT, MIN_VOCAB_SIZE, MAX_VOCAB_SIZE = 8000, 0.25, 512, 32_000
+# (pairs, dropout) at both ends; logarithmic in between
+DROPOUT_SMALL_CORPUS, DROPOUT_LARGE_CORPUS = (50_000, 0.3), (1_000_000, 0.1)
+# A repetitive corpus: how it is recognised, and its settings.
+REPETITIVE_MIN_USES_PER_WORD, REPETITIVE_MAX_DISTINCT_WORDS = 150, 5_000
+REPETITIVE_DROPOUT, REPETITIVE_TOKENS_PER_WORD, REPETITIVE_SMOOTHING, REPETITIVE_LAYERS = 0.0, 0.7, 0.02, 2
+# The rate for batches of 4,096 tokens and a width of 128; it falls with the width and with smaller batches.
+LEARNING_RATE_AT_128, LEARNING_RATE_WIDTH_EXPONENT, LEARNING_RATE_BATCH_EXPONENT = 4.5e-3, 1.2, 0.3
+# 1 - β₂ of Adam for updates of 4,096 tokens or more: the paper's .98. It is proportional to the tokens of
+# smaller updates, in which a rare word is seldom seen, so the average covers the same number of tokens.
+ADAM_DECAY_AT_4096 = 0.02
+BATCHES_PER_EPOCH, MIN_BATCH_TOKENS, MAX_BATCH_TOKENS = 100, 512, 4096
+# A few minutes are better spent on many small updates than on few large ones.
+WANTED_UPDATES, ASSUMED_TOKENS_PER_SECOND = 4000, 10_000
+WARMUP_SHARE, MAX_WARMUP_STEPS = 0.1, 2000
+WANTED_VALIDATIONS, VALIDATION_SHARE = 12, 0.05
+AVERAGED_CHECKPOINTS = 5
+LENGTH_RATIO_MARGIN, MIN_LENGTH_RATIO, MAX_LENGTH_RATIO = 1.25, 1.0, 3.0
+USED_SHARE_OF_MINUTES = 0.97
 
 
 @dataclass(frozen=True, slots=True)
 class CorpusFacts:
-    """What is known of the training pairs before they are cut into pieces."""
+    """What is known about the training pairs before they are tokenized."""
 
     pairs: int
     source_words: int
@@ -90,12 +100,12 @@ class CorpusFacts:
 
     @property
     def noun(self) -> str:
-        """What a person calls the things that are counted."""
+        """What `pairs` counts, for messages."""
         return "sentences" if self.plain else "pairs"
 
     @property
-    def uses(self) -> float:
-        """How often a word is used, on the side with fewer distinct words: the other may inflect them."""
+    def uses_per_word(self) -> float:
+        """How often a word occurs, on the side with fewer distinct words: the other may inflect them."""
         sides = [
             (self.distinct_source_words, self.source_words),
             (self.distinct_target_words, self.target_words),
@@ -107,8 +117,18 @@ class CorpusFacts:
     def repetitive(self) -> bool:
         """Few words, each used very often: a generated corpus, a controlled language, a phrase book."""
         sides = (self.distinct_source_words, self.distinct_target_words)
-        fewest = sides[1] if self.plain else min(sides)
-        return self.uses > REPETITIVE_USES and fewest < REPETITIVE_WORDS
+        distinct = sides[1] if self.plain else min(sides)
+        return self.uses_per_word > REPETITIVE_MIN_USES_PER_WORD and distinct < REPETITIVE_MAX_DISTINCT_WORDS
+
+
+class TokenLengths(Protocol):
+    """Tokens per sentence of the encoded pairs, special tokens included."""
+
+    @property
+    def source_lengths(self) -> NDArray[np.integer[Any]]: ...
+
+    @property
+    def target_lengths(self) -> NDArray[np.integer[Any]]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,252 +139,284 @@ class MachineFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
-    """What a short measurement found. Times are in seconds; `spent` is what preparation has used already."""
+class TrainingCosts:
+    """What training costs: seconds per update and per validation, for the finish, and spent on preparation.
+
+    Without a time limit nothing is measured, and the unit is one update instead of a second.
+    """
 
     batches_per_epoch: int
-    update: float
-    validation: float
-    finish: float = 0.0
-    spent: float = 0.0
+    update_seconds: float
+    validation_seconds: float
+    finish_seconds: float = 0.0
+    preparation_seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
-class Reason:
-    """Why a setting has its value, in half a sentence that a person can argue with."""
+class DerivedSetting:
+    """A setting `section.name`, its derived value, and the reason for it in half a sentence."""
 
-    setting: str
+    name: str
     value: Any
-    why: str
+    reason: str
 
 
 def this_machine() -> MachineFacts:
-    """The machine that this process runs on."""
+    """Return the facts of the machine that this process runs on."""
     return MachineFacts(cores=available_cores())
 
 
-def derive(asked: Recipe, facts: CorpusFacts, machine: MachineFacts) -> tuple[Recipe, list[Reason]]:
-    """The recipe with every open setting filled in, and why. `derive_pace` settles what depends on time."""
-    reasons = [
+def derive(
+    overrides: Recipe, facts: CorpusFacts, machine: MachineFacts
+) -> tuple[Recipe, list[DerivedSetting]]:
+    """Return the recipe with all settings that depend on corpus and machine, and what was derived."""
+    derived = [
         *_languages(facts),
-        *_task(asked, facts),
-        *_model(asked, facts, machine),
+        *_task(overrides, facts),
+        *_model(overrides, facts, machine),
         *_text(facts),
     ]
-    recipe, kept = _fill(asked, asked, reasons)
-    recipe, more = _fill(recipe, asked, [*_dropout(facts), *_training(asked, recipe, facts)])
-    return recipe, kept + more
+    recipe, applied = _fill(overrides, overrides, derived)
+    derived_from_sizes = [*_dropout(facts), *_training(overrides, recipe, facts)]
+    recipe, applied_later = _fill(recipe, overrides, derived_from_sizes)
+    return recipe, applied + applied_later
 
 
-def derive_search(recipe: Recipe, asked: Recipe, store: PairStore) -> tuple[Recipe, list[Reason]]:
-    """How long a translation may become: somewhat longer than any that was seen, for its source.
+def derive_search(
+    recipe: Recipe, overrides: Recipe, lengths: TokenLengths
+) -> tuple[Recipe, list[DerivedSetting]]:
+    """Return the recipe with the maximum length of a translation: somewhat more than any target had.
 
-    A search that has lost its way repeats itself until it is stopped; the sooner, the better. What learns
-    from plain text has no source to be longer than.
+    A search that goes wrong repeats itself up to this length, so the maximum should be low. A model of plain
+    text has no source to compare with.
     """
     if recipe.model.task != "translate":
         return recipe, []
-    source, target = store.source_lengths - 1, store.target_lengths - 2  # without marks
-    seen = float(((target - EXTRA_PIECES) / source.clip(min=1)).max(initial=0.0))
-    usual = float(target.sum() / max(source.sum(), 1))  # a source may come that is longer than any of these
-    times = max(seen, usual)
-    longest = round(min(max(LONGER_THAN_SEEN * times, 1.0), MOST_TIMES_LONGER), 2)
-    why = (
-        f"targets have {usual:.2f} times the pieces of their sources; {EXTRA_PIECES} more are allowed to each"
-    )
-    return _fill(recipe, asked, [Reason("search.longest", longest, why)])
+    source, target = lengths.source_lengths - 1, lengths.target_lengths - 2  # without special tokens
+    maximum = float(((target - EXTRA_TOKENS) / source.clip(min=1)).max(initial=0.0))
+    mean = float(target.sum() / max(source.sum(), 1))  # later sources may be longer than any of these
+    ratio = LENGTH_RATIO_MARGIN * max(maximum, mean)
+    ratio = round(min(max(ratio, MIN_LENGTH_RATIO), MAX_LENGTH_RATIO), 2)
+    why = f"targets have {mean:.2f} times the tokens of their sources; each may have {EXTRA_TOKENS} more"
+    return _fill(recipe, overrides, [DerivedSetting("search.max_length_ratio", ratio, why)])
 
 
-def derive_pace(recipe: Recipe, asked: Recipe, pace: Pace) -> tuple[Recipe, int | None, list[Reason]]:
-    """The number of steps (None: no end is planned), then the warm-up and the validations that go with it.
+def derive_schedule(
+    recipe: Recipe, overrides: Recipe, costs: TrainingCosts
+) -> tuple[Recipe, int | None, list[DerivedSetting]]:
+    """Return the recipe with warm-up and validation interval, the number of steps, and what was derived.
 
-    The steps are a plan and no setting: the recipe keeps the minutes or epochs that were asked for.
+    The number of steps (None: no end is planned) is a plan and not a setting: the recipe keeps the minutes or
+    epochs of the overrides.
     """
     limits: list[tuple[int, str]] = []
-    most = step_limit(recipe.training, pace.batches_per_epoch)
-    if most is not None:
-        limits.append((most, "as many as were asked for, or as many epochs"))
+    max_steps = step_limit(recipe.training, costs.batches_per_epoch)
+    if max_steps is not None:
+        limits.append((max_steps, "the steps or epochs that were set"))
     if recipe.training.minutes is not None:
-        limits.append(_steps_in(recipe, asked, pace))
+        limits.append(_steps_in_time(recipe, overrides, costs))
     steps, why = min(limits) if limits else (None, "")
-    reasons = [Reason("training.steps", steps, why)] if steps != asked.training.steps else []
-    updates = pace.batches_per_epoch / recipe.training.accumulate
-    recipe, more = _fill(recipe, asked, [_warmup(steps), _validate_every(steps, pace, updates)])
-    return recipe, steps, reasons + more
+    planned = [DerivedSetting("training.steps", steps, why)] if steps != overrides.training.steps else []
+    updates_per_epoch = costs.batches_per_epoch / recipe.training.accumulate
+    derived = [_warmup_steps(steps), _validate_every(steps, costs, updates_per_epoch)]
+    recipe, applied = _fill(recipe, overrides, derived)
+    return recipe, steps, planned + applied
 
 
 def step_limit(training: TrainingSettings, batches_per_epoch: int) -> int | None:
-    """The most steps that the settings allow by number, whatever the time."""
+    """Return the maximum number of steps by `steps` and `epochs`; None if neither is set."""
     limits = [] if training.steps is None else [training.steps]
     if training.epochs is not None:
         limits.append(math.ceil(training.epochs * batches_per_epoch / training.accumulate))
     return min(limits) if limits else None
 
 
-def _fill(recipe: Recipe, asked: Recipe, reasons: list[Reason]) -> tuple[Recipe, list[Reason]]:
-    """Put derived values where the person set nothing; the reasons of those that were used."""
+def _fill(
+    recipe: Recipe, overrides: Recipe, derived: list[DerivedSetting]
+) -> tuple[Recipe, list[DerivedSetting]]:
+    """Set derived values that are not overridden; return the recipe and those that were set.
+
+    `model.size` is set even if it is overridden: `auto` is an override too.
+    """
     nested = recipe.model_dump(exclude_unset=True)
-    used = []
-    for reason in reasons:
-        section, _, name = reason.setting.partition(".")
-        if name not in getattr(asked, section).model_fields_set or reason.setting == "model.size":
-            nested.setdefault(section, {})[name] = reason.value
-            used.append(reason)
-    return make_recipe(nested), used
+    applied = []
+    for setting in derived:
+        section, _, name = setting.name.partition(".")
+        if name not in getattr(overrides, section).model_fields_set or setting.name == "model.size":
+            nested.setdefault(section, {})[name] = setting.value
+            applied.append(setting)
+    return make_recipe(nested), applied
 
 
-def _languages(facts: CorpusFacts) -> list[Reason]:
+def _languages(facts: CorpusFacts) -> list[DerivedSetting]:
     sides = {"source": facts.source_language, "target": facts.target_language}
     if facts.plain:
         del sides["source"]
-    return [Reason(f"languages.{side}", code, "the corpus says so") for side, code in sides.items()]
+    return [DerivedSetting(f"languages.{side}", code, "named by the corpus") for side, code in sides.items()]
 
 
-def _task(asked: Recipe, facts: CorpusFacts) -> list[Reason]:
-    """What plain text is learnt for, and what goes with it."""
+def _task(overrides: Recipe, facts: CorpusFacts) -> list[DerivedSetting]:
+    """Return the task of a model of plain text, and the settings that follow from it."""
     if not facts.plain:
         return []
-    reasons = [
-        Reason("training.stop_on", "loss", "a text has no translation to be scored"),
-        Reason("training.label_smoothing", 0.0, "the probabilities themselves are what is wanted"),
+    derived = [
+        DerivedSetting("training.stop_on", "loss", "plain text has no translations to score"),
+        DerivedSetting("training.label_smoothing", 0.0, "the probabilities themselves are the result"),
     ]
-    if isinstance(asked.model, DecoderOnlySettings):
-        return [Reason("model.task", "language-model", "the corpus is plain text"), *reasons]
-    return reasons
+    if isinstance(overrides.model, DecoderOnlySettings):
+        return [DerivedSetting("model.task", "language-model", "the corpus is plain text"), *derived]
+    return derived
 
 
-def _model(asked: Recipe, facts: CorpusFacts, machine: MachineFacts) -> list[Reason]:
-    """The size, and the widths and depths that follow from it."""
-    size, why = _size(asked, facts, machine)
-    if isinstance(asked.model, RecurrentSettings):
-        names, values = ("encoder_layers", "decoder_layers", "width", "embedding"), SIZES_RECURRENT[size]
-        dials = [Reason(f"model.{n}", v, f"size {size}") for n, v in zip(names, values, strict=True)]
-        return [Reason("model.size", size, why), *dials]
+def _model(overrides: Recipe, facts: CorpusFacts, machine: MachineFacts) -> list[DerivedSetting]:
+    """Return the size, and the widths and depths that follow from it."""
+    size, why = _size(overrides, facts, machine)
+    by_size = f"size {size}"
+    if isinstance(overrides.model, RecurrentSettings):
+        names, values = ("encoder_layers", "decoder_layers", "width", "embedding"), RECURRENT_SIZES[size]
+        widths_and_depths = [
+            DerivedSetting(f"model.{n}", v, by_size) for n, v in zip(names, values, strict=True)
+        ]
+        return [DerivedSetting("model.size", size, why), *widths_and_depths]
     encoder_layers, decoder_layers, width, feed_forward, heads = SIZES[size]
-    layers = f"size {size}"
-    if facts.repetitive and asked.model.size == "auto":
-        encoder_layers = decoder_layers = LAYERS_REPETITIVE
-        layers = "few words, each used very often: a shallow model learns them sooner"
-    width = asked.model.width if "width" in asked.model.model_fields_set else width
+    depth_reason = by_size
+    if facts.repetitive and overrides.model.size == "auto":
+        encoder_layers = decoder_layers = REPETITIVE_LAYERS
+        depth_reason = "few words, each used very often: a shallow model learns them sooner"
+    width = overrides.model.width if "width" in overrides.model.model_fields_set else width
     heads = next(count for count in range(heads, 0, -1) if width % count == 0)
     depth = {"encoder_layers": encoder_layers, "decoder_layers": decoder_layers}
-    if isinstance(asked.model, DecoderOnlySettings):
+    if isinstance(overrides.model, DecoderOnlySettings):
         depth = {"layers": encoder_layers + decoder_layers}
-    elif isinstance(asked.model, EncoderOnlySettings):
+    elif isinstance(overrides.model, EncoderOnlySettings):
         depth = {"layers": encoder_layers}
     widths = {"width": width, "feed_forward": feed_forward, "heads": heads}
     return [
-        Reason("model.size", size, why),
-        *(Reason(f"model.{name}", value, layers) for name, value in depth.items()),
-        *(Reason(f"model.{name}", value, f"size {size}") for name, value in widths.items()),
+        DerivedSetting("model.size", size, why),
+        *(DerivedSetting(f"model.{name}", value, depth_reason) for name, value in depth.items()),
+        *(DerivedSetting(f"model.{name}", value, by_size) for name, value in widths.items()),
     ]
 
 
-def _size(asked: Recipe, facts: CorpusFacts, machine: MachineFacts) -> tuple[str, str]:
-    if asked.model.size != "auto":
-        return asked.model.size, "as asked"
+def _size(overrides: Recipe, facts: CorpusFacts, machine: MachineFacts) -> tuple[str, str]:
+    if overrides.model.size != "auto":
+        return overrides.model.size, "as set"
     if facts.repetitive:
-        return "tiny", f"few words, each used about {facts.uses:.0f} times"
-    size = next(size for size, most in SIZES_ON_CPU if most is None or facts.pairs <= most)
+        return "tiny", f"few words, each used about {facts.uses_per_word:.0f} times"
+    size = next(size for size, max_pairs in CPU_SIZES if max_pairs is None or facts.pairs <= max_pairs)
     cores = "1 CPU core" if machine.cores == 1 else f"{machine.cores} CPU cores"
     return size, f"{facts.pairs:,} {facts.noun}, to be trained on {cores}"
 
 
-def _text(facts: CorpusFacts) -> list[Reason]:
-    """8,000 pieces for 30,000 pairs, growing with the fourth root; no more than there are words."""
+def _text(facts: CorpusFacts) -> list[DerivedSetting]:
+    """Return the vocabulary size: 8,000 for 30,000 pairs, growing with the fourth root of the pairs.
+
+    It is never more than the number of distinct words.
+    """
     words = facts.distinct_source_words + facts.distinct_target_words
-    grown = PIECES_AT_30K * (max(facts.pairs, 1) / 30_000) ** PIECES_GROWTH
-    floor = max(FEWEST_PIECES, 260 + 2 * facts.distinct_characters)  # marks, bytes and every character
+    by_pairs = VOCAB_SIZE_AT_30K_PAIRS * (max(facts.pairs, 1) / 30_000) ** VOCAB_GROWTH_EXPONENT
+    special_and_bytes = 260
+    minimum = max(MIN_VOCAB_SIZE, special_and_bytes + 2 * facts.distinct_characters)
     if facts.repetitive:
-        pieces, why = max(words * PIECES_REPETITIVE, floor), f"few words ({words:,}), each used very often"
-    elif words < grown:
-        pieces, why = max(words, floor), f"the corpus has only {words:,} distinct words"
+        size, why = words * REPETITIVE_TOKENS_PER_WORD, f"few words ({words:,}), each used very often"
+    elif words < by_pairs:
+        size, why = words, f"the corpus has only {words:,} distinct words"
     else:
-        pieces, why = max(grown, floor), f"{facts.pairs:,} {facts.noun} with {words:,} distinct words"
-    return [Reason("text.pieces", _multiple_of_8(min(pieces, MOST_PIECES)), why)]
+        size, why = by_pairs, f"{facts.pairs:,} {facts.noun} with {words:,} distinct words"
+    return [DerivedSetting("text.vocab_size", _multiple_of_8(min(max(size, minimum), MAX_VOCAB_SIZE)), why)]
 
 
 def _multiple_of_8(value: float) -> int:
     return 8 * max(math.floor(value / 8), 8)
 
 
-def _dropout(facts: CorpusFacts) -> list[Reason]:
+def _dropout(facts: CorpusFacts) -> list[DerivedSetting]:
     if facts.repetitive:
-        why = f"few words, each used about {facts.uses:.0f} times: little to memorise"
-        return [Reason("model.dropout", DROPOUT_REPETITIVE, why)]
-    (small, high), (large, low) = DROPOUT_SMALL, DROPOUT_LARGE
-    way = math.log(max(facts.pairs, 1) / small) / math.log(large / small)
-    dropout = high + (low - high) * min(max(way, 0.0), 1.0)
-    why = f"{facts.pairs:,} {facts.noun}: the fewer, the more dropout"
-    return [Reason("model.dropout", round(dropout, 2), why)]
+        why = f"few words, each used about {facts.uses_per_word:.0f} times: little to memorise"
+        return [DerivedSetting("model.dropout", REPETITIVE_DROPOUT, why)]
+    (small, high), (large, low) = DROPOUT_SMALL_CORPUS, DROPOUT_LARGE_CORPUS
+    fraction = math.log(max(facts.pairs, 1) / small) / math.log(large / small)
+    dropout = high + (low - high) * min(max(fraction, 0.0), 1.0)
+    why = f"{facts.pairs:,} {facts.noun}: smaller corpora get more dropout"
+    return [DerivedSetting("model.dropout", round(dropout, 2), why)]
 
 
-def _training(asked: Recipe, recipe: Recipe, facts: CorpusFacts) -> list[Reason]:
-    width, training = recipe.model.width, asked.training
-    batch, why = _batch_tokens(asked, facts)
+def _training(overrides: Recipe, recipe: Recipe, facts: CorpusFacts) -> list[DerivedSetting]:
+    width, training = recipe.model.width, overrides.training
+    batch, why = _batch_tokens(overrides, facts)
     batch = training.batch_tokens if "batch_tokens" in training.model_fields_set else batch
-    rate = RATE_AT_128 * min(128 / width, 1) ** RATE_FALL * min(batch / 4096, 1) ** RATE_BY_BATCH
-    pieces = batch * training.accumulate
-    beta = round(1 - FORGOTTEN_AT_4096 * min(pieces / 4096, 1), 6)
-    reasons = [
-        Reason("training.batch_tokens", batch, why),
-        Reason("training.learning_rate", float(f"{rate:.2g}"), f"width {width}, {batch:,} pieces a batch"),
-        Reason("training.beta2", beta, f"{pieces:,} pieces an update: fewer are remembered longer"),
+    rate = LEARNING_RATE_AT_128 * min(128 / width, 1) ** LEARNING_RATE_WIDTH_EXPONENT
+    rate *= min(batch / 4096, 1) ** LEARNING_RATE_BATCH_EXPONENT
+    tokens = batch * training.accumulate
+    beta2 = round(1 - ADAM_DECAY_AT_4096 * min(tokens / 4096, 1), 6)
+    derived = [
+        DerivedSetting("training.batch_tokens", batch, why),
+        DerivedSetting(
+            "training.learning_rate", float(f"{rate:.2g}"), f"width {width}, {batch:,} tokens per batch"
+        ),
+        DerivedSetting(
+            "training.beta2", beta2, f"{tokens:,} tokens per update: smaller updates average over more"
+        ),
     ]
     if facts.repetitive and not facts.plain:
-        smooth = "few words, each used very often: hardly anything to be unsure of"
-        reasons.append(Reason("training.label_smoothing", SMOOTHING_REPETITIVE, smooth))
+        little_doubt = "few words, each used very often: the next token is rarely in doubt"
+        derived.append(DerivedSetting("training.label_smoothing", REPETITIVE_SMOOTHING, little_doubt))
     if training.steps is None and training.epochs is None and training.minutes is None:
-        no_end = "no limit was set: training stops when the validation score does"
+        no_end = "no limit is set: training stops when the validation score stops improving"
         return [
-            *reasons,
-            Reason("training.schedule", "inverse-sqrt", no_end),
-            Reason("training.average", AVERAGED, no_end),
+            *derived,
+            DerivedSetting("training.schedule", "inverse-sqrt", no_end),
+            DerivedSetting("training.average_checkpoints", AVERAGED_CHECKPOINTS, no_end),
         ]
-    end = "the end is known, and a rate that falls to zero there does best"
+    end = "the end is known, and a rate that falls to zero there works best"
     return [
-        *reasons,
-        Reason("training.schedule", "cosine", end),
-        Reason("training.patience", 0, "the end is known, and most is gained just before it"),
+        *derived,
+        DerivedSetting("training.schedule", "cosine", end),
+        DerivedSetting("training.patience", 0, "the end is known, and scores rise most just before it"),
     ]
 
 
-def _batch_tokens(asked: Recipe, facts: CorpusFacts) -> tuple[int, str]:
-    """Small enough for many updates, in an epoch and in the time that there is."""
-    pieces = 1.3 * facts.target_words + facts.pairs  # a word is about 1.3 pieces; each pair has its </s>
-    batch, why = pieces / BATCHES_AN_EPOCH, f"about {pieces:,.0f} target pieces"
-    if asked.training.minutes is not None:
-        room = asked.training.minutes * 60 * TOKENS_A_SECOND / UPDATES_WORTH_HAVING
-        if room < min(batch, MOST_BATCH_TOKENS):
-            batch, why = room, f"{asked.training.minutes:g} minutes should hold some thousand updates"
-    return _multiple_of_8(min(max(batch, FEWEST_BATCH_TOKENS), MOST_BATCH_TOKENS)), why
+def _batch_tokens(overrides: Recipe, facts: CorpusFacts) -> tuple[int, str]:
+    """Return a batch size that is small enough for many updates per epoch and in the minutes that are set."""
+    tokens = 1.3 * facts.target_words + facts.pairs  # a word has about 1.3 tokens; each pair has its </s>
+    batch, why = tokens / BATCHES_PER_EPOCH, f"about {tokens:,.0f} target tokens"
+    minutes = overrides.training.minutes
+    if minutes is not None:
+        affordable = minutes * 60 * ASSUMED_TOKENS_PER_SECOND / WANTED_UPDATES
+        if affordable < min(batch, MAX_BATCH_TOKENS):
+            batch, why = affordable, f"{minutes:g} minutes should be enough for some thousand updates"
+    return _multiple_of_8(min(max(batch, MIN_BATCH_TOKENS), MAX_BATCH_TOKENS)), why
 
 
-def _steps_in(recipe: Recipe, asked: Recipe, pace: Pace) -> tuple[int, str]:
-    """How many updates fit, if validation takes its share of the time as well."""
-    minutes = asked.training.minutes or 0.0
-    left = 60 * minutes * MINUTES_USED - pace.spent - pace.finish
-    if "validate_every" in asked.training.model_fields_set:
-        update = pace.update + pace.validation / recipe.training.validate_every
-        steps = left / update
+def _steps_in_time(recipe: Recipe, overrides: Recipe, costs: TrainingCosts) -> tuple[int, str]:
+    """Return how many updates fit into the minutes that were set, beside validations and the finish."""
+    minutes = overrides.training.minutes or 0.0
+    seconds_left = 60 * minutes * USED_SHARE_OF_MINUTES - costs.preparation_seconds - costs.finish_seconds
+    if "validate_every" in overrides.training.model_fields_set:
+        seconds_per_step = costs.update_seconds + costs.validation_seconds / recipe.training.validate_every
+        steps = seconds_left / seconds_per_step
     else:
-        validations = 1 + min(VALIDATIONS, int(left * VALIDATION_SHARE / max(pace.validation, 1e-9)))
-        steps = (left - validations * pace.validation) / pace.update
-    return max(int(steps), 1), f"{minutes:g} minutes at {pace.update * 1000:.0f} ms an update, as measured"
+        affordable = int(seconds_left * VALIDATION_SHARE / max(costs.validation_seconds, 1e-9))
+        validations = 1 + min(WANTED_VALIDATIONS, affordable)
+        steps = (seconds_left - validations * costs.validation_seconds) / costs.update_seconds
+    why = f"{minutes:g} minutes at {costs.update_seconds * 1000:.0f} ms per update, as measured"
+    return max(int(steps), 1), why
 
 
-def _warmup(steps: int | None) -> Reason:
+def _warmup_steps(steps: int | None) -> DerivedSetting:
     if steps is None:
-        return Reason("training.warmup", LONGEST_WARMUP, "no end is planned")
-    warmup = min(math.ceil(WARMUP_SHARE * steps), LONGEST_WARMUP)
-    return Reason("training.warmup", warmup, f"a tenth of {steps:,} steps, at most {LONGEST_WARMUP:,}")
+        return DerivedSetting("training.warmup_steps", MAX_WARMUP_STEPS, "no end is planned")
+    warmup = min(math.ceil(WARMUP_SHARE * steps), MAX_WARMUP_STEPS)
+    why = f"a tenth of {steps:,} steps, at most {MAX_WARMUP_STEPS:,}"
+    return DerivedSetting("training.warmup_steps", warmup, why)
 
 
-def _validate_every(steps: int | None, pace: Pace, updates_per_epoch: float) -> Reason:
-    """Often enough to see what happens, rarely enough to cost at most 5 % of the time."""
-    wished = steps / VALIDATIONS if steps is not None else max(updates_per_epoch, 100)
-    cheapest = pace.validation * (1 - VALIDATION_SHARE) / (VALIDATION_SHARE * max(pace.update, 1e-9))
-    every = max(math.ceil(wished), math.ceil(cheapest), 1)
-    every = min(every, steps) if steps is not None else every
-    why = f"a validation costs about {pace.validation / max(pace.update, 1e-9):.0f} updates"
-    return Reason("training.validate_every", every, why)
+def _validate_every(steps: int | None, costs: TrainingCosts, updates_per_epoch: float) -> DerivedSetting:
+    """Return an interval short enough to follow the progress, long enough to cost at most 5 % of the time."""
+    wanted = steps / WANTED_VALIDATIONS if steps is not None else max(updates_per_epoch, 100)
+    update, validation = max(costs.update_seconds, 1e-9), costs.validation_seconds
+    affordable = validation * (1 - VALIDATION_SHARE) / (VALIDATION_SHARE * update)
+    interval = max(math.ceil(wanted), math.ceil(affordable), 1)
+    interval = min(interval, steps) if steps is not None else interval
+    why = f"a validation takes as long as {validation / update:.0f} updates"
+    return DerivedSetting("training.validate_every", interval, why)

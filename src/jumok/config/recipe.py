@@ -1,9 +1,9 @@
-"""Settings: one typed recipe, read from TOML, overridden, checked, saved.
+"""The recipe: all settings in one typed object, read from TOML, overridden, checked, saved.
 
-What is not set is derived from the corpus and the machine (`derive.py` says how and why); a field's default
-below is only what stands when there is nothing to derive it from. Which fields a person set is what pydantic
-calls `model_fields_set`, so "not set" needs no special value. The docstring under each field is its help text
-everywhere: `--help`, the commented `recipe.toml` and the reference page.
+Settings that are not set are derived from the corpus and the machine (`derive.py`); the default of a field is
+used only if there is nothing to derive it from. pydantic's `model_fields_set` tells which fields were set, so
+"not set" needs no special value. The docstring below a field is its help text in `--help` and in the
+commented `recipe.toml`.
 """
 
 from __future__ import annotations
@@ -23,13 +23,15 @@ from pydantic import (
     model_validator,
 )
 
-from jumok.errors import RecipeError, nearest
+from jumok.config.renamed import with_current_names
+from jumok.errors import RecipeError, suggest
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 __all__ = [
-    "FAMILIES",
+    "EXTRA_TOKENS",
+    "SETTINGS_BY_FAMILY",
     "AttentionSettings",
     "DecoderOnlySettings",
     "EncoderOnlySettings",
@@ -47,25 +49,43 @@ __all__ = [
     "differences",
     "flatten",
     "make_recipe",
+    "make_stored_recipe",
     "read_recipe",
+    "recipe_to_toml",
     "setting_names",
-    "write_recipe",
 ]
 
 Size = Literal["auto", "tiny", "small", "base", "big"]
 NormName = Literal["layer", "rms", "batch"]
 PositionName = Literal["sinusoidal", "learned", "none", "rotary", "alibi", "relative-keys", "relative-bias"]
 Task = Literal["translate", "language-model", "masked"]
-"""What a model learns: the translation of a source, the next piece of a text, the hidden pieces of a text."""
+"""What a model learns: to translate a source, to predict the next token, or to predict masked tokens."""
 
 
 class Settings(BaseModel):
-    """Values that cannot change; a name that does not exist is an error."""
+    """Settings are frozen; an unknown name is an error."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, use_attribute_docstrings=True)
 
+    section: ClassVar[str] = ""
+    """The name of these settings' section in the recipe."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _accept_old_names(cls, values: Any) -> Any:
+        return _current_names(cls.section, values)
+
+
+def _current_names(section: str, values: Any, *, stored: bool = False) -> Any:
+    """Return the values of one section under current names; pydantic refuses other types."""
+    if not section or not isinstance(values, dict):
+        return values
+    named = with_current_names({f"{section}.{name}": value for name, value in values.items()}, stored=stored)
+    return {name.removeprefix(f"{section}."): value for name, value in named.items()}
+
 
 class LanguageSettings(Settings):
+    section = "languages"
     source: str = ""
     """Language of the source side, as a code such as `en`."""
     target: str = ""
@@ -73,23 +93,25 @@ class LanguageSettings(Settings):
 
 
 class TextSettings(Settings):
+    section = "text"
     kind: Literal["unigram", "bpe"] = "unigram"
-    """How pieces are learnt: the unigram language model or byte-pair encoding."""
-    pieces: int = Field(8000, ge=64, le=128_000)
-    """How many pieces a vocabulary holds, the four marks included. Derived from the size of the corpus."""
+    """How tokens are learnt: the unigram language model or byte-pair encoding."""
+    vocab_size: int = Field(8000, ge=64, le=128_000)
+    """Tokens in the vocabulary, the four special tokens included. Derived from the size of the corpus."""
     shared: bool = True
     """One vocabulary for both languages, which lets the embeddings be tied."""
     byte_fallback: bool = True
-    """Characters never seen fall into bytes, so that no text is ever unknown."""
+    """Encode characters that are not in the vocabulary as bytes, so that no text is unknown."""
     sampling: float = Field(0.0, ge=0, le=1)
-    """Share of the words that are cut otherwise than best while training; 0 always takes the best cut."""
+    """Subword regularisation while training; 0: none. Unigram: share of words segmented at random; BPE:
+    probability that a merge is skipped."""
 
 
 class AttentionSettings(Settings):
-    """A mechanism by its name in the catalogue (`jumok models` lists them), with options of its own.
+    """A mechanism by its name in the catalogue (`jumok models` lists them), with its own options.
 
-    In TOML `{ kind = "bahdanau", units = 256 }`, or the name alone where no option is set. The catalogue
-    checks the options: what they are is a matter of the mechanism.
+    In TOML `{ kind = "bahdanau", units = 256 }`, or just the name if no option is set. The catalogue checks
+    the options.
     """
 
     model_config = ConfigDict(extra="allow")
@@ -103,37 +125,41 @@ class AttentionSettings(Settings):
 
     @model_validator(mode="before")
     @classmethod
-    def _name_alone(cls, value: Any) -> Any:
-        if isinstance(value, dict) and value and "kind" not in value:
-            raise ValueError('the mechanism\'s name is missing, as in { kind = "bahdanau" }')
+    def _accept_bare_name(cls, value: Any) -> Any:
+        if isinstance(value, dict) and value:
+            if "kind" not in value:
+                raise ValueError('the mechanism\'s name is missing, as in { kind = "bahdanau" }')
+            return _current_names(str(value["kind"]), value)
         return {"kind": value} if isinstance(value, str) else value
 
 
 class BlockSettings(Settings):
-    """What every stack of self-attention blocks has, whichever half of the Transformer it is."""
+    """Settings of every stack of self-attention blocks, in an encoder or a decoder."""
+
+    section = "model"
 
     size: Size = "auto"
-    """The one dial: sets the widths and depths of the model. `auto` picks from the corpus and says why."""
+    """Sets all widths and depths of the model. `auto` chooses by the corpus and says why."""
     width: int = Field(256, ge=8, le=8192)
     """Width of the embeddings and of every block."""
     feed_forward: int = Field(1024, ge=8, le=65536)
     """Width of the hidden layer of the position-wise network."""
     heads: int = Field(4, ge=1, le=64)
-    """Attention heads of a block; must divide the width."""
+    """Attention heads per block; must divide the width."""
     dropout: float = Field(0.1, ge=0, lt=1)
     """Share of activations dropped while training. Derived from the size of the corpus."""
     attention_dropout: float = Field(0.0, ge=0, lt=1)
     """Share of attention weights dropped while training."""
     norm: Literal["pre", "post"] = "pre"
-    """A norm before each part of a block, or after it as published."""
+    """Normalise before each sub-layer of a block, or after it as published."""
     norm_kind: NormName = "layer"
-    """Over the features of a position (`layer`; `rms` keeps their mean) or the positions of a `batch`."""
+    """Normalise over the features of a position (`layer`; `rms` keeps their mean) or over a `batch`."""
     positions: PositionName = "sinusoidal"
-    """How order is told: added to embeddings, or to the heads of self-attention (see `jumok models`)."""
-    places: int = Field(1024, ge=2, le=1_000_000)
-    """How many places learned positions know, source and target counted. The other kinds have no end."""
+    """Position encoding: added to the embeddings, or used in self-attention (see `jumok models`)."""
+    max_positions: int = Field(1024, ge=2, le=1_000_000)
+    """Number of `learned` positions (decoder-only: of source plus target); other encodings have no limit."""
     tied: bool = True
-    """One matrix for embeddings and output (for target and output, if vocabularies differ)."""
+    """Share one matrix between embeddings and output (target and output only if tokenizers differ)."""
 
 
 class TransformerSettings(BlockSettings):
@@ -151,47 +177,48 @@ class TransformerSettings(BlockSettings):
     cross_attention: AttentionSettings = AttentionSettings()
     """Mechanism of the attention from decoder to encoder."""
     encoder_from: str | None = None
-    """Folder of an `encoder-only` model, whose pieces, sizes and weights the encoder begins with."""
+    """Folder of an `encoder-only` model, whose vocabulary, sizes and weights the encoder starts from."""
 
 
 class RecurrentSettings(Settings):
+    section = "model"
     task: ClassVar[Task] = "translate"
     family: Literal["recurrent"] = "recurrent"
     """The family of the model."""
     size: Size = "auto"
-    """The one dial: sets the widths and depths below. `auto` picks from the corpus and says why."""
+    """Sets all widths and depths of the model. `auto` chooses by the corpus and says why."""
     cell: Literal["rnn", "lstm", "gru"] = "gru"
-    """What a step is made of: a plain tanh layer, a long short-term memory or a gated recurrent unit."""
+    """The cell: a plain tanh layer (`rnn`), a long short-term memory or a gated recurrent unit."""
     encoder_layers: int = Field(1, ge=1, le=16)
     """Recurrent layers of the encoder."""
     decoder_layers: int = Field(1, ge=1, le=16)
     """Recurrent layers of the decoder."""
     width: int = Field(256, ge=8, le=8192)
-    """Width of the states; a bidirectional encoder gives half of it to each direction."""
+    """Width of the states; in a bidirectional encoder each direction has half of it."""
     embedding: int = Field(256, ge=8, le=8192)
-    """Width of the embeddings and of what predicts the next piece."""
+    """Width of the embeddings and of the layer that predicts the next token."""
     bidirectional: bool = True
-    """The encoder reads both ways."""
+    """The encoder reads in both directions."""
     dropout: float = Field(0.1, ge=0, lt=1)
     """Share of activations dropped while training. Derived from the size of the corpus."""
     tied: bool = True
-    """One matrix for both embeddings and the output (for target and output, if vocabularies differ)."""
+    """Share one matrix between embeddings and output (target and output only if tokenizers differ)."""
     attention: AttentionSettings = AttentionSettings(kind="bahdanau")
-    """Mechanism of the attention to the source; `none` leaves the decoder with the encoder's last state."""
+    """Mechanism of the attention to the source; `none` gives the decoder only the encoder's last state."""
     order: Literal["auto", "before", "after"] = "auto"
-    """Whether the decoder attends before its step (Bahdanau) or after it (Luong); `auto`: as the mechanism's
-    paper does."""
+    """Whether the decoder attends before its step (Bahdanau) or after it (Luong); `auto`: as in the paper of
+    the mechanism."""
     input_feeding: bool = False
-    """Feed what was attended to into the next step as well (Luong et al. 2015, section 3.3)."""
+    """Feed the attention context into the next step too (Luong et al. 2015, section 3.3)."""
 
 
 class DecoderOnlySettings(BlockSettings):
     family: Literal["decoder-only"] = "decoder-only"
     """The family of the model."""
     task: Literal["translate", "language-model"] = "translate"
-    """Write the translation of a source, or go on with a text. Derived: pairs or plain text are given."""
+    """Translate a source, or continue a text. Derived from the corpus: pairs or plain text."""
     layers: int = Field(8, ge=1, le=128)
-    """Blocks of the one stack that reads source and target."""
+    """Blocks of the stack that reads source and target."""
     attention: AttentionSettings = AttentionSettings()
     """Mechanism of the masked self-attention."""
 
@@ -203,10 +230,10 @@ class EncoderOnlySettings(BlockSettings):
     layers: int = Field(4, ge=1, le=128)
     """Blocks of the encoder."""
     attention: AttentionSettings = AttentionSettings()
-    """Mechanism of the self-attention, which sees both sides."""
+    """Mechanism of the bidirectional self-attention."""
 
 
-FAMILIES: dict[str, type[Settings]] = {
+SETTINGS_BY_FAMILY: dict[str, type[Settings]] = {
     "transformer": TransformerSettings,
     "recurrent": RecurrentSettings,
     "decoder-only": DecoderOnlySettings,
@@ -215,7 +242,7 @@ FAMILIES: dict[str, type[Settings]] = {
 
 
 def _family(model: Any) -> str:
-    """Which family settings belong to; those that name none are a Transformer's."""
+    """Return the family of model settings; the default is the Transformer."""
     if isinstance(model, dict):
         return str(model.get("family", "transformer"))
     return str(getattr(model, "family", "transformer"))
@@ -231,64 +258,70 @@ ModelSettings = Annotated[
 
 
 class TrainingSettings(Settings):
+    section = "training"
     steps: int | None = Field(None, ge=1)
     """Stop after this many updates."""
     epochs: float | None = Field(None, gt=0)
     """Stop after this many passes over the corpus."""
     minutes: float | None = Field(None, gt=0)
-    """Stop after about this many minutes. A short measurement turns them into steps, stored with the run."""
+    """Stop after about this many minutes. A short measurement converts them to steps, stored with the run."""
     batch_tokens: int = Field(4096, ge=16)
-    """Target pieces of a batch, padding counted. Derived from the size of the corpus."""
+    """Target tokens per batch, including padding. Derived from the size of the corpus."""
     accumulate: int = Field(1, ge=1)
-    """Batches whose gradients are added up into one update."""
+    """Batches whose gradients are summed for one update."""
     learning_rate: float = Field(1e-3, gt=0)
     """Peak learning rate. Derived from the width."""
     beta2: float = Field(0.98, ge=0, lt=1)
-    """Adam's β₂: how much of its average of squared gradients an update leaves. Derived from its pieces."""
+    """Adam's β₂, the decay of its average of squared gradients. Derived from the tokens per update."""
     schedule: Literal["inverse-sqrt", "cosine", "constant"] = "inverse-sqrt"
-    """After the warm-up: the paper's inverse square root, a cosine to zero at the last step, or constant."""
-    warmup: int = Field(1000, ge=0)
-    """Updates over which the learning rate rises to its peak."""
+    """Learning rate after the warm-up: inverse square root, cosine to zero at the last step, or constant."""
+    warmup_steps: int = Field(1000, ge=0)
+    """Updates during which the learning rate rises to its peak."""
     label_smoothing: float = Field(0.1, ge=0, lt=1)
-    """Probability mass taken from the right piece and spread over all."""
+    """Probability mass taken from the reference token and spread over all tokens."""
     weight_decay: float = Field(0.0, ge=0)
     """Decoupled weight decay of Adam (AdamW); 0 is plain Adam."""
-    clip: float = Field(1.0, ge=0)
-    """Largest norm of a gradient; 0 does not clip."""
-    ema: float = Field(0.0, ge=0, lt=1)
-    """Decay of the moving average of the weights that is validated and kept; 0 keeps none."""
-    average: int = Field(1, ge=1, le=50)
-    """The model is the average of this many checkpoints; 1 keeps the best one as it is."""
+    clip_norm: float = Field(1.0, ge=0)
+    """Maximum norm of the gradient; 0 does not clip."""
+    ema_decay: float = Field(0.0, ge=0, lt=1)
+    """Decay of an exponential moving average of the weights, which is validated and saved; 0: none."""
+    average_checkpoints: int = Field(1, ge=1, le=50)
+    """Average the weights of this many checkpoints; 1 takes the best checkpoint."""
     validate_every: int = Field(500, ge=1)
-    """Updates between two validations (each also saves a checkpoint)."""
+    """Updates between validations; each validation also saves a checkpoint."""
     stop_on: Literal["chrf", "bleu", "loss"] = "chrf"
-    """Score on the validation set that decides which checkpoint is best and when to stop."""
+    """Validation score that decides which checkpoint is best and when to stop."""
     patience: int = Field(10, ge=0)
-    """Stop when the score has not improved for this many validations; 0 never stops early."""
-    longest: int = Field(200, ge=4)
-    """Pairs with more pieces than this on either side are skipped, and counted."""
-    held_out: int = Field(1000, ge=0)
-    """Pairs held out for validation where no validation set is given (at most a tenth of the corpus)."""
+    """Stop if the score has not improved for this many validations; 0 never stops early."""
+    max_sentence_tokens: int = Field(200, ge=4)
+    """Skip pairs with more tokens than this on either side."""
+    held_out_pairs: int = Field(1000, ge=0)
+    """Pairs held out for validation if no validation set is given (at most a tenth of the corpus)."""
     processes: int = Field(1, ge=1, le=256)
-    """Processes that share every update, a thread each; 1: this one with all its threads. Measured where
-    minutes are set."""
+    """Processes that share every update, with one thread each; 1: this process with all its threads. Measured
+    if minutes are set."""
     seed: int = Field(1, ge=0)
-    """Every random number is a function of this seed and the step."""
+    """Seed of all random numbers, which are a function of it and the step."""
+
+
+EXTRA_TOKENS = 10
+"""A translation has at most `search.max_length_ratio` × source tokens, plus this many."""
 
 
 class SearchSettings(Settings):
+    section = "search"
     beam: int = Field(4, ge=1, le=64)
-    """Hypotheses kept at each step; 1 is greedy."""
+    """Hypotheses per step of the beam search; 1 is greedy."""
     patience_factor: float = Field(2.0, gt=0, le=64)
-    """The search of a sentence ends when `beam` times this many translations are finished."""
+    """The search of a sentence ends when `beam` times this many hypotheses are finished."""
     length_penalty: float = 1.0
-    """A score is log p / length^penalty."""
+    """The score of a hypothesis is log p / length^penalty."""
     coverage_penalty: float = Field(0.0, ge=0)
-    """Weight of Google's coverage penalty (Wu et al. 2016, eq. 14): source words left unattended cost."""
-    no_repeat: int = Field(0, ge=0)
-    """No n-gram of this many pieces occurs twice in a translation; 0 does not guard."""
-    longest: float = Field(3.0, gt=0, le=1000)
-    """A translation has at most this many times the pieces of its source, plus 10. Derived from the pairs."""
+    """Weight of the coverage penalty (Wu et al. 2016, eq. 14) for source words without attention."""
+    no_repeat_ngram_size: int = Field(0, ge=0)
+    """Forbid n-grams of this many tokens to occur twice in a translation; 0 allows all."""
+    max_length_ratio: float = Field(3.0, gt=0, le=1000)
+    """Maximum tokens of a translation per token of its source, plus 10. Derived from the pairs."""
 
 
 class Recipe(Settings):
@@ -299,16 +332,20 @@ class Recipe(Settings):
     search: SearchSettings = SearchSettings()
 
 
-def make_recipe(settings: dict[str, Any] | None = None, **flat: Any) -> Recipe:
-    """A recipe from nested settings and `section.name=value` overrides; None means "not set".
+def make_recipe(settings: dict[str, Any] | None = None, **overrides: Any) -> Recipe:
+    """Return a recipe from nested settings and `section.name=value` overrides; None means "not set".
 
     >>> make_recipe({"model": {"size": "tiny"}}, **{"training.minutes": 45}).training.minutes
     45.0
     """
-    nested = copy.deepcopy(settings or {})
-    for path, value in flat.items():
+    nested = {
+        section: _current_names(section, copy.deepcopy(values))
+        for section, values in (settings or {}).items()
+    }
+    set_overrides = {name: value for name, value in overrides.items() if value is not None}
+    for path, value in with_current_names(set_overrides).items():
         section, _, name = path.partition(".")
-        if value is not None and isinstance(nested.setdefault(section, {}), dict):
+        if isinstance(nested.setdefault(section, {}), dict):
             nested[section][name] = value
     try:
         return Recipe.model_validate(nested)
@@ -316,18 +353,36 @@ def make_recipe(settings: dict[str, Any] | None = None, **flat: Any) -> Recipe:
         raise RecipeError(_explain(error)) from None
 
 
+def make_stored_recipe(settings: dict[str, Any]) -> Recipe:
+    """Return the recipe of nested settings that jumok has stored; old names in them cause no warning."""
+    return make_recipe(_stored_names(settings))
+
+
 def read_recipe(path: Path) -> dict[str, Any]:
-    """The settings of a `recipe.toml`, not yet checked."""
+    """Return the settings in a `recipe.toml`, not yet checked; those of a run folder under current names."""
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        settings = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise RecipeError(f"There is no recipe at {path}.") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise RecipeError(f"{path} is not a TOML file: {error}.") from None
+    written_by_jumok = path.with_name("run.json").exists()
+    return _stored_names(settings) if written_by_jumok else settings
 
 
-def write_recipe(recipe: Recipe) -> str:
-    """The recipe as TOML, each setting under its explanation. Settings that are None are left out."""
+def _stored_names(settings: dict[str, Any]) -> dict[str, Any]:
+    """Return the nested settings of a stored recipe under their current names, without a warning."""
+    nested = {section: _current_names(section, values, stored=True) for section, values in settings.items()}
+    model = nested.get("model")
+    if isinstance(model, dict):
+        for name, value in model.items():
+            if isinstance(value, dict):
+                model[name] = _current_names(str(value.get("kind")), value, stored=True)
+    return nested
+
+
+def recipe_to_toml(recipe: Recipe) -> str:
+    """Return the recipe as TOML, each setting after a comment with its help; None is left out."""
     lines: list[str] = []
     for section, settings in recipe:
         lines.append(f"[{section}]")
@@ -337,7 +392,7 @@ def write_recipe(recipe: Recipe) -> str:
 
 
 def flatten(recipe: Recipe, *, only_set: bool = False) -> dict[str, Any]:
-    """`section.name` → value, of all settings or of those that were set."""
+    """Return `section.name` → value of all settings, or only of those that were set."""
     return {
         f"{section}.{name}": value
         for section, settings in recipe
@@ -347,21 +402,21 @@ def flatten(recipe: Recipe, *, only_set: bool = False) -> dict[str, Any]:
 
 
 def setting_names() -> list[str]:
-    """`section.name` of every setting that there is, those of all families together."""
+    """Return `section.name` of every setting of all families."""
     sections: list[tuple[str, type[BaseModel]]] = [
         (section, type(settings)) for section, settings in Recipe() if section != "model"
     ]
-    every = [*sections, *(("model", family) for family in FAMILIES.values())]
-    return list(dict.fromkeys(f"{section}.{name}" for section, kind in every for name in kind.model_fields))
+    classes = [*sections, *(("model", family) for family in SETTINGS_BY_FAMILY.values())]
+    return list(dict.fromkeys(f"{section}.{name}" for section, kind in classes for name in kind.model_fields))
 
 
-def differences(asked: Recipe, stored: Recipe) -> list[tuple[str, Any, Any]]:
-    """The settings that were asked for by name and differ from the stored ones: (name, asked, stored)."""
-    have = flatten(stored)
+def differences(overrides: Recipe, stored: Recipe) -> list[tuple[str, Any, Any]]:
+    """Return (name, override, stored value) of the overrides that differ from a stored recipe."""
+    stored_values = flatten(stored)
     return [
-        (name, value, have.get(name))
-        for name, value in flatten(asked, only_set=True).items()
-        if value != have.get(name)
+        (name, value, stored_values.get(name))
+        for name, value in flatten(overrides, only_set=True).items()
+        if value != stored_values.get(name)
     ]
 
 
@@ -382,42 +437,42 @@ def _toml(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, str):
-        # JSON escapes are TOML escapes; TOML alone also refuses a bare DEL.
+        # JSON escapes are TOML escapes; unlike JSON, TOML also refuses a bare DEL.
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
     return repr(value)
 
 
 def _explain(error: ValidationError) -> str:
-    """All faults at once, one a line, unknown names with the nearest known one."""
+    """Return a message with all errors, one per line; an unknown name gets the closest known one."""
     lines = ["The recipe cannot be used:"]
-    for fault in error.errors():
-        path = [str(part) for part in fault["loc"]]
+    for detail in error.errors():
+        path = [str(part) for part in detail["loc"]]
         section, name = _settings_at(path[:-1]), ".".join(_without_family(path))
-        if fault["type"] == "extra_forbidden":
-            lines.append(f"  {name}: there is no such setting.{nearest(path[-1], section.model_fields)}")
-        elif fault["type"] == "union_tag_invalid":
-            family = _family(fault["input"])
-            known = ", ".join(FAMILIES)
-            lines.append(
-                f"  model.family: there is no {family!r}.{nearest(family, FAMILIES)} There are: {known}."
-            )
+        if detail["type"] == "extra_forbidden":
+            lines.append(f"  {name}: there is no such setting.{suggest(path[-1], section.model_fields)}")
+        elif detail["type"] == "union_tag_invalid":
+            family, known = _family(detail["input"]), ", ".join(SETTINGS_BY_FAMILY)
+            hint = suggest(family, SETTINGS_BY_FAMILY)
+            lines.append(f"  model.family: there is no family {family!r}.{hint} Known: {known}.")
         else:
-            lines.append(f"  {name}: {fault['msg']}. Received: {fault['input']!r}")
+            lines.append(f"  {name}: {detail['msg']}. Received: {detail['input']!r}")
     return "\n".join(lines)
 
 
 def _without_family(path: list[str]) -> list[str]:
-    """pydantic names the family behind `model`; nobody writes it there."""
+    """Remove the family that pydantic puts after `model` in the path of an error."""
     return [
-        part for place, part in enumerate(path) if (path[0], place) != ("model", 1) or part not in FAMILIES
+        part
+        for index, part in enumerate(path)
+        if (path[0], index) != ("model", 1) or part not in SETTINGS_BY_FAMILY
     ]
 
 
 def _settings_at(path: list[str]) -> type[BaseModel]:
-    """The class of the settings that stand at a path such as ["model", "transformer"]."""
+    """Return the class of the settings at a path such as ["model", "transformer"]."""
     settings: type[BaseModel] = Recipe
     for part in path:
         annotation = settings.model_fields[part].annotation if part in settings.model_fields else None
-        candidates = [FAMILIES.get(part), annotation, *get_args(annotation)]
+        candidates = [SETTINGS_BY_FAMILY.get(part), annotation, *get_args(annotation)]
         settings = next((c for c in candidates if isinstance(c, type) and issubclass(c, BaseModel)), settings)
     return settings

@@ -1,51 +1,53 @@
-"""Sentence pairs: readers by format, the check-up, the hold-out, the on-disk store and batches."""
+"""Sentence pairs: readers per format, cleaning, corpus reports, the hold-out, the store on disk, batches."""
 
-from jumok.corpus.alignments import parse_alignment
-from jumok.corpus.batches import Batches, padded_batch
-from jumok.corpus.checkup import CheckUp, CorpusSize, Example, FaultReport, SideReport, check_up
-from jumok.corpus.clean import Cleaner, clean_pairs
-from jumok.corpus.corpora import (
+from jumok.data.alignments import parse_alignment
+from jumok.data.batching import Batches, padded_batch
+from jumok.data.cleaning import Cleaner, clean_pairs
+from jumok.data.corpora import (
     Corpus,
-    HeaderWarning,
     corpus_of_pairs,
     open_corpora,
     open_corpus,
     open_pairs_or_text,
     open_texts,
 )
-from jumok.corpus.faults import Fault, Limits
-from jumok.corpus.languages import LANGUAGES, Language, find_language, language_code, language_name
-from jumok.corpus.masking import MaskedBatches, hide_pieces
-from jumok.corpus.split import HoldOut, choose_hold_out, hold_out_of, sentence_key, source_hashes
-from jumok.corpus.store import PairStore, Part, open_store, write_store
+from jumok.data.corpus_report import (
+    CorpusReport,
+    CorpusSummary,
+    Example,
+    FaultReport,
+    SideReport,
+    check_corpora,
+)
+from jumok.data.faults import CleaningLimits, Fault
+from jumok.data.hold_out import HoldOut, choose_hold_out, hold_out_from_hashes, sentence_key, source_hashes
+from jumok.data.masking import MaskedBatches, mask_tokens
+from jumok.data.readers import HeaderWarning, holds_pairs
+from jumok.data.store import CorpusPairs, PairStore, open_store, write_store
 
 __all__ = [
-    "LANGUAGES",
     "Batches",
-    "CheckUp",
     "Cleaner",
+    "CleaningLimits",
     "Corpus",
-    "CorpusSize",
+    "CorpusPairs",
+    "CorpusReport",
+    "CorpusSummary",
     "Example",
     "Fault",
     "FaultReport",
     "HeaderWarning",
     "HoldOut",
-    "Language",
-    "Limits",
     "MaskedBatches",
     "PairStore",
-    "Part",
     "SideReport",
-    "check_up",
+    "check_corpora",
     "choose_hold_out",
     "clean_pairs",
     "corpus_of_pairs",
-    "find_language",
-    "hide_pieces",
-    "hold_out_of",
-    "language_code",
-    "language_name",
+    "hold_out_from_hashes",
+    "holds_pairs",
+    "mask_tokens",
     "open_corpora",
     "open_corpus",
     "open_pairs_or_text",

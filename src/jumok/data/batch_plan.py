@@ -1,15 +1,16 @@
-"""The plan of batches: which slots a batch has, and which pair sits in which slot in a given epoch.
+"""The plan of batches: the slots of each batch, and the pair in each slot in a given epoch.
 
-A resumed run finds its place from one integer, so every epoch must have the same number of batches, although
-each epoch composes its batches anew. The way out is to plan in *slots*. A slot promises a largest target and
-a largest source length. Slots, and the batches cut from them, are fixed; an epoch only seats pairs in them.
+A resumed run finds its position from one integer, so every epoch must have the same number of batches,
+although each epoch composes its batches differently. Batches therefore consist of *slots*. A slot has a
+maximum source length and a maximum target length. Slots and the batches they form are fixed; an epoch only
+assigns pairs to them.
 
-- Lengths are rounded up to *steps* (exact when short, a few per cent apart when long). Pairs with the same
-  steps are exchangeable: the slots sorted by steps stay the same while the pairs in them are shuffled.
-- A weight of 2 gives each pair two slots. A weight of 0.4 gives a part 0.4 slots a pair, and each epoch draws
-  who sits there by *systematic sampling*: walk the pairs sorted by length with a stride of 1 / 0.4, from a
-  random start. Every pair has chance 0.4, the number drawn is always the same, and since the i-th drawn is
-  always one of a few neighbours, its slot has a largest length too.
+- Lengths are rounded up to *length classes* (exact when short, a few per cent apart when long). Pairs of one
+  class are exchangeable: the slots sorted by class stay the same while the pairs in them are shuffled.
+- A weight of 2 gives each pair two slots. A weight of 0.4 gives a corpus 0.4 slots per pair, and each epoch
+  chooses the pairs by *systematic sampling*: from a random start, take every (1 / 0.4)-th pair, sorted by
+  length. Every pair has probability 0.4, the number of pairs is always the same, and since the i-th choice is
+  always one of a few neighbours, its slot has a maximum length too.
 """
 
 from __future__ import annotations
@@ -24,23 +25,23 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from jumok.corpus.store import StoredPart
+    from jumok.data.store import StoredCorpus
 
-__all__ = ["EpochPlan", "SlotPlan", "plan_slots", "random_words"]
+__all__ = ["EpochPlan", "SlotLayout", "layout_slots", "random_uint64"]
 
-# The purposes for which an epoch draws random numbers (a batch, to hide pieces): each has its own stream.
-SEATS, ORDER, STARTS, HIDING = 0, 1, 2, 3
+# Random streams: the uses of random numbers per epoch (for masking, per batch).
+SHUFFLE_STREAM, ORDER_STREAM, START_STREAM, MASKING_STREAM = 0, 1, 2, 3
 
-SOURCE_ROOM = 2  # a batch may hold this many times `batch_tokens` source tokens
-# Lengths up to these are steps by themselves; beyond, steps are an eighth to a sixteenth apart (target) or
-# half that (source). Coarser steps mix batches better and pad more: on Multi30k with 4,096 tokens these pad
-# 6 % and part three of five batch-mates from one epoch to the next.
-_FINEST_TARGET, _FINEST_SOURCE = 8, 16
+SOURCE_TOKENS_FACTOR = 2  # at most this many times `batch_tokens` source tokens are in a batch
+# Each length up to these is a class of its own; beyond, classes are an eighth to a sixteenth apart (target)
+# or half that (source). Coarser classes mix batches better and pad more: on Multi30k with 4,096 tokens these
+# pad 6 %, and three in five pairs that share a batch are in different batches in the next epoch.
+_MAX_EXACT_TARGET, _MAX_EXACT_SOURCE = 8, 16
 
 
-def random_words(seed: int, epoch: int, purpose: int, count: int) -> NDArray[np.uint64]:
-    """Raw 64-bit words: unlike `Generator.permutation`, numpy promises never to change them."""
-    bits = np.random.PCG64(np.random.SeedSequence([seed, epoch, purpose]))
+def random_uint64(seed: int, epoch: int, stream: int, count: int) -> NDArray[np.uint64]:
+    """Return raw random bits, which numpy promises never to change, unlike `Generator.permutation`."""
+    bits = np.random.PCG64(np.random.SeedSequence([seed, epoch, stream]))
     return bits.random_raw(count)
 
 
@@ -54,75 +55,75 @@ class EpochPlan:
 
 
 @dataclass(frozen=True)
-class Draw:
-    """A part with a fractional weight: `count` of its pairs take part in each epoch."""
+class SampledPairs:
+    """Pairs of a corpus with a fractional weight: each epoch uses `count` of them."""
 
     pairs: NDArray[np.int64]
     count: int
 
 
 @dataclass(frozen=True)
-class SlotPlan:
-    """What stays the same in every epoch."""
+class SlotLayout:
+    """The part of the plan that is the same in every epoch."""
 
-    keys: NDArray[np.uint64]  # (pairs,) sort key by steps, in the upper 32 bits
-    always: NDArray[np.int64]  # pairs with a slot in every epoch, once for each whole unit of weight
-    draws: tuple[Draw, ...]
-    merge: NDArray[np.int64]  # (slots,) brings always + draws into slot order
+    keys: NDArray[np.uint64]  # (pairs,) sort key by length class, in the upper 32 bits
+    unsampled: NDArray[np.int64]  # pairs with a slot in every epoch, repeated as often as their weight says
+    sampled: tuple[SampledPairs, ...]
+    slot_order: NDArray[np.int64]  # (slots,) sorts unsampled + sampled into slot order
     starts: NDArray[np.int64]  # (batches + 1,) where each batch begins in slot order
 
-    def seat(self, seed: int, epoch: int) -> EpochPlan:
-        """Seat the pairs of an epoch: the same for the same seed and epoch, whoever asks and whenever."""
-        shuffle = random_words(seed, epoch, SEATS, len(self.keys)) >> np.uint64(32)
+    def assign(self, seed: int, epoch: int) -> EpochPlan:
+        """Assign pairs to slots for an epoch; a pure function of seed and epoch."""
+        shuffle = random_uint64(seed, epoch, SHUFFLE_STREAM, len(self.keys)) >> np.uint64(32)
         keys = self.keys | shuffle
-        seated = [_sorted_by(keys, self.always)]
-        offsets = random_words(seed, epoch, STARTS, len(self.draws)) / 2.0**64
-        for draw, offset in zip(self.draws, offsets, strict=True):
-            seated.append(_drawn(_sorted_by(keys, draw.pairs), draw.count, float(offset)))
-        pairs = np.concatenate(seated)[self.merge]
-        order = np.argsort(random_words(seed, epoch, ORDER, len(self.starts) - 1), kind="stable")
+        assigned = [_sorted_by(keys, self.unsampled)]
+        offsets = random_uint64(seed, epoch, START_STREAM, len(self.sampled)) / 2.0**64
+        for sampled, offset in zip(self.sampled, offsets, strict=True):
+            assigned.append(_systematic_sample(_sorted_by(keys, sampled.pairs), sampled.count, float(offset)))
+        pairs = np.concatenate(assigned)[self.slot_order]
+        order = np.argsort(random_uint64(seed, epoch, ORDER_STREAM, len(self.starts) - 1), kind="stable")
         return EpochPlan(epoch, pairs, order)
 
 
-def plan_slots(
+def layout_slots(
     source_lengths: NDArray[Any],
     target_lengths: NDArray[Any],
-    parts: Sequence[StoredPart],
+    corpora: Sequence[StoredCorpus],
     *,
     batch_tokens: int,
-) -> SlotPlan:
-    """Lay out slots and batches for pairs of these lengths (marks counted)."""
-    source_steps = _steps(source_lengths, _FINEST_SOURCE)
-    target_steps = _steps(target_lengths, _FINEST_TARGET)
-    keys = _keys(source_steps, target_steps)
-    always, draws = _entries(parts)
-    slots = [_sorted_by(keys, always)]
-    source_bounds, target_bounds = [source_steps[slots[0]]], [target_steps[slots[0]]]
-    for draw in draws:
-        ranked = _sorted_by(keys, draw.pairs)
-        source_bounds.append(_window_maximum(source_steps[ranked], draw.count))
-        target_bounds.append(_window_maximum(target_steps[ranked], draw.count))
+) -> SlotLayout:
+    """Lay out slots and batches for pairs of these lengths, special tokens included."""
+    source_classes = _length_classes(source_lengths, _MAX_EXACT_SOURCE)
+    target_classes = _length_classes(target_lengths, _MAX_EXACT_TARGET)
+    keys = _keys(source_classes, target_classes)
+    unsampled, sampled = _split_by_weight(corpora)
+    ranked = _sorted_by(keys, unsampled)
+    source_bounds, target_bounds = [source_classes[ranked]], [target_classes[ranked]]
+    for corpus in sampled:
+        ranked = _sorted_by(keys, corpus.pairs)
+        source_bounds.append(_window_maximum(source_classes[ranked], corpus.count))
+        target_bounds.append(_window_maximum(target_classes[ranked], corpus.count))
     source_bound, target_bound = np.concatenate(source_bounds), np.concatenate(target_bounds)
-    merge = np.argsort(_keys(source_bound, target_bound), kind="stable")
-    starts = _cut(source_bound[merge], target_bound[merge], batch_tokens)
-    return SlotPlan(keys, always, tuple(draws), merge, starts)
+    slot_order = np.argsort(_keys(source_bound, target_bound), kind="stable")
+    starts = _form_batches(source_bound[slot_order], target_bound[slot_order], batch_tokens)
+    return SlotLayout(keys, unsampled, tuple(sampled), slot_order, starts)
 
 
-def _steps(lengths: NDArray[Any], finest: int) -> NDArray[np.int64]:
-    """Round lengths up to steps: up to `finest` exactly, up to twice that to multiples of 2, and so on."""
+def _length_classes(lengths: NDArray[Any], max_exact: int) -> NDArray[np.int64]:
+    """Round lengths above `max_exact` up: to multiples of 2 up to twice `max_exact`, then of 4, and so on."""
     lengths = lengths.astype(np.int64)
-    doublings = np.ceil(np.log2(np.maximum(lengths, 1) / finest)).clip(0).astype(np.int64)
+    doublings = np.ceil(np.log2(np.maximum(lengths, 1) / max_exact)).clip(0).astype(np.int64)
     width = np.left_shift(1, doublings)
     return np.asarray(-(-lengths // width) * width, dtype=np.int64)
 
 
-def _keys(source_steps: NDArray[np.int64], target_steps: NDArray[np.int64]) -> NDArray[np.uint64]:
-    """Sort by target, then by source: upwards and downwards in turn, so that neighbours stay alike."""
+def _keys(source_classes: NDArray[np.int64], target_classes: NDArray[np.int64]) -> NDArray[np.uint64]:
+    """Return keys that sort by target, then by source, alternately up and down: neighbours are similar."""
     limit = np.int64(1 << 16)
-    upwards = np.searchsorted(np.unique(target_steps), target_steps) % 2 == 0
-    source = np.minimum(source_steps, limit - 1)
-    turned = np.where(upwards, source, limit - 1 - source)
-    key = np.minimum(target_steps, limit - 1) * limit + turned
+    ascending = np.searchsorted(np.unique(target_classes), target_classes) % 2 == 0
+    source = np.minimum(source_classes, limit - 1)
+    by_source = np.where(ascending, source, limit - 1 - source)
+    key = np.minimum(target_classes, limit - 1) * limit + by_source
     return key.astype(np.uint64) << np.uint64(32)
 
 
@@ -131,40 +132,40 @@ def _sorted_by(keys: NDArray[np.uint64], pairs: NDArray[np.int64]) -> NDArray[np
     return np.asarray(pairs[ranks], dtype=np.int64)
 
 
-def _entries(parts: Sequence[StoredPart]) -> tuple[NDArray[np.int64], list[Draw]]:
-    """Which pairs always have slots, and which parts draw for the fraction of their weight."""
-    always: list[NDArray[np.int64]] = [np.empty(0, np.int64)]
-    draws: list[Draw] = []
-    for part in parts:
-        pairs = np.arange(part.first, part.last, dtype=np.int64)
-        whole = int(part.weight)
-        always.append(np.repeat(pairs, whole))
-        fraction = part.weight - whole
+def _split_by_weight(corpora: Sequence[StoredCorpus]) -> tuple[NDArray[np.int64], list[SampledPairs]]:
+    """Return the pairs with a slot in every epoch, and those sampled for the fraction of a weight."""
+    unsampled: list[NDArray[np.int64]] = [np.empty(0, np.int64)]
+    sampled: list[SampledPairs] = []
+    for corpus in corpora:
+        pairs = np.arange(corpus.first, corpus.end, dtype=np.int64)
+        repeats = int(corpus.weight)
+        unsampled.append(np.repeat(pairs, repeats))
+        fraction = corpus.weight - repeats
         if fraction > 0 and len(pairs):
-            draws.append(Draw(pairs, max(1, round(fraction * len(pairs)))))
-    return np.concatenate(always), draws
+            sampled.append(SampledPairs(pairs, max(1, round(fraction * len(pairs)))))
+    return np.concatenate(unsampled), sampled
 
 
-def _drawn(ranked: NDArray[np.int64], count: int, offset: float) -> NDArray[np.int64]:
-    """Systematic sampling: `count` of the ranked pairs, a constant stride apart, from a start in [0, 1)."""
+def _systematic_sample(ranked: NDArray[np.int64], count: int, offset: float) -> NDArray[np.int64]:
+    """Return `count` of the ranked pairs, a constant stride apart; `offset` in [0, 1) shifts the first."""
     positions = (np.arange(count) + offset) * (len(ranked) / count)
     return ranked[np.minimum(positions.astype(np.int64), len(ranked) - 1)]
 
 
-def _window_maximum(steps: NDArray[np.int64], count: int) -> NDArray[np.int64]:
-    """The largest length that the i-th drawn pair can have, whatever the start."""
-    stride = len(steps) / count
-    first = np.minimum((np.arange(count) * stride).astype(np.int64), len(steps) - 1)
-    beyond = np.minimum(((np.arange(count) + 1) * stride).astype(np.int64) + 1, len(steps))
-    padded = np.append(steps, 0)  # reduceat wants every index inside
-    windows = np.stack([first, beyond], axis=1).ravel()
+def _window_maximum(classes: NDArray[np.int64], count: int) -> NDArray[np.int64]:
+    """Return the maximum length that the i-th sampled pair can have, whatever the start."""
+    stride = len(classes) / count
+    first = np.minimum((np.arange(count) * stride).astype(np.int64), len(classes) - 1)
+    end = np.minimum(((np.arange(count) + 1) * stride).astype(np.int64) + 1, len(classes))
+    padded = np.append(classes, 0)  # reduceat needs every index to be valid
+    windows = np.stack([first, end], axis=1).ravel()
     return np.asarray(np.maximum.reduceat(padded, windows)[::2], dtype=np.int64)
 
 
-def _cut(
+def _form_batches(
     source_bounds: NDArray[np.int64], target_bounds: NDArray[np.int64], batch_tokens: int
 ) -> NDArray[Any]:
-    """Fill batches one after the other until rows × longest would exceed the room on either side."""
+    """Return where each batch begins: slots join a batch until rows × longest would exceed a limit."""
     starts = [0]
     total = len(target_bounds)
     while starts[-1] < total:
@@ -173,6 +174,6 @@ def _cut(
         target = np.maximum.accumulate(target_bounds[window])
         source = np.maximum.accumulate(source_bounds[window])
         rows = np.arange(1, len(target) + 1)
-        fits = (rows * target <= batch_tokens) & (rows * source <= SOURCE_ROOM * batch_tokens)
+        fits = (rows * target <= batch_tokens) & (rows * source <= SOURCE_TOKENS_FACTOR * batch_tokens)
         starts.append(start + max(1, int(fits.sum())))
     return np.array(starts, dtype=np.int64)

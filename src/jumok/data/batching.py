@@ -1,15 +1,15 @@
-"""Batches: encoded pairs, padded to a common length, in an order that one integer finds again.
+"""Batches of encoded pairs, padded to a common length, in an order that one integer determines.
 
     batches = Batches(store, batch_tokens=4096, seed=1)
     batch = batches.batch(position)          # position = epoch · per_epoch + index in that epoch's order
 
-Nothing is remembered between two calls but the plan of the latest epoch, a function of (seed, epoch): a run
-that resumes at position N reads what the uninterrupted run reads from N on. `plan.py` says how an epoch is
-laid out.
+The only state is the cached plan of the latest epoch, a function of (seed, epoch). A run that resumes at
+position N therefore reads what the uninterrupted run reads from N on. `batch_plan.py` lays out the epochs.
 
-With piece sampling a sentence is cut anew each time, so its length is only known when it is used. Batches are
-then planned for stretched lengths (the stretch is measured on a sample of the corpus), and a cut that would
-still burst its batch gives way to the best cut: `batch_tokens` holds in every batch, and so does `per_epoch`.
+With token sampling (subword regularisation) a sentence is segmented differently in each epoch, so its length
+is known only when it is used. Batches are then planned for longer sentences, by a factor that is measured on
+a sample of the corpus. A segmentation that would still exceed the batch is replaced by the best one, so that
+sampling changes neither `per_epoch` nor the limit of `batch_tokens`.
 """
 
 from __future__ import annotations
@@ -18,30 +18,30 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jumok.corpus.plan import SOURCE_ROOM, EpochPlan, SlotPlan, plan_slots
-from jumok.corpus.store import SOURCE_MARKS, TARGET_MARKS, vocabulary_hash
+from jumok.data.batch_plan import SOURCE_TOKENS_FACTOR, EpochPlan, SlotLayout, layout_slots
+from jumok.data.store import SOURCE_SPECIAL_TOKENS, TARGET_SPECIAL_TOKENS, hash_tokenizers
 from jumok.errors import DataError, RecipeError, StorageError
-from jumok.values import BEGIN, END, PAD, Batch
+from jumok.types import BEGIN, END, PAD, Batch
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-    from jumok.corpus.store import PairStore, StoredSide, VocabularyPair
+    from jumok.data.store import PairStore, StoredSide, TokenizerPairLike
 
 __all__ = ["Batches", "padded_batch"]
 
-_STRETCH_SAMPLE = 256  # sentences cut by sampling to measure how much longer they get
-_STRETCH_SHARE = 0.9  # nine cuts in ten are no longer than planned
+_STRETCH_SAMPLE = 256  # pairs that are segmented at random to measure how much longer they become
+_STRETCH_QUANTILE = 0.9  # 90 % of the segmentations are not longer than planned
 
 
 class Batches:
     """The batches of a store, epoch after epoch.
 
-    `batch_tokens` bounds rows × longest target, padding counted, and twice that bounds rows × longest source;
-    a single pair that is longer is a batch by itself. `sampling` above 0 cuts the pieces anew each time and
-    needs `vocabularies` and a store that kept its text.
+    rows × longest target is at most `batch_tokens`, padding included, and rows × longest source at most twice
+    as much; a longer pair is a batch by itself. `sampling` above 0 segments sentences differently in each
+    epoch, and needs `tokenizers` and a store with text.
     """
 
     def __init__(
@@ -50,98 +50,96 @@ class Batches:
         *,
         batch_tokens: int,
         seed: int,
-        vocabularies: VocabularyPair | None = None,
+        tokenizers: TokenizerPairLike | None = None,
         sampling: float = 0.0,
     ) -> None:
         if batch_tokens < 1:
-            raise RecipeError(
-                f"A batch needs room for at least one token. Received: batch_tokens={batch_tokens}"
-            )
+            raise RecipeError(f"A batch must have at least one token. Received: batch_tokens={batch_tokens}")
         self.store = store
         self.batch_tokens = batch_tokens
         self.seed = seed
         self.sampling = sampling
-        if vocabularies is not None:
-            _refuse_other_vocabulary(store, vocabularies)
-        self._vocabularies = _to_sample_with(store, vocabularies) if sampling > 0 else None
-        stretch = self._measure_stretch() if self._vocabularies else 1.0
-        self._slots: SlotPlan = plan_slots(
+        if tokenizers is not None:
+            _refuse_other_tokenizers(store, tokenizers)
+        self._tokenizers = _check_sampling(store, tokenizers) if sampling > 0 else None
+        stretch = self._measure_stretch() if self._tokenizers else 1.0
+        self._layout: SlotLayout = layout_slots(
             _stretched(store.source_lengths, stretch),
             _stretched(store.target_lengths, stretch),
-            store.parts,
+            store.corpora,
             batch_tokens=batch_tokens,
         )
-        self._latest: EpochPlan | None = None
+        self._latest_plan: EpochPlan | None = None
 
     @property
     def per_epoch(self) -> int:
-        """Batches in an epoch: the same number in every one."""
-        return len(self._slots.starts) - 1
+        """Batches per epoch, the same number in every epoch."""
+        return len(self._layout.starts) - 1
 
     def epoch_of(self, position: int) -> int:
         return position // self.per_epoch
 
     def pairs_of(self, position: int) -> NDArray[np.int64]:
-        """Which pairs of the store make up the batch at this position."""
+        """Return the indices of the pairs in the batch at this position."""
         if position < 0:
-            raise DataError(f"A position in the corpus counts from 0. Received: {position}")
+            raise DataError(f"Positions of batches count from 0. Received: {position}")
         epoch, index = divmod(position, self.per_epoch)
         plan = self._plan(epoch)
-        slot = plan.order[index]
-        return plan.pairs[self._slots.starts[slot] : self._slots.starts[slot + 1]]
+        batch = plan.order[index]
+        return plan.pairs[self._layout.starts[batch] : self._layout.starts[batch + 1]]
 
     def batch(self, position: int) -> Batch:
-        """The batch at a position; any position may be asked for, in any order."""
+        """Return the batch at a position. Positions may be requested in any order."""
         pairs = self.pairs_of(position)
-        if self._vocabularies is not None:
-            return self._sampled(pairs, self.epoch_of(position), self._vocabularies)
+        if self._tokenizers is not None:
+            return self._sampled_batch(pairs, self.epoch_of(position), self._tokenizers)
         source, source_lengths = _gather(self.store.source, pairs, begin=False)
         target, target_lengths = _gather(self.store.target, pairs, begin=True)
         return _as_batch(source, source_lengths, target, target_lengths)
 
     def _plan(self, epoch: int) -> EpochPlan:
-        plan = self._latest
+        plan = self._latest_plan
         if plan is None or plan.epoch != epoch:
-            plan = self._latest = self._slots.seat(self.seed, epoch)
+            plan = self._latest_plan = self._layout.assign(self.seed, epoch)
         return plan
 
-    def _sampled(self, pairs: NDArray[np.int64], epoch: int, vocabularies: VocabularyPair) -> Batch:
-        source_room = max(0, SOURCE_ROOM * self.batch_tokens // len(pairs) - SOURCE_MARKS)
-        target_room = max(0, self.batch_tokens // len(pairs) - TARGET_MARKS)
+    def _sampled_batch(self, pairs: NDArray[np.int64], epoch: int, tokenizers: TokenizerPairLike) -> Batch:
+        max_source = max(0, SOURCE_TOKENS_FACTOR * self.batch_tokens // len(pairs) - SOURCE_SPECIAL_TOKENS)
+        max_target = max(0, self.batch_tokens // len(pairs) - TARGET_SPECIAL_TOKENS)
         sources: list[list[int]] = []
         targets: list[list[int]] = []
         for pair in pairs.tolist():
-            cut_source, cut_target = self._sample_pair(pair, epoch, vocabularies)
+            sampled_source, sampled_target = self._sample_pair(pair, epoch, tokenizers)
             best_source, best_target = self.store.pair_ids(pair)
-            sources.append(cut_source if len(cut_source) <= source_room else best_source)
-            targets.append(cut_target if len(cut_target) <= target_room else best_target)
+            sources.append(sampled_source if len(sampled_source) <= max_source else best_source)
+            targets.append(sampled_target if len(sampled_target) <= max_target else best_target)
         return padded_batch(sources, targets)
 
     def _sample_pair(
-        self, pair: int, epoch: int, vocabularies: VocabularyPair
+        self, pair: int, epoch: int, tokenizers: TokenizerPairLike
     ) -> tuple[list[int], list[int]]:
-        """Cut both sides with numbers that depend on nothing but (seed, epoch, pair)."""
+        """Segment both sides with random numbers that depend only on (seed, epoch, pair)."""
         text = self.store.pair_text(pair)
         generator = np.random.Generator(np.random.PCG64([self.seed, epoch, pair]))
-        source = vocabularies.source.sample(text.source, self.sampling, generator)
-        return source, vocabularies.target.sample(text.target, self.sampling, generator)
+        source = tokenizers.source.sample(text.source, self.sampling, generator)
+        return source, tokenizers.target.sample(text.target, self.sampling, generator)
 
     def _measure_stretch(self) -> float:
-        """How much longer than the best cut nine sampled cuts in ten stay below."""
-        if self._vocabularies is None:
+        """Return the 90th percentile of sampled length / best length, at least 1."""
+        if self._tokenizers is None:
             return 1.0
-        every = max(1, len(self.store) // _STRETCH_SAMPLE)
+        stride = max(1, len(self.store) // _STRETCH_SAMPLE)
         ratios: list[float] = []
-        for pair in range(0, len(self.store), every):
-            for cut, best in zip(
-                self._sample_pair(pair, 0, self._vocabularies), self.store.pair_ids(pair), strict=True
+        for pair in range(0, len(self.store), stride):
+            for sampled, best in zip(
+                self._sample_pair(pair, 0, self._tokenizers), self.store.pair_ids(pair), strict=True
             ):
-                ratios.append(len(cut) / max(1, len(best)))
-        return max(1.0, float(np.quantile(ratios, _STRETCH_SHARE)))
+                ratios.append(len(sampled) / max(1, len(best)))
+        return max(1.0, float(np.quantile(ratios, _STRETCH_QUANTILE)))
 
 
 def padded_batch(sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]] | None = None) -> Batch:
-    """Pad sentences of piece ids (without marks) into one batch; without `targets`, of sources only."""
+    """Return a batch of sentences given as token ids without special tokens; `targets` None: sources only."""
     source, source_lengths = _pad(sources, begin=False)
     if targets is None:
         return _as_batch(source, source_lengths)
@@ -156,7 +154,7 @@ def padded_batch(sources: Sequence[Sequence[int]], targets: Sequence[Sequence[in
 
 def _pad(sentences: Sequence[Sequence[int]], *, begin: bool) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     counts = np.fromiter(map(len, sentences), np.int64, count=len(sentences))
-    flat = np.fromiter((piece for ids in sentences for piece in ids), np.int64, count=int(counts.sum()))
+    flat = np.fromiter((token for ids in sentences for token in ids), np.int64, count=int(counts.sum()))
     return _fill(flat, np.cumsum(counts) - counts, counts, begin=begin)
 
 
@@ -170,13 +168,16 @@ def _gather(
 def _fill(
     flat: NDArray[Any], starts: NDArray[np.int64], counts: NDArray[np.int64], *, begin: bool
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Rows of `counts` pieces that begin at `starts` in `flat`, with marks and padding, and their lengths."""
-    first = int(begin)
-    longest = int(counts.max(initial=0))
-    columns = np.arange(longest)
-    inside = columns < counts[:, None]  # (row, piece)
-    rows = np.full((len(counts), first + longest + 1), PAD, dtype=np.int64)
-    rows[:, first : first + longest][inside] = flat[(starts[:, None] + columns)[inside]]
+    """Return a padded matrix and the length of each row, special tokens included.
+
+    Row i holds `flat[starts[i] : starts[i] + counts[i]]` between special tokens.
+    """
+    first = int(begin)  # column of the first id: after <s>, if there is one
+    max_count = int(counts.max(initial=0))
+    columns = np.arange(max_count)
+    inside = columns < counts[:, None]  # (row, token)
+    rows = np.full((len(counts), first + max_count + 1), PAD, dtype=np.int64)
+    rows[:, first : first + max_count][inside] = flat[(starts[:, None] + columns)[inside]]
     rows[np.arange(len(counts)), first + counts] = END
     if begin:
         rows[:, 0] = BEGIN
@@ -189,7 +190,7 @@ def _as_batch(
     target: NDArray[np.int64] | None = None,
     target_lengths: NDArray[np.int64] | None = None,
 ) -> Batch:
-    import torch  # late: `jumok check` opens this room and needs none of it
+    import torch  # start-up
 
     return Batch(
         source=torch.from_numpy(source),
@@ -203,21 +204,21 @@ def _stretched(lengths: NDArray[np.int32], stretch: float) -> NDArray[Any]:
     return lengths if stretch == 1.0 else np.ceil(lengths * stretch)
 
 
-def _refuse_other_vocabulary(store: PairStore, vocabularies: VocabularyPair) -> None:
-    if vocabulary_hash(vocabularies) != store.vocabulary:
+def _refuse_other_tokenizers(store: PairStore, tokenizers: TokenizerPairLike) -> None:
+    if hash_tokenizers(tokenizers) != store.tokenizer_hash:
         raise StorageError(
-            f"The pairs in {store.folder} were encoded with another vocabulary than the one given. "
-            "Delete that folder; they are encoded again by the next run."
+            f"The pairs in {store.folder} were encoded with another tokenizer. "
+            "Delete that folder; the next run encodes them again."
         )
 
 
-def _to_sample_with(store: PairStore, vocabularies: VocabularyPair | None) -> VocabularyPair:
-    if vocabularies is None:
+def _check_sampling(store: PairStore, tokenizers: TokenizerPairLike | None) -> TokenizerPairLike:
+    if tokenizers is None:
         raise RecipeError(
-            "Piece sampling cuts the text anew, so Batches(sampling=…) also needs `vocabularies`."
+            "Token sampling segments the text again, so Batches(sampling=…) also needs `tokenizers`."
         )
     if not store.has_text:
         raise RecipeError(
-            f"The store in {store.folder} has no text to sample pieces from. Write it with keep_text=True."
+            f"The store in {store.folder} has no text to sample tokens from. Write it with store_text=True."
         )
-    return vocabularies
+    return tokenizers

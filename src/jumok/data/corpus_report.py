@@ -1,10 +1,10 @@
-"""The check-up: what is in a corpus and what is wrong with it, before anybody trains on it.
+"""A report on a corpus: what is in it and what is wrong with it, before training.
 
-    report = check_up(corpora, against=[valid], tests=[test])
+    report = check_corpora(corpora, validation=[valid], tests=[test])
     report.kept, report.skipped[Fault.DUPLICATE], report.faults[0].examples
 
-One pass with the rules of `faults.py`, which are also those of training: `report.kept` pairs is what training
-will get, before pieces are counted and `report.held_out` of them are put aside for validation.
+The report applies the rules of `faults.py` in one pass. Training uses them too: it gets the `report.kept`
+pairs, minus those with too many tokens and minus the `report.held_out` pairs, which are for validation.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from jumok.corpus.alignments import links_outside
-from jumok.corpus.clean import Cleaner, InspectedBlock, leak_keys
-from jumok.corpus.faults import Fault, Limits
-from jumok.corpus.seen import SeenHashes
-from jumok.corpus.split import hold_out_of, sentence_key, source_hashes
+from jumok.data.alignments import describe_links_out_of_range
+from jumok.data.cleaning import Cleaner, InspectedBlock, leak_keys
+from jumok.data.faults import CleaningLimits, Fault
+from jumok.data.hash_set import HashSet
+from jumok.data.hold_out import hold_out_from_hashes, sentence_key, source_hashes
 from jumok.text import split_words
 
 if TYPE_CHECKING:
@@ -27,18 +27,18 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from jumok.corpus.corpora import Corpus
-    from jumok.corpus.scripts import Characters
+    from jumok.data.corpora import Corpus
+    from jumok.text.scripts import Characters
 
-__all__ = ["CheckUp", "CorpusSize", "Example", "FaultReport", "SideReport", "check_up"]
+__all__ = ["CorpusReport", "CorpusSummary", "Example", "FaultReport", "SideReport", "check_corpora"]
 
-_EXAMPLES = 3  # kept of each fault
-_UNITS = 1_000_000  # kept with their words
+_MAX_EXAMPLES = 3  # per fault
+_MAX_CACHED_UNITS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A faulty pair and where it stands; `detail` where the sentences alone do not show the fault."""
+    """A faulty pair and its line; `detail` if the sentences alone do not show the fault."""
 
     corpus: str
     line: int
@@ -49,7 +49,7 @@ class Example:
 
 @dataclass(frozen=True, slots=True)
 class FaultReport:
-    """How many pairs have a fault, how many are skipped because of it, and a few of them."""
+    """How many pairs have a fault, how many are skipped because of it, and a few examples."""
 
     fault: Fault
     meaning: str
@@ -60,7 +60,7 @@ class FaultReport:
 
 @dataclass(frozen=True, slots=True)
 class SideReport:
-    """One language of the corpus. `histogram[n]` is how many sentences have n words."""
+    """One side of the corpus. `histogram[n]` is the number of sentences with n words."""
 
     language: str
     words: int
@@ -68,25 +68,25 @@ class SideReport:
     distinct_words: int
     histogram: tuple[int, ...]
 
-    def percentile(self, share: float) -> int:
-        """The length in words that `share` per cent of the sentences do not exceed."""
+    def percentile(self, percent: float) -> int:
+        """Return the length in words that `percent` % of the sentences do not exceed."""
         sums = np.cumsum(self.histogram)
-        return int(np.searchsorted(sums, share / 100 * sums[-1])) if len(sums) else 0
+        return int(np.searchsorted(sums, percent / 100 * sums[-1])) if len(sums) else 0
 
 
 @dataclass(frozen=True, slots=True)
-class CorpusSize:
-    """How many pairs a corpus has, and what its reader dropped or noticed on the way."""
+class CorpusSummary:
+    """How many pairs one corpus has, and what its reader dropped (`lines.read_lines`)."""
 
     name: str
     pairs: int
     weight: float
-    noticed: Mapping[str, int]
+    dropped: Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True)
-class CheckUp:
-    """The result. `pairs` = `kept` + everything in `skipped`; of those kept, `held_out` are not learnt."""
+class CorpusReport:
+    """The report. `pairs` = `kept` + sum of `skipped`; `held_out` of the kept pairs are for validation."""
 
     pairs: int
     kept: int
@@ -94,64 +94,67 @@ class CheckUp:
     faults: tuple[FaultReport, ...]  # those that occur, in the order of `Fault`
     source: SideReport
     target: SideReport
-    corpora: tuple[CorpusSize, ...]
-    leaked: Mapping[str, int]  # of each validation or test set: how many of its sources are in the corpus
-    against: Mapping[str, int] = field(default_factory=dict)  # and how many pairs it has
-    tests: tuple[str, ...] = ()  # those of them that training does not know
+    corpora: tuple[CorpusSummary, ...]
+    leaked: Mapping[str, int]  # validation or test set → how many of its sources are in the corpus
+    set_sizes: Mapping[str, int] = field(default_factory=dict)  # validation or test set → its pairs
+    tests: tuple[str, ...] = ()  # the names of the test sets
     held_out: int = 0
 
     def count(self, fault: Fault) -> int:
         return next((report.count for report in self.faults if report.fault is fault), 0)
 
 
-def check_up(
+def check_corpora(
     corpora: Sequence[Corpus],
     *,
-    against: Sequence[Corpus] = (),
+    validation: Sequence[Corpus] = (),
     tests: Sequence[Corpus] = (),
     hold_out: int = 0,
-    limits: Limits | None = None,
-) -> CheckUp:
-    """Read everything once and report.
+    limits: CleaningLimits | None = None,
+) -> CorpusReport:
+    """Read all corpora once and report.
 
-    `against` are the sets that training is given too, and whose sentences it leaves out. Training knows
-    nothing of `tests`: what leaks from them is told, and kept. `hold_out` pairs are asked for validation.
+    Pairs whose source is in a `validation` set are skipped, as in training. Training does not know the
+    `tests`: pairs leaked from them are reported and kept. `hold_out` is the number of pairs to hold out for
+    validation.
     """
-    cleaner = Cleaner(limits, against=against, thorough=True)
+    cleaner = Cleaner(limits, exclude=validation, thorough=True)
     tally = _Tally(corpora)
-    leaks = _Leaks([*against, *tests])
+    leaks = _Leaks([*validation, *tests])
     hashes = [np.empty(0, np.uint64)]
-    sizes: list[CorpusSize] = []
+    summaries: list[CorpusSummary] = []
     for corpus in corpora:
-        noticed: Counter[str] = Counter()
+        dropped: Counter[str] = Counter()
         before = tally.pairs
-        for block in cleaner.blocks(corpus, noticed):
+        for block in cleaner.blocks(corpus, dropped):
             tally.add(corpus.name, block)
-            leaks.look(block)
+            leaks.add(block)
             if hold_out:
                 hashes.append(source_hashes(block.kept_pairs()))
-        sizes.append(CorpusSize(corpus.name, tally.pairs - before, corpus.weight, dict(noticed)))
-    return CheckUp(
+        summaries.append(CorpusSummary(corpus.name, tally.pairs - before, corpus.weight, dict(dropped)))
+    all_hashes = np.concatenate(hashes)
+    return CorpusReport(
         pairs=tally.pairs,
         kept=tally.kept,
         skipped={fault: count for fault, count in cleaner.skipped.items() if count},
         faults=tally.faults(cleaner.skipped, cleaner.limits),
         source=tally.source.report(),
         target=tally.target.report(),
-        corpora=tuple(sizes),
+        corpora=tuple(summaries),
         leaked=leaks.counts(),
-        against=leaks.sizes,
+        set_sizes=leaks.sizes,
         tests=tuple(corpus.name for corpus in tests),
-        held_out=hold_out_of(np.concatenate(hashes), count=hold_out).count(np.concatenate(hashes)),
+        held_out=hold_out_from_hashes(all_hashes, count=hold_out).count(all_hashes),
     )
 
 
 class _Tally:
-    """Adds up blocks."""
+    """Sums over the blocks of all corpora."""
 
     def __init__(self, corpora: Sequence[Corpus]) -> None:
         self.pairs = self.kept = 0
         first = corpora[0] if corpora else None
+        self._plain = first is not None and first.plain
         self.source = _SideTally(first.source_language if first else "")
         self.target = _SideTally(first.target_language if first else "")
         self._counts: Counter[Fault] = Counter()
@@ -162,18 +165,22 @@ class _Tally:
         self.kept += int(block.kept.sum())
         self.source.add(block.characters.source)
         self.target.add(block.characters.target)
-        for fault, where in block.findings.items():
-            self._counts[fault] += int(where.sum())
+        for fault, mask in block.findings.items():
+            self._counts[fault] += int(mask.sum())
             examples = self._examples.setdefault(fault, [])
-            for index in np.flatnonzero(where)[: _EXAMPLES - len(examples)]:
+            for index in np.flatnonzero(mask)[: _MAX_EXAMPLES - len(examples)]:
                 line, pair = block.pairs[index]
-                detail = links_outside(pair) if fault is Fault.LINKS else ""
+                detail = describe_links_out_of_range(pair) if fault is Fault.LINKS_OUT_OF_RANGE else ""
                 examples.append(Example(corpus, line, pair.source, pair.target, detail))
 
-    def faults(self, skipped: Mapping[Fault, int], limits: Limits) -> tuple[FaultReport, ...]:
+    def faults(self, skipped: Mapping[Fault, int], limits: CleaningLimits) -> tuple[FaultReport, ...]:
         return tuple(
             FaultReport(
-                fault, fault.meaning(limits), count, skipped.get(fault, 0), tuple(self._examples[fault])
+                fault,
+                fault.meaning(limits, plain=self._plain),
+                count,
+                skipped.get(fault, 0),
+                tuple(self._examples[fault]),
             )
             for fault in Fault
             if (count := self._counts[fault])
@@ -181,20 +188,20 @@ class _Tally:
 
 
 class _SideTally:
-    """Adds up one language."""
+    """Sums over the sentences of one side."""
 
     def __init__(self, language: str) -> None:
         self.language = language
         self._words = self._characters = 0
-        self._distinct = SeenHashes()
+        self._distinct = HashSet()
         self._histogram = np.zeros(1, dtype=np.int64)
-        self._units = _UnitLengths()
+        self._units = _WordCounts()
 
     def add(self, side: Characters) -> None:
-        places = zip(side.starts.tolist(), side.lengths.tolist(), strict=True)
-        sentences = (side.text[start : start + length] for start, length in places)
-        words_of = self._units.__getitem__
-        counts = np.array([sum(map(words_of, sentence.split())) for sentence in sentences], dtype=np.int64)
+        spans = zip(side.starts.tolist(), side.lengths.tolist(), strict=True)
+        sentences = (side.text[start : start + length] for start, length in spans)
+        count_words = self._units.__getitem__
+        counts = np.array([sum(map(count_words, sentence.split())) for sentence in sentences], dtype=np.int64)
         self._words += int(counts.sum())
         self._characters += int(side.lengths.sum())
         histogram = np.bincount(counts, minlength=len(self._histogram))
@@ -202,7 +209,7 @@ class _SideTally:
         self._histogram = histogram
         self._distinct.add(_hashes(self._units.new_words))
         self._units.new_words.clear()
-        if len(self._units) > _UNITS:
+        if len(self._units) > _MAX_CACHED_UNITS:
             self._units.clear()
 
     def report(self) -> SideReport:
@@ -210,8 +217,8 @@ class _SideTally:
         return SideReport(self.language, self._words, self._characters, len(self._distinct), tuple(histogram))
 
 
-class _UnitLengths(dict[str, int]):
-    """How many words, as training counts them, stand in what is between spaces. Each is split once."""
+class _WordCounts(dict[str, int]):
+    """Cache: text between two spaces → how many words it has, as training counts them."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -225,26 +232,26 @@ class _UnitLengths(dict[str, int]):
 
 
 class _Leaks:
-    """Which sentences of the validation and test sets were met in the corpus."""
+    """Which sentences of the validation and test sets are also in the corpus."""
 
-    def __init__(self, against: Sequence[Corpus]) -> None:
+    def __init__(self, held_out_sets: Sequence[Corpus]) -> None:
         self.sizes: dict[str, int] = {}
         self._keys: dict[str, Counter[int]] = {}
-        self._met: set[int] = set()
-        for corpus in against:
+        self._leaked_keys: set[int] = set()
+        for corpus in held_out_sets:
             keys = Counter(map(hash, leak_keys(corpus)))
             self._keys[corpus.name] = keys
             self.sizes[corpus.name] = keys.total()
-        self._wanted = frozenset[int]().union(*self._keys.values())
+        self._all_keys = frozenset[int]().union(*self._keys.values())
 
-    def look(self, block: InspectedBlock) -> None:
-        if self._wanted:
+    def add(self, block: InspectedBlock) -> None:
+        if self._all_keys:
             keys = (hash(sentence_key(pair.source or pair.target)) for _, pair in block.pairs)
-            self._met.update(self._wanted.intersection(keys))
+            self._leaked_keys.update(self._all_keys.intersection(keys))
 
     def counts(self) -> dict[str, int]:
         return {
-            name: sum(count for key, count in keys.items() if key in self._met)
+            name: sum(count for key, count in keys.items() if key in self._leaked_keys)
             for name, keys in self._keys.items()
         }
 

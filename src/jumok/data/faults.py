@@ -1,7 +1,7 @@
 """Faults: what can be wrong with a sentence pair, and how each fault is found.
 
-One set of rules serves the check-up, which counts, and training, which skips: what the one reports is what
-the other does. Rules look at blocks of pairs, as most blocks show at a glance that nothing is wrong.
+Training, which skips faulty pairs, and the corpus report, which counts them, use the same rules. Rules are
+applied to blocks of pairs, because one test of a whole block often shows that no pair in it has the fault.
 """
 
 from __future__ import annotations
@@ -14,41 +14,49 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from jumok.corpus.languages import LANGUAGES
-from jumok.corpus.scripts import CONTROL, JOINER, REPLACEMENT, ZERO_WIDTH, Characters, look_up, script_density
+from jumok.text.languages import LANGUAGES
+from jumok.text.scripts import (
+    CONTROL,
+    JOINER,
+    REPLACEMENT,
+    ZERO_WIDTH,
+    Characters,
+    classify_characters,
+    script_density,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-__all__ = ["Fault", "Findings", "Inspector", "Limits"]
+__all__ = ["CleaningLimits", "Fault", "Findings", "Inspector"]
 
 
 class Fault(Enum):
-    """A fault, whether training skips pairs that have it, and what it means.
+    """A fault: its title, whether training skips the pairs that have it, and its meaning.
 
     A pair with several faults is counted under each, and skipped for the first that skips.
     """
 
     EMPTY = ("empty", True, "one side is empty")
-    TOO_LONG = ("too long", True, "more than {0.longest_words} words or {0.longest_characters:,} characters")
+    TOO_LONG = ("too long", True, "more than {0.max_words} words or {0.max_characters:,} characters")
     REPLACED = ("replaced characters", True, "U+FFFD: letters were lost when the text was decoded")
     MOJIBAKE = ("mojibake", True, "UTF-8 read as another encoding: Ã© for é")
-    CONTROL = ("control characters", True, "invisible bytes that belong to no text")
-    WRONG_SCRIPT = ("wrong script", True, "hardly a letter of the script of its language")
+    CONTROL = ("control characters", True, "invisible characters that no text needs")
+    WRONG_SCRIPT = ("wrong script", True, "hardly any letters in the script of its language")
     UNTRANSLATED = ("untranslated", True, "source and target are the same")
     LENGTH_RATIO = ("odd length ratio", True, "one side is far longer than its translation should be")
-    DUPLICATE = ("duplicate", True, "the same pair came before")
-    LEAKED = ("leaked", True, "its source also stands in the validation or test set")
-    OTHER_TARGET = ("other translation", False, "the same source came before with another target")
+    DUPLICATE = ("duplicate", True, "the same pair occurred before")
+    LEAKED = ("leaked", True, "its source is also in the validation or test set")
+    OTHER_TARGET = ("other translation", False, "the same source occurred before with another target")
     ZERO_WIDTH = ("zero-width characters", False, "invisible characters inside words")
-    NOT_COMPOSED = ("not NFC", False, "letters in several parts; they are put together when encoded")
+    NOT_COMPOSED = ("not NFC", False, "letters in several code points; they are composed when encoded")
     ENTITY = ("HTML entities", False, "&amp; where & is meant")
-    LINKS = (
+    LINKS_OUT_OF_RANGE = (
         "links out of range",
         False,
-        "the word alignment names words, counted from 0, that are not there",
+        "the word alignment links words, counted from 0, that do not exist",
     )
 
     def __init__(self, title: str, skips: bool, meaning: str) -> None:
@@ -56,58 +64,68 @@ class Fault(Enum):
         self.skips = skips
         self._meaning = meaning
 
-    def meaning(self, limits: Limits) -> str:
-        """In words, with the limits that were applied."""
-        return self._meaning.format(limits)
+    def meaning(self, limits: CleaningLimits, *, plain: bool = False) -> str:
+        """Return the explanation with the limits that were applied; `plain`: for plain text."""
+        meaning = _PLAIN_TEXT_MEANINGS.get(self, self._meaning) if plain else self._meaning
+        return meaning.format(limits)
+
+
+_PLAIN_TEXT_MEANINGS = {
+    Fault.EMPTY: "the sentence is empty",
+    Fault.DUPLICATE: "the same sentence occurred before",
+    Fault.LEAKED: "the sentence is also in the validation or test set",
+}
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class CleaningLimits:
     """What training accepts.
 
-    The length ratio is taken in characters, after allowing for scripts that say more in one: Hangul needs
-    about half as many as English. `ratio_slack` characters are added to both sides, so that short sentences,
-    whose ratios vary, are safe. Faults named in `keep` are counted and not skipped.
+    The length ratio is in characters, corrected for the density of scripts: Hangul needs about half as many
+    as English. `ratio_slack` characters are added to both sides, because the ratios of short sentences vary.
+    `tolerated` faults are counted, but their pairs are not skipped.
     """
 
-    longest_words: int = 250
-    longest_characters: int = 2000
-    ratio: float = 4.0
+    max_words: int = 250
+    max_characters: int = 2000
+    max_length_ratio: float = 4.0
     ratio_slack: int = 16
-    script_share: float = 0.2  # of the letters, must be of the language's script
-    keep: frozenset[Fault] = frozenset()
+    min_script_share: float = 0.2  # share of the letters that must be in the script of the language
+    tolerated: frozenset[Fault] = frozenset()
 
 
 Findings = dict[Fault, "NDArray[np.bool_]"]
-"""For each fault that occurs in a block: which pairs have it."""
+"""Fault → mask of the pairs in a block that have it. Only faults that occur are listed."""
 
-# What UTF-8 looks like when its bytes are read as Latin-1 or Windows-1252: continuation bytes turn into these
-# characters. «, », …, quotes, dashes and no-break space also follow letters in good text, so they do not
-# count after é and its like, which start three bytes.
-_WINDOWS = "€‚ƒ„…†‡ˆ‰Š‹ŒŽ‘’“”•–—˜™š›œžŸ"
-_SURE = "\x80-\x9f¡-ª¬-º¼-¿€‚ƒ„†‡ˆ‰Š‹ŒŽ•˜™š›œžŸ"
-_MOJIBAKE = re.compile(f"[ÃÂÐÑ][{_SURE}]|â[€‚„\x80-\x9f][{_SURE}{_WINDOWS}]|[à-ï][{_SURE}]{{2}}|ðŸ")
-_WITHOUT_JOINERS = frozenset({"Latin", "Cyrillic", "Greek", "Hangul", "Han"})
+# UTF-8 that was decoded as Latin-1 or Windows-1252: continuation bytes become these characters. «, », …,
+# quotes, dashes and no-break spaces also follow letters in good text, so they do not count after é and the
+# like, which start a sequence of three bytes.
+_WINDOWS_1252 = "€‚ƒ„…†‡ˆ‰Š‹ŒŽ‘’“”•–—˜™š›œžŸ"
+_CONTINUATION = "\x80-\x9f¡-ª¬-º¼-¿€‚ƒ„†‡ˆ‰Š‹ŒŽ•˜™š›œžŸ"
+_MOJIBAKE = re.compile(
+    f"[ÃÂÐÑ][{_CONTINUATION}]|â[€‚„\x80-\x9f][{_CONTINUATION}{_WINDOWS_1252}]|[à-ï][{_CONTINUATION}]{{2}}|ðŸ"
+)
+_SCRIPTS_WITHOUT_JOINERS = frozenset({"Latin", "Cyrillic", "Greek", "Hangul", "Han"})
 _ENTITY = re.compile(r"&(?:[a-zA-Z]{2,8}|#\d{1,6}|#x[0-9a-fA-F]{1,5});")
 
 
 @dataclass(frozen=True)
 class BlockCharacters:
-    """Both sides of a block of pairs, looked up."""
+    """The characters of both sides of a block of pairs."""
 
     source: Characters
     target: Characters
 
 
 class Inspector:
-    """Applies the rules that need nothing but the pairs themselves, for one pair of languages.
+    """Applies the rules that need only the pair itself, for one pair of languages.
 
-    Where a language is not known, its script is taken from the first block, and only for the length ratio.
-    Plain text has no source: what compares two sides finds nothing in it.
+    The script of an unknown language is taken from the first block, and used for the length ratio only. Rules
+    that compare two sides find nothing in plain text, which has no source.
     """
 
     def __init__(
-        self, source_language: str, target_language: str, limits: Limits, *, plain: bool = False
+        self, source_language: str, target_language: str, limits: CleaningLimits, *, plain: bool = False
     ) -> None:
         self.limits = limits
         self.plain = plain
@@ -116,9 +134,9 @@ class Inspector:
         self._expected_ratio: float | None = None
 
     def inspect(self, sources: Sequence[str], targets: Sequence[str]) -> tuple[Findings, BlockCharacters]:
-        """Find the faults of a block. Only faults that occur are in the findings."""
-        block = BlockCharacters(look_up(sources), look_up(targets))
-        found = {
+        """Return the faults of a block, and its characters."""
+        block = BlockCharacters(classify_characters(sources), classify_characters(targets))
+        findings = {
             Fault.EMPTY: ((block.source.lengths == 0) & (not self.plain)) | (block.target.lengths == 0),
             Fault.TOO_LONG: self._too_long(block.source) | self._too_long(block.target),
             Fault.LENGTH_RATIO: self._odd_ratio(block),
@@ -128,9 +146,9 @@ class Inspector:
             (block.source, self._scripts[0], sources),
             (block.target, self._scripts[1], targets),
         ):
-            for fault, where in self._side_faults(side, scripts, sentences).items():
-                found[fault] = found[fault] | where if fault in found else where
-        return {fault: where for fault, where in found.items() if where.any()}, block
+            for fault, mask in self._side_faults(side, scripts, sentences).items():
+                findings[fault] = findings[fault] | mask if fault in findings else mask
+        return {fault: mask for fault, mask in findings.items() if mask.any()}, block
 
     def _side_faults(self, side: Characters, scripts: tuple[str, ...], sentences: Sequence[str]) -> Findings:
         return {
@@ -139,15 +157,15 @@ class Inspector:
             Fault.ZERO_WIDTH: side.count(*_zero_width(scripts)) > 0,
             Fault.WRONG_SCRIPT: self._wrong_script(side, scripts),
             Fault.MOJIBAKE: _matches(_MOJIBAKE, side),
-            Fault.ENTITY: _matches(_ENTITY, side) if "&" in side.text else _nowhere(side),
+            Fault.ENTITY: _matches(_ENTITY, side) if "&" in side.text else _empty_mask(side),
             Fault.NOT_COMPOSED: _not_composed(side, sentences),
         }
 
     def _too_long(self, side: Characters) -> NDArray[np.bool_]:
-        too_long = side.lengths > self.limits.longest_characters
-        # A sentence of w words has at least w characters: words are counted where they could be too many.
-        if side.lengths.max(initial=0) > self.limits.longest_words:
-            too_long |= side.count_words() > self.limits.longest_words
+        too_long = side.lengths > self.limits.max_characters
+        # A sentence has at least as many characters as words, so words are counted only if it is long.
+        if side.lengths.max(initial=0) > self.limits.max_words:
+            too_long |= side.count_words() > self.limits.max_words
         return too_long
 
     def _odd_ratio(self, block: BlockCharacters) -> NDArray[np.bool_]:
@@ -159,14 +177,15 @@ class Inspector:
             self._expected_ratio = script_density(scripts[1]) / script_density(scripts[0])
         slack = self.limits.ratio_slack
         ratio = (block.target.lengths + slack) / (block.source.lengths * self._expected_ratio + slack)
-        both = (block.source.lengths > 0) & (block.target.lengths > 0)
-        odd: NDArray[np.bool_] = both & ((ratio > self.limits.ratio) | (ratio < 1 / self.limits.ratio))
+        both_sides = (block.source.lengths > 0) & (block.target.lengths > 0)
+        limit = self.limits.max_length_ratio
+        odd: NDArray[np.bool_] = both_sides & ((ratio > limit) | (ratio < 1 / limit))
         return odd
 
     def _untranslated(
         self, sources: Sequence[str], targets: Sequence[str], block: BlockCharacters
     ) -> NDArray[np.bool_]:
-        """Numbers and signs stay the same in translation, so only sentences with letters count."""
+        """Return which pairs have equal sides with letters: numbers and signs need no translation."""
         same = np.fromiter(map(str.__eq__, sources, targets), bool, count=len(sources))
         if self._same_language or not same.any():
             return np.zeros(len(sources), dtype=bool)
@@ -174,9 +193,9 @@ class Inspector:
 
     def _wrong_script(self, side: Characters, scripts: tuple[str, ...]) -> NDArray[np.bool_]:
         if not scripts:
-            return _nowhere(side)
+            return _empty_mask(side)
         letters = side.count_letters()
-        return (letters > 1) & (side.count_letters(scripts) < self.limits.script_share * letters)
+        return (letters > 1) & (side.count_letters(scripts) < self.limits.min_script_share * letters)
 
 
 def _scripts_of(code: str) -> tuple[str, ...]:
@@ -184,26 +203,26 @@ def _scripts_of(code: str) -> tuple[str, ...]:
 
 
 def _zero_width(scripts: tuple[str, ...]) -> tuple[int, ...]:
-    """Joiners belong to Arabic script and to those of India; between Latin or Hangul letters they are odd."""
-    joiners_are_odd = bool(scripts) and _WITHOUT_JOINERS.issuperset(scripts)
-    return (ZERO_WIDTH, JOINER) if joiners_are_odd else (ZERO_WIDTH,)
+    """Return the classes of faulty characters: joiners too, unless the script uses them (Arabic, Indic)."""
+    joiners_are_faults = bool(scripts) and _SCRIPTS_WITHOUT_JOINERS.issuperset(scripts)
+    return (ZERO_WIDTH, JOINER) if joiners_are_faults else (ZERO_WIDTH,)
 
 
 def _matches(pattern: re.Pattern[str], side: Characters) -> NDArray[np.bool_]:
-    where = _nowhere(side)
+    mask = _empty_mask(side)
     if not side.text.isascii() or pattern is _ENTITY:
         for match in pattern.finditer(side.text):
-            where[side.sentence_at(match.start())] = True
-    return where
+            mask[side.sentence_at(match.start())] = True
+    return mask
 
 
 def _not_composed(side: Characters, sentences: Sequence[str]) -> NDArray[np.bool_]:
     if unicodedata.is_normalized("NFC", side.text):
-        return _nowhere(side)
+        return _empty_mask(side)
     return np.fromiter(
         (not unicodedata.is_normalized("NFC", sentence) for sentence in sentences), bool, count=len(sentences)
     )
 
 
-def _nowhere(side: Characters) -> NDArray[np.bool_]:
+def _empty_mask(side: Characters) -> NDArray[np.bool_]:
     return np.zeros(len(side.lengths), dtype=bool)

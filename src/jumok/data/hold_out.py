@@ -1,9 +1,8 @@
-"""Hold-out: a validation set taken from the corpus where none was given.
+"""The hold-out: a validation set taken from the corpus if none is given.
 
-Which pairs are held out depends on a hash of the source (of the text, where it is plain), written without
-capitals, punctuation and extra spaces: all translations of a sentence, and all its duplicates, fall on the
-same side. Nothing leaks, whatever the order of the files, and a corpus that grows keeps most of its
-validation set.
+A hash of the source (of the sentence in plain text), without case, punctuation and extra spaces, decides
+which pairs are held out: all translations and duplicates of a sentence are either held out or not. Nothing
+leaks, whatever the order of the files, and a corpus that grows retains most of its validation set.
 """
 
 from __future__ import annotations
@@ -21,20 +20,22 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from jumok.values import Pair
+    from jumok.types import Pair
 
-__all__ = ["HoldOut", "choose_hold_out", "hold_out_of", "sentence_key", "source_hashes"]
+__all__ = ["HoldOut", "choose_hold_out", "hold_out_from_hashes", "sentence_key", "source_hashes"]
 
-_LARGEST_SHARE = 10  # at most one pair in ten
+_MIN_PAIRS_PER_HELD_OUT = 10  # at most one pair in ten is held out
 # Spaces and punctuation of Latin, general, East Asian and full-width blocks.
-_MARKS = re.compile(r"[\s!-/:-@\[-`{-~\u00a1-\u00bf\u2010-\u205e\u3001-\u303f\uff01-\uff0f\uff1a-\uff20]+")
+_PUNCTUATION = re.compile(
+    r"[\s!-/:-@\[-`{-~\u00a1-\u00bf\u2010-\u205e\u3001-\u303f\uff01-\uff0f\uff1a-\uff20]+"
+)
 
 
 def sentence_key(text: str) -> str:
-    """A sentence without what two copies of it may differ in: case, punctuation, spaces, composition."""
+    """Return a sentence without the case, punctuation, spaces and composition in which copies differ."""
     if not text.isascii():
         text = unicodedata.normalize("NFC", text)
-    return _MARKS.sub(" ", text.casefold()).strip()
+    return _PUNCTUATION.sub(" ", text.casefold()).strip()
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,39 +47,39 @@ class HoldOut:
     def __contains__(self, pair: Pair) -> bool:
         return self.threshold > 0 and _stable_hash(pair) < self.threshold
 
-    def among(self, hashes: NDArray[np.uint64]) -> NDArray[np.bool_]:
-        """Which of the pairs with these hashes are held out."""
+    def mask(self, hashes: NDArray[np.uint64]) -> NDArray[np.bool_]:
+        """Return which of the pairs with these hashes are held out."""
         return hashes < self.threshold
 
     def count(self, hashes: NDArray[np.uint64]) -> int:
-        """How many of them are."""
-        return int(self.among(hashes).sum())
+        """Return how many of the pairs with these hashes are held out."""
+        return int(self.mask(hashes).sum())
 
 
 def choose_hold_out(pairs: Iterable[Pair], *, count: int) -> HoldOut:
-    """Choose about `count` pairs, never more, and at most a tenth. Takes one pass and eight bytes a pair.
+    """Choose about `count` pairs, never more, and at most a tenth. Takes one pass and eight bytes per pair.
 
-    A corpus of fewer than ten pairs, or one that repeats a single source, holds out nothing.
+    Nothing is held out of a corpus of fewer than ten pairs, or of one that repeats a single source.
     """
-    return hold_out_of(source_hashes(pairs), count=count)
+    return hold_out_from_hashes(source_hashes(pairs), count=count)
 
 
 def source_hashes(pairs: Iterable[Pair]) -> NDArray[np.uint64]:
-    """What decides whether a pair is held out: the same in every process."""
+    """Return the hashes that decide which pairs are held out; they are the same in every process."""
     return np.fromiter((_stable_hash(pair) for pair in pairs), np.uint64)
 
 
-def hold_out_of(hashes: NDArray[np.uint64], *, count: int) -> HoldOut:
-    """`choose_hold_out` where the hashes of the pairs are at hand."""
-    wanted = min(count, len(hashes) // _LARGEST_SHARE)
-    if wanted <= 0:
+def hold_out_from_hashes(hashes: NDArray[np.uint64], *, count: int) -> HoldOut:
+    """Choose like `choose_hold_out`, given the hashes of the pairs."""
+    max_pairs = min(count, len(hashes) // _MIN_PAIRS_PER_HELD_OUT)
+    if max_pairs <= 0:
         return HoldOut(0)
-    # Pairs below the hash of rank `wanted` are at most that many, and equal sources stay together.
-    return HoldOut(int(np.partition(hashes, wanted)[wanted]))
+    # At most `max_pairs` pairs are below the hash of that rank, and equal sources stay together.
+    return HoldOut(int(np.partition(hashes, max_pairs)[max_pairs]))
 
 
 def _stable_hash(pair: Pair) -> int:
-    """The same in every process, unlike `hash`: a resumed run must hold out the same pairs."""
+    """Return a hash that is the same in every process, so that a resumed run holds out the same pairs."""
     key = sentence_key(pair.source or pair.target)
     digest = hashlib.blake2b(key.encode("utf-8", "surrogatepass"), digest_size=8)
     return int.from_bytes(digest.digest(), "little")

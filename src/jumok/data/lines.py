@@ -1,11 +1,13 @@
-"""Lines: the bytes of a file, plain or compressed, as a stream of lines of text.
+"""Read a file, plain or compressed, as a stream of lines of text.
 
-Lines end at "\\n" and nowhere else: U+2028, U+0085 and their like are characters of a sentence, and whoever
-splits at them shifts every line that follows. Nothing is repaired in silence: what is dropped (a byte order
-mark, carriage returns) is noticed in a counter; bytes that are not UTF-8 are refused with their place.
+Lines end at "\\n" and nowhere else: U+2028, U+0085 and the like are characters of a sentence, and splitting
+at them would shift every line that follows. Nothing is repaired silently: a byte order mark and carriage
+returns are dropped and counted in `dropped`; bytes that are not UTF-8 are refused with line and offset.
 
-A compressed file may claim to be anything. It is read in small pieces, and refused as soon as a line is
-longer than any sentence or the whole expands more than text can.
+A compressed file may expand to anything. It is read in small chunks, and refused as soon as a line is longer
+than any sentence or the file expands more than text does.
+
+To support another compression, add a function and a row to `COMPRESSIONS`.
 """
 
 from __future__ import annotations
@@ -26,17 +28,16 @@ if TYPE_CHECKING:
     from collections import Counter
     from collections.abc import Callable, Iterator
 
-__all__ = ["COMPRESSIONS", "LONGEST_LINE", "InputFile", "read_lines", "spool"]
+__all__ = ["COMPRESSIONS", "MAX_LINE_BYTES", "InputFile", "read_lines", "spool", "without_compression"]
 
-COMPRESSIONS = (".gz", ".xz", ".zst")
-LONGEST_LINE = 1 << 20  # bytes
+MAX_LINE_BYTES = 1 << 20
 BYTE_ORDER_MARK, CARRIAGE_RETURN, NO_FINAL_NEWLINE = "byte order mark", "carriage return", "no final newline"
 
-_BLOCK = 1 << 18
-_COMPRESSED_BLOCK = 1 << 9  # so small that even a bomb expands to a few megabytes at a time
-_EXPANSION = 500  # text compresses 3 to 10 times, a template repeated for ever perhaps 300 times
-_EXPANSION_FREE = 1 << 18  # bytes of output below which nobody minds
-_LARGEST_WINDOW = 1 << 27  # bytes of memory that xz and zstd may ask for
+_BLOCK_BYTES = 1 << 18
+_COMPRESSED_CHUNK_BYTES = 1 << 9  # small: even a zip bomb expands to only a few megabytes at a time
+_MAX_EXPANSION = 500  # text compresses 3 to 10 times; one endlessly repeated sentence, perhaps 300 times
+_MIN_EXPANDED_LIMIT = 1 << 18  # bytes of output that are allowed whatever the expansion
+_MAX_WINDOW_BYTES = 1 << 27  # memory that xz and zstd may use
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -45,18 +46,24 @@ class InputFile:
 
     def __init__(self, path: Path | str, *, name: str = "", spooled: bool = False) -> None:
         self.path = Path(path)
-        # A name may hold any bytes; what is printed and stored of it is text.
+        # A file name may be any bytes, but only text can be printed and stored.
         self.name = name or os.fsencode(path).decode("utf-8", "replace")
         self.spooled = spooled
 
     @property
     def plain_name(self) -> str:
         """The file's name without the suffix of its compression."""
-        return self.path.stem if self.path.suffix in COMPRESSIONS else self.path.name
+        return without_compression(self.path.name)
+
+
+def without_compression(name: str) -> str:
+    """Return the name of a file without the suffix of its compression: `pairs.tsv.gz` → `pairs.tsv`."""
+    stem, dot, suffix = name.rpartition(".")
+    return stem if stem and dot + suffix in COMPRESSIONS else name
 
 
 def spool(stream: IO[bytes] | None = None) -> InputFile:
-    """Keep standard input in a temporary file, so that it can be read more than once."""
+    """Copy standard input to a temporary file, so that it can be read more than once."""
     stream = stream or standard_input()
     handle, path = tempfile.mkstemp(prefix="jumok-")
     with os.fdopen(handle, "wb") as copy:
@@ -66,36 +73,36 @@ def spool(stream: IO[bytes] | None = None) -> InputFile:
     return file
 
 
-def read_lines(file: InputFile, noticed: Counter[str]) -> Iterator[str]:
-    """The lines of a file without their ends. What is dropped on the way is counted in `noticed`."""
+def read_lines(file: InputFile, dropped: Counter[str]) -> Iterator[str]:
+    """Yield the lines of a file without their ends; `dropped` also counts a missing final newline."""
     rest = b""
     line, offset = 1, 0  # of the first byte in `data`
     for block in _blocks(file):
         if offset == 0 and not rest and block.startswith(_BOM):
-            noticed[BYTE_ORDER_MARK] += 1
+            dropped[BYTE_ORDER_MARK] += 1
             block = block[len(_BOM) :]
             offset = len(_BOM)
         data = rest + block
         end = data.rfind(b"\n")
         if end >= 0:
             lines = _decode(file, data[:end], line, offset)
-            yield from _without_returns(lines, noticed)
+            yield from _without_returns(lines, dropped)
             line += len(lines)
             offset += end + 1
         rest = data[end + 1 :]
-        if len(rest) > LONGEST_LINE:
-            raise _too_long(file, line)
+        if len(rest) > MAX_LINE_BYTES:
+            raise _line_too_long_error(file, line)
     if rest:
-        noticed[NO_FINAL_NEWLINE] += 1
-        yield from _without_returns(_decode(file, rest, line, offset), noticed)
+        dropped[NO_FINAL_NEWLINE] += 1
+        yield from _without_returns(_decode(file, rest, line, offset), dropped)
 
 
 def _decode(file: InputFile, data: bytes, line: int, offset: int) -> list[str]:
-    """Whole lines as text. `line` and `offset` say where in the file they begin."""
-    if len(data) > LONGEST_LINE:
+    """Return the lines in `data` as text; `line` and `offset` are where they begin in the file."""
+    if len(data) > MAX_LINE_BYTES:
         for number, content in enumerate(data.split(b"\n"), start=line):
-            if len(content) > LONGEST_LINE:
-                raise _too_long(file, number)
+            if len(content) > MAX_LINE_BYTES:
+                raise _line_too_long_error(file, number)
     try:
         return data.decode("utf-8").split("\n")
     except UnicodeDecodeError as error:
@@ -114,31 +121,31 @@ def _encoding_hint(data: bytes, offset: int) -> str:
     return "Convert the file to UTF-8, for example with `iconv -f latin1 -t utf-8`, or repair that line."
 
 
-def _without_returns(lines: list[str], noticed: Counter[str]) -> list[str]:
+def _without_returns(lines: list[str], dropped: Counter[str]) -> list[str]:
     """Drop the carriage return that Windows puts before each newline."""
-    ending = sum(line.endswith("\r") for line in lines)
-    if not ending:
+    count = sum(line.endswith("\r") for line in lines)
+    if not count:
         return lines
-    noticed[CARRIAGE_RETURN] += ending
+    dropped[CARRIAGE_RETURN] += count
     return [line.removesuffix("\r") for line in lines]
 
 
-def _too_long(file: InputFile, line: int) -> DataError:
+def _line_too_long_error(file: InputFile, line: int) -> DataError:
     return DataError(
-        f"Line {line:,} of {file.name} is longer than {LONGEST_LINE:,} bytes, which is no sentence. "
-        "Is the file what its name says, with one sentence a line and lines ended by a newline?"
+        f"Line {line:,} of {file.name} is longer than {MAX_LINE_BYTES:,} bytes, which no sentence is. "
+        "Does the file have one sentence per line, and a newline after each?"
     )
 
 
 def _blocks(file: InputFile) -> Iterator[bytes]:
-    """The contents in blocks of moderate size, decompressed by the suffix of the name."""
+    """Yield the contents in blocks of moderate size, decompressed according to the suffix of the name."""
     try:
         with file.path.open("rb") as raw:
             suffix = file.path.suffix
             if suffix in COMPRESSIONS:
-                yield from _gathered(_expanded(file, raw, _DECOMPRESSORS[suffix]))
+                yield from _merge_chunks(_decompressed(file, raw, COMPRESSIONS[suffix]))
             else:
-                while block := raw.read(_BLOCK):
+                while block := raw.read(_BLOCK_BYTES):
                     yield block
     except FileNotFoundError:
         raise DataError(f"There is no file {file.name}.") from None
@@ -149,7 +156,7 @@ def _blocks(file: InputFile) -> Iterator[bytes]:
 
 
 class _Decompressor(Protocol):
-    """What zlib, lzma and zstandard have in common."""
+    """The common interface of zlib, lzma and zstandard."""
 
     @property
     def eof(self) -> bool: ...
@@ -163,32 +170,35 @@ def _gzip() -> _Decompressor:
 
 
 def _xz() -> _Decompressor:
-    return lzma.LZMADecompressor(memlimit=_LARGEST_WINDOW)
+    return lzma.LZMADecompressor(memlimit=_MAX_WINDOW_BYTES)
 
 
 def _zstandard() -> _Decompressor:
-    import zstandard  # imported here: few corpora need it
+    import zstandard  # start-up
 
-    return zstandard.ZstdDecompressor(max_window_size=_LARGEST_WINDOW).decompressobj()
-
-
-_DECOMPRESSORS: dict[str, Callable[[], _Decompressor]] = {".gz": _gzip, ".xz": _xz, ".zst": _zstandard}
+    return zstandard.ZstdDecompressor(max_window_size=_MAX_WINDOW_BYTES).decompressobj()
 
 
-def _expanded(file: InputFile, raw: IO[bytes], new: Callable[[], _Decompressor]) -> Iterator[bytes]:
-    """Decompress, one stream after the other as gzip, xz and zstd allow, under a cap on the expansion."""
+COMPRESSIONS: dict[str, Callable[[], _Decompressor]] = {".gz": _gzip, ".xz": _xz, ".zst": _zstandard}
+"""Suffix of a compressed file → function that returns its decompressor."""
+
+
+def _decompressed(
+    file: InputFile, raw: IO[bytes], new_decompressor: Callable[[], _Decompressor]
+) -> Iterator[bytes]:
+    """Decompress with a limit on the expansion; a gzip, xz or zstd file may consist of several streams."""
     decompressor = None
     consumed = produced = 0
-    while data := raw.read(_COMPRESSED_BLOCK):
+    while data := raw.read(_COMPRESSED_CHUNK_BYTES):
         consumed += len(data)
         while data:
-            decompressor = decompressor or new()
+            decompressor = decompressor or new_decompressor()
             output = _decompress(file, decompressor, data)
             produced += len(output)
-            if produced > max(_EXPANSION_FREE, _EXPANSION * consumed):
+            if produced > max(_MIN_EXPANDED_LIMIT, _MAX_EXPANSION * consumed):
                 raise DataError(
-                    f"{file.name} expands more than {_EXPANSION} times, which text never does; it was not "
-                    "read further. Decompress it yourself if you trust it."
+                    f"{file.name} expands more than {_MAX_EXPANSION} times, which text never does; reading "
+                    "stopped. Decompress it yourself if you trust it."
                 )
             yield output
             data = b""
@@ -196,34 +206,34 @@ def _expanded(file: InputFile, raw: IO[bytes], new: Callable[[], _Decompressor])
                 data = decompressor.unused_data.lstrip(b"\0")  # streams may be padded with zeros
                 decompressor = None
     if decompressor is not None:
-        raise _damaged(file, "it ends in the middle")
+        raise _damage_error(file, "it is truncated")
 
 
 def _decompress(file: InputFile, decompressor: _Decompressor, data: bytes) -> bytes:
     try:
         return decompressor.decompress(data)
     except (OSError, zlib.error, lzma.LZMAError) as error:
-        raise _damaged(file, str(error)) from None
+        raise _damage_error(file, str(error)) from None
     except Exception as error:
-        # zstandard's error is named here rather than imported above, to leave the package unloaded.
+        # The class is compared by name because zstandard may not be imported.
         if type(error).__name__ != "ZstdError":
             raise
-        raise _damaged(file, str(error)) from None
+        raise _damage_error(file, str(error)) from None
 
 
-def _damaged(file: InputFile, what: str) -> DataError:
-    return DataError(f"{file.name} cannot be decompressed: {what}. Fetch or make it again.")
+def _damage_error(file: InputFile, reason: str) -> DataError:
+    return DataError(f"{file.name} cannot be decompressed: {reason}. Download or compress it again.")
 
 
-def _gathered(pieces: Iterator[bytes]) -> Iterator[bytes]:
-    """Join small pieces into blocks, so that lines are split a thousand at a time."""
-    waiting: list[bytes] = []
+def _merge_chunks(chunks: Iterator[bytes]) -> Iterator[bytes]:
+    """Join small chunks into blocks, so that many lines are split at once."""
+    pending: list[bytes] = []
     size = 0
-    for piece in pieces:
-        waiting.append(piece)
-        size += len(piece)
-        if size >= _BLOCK:
-            yield b"".join(waiting)
-            waiting, size = [], 0
+    for chunk in chunks:
+        pending.append(chunk)
+        size += len(chunk)
+        if size >= _BLOCK_BYTES:
+            yield b"".join(pending)
+            pending, size = [], 0
     if size:
-        yield b"".join(waiting)
+        yield b"".join(pending)

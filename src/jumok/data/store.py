@@ -1,23 +1,22 @@
-"""The store: pairs encoded once, then read through memory maps for the rest of the run.
+"""The store: pairs that are encoded once and then read through memory maps during the run.
 
     data/
-      store.json            counts, parts with their weights, vocabulary hash, sha256 and size of every file,
-                            and a checksum of itself
-      source.ids            piece ids of all sentences, one after the other, without marks
-      source.offsets        where each sentence begins; one number more than there are sentences
-      source.text           only with piece sampling: the sentences themselves, and where each begins
-      source.text-offsets
-      target.…              likewise
+      store.json            counts, corpora with their weights, hash of the tokenizers, sha256 and size of
+                            every file, and a checksum of itself
+      source.ids            token ids of all sentences, concatenated, without special tokens
+      source.offsets        where each sentence begins, and the end of the last: (sentences + 1) numbers
+      source.text           only for token sampling: the sentences themselves, concatenated
+      source.text-offsets   where each begins
+      target.…              the same for the target
 
-A store is written beside its place and renamed into it when every byte is on the disk: it is whole or absent.
-Pairs are encoded in blocks and appended, so ten million of them need no more memory than ten thousand.
+A store is written atomically (`storage.new_folder`): it is complete or absent. Pairs are encoded in blocks
+and appended, so ten million pairs need no more memory than ten thousand.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
-import shutil
 from collections import Counter
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -27,7 +26,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from jumok.errors import DataError, ModelFolderError, StorageError
-from jumok.values import Pair
+from jumok.storage import json_with_checksum, new_folder, read_json_with_checksum, write_and_sync
+from jumok.types import Pair
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -35,38 +35,39 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["PairStore", "Part", "PieceEncoder", "VocabularyPair", "open_store", "write_store"]
+__all__ = ["CorpusPairs", "PairStore", "TokenizerLike", "TokenizerPairLike", "open_store", "write_store"]
 
 FORMAT = 2
-META = "store.json"
-SOURCE_MARKS, TARGET_MARKS = 1, 2  # a source row ends with </s>; a target row also begins with <s>
-NO_PIECES, TOO_MANY_PIECES = "no pieces", "too many pieces"
+MANIFEST = "store.json"
+# A source row ends with </s>; a target row also begins with <s>.
+SOURCE_SPECIAL_TOKENS, TARGET_SPECIAL_TOKENS = 1, 2
+NO_TOKENS, TOO_MANY_TOKENS = "no tokens", "too many tokens"
 
-_BLOCK = 4096  # pairs encoded at a time: enough for the encoder's threads, small in memory
+_BLOCK_PAIRS = 4096  # encoded at a time: enough for the tokenizer's threads, small in memory
 
 
-class PieceEncoder(Protocol):
-    """What the store needs of `text.Subwords`."""
+class TokenizerLike(Protocol):
+    """What the store and the batches need of a tokenizer."""
 
     @property
-    def size(self) -> int: ...
+    def vocab_size(self) -> int: ...
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]: ...
     def sample(self, text: str, strength: float, generator: np.random.Generator) -> list[int]: ...
     def to_bytes(self) -> bytes: ...
 
 
-class VocabularyPair(Protocol):
-    """What the store needs of `text.Vocabularies`."""
+class TokenizerPairLike(Protocol):
+    """The tokenizers of both sides."""
 
     @property
-    def source(self) -> PieceEncoder: ...
+    def source(self) -> TokenizerLike: ...
     @property
-    def target(self) -> PieceEncoder: ...
+    def target(self) -> TokenizerLike: ...
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """The pairs of one corpus on their way into the store, and how often an epoch takes each of them."""
+class CorpusPairs:
+    """The pairs of one corpus, and how often each occurs per epoch."""
 
     name: str
     pairs: Iterable[Pair]
@@ -74,20 +75,20 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class StoredPart:
-    """Pairs `first` … `last - 1` of a store came from one corpus and share its weight."""
+class StoredCorpus:
+    """One corpus in a store: its pairs are `first` … `end - 1`."""
 
     name: str
     weight: float
     first: int
-    last: int
+    end: int
 
 
 @dataclass(frozen=True)
 class StoredSide:
-    """One language of a store: arrays that live on the disk."""
+    """One side of a store, as memory maps."""
 
-    ids: NDArray[Any]  # (pieces of all sentences,) uint16 or uint32
+    ids: NDArray[Any]  # (tokens of all sentences,) uint16 or uint32
     offsets: NDArray[np.int64]  # (sentences + 1,)
     text: NDArray[np.uint8] | None = None
     text_offsets: NDArray[np.int64] | None = None
@@ -98,26 +99,26 @@ class StoredSide:
     def sentence_text(self, index: int) -> str:
         if self.text is None or self.text_offsets is None:
             raise StorageError(
-                "The encoded pairs were stored without their text, which piece sampling needs. "
-                "Write the store again with keep_text=True."
+                "The encoded pairs were stored without their text, which token sampling needs. "
+                "Write the store again with store_text=True."
             )
         return self.text[self.text_offsets[index] : self.text_offsets[index + 1]].tobytes().decode("utf-8")
 
     @cached_property
-    def piece_counts(self) -> NDArray[np.int32]:
+    def token_counts(self) -> NDArray[np.int32]:
         return np.diff(self.offsets).astype(np.int32)
 
 
 @dataclass(frozen=True)
 class PairStore:
-    """Encoded pairs on the disk. Lengths count the marks that a batch puts around a sentence."""
+    """Encoded pairs on disk. Lengths count the special tokens that a batch adds to a sentence."""
 
     folder: Path
     source: StoredSide
     target: StoredSide
-    parts: tuple[StoredPart, ...]
+    corpora: tuple[StoredCorpus, ...]
     fingerprint: str
-    vocabulary: str  # sha256 of the vocabularies that cut the pieces
+    tokenizer_hash: str  # sha256 of the tokenizers that the pairs were encoded with
     skipped: Mapping[str, int] = field(default_factory=dict)
 
     def __len__(self) -> int:
@@ -125,28 +126,28 @@ class PairStore:
 
     @cached_property
     def source_lengths(self) -> NDArray[np.int32]:
-        return self.source.piece_counts + np.int32(SOURCE_MARKS)
+        return self.source.token_counts + np.int32(SOURCE_SPECIAL_TOKENS)
 
     @cached_property
     def target_lengths(self) -> NDArray[np.int32]:
-        return self.target.piece_counts + np.int32(TARGET_MARKS)
+        return self.target.token_counts + np.int32(TARGET_SPECIAL_TOKENS)
 
     @property
     def has_text(self) -> bool:
         return self.source.text is not None
 
     def pair_ids(self, index: int) -> tuple[list[int], list[int]]:
-        """The piece ids of both sides, without marks."""
+        """Return the token ids of both sides, without special tokens."""
         return self.source.sentence_ids(index).tolist(), self.target.sentence_ids(index).tolist()
 
     def pair_text(self, index: int) -> Pair:
         return Pair(self.source.sentence_text(index), self.target.sentence_text(index))
 
 
-def vocabulary_hash(vocabularies: VocabularyPair) -> str:
-    """One sha256 for both vocabularies: ids must be read with the very pieces they were cut with."""
+def hash_tokenizers(tokenizers: TokenizerPairLike) -> str:
+    """Return one sha256 of both tokenizers; ids are valid only with the tokenizers that encoded them."""
     digest = hashlib.sha256()
-    for side in (vocabularies.source, vocabularies.target):
+    for side in (tokenizers.source, tokenizers.target):
         data = side.to_bytes()
         digest.update(len(data).to_bytes(8, "little"))
         digest.update(data)
@@ -155,62 +156,55 @@ def vocabulary_hash(vocabularies: VocabularyPair) -> str:
 
 def write_store(
     folder: Path,
-    parts: Sequence[Part],
-    vocabularies: VocabularyPair,
+    corpora: Sequence[CorpusPairs],
+    tokenizers: TokenizerPairLike,
     *,
-    longest: int,
-    keep_text: bool = False,
+    max_tokens: int,
+    store_text: bool = False,
 ) -> PairStore:
-    """Encode all pairs into `folder`; those with over `longest` pieces on a side are skipped and counted.
+    """Encode all pairs into `folder`; pairs with more than `max_tokens` on a side are skipped and counted.
 
-    `keep_text` also stores the sentences, for piece sampling. A store that already stands there is replaced;
-    any other folder is left alone.
+    `store_text` also stores the sentences, for token sampling. A store in that folder is replaced; any other
+    folder is refused.
     """
-    _refuse_foreign(folder)
-    temporary = folder.with_name(folder.name + ".tmp")
-    try:
-        shutil.rmtree(temporary, ignore_errors=True)
-        temporary.mkdir(parents=True)
-        _write_contents(temporary, parts, vocabularies, longest=longest, keep_text=keep_text)
-        shutil.rmtree(folder, ignore_errors=True)
-        temporary.rename(folder)
-        _sync_folder(folder.parent)
-    except OSError as error:
-        raise StorageError(f"The encoded pairs could not be written to {folder}: {error}.") from error
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
-    return open_store(folder, thorough=False)
+    _refuse_foreign_folder(folder)
+    with new_folder(folder, failure_note="The corpus itself is intact.", replace=True) as temporary:
+        _write_contents(temporary, corpora, tokenizers, max_tokens=max_tokens, store_text=store_text)
+    return open_store(folder, verify_content=False)
 
 
-def open_store(folder: Path, *, thorough: bool = True) -> PairStore:
-    """Open a store and check it: the size of every file and, where `thorough`, its sha256."""
-    meta = _read_meta(folder)
+def open_store(folder: Path, *, verify_content: bool = True) -> PairStore:
+    """Open a store; verify the size of every file and, with `verify_content`, its sha256."""
+    manifest = _read_manifest(folder)
     try:
-        files: dict[str, dict[str, Any]] = meta["files"]
+        files: dict[str, dict[str, Any]] = manifest["files"]
         for name, expected in files.items():
-            _check_file(folder, name, expected, thorough=thorough)
+            _check_file(folder, name, expected, verify_content=verify_content)
         store = PairStore(
             folder=folder,
-            source=_open_side(folder, "source", meta),
-            target=_open_side(folder, "target", meta),
-            parts=tuple(StoredPart(**part) for part in meta["parts"]),
-            fingerprint=meta["fingerprint"],
-            vocabulary=meta["vocabulary"],
-            skipped=meta["skipped"],
+            source=_open_side(folder, "source", manifest),
+            target=_open_side(folder, "target", manifest),
+            corpora=tuple(
+                StoredCorpus(part["name"], part["weight"], part["first"], part["last"])
+                for part in manifest["parts"]
+            ),
+            fingerprint=manifest["fingerprint"],
+            tokenizer_hash=manifest["vocabulary"],
+            skipped=manifest["skipped"],
         )
     except (KeyError, TypeError, AttributeError) as error:
-        raise _damaged(folder, f"{META} is not as it was written ({error!r})") from None
+        raise _damage_error(folder, f"{MANIFEST} has been changed ({error!r})") from None
     except OSError as error:
         raise StorageError(f"The encoded pairs in {folder} cannot be read: {error}.") from error
-    if meta["fingerprint"] != _fingerprint(files):
-        raise _damaged(folder, f"the fingerprint in {META} is not that of its files")
-    if len(store) != meta["pairs"] or len(store.target.offsets) != len(store.source.offsets):
-        raise _damaged(folder, f"it should hold {meta['pairs']:,} pairs and holds {len(store):,}")
+    if manifest["fingerprint"] != _fingerprint(files):
+        raise _damage_error(folder, f"the fingerprint in {MANIFEST} is not that of its files")
+    if len(store) != manifest["pairs"] or len(store.target.offsets) != len(store.source.offsets):
+        raise _damage_error(folder, f"it should hold {manifest['pairs']:,} pairs and holds {len(store):,}")
     return store
 
 
-class _Column:
-    """A file that is appended to, and knows its sha256 at the end."""
+class _AppendedFile:
+    """A file that is hashed while it is appended to."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -224,201 +218,204 @@ class _Column:
         self._bytes += len(data)
 
     def finish(self) -> dict[str, Any]:
+        """Flush the file to the disk; return its entry in the manifest."""
         self._file.flush()
         os.fsync(self._file.fileno())
         self._file.close()
         return {"bytes": self._bytes, "sha256": self._digest.hexdigest()}
 
-    def abandon(self) -> None:
+    def close(self) -> None:
         self._file.close()
 
 
 class _SideWriter:
-    """Appends the sentences of one language."""
+    """Appends the sentences of one side."""
 
-    def __init__(self, folder: Path, name: str, ids_type: str, *, keep_text: bool) -> None:
-        self.ids_type = ids_type
-        self._ids = _Column(folder / f"{name}.ids")
-        self._offsets = _Column(folder / f"{name}.offsets")
-        self._text = _Column(folder / f"{name}.text") if keep_text else None
-        self._text_offsets = _Column(folder / f"{name}.text-offsets") if keep_text else None
-        self._pieces = self._bytes = 0
-        self.columns = [c for c in (self._ids, self._offsets, self._text, self._text_offsets) if c]
-        for column in (self._offsets, self._text_offsets):
-            if column:
-                column.append(np.zeros(1, "<i8").tobytes())
+    def __init__(self, folder: Path, name: str, ids_dtype: str, *, store_text: bool) -> None:
+        self._ids_dtype = ids_dtype
+        self._ids = _AppendedFile(folder / f"{name}.ids")
+        self._offsets = _AppendedFile(folder / f"{name}.offsets")
+        self._text = _AppendedFile(folder / f"{name}.text") if store_text else None
+        self._text_offsets = _AppendedFile(folder / f"{name}.text-offsets") if store_text else None
+        self._tokens = self._bytes = 0
+        self.files = [file for file in (self._ids, self._offsets, self._text, self._text_offsets) if file]
+        for file in (self._offsets, self._text_offsets):
+            if file:
+                file.append(np.zeros(1, "<i8").tobytes())
 
     def append(self, texts: list[str], ids: list[list[int]]) -> None:
-        flat = np.fromiter(chain.from_iterable(ids), self.ids_type, count=sum(map(len, ids)))
+        flat = np.fromiter(chain.from_iterable(ids), self._ids_dtype, count=sum(map(len, ids)))
         self._ids.append(flat.tobytes())
-        self._pieces = _append_offsets(self._offsets, self._pieces, map(len, ids))
+        self._tokens = _append_offsets(self._offsets, self._tokens, map(len, ids))
         if self._text and self._text_offsets:
             encoded = [text.encode("utf-8") for text in texts]
             self._text.append(b"".join(encoded))
             self._bytes = _append_offsets(self._text_offsets, self._bytes, map(len, encoded))
 
 
-def _append_offsets(column: _Column, position: int, lengths: Iterable[int]) -> int:
-    ends = position + np.cumsum(np.fromiter(lengths, "<i8"), dtype="<i8")
-    column.append(ends.tobytes())
-    return int(ends[-1]) if len(ends) else position
+def _append_offsets(file: _AppendedFile, end: int, lengths: Iterable[int]) -> int:
+    """Append the ends of the next sentences, given the `end` of the last one; return the new end."""
+    ends = end + np.cumsum(np.fromiter(lengths, "<i8"), dtype="<i8")
+    file.append(ends.tobytes())
+    return int(ends[-1]) if len(ends) else end
 
 
 def _write_contents(
-    folder: Path, parts: Sequence[Part], vocabularies: VocabularyPair, *, longest: int, keep_text: bool
+    folder: Path,
+    corpora: Sequence[CorpusPairs],
+    tokenizers: TokenizerPairLike,
+    *,
+    max_tokens: int,
+    store_text: bool,
 ) -> None:
-    types = {name: _ids_type(getattr(vocabularies, name).size) for name in ("source", "target")}
-    writers = {name: _SideWriter(folder, name, kind, keep_text=keep_text) for name, kind in types.items()}
-    columns = [column for writer in writers.values() for column in writer.columns]
+    dtypes = {name: _ids_dtype(getattr(tokenizers, name).vocab_size) for name in ("source", "target")}
+    writers = {
+        name: _SideWriter(folder, name, dtype, store_text=store_text) for name, dtype in dtypes.items()
+    }
+    open_files = [file for writer in writers.values() for file in writer.files]
     skipped: Counter[str] = Counter()
-    stored: list[dict[str, Any]] = []
+    ranges: list[dict[str, Any]] = []
     first = 0
     try:
-        for part in parts:
-            last = first + _append_part(part, writers, vocabularies, longest, skipped)
-            stored.append({"name": part.name, "weight": part.weight, "first": first, "last": last})
-            first = last
-        files = {column.path.name: column.finish() for column in columns}
+        for corpus in corpora:
+            end = first + _append_corpus(corpus, writers, tokenizers, max_tokens, skipped)
+            ranges.append({"name": corpus.name, "weight": corpus.weight, "first": first, "last": end})
+            first = end
+        files = {file.path.name: file.finish() for file in open_files}
     finally:
-        for column in columns:
-            column.abandon()
+        for file in open_files:
+            file.close()
     if first == 0:
         raise DataError(
-            f"No pair is left to train on: {_tell(skipped)}. Pairs may have at most {longest} pieces a side; "
-            "`jumok check` shows what is wrong with the corpus."
+            f"No pair is left to train on: {_describe(skipped)}. At most {max_tokens} tokens per side are "
+            "allowed; `jumok check` shows what is wrong with the corpus."
         )
-    meta = {
+    # Old names stay in the file, so that stores of this format can still be read: "longest" is the
+    # maximum number of tokens, "parts" are the corpora, "last" is an exclusive end, "vocabulary" is a hash.
+    manifest = {
         "format": FORMAT,
         "pairs": first,
-        "ids": types,
-        "longest": longest,
-        "parts": stored,
+        "ids": dtypes,
+        "longest": max_tokens,
+        "parts": ranges,
         "skipped": dict(skipped),
-        "vocabulary": vocabulary_hash(vocabularies),
+        "vocabulary": hash_tokenizers(tokenizers),
         "fingerprint": _fingerprint(files),
         "files": files,
     }
-    from jumok.storage import checked_json  # late: `jumok check` opens this room and needs none of it
-
-    column = _Column(folder / META)
-    column.append(checked_json(meta))
-    column.finish()
-    _sync_folder(folder)
+    write_and_sync(folder / MANIFEST, json_with_checksum(manifest))
 
 
-def _append_part(
-    part: Part,
+def _append_corpus(
+    corpus: CorpusPairs,
     writers: Mapping[str, _SideWriter],
-    vocabularies: VocabularyPair,
-    longest: int,
+    tokenizers: TokenizerPairLike,
+    max_tokens: int,
     skipped: Counter[str],
 ) -> int:
-    """Encode one corpus block by block; how many of its pairs were stored."""
-    stored = 0
-    for block in _blocks(part.pairs):
+    """Encode one corpus block by block; return how many of its pairs were stored."""
+    num_stored = 0
+    for block in _blocks(corpus.pairs):
         sources = [pair.source for pair in block]
         targets = [pair.target for pair in block]
-        source_ids = vocabularies.source.encode_batch(sources)
-        target_ids = vocabularies.target.encode_batch(targets)
-        kept: list[int] = []
+        source_ids = tokenizers.source.encode_batch(sources)
+        target_ids = tokenizers.target.encode_batch(targets)
+        valid: list[int] = []  # indices in the block
         for index, (source, target) in enumerate(zip(source_ids, target_ids, strict=True)):
             if not target or (not source and sources[index]):  # plain text has no source
-                skipped[NO_PIECES] += 1
-            elif len(source) > longest or len(target) > longest:
-                skipped[TOO_MANY_PIECES] += 1
+                skipped[NO_TOKENS] += 1
+            elif len(source) > max_tokens or len(target) > max_tokens:
+                skipped[TOO_MANY_TOKENS] += 1
             else:
-                kept.append(index)
-        writers["source"].append([sources[i] for i in kept], [source_ids[i] for i in kept])
-        writers["target"].append([targets[i] for i in kept], [target_ids[i] for i in kept])
-        stored += len(kept)
-    return stored
+                valid.append(index)
+        writers["source"].append([sources[i] for i in valid], [source_ids[i] for i in valid])
+        writers["target"].append([targets[i] for i in valid], [target_ids[i] for i in valid])
+        num_stored += len(valid)
+    return num_stored
 
 
 def _blocks(pairs: Iterable[Pair]) -> Iterator[list[Pair]]:
     iterator = iter(pairs)
-    while block := list(islice(iterator, _BLOCK)):
+    while block := list(islice(iterator, _BLOCK_PAIRS)):
         yield block
 
 
-def _ids_type(size: int) -> str:
-    return "<u2" if size <= 65536 else "<u4"
+def _ids_dtype(vocab_size: int) -> str:
+    return "<u2" if vocab_size <= 65536 else "<u4"
 
 
 def _fingerprint(files: Mapping[str, Mapping[str, Any]]) -> str:
-    """A sha256 over the contents of all files, in the order of their names."""
-    listed = "".join(f"{name} {files[name]['sha256']}\n" for name in sorted(files))
-    return hashlib.sha256(listed.encode("utf-8")).hexdigest()
+    """Return the sha256 over the names and hashes of all files, in the order of their names."""
+    lines = "".join(f"{name} {files[name]['sha256']}\n" for name in sorted(files))
+    return hashlib.sha256(lines.encode("utf-8")).hexdigest()
 
 
-def _read_meta(folder: Path) -> dict[str, Any]:
-    from jumok.storage import read_checked_json  # late: as above
-
-    if not (folder / META).exists():
-        raise StorageError(f"There are no encoded pairs in {folder}: it has no {META}.")
+def _read_manifest(folder: Path) -> dict[str, Any]:
+    if not (folder / MANIFEST).exists():
+        raise StorageError(f"There are no encoded pairs in {folder}: it has no {MANIFEST}.")
     try:
-        meta = read_checked_json(folder / META)
+        manifest = read_json_with_checksum(folder / MANIFEST)
     except ModelFolderError as error:
-        raise _damaged(folder, str(error).removesuffix(".")) from None
-    if meta.get("format") != FORMAT:
-        raise _damaged(folder, f"{META} is not of format {FORMAT}")
-    return meta
+        raise _damage_error(folder, str(error).removesuffix(".")) from None
+    if manifest.get("format") != FORMAT:
+        raise StorageError(
+            f"The encoded pairs in {folder} were written by another version of jumok (format "
+            f"{manifest.get('format')}, expected {FORMAT}). Delete that folder; the next run encodes them "
+            "again."
+        )
+    return manifest
 
 
-def _check_file(folder: Path, name: str, expected: Mapping[str, Any], *, thorough: bool) -> None:
+def _check_file(folder: Path, name: str, expected: Mapping[str, Any], *, verify_content: bool) -> None:
     path = folder / name
     if not path.is_file():
-        raise _damaged(folder, f"{name} is missing")
+        raise _damage_error(folder, f"{name} is missing")
     size = path.stat().st_size
     if size != expected["bytes"]:
-        raise _damaged(folder, f"{name} should have {expected['bytes']:,} bytes and has {size:,}")
-    if thorough:
+        raise _damage_error(folder, f"{name} should have {expected['bytes']:,} bytes and has {size:,}")
+    if verify_content:
         with path.open("rb") as file:
             if hashlib.file_digest(file, "sha256").hexdigest() != expected["sha256"]:
-                raise _damaged(folder, f"the contents of {name} have changed since they were written")
+                raise _damage_error(folder, f"the content of {name} has changed since it was written")
 
 
-def _open_side(folder: Path, name: str, meta: Mapping[str, Any]) -> StoredSide:
-    has_text = f"{name}.text" in meta["files"]
+def _open_side(folder: Path, name: str, manifest: Mapping[str, Any]) -> StoredSide:
+    has_text = f"{name}.text" in manifest["files"]
     return StoredSide(
-        ids=_map(folder / f"{name}.ids", meta["ids"][name]),
-        offsets=_map(folder / f"{name}.offsets", "<i8"),
-        text=_map(folder / f"{name}.text", "u1") if has_text else None,
-        text_offsets=_map(folder / f"{name}.text-offsets", "<i8") if has_text else None,
+        ids=_memory_map(folder / f"{name}.ids", manifest["ids"][name]),
+        offsets=_memory_map(folder / f"{name}.offsets", "<i8"),
+        text=_memory_map(folder / f"{name}.text", "u1") if has_text else None,
+        text_offsets=_memory_map(folder / f"{name}.text-offsets", "<i8") if has_text else None,
     )
 
 
-def _map(path: Path, kind: str) -> NDArray[Any]:
-    """A read-only view of a file; a plain array, because indexing the memmap subclass is slower."""
-    if not path.stat().st_size:  # nothing cannot be mapped
-        return np.empty(0, np.dtype(kind))
-    return np.asarray(np.memmap(path, dtype=np.dtype(kind), mode="r"))
+def _memory_map(path: Path, dtype: str) -> NDArray[Any]:
+    """Map a file read-only, as a plain array, because indexing the memmap subclass is slower."""
+    if not path.stat().st_size:  # an empty file cannot be mapped
+        return np.empty(0, np.dtype(dtype))
+    return np.asarray(np.memmap(path, dtype=np.dtype(dtype), mode="r"))
 
 
-def _damaged(folder: Path, what: str) -> StorageError:
+def _damage_error(folder: Path, reason: str) -> StorageError:
     return StorageError(
-        f"The encoded pairs in {folder} are damaged: {what}. Delete that folder; they are encoded again "
-        "from the corpus by the next run."
+        f"The encoded pairs in {folder} are damaged: {reason}. Delete that folder; the next run "
+        "encodes them again."
     )
 
 
-def _refuse_foreign(folder: Path) -> None:
-    if folder.exists() and not (folder / META).is_file() and (not folder.is_dir() or any(folder.iterdir())):
+def _refuse_foreign_folder(folder: Path) -> None:
+    if (
+        folder.exists()
+        and not (folder / MANIFEST).is_file()
+        and (not folder.is_dir() or any(folder.iterdir()))
+    ):
         raise StorageError(
-            f"{folder} is in the way: the encoded pairs belong there, but it holds something else. "
+            f"{folder} is in the way: it holds something other than encoded pairs. "
             "Move it away or choose another folder."
         )
 
 
-def _sync_folder(folder: Path) -> None:
-    """A rename is only as durable as the folder that lists it."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
-def _tell(skipped: Mapping[str, int]) -> str:
+def _describe(skipped: Mapping[str, int]) -> str:
     if not skipped:
         return "the corpus is empty"
     return ", ".join(f"{count:,} with {reason}" for reason, count in sorted(skipped.items()))

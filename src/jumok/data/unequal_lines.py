@@ -1,8 +1,9 @@
 """Two files with unequal line counts: where the shift probably begins.
 
-A sentence and its translation have lengths that go together; after a line is lost they no longer do. The
-place is found as a change point: the cumulative sum of how far each length ratio strays from the usual, less
-the mean, is lowest where straying begins (Page 1954). A shift that lengths do not show is not guessed.
+The lengths of a sentence and its translation are correlated; after a lost line they no longer are. The lost
+line is found as a change point: the cumulative sum of the deviations of each length ratio from the median,
+minus their mean, is lowest where the deviations begin (Page 1954). A shift that does not show in the lengths
+is not reported.
 """
 
 from __future__ import annotations
@@ -12,51 +13,51 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from jumok.corpus.lines import read_lines
+from jumok.data.lines import read_lines
 from jumok.errors import DataError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from jumok.corpus.lines import InputFile
+    from jumok.data.lines import InputFile
 
-__all__ = ["first_suspicious_line", "unequal_lines"]
+__all__ = ["first_suspicious_line", "unequal_lines_error"]
 
-# The statistic of Kolmogorov exceeds this in one of a hundred files without any shift.
+# Kolmogorov's statistic exceeds this in one of a hundred files without a shift.
 _SIGNIFICANT = 1.63
 
 
-def unequal_lines(source: InputFile, target: InputFile) -> DataError:
-    """The error for two files of unequal length, with the neighbourhood where they seem to part."""
+def unequal_lines_error(source: InputFile, target: InputFile) -> DataError:
+    """Return the error for two files of unequal length, with the line near which they seem to diverge."""
     source_lengths, target_lengths = _line_lengths(source), _line_lengths(target)
     line = first_suspicious_line(source_lengths, target_lengths)
     hint = f"   first difference in length ratio near line {line:,}" if line else ""
     counts = [f"{len(lengths):,} lines" for lengths in (source_lengths, target_lengths)]
-    width, places = max(len(source.name), len(target.name)), max(map(len, counts))
+    name_width, count_width = max(len(source.name), len(target.name)), max(map(len, counts))
     advice = (
         f"Compare the files around line {line:,}."
         if line
-        else "Their lengths go together as far as both reach: look at the end of the longer file first."
+        else "No difference was found in the part that both have: look at the end of the longer file first."
     )
     return DataError(
         "the two files do not have the same number of lines.\n"
-        f"  {source.name:{width}}  {counts[0]:>{places}}\n"
-        f"  {target.name:{width}}  {counts[1]:>{places}}{hint}\n"
-        f"A sentence and its translation must stand on the same line of both files. {advice}"
+        f"  {source.name:{name_width}}  {counts[0]:>{count_width}}\n"
+        f"  {target.name:{name_width}}  {counts[1]:>{count_width}}{hint}\n"
+        f"A sentence and its translation must be on the same line of both files. {advice}"
     )
 
 
 def first_suspicious_line(source_lengths: NDArray[np.int64], target_lengths: NDArray[np.int64]) -> int:
-    """The line, counted from 1, near which lengths stop going together; 0 where none stands out."""
+    """Return the line, counted from 1, near which lengths stop being correlated; 0 if there is none."""
     shared = min(len(source_lengths), len(target_lengths))
     if shared < 3:
         return 0
     ratio = np.log((target_lengths[:shared] + 1) / (source_lengths[:shared] + 1))
-    straying = np.abs(ratio - np.median(ratio))
-    spread = float(straying.std())
+    deviation = np.abs(ratio - np.median(ratio))
+    spread = float(deviation.std())
     if spread == 0:
         return 0
-    sums = np.cumsum(straying - straying.mean())
+    sums = np.cumsum(deviation - deviation.mean())
     lowest = int(sums.argmin())
     if -sums[lowest] < _SIGNIFICANT * spread * np.sqrt(shared):
         return 0

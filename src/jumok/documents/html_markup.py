@@ -1,12 +1,13 @@
-"""HTML with its text exchanged: blocks stay as they are, inline tags move with the words they stand around.
+"""Translate the text of HTML: block tags stay in place, inline tags move with the words they enclose.
 
-    document = read_markup("<p>I <b>go</b> home.</p>")
-    document.texts                                 ["I go home."]: what is to be translated
-    document.write([translated], [links])          <p>나는 집에 <b>간다</b>.</p>
+    markup = read_markup("<p>I <b>go</b> home.</p>")
+    markup.segments                                ["I go home."]
+    markup.fill([SegmentTranslation(text, links)]) <p>나는 집에 <b>간다</b>.</p>
 
-An element that marks words of the source marks the words of the translation that stand for them, as often as
-they stand apart; an element whose words have no counterpart stays, empty, where it would have been. What
-comes out is balanced because it is written from a tree, whatever came in.
+An inline element around source words is written around the target words that are aligned to them: once per
+run of adjacent words. An element without aligned words is written empty, next to the word that follows or
+precedes it. Inline tags of the output are balanced even if those of the input are not, because they are
+written from a tree. Inline tags nested deeper than MAX_DEPTH are dropped; their text is translated.
 """
 
 from __future__ import annotations
@@ -14,23 +15,23 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from html import escape, unescape
-from itertools import takewhile
+from itertools import islice, takewhile, zip_longest
 from typing import TYPE_CHECKING
 
-from jumok.serve.tags import Kind, Token, tokens
+from jumok.documents.html_tokenizer import HtmlToken, TokenKind, tokenize
 from jumok.text.words import word_spans
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
-    from jumok.serve.translating import SpanLink
+    from jumok.documents.document import SegmentTranslation, SpanLink
     from jumok.text import Span
 
-    Path = tuple["Element", ...]
+    Ancestors = tuple["Element", ...]  # the elements around a position, outermost first
 
-__all__ = ["Markup", "read_markup", "read_tokens"]
+__all__ = ["INLINE", "MAX_DEPTH", "VOID", "HtmlMarkup", "OpenNames", "read_markup", "read_tokens"]
 
 INLINE = frozenset(
     [
@@ -74,28 +75,31 @@ VOID = (
     )
     | VOID_INLINE
 )
-KEPT = frozenset(["script", "style", "code", "pre", "textarea", "svg", "math", "noscript", "template"])
-"""Elements whose inside is not translated; nor is that of translate="no" and class="notranslate"."""
+PROTECTED = frozenset(["script", "style", "code", "pre", "textarea", "svg", "math", "noscript", "template"])
+"""Elements whose content is copied, not translated, like that of translate="no" and class="notranslate"."""
 FOREIGN = frozenset(["svg", "math"])
-"""Only in these does a slash at the end of a tag mean that nothing follows; HTML itself ignores it."""
-_CELLS = frozenset(["td", "th", "tr", "tbody", "tfoot"])
-_HEADINGS = frozenset(["h1", "h2", "h3", "h4", "h5", "h6", "header", "hgroup"])
+"""Only inside these does a "/" at the end of a tag make the element empty; HTML itself ignores it."""
+_TABLE_PARTS = frozenset(["td", "th", "tr", "tbody", "tfoot"])
+_HEADERS = frozenset(["h1", "h2", "h3", "h4", "h5", "h6", "header", "hgroup"])
 _LISTS = frozenset(["ul", "ol", "menu", "dl", "li", "dt", "dd"])
 _SECTIONS = frozenset(["address", "article", "aside", "div", "footer", "main", "nav", "search", "section"])
-_STANDING = frozenset(["blockquote", "details", "fieldset", "figcaption", "figure", "form", "hr", "p", "pre"])
-ENDED_BY = {
-    "p": _CELLS | _HEADINGS | _LISTS | _SECTIONS | _STANDING | {"table"},
+_OTHER_BLOCKS = frozenset(
+    ["blockquote", "details", "fieldset", "figcaption", "figure", "form", "hr", "p", "pre"]
+)
+IMPLICIT_END = {
+    "p": _TABLE_PARTS | _HEADERS | _LISTS | _SECTIONS | _OTHER_BLOCKS | {"table"},
     "li": frozenset(["li"]),
     "dt": frozenset(["dt", "dd"]),
     "dd": frozenset(["dt", "dd"]),
-    "td": _CELLS,
-    "th": _CELLS,
-    "tr": _CELLS - {"td", "th"},
+    "td": _TABLE_PARTS,
+    "th": _TABLE_PARTS,
+    "tr": _TABLE_PARTS - {"td", "th"},
     "option": frozenset(["option", "optgroup"]),
 }
-"""Elements that may lack an end, and the tags at which they then end."""
-DEEPEST = 32
-_MARK = re.compile(
+"""Elements whose end tag may be omitted, and the tags that then end them."""
+MAX_DEPTH = 32
+"""Inline elements inside each other in a segment: each word is compared with all elements around it."""
+_PROTECTED_ATTRIBUTE = re.compile(
     r"""\stranslate\s*=\s*["']?no["'\s>]|\sclass\s*=\s*(?:"[^"]*\bnotranslate\b|'[^']*\bnotranslate\b|notranslate\b)""",
     re.IGNORECASE,
 )
@@ -103,366 +107,448 @@ _MARK = re.compile(
 
 @dataclass(eq=False, slots=True)
 class Element:
-    """An inline element around characters of a segment, or at one place of it if it is void or kept."""
+    """An inline element around characters of a segment; an atomic one is at a single position."""
 
     opening: str
     closing: str
     start: int
     end: int = 0
-    whole: bool = False
-    """To be written at one place, never around words."""
-    spaced: bool = False
-    """A space behind it is not in the text, which begins there or has one before it: it is to be written."""
-
-
-@dataclass(slots=True)
-class Segment:
-    """A stretch of text between two block tags, with the inline elements inside it."""
-
-    text: str = ""
-    elements: list[tuple[Element, Path]] = field(default_factory=list)  # each with those around it
+    atomic: bool = False
+    """Void, a comment, or protected: it is written as a whole, and no words are put into it."""
+    space_after: bool = False
+    """Whether a space follows it in the source. The text of the segment lacks this space, because there it
+    would be the first character, or the second of two spaces."""
 
 
 @dataclass(frozen=True, slots=True)
-class Markup:
-    """A document: its text to be translated, and everything else verbatim."""
+class Segment:
+    """The text between two block tags, and its inline elements in source order, each with its ancestors."""
+
+    text: str
+    elements: list[tuple[Element, Ancestors]]
+
+
+@dataclass(frozen=True, slots=True)
+class HtmlMarkup:
+    """A document or fragment: segments to translate, and everything else verbatim."""
 
     parts: list[str | Segment]
 
     @property
-    def texts(self) -> list[str]:
+    def segments(self) -> list[str]:
         return [part.text for part in self.parts if isinstance(part, Segment)]
 
-    def write(self, translated: Sequence[str], links: Sequence[Sequence[SpanLink]]) -> str:
-        """The document with its texts exchanged, in the order of `texts`."""
-        pairs = iter(zip(translated, links, strict=True))
-        return "".join(part if isinstance(part, str) else _place(part, *next(pairs)) for part in self.parts)
+    def fill(self, translations: Sequence[SegmentTranslation]) -> str:
+        """Return the document with each segment replaced by its translation."""
+        remaining = iter(translations)
+        return "".join(
+            part if isinstance(part, str) else _fill_segment(part, next(remaining)) for part in self.parts
+        )
 
 
-def read_markup(document: str) -> Markup:
-    """Any document or fragment; faulty HTML is read as well as it goes."""
-    return read_tokens(tokens(document))
+def read_markup(document: str) -> HtmlMarkup:
+    """Parse a document or fragment. Malformed HTML raises no error."""
+    return read_tokens(tokenize(document))
 
 
-def read_tokens(row: Iterable[Token]) -> Markup:
-    """What has been cut into tokens, however its tags are written."""
+def read_tokens(tokens: Iterable[HtmlToken]) -> HtmlMarkup:
+    """Parse tokens, which may be tags of another syntax than HTML."""
     reader = _Reader()
-    for token in row:
-        reader.take(token)
+    for token in tokens:
+        reader.add(token)
     return reader.finish()
 
 
+# --- Reading ------------------------------------------------------------------------------------------------
+
+
 class _Reader:
-    """Sorts tokens into segments, what is kept, and what stands between."""
+    """Groups tokens into segments with their inline elements, and verbatim text between the segments."""
 
     def __init__(self) -> None:
         self._parts: list[str | Segment] = []
-        self._segment = Segment()
-        self._text: list[str] = []  # of the segment; joined when it ends, since a sum copies all there is
-        self._length = 0
-        self._spaces: list[str] = []  # the text of the segment as it was written
-        self._indent = ""  # the spaces before it: behind a box to tick, <br> and the like they are seen
-        self._whole: Element | None = None  # the last element, if it is whole and no text stands behind it
-        self._names: list[str] = []  # of the elements that are open
-        self._open: Path = ()
-        # Elements around blocks, as <a><div>…</div></a>, and their ends.
-        self._around: list[tuple[str, str]] = []
-        self._names_around: Counter[str] = Counter()
-        self._kept: list[str] = []  # the names of elements inside what is not translated
-        self._verbatim: list[str] = []
-        self._kept_is_inline = False
+        self._segment = _SegmentBuilder()
+        self._protected: _ProtectedElement | None = None
+        # Names and end tags of inline elements around blocks, as in <a><div>…</div></a>.
+        self._names_around = OpenNames()
+        self._closings_around: list[str] = []
 
-    def take(self, token: Token) -> None:
-        if self._kept:
-            self._keep(token)
-        elif token.kind is Kind.TEXT:
-            self._add_text(token.raw)
-        elif token.kind is Kind.OPENING:
-            self._begin(token)
-        elif token.kind is Kind.CLOSING:
-            self._end(token)
-        elif self._text:
-            self._add_whole(token.raw)
+    def add(self, token: HtmlToken) -> None:
+        if self._protected is not None:
+            self._add_protected(self._protected, token)
+        elif token.kind is TokenKind.TEXT:
+            self._segment.add_text(token.raw)
+        elif token.kind is TokenKind.OPENING:
+            self._open(token)
+        elif token.kind is TokenKind.CLOSING:
+            self._close(token)
+        elif self._segment.has_text:
+            self._segment.add_atomic(token.raw)
         else:
             self._add_block(token.raw)
 
-    def finish(self) -> Markup:
-        if self._kept:
-            self._end_kept()
+    def finish(self) -> HtmlMarkup:
+        if self._protected is not None:
+            self._end_protected(self._protected)
         self._end_segment()
-        self._parts.extend(closing for _, closing in reversed(self._around))
-        return Markup(self._parts)
+        self._parts.extend(reversed(self._closings_around))
+        return HtmlMarkup(self._parts)
 
-    def _begin(self, token: Token) -> None:
+    def _open(self, token: HtmlToken) -> None:
         name = token.name
-        alone = name in VOID or (name in FOREIGN and token.raw.endswith("/>"))
-        if not alone and (name in KEPT or _is_marked(token.raw)):
-            self._kept, self._verbatim = [name], [token.raw]
-            self._kept_is_inline = name in INLINE | {"code"}
+        is_empty = name in VOID or (name in FOREIGN and token.raw.endswith("/>"))
+        if not is_empty and (name in PROTECTED or _PROTECTED_ATTRIBUTE.search(token.raw)):
+            self._protected = _ProtectedElement(token)
         elif name in VOID_INLINE:
-            self._add_whole(token.raw)
-        elif name not in INLINE:
+            self._segment.add_atomic(token.raw)
+        elif name in INLINE:
+            self._segment.open_element(token)
+        else:
             self._add_block(token.raw)
-        elif len(self._open) < DEEPEST:
-            element = Element(token.raw, token.closing or f"</{name}>", self._length)
-            self._segment.elements.append((element, self._open))
-            self._names.append(name)
-            self._open = (*self._open, element)
 
-    def _end(self, token: Token) -> None:
+    def _close(self, token: HtmlToken) -> None:
         name = token.name
-        if name in self._names:  # those opened inside it end here too
-            place = _last(self._names, name)
-            for element in self._open[place:]:
-                element.end = self._length
-            del self._names[place:]
-            self._open = self._open[:place]
-        elif self._names_around[name]:
+        if self._segment.close_element(name):
+            return
+        if self._names_around.close(name):
             self._end_segment()
-            inside = ""
-            while inside != name:
-                inside, closing = self._around.pop()
-                self._names_around[inside] -= 1
-                self._parts.append(closing)
+            while len(self._closings_around) > len(self._names_around):
+                self._parts.append(self._closings_around.pop())
         elif name not in INLINE and name not in VOID:
             self._add_block(token.raw)
 
-    def _keep(self, token: Token) -> None:
-        if self._ends_what_is_kept(token):
-            self._end_kept()
-            self.take(token)
+    def _add_protected(self, element: _ProtectedElement, token: HtmlToken) -> None:
+        if element.ends_before(token):
+            self._end_protected(element)
+            self.add(token)
             return
-        self._verbatim.append(token.raw)
-        alone = token.name in VOID or (token.raw.endswith("/>") and not FOREIGN.isdisjoint(self._kept))
-        if token.kind is Kind.OPENING and not alone and len(self._kept) < DEEPEST:
-            self._kept.append(token.name)
-        elif token.kind is Kind.CLOSING and token.name in self._kept:
-            del self._kept[_last(self._kept, token.name) :]
-            if not self._kept:
-                self._end_kept()
+        element.add(token)
+        if element.has_ended:
+            self._end_protected(element)
 
-    def _ends_what_is_kept(self, token: Token) -> bool:
-        """Whether an element that lacks its own end is over, with nothing but inline elements open in it."""
-        enders = ENDED_BY.get(self._kept[0])
-        if enders is None or not INLINE.issuperset(self._kept[1:]):
-            return False
-        if token.kind is Kind.CLOSING:  # of what stands around it
-            return token.name not in INLINE and token.name not in VOID and token.name != self._kept[0]
-        return token.kind is Kind.OPENING and token.name in enders
-
-    def _end_kept(self) -> None:
-        raw = "".join([*self._verbatim, *(f"</{tag}>" for tag in reversed(self._kept))])
-        self._kept, self._verbatim = [], []
-        if self._kept_is_inline:
-            self._add_whole(raw)
+    def _end_protected(self, element: _ProtectedElement) -> None:
+        self._protected = None
+        if element.is_inline:
+            self._segment.add_atomic(element.to_text())
         else:
-            self._add_block(raw)
+            self._add_block(element.to_text())
 
-    def _add_text(self, raw: str) -> None:
-        self._spaces.append(raw)
-        # In HTML a line break is a space, and several are one.
+    def _add_block(self, raw: str) -> None:
+        """End the segment. Inline elements that are open enclose the blocks from here on."""
+        segment = self._segment
+        self._end_segment()
+        for name, element in zip_longest(segment.names, segment.open):
+            self._names_around.push(name)
+            self._closings_around.append("" if element is None else element.closing)
+            self._parts.append("" if element is None else element.opening)
+        self._parts.append(raw)
+
+    def _end_segment(self) -> None:
+        self._parts.extend(self._segment.finish())
+        self._segment = _SegmentBuilder()
+
+
+class OpenNames:
+    """The names of all open elements, outermost first, also of those deeper than MAX_DEPTH.
+
+    They are counted, so that an end tag without a start tag costs no search, however many are open.
+    """
+
+    def __init__(self) -> None:
+        self._names: list[str] = []
+        self._counts: Counter[str] = Counter()
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __reversed__(self) -> Iterator[str]:
+        return reversed(self._names)
+
+    def push(self, name: str) -> None:
+        self._names.append(name)
+        self._counts[name] += 1
+
+    def close(self, name: str) -> bool:
+        """Close the innermost element of this name, and all inside it; return False if there is none."""
+        if not self._counts[name]:
+            return False
+        closed = ""
+        while closed != name:
+            closed = self._names.pop()
+            self._counts[closed] -= 1
+        return True
+
+
+class _SegmentBuilder:
+    """The segment that is being read."""
+
+    def __init__(self) -> None:
+        self.names = OpenNames()
+        self.open: Ancestors = ()  # the outermost MAX_DEPTH of them
+        self._elements: list[tuple[Element, Ancestors]] = []
+        self._text: list[str] = []  # joined at the end: repeated concatenation would be quadratic
+        self._length = 0
+        self._raw: list[str] = []  # the text as it is written in the document
+        self._indent = ""  # white space before the text; it is visible after <input>, <br> and the like
+        self._last_atomic: Element | None = None  # if no text has followed it
+
+    @property
+    def has_text(self) -> bool:
+        return bool(self._text)
+
+    def add_text(self, raw: str) -> None:
+        self._raw.append(raw)
+        # HTML collapses white space, line breaks too, to one space.
         text = re.sub(r"[ \t\r\n\f]+", " ", _unescape(raw))
-        if text[:1] == " " and (not self._text or self._ends_in_space()):
+        if text[:1] == " " and (not self._text or self._text[-1][-1] == " "):
             text = text[1:]
-            if self._whole is not None:
-                self._whole.spaced = True
+            if self._last_atomic is not None:
+                self._last_atomic.space_after = True
             elif not self._text:
                 self._indent += raw[: len(raw) - len(raw.lstrip(" \t\r\n\f"))]
         if text:
             self._text.append(text)
             self._length += len(text)
-            self._whole = None
+            self._last_atomic = None
 
-    def _ends_in_space(self) -> bool:
-        return bool(self._text) and self._text[-1][-1] == " "
+    def add_atomic(self, raw: str) -> None:
+        self._last_atomic = Element(raw, "", self._length, self._length, atomic=True)
+        self._elements.append((self._last_atomic, self.open))
 
-    def _add_whole(self, raw: str) -> None:
-        self._whole = Element(raw, "", self._length, self._length, whole=True)
-        self._segment.elements.append((self._whole, self._open))
+    def open_element(self, token: HtmlToken) -> None:
+        self.names.push(token.name)
+        if len(self.open) < MAX_DEPTH:
+            element = Element(token.raw, token.closing or f"</{token.name}>", self._length)
+            self._elements.append((element, self.open))
+            self.open = (*self.open, element)
 
-    def _add_block(self, raw: str) -> None:
-        """What ends a segment. Inline elements that are open stand around it from here on."""
-        still_open = list(zip(self._names, self._open, strict=True))
-        self._end_segment()
-        for name, element in still_open:
-            self._parts.append(element.opening)
-            self._around.append((name, element.closing))
-            self._names_around[name] += 1
-        self._parts.append(raw)
-
-    def _end_segment(self) -> None:
-        segment, self._segment = self._segment, Segment()
-        segment.text = "".join(self._text)
-        for element in self._open:
+    def close_element(self, name: str) -> bool:
+        """Close the innermost element of this name, and all inside it; return False if there is none."""
+        if not self.names.close(name):
+            return False
+        for element in self.open[len(self.names) :]:
             element.end = self._length
-        spaces, indent = "".join(self._spaces), self._indent
-        self._names, self._open, self._text, self._length, self._spaces = [], (), [], 0, []
-        self._indent, self._whole = "", None
-        if segment.text.strip() or any(element.whole for element, _ in segment.elements):
-            self._parts.extend([indent, segment])
-        else:
-            self._parts.append(spaces)  # the indentation of the source
+        self.open = self.open[: len(self.names)]
+        return True
+
+    def finish(self) -> list[str | Segment]:
+        for element in self.open:
+            element.end = self._length
+        text = "".join(self._text)
+        if text.strip() or any(element.atomic for element, _ in self._elements):
+            return [self._indent, Segment(text, self._elements)]
+        return ["".join(self._raw)]  # white space between blocks
+
+
+class _ProtectedElement:
+    """An element that is copied verbatim, up to its end."""
+
+    def __init__(self, opening: HtmlToken) -> None:
+        self.is_inline = opening.name in INLINE or opening.name == "code"
+        self._name = opening.name
+        self._open_names = OpenNames()  # of this element and those in it
+        self._open_names.push(opening.name)
+        self._raw = [opening.raw]
+
+    @property
+    def has_ended(self) -> bool:
+        return not self._open_names
+
+    def add(self, token: HtmlToken) -> None:
+        self._raw.append(token.raw)
+        is_empty = token.name in VOID or (
+            token.raw.endswith("/>") and not FOREIGN.isdisjoint(self._outermost_names())
+        )
+        if token.kind is TokenKind.OPENING and not is_empty:
+            self._open_names.push(token.name)
+        elif token.kind is TokenKind.CLOSING:
+            self._open_names.close(token.name)
+
+    def ends_before(self, token: HtmlToken) -> bool:
+        """Return whether a token implies the omitted end tag of this element."""
+        ending_tags = IMPLICIT_END.get(self._name)
+        if ending_tags is None or not INLINE.issuperset(islice(self._outermost_names(), 1, None)):
+            return False
+        if token.kind is TokenKind.CLOSING:  # of an element around this one
+            return token.name not in INLINE and token.name not in VOID and token.name != self._name
+        return token.kind is TokenKind.OPENING and token.name in ending_tags
+
+    def to_text(self) -> str:
+        return "".join([*self._raw, *(f"</{name}>" for name in reversed(self._open_names))])
+
+    def _outermost_names(self) -> Iterator[str]:
+        """Yield at most MAX_DEPTH names, because every token is compared with them."""
+        return islice(self._open_names, MAX_DEPTH)
 
 
 def _unescape(raw: str) -> str:
-    """Numbers of characters cut to eight digits, which no character has: Python refuses to read thousands."""
-    return unescape(re.sub(r"&#(?=[0-9])0*+([0-9]*+)", lambda found: f"&#{found[1][:8] or 0}", raw))
+    """Unescape entities. Character references are cut to eight digits: `int` refuses thousands of digits."""
+    return unescape(re.sub(r"&#(?=[0-9])0*+([0-9]*+)", lambda match: f"&#{match[1][:8] or 0}", raw))
 
 
-def _last(names: Sequence[str], name: str) -> int:
-    return len(names) - 1 - names[::-1].index(name)
+# --- Writing ------------------------------------------------------------------------------------------------
 
 
-def _is_marked(tag: str) -> bool:
-    return bool(_MARK.search(tag))
-
-
-# --- Placing ------------------------------------------------------------------------------------------------
-
-
-def _place(segment: Segment, text: str, links: Sequence[SpanLink]) -> str:
-    """The translation of a segment with its inline elements around the words that stand for theirs."""
-    words = _words(text, links)
-    paths = _paths(segment, words, links)
-    before, behind = _anchors(segment, words, links, {element for path in paths for element in path})
+def _fill_segment(segment: Segment, translation: SegmentTranslation) -> str:
+    """Return the translation with inline elements around the words aligned to those they enclosed."""
+    text, links = translation.text, translation.links
+    words = _target_words(text, links)
+    ancestors_of_words = _target_ancestors(segment, words, links)
+    placed = {element for ancestors in ancestors_of_words for element in ancestors}
+    before, after = _anchor_elements(segment, words, links, placed)
     writer = _Writer()
-    last = 0
-    for number, (start, end) in enumerate(words):
-        path = paths[number]
-        writer.close_to(_shared(writer.open, path))
-        writer.write(text[last:start])
-        writer.put_all(before.get(number, ()), path)
-        writer.go_to(path)
+    written = 0  # characters of the text
+    for index, ((start, end), ancestors) in enumerate(zip(words, ancestors_of_words, strict=True)):
+        writer.close_to(_common_prefix(writer.open, ancestors))
+        writer.write(text[written:start])
+        writer.write_anchored(before.get(index, ()), ancestors)
+        writer.go_to(ancestors)
         writer.write(text[start:end])
-        writer.put_all(behind.get(number, ()), path)
-        last = end
-    final = before.get(len(words), [])
-    if final and final[-1][0].start == len(segment.text) > len(segment.text.rstrip()):
-        # It stands behind the last space, and that behind the last word.
-        writer.close_to(_shared(writer.open, final[-1][1]))
-        writer.write(text[last:])
-        last = len(text)
-    writer.put_all(final, writer.open)
+        writer.write_anchored(after.get(index, ()), ancestors)
+        written = end
+    trailing = before.get(len(words), [])
+    if trailing and trailing[-1][0].start == len(segment.text) > len(segment.text.rstrip()):
+        # In the source, the last element follows the final space, so it is written after the final space.
+        writer.close_to(_common_prefix(writer.open, trailing[-1][1]))
+        writer.write(text[written:])
+        written = len(text)
+    writer.write_anchored(trailing, writer.open)
     writer.close_to(())
-    writer.write(text[last:])
-    return "".join(writer.out)
+    writer.write(text[written:])
+    return "".join(writer.output)
 
 
-def _words(text: str, links: Sequence[SpanLink]) -> list[Span]:
-    """The words that are linked, and those between.
+def _target_words(text: str, links: Sequence[SpanLink]) -> list[Span]:
+    """Return the aligned words, as the links have them, and the words between them.
 
-    Where sentences meet without a space ("。2024"), the words of each are others than those of the whole.
+    Splitting the whole text into words could give others: each sentence was split by itself, and two
+    sentences can meet without a space ("。2024").
     """
     words: list[Span] = []
-    last = 0
+    covered = 0  # characters of the text
     for start, end in [*sorted({target for _, target in links}), (len(text), len(text))]:
-        words += [(left + last, right + last) for left, right in word_spans(text[last:start])]
+        words += [(left + covered, right + covered) for left, right in word_spans(text[covered:start])]
         words += [(start, end)] * (start < end)
-        last = end
+        covered = end
     return words
 
 
 class _Writer:
-    """Writes text and tags; what it has opened it closes, inside out."""
+    """Writes text and tags, and closes what it has opened, innermost first."""
 
     def __init__(self) -> None:
-        self.out: list[str] = []
-        self.open: Path = ()
+        self.output: list[str] = []
+        self.open: Ancestors = ()
 
     def write(self, text: str) -> None:
-        self.out.append(escape(text, quote=False))
+        self.output.append(escape(text, quote=False))
 
-    def put_all(self, elements: Sequence[tuple[Element, Path]], path: Path) -> None:
-        """What stands at one place, as deep as its surroundings go along with `path` or stand here too."""
-        placed: set[Element] = set()
-        for element, around in elements:
-            shared = _shared(around, path)
-            here = (*shared, *(one for one in around[len(shared) :] if one in placed))
-            self.go_to(here)
-            if element.whole:
-                self.out.append(element.opening + " " * element.spaced)
-            else:  # it is open for what it holds; whatever comes next closes it
-                self.go_to((*here, element))
-                placed.add(element)
+    def write_anchored(self, elements: Sequence[tuple[Element, Ancestors]], around_word: Ancestors) -> None:
+        """Write elements next to a word, each inside those of its ancestors that are around the word too, or
+        are written by this call.
+        """
+        written: set[Element] = set()
+        for element, ancestors in elements:
+            shared = _common_prefix(ancestors, around_word)
+            enclosing = (*shared, *(ancestor for ancestor in ancestors[len(shared) :] if ancestor in written))
+            self.go_to(enclosing)
+            if element.atomic:
+                self.output.append(element.opening + " " * element.space_after)
+            else:  # it stays open for its own content; whatever comes next closes it
+                self.go_to((*enclosing, element))
+                written.add(element)
 
-    def go_to(self, path: Path) -> None:
-        self.close_to(_shared(self.open, path))
-        for element in path[len(self.open) :]:
-            self.out.append(element.opening)
-        self.open = path
+    def go_to(self, ancestors: Ancestors) -> None:
+        """Close and open elements until exactly these are open."""
+        self.close_to(_common_prefix(self.open, ancestors))
+        for element in ancestors[len(self.open) :]:
+            self.output.append(element.opening)
+        self.open = ancestors
 
-    def close_to(self, path: Path) -> None:
-        while len(self.open) > len(path):
-            self.out.append(self.open[-1].closing)
+    def close_to(self, ancestors: Ancestors) -> None:
+        """Close the innermost elements until only these, a prefix of the open ones, are open."""
+        while len(self.open) > len(ancestors):
+            self.output.append(self.open[-1].closing)
             self.open = self.open[:-1]
 
 
-def _shared(one: Path, other: Path) -> Path:
-    pairs = zip(one, other, strict=False)
+def _common_prefix(first: Ancestors, second: Ancestors) -> Ancestors:
+    pairs = zip(first, second, strict=False)
     return tuple(element for element, _ in takewhile(lambda pair: pair[0] is pair[1], pairs))
 
 
-def _paths(segment: Segment, words: Sequence[Span], links: Sequence[SpanLink]) -> list[Path]:
-    """For each word of the translation, the elements it stands in, outermost first."""
-    everything = (len(segment.text) - len(segment.text.lstrip()), len(segment.text.rstrip()))
-    at = _source_paths(segment, {everything, *(source for source, _ in links)})
-    behind: dict[Span, Counter[Path]] = {}
+def _target_ancestors(segment: Segment, words: Sequence[Span], links: Sequence[SpanLink]) -> list[Ancestors]:
+    """Return the elements to write around each target word: those around most source words aligned to it."""
+    stripped_span = (len(segment.text) - len(segment.text.lstrip()), len(segment.text.rstrip()))
+    by_source = _source_ancestors(segment, {stripped_span, *(source for source, _ in links)})
+    votes: dict[Span, Counter[Ancestors]] = {}
     for source, target in links:
-        behind.setdefault(target, Counter())[at[source]] += 1
-    paths = [behind[word].most_common(1)[0][0] if word in behind else None for word in words]
-    left = _last_known(paths)
-    right = _last_known(paths[::-1])[::-1]
+        votes.setdefault(target, Counter())[by_source[source]] += 1
+    of_aligned = [votes[word].most_common(1)[0][0] if word in votes else None for word in words]
+    of_previous = _fill_forward(of_aligned)
+    of_next = _fill_forward(of_aligned[::-1])[::-1]
     return [
-        # A word that no source word stands behind is in what its neighbours share.
-        path if path is not None else at[everything] if one is None or other is None else _shared(one, other)
-        for path, one, other in zip(paths, left, right, strict=True)
+        # An unaligned word is inside the elements that the aligned words on both sides share; without
+        # aligned words on both sides, inside the elements around the whole source text.
+        ancestors
+        if ancestors is not None
+        else by_source[stripped_span]
+        if previous is None or following is None
+        else _common_prefix(previous, following)
+        for ancestors, previous, following in zip(of_aligned, of_previous, of_next, strict=True)
     ]
 
 
-def _last_known(paths: Sequence[Path | None]) -> list[Path | None]:
-    known: Path | None = None
-    return [known := path if path is not None else known for path in paths]
+def _fill_forward(values: Sequence[Ancestors | None]) -> list[Ancestors | None]:
+    """Replace each None by the last other value before it."""
+    known: Ancestors | None = None
+    return [known := value if value is not None else known for value in values]
 
 
-def _source_paths(segment: Segment, spans: set[Span]) -> dict[Span, Path]:
-    """The elements around stretches of the source, found in one sweep."""
-    coming = [element for element, _ in reversed(segment.elements) if not element.whole]
+def _source_ancestors(segment: Segment, spans: set[Span]) -> dict[Span, Ancestors]:
+    """Return the elements around each span of the source, found in one sweep."""
+    upcoming = [element for element, _ in reversed(segment.elements) if not element.atomic]
     around: list[Element] = []
-    found: dict[Span, Path] = {}
+    by_span: dict[Span, Ancestors] = {}
     for start, end in sorted(spans):
-        while coming and coming[-1].start <= start:
-            around.append(coming.pop())
+        while upcoming and upcoming[-1].start <= start:
+            around.append(upcoming.pop())
         around = [element for element in around if element.end > start]
-        found[start, end] = tuple(element for element in around if end <= element.end)
-    return found
+        by_span[start, end] = tuple(element for element in around if end <= element.end)
+    return by_span
 
 
-Places = dict[int, list[tuple[Element, "Path"]]]
+Anchors = dict[int, list[tuple[Element, "Ancestors"]]]
+"""Elements by the index of the target word next to which they are written."""
 
 
-def _anchors(
-    segment: Segment, words: Sequence[Span], links: Sequence[SpanLink], used: set[Element]
-) -> tuple[Places, Places]:
-    """What stands at one place: by the word of the translation before which it stands, or right behind.
+def _anchor_elements(
+    segment: Segment, words: Sequence[Span], links: Sequence[SpanLink], placed: set[Element]
+) -> tuple[Anchors, Anchors]:
+    """Return the elements that are around no target word, by the word that they precede or follow.
 
-    An image stays before what it stood before, and a note behind the word that it was tied to.
+    An image stays before the word that it precedes; a footnote stays after the word that it is attached to.
+    Elements before no aligned word have the index `len(words)`.
     """
-    numbers = {word: number for number, word in enumerate(words)}
-    first: dict[int, int] = {}  # where a source word begins → the first word that stands for it
-    last: dict[int, int] = {}  # where it ends → the last one
+    indices = {word: index for index, word in enumerate(words)}
+    first_target: dict[int, int] = {}  # start of a source word → index of the first word aligned to it
+    last_target: dict[int, int] = {}  # end of a source word → index of the last word aligned to it
     for (start, end), target in links:
-        first[start] = min(first.get(start, len(words)), numbers[target])
-        last[end] = max(last.get(end, 0), numbers[target])
-    starts = sorted(first)
-    before: Places = {}
-    behind: Places = {}
-    for element, around in segment.elements:
-        if not element.whole and element in used:
+        first_target[start] = min(first_target.get(start, len(words)), indices[target])
+        last_target[end] = max(last_target.get(end, 0), indices[target])
+    starts = sorted(first_target)
+    before: Anchors = {}
+    after: Anchors = {}
+    for element, ancestors in segment.elements:
+        if not element.atomic and element in placed:
             continue
-        if element.start in last and element.start not in first:
-            behind.setdefault(last[element.start], []).append((element, around))
+        if element.start in last_target and element.start not in first_target:
+            after.setdefault(last_target[element.start], []).append((element, ancestors))
             continue
-        place = bisect_left(starts, element.start)
-        number = first[starts[place]] if place < len(starts) else len(words)
-        before.setdefault(number, []).append((element, around))
-    return before, behind
+        following = bisect_left(starts, element.start)
+        index = first_target[starts[following]] if following < len(starts) else len(words)
+        before.setdefault(index, []).append((element, ancestors))
+    return before, after

@@ -1,8 +1,8 @@
-"""HTML as a row of tags, texts and the rest, found in time that grows with the document and not faster.
+"""HTML as tags, text and the rest, in time linear in the document.
 
-The parser of the standard library looks again and again for the end of what never ends: a hundred thousand
-characters of "<a " keep it busy for minutes. A server must not be kept busy. Nothing is lost here: the raw
-tokens joined are the document.
+The parser of the standard library searches again and again for the end of an unfinished tag: a hundred
+thousand characters of "<a " take it minutes, so any client could keep a server busy. The tokenizer is
+lossless: its raw tokens, joined, are the document.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["Kind", "Token", "tokens"]
+__all__ = ["HtmlToken", "TokenKind", "tokenize"]
 
-# Quotes may hold ">". A "<" outside of them means that the tag before it was none. Nothing that was read is
-# given back ("*+"): a name without an end would be tried at every length.
+# Quoted values may contain ">". A "<" outside quotes means that the text before it is no tag. The quantifiers
+# are possessive ("*+"): backtracking would try every length of an unfinished name.
 _TAG = re.compile(r"""</?([a-zA-Z][^\s/>"'<]*+)(?:[^"'<>]++|"[^"]*+"|'[^']*+')*+>""")
-_NAME = re.compile(r"""</?([a-zA-Z][^\s/>"'<]*+)[^<>]*+>""")
-_RAW = ("script", "style", "textarea")
-_LONGEST_TAG = 4_096
+_LONG_TAG = re.compile(r"""</?([a-zA-Z][^\s/>"'<]*+)[^<>]*+>""")
+_RAW_TEXT_ELEMENTS = ("script", "style", "textarea")
+_MAX_TAG_CHARACTERS = 4_096
 
 
-class Kind(Enum):
-    """What a token is."""
+class TokenKind(Enum):
+    """The kinds of token."""
 
     TEXT = auto()
     OPENING = auto()
@@ -33,54 +33,54 @@ class Kind(Enum):
     OTHER = auto()  # a comment, a declaration
 
 
-class Token(NamedTuple):
-    """A stretch of a document; tags have a name, and `closing` is their end where it is not `</name>`."""
+class HtmlToken(NamedTuple):
+    """A slice of a document. Tags have a name; `closing` is their end tag if that is not `</name>`."""
 
-    kind: Kind
+    kind: TokenKind
     raw: str
     name: str = ""
     closing: str = ""
 
 
-def tokens(document: str) -> Iterator[Token]:
-    """The document cut into tokens."""
-    begin = place = 0
-    while (place := document.find("<", place)) >= 0:
-        token = _tag(document, place) or _other(document, place)
+def tokenize(document: str) -> Iterator[HtmlToken]:
+    """Yield the tokens of a document."""
+    start = position = 0
+    while (position := document.find("<", position)) >= 0:
+        token = _read_tag(document, position) or _read_other(document, position)
         if token is None:
-            place += 1  # a "<" that is text
+            position += 1  # a "<" that is text
             continue
-        if place > begin:
-            yield Token(Kind.TEXT, document[begin:place])
+        if position > start:
+            yield HtmlToken(TokenKind.TEXT, document[start:position])
         yield token
-        begin = place = place + len(token.raw)
-        if token.kind is Kind.OPENING and token.name in _RAW:
-            end = re.compile(f"</{token.name}", re.IGNORECASE).search(document, begin)
-            place = end.start() if end else len(document)
-            if place > begin:
-                yield Token(Kind.TEXT, document[begin:place])
-            begin = place
-    if begin < len(document):
-        yield Token(Kind.TEXT, document[begin:])
+        start = position = position + len(token.raw)
+        if token.kind is TokenKind.OPENING and token.name in _RAW_TEXT_ELEMENTS:
+            end = re.compile(f"</{token.name}", re.IGNORECASE).search(document, start)
+            position = end.start() if end else len(document)
+            if position > start:
+                yield HtmlToken(TokenKind.TEXT, document[start:position])
+            start = position
+    if start < len(document):
+        yield HtmlToken(TokenKind.TEXT, document[start:])
 
 
-def _tag(document: str, place: int) -> Token | None:
-    found = _TAG.match(document, place, place + _LONGEST_TAG)
-    if found is None:
-        # A very long tag (a picture written into its own address) holds no ">" before its end.
-        following = document.find("<", place + 1)
-        found = _NAME.match(document, place, following if following >= 0 else len(document))
-    if found is None:
+def _read_tag(document: str, position: int) -> HtmlToken | None:
+    match = _TAG.match(document, position, position + _MAX_TAG_CHARACTERS)
+    if match is None:
+        # A very long tag, such as an image in a data URL, contains no ">" before its end.
+        next_tag = document.find("<", position + 1)
+        match = _LONG_TAG.match(document, position, next_tag if next_tag >= 0 else len(document))
+    if match is None:
         return None
-    kind = Kind.CLOSING if found[0].startswith("</") else Kind.OPENING
-    return Token(kind, found[0], found[1].lower())
+    kind = TokenKind.CLOSING if match[0].startswith("</") else TokenKind.OPENING
+    return HtmlToken(kind, match[0], match[1].lower())
 
 
-def _other(document: str, place: int) -> Token | None:
-    if document.startswith("<!--", place):
-        end = document.find("-->", place + 4)
-        return Token(Kind.OTHER, document[place:] if end < 0 else document[place : end + 3])
-    if document.startswith(("<!", "<?"), place):
-        end = document.find(">", place)
-        return Token(Kind.OTHER, document[place:] if end < 0 else document[place : end + 1])
+def _read_other(document: str, position: int) -> HtmlToken | None:
+    if document.startswith("<!--", position):
+        end = document.find("-->", position + 4)
+        return HtmlToken(TokenKind.OTHER, document[position:] if end < 0 else document[position : end + 3])
+    if document.startswith(("<!", "<?"), position):
+        end = document.find(">", position)
+        return HtmlToken(TokenKind.OTHER, document[position:] if end < 0 else document[position : end + 1])
     return None

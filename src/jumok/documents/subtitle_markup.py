@@ -1,10 +1,10 @@
-r"""The text of a subtitle: what is said, without the marks that tell players how and where to show it.
+r"""The text of a subtitle, without the formatting codes that tell players how and where to show it.
 
     {\an8}<i>Where is he?</i>                      {\an8}<i>그는 어디 있어요?</i>
     - At {\b1}home{\b0}.                           - {\b1}집에{\b0}요.
 
-Marks that change the look of words go with them; any other stays where it stands. What one person says is
-one text, and is cut into as many lines again.
+Codes that style words move with the words; others stay in place. The lines of one speaker are one
+segment, and its translation is wrapped into as many lines.
 """
 
 from __future__ import annotations
@@ -14,157 +14,162 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from jumok.serve.markup import DEEPEST, INLINE, Markup, read_tokens
-from jumok.serve.tags import Kind, Token, tokens
+from jumok.documents.html_markup import INLINE, MAX_DEPTH, HtmlMarkup, OpenNames, read_tokens
+from jumok.documents.html_tokenizer import HtmlToken, TokenKind, tokenize
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from jumok.serve.translating import SpanLink
+    from jumok.documents.document import SegmentTranslation
 
-__all__ = ["Cue", "read_cue"]
+__all__ = ["Utterance", "read_cue"]
 
-_BREAK = re.compile(r"<br\s*+/?>", re.IGNORECASE)
-# {\an8} of SubStation, {i} and {y:i} of older formats, the times of karaoke; other words in braces are text.
-_MARK = r"\{(?:\\[^{}]*+|/?[bius]|[a-zA-Z]:[^{}]*+)\}|<\d++:[\d:.,]++>"
-_NOTE = r"[♩♪♫♬]"
-_DASH = r"[-‐–—]++(?!\d)"  # a number may be less than zero
-_KEPT = re.compile(f"{_MARK}|{_NOTE}")
-_LOOK = re.compile(r"\{\\([bius])([01])\}|\{(/?)([bius])\}")
-_HIDDEN = re.compile(rf"<[^<>]*+>|{_MARK}")
-_WORD = re.compile(rf"(?:<[^<>]*+>|{_MARK}|\S)++")
-_FIRST_DASH = re.compile(rf"\s*+{_DASH}[ \t]*+")
-_SPEAKS = re.compile(rf"\s*+(?:{_DASH}|{_NOTE})[ \t]*+(?=\S)")
-_ENDED = re.compile(r"[^\w\s,;:]\s*$")
+_LINE_BREAK = re.compile(r"<br\s*+/?>", re.IGNORECASE)
+# {\an8} of SubStation, {i} and {y:i} of older formats, karaoke times; other words in braces are text.
+_CODE = r"\{(?:\\[^{}]*+|/?[bius]|[a-zA-Z]:[^{}]*+)\}|<\d++:[\d:.,]++>"
+_MUSIC_NOTE = r"[♩♪♫♬]"
+_DASH = r"[-‐–—]++(?!\d)"  # before a digit it is a minus sign
+_NOT_TEXT = re.compile(f"{_CODE}|{_MUSIC_NOTE}")
+_STYLE = re.compile(r"\{\\([bius])([01])\}|\{(/?)([bius])\}")
+_HIDDEN = re.compile(rf"<[^<>]*+>|{_CODE}")
+_WORD = re.compile(rf"(?:<[^<>]*+>|{_CODE}|\S)++")
+_SPEAKER_DASH = re.compile(rf"\s*+{_DASH}[ \t]*+")
+_SPEAKER_START = re.compile(rf"\s*+(?:{_DASH}|{_MUSIC_NOTE})[ \t]*+(?=\S)")
+_SENTENCE_END = re.compile(r"[^\w\s,;:]\s*$")
 
 
 @dataclass(frozen=True, slots=True)
-class Cue:
-    """What one person says in a subtitle, over so many lines."""
+class Utterance:
+    """What one speaker says in a subtitle, and the number of its lines."""
 
-    markup: Markup
-    lines: int
+    markup: HtmlMarkup
+    num_lines: int
 
     @property
-    def texts(self) -> list[str]:
-        return self.markup.texts
+    def segments(self) -> list[str]:
+        return self.markup.segments
 
-    def write(self, translated: Sequence[str], links: Sequence[Sequence[SpanLink]]) -> str:
-        written = self.markup.write(translated, links)
-        for name, character in (("&lt;", "<"), ("&gt;", ">"), ("&amp;", "&")):
-            written = written.replace(name, character)
-        return "\n".join(_wrap(written, self.lines))
+    def fill(self, translations: Sequence[SegmentTranslation]) -> str:
+        filled = self.markup.fill(translations)
+        for entity, character in (("&lt;", "<"), ("&gt;", ">"), ("&amp;", "&")):
+            filled = filled.replace(entity, character)
+        return "\n".join(_wrap(filled, self.num_lines))
 
 
-def read_cue(text: str) -> list[Cue]:
-    """A subtitle, cut at lines whose dash says that somebody else speaks, and at verses of a song."""
-    lines = _BREAK.sub("\n", text).split("\n")
-    tags = list(tokens(text))
+def read_cue(text: str) -> list[Utterance]:
+    """Split a subtitle at lines whose dash shows a change of speaker, and at lines of a song."""
+    lines = _LINE_BREAK.sub("\n", text).split("\n")
+    tags = list(tokenize(text))
     opened, closed = (
-        {_base(tag.name) for tag in tags if tag.kind is kind} for kind in (Kind.OPENING, Kind.CLOSING)
+        {_base_name(tag.name) for tag in tags if tag.kind is kind}
+        for kind in (TokenKind.OPENING, TokenKind.CLOSING)
     )
-    cues = []
-    still_open: list[Token] = []
-    for start, end in pairwise([*_starts(lines), len(lines)]):
-        said = "\n".join(lines[start:end]).replace("&", "&amp;")
-        row = [*still_open, *_without_dash(_tokens(said, opened & closed))]
-        still_open = _left_open(row)
-        cues.append(Cue(read_tokens(row), end - start))
-    return cues
+    utterances = []
+    still_open: list[HtmlToken] = []
+    for start, end in pairwise([*_speaker_starts(lines), len(lines)]):
+        spoken = "\n".join(lines[start:end]).replace("&", "&amp;")
+        tokens = [*still_open, *_separate_dash(_tokenize(spoken, opened & closed))]
+        still_open = _open_tags(tokens)
+        utterances.append(Utterance(read_tokens(tokens), end - start))
+    return utterances
 
 
-def _starts(lines: Sequence[str]) -> Iterator[int]:
-    """The lines at which somebody begins to speak: a dash within a sentence is none of that."""
-    before = ""
-    speakers = False
-    for number, line in enumerate(lines):
-        shown = _HIDDEN.sub("", line)
-        speaks = _SPEAKS.match(shown) is not None
-        if number == 0 or (speaks and (speakers or _ENDED.search(before))):
-            speakers = speakers or speaks
-            yield number
-        before = shown
+def _speaker_starts(lines: Sequence[str]) -> Iterator[int]:
+    """Yield 0 and the index of each line that starts with a dash or a note, except inside a sentence."""
+    previous = ""
+    has_speakers = False
+    for index, line in enumerate(lines):
+        visible = _HIDDEN.sub("", line)
+        starts_speaker = _SPEAKER_START.match(visible) is not None
+        if index == 0 or (starts_speaker and (has_speakers or _SENTENCE_END.search(previous))):
+            has_speakers = has_speakers or starts_speaker
+            yield index
+        previous = visible
 
 
-def _base(name: str) -> str:
-    """<c.yellow> ends with </c>."""
+def _base_name(name: str) -> str:
+    """Return `c` for `c.yellow`: </c> closes <c.yellow>."""
     return name.partition(".")[0]
 
 
-def _tokens(text: str, paired: set[str]) -> Iterator[Token]:
-    """Tags that HTML does not know go with their words if they have an end."""
-    for token in tokens(text):
-        name = _base(token.name)
-        if token.kind is Kind.TEXT:
-            yield from _in_text(token.raw)
-        elif token.kind is Kind.OTHER or token.name in INLINE:
+def _tokenize(text: str, paired: set[str]) -> Iterator[HtmlToken]:
+    """Tokenize as HTML. A tag unknown to HTML moves with its words if its name is in `paired`."""
+    for token in tokenize(text):
+        name = _base_name(token.name)
+        if token.kind is TokenKind.TEXT:
+            yield from _split_codes(token.raw)
+        elif token.kind is TokenKind.OTHER or token.name in INLINE:
             yield token
         elif name in paired:
-            yield Token(token.kind, token.raw, "span", f"</{name}>")
+            yield HtmlToken(token.kind, token.raw, "span", f"</{name}>")
         else:
-            yield Token(Kind.OTHER, token.raw)
+            yield HtmlToken(TokenKind.OTHER, token.raw)
 
 
-def _in_text(text: str) -> Iterator[Token]:
-    last = 0
-    for found in _KEPT.finditer(text):
-        if found.start() > last:
-            yield Token(Kind.TEXT, text[last : found.start()])
-        yield _mark(found[0])
-        last = found.end()
-    if last < len(text):
-        yield Token(Kind.TEXT, text[last:])
+def _split_codes(text: str) -> Iterator[HtmlToken]:
+    start = 0  # of the text after the last code
+    for match in _NOT_TEXT.finditer(text):
+        if match.start() > start:
+            yield HtmlToken(TokenKind.TEXT, text[start : match.start()])
+        yield _code_token(match[0])
+        start = match.end()
+    if start < len(text):
+        yield HtmlToken(TokenKind.TEXT, text[start:])
 
 
-def _mark(raw: str) -> Token:
-    look = _LOOK.fullmatch(raw)
-    if look is None:
-        return Token(Kind.OTHER, raw)
-    if look[1]:
-        kind = Kind.OPENING if look[2] == "1" else Kind.CLOSING
-        return Token(kind, raw, look[1], rf"{{\{look[1]}0}}")
-    return Token(Kind.CLOSING if look[3] else Kind.OPENING, raw, look[4], f"{{/{look[4]}}}")
+def _code_token(raw: str) -> HtmlToken:
+    """Return a code as a tag if it styles words, otherwise as a token of kind OTHER."""
+    style = _STYLE.fullmatch(raw)
+    if style is None:
+        return HtmlToken(TokenKind.OTHER, raw)
+    if style[1]:
+        kind = TokenKind.OPENING if style[2] == "1" else TokenKind.CLOSING
+        return HtmlToken(kind, raw, style[1], rf"{{\{style[1]}0}}")
+    return HtmlToken(TokenKind.CLOSING if style[3] else TokenKind.OPENING, raw, style[4], f"{{/{style[4]}}}")
 
 
-def _without_dash(row: Iterable[Token]) -> Iterator[Token]:
-    """The dash of a speaker is kept and is no part of what is said."""
-    begun = False
-    for token in row:
+def _separate_dash(tokens: Iterable[HtmlToken]) -> Iterator[HtmlToken]:
+    """Make a speaker's dash a separate token, which is not translated."""
+    has_text = False
+    for token in tokens:
         text = token.raw
-        if token.kind is Kind.TEXT and not begun and text.strip():
-            begun = True
-            if dash := _FIRST_DASH.match(text):
-                yield Token(Kind.OTHER, dash[0])
+        if token.kind is TokenKind.TEXT and not has_text and text.strip():
+            has_text = True
+            if dash := _SPEAKER_DASH.match(text):
+                yield HtmlToken(TokenKind.OTHER, dash[0])
                 text = text[dash.end() :]
         if text:
             yield token._replace(raw=text)
 
 
-def _left_open(row: Sequence[Token]) -> list[Token]:
-    """What the next speaker's words stand in too."""
-    left: list[Token] = []
-    for token in row:
-        if token.kind is Kind.OPENING and len(left) < DEEPEST:
-            left.append(token)
-        elif token.kind is Kind.CLOSING:
-            inside = [place for place, one in enumerate(left) if one.name == token.name]
-            del left[inside[-1] if inside else len(left) :]
-    return left
+def _open_tags(tokens: Sequence[HtmlToken]) -> list[HtmlToken]:
+    """Return the tags that are still open, and therefore enclose the next speaker's words too."""
+    still_open: list[HtmlToken] = []
+    names = OpenNames()
+    for token in tokens:
+        if token.kind is TokenKind.OPENING:
+            names.push(token.name)
+            if len(still_open) < MAX_DEPTH:
+                still_open.append(token)
+        elif token.kind is TokenKind.CLOSING:
+            names.close(token.name)
+            del still_open[len(names) :]
+    return still_open
 
 
-def _wrap(text: str, lines: int) -> list[str]:
-    """About as long each, as it is seen; a tag is not broken."""
-    rows: list[list[str]] = [[]]
-    room = _length(text) / lines
-    length = -1  # of the last row; a space less than words
+def _wrap(text: str, num_lines: int) -> list[str]:
+    """Wrap into lines of about the same visible length, without breaking a tag."""
+    lines: list[list[str]] = [[]]
+    width = _visible_length(text) / num_lines
+    length = -1  # of the last line; each word counts with a space before it, except the first
     for word in _WORD.findall(text):
-        if rows[-1] and len(rows) < lines and length + _length(word) / 2 > room:
-            rows.append([])
+        if lines[-1] and len(lines) < num_lines and length + _visible_length(word) / 2 > width:
+            lines.append([])
             length = -1
-        rows[-1].append(word)
-        length += 1 + _length(word)
-    return [" ".join(row) for row in rows]
+        lines[-1].append(word)
+        length += 1 + _visible_length(word)
+    return [" ".join(words) for words in lines]
 
 
-def _length(text: str) -> int:
+def _visible_length(text: str) -> int:
     return len(_HIDDEN.sub("", text))

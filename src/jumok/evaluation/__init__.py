@@ -1,32 +1,30 @@
-"""How good is it? BLEU, chrF, TER, alignment error, and whether a difference is chance."""
+"""Evaluation: BLEU, chrF, TER, perplexity, alignment error rate, and significance of differences."""
 
-from jumok.corpus.symmetrise import symmetrise
-from jumok.evaluation.alignment import AlignmentScores, read_alignments, score_alignments
+from jumok.evaluation.alignment_error import AlignmentScores, read_alignments, score_alignments
 from jumok.evaluation.bootstrap import Comparison, compare
-from jumok.evaluation.eight_bits import int8_costs
+from jumok.evaluation.int8_cost import measure_int8_cost
 from jumok.evaluation.scores import Scores, score
-from jumok.evaluation.shortlists import ShortlistCosts, shortlist_costs
-from jumok.evaluation.texts import PieceScores, TextScores, evaluate_text, perplexity, score_batch
-from jumok.evaluation.translators import Evaluation, align_and_score, evaluate_translator
+from jumok.evaluation.shortlist_cost import ShortlistCost, measure_shortlist_cost
+from jumok.evaluation.text_scores import TextScores, TokenScores, evaluate_text, perplexity, score_batch
+from jumok.evaluation.translator_scores import Evaluation, align_and_score, evaluate_translator
 
 __all__ = [
     "AlignmentScores",
     "Comparison",
     "Evaluation",
-    "PieceScores",
     "Scores",
-    "ShortlistCosts",
+    "ShortlistCost",
     "TextScores",
+    "TokenScores",
     "align_and_score",
     "compare",
     "evaluate_text",
     "evaluate_translator",
-    "int8_costs",
+    "measure_int8_cost",
+    "measure_shortlist_cost",
     "perplexity",
     "read_alignments",
     "score",
     "score_alignments",
     "score_batch",
-    "shortlist_costs",
-    "symmetrise",
 ]

@@ -1,8 +1,7 @@
-"""Is one system better than another, or was it the choice of test sentences?
+"""Significance of the difference between two systems: the paired bootstrap (Koehn 2004).
 
-Paired bootstrap (Koehn 2004): draw as many sentences as there are, with replacement, the same for both
-systems, and score both again; do so a thousand times. No sentence is matched anew: the counts of each are
-summed.
+Draw as many sentences as the test set has, with replacement, the same for both systems, and score both;
+repeat this a thousand times. The statistics of each sentence are computed once and summed per resample.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from jumok.evaluation.scores import check_counts, make_metric
+from jumok.evaluation.scores import check_equal_lengths, make_metric
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,9 +24,9 @@ Interval = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Two systems under one metric. Intervals hold 95 % of the resamples; `delta` is system − baseline.
+    """Two systems under one metric. Intervals contain 95 % of the resamples; `delta` is system − baseline.
 
-    `p_value` is two-sided: how often chance alone moves the difference at least this far from zero. `wins` is
+    `p_value` is two-sided: the probability of a difference at least this large by chance. `wins` is
     the share of resamples in which the system scores higher, Koehn's original statistic.
     """
 
@@ -52,40 +51,40 @@ def compare(
     tokenize: str | None = None,
     lowercase: bool = False,
     metrics: Sequence[str] = ("bleu", "chrf"),
-    samples: int = 1000,
+    num_resamples: int = 1000,
     seed: int = 12345,
 ) -> dict[str, Comparison]:
-    """Compare the translations of two systems by paired bootstrap; a `Comparison` a metric.
+    """Compare the translations of two systems by paired bootstrap, one `Comparison` per metric.
 
-    The seed is sacreBLEU's, and so are the resamples: its `--paired-bs` gives the same scores and intervals.
+    Seed and resamples are sacreBLEU's: its `--paired-bs` gives the same scores and intervals.
     """
-    check_counts(baseline=baseline, system=system, references=references)
-    compared: dict[str, Comparison] = {}
+    check_equal_lengths(baseline=baseline, system=system, references=references)
+    comparisons: dict[str, Comparison] = {}
     for name in metrics:
         metric = make_metric(name, language=language, tokenize=tokenize, lowercase=lowercase)
-        drawn_baseline = _resampled_scores(metric, baseline, references, samples, seed)
-        drawn_system = _resampled_scores(metric, system, references, samples, seed)
-        whole = [float(metric.corpus_score(side, [references]).score) for side in (baseline, system)]
-        signature = f"{metric.get_signature()}|bs:{samples}|seed:{seed}"
-        compared[name] = _comparison(name, whole, drawn_baseline, drawn_system, signature)
-    return compared
+        baseline_samples = _resampled_scores(metric, baseline, references, num_resamples, seed)
+        system_samples = _resampled_scores(metric, system, references, num_resamples, seed)
+        scores = [float(metric.corpus_score(texts, [references]).score) for texts in (baseline, system)]
+        signature = f"{metric.get_signature()}|bs:{num_resamples}|seed:{seed}"
+        comparisons[name] = _comparison(name, scores, baseline_samples, system_samples, signature)
+    return comparisons
 
 
 def _comparison(
     name: str,
-    whole: list[float],
-    drawn_baseline: NDArray[floating],
-    drawn_system: NDArray[floating],
+    scores: list[float],
+    baseline_samples: NDArray[floating],
+    system_samples: NDArray[floating],
     signature: str,
 ) -> Comparison:
-    differences = drawn_system - drawn_baseline
-    delta = whole[1] - whole[0]
+    differences = system_samples - baseline_samples
+    delta = scores[1] - scores[0]
     return Comparison(
         metric=name,
-        baseline=whole[0],
-        baseline_interval=_interval(drawn_baseline),
-        system=whole[1],
-        system_interval=_interval(drawn_system),
+        baseline=scores[0],
+        baseline_interval=_interval(baseline_samples),
+        system=scores[1],
+        system_interval=_interval(system_samples),
         delta=delta,
         delta_interval=_interval(differences),
         p_value=_p_value(differences, delta),
@@ -95,36 +94,36 @@ def _comparison(
 
 
 def _resampled_scores(
-    metric: Any, hypotheses: Sequence[str], references: Sequence[str], samples: int, seed: int
+    metric: Any, hypotheses: Sequence[str], references: Sequence[str], num_resamples: int, seed: int
 ) -> NDArray[floating]:
-    """The corpus score of each resample, from sums of the sentences' sufficient statistics."""
-    import numpy
+    """Return the corpus score of each resample, from sums of the sentences' sufficient statistics."""
+    import numpy  # start-up
 
     statistics = numpy.array(metric._extract_corpus_statistics(hypotheses, [references]), dtype=float)
     generator = numpy.random.default_rng(seed)
-    scores = numpy.empty(samples)
-    for sample in range(samples):
-        chosen = generator.choice(len(statistics), size=len(statistics), replace=True)
-        times = numpy.bincount(chosen, minlength=len(statistics))
-        scores[sample] = metric._compute_score_from_stats(list(times @ statistics)).score
+    scores = numpy.empty(num_resamples)
+    for index in range(num_resamples):
+        drawn = generator.choice(len(statistics), size=len(statistics), replace=True)
+        counts = numpy.bincount(drawn, minlength=len(statistics))
+        scores[index] = metric._compute_score_from_stats(list(counts @ statistics)).score
     return scores
 
 
 def _interval(scores: NDArray[floating]) -> Interval:
-    import numpy
+    import numpy  # start-up
 
     low, high = numpy.percentile(scores, [2.5, 97.5])
     return float(low), float(high)
 
 
 def _p_value(differences: NDArray[floating], delta: float) -> float:
-    """The share of resamples whose difference, moved to mean zero, is at least as large as the observed one.
+    """Return the share of resamples whose difference, centred at zero, is at least the observed one.
 
-    sacreBLEU 2.6 counts strictly larger absolute differences only, which makes two equal systems differ with
-    p = 0.001; here they do not differ, p = 1.
+    sacreBLEU 2.6 counts only strictly larger differences, so two equal systems differ with p = 0.001; here
+    they have p = 1.
     """
-    import numpy
+    import numpy  # start-up
 
     centred = numpy.abs(differences - differences.mean())
-    as_far = int((centred >= abs(delta)).sum())
-    return (as_far + 1) / (len(differences) + 1)
+    num_as_large = int((centred >= abs(delta)).sum())
+    return (num_as_large + 1) / (len(differences) + 1)

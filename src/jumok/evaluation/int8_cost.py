@@ -1,50 +1,51 @@
-"""What weights of eight bits cost: the same sentences translated with them and without."""
+"""Cost of int8 weights in BLEU: the same sentences translated in float32 and in int8."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from jumok.decoding import Translator
-from jumok.engines import ConvertedEngine, places_for, require_ctranslate2
 from jumok.errors import UnsupportedError
 from jumok.evaluation.scores import score
+from jumok.inference import CTranslate2Engine, Translator, max_positions_for, require_ctranslate2
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from jumok.config.recipe import Recipe
     from jumok.models import TranslationModel
-    from jumok.recipe import Recipe
-    from jumok.text import Vocabularies
-    from jumok.values import Pair
+    from jumok.text import TokenizerPair
+    from jumok.types import Pair
 
-__all__ = ["int8_costs"]
+__all__ = ["measure_int8_cost"]
 
 
-def int8_costs(
-    model: TranslationModel, vocabularies: Vocabularies, recipe: Recipe, pairs: Sequence[Pair]
+def measure_int8_cost(
+    model: TranslationModel, tokenizers: TokenizerPair, recipe: Recipe, pairs: Sequence[Pair]
 ) -> float | None:
-    """BLEU in single precision less BLEU in eight bits; None where the model cannot be converted."""
+    """Return BLEU in float32 minus BLEU in int8, or None if the model cannot be converted."""
     try:
-        single, eight = (
-            _bleu(model, vocabularies, recipe, pairs, precision) for precision in ("float32", "int8")
+        float32, int8 = (
+            _bleu(model, tokenizers, recipe, pairs, precision) for precision in ("float32", "int8")
         )
-    except (UnsupportedError, RuntimeError):  # the second: no kernels for this machine
+    except (UnsupportedError, RuntimeError):  # RuntimeError: CTranslate2 has no kernels for this machine
         return None
-    return round(single - eight, 3)
+    return round(float32 - int8, 3)
 
 
 def _bleu(
-    model: TranslationModel, vocabularies: Vocabularies, recipe: Recipe, pairs: Sequence[Pair], precision: str
+    model: TranslationModel, tokenizers: TokenizerPair, recipe: Recipe, pairs: Sequence[Pair], precision: str
 ) -> float:
     require_ctranslate2()
-    from jumok.engines.export import export
+    from jumok.inference.engines.ctranslate2_export import export  # optional
 
-    files = export(model, places=places_for(recipe), quantization=precision)
-    # Strict: where torch took over, nothing would be measured, and eight bits would seem to cost nothing.
-    pieces = max(vocabularies.source.size, vocabularies.target.size)
-    engine = ConvertedEngine(files, pieces=pieces, strict=True)
-    longest = recipe.training.longest
-    translator = Translator(model, vocabularies, engine=engine, search=recipe.search, longest_source=longest)
+    files = export(model, max_positions=max_positions_for(recipe), quantization=precision)
+    # Strict: if torch took over, int8 would not be measured and would seem to cost nothing.
+    vocab_size = max(tokenizers.source.vocab_size, tokenizers.target.vocab_size)
+    engine = CTranslate2Engine(files, vocab_size=vocab_size, strict=True)
+    max_tokens = recipe.training.max_sentence_tokens
+    translator = Translator(
+        model, tokenizers, engine=engine, search=recipe.search, max_source_tokens=max_tokens
+    )
     texts = [translation.text for translation in translator.translate([pair.source for pair in pairs])]
     references = [pair.target for pair in pairs]
     return score(texts, references, language=recipe.languages.target, metrics=("bleu",)).bleu

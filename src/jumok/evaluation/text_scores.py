@@ -1,10 +1,11 @@
-"""A model of plain text against a test text: perplexity, and how many hidden pieces it guesses.
+"""Scores of a text model on a test text: perplexity and accuracy per token.
 
     perplexity = exp(-1/N Σ log p)                          Jelinek et al. 1977
 
-N counts pieces, and the end of each sentence. Another vocabulary has other pieces, and a perplexity a piece
-says nothing across the two; so the same sum is also divided by the words and by the characters, which do not
-depend on it (ends counted as well). What guesses hidden pieces has no probability of a whole text.
+N is the number of tokens, including the end of each sentence. Perplexities per token cannot be compared
+between tokenizers, so the same sum is also divided by the number of words and of characters (with ends),
+which do not depend on the vocabulary. A masked language model has neither: it assigns no probability to a
+whole text.
 """
 
 from __future__ import annotations
@@ -17,34 +18,34 @@ import torch
 
 from jumok.errors import DataError
 from jumok.text import normalise, split_words
-from jumok.values import PAD
+from jumok.types import PAD
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from jumok.decoding import TextModel
+    from jumok.inference import TextModel
     from jumok.models import Model
-    from jumok.values import Batch
+    from jumok.types import Batch
 
-__all__ = ["PieceScores", "TextScores", "evaluate_text", "perplexity", "score_batch"]
+__all__ = ["TextScores", "TokenScores", "evaluate_text", "perplexity", "score_batch"]
 
-SCORED_AT_ONCE = 512
+_CHUNK_TOKENS = 512
 
 
 @dataclass(frozen=True, slots=True)
-class PieceScores:
-    """Sums over the pieces that a model was asked for."""
+class TokenScores:
+    """Sums over predicted tokens: negative log-likelihood (nll), number of tokens, number of correct ones."""
 
     nll: float = 0.0
     tokens: int = 0
     correct: int = 0
 
-    def __add__(self, other: PieceScores) -> PieceScores:
-        return PieceScores(self.nll + other.nll, self.tokens + other.tokens, self.correct + other.correct)
+    def __add__(self, other: TokenScores) -> TokenScores:
+        return TokenScores(self.nll + other.nll, self.tokens + other.tokens, self.correct + other.correct)
 
     @property
     def loss(self) -> float:
-        """Negative log-likelihood a piece, in nats."""
+        """Negative log-likelihood per token, in nats."""
         return self.nll / max(self.tokens, 1)
 
     @property
@@ -54,72 +55,73 @@ class PieceScores:
 
 @dataclass(frozen=True, slots=True)
 class TextScores:
-    """What a model makes of a text. Words and characters count an end a sentence, as the pieces do."""
+    """Scores of a model on a text. Words and characters, like tokens, include one end per sentence."""
 
     task: str
     sentences: int
-    left_out: int  # sentences of more pieces than the model was trained on
+    left_out: int  # sentences with more tokens than the model was trained on
     words: int
     characters: int
-    pieces: PieceScores
+    token_scores: TokenScores
 
     def as_dict(self) -> dict[str, float | str | int]:
-        """Ready for JSON."""
-        found: dict[str, float | str | int] = {
+        """Return the scores for JSON."""
+        entries: dict[str, float | str | int] = {
             "task": self.task,
             "sentences": self.sentences,
             "left_out": self.left_out,
-            "tokens": self.pieces.tokens,
-            "loss": self.pieces.loss,
-            "perplexity": perplexity(self.pieces.loss),
-            "accuracy": self.pieces.accuracy,
+            "tokens": self.token_scores.tokens,
+            "loss": self.token_scores.loss,
+            "perplexity": perplexity(self.token_scores.loss),
+            "accuracy": self.token_scores.accuracy,
         }
         if self.task == "language-model":
-            found["words"], found["characters"] = self.words, self.characters
-            found["word_perplexity"] = perplexity(self.pieces.nll / self.words)
-            found["character_perplexity"] = perplexity(self.pieces.nll / self.characters)
-        return found
+            entries["words"], entries["characters"] = self.words, self.characters
+            entries["word_perplexity"] = perplexity(self.token_scores.nll / self.words)
+            entries["character_perplexity"] = perplexity(self.token_scores.nll / self.characters)
+        return entries
 
 
 def evaluate_text(model: TextModel, texts: Sequence[str]) -> TextScores:
-    """Score a text, a sentence a line; lines without a word, or too long for the model, are left out."""
-    spoken = [text for text in texts if text.strip()]
-    encoded = model.pieces.encode_batch(spoken)
-    short = [number for number, ids in enumerate(encoded) if len(ids) <= model.longest]
-    if not short:
+    """Score a text with one sentence per line. Blank lines and lines too long for the model are left out."""
+    non_blank = [text for text in texts if text.strip()]
+    encoded = model.tokenizer.encode_batch(non_blank)
+    fitting = [index for index, ids in enumerate(encoded) if len(ids) <= model.max_tokens]
+    if not fitting:
         raise DataError(
-            f"There is no sentence to score. Received: {len(texts):,} lines, {len(spoken):,} of them with "
-            f"more than the {model.longest:,} pieces that the model was trained on. Give a sentence a line."
+            f"There is no sentence to score. Received: {len(texts):,} lines, {len(non_blank):,} of them with "
+            f"more than the {model.max_tokens:,} tokens that the model was trained on. "
+            "Write one sentence per line."
         )
-    sentences = [spoken[number] for number in short]
-    scored = (score_batch(model.model, batch) for batch in model.batches([encoded[i] for i in short]))
+    sentences = [non_blank[index] for index in fitting]
+    scored = (score_batch(model.model, batch) for batch in model.batches([encoded[i] for i in fitting]))
     return TextScores(
         task=model.task,
         sentences=len(sentences),
-        left_out=len(spoken) - len(sentences),
+        left_out=len(non_blank) - len(sentences),
         words=sum(len(split_words(text)) + 1 for text in sentences),
         characters=sum(len(normalise(text)) + 1 for text in sentences),
-        pieces=sum(scored, PieceScores()),
+        token_scores=sum(scored, TokenScores()),
     )
 
 
 @torch.no_grad()
-def score_batch(model: Model, batch: Batch) -> PieceScores:
-    """The pieces that a batch asks for, teacher forced. The model is in evaluation mode already."""
+def score_batch(model: Model, batch: Batch) -> TokenScores:
+    """Score the target tokens of a batch with teacher forcing. The model must be in evaluation mode."""
     if batch.target is None:
-        raise ValueError("a batch is scored by its target side, which it does not have")
+        raise ValueError("a batch without a target side cannot be scored")
     labels = batch.target[:, 1:]
-    real = labels != PAD
-    states, wanted = model(batch)[real], labels[real]  # (token, width), (token,)
+    is_token = labels != PAD
+    states, targets = model(batch)[is_token], labels[is_token]  # (token, width), (token,)
     nll, correct = 0.0, 0
-    for first in range(0, len(wanted), SCORED_AT_ONCE):
-        their = wanted[first : first + SCORED_AT_ONCE]
-        log_probs = model.output.log_probs(states[first : first + SCORED_AT_ONCE])  # (token, piece)
-        nll -= float(log_probs.gather(1, their[:, None]).sum())
-        correct += int((log_probs.argmax(dim=1) == their).sum())
-    return PieceScores(nll, len(wanted), correct)
+    for start in range(0, len(targets), _CHUNK_TOKENS):
+        chunk = targets[start : start + _CHUNK_TOKENS]
+        log_probs = model.output.log_probs(states[start : start + _CHUNK_TOKENS])  # (token, vocabulary)
+        nll -= float(log_probs.gather(1, chunk[:, None]).sum())
+        correct += int((log_probs.argmax(dim=1) == chunk).sum())
+    return TokenScores(nll, len(targets), correct)
 
 
 def perplexity(loss: float) -> float:
-    """Of a loss in nats; a loss beyond all measure stays a number."""
+    """Return the perplexity of a loss in nats; a huge loss does not overflow."""
     return math.exp(min(loss, 700))

@@ -1,39 +1,39 @@
-"""A translator against a test set: its scores, and its alignment error where somebody drew the gold."""
+"""Scores of a translator on a test set, and its alignment error if the set has gold alignments."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from jumok.evaluation.alignment import AlignmentScores, score_alignments
+from jumok.evaluation.alignment_error import AlignmentScores, score_alignments
 from jumok.evaluation.scores import METRICS, Scores, score
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from jumok.decoding import Translator
-    from jumok.values import Pair
+    from jumok.inference import Translator
+    from jumok.types import Pair
 
 __all__ = ["Evaluation", "align_and_score", "evaluate_translator"]
 
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """What a translator made of a test set. `alignment` is None without gold, or without attention."""
+    """Scores and translations of a test set. `alignment` is None without gold or without cross-attention."""
 
     scores: Scores
     alignment: AlignmentScores | None
     translations: tuple[str, ...]
 
     def as_dict(self) -> dict[str, float | str | int]:
-        """The scores and, as `alignment_…`, the shares of the alignment; ready for JSON."""
-        found = self.scores.as_dict()
+        """Return the scores for JSON; those of the alignment are named `alignment_…`."""
+        entries = self.scores.as_dict()
         if self.alignment is not None:
-            found["alignment_error"] = self.alignment.error
-            found["alignment_precision"] = self.alignment.precision
-            found["alignment_recall"] = self.alignment.recall
-            found["alignment_sentences"] = self.alignment.sentences
-        return found
+            entries["alignment_error"] = self.alignment.error
+            entries["alignment_precision"] = self.alignment.precision
+            entries["alignment_recall"] = self.alignment.recall
+            entries["alignment_sentences"] = self.alignment.sentences
+        return entries
 
 
 def evaluate_translator(
@@ -46,14 +46,14 @@ def evaluate_translator(
     lowercase: bool = False,
     metrics: Sequence[str] = METRICS,
 ) -> Evaluation:
-    """Translate the sources and score them; align each source with its reference and score that too.
+    """Score the translations of the sources, and the alignment of each source with its reference.
 
-    BLEU's tokeniser follows the translator's target language unless `tokenize` says otherwise.
+    BLEU's tokenizer depends on the translator's target language unless `tokenize` names one.
     """
-    translated = translator.translate(
+    translations = translator.translate(
         [pair.source for pair in pairs], beam=beam, length_penalty=length_penalty, scores=False
     )
-    texts = tuple(translation.text for translation in translated)
+    texts = tuple(translation.text for translation in translations)
     scores = score(
         texts,
         [pair.target for pair in pairs],
@@ -66,9 +66,9 @@ def evaluate_translator(
 
 
 def align_and_score(translator: Translator, pairs: Sequence[Pair]) -> AlignmentScores | None:
-    """Against gold, where somebody drew it and the model has an alignment to read."""
-    marked = [pair for pair in pairs if pair.alignment is not None]
-    gold = [pair.alignment for pair in marked if pair.alignment is not None]
-    if not gold or not translator.model.looks_at_source:
+    """Score the translator's alignments; None without gold alignments or without cross-attention."""
+    aligned = [pair for pair in pairs if pair.alignment is not None]
+    gold = [pair.alignment for pair in aligned if pair.alignment is not None]
+    if not gold or not translator.model.has_cross_attention:
         return None
-    return score_alignments(translator.align_all(marked), gold)
+    return score_alignments(translator.align_all(aligned), gold)

@@ -1,6 +1,6 @@
-"""From a model to translations: search, the Translator, and word alignments read from attention.
+"""From a model to translations: `load`, Translator, search, engines, word alignments read from attention.
 
-Names are imported when they are first used: a Translator with a converted engine needs no torch.
+Names are imported on first use: translating with a converted model needs no torch.
 """
 
 from __future__ import annotations
@@ -9,28 +9,34 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from jumok.decoding.beam_search import beam
-    from jumok.decoding.engine import Engine
-    from jumok.decoding.forced import force
-    from jumok.decoding.loading import load, load_text_model, make_translator
-    from jumok.decoding.plan import Listener, Sampling, SearchChoices, SearchPlan, SearchStep
-    from jumok.decoding.readout import AttendedPair, choose_read_out, read_alignment
-    from jumok.decoding.shortlist import Shortlist
-    from jumok.decoding.shortlist_learning import learn_shortlist
-    from jumok.decoding.stepper import AttendingStepper, Stepper
-    from jumok.decoding.texts import TextModel, text_batches
-    from jumok.decoding.torch_engine import TorchEngine
-    from jumok.decoding.translation import Translation
-    from jumok.decoding.translator import Translator
-    from jumok.decoding.walk import greedy, sample
+    from jumok.inference.alignment.readout import AttendedPair, choose_read_out, read_alignment
+    from jumok.inference.alignment.symmetrisation import symmetrise
+    from jumok.inference.engines.ctranslate2_engine import CTranslate2Engine, require_ctranslate2
+    from jumok.inference.engines.protocol import Engine
+    from jumok.inference.engines.torch_engine import TorchEngine
+    from jumok.inference.loading import ENGINES, INT8_COSTS, load, load_text_model, max_positions_for
+    from jumok.inference.search.beam import beam_search
+    from jumok.inference.search.forced import forced_log_probs
+    from jumok.inference.search.greedy_sampling import greedy_search, sample
+    from jumok.inference.search.plan import OnStep, Sampling, SearchOverrides, SearchPlan, SearchStep
+    from jumok.inference.search.stepper import AttendingStepper, Stepper
+    from jumok.inference.shortlist import Shortlist
+    from jumok.inference.shortlist_learning import learn_shortlist
+    from jumok.inference.teacher_forcing import site_weights
+    from jumok.inference.text_model import TextModel, text_batches
+    from jumok.inference.translation import Translation
+    from jumok.inference.translator import Translator
 
 __all__ = [
+    "ENGINES",
+    "INT8_COSTS",
     "AttendedPair",
     "AttendingStepper",
+    "CTranslate2Engine",
     "Engine",
-    "Listener",
+    "OnStep",
     "Sampling",
-    "SearchChoices",
+    "SearchOverrides",
     "SearchPlan",
     "SearchStep",
     "Shortlist",
@@ -39,49 +45,58 @@ __all__ = [
     "TorchEngine",
     "Translation",
     "Translator",
-    "beam",
+    "beam_search",
     "choose_read_out",
-    "force",
-    "greedy",
+    "forced_log_probs",
+    "greedy_search",
     "learn_shortlist",
     "load",
     "load_text_model",
-    "make_translator",
+    "max_positions_for",
     "read_alignment",
+    "require_ctranslate2",
     "sample",
+    "site_weights",
+    "symmetrise",
     "text_batches",
 ]
 
 _MODULE = {
-    "AttendedPair": "readout",
-    "AttendingStepper": "stepper",
-    "Engine": "engine",
-    "Listener": "plan",
-    "Sampling": "plan",
-    "SearchChoices": "plan",
-    "SearchPlan": "plan",
-    "SearchStep": "plan",
+    "ENGINES": "loading",
+    "INT8_COSTS": "loading",
+    "AttendedPair": "alignment.readout",
+    "AttendingStepper": "search.stepper",
+    "CTranslate2Engine": "engines.ctranslate2_engine",
+    "Engine": "engines.protocol",
+    "OnStep": "search.plan",
+    "Sampling": "search.plan",
+    "SearchOverrides": "search.plan",
+    "SearchPlan": "search.plan",
+    "SearchStep": "search.plan",
     "Shortlist": "shortlist",
-    "Stepper": "stepper",
-    "TextModel": "texts",
-    "TorchEngine": "torch_engine",
+    "Stepper": "search.stepper",
+    "TextModel": "text_model",
+    "TorchEngine": "engines.torch_engine",
     "Translation": "translation",
     "Translator": "translator",
-    "beam": "beam_search",
-    "choose_read_out": "readout",
-    "force": "forced",
-    "greedy": "walk",
+    "beam_search": "search.beam",
+    "choose_read_out": "alignment.readout",
+    "forced_log_probs": "search.forced",
+    "greedy_search": "search.greedy_sampling",
     "learn_shortlist": "shortlist_learning",
     "load": "loading",
     "load_text_model": "loading",
-    "make_translator": "loading",
-    "read_alignment": "readout",
-    "sample": "walk",
-    "text_batches": "texts",
+    "max_positions_for": "loading",
+    "read_alignment": "alignment.readout",
+    "require_ctranslate2": "engines.ctranslate2_engine",
+    "sample": "search.greedy_sampling",
+    "site_weights": "teacher_forcing",
+    "symmetrise": "alignment.symmetrisation",
+    "text_batches": "text_model",
 }
 
 
 def __getattr__(name: str) -> Any:
     if name not in _MODULE:
-        raise AttributeError(f"module 'jumok.decoding' has no attribute {name!r}")
-    return getattr(importlib.import_module(f"jumok.decoding.{_MODULE[name]}"), name)
+        raise AttributeError(f"module 'jumok.inference' has no attribute {name!r}")
+    return getattr(importlib.import_module(f"jumok.inference.{_MODULE[name]}"), name)

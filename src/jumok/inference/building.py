@@ -1,76 +1,96 @@
-"""From what a model folder holds to the model itself. This needs torch; `loading.py` does not."""
+"""Build the model of a model folder. This needs torch; `loading.py` does not."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 import torch
+from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from jumok.errors import ModelFolderError
 from jumok.models import build_model
-from jumok.storage import load_module_weights, refuse_misfits
+from jumok.storage import check_weights_fit
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
+    from collections.abc import Callable, Mapping
 
+    from jumok.config.recipe import ModelSettings
     from jumok.models import Model
-    from jumok.recipe import ModelSettings
     from jumok.storage import StoredModel
-    from jumok.text import Vocabularies
+    from jumok.text import TokenizerPair
 
-__all__ = ["load_model"]
+__all__ = ["build_for_tokenizers", "load_model"]
 
 
-def load_model(stored: StoredModel, vocabularies: Vocabularies) -> Model:
-    """The model of a folder that was read, with its weights."""
-    settings, weights = stored.card.recipe.model, stored.weights()
-    refuse_misfits(_outline(stored.folder, settings, vocabularies), weights)
-    with _Unfilled("cpu"):
-        model = _build(settings, vocabularies)
-    load_module_weights(model, weights)
+def build_for_tokenizers(settings: ModelSettings, tokenizers: TokenizerPair) -> Model:
+    """Return a new model for the tokens of these tokenizers."""
+    return build_model(
+        settings,
+        source_vocab_size=tokenizers.source.vocab_size,
+        target_vocab_size=tokenizers.target.vocab_size,
+        shared=tokenizers.shared,
+    )
+
+
+def load_model(stored: StoredModel, tokenizers: TokenizerPair) -> Model:
+    """Return the model of a folder with its stored weights."""
+    weights = stored.weights()
+    try:
+        with _WithoutWeights():
+            model = build_for_tokenizers(stored.card.recipe.model, tokenizers)
+    except (OverflowError, RuntimeError, TypeError) as error:
+        raise ModelFolderError(
+            f"{stored.folder} cannot be used: no model can be built from its recipe ({error}). Copy the "
+            "folder again from its origin, or train the model again."
+        ) from None
+    check_weights_fit(model, weights)
+    _assign_weights(model, weights)
     return model
 
 
-class _Unfilled(TorchFunctionMode):
-    """Within it a model is built without initial weights: stored ones take their place.
+class _WithoutWeights(TorchFunctionMode):
+    """A mode in which `torch.empty` and `torch.zeros` allocate nothing and random initialisers do nothing.
 
-    On the device "meta" weights have a shape and no memory. `torch.device("meta")` would say so of all
-    tensors; but to compute the table of positions there, torch first imports half of its compiler.
+    Weights get the device "meta": a shape and no memory, because a damaged recipe may ask for more memory
+    than the machine has. `with torch.device("meta")` would do the same, but there random initialisers and
+    the sines of a position table first import torch's compiler, which takes a second. This mode skips the
+    initialisers and computes position tables, which are not stored, as usual. An initialiser that is missing
+    in the list below only costs time: stored weights replace the values that it wrote.
     """
 
-    def __init__(self, device: str) -> None:
-        super().__init__()
-        self._device = device
+    _INITIALISERS = (
+        nn.init.kaiming_uniform_,
+        nn.init.normal_,
+        nn.init.uniform_,
+        Tensor.normal_,
+        Tensor.uniform_,
+    )
 
     def __torch_function__(
         self, func: Callable[..., Any], types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
-        given = kwargs or {}
-        if getattr(func, "__name__", "") in ("kaiming_uniform_", "normal_", "uniform_"):
-            return args[0] if args else given["tensor"]
+        kwargs = kwargs or {}
+        if func in self._INITIALISERS:
+            return args[0] if args else kwargs["tensor"]
         if func in (torch.empty, torch.zeros):
-            given = {**given, "device": self._device}
-        return func(*args, **given)
+            kwargs = {**kwargs, "device": "meta"}
+        return func(*args, **kwargs)
 
 
-def _outline(folder: Path, settings: ModelSettings, vocabularies: Vocabularies) -> Model:
-    """The model without memory for its weights: a card may ask for more than any machine has."""
-    try:
-        with _Unfilled("meta"):
-            return _build(settings, vocabularies)
-    except (OverflowError, RuntimeError, TypeError) as error:
-        raise ModelFolderError(
-            f"{folder} cannot be used: its recipe describes no model that could be built ({error}). Copy the "
-            "folder again from where it came, or make it anew."
-        ) from None
+def _assign_weights(model: Model, weights: Mapping[str, Tensor]) -> None:
+    """Give every parameter and persistent buffer its stored value; tied ones stay tied.
 
-
-def _build(settings: ModelSettings, vocabularies: Vocabularies) -> Model:
-    return build_model(
-        settings,
-        source_pieces=vocabularies.source.size,
-        target_pieces=vocabularies.target.size,
-        shared=vocabularies.shared,
-    )
+    `weights` has a tied parameter once, under its first name; `load_state_dict` wants all names. The values
+    are copied, because torch aligns its memory and safetensors does not.
+    """
+    named = model.state_dict(keep_vars=True)
+    values: dict[int, Tensor] = {}
+    for name, weight in weights.items():
+        value = weight.clone()
+        values[id(named[name])] = nn.Parameter(value) if isinstance(named[name], nn.Parameter) else value
+    model.load_state_dict({name: values[id(tensor)] for name, tensor in named.items()}, assign=True)
+    for module in model.modules():
+        for name, buffer in module.named_buffers(recurse=False):
+            if buffer.is_meta:  # zeros that are not stored
+                setattr(module, name, torch.zeros_like(buffer, device="cpu"))

@@ -1,6 +1,6 @@
-"""From a model folder to a Translator, or to a model of plain text.
+"""From a model folder to a `Translator` with the engine that suits it, or to a `TextModel`.
 
-Torch is imported where the model itself is built, and only there.
+CTranslate2 needs neither torch nor numpy, so both are imported only when the model itself is built.
 """
 
 from __future__ import annotations
@@ -8,141 +8,233 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from jumok.decoding.shortlist import Shortlist
-from jumok.decoding.translator import Translator
-from jumok.errors import UnsupportedError
+from jumok.errors import RecipeError, StorageError, UnsupportedError, suggest
+from jumok.inference.engines.cache import evict, get_or_create
+from jumok.inference.engines.ctranslate2_engine import CTranslate2Engine, require_ctranslate2
+from jumok.inference.search.plan import SearchPlan
+from jumok.inference.shortlist import Shortlist
+from jumok.inference.translator import LazyModel, Translator
 from jumok.storage import read_stored_model
-from jumok.text import Subwords, Vocabularies
+from jumok.text.tokenizer_files import tokenizers_from_files
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
-    from jumok.decoding.engine import Engine
-    from jumok.decoding.texts import TextModel
-    from jumok.decoding.translator import Deferred
+    from jumok.config.recipe import Recipe
+    from jumok.inference.engines.protocol import Engine
+    from jumok.inference.text_model import TextModel
     from jumok.models import TranslationModel
-    from jumok.recipe import Recipe
     from jumok.storage import ModelCard, StoredModel
+    from jumok.text import TokenizerPair
 
 __all__ = [
+    "ENGINES",
+    "INT8_COSTS",
     "choose_shortlist",
     "load",
     "load_text_model",
-    "load_vocabularies",
-    "make_translator",
-    "refuse_text_model",
+    "max_positions_for",
     "training_facts",
 ]
 
+ENGINES = ("auto", "torch", "ctranslate2")
+CONVERTER_VERSION = 1
+"""Increment it whenever `export` writes different files: models in the cache are then converted again."""
 
-def load(folder: str | Path, *, shortlist: Shortlist | bool = False) -> Translator:
-    """The translator in a model folder. Every file is verified first, and loading runs no code from it.
+INT8_COSTS = "int8_costs"
+"""The model card's fact that says how many BLEU points 8-bit weights cost on the validation set."""
+MAX_INT8_COST = 0.2
+MIN_POSITIONS = 2048
 
-    With `shortlist` translations are limited to the pieces of the one in the folder, or of the one given.
+
+def load(
+    folder: str | Path,
+    *,
+    engine: str = "auto",
+    cores: int | None = None,
+    shortlist: Shortlist | bool = False,
+) -> Translator:
+    """Return the translator in a model folder. Every file is verified first; none of them is executed.
+
+    `engine` "ctranslate2" runs a copy of the model, which is converted on first use and stored in the user's
+    cache folder; "torch" runs the model itself; "auto" takes ctranslate2 if it can run the model and else
+    torch, with the reason in `translator.engine.fallback_reason`. A converted model runs on `cores` cores, by
+    default on all. `shortlist` limits translations to the tokens of a shortlist; True means the stored one.
     """
-    from jumok.decoding.building import load_model
-
+    if engine not in ENGINES:
+        raise RecipeError(
+            f'There is no engine "{engine}".{suggest(engine, ENGINES)} Known: {", ".join(ENGINES)}.'
+        )
     stored = read_stored_model(Path(folder))
-    refuse_text_model(stored)
-    vocabularies = load_vocabularies(stored.vocabularies)
-    chosen = choose_shortlist(shortlist, stored, vocabularies)
-    model = cast("TranslationModel", load_model(stored, vocabularies))
-    return make_translator(model, vocabularies, stored.card, shortlist=chosen)
+    _check_translates(stored)
+    tokenizers = tokenizers_from_files(stored.tokenizers)
+    chosen_shortlist = choose_shortlist(shortlist, stored, tokenizers)
+    if engine == "torch":
+        model = _build(stored, tokenizers)
+        return _make_translator(model, tokenizers, stored.card, None, chosen_shortlist)
+    # Free the bytes of the weights: a converted copy is smaller, and the model reads them again if needed.
+    stored = stored.without_weights()
+    lazy_model = LazyModel(lambda: _build(stored, tokenizers))
+    options = {"cores": cores, "shortlist": chosen_shortlist, "strict": engine == "ctranslate2"}
+    chosen_engine = _choose_engine(stored, tokenizers, lazy_model, options)
+    return _make_translator(lazy_model, tokenizers, stored.card, chosen_engine, chosen_shortlist)
 
 
 def load_text_model(folder: str | Path) -> TextModel:
-    """The language model, or the encoder alone, in a model folder; verified as `load` does."""
-    from jumok.decoding.building import load_model
-    from jumok.decoding.texts import TextModel
+    """Return the language model or the encoder in a model folder; verified as in `load`."""
+    from jumok.inference.building import load_model  # start-up
+    from jumok.inference.text_model import TextModel  # start-up
 
     stored = read_stored_model(Path(folder))
     recipe = stored.card.recipe
     if recipe.model.task == "translate":
         raise UnsupportedError(
-            f"The model in {folder} translates, and a model of plain text is wanted. Load it with "
-            "`jumok.load`, or use `jumok translate`."
+            f"The model in {folder} translates; a model of plain text is needed. Load it with `jumok.load`, "
+            "or use `jumok translate`."
         )
-    vocabularies = load_vocabularies(stored.vocabularies)
+    tokenizers = tokenizers_from_files(stored.tokenizers)
     return TextModel(
-        load_model(stored, vocabularies),
-        vocabularies.target,
+        load_model(stored, tokenizers),
+        tokenizers.target,
         task=recipe.model.task,
         language=recipe.languages.target,
-        longest=recipe.training.longest,
-    )
-
-
-def refuse_text_model(stored: StoredModel) -> None:
-    """A model of plain text is no translator; what it can do instead."""
-    task, folder = stored.card.recipe.model.task, stored.folder
-    if task == "translate":
-        return
-    able = "guesses hidden pieces" if task == "masked" else "goes on with a text"
-    other = "" if task == "masked" else f"`jumok complete {folder}` goes on with lines, and "
-    raise UnsupportedError(
-        f"The model in {folder} was trained on plain text: it {able} and does not translate. "
-        f"{other}`jumok evaluate {folder} text.txt` scores it; in Python it is loaded with "
-        "`jumok.load_text_model`."
+        max_tokens=recipe.training.max_sentence_tokens,
     )
 
 
 def choose_shortlist(
-    wanted: Shortlist | bool, stored: StoredModel, vocabularies: Vocabularies
+    requested: Shortlist | bool, stored: StoredModel, tokenizers: TokenizerPair
 ) -> Shortlist | None:
-    """The shortlist that was given, or the stored one where one is wanted; never another model's."""
-    if not isinstance(wanted, bool):
-        wanted.refuse_misfits(vocabularies)
-        return wanted
-    if not wanted:
+    """Return `requested`, or the stored shortlist for True; raise if it does not fit the tokenizers."""
+    if not isinstance(requested, bool):
+        requested.check_fits(tokenizers)
+        return requested
+    if not requested:
         return None
     if stored.shortlist is None:
         raise UnsupportedError(
             f"The model in {stored.folder} has no shortlist. Learn one with `jumok shortlist {stored.folder} "
             "PAIRS`, from the pairs that it was trained on."
         )
-    return Shortlist.from_bytes(stored.shortlist, vocabularies)
+    return Shortlist.from_bytes(stored.shortlist, tokenizers)
 
 
-def make_translator(
-    model: TranslationModel | Deferred,
-    vocabularies: Vocabularies,
+def max_positions_for(recipe: Recipe) -> int:
+    """Return enough positions for the longest source that is not split, and for its translation."""
+    max_tokens = recipe.training.max_sentence_tokens
+    return max(MIN_POSITIONS, max_tokens + 1, SearchPlan.from_settings(recipe.search).max_length(max_tokens))
+
+
+def training_facts(recipe: Recipe, steps: int, plan: Sequence[tuple[int, int | None]]) -> dict[str, Any]:
+    """Return what determined the learning rate of every step, with the revisions of the plan."""
+    training = recipe.training
+    return {
+        "schedule": training.schedule,
+        "learning_rate": training.learning_rate,
+        "warmup": training.warmup_steps,
+        "steps": steps,
+        "plan": [list(revision) for revision in plan],
+    }
+
+
+def _check_translates(stored: StoredModel) -> None:
+    """Raise for a model of plain text; say what it can do instead."""
+    task, folder = stored.card.recipe.model.task, stored.folder
+    if task == "translate":
+        return
+    ability = "predicts masked tokens" if task == "masked" else "continues a text"
+    complete = "" if task == "masked" else f"`jumok complete {folder}` continues lines, and "
+    raise UnsupportedError(
+        f"The model in {folder} was trained on plain text: it {ability} and does not translate. "
+        f"{complete}`jumok evaluate {folder} text.txt` scores it; in Python, load it with "
+        "`jumok.load_text_model`."
+    )
+
+
+def _build(stored: StoredModel, tokenizers: TokenizerPair) -> TranslationModel:
+    from jumok.inference.building import load_model  # start-up
+
+    return cast("TranslationModel", load_model(stored, tokenizers))
+
+
+def _make_translator(
+    model: TranslationModel | LazyModel,
+    tokenizers: TokenizerPair,
     card: ModelCard,
-    *,
-    engine: Engine | None = None,
-    shortlist: Shortlist | None = None,
+    engine: Engine | None,
+    shortlist: Shortlist | None,
 ) -> Translator:
-    """A translator that searches and reads alignments as the card of its model says."""
-    recipe = card.recipe
+    """Return a translator that searches and reads alignments as the model card says."""
+    recipe, steps = card.recipe, card.facts.get("steps")
+    training: dict[str, Any] = {}
+    if isinstance(steps, int):
+        training = training_facts(recipe, steps, card.plan or ((0, steps),))
     return Translator(
         model,
-        vocabularies,
+        tokenizers,
         engine=engine,
         search=recipe.search,
         read_out=card.read_out,
         source_language=recipe.languages.source,
         target_language=recipe.languages.target,
-        longest_source=recipe.training.longest,
-        training=_training(card),
+        max_source_tokens=recipe.training.max_sentence_tokens,
+        training=training,
         shortlist=shortlist,
     )
 
 
-def _training(card: ModelCard) -> dict[str, Any]:
-    """How the model was trained; nothing, where the number of steps is not known."""
-    steps = card.facts.get("steps")
-    return training_facts(card.recipe, steps, card.plan or ((0, steps),)) if isinstance(steps, int) else {}
+def _choose_engine(
+    stored: StoredModel, tokenizers: TokenizerPair, model: LazyModel, options: dict[str, Any]
+) -> Engine:
+    """Return the engine of the converted model, or torch if there is none; with `strict`, raise instead."""
+    try:
+        return _converted_engine(stored, tokenizers, model, options)
+    except UnsupportedError as error:
+        if options["strict"]:
+            raise UnsupportedError(f"{error}. Choose the engine torch, or auto.") from None
+        reason = str(error)
+    except StorageError as error:
+        if options["strict"]:
+            raise
+        reason = str(error)
+    from jumok.inference.engines.torch_engine import TorchEngine  # start-up
+
+    return TorchEngine(model.model(), fallback_reason=reason, shortlist=options["shortlist"])
 
 
-def training_facts(recipe: Recipe, steps: int, plan: Sequence[tuple[int, int | None]]) -> dict[str, Any]:
-    """What the learning rate of every step followed from, the revisions of the plan included."""
-    told = recipe.training.model_dump(include={"schedule", "learning_rate", "warmup"})
-    return {**told, "steps": steps, "plan": [list(revision) for revision in plan]}
+def _converted_engine(
+    stored: StoredModel, tokenizers: TokenizerPair, model: LazyModel, options: dict[str, Any]
+) -> Engine:
+    """Return the engine of the converted model; an UnsupportedError says why there is none."""
+    require_ctranslate2()
+    recipe, vocab_sizes = stored.card.recipe, (tokenizers.source.vocab_size, tokenizers.target.vocab_size)
+    precision, max_positions = _precision(stored.card), max_positions_for(recipe)
+
+    def convert() -> dict[str, bytes]:
+        from jumok.inference.engines.ctranslate2_export import export  # start-up
+
+        return export(model.model(), max_positions=max_positions, quantization=precision)
+
+    key: dict[str, Any] = {
+        "converter": CONVERTER_VERSION,
+        "weights": stored.weights_entry["sha256"],
+        "model": recipe.model.model_dump(mode="json"),
+        "vocab_sizes": vocab_sizes,
+        "max_positions": max_positions,
+        "precision": precision,
+    }
+    try:
+        return CTranslate2Engine(get_or_create(key, convert), vocab_size=max(vocab_sizes), **options)
+    except RuntimeError:
+        # The files are intact and CTranslate2 cannot load them: another release of it wrote them.
+        evict(key)
+    try:
+        return CTranslate2Engine(get_or_create(key, convert), vocab_size=max(vocab_sizes), **options)
+    except RuntimeError as error:
+        raise UnsupportedError(f"CTranslate2 cannot run the converted model ({error})") from None
 
 
-def load_vocabularies(files: Mapping[str, bytes]) -> Vocabularies:
-    """The vocabulary files of a model folder."""
-    if "pieces.model" in files:
-        pieces = Subwords.from_bytes(files["pieces.model"])
-        return Vocabularies(source=pieces, target=pieces, shared=True)
-    source, target = (Subwords.from_bytes(files[f"{side}.model"]) for side in ("source", "target"))
-    return Vocabularies(source=source, target=target, shared=False)
+def _precision(card: ModelCard) -> str:
+    """Return int8 if it was measured to cost little; a model that was not measured keeps float32."""
+    cost = card.facts.get(INT8_COSTS)
+    return "int8" if isinstance(cost, int | float) and cost < MAX_INT8_COST else "float32"

@@ -1,4 +1,4 @@
-"""Lines of any number, taken some at a time."""
+"""Read an iterator in blocks."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ Line = TypeVar("Line")
 def read_ahead(
     lines: Iterator[Line], count: int, ready: Callable[[], bool] | None = None
 ) -> tuple[list[Line], Exception | None]:
-    """The next lines, at most so many, and what went wrong after them, to be raised when they are done.
+    """Return a block of at most `count` lines, and the error that ended it, if any.
 
-    A line that cannot be read must not take with it those that stand before it. Where `ready` says that the
-    next one is not there yet, only the first is waited for.
+    The caller raises the error after it has processed the lines before it. `ready` says whether the next line
+    can be read without waiting; if not, the block ends, but it has at least one line.
     """
-    ahead: list[Line] = []
+    block: list[Line] = []
     try:
-        while len(ahead) < count and (not ahead or ready is None or ready()):
-            ahead.append(next(lines))
+        while len(block) < count and (not block or ready is None or ready()):
+            block.append(next(lines))
     except StopIteration:
-        return ahead, None
+        return block, None
     except Exception as error:
-        return ahead, error
-    return ahead, None
+        return block, error
+    return block, None

@@ -1,11 +1,11 @@
-"""A vocabulary shortlist: the few pieces that a translation can be made of, given the pieces of its source.
+"""A vocabulary shortlist: the few tokens that a translation may consist of, given the tokens of its source.
 
-The last product of a step, states times all the pieces there are, is the largest of a small model. Most
-pieces are far from anything that the source says, so it is only formed for those that were seen beside a
-piece of the source, and for the most frequent ones. A batch has one shortlist, that of all its sources.
+The output projection over the whole vocabulary is the largest matrix product of a small model. Most tokens
+have nothing to do with the source, so it is computed only for tokens that are aligned with a source token in
+the training pairs, and for the most frequent ones. A batch has one shortlist, for all its sources.
 
-On disk it is CTranslate2's vocabulary map: a line `source piece TAB target pieces`, by number, and first one
-without a source piece for those that always may be said.
+On disk it is CTranslate2's vocabulary map: lines of `source token TAB target tokens`, as ids; the first line
+has no source token and lists the tokens that are always allowed.
 """
 
 from __future__ import annotations
@@ -14,64 +14,66 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from jumok.errors import ModelFolderError
-from jumok.values import END, UNKNOWN
+from jumok.types import END, UNKNOWN
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from jumok.text import Vocabularies
+    from jumok.text import TokenizerPair
 
 __all__ = ["Shortlist"]
 
 
 @dataclass(frozen=True, slots=True)
 class Shortlist:
-    """What may be said `always`, and `beside` each piece of a source. Marks are left out of both."""
+    """The allowed target tokens: `always`, and `by_source` token. Special tokens are not listed."""
 
     always: Sequence[int]
-    beside: Mapping[int, Sequence[int]]
+    by_source: Mapping[int, Sequence[int]]
 
-    def pieces(self, sources: Iterable[Sequence[int]]) -> list[int]:
-        """What the translations of these sources may be made of, in ascending order; `</s>` among it."""
-        found = {UNKNOWN, END, *self.always}
-        for piece in {piece for source in sources for piece in source}:
-            found.update(self.beside.get(piece, ()))
-        return sorted(found)
+    def tokens(self, sources: Iterable[Sequence[int]]) -> list[int]:
+        """Return the allowed target tokens for these sources in ascending order, with `<unk>` and `</s>`."""
+        allowed = {UNKNOWN, END, *self.always}
+        for token in {token for source in sources for token in source}:
+            allowed.update(self.by_source.get(token, ()))
+        return sorted(allowed)
 
     def to_bytes(self) -> bytes:
-        lines = [("", self.always), *sorted(self.beside.items())]
-        return "".join(f"{piece}\t{' '.join(map(str, beside))}\n" for piece, beside in lines).encode()
+        """Return the file content; see the top of this module."""
+        lines = [("", self.always), *sorted(self.by_source.items())]
+        return "".join(f"{source}\t{' '.join(map(str, targets))}\n" for source, targets in lines).encode()
 
     @classmethod
-    def from_bytes(cls, data: bytes, vocabularies: Vocabularies) -> Shortlist:
-        """The inverse. A ModelFolderError says what is odd."""
+    def from_bytes(cls, data: bytes, tokenizers: TokenizerPair) -> Shortlist:
+        """Return the shortlist of a file; the inverse of `to_bytes`. Raises a ModelFolderError."""
         try:
             first, *others = data.decode("ascii").split("\n")[:-1]
-            always = _numbers(first.removeprefix("\t"))
-            beside = {
-                int(piece): _numbers(rest) for piece, _, rest in (line.partition("\t") for line in others)
+            always = _parse_ids(first.removeprefix("\t"))
+            by_source = {
+                int(token): _parse_ids(rest) for token, _, rest in (line.partition("\t") for line in others)
             }
         except ValueError as error:
             raise ModelFolderError(
                 f"The shortlist of the model cannot be read ({error}). {_REMEDY}"
             ) from None
-        found = cls(always, beside)
-        found.refuse_misfits(vocabularies)
-        return found
+        shortlist = cls(always, by_source)
+        shortlist.check_fits(tokenizers)
+        return shortlist
 
-    def refuse_misfits(self, vocabularies: Vocabularies) -> None:
-        """Raise a ModelFolderError where it has pieces that these vocabularies have not."""
-        said = {piece for pieces in (self.always, *self.beside.values()) for piece in pieces}
-        for pieces, size in ((self.beside, vocabularies.source.size), (said, vocabularies.target.size)):
-            if pieces and not END < min(pieces) <= max(pieces) < size:
+    def check_fits(self, tokenizers: TokenizerPair) -> None:
+        """Raise a ModelFolderError if it has tokens that these tokenizers lack."""
+        targets = {token for tokens in (self.always, *self.by_source.values()) for token in tokens}
+        for tokens, tokenizer in ((self.by_source, tokenizers.source), (targets, tokenizers.target)):
+            if tokens and not END < min(tokens) <= max(tokens) < tokenizer.vocab_size:
                 raise ModelFolderError(
-                    f"The shortlist has pieces from {min(pieces)} to {max(pieces)}; the vocabulary of the "
-                    f"model has {size:,}, of which the first {END + 1} are marks. {_REMEDY}"
+                    f"The shortlist has tokens from {min(tokens)} to {max(tokens)}; the vocabulary of the "
+                    f"model has {tokenizer.vocab_size:,}, of which the first {END + 1} are special tokens. "
+                    f"{_REMEDY}"
                 )
 
 
 _REMEDY = "Learn it again with `jumok shortlist`."
 
 
-def _numbers(text: str) -> tuple[int, ...]:
+def _parse_ids(text: str) -> tuple[int, ...]:
     return tuple(map(int, text.split()))

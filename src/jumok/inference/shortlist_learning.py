@@ -1,8 +1,8 @@
-"""Learn a shortlist from a model's own alignments: what stands beside what in the pairs it was trained on.
+"""Learn a shortlist from a model's own alignments of the pairs that it was trained on.
 
-Every target piece is counted beside the source pieces that its attention rests on, by their weights. Of each
-source piece the heaviest partners are kept, and itself where both languages share their pieces: names and
-numbers are copied.
+The attention weights between source and target tokens are summed over all pairs. Each source token gets the
+target tokens with the largest sums, and itself if both languages share their vocabulary: names and numbers
+are copied.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 import numpy
 
-from jumok.decoding.readout import chosen_map, default_read_out
-from jumok.decoding.shortlist import Shortlist
 from jumok.errors import DataError
-from jumok.values import END
+from jumok.inference.alignment.readout import default_read_out, read_out_map
+from jumok.inference.shortlist import Shortlist
+from jumok.types import END
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -23,63 +23,66 @@ if TYPE_CHECKING:
     from numpy import float64, int64
     from numpy.typing import NDArray
 
-    from jumok.decoding.translator import Translator
-    from jumok.values import Pair
+    from jumok.inference.translator import Translator
+    from jumok.types import Pair
 
 __all__ = ["learn_shortlist"]
 
-MOST_BESIDE = 32
-MOST_ALWAYS = 300
-LEAST_WEIGHT = 0.05
-"""Attention below this is no partner: nearly every piece has a little of it from everywhere."""
-_AT_ONCE = 2048
+MAX_PER_SOURCE_TOKEN = 32
+MAX_ALWAYS = 300
+MIN_WEIGHT = 0.05
+"""Smaller attention weights are not links: nearly every token gets a little attention from all others."""
+_BLOCK_PAIRS = 2048
 
 
 def learn_shortlist(translator: Translator, pairs: Iterable[Pair]) -> Shortlist:
-    """The shortlist of these pairs, each read once by the translator's model."""
-    vocabularies = translator.vocabularies
-    target_pieces = vocabularies.target.size
-    often = numpy.zeros(target_pieces, dtype=numpy.int64)
-    links = _Links()
-    for source, target, weights in _read(translator, pairs):
-        often += numpy.bincount(target, minlength=target_pieces)
-        rows, columns = numpy.nonzero(weights >= LEAST_WEIGHT)
-        links.add(source[columns] * target_pieces + target[rows], weights[rows, columns])
-    often[: END + 1] = 0
-    if not often.any():
+    """Return a shortlist learnt from these pairs; the translator's model reads each pair once."""
+    tokenizers = translator.tokenizers
+    target_vocab_size = tokenizers.target.vocab_size
+    counts = numpy.zeros(target_vocab_size, dtype=numpy.int64)
+    links = _LinkSums()
+    for source, target, weights in _attended_tokens(translator, pairs):
+        counts += numpy.bincount(target, minlength=target_vocab_size)
+        rows, columns = numpy.nonzero(weights >= MIN_WEIGHT)
+        links.add(source[columns] * target_vocab_size + target[rows], weights[rows, columns])
+    counts[: END + 1] = 0
+    if not counts.any():
         raise DataError(
             "There is no pair to learn a shortlist from. Give the pairs that the model was trained on."
         )
-    frequent = numpy.argsort(-often, kind="stable")[:MOST_ALWAYS]
-    beside = _heaviest(*links.sums(), target_pieces)
-    if vocabularies.shared:
-        beside = {piece: sorted({piece, *beside.get(piece, ())}) for piece in range(END + 1, target_pieces)}
-    return Shortlist(sorted(frequent[often[frequent] > 0].tolist()), beside)
+    frequent = numpy.argsort(-counts, kind="stable")[:MAX_ALWAYS]
+    by_source = _strongest_targets(*links.sums(), target_vocab_size)
+    if tokenizers.shared:
+        by_source = {
+            token: sorted({token, *by_source.get(token, ())}) for token in range(END + 1, target_vocab_size)
+        }
+    return Shortlist(sorted(frequent[counts[frequent] > 0].tolist()), by_source)
 
 
-def _read(
+def _attended_tokens(
     translator: Translator, pairs: Iterable[Pair]
 ) -> Iterator[tuple[NDArray[int64], NDArray[int64], NDArray[float64]]]:
-    """Of each pair the source pieces, the target pieces and the weights between them, (target, source)."""
-    source_side, target_side = translator.vocabularies.source, translator.vocabularies.target
-    rest = iter(pairs)
-    while block := list(islice(rest, _AT_ONCE)):
-        sources = source_side.encode_batch([pair.source for pair in block])
-        targets = target_side.encode_batch([pair.target for pair in block])
+    """Yield the source tokens, the target tokens and the weights (target, source) of each pair."""
+    tokenizers = translator.tokenizers
+    remaining = iter(pairs)
+    while block := list(islice(remaining, _BLOCK_PAIRS)):
+        sources = tokenizers.source.encode_batch([pair.source for pair in block])
+        targets = tokenizers.target.encode_batch([pair.target for pair in block])
         short = [i for i in range(len(block)) if _is_short(translator, sources[i], targets[i])]
-        for i, attended in zip(short, translator.attended([block[i] for i in short]), strict=True):
+        for i, attended in zip(short, translator.attended_pairs([block[i] for i in short]), strict=True):
             read_out = translator.read_out or default_read_out(*attended.weights.shape[:2])
-            weights = chosen_map(attended, read_out)[:, :-1]  # </s>, the last key, is no partner
+            weights = read_out_map(attended, read_out)[:, :-1]  # without </s>, the last key
             yield numpy.array(sources[i]), numpy.array(targets[i]), weights.astype(numpy.float64)
 
 
 def _is_short(translator: Translator, source: Sequence[int], target: Sequence[int]) -> bool:
-    """Whether training would have taken the pair, too."""
-    return 0 < len(source) < translator.longest_source and 0 < len(target) < translator.longest_source
+    """Whether both sides have tokens, and fewer than the maximum in training."""
+    max_tokens = translator.max_source_tokens
+    return 0 < len(source) < max_tokens and 0 < len(target) < max_tokens
 
 
-class _Links:
-    """Sums of weights by link, a link being one number. Memory grows with the links that differ."""
+class _LinkSums:
+    """The sum of the weights of each link; a link is one integer. Memory grows with the distinct links."""
 
     def __init__(self) -> None:
         self._links: list[NDArray[int64]] = []
@@ -94,21 +97,24 @@ class _Links:
             self.sums()
 
     def sums(self) -> tuple[NDArray[int64], NDArray[float64]]:
-        """Every link in ascending order, and the sum of its weights."""
-        links, which = numpy.unique(numpy.concatenate(self._links), return_inverse=True)
+        """Return the links in ascending order and the sum of the weights of each."""
+        links, inverse = numpy.unique(numpy.concatenate(self._links), return_inverse=True)
         weights = numpy.concatenate(self._weights)
-        sums = numpy.bincount(which, weights=weights, minlength=len(links)).astype(numpy.float64)
+        sums = numpy.bincount(inverse, weights=weights, minlength=len(links)).astype(numpy.float64)
         self._links, self._weights, self._unmerged = [links], [sums], 0
         return links, sums
 
 
-def _heaviest(links: NDArray[int64], sums: NDArray[float64], target_pieces: int) -> dict[int, list[int]]:
-    """The heaviest partners of every source piece. Marks have none, and are nobody's."""
-    sources, targets = links // target_pieces, links % target_pieces
+def _strongest_targets(
+    links: NDArray[int64], sums: NDArray[float64], target_vocab_size: int
+) -> dict[int, list[int]]:
+    """Return the target tokens with the largest sums for every source token; special tokens are left out."""
+    sources, targets = links // target_vocab_size, links % target_vocab_size
     order = numpy.lexsort((targets, -sums, sources))
     order = order[(sources[order] > END) & (targets[order] > END)]
-    found, starts = numpy.unique(sources[order], return_index=True)
-    partners = numpy.split(targets[order], starts)[1:]  # nothing stands before the first
+    source_tokens, starts = numpy.unique(sources[order], return_index=True)
+    groups = numpy.split(targets[order], starts)[1:]  # the first group is empty
     return {
-        int(piece): sorted(those[:MOST_BESIDE].tolist()) for piece, those in zip(found, partners, strict=True)
+        int(token): sorted(group[:MAX_PER_SOURCE_TOKEN].tolist())
+        for token, group in zip(source_tokens, groups, strict=True)
     }

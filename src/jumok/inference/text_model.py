@@ -1,4 +1,4 @@
-"""A model of plain text: it goes on with a text or guesses what is hidden in it, and shows where it looks."""
+"""A model of plain text: it continues a text or predicts masked tokens, and shows its attention."""
 
 from __future__ import annotations
 
@@ -6,157 +6,157 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from jumok.corpus.batches import padded_batch
-from jumok.corpus.masking import fixed_words, hide_pieces
-from jumok.decoding.engine import like_lengths
-from jumok.decoding.lines import read_ahead
-from jumok.decoding.plan import SearchPlan
-from jumok.decoding.torch_engine import BATCH_TOKENS, TorchEngine
+from jumok.data.batching import padded_batch
+from jumok.data.masking import mask_tokens, random_uint64_by_sentence
 from jumok.errors import DataError, UnsupportedError
+from jumok.inference.attention_maps import label_maps
+from jumok.inference.engines.protocol import length_buckets
+from jumok.inference.engines.torch_engine import BATCH_TOKENS, TorchEngine
+from jumok.inference.read_ahead import read_ahead
+from jumok.inference.search.plan import SearchPlan
 from jumok.models import TranslationModel
-from jumok.values import AttentionMap, Batch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from jumok.decoding.plan import Sampling
+    from jumok.config.recipe import Task
+    from jumok.inference.search.plan import Sampling
     from jumok.models import Model
-    from jumok.recipe import Task
-    from jumok.text import Subwords
+    from jumok.text import Tokenizer
+    from jumok.types import AttentionMap, Batch
 
 __all__ = ["TextModel", "text_batches"]
 
-# Places of the texts that are continued side by side: each keeps its keys and values in memory.
-SIDE_BY_SIDE = 4 * BATCH_TOKENS
+MAX_BLOCK_TOKENS = 4 * BATCH_TOKENS
+"""Tokens of the texts that are continued in parallel: their keys and values are all in memory."""
 
 
 class TextModel:
-    """A language model or an encoder alone, with its pieces. The model is put into evaluation mode."""
+    """A language model or an encoder, with its tokenizer. The model is put into evaluation mode."""
 
     def __init__(
-        self, model: Model, pieces: Subwords, *, task: Task, language: str = "", longest: int = 200
+        self, model: Model, tokenizer: Tokenizer, *, task: Task, language: str = "", max_tokens: int = 200
     ) -> None:
         self.model = model.eval()
-        self.pieces = pieces
+        self.tokenizer = tokenizer
         self.task = task
         self.language = language
-        self.longest = longest
+        self.max_tokens = max_tokens
 
     def complete(
-        self, beginnings: Sequence[str], *, sampling: Sampling | None = None, longest: int | None = None
+        self, prompts: Sequence[str], *, sampling: Sampling | None = None, max_tokens: int | None = None
     ) -> list[str]:
-        """Each text from its beginning on: the likeliest piece at every step, or drawn where `sampling` says.
+        """Return each prompt with its continuation: the most probable tokens, or draws with `sampling`.
 
-        A text has at most `longest` pieces, its beginning counted, and a beginning stays whole. One longer
-        than all that the model was trained on is refused, unless `longest` says that it may be.
+        A text has at most `max_tokens` tokens, the prompt included; a prompt is never cut. A prompt that is
+        longer than every training text is refused unless `max_tokens` allows it.
         """
-        return list(self.stream(beginnings, sampling=sampling, longest=longest))
+        return list(self.stream(prompts, sampling=sampling, max_tokens=max_tokens))
 
     def stream(
         self,
-        beginnings: Iterable[str],
+        prompts: Iterable[str],
         *,
         sampling: Sampling | None = None,
-        longest: int | None = None,
+        max_tokens: int | None = None,
         ready: Callable[[], bool] | None = None,
     ) -> Iterator[str]:
-        """As `complete`, for any number of beginnings: those that go on side by side are in memory.
+        """Like `complete`, for any number of prompts: one block of them is in memory.
 
-        Where one cannot be read or is refused, those before it are completed first; and so they are where
-        `ready` says that the next one would have to be waited for.
+        If a prompt cannot be read or is refused, the prompts before it are completed first; likewise if
+        `ready` says that the next prompt cannot be read without waiting.
         """
         model = self.model
         if not isinstance(model, TranslationModel):
             raise UnsupportedError(
-                "An encoder alone reads both sides of a piece, so it cannot go on with a text. "
+                "An encoder attends to both sides of a token, so it cannot continue a text. "
                 "Train a language model: `jumok train text.txt --model decoder-only`."
             )
-        most = longest or self.longest
-        lines = self._encoded(beginnings, max(self.longest, most))
-        failed: Exception | None = None
-        while failed is None:
-            ahead, failed = read_ahead(lines, max(1, SIDE_BY_SIDE // most), ready)
-            if not ahead:
+        limit = max_tokens or self.max_tokens
+        encoded = self._encode(prompts, max(self.max_tokens, limit))
+        read_error: Exception | None = None
+        while read_error is None:
+            block, read_error = read_ahead(encoded, max(1, MAX_BLOCK_TOKENS // limit), ready)
+            if not block:
                 break
-            for ids in self._continued(model, ahead, sampling, most):
-                yield " ".join(self.pieces.decode(ids).splitlines())
-            sampling = sampling and sampling.onward()
-        if failed is not None:
-            raise failed
+            for ids in self._continue(model, block, sampling, limit):
+                yield " ".join(self.tokenizer.decode(ids).splitlines())
+            sampling = sampling and sampling.with_next_seed()
+        if read_error is not None:
+            raise read_error
 
-    def _encoded(self, beginnings: Iterable[str], most: int) -> Iterator[list[int]]:
-        for line, text in enumerate(beginnings, 1):
-            ids = self.pieces.encode(text.strip())
-            _refuse_long(line, ids, most)
+    def _encode(self, prompts: Iterable[str], max_tokens: int) -> Iterator[list[int]]:
+        for line, text in enumerate(prompts, 1):
+            ids = self.tokenizer.encode(text.strip())
+            _check_prompt_length(line, ids, max_tokens)
             yield ids
 
-    def _continued(
+    def _continue(
         self,
         model: TranslationModel,
-        beginnings: Sequence[Sequence[int]],
+        prompts: Sequence[Sequence[int]],
         sampling: Sampling | None,
-        longest: int,
+        max_tokens: int,
     ) -> list[Sequence[int]]:
-        """The pieces of each text. A beginning that is as long as a text may be is one already."""
-        texts = list(beginnings)
-        short = [i for i, ids in enumerate(beginnings) if len(ids) < longest]
-        nothing: list[list[int]] = [[] for _ in short]
-        plan = SearchPlan(beam=1, extra=longest)
-        prefixes = [beginnings[i] for i in short]
+        """Return the tokens of each text. A prompt of `max_tokens` tokens or more is not continued."""
+        texts = list(prompts)
+        short = [i for i, ids in enumerate(prompts) if len(ids) < max_tokens]
+        no_sources: list[list[int]] = [[] for _ in short]
+        plan = SearchPlan(beam=1, extra_tokens=max_tokens)
+        prefixes = [prompts[i] for i in short]
         engine = TorchEngine(model)
-        for group, found in engine.search(nothing, plan, prefixes=prefixes, sampling=sampling):
-            for row, (best, *_) in zip(group, found, strict=True):
+        for group, hypotheses in engine.search(no_sources, plan, prefixes=prefixes, sampling=sampling):
+            for row, (best, *_) in zip(group, hypotheses, strict=True):
                 texts[short[row]] = best.ids
         return texts
 
     @torch.inference_mode()
     def attention(self, text: str) -> dict[str, AttentionMap]:
-        """The attention of every site while the model reads this text, none of it hidden.
+        """Return the attention map of every site for this text, without masked tokens.
 
-        A row of "decoder" is the step that produces the piece of its label; its keys are the pieces read.
+        A row of "decoder" is the step that produces the token of its label; its keys are the tokens it read.
         """
-        ids = self.pieces.encode(text)
-        if len(ids) > self.longest:
+        ids = self.tokenizer.encode(text)
+        if len(ids) > self.max_tokens:
             raise DataError(
-                f"This text is too long to be looked at: it has {len(ids):,} pieces, and the model was "
-                f"trained on texts of at most {self.longest:,}. Give a shorter one."
+                f"This text is too long for its attention to be shown: it has {len(ids):,} tokens, and the "
+                f"model was trained on texts of at most {self.max_tokens:,}. Give a shorter one."
             )
-        spelt = (*self.pieces.pieces(ids), "</s>")
         if self.task == "masked":
-            batch, sites = padded_batch([ids]), {"encoder": (spelt, spelt)}
+            site, batch = "encoder", padded_batch([ids])
         else:
-            batch, sites = padded_batch([[]], [ids]), {"decoder": (spelt, ("<s>", *spelt[:-1]))}
-        weights = self.model.attention(batch)
-        return {
-            site: AttentionMap(site, weights[site][0].float().numpy(), *labels)
-            for site, labels in sites.items()
-        }
+            site, batch = "decoder", padded_batch([[]], [ids])
+        weights = self.model.attention(batch)[site][0]
+        tokens = self.tokenizer.tokens(ids)
+        return label_maps({site: weights.float().numpy()}, tokens, tokens)
 
     def batches(self, sentences: Sequence[Sequence[int]]) -> list[Batch]:
-        """The pieces of texts as the model is asked about them."""
-        return text_batches(sentences, self.task, pieces=self.pieces.size)
+        """Return batches of these token ids, for the model's task."""
+        return text_batches(sentences, self.task, vocab_size=self.tokenizer.vocab_size)
 
 
-def _refuse_long(line: int, ids: Sequence[int], most: int) -> None:
-    """Attention takes the square of a text's length in memory, and the model never saw such places."""
-    if len(ids) > most:
+def _check_prompt_length(line: int, ids: Sequence[int], max_tokens: int) -> None:
+    """Raise for a prompt that is too long: attention needs memory quadratic in its length."""
+    if len(ids) > max_tokens:
         raise DataError(
-            f"Line {line:,} is too long to go on with: it has {len(ids):,} pieces, and a text may have at "
-            f"most {most:,} here. Give its last words only."
+            f"Line {line:,} is too long to be continued: it has {len(ids):,} tokens, and a text may have at "
+            f"most {max_tokens:,} here. Give its last words only."
         )
 
 
 def text_batches(
-    sentences: Sequence[Sequence[int]], task: Task, *, pieces: int, batch_tokens: int = BATCH_TOKENS
+    sentences: Sequence[Sequence[int]], task: Task, *, vocab_size: int, batch_tokens: int = BATCH_TOKENS
 ) -> list[Batch]:
-    """Plain sentences in batches of like length; where pieces are hidden, they are always the same ones."""
-    return list(_text_batches(sentences, task, pieces, batch_tokens))
+    """Return sentences in batches of similar length; for the task "masked", the masks are always the same."""
+    return list(_text_batches(sentences, task, vocab_size, batch_tokens))
 
 
 def _text_batches(
-    sentences: Sequence[Sequence[int]], task: Task, pieces: int, batch_tokens: int
+    sentences: Sequence[Sequence[int]], task: Task, vocab_size: int, batch_tokens: int
 ) -> Iterator[Batch]:
-    nothing: list[Any] = []
-    for rows in like_lengths([len(ids) + 2 for ids in sentences], batch_tokens):
-        batch = padded_batch([nothing] * len(rows), [sentences[row] for row in rows])
-        yield hide_pieces(batch, fixed_words(batch), pieces=pieces) if task == "masked" else batch
+    no_source: list[Any] = []
+    for rows in length_buckets([len(ids) + 2 for ids in sentences], batch_tokens):
+        batch = padded_batch([no_source] * len(rows), [sentences[row] for row in rows])
+        if task == "masked":
+            batch = mask_tokens(batch, random_uint64_by_sentence(batch), vocab_size=vocab_size)
+        yield batch

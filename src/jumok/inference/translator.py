@@ -1,7 +1,7 @@
-"""The Translator: lines in, translations out, and a look at the attention behind them.
+"""The Translator: texts in, translations out, with attention and word alignments on request.
 
-Nothing here imports torch or numpy before it is needed: with a converted engine, a plain translation needs
-neither, and both cost more time than the translation itself.
+Nothing here imports torch or numpy before it is needed: with a converted model, a plain translation needs
+neither, and importing them takes longer than the translation itself.
 """
 
 from __future__ import annotations
@@ -12,16 +12,17 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from jumok.decoding.engine import like_lengths
-from jumok.decoding.lines import read_ahead
-from jumok.decoding.plan import Sampling, SearchPlan
-from jumok.decoding.splitting import join_parts, split_line
-from jumok.decoding.translation import Translation
+from jumok.config.recipe import SearchSettings
 from jumok.errors import DataError, UnsupportedError
-from jumok.recipe import SearchSettings
-from jumok.text.piece_words import merge_to_words
+from jumok.inference.attention_maps import label_maps
+from jumok.inference.engines.protocol import length_buckets
+from jumok.inference.read_ahead import read_ahead
+from jumok.inference.search.plan import Sampling, SearchPlan
+from jumok.inference.translation import Translation
+from jumok.text.long_lines import join_parts, split_line
+from jumok.text.word_mapping import merge_to_words
 from jumok.text.words import split_words
-from jumok.values import AttentionMap, Hypothesis, Pair
+from jumok.types import AttentionMap, Hypothesis, Pair
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -30,27 +31,26 @@ if TYPE_CHECKING:
     from numpy import floating
     from numpy.typing import NDArray
 
-    from jumok.attention import Edit
-    from jumok.decoding.engine import Engine, Found, Watch
-    from jumok.decoding.plan import SearchChoices
-    from jumok.decoding.readout import AttendedPair
-    from jumok.decoding.shortlist import Shortlist
-    from jumok.explain import Change, Explanation
+    from jumok.inference.alignment.readout import AttendedPair
+    from jumok.inference.engines.protocol import Engine, OnToken, SearchResult
+    from jumok.inference.search.plan import SearchOverrides
+    from jumok.inference.shortlist import Shortlist
     from jumok.models import TranslationModel
-    from jumok.text import Vocabularies
-    from jumok.values import Alignment, ReadOut
+    from jumok.text import TokenizerPair
+    from jumok.types import Alignment, ReadOut
 
-    Progress = Callable[[int, int], None]
-    Said = Callable[[int, str], None]
+    OnProgress = Callable[[int, int], None]
+    OnPartial = Callable[[int, str], None]
 
-__all__ = ["Deferred", "Translator"]
+__all__ = ["LazyModel", "Translator"]
 
-_FIRST_SHARE = 16
+# A stream's blocks have 1/2 of `look_ahead` lines; the first has fewer, so that the search starts at once.
+_FIRST_BLOCK_DIVISOR, _BLOCK_DIVISOR = 16, 2
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """A stretch of a line that the model can take at once."""
+class Segment:
+    """A line, or a part of it that is short enough for the model."""
 
     line: int
     text: str
@@ -59,17 +59,17 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
-    """Lines whose translations are being searched."""
+class PendingBatch:
+    """Lines that were submitted to an engine."""
 
     texts: Sequence[str]
-    parts: Sequence[Part]
+    segments: Sequence[Segment]
     plan: SearchPlan
-    found: Iterator[Found]
+    results: Iterator[SearchResult]
 
 
-class Deferred:
-    """A model that is built when somebody first looks inside it; a converted engine translates without."""
+class LazyModel:
+    """A model that is built on first use; a converted engine translates without it."""
 
     def __init__(self, build: Callable[[], TranslationModel]) -> None:
         self._build = build
@@ -83,54 +83,55 @@ class Deferred:
 
 
 class Translator:
-    """A model with its vocabularies, ready to translate. It may be used from several threads at once.
+    """A model with its tokenizers, ready to translate. It may be used from several threads at once.
 
-    Lines of more than `longest_source` pieces are cut into sentences or smaller parts, translated one by one
-    and joined. `engine` searches for the translations; without one, torch runs the model itself, which is put
-    into evaluation mode, and limits it to a `shortlist`, which an engine that is given knows already.
-    Attention is always read from the model. `training` tells how it was trained.
+    Lines of more than `max_source_tokens` tokens are split into sentences or smaller segments, which are
+    translated separately and joined. `engine` searches for the translations; without one, torch runs the
+    model itself, limited to the tokens of `shortlist` (an `engine` has its own). Attention is always read
+    from the model, which is put into evaluation mode. `training` are facts about how it was trained.
     """
 
     def __init__(
         self,
-        model: TranslationModel | Deferred,
-        vocabularies: Vocabularies,
+        model: TranslationModel | LazyModel,
+        tokenizers: TokenizerPair,
         *,
         engine: Engine | None = None,
         search: SearchSettings | None = None,
         read_out: ReadOut | None = None,
         source_language: str = "",
         target_language: str = "",
-        longest_source: int = 200,
+        max_source_tokens: int = 200,
         training: Mapping[str, Any] | None = None,
         shortlist: Shortlist | None = None,
     ) -> None:
-        self._model = model if isinstance(model, Deferred) else model.eval()
+        self._model = model if isinstance(model, LazyModel) else model.eval()
         self.engine = engine or _torch_engine(self.model, shortlist)
         self.shortlist = shortlist
-        self.vocabularies = vocabularies
+        self.tokenizers = tokenizers
         self.search = search or SearchSettings()
         self.read_out = read_out
         self.source_language = source_language
         self.target_language = target_language
-        self.longest_source = longest_source
+        self.max_source_tokens = max_source_tokens
         self.training = dict(training or {})
 
     @property
     def model(self) -> TranslationModel:
         """The model itself, in evaluation mode."""
-        return self._model.model() if isinstance(self._model, Deferred) else self._model
+        return self._model.model() if isinstance(self._model, LazyModel) else self._model
 
     def engine_for(
-        self, sampling: Sampling | None = None, *, longest: float | None = None, prefix: str = ""
+        self, sampling: Sampling | None = None, *, prefix: str = "", **search: Unpack[SearchOverrides]
     ) -> Engine:
-        """The engine that such a translation runs on: torch, where the translator's own cannot."""
-        plan = SearchPlan.of(self.search, longest=longest)
-        return self._engine_for(sampling, plan, len(self.vocabularies.target.encode(prefix)))
+        """Return the engine that `translate` uses: its own, or torch if that one cannot run the search."""
+        plan = self._plan(1, sampling, search)
+        return self._engine_for(sampling, plan, len(self.tokenizers.target.encode(prefix)))
 
-    def _engine_for(self, sampling: Sampling | None, plan: SearchPlan, prefix: int) -> Engine:
-        # Not what these lines ask for but what any could, so that a stream runs on one engine.
-        if reason := self.engine.cannot(sampling, plan.limit(self.longest_source, prefix=prefix)):
+    def _engine_for(self, sampling: Sampling | None, plan: SearchPlan, prefix_length: int) -> Engine:
+        # The maximum for any line, not for these lines, so that a stream runs on one engine.
+        max_length = plan.max_length(self.max_source_tokens, prefix_length=prefix_length)
+        if reason := self.engine.unsupported_reason(plan, sampling, max_length):
             return _torch_engine(self.model, self.shortlist, reason)
         return self.engine
 
@@ -143,30 +144,31 @@ class Translator:
         sampling: Sampling | None = None,
         scores: bool = True,
         batch_tokens: int | None = None,
-        progress: Progress | None = None,
-        said: Said | None = None,
-        **search: Unpack[SearchChoices],
+        on_progress: OnProgress | None = None,
+        on_partial: OnPartial | None = None,
+        **search: Unpack[SearchOverrides],
     ) -> list[Translation]:
-        """The translation of every text, in order; a text without words gives an empty one.
+        """Return the translation of every text, in order; a text without words gives an empty one.
 
-        `prefix` says how every translation must begin, or each in a list ("" for freely); `sampling` draws
-        instead of searching. `search` are settings of the recipe by name, such as `beam=1`; those not given
-        stand in the model's own. A batch holds about `batch_tokens` source pieces, or what suits the engine;
-        `progress` is told how many sentences are done, of how many. Without `scores` a greedy search may be
-        faster, and its scores NaN. A greedy search (beam 1) tells `said` which text it is at and what its
-        translation is so far, piece after piece; a text that is cut into parts is told when it is done.
+        Every translation begins with `prefix`, except those of texts without words; a list has one prefix per
+        text ("": none). `sampling` draws tokens instead of searching. `search` overrides settings of the
+        model's recipe by name, such as `beam=1`. A batch has about `batch_tokens` source tokens (None: the
+        engine's default). Without `scores` a greedy search may be faster and its scores NaN.
+        `on_progress(done, total)` counts sentences. In a greedy search (beam 1), `on_partial(index, text)`
+        receives the translation of a text so far, after every token; not for texts that are split into
+        segments.
         """
         plan = self._plan(n_best, sampling, search)
-        work = self._begin(
+        pending = self._submit(
             texts,
             plan,
             prefix=prefix,
             sampling=sampling,
             scores=scores,
             batch_tokens=batch_tokens,
-            said=said,
+            on_partial=on_partial,
         )
-        return self._finish(work, progress)
+        return self._collect(pending, on_progress)
 
     def stream(
         self,
@@ -179,150 +181,124 @@ class Translator:
         batch_tokens: int | None = None,
         look_ahead: int = 4096,
         ready: Callable[[], bool] | None = None,
-        **search: Unpack[SearchChoices],
+        **search: Unpack[SearchOverrides],
     ) -> Iterator[Translation]:
-        """As `translate`, for any number of lines: no more than `look_ahead` of them are in memory.
+        """Like `translate`, for any number of lines: at most `look_ahead` of them are in memory.
 
-        Half of them are being searched while those before are read out and those after are cut into pieces.
-        The first are fewer, so that the search begins at once. Where a line cannot be read, those before it
-        are translated first; and so they are where `ready` says that the next line would have to be waited
-        for, because whoever writes it may want an answer first.
+        While one block of lines is searched, the one before is decoded and the one after is tokenized. If a
+        line cannot be read, the lines before it are translated first; likewise if `ready` says that the next
+        line cannot be read without waiting, because its writer may wait for the translations.
         """
         source = iter(lines)
         plan = self._plan(n_best, sampling, search)
-        under_way: Work | None = None
-        failed: Exception | None = None
-        share = _FIRST_SHARE
-        while failed is None:
-            ahead, failed = read_ahead(source, max(1, look_ahead // share), ready)
-            share = 2
-            if not ahead:
+        pending: PendingBatch | None = None
+        read_error: Exception | None = None
+        divisor = _FIRST_BLOCK_DIVISOR
+        while read_error is None:
+            block, read_error = read_ahead(source, max(1, look_ahead // divisor), ready)
+            divisor = _BLOCK_DIVISOR
+            if not block:
                 break
-            begun = self._begin(
-                ahead, plan, prefix=prefix, sampling=sampling, scores=scores, batch_tokens=batch_tokens
+            submitted = self._submit(
+                block, plan, prefix=prefix, sampling=sampling, scores=scores, batch_tokens=batch_tokens
             )
-            if under_way is not None:
-                yield from self._finish(under_way)
-            under_way = begun
+            if pending is not None:
+                yield from self._collect(pending)
+            pending = submitted
             if sampling is not None:
-                sampling = sampling.onward()
+                sampling = sampling.with_next_seed()
             if ready is not None and not ready():
-                yield from self._finish(under_way)
-                under_way = None
-        if under_way is not None:
-            yield from self._finish(under_way)
-        if failed is not None:
-            raise failed
+                yield from self._collect(pending)
+                pending = None
+        if pending is not None:
+            yield from self._collect(pending)
+        if read_error is not None:
+            raise read_error
 
     def attention(self, source: str, target: str | None = None) -> dict[str, AttentionMap]:
-        """The attention of every site while the model reads this target (its own translation if None).
+        """Return the attention map of every site for this target (None: the model's own translation).
 
-        One teacher-forced pass. A row of "decoder" and "cross" is the step that produces the piece of its
-        label; the keys of "decoder" are the pieces it has read.
+        One teacher-forced pass. A row of "decoder" and "cross" is the step that produces the token of its
+        label; the keys of "decoder" are the tokens it has read.
         """
-        from jumok.explain import label_maps, site_weights
+        from jumok.inference.teacher_forcing import site_weights  # start-up
 
-        target = self.translate([source])[0].whole if target is None else target
+        target = self.translate([source])[0].unsplit_text if target is None else target
         source_ids, target_ids = self._ids(Pair(source, target))
         [weights] = site_weights(self.model, [source_ids], [target_ids])
-        pieces = (self.vocabularies.source.pieces(source_ids), self.vocabularies.target.pieces(target_ids))
-        return label_maps(weights, *pieces)
-
-    def explain(
-        self,
-        sentence: str,
-        *,
-        target: str | None = None,
-        beam: int | None = None,
-        forced_prefix: str | Sequence[int] = "",
-        edit: Change | Sequence[Change] | Edit | None = None,
-        gold: Alignment | None = None,
-        candidates: int = 8,
-        hear: Callable[[str], None] | None = None,
-    ) -> Explanation:
-        """All that can be seen of one translation: attention, search, candidates, alignments, statistics.
-
-        `target` is looked at instead of the model's own translation. `forced_prefix` is how that must begin,
-        as text or as pieces; `edit` changes attention while it is written, from the first step it touches on.
-        With `gold`, heads are judged by their alignment error. `candidates` pieces are kept of every step.
-        `hear` is told the beginning of the translation as it is written, after each step of the search.
-        """
-        from jumok.decoding.explaining import Question, explain_sentence
-
-        question = Question(sentence, target, forced_prefix, gold, candidates, hear)
-        plan = SearchPlan.of(self.search, beam=beam)
-        return explain_sentence(self, question, plan, edit)
+        tokens = (self.tokenizers.source.tokens(source_ids), self.tokenizers.target.tokens(target_ids))
+        return label_maps(weights, *tokens)
 
     def align(self, source: str, target: str) -> Alignment:
-        """Which words of the source stand behind which words of the target, read from cross-attention."""
+        """Return the word alignment of a pair, read from cross-attention."""
         return self.align_all([Pair(source, target)])[0]
 
     def align_all(self, pairs: Sequence[Pair]) -> list[Alignment]:
-        """The alignments of many pairs, which are read together."""
-        from jumok.decoding.readout import read_alignment
+        """Return the word alignments of many pairs, computed in batches."""
+        from jumok.inference.alignment.readout import read_alignment  # start-up
 
-        return [read_alignment(pair, self._read_out(pair)) for pair in self.attended(pairs)]
+        return [read_alignment(pair, self._read_out(pair)) for pair in self.attended_pairs(pairs)]
 
     def word_attention(self, source: str, target: str) -> AttentionMap:
-        """The cross-attention that alignments are read from, between words; `</s>` is the last key."""
-        from jumok.decoding.readout import chosen_map
+        """Return the cross-attention that alignments are read from, between words; the last key is `</s>`."""
+        from jumok.inference.alignment.readout import read_out_map  # start-up
 
-        [pair] = self.attended([Pair(source, target)])
+        [pair] = self.attended_pairs([Pair(source, target)])
         queries, keys = split_words(target), split_words(source)
         weights = merge_to_words(
-            chosen_map(pair, self._read_out(pair)),
+            read_out_map(pair, self._read_out(pair)),
             pair.target_words,
             [*pair.source_words, len(keys)],
-            query_count=len(queries),
-            key_count=len(keys) + 1,
-            keep_marks=False,
+            num_query_words=len(queries),
+            num_key_words=len(keys) + 1,
+            keep_special_tokens=False,
         )
         return AttentionMap("cross", weights[None, None], tuple(queries), (*keys, "</s>"))
 
-    def attended(self, pairs: Sequence[Pair], *, batch_tokens: int = 2048) -> list[AttendedPair]:
-        """The cross-attention of sentence pairs, from which alignments and read-outs are made."""
-        if not self.model.looks_at_source:
+    def attended_pairs(self, pairs: Sequence[Pair], *, batch_tokens: int = 2048) -> list[AttendedPair]:
+        """Return the cross-attention of sentence pairs, to read alignments or to choose a read-out."""
+        if not self.model.has_cross_attention:
             raise UnsupportedError(
-                "This model has no attention to its source: there is no alignment to read, no map to draw. "
-                "Train one with attention; `jumok models` lists the kinds."
+                "This model has no cross-attention, so there is no alignment to read and no map to draw. "
+                "Train a model with attention; `jumok models` lists the mechanisms."
             )
-        from jumok.explain import site_weights
+        from jumok.inference.teacher_forcing import site_weights  # start-up
 
         encoded = [self._ids(pair) for pair in pairs]
         lengths = [len(source) + len(target) for source, target in encoded]
         attended: dict[int, AttendedPair] = {}
-        for group in like_lengths(lengths, batch_tokens):
+        for group in length_buckets(lengths, batch_tokens):
             sources, targets = zip(*(encoded[i] for i in group), strict=True)
             for i, sites in zip(group, site_weights(self.model, sources, targets), strict=True):
                 attended[i] = self._attended_pair(pairs[i], *encoded[i], sites["cross"])
         return [attended[i] for i in range(len(pairs))]
 
-    def _plan(self, n_best: int, sampling: Sampling | None, search: SearchChoices) -> SearchPlan:
+    def _plan(self, n_best: int, sampling: Sampling | None, search: SearchOverrides) -> SearchPlan:
         if sampling is not None:
-            _refuse_beam(search)
-        return SearchPlan.of(self.search, n_best=n_best, **search)
+            _check_no_beam(search)
+        return SearchPlan.from_settings(self.search, n_best=n_best, **search)
 
-    def _parts(self, texts: Sequence[str], prefixes: Sequence[str]) -> list[Part]:
-        """What the model is given: nothing for an empty line, several parts for one that is too long."""
+    def _segments(self, texts: Sequence[str], prefixes: Sequence[str]) -> list[Segment]:
+        """Return the inputs of the model: none for an empty line, several for a line that is too long."""
         texts = [text.strip() for text in texts]
-        encoded = self.vocabularies.source.encode_batch(texts)
-        begins = self.vocabularies.target.encode_batch(prefixes) if any(prefixes) else [[] for _ in texts]
-        parts: list[Part] = []
-        for line, (text, ids, begin) in enumerate(zip(texts, encoded, begins, strict=True)):
-            if len(ids) <= self.longest_source:
+        encoded = self.tokenizers.source.encode_batch(texts)
+        no_prefixes: list[list[int]] = [[] for _ in texts]
+        prefix_ids = self.tokenizers.target.encode_batch(prefixes) if any(prefixes) else no_prefixes
+        segments: list[Segment] = []
+        for line, (text, ids, prefix) in enumerate(zip(texts, encoded, prefix_ids, strict=True)):
+            if len(ids) <= self.max_source_tokens:
                 if text and ids:
-                    parts.append(Part(line, text, ids, begin))
+                    segments.append(Segment(line, text, ids, prefix))
                 continue
-            stretches = split_line(text, self._count, self.longest_source)
-            for number, stretch in enumerate(stretches):
-                ids = self.vocabularies.source.encode(stretch)
-                parts.append(Part(line, stretch, ids, begin if number == 0 else []))
-        return parts
+            for index, part in enumerate(split_line(text, self._num_tokens, self.max_source_tokens)):
+                ids = self.tokenizers.source.encode(part)
+                segments.append(Segment(line, part, ids, prefix if index == 0 else []))
+        return segments
 
-    def _count(self, text: str) -> int:
-        return len(self.vocabularies.source.encode(text))
+    def _num_tokens(self, text: str) -> int:
+        return len(self.tokenizers.source.encode(text))
 
-    def _begin(
+    def _submit(
         self,
         texts: Sequence[str],
         plan: SearchPlan,
@@ -331,118 +307,128 @@ class Translator:
         sampling: Sampling | None,
         scores: bool,
         batch_tokens: int | None,
-        said: Said | None = None,
-    ) -> Work:
+        on_partial: OnPartial | None = None,
+    ) -> PendingBatch:
+        """Tokenize the texts and start the search."""
         prefixes = [prefix] * len(texts) if isinstance(prefix, str) else prefix
         _check_texts(texts, prefixes)
-        parts = self._parts(texts, prefixes)
-        engine = self._engine_for(sampling, plan, max((len(part.prefix) for part in parts), default=0))
-        found = engine.search(
-            [part.ids for part in parts],
+        segments = self._segments(texts, prefixes)
+        max_prefix_length = max((len(segment.prefix) for segment in segments), default=0)
+        results = self._engine_for(sampling, plan, max_prefix_length).search(
+            [segment.ids for segment in segments],
             plan,
-            prefixes=[part.prefix for part in parts],
+            prefixes=[segment.prefix for segment in segments],
             sampling=sampling,
             scores=scores,
             batch_tokens=batch_tokens,
-            watch=None if said is None else self._watch(parts, said),
+            on_token=None if on_partial is None else self._decode_partial(segments, on_partial),
         )
-        return Work(texts, parts, plan, found)
+        return PendingBatch(texts, segments, plan, results)
 
-    def _watch(self, parts: Sequence[Part], said: Said) -> Watch:
-        """Tells pieces as text, where a line is one part."""
-        count = Counter(part.line for part in parts)
+    def _decode_partial(self, segments: Sequence[Segment], on_partial: OnPartial) -> OnToken:
+        """Return a callback that passes tokens on as text, only for lines that are not split."""
+        segments_per_line = Counter(segment.line for segment in segments)
 
-        def watch(i: int, ids: Sequence[int]) -> None:
-            line = parts[i].line
-            if count[line] == 1:
-                # Bytes that are not yet a character are left out until they are.
-                said(line, self._text(ids).rstrip("\ufffd"))
+        def on_token(i: int, ids: Sequence[int]) -> None:
+            line = segments[i].line
+            if segments_per_line[line] == 1:
+                # The first bytes of a character decode to U+FFFD until the last one is there.
+                on_partial(line, self._text(ids).rstrip("\ufffd"))
 
-        return watch
+        return on_token
 
-    def _finish(self, work: Work, progress: Progress | None = None) -> list[Translation]:
-        """The translations in order. Each is put together when its last part is there, while others run."""
-        parts_of: list[list[int]] = [[] for _ in work.texts]
-        for i, part in enumerate(work.parts):
-            parts_of[part.line].append(i)
-        missing = [len(those) for those in parts_of]
+    def _collect(self, pending: PendingBatch, on_progress: OnProgress | None = None) -> list[Translation]:
+        """Return the translations in order. A line is joined as soon as its last segment is done."""
+        segments_of: list[list[int]] = [[] for _ in pending.texts]
+        for i, segment in enumerate(pending.segments):
+            segments_of[segment.line].append(i)
+        num_missing = [len(indices) for indices in segments_of]
         translations: dict[int, Translation] = {}
-        found: dict[int, list[Hypothesis]] = {}
-        for group, hypotheses in work.found:
-            found.update(zip(group, hypotheses, strict=True))
+        hypotheses_of: dict[int, list[Hypothesis]] = {}
+        for group, hypotheses in pending.results:
+            hypotheses_of.update(zip(group, hypotheses, strict=True))
             for i in group:
-                line = work.parts[i].line
-                missing[line] -= 1
-                if not missing[line]:
-                    done = [(work.parts[part], found[part]) for part in parts_of[line]]
-                    translations[line] = self._translation(work.texts[line], done, work.plan)
-            if progress is not None:
-                progress(len(found), len(work.parts))
-        return [translations.get(line) or Translation(text, "", 0.0) for line, text in enumerate(work.texts)]
+                line = pending.segments[i].line
+                num_missing[line] -= 1
+                if not num_missing[line]:
+                    segments = [
+                        (pending.segments[index], hypotheses_of[index]) for index in segments_of[line]
+                    ]
+                    translations[line] = self._translation(pending.texts[line], segments, pending.plan)
+            if on_progress is not None:
+                on_progress(len(hypotheses_of), len(pending.segments))
+        return [
+            translations.get(line) or Translation(text, "", 0.0) for line, text in enumerate(pending.texts)
+        ]
 
     def _translation(
-        self, source: str, done: Sequence[tuple[Part, list[Hypothesis]]], plan: SearchPlan
+        self, source: str, segments: Sequence[tuple[Segment, list[Hypothesis]]], plan: SearchPlan
     ) -> Translation:
-        """One line from its parts. The r-th translation joins the r-th of each part, or its last."""
-        # A model whose scores are no numbers leaves no hypothesis alive: it has nothing to say.
-        done = [(part, found or [Hypothesis((), -math.inf, -math.inf)]) for part, found in done]
-        best = [found[0] for _, found in done]
+        """Join the segments of a line. The r-th translation joins each segment's r-th hypothesis, or last."""
+        # A model whose log-probabilities are NaN leaves no hypothesis: its translation is empty.
+        segments = [
+            (segment, hypotheses or [Hypothesis((), -math.inf, -math.inf)])
+            for segment, hypotheses in segments
+        ]
+        best = [hypotheses[0] for _, hypotheses in segments]
         texts = [self._text(hypothesis.ids) for hypothesis in best]
         text = join_parts(texts, self.target_language)
         return Translation(
             source,
             text,
             _joint_score(best, plan.length_penalty),
-            pieces=tuple(self.vocabularies.target.pieces([id_ for h in best for id_ in h.ids])),
-            alternatives=self._alternatives(text, done, plan),
-            parts=tuple([(part.text, text) for (part, _), text in zip(done, texts, strict=True)]),
+            tokens=tuple(self.tokenizers.target.tokens([id_ for h in best for id_ in h.ids])),
+            alternatives=self._alternatives(text, segments, plan),
+            parts=tuple([(segment.text, text) for (segment, _), text in zip(segments, texts, strict=True)]),
             align=self.align,
         )
 
     def _alternatives(
-        self, text: str, done: Sequence[tuple[Part, list[Hypothesis]]], plan: SearchPlan
+        self, text: str, segments: Sequence[tuple[Segment, list[Hypothesis]]], plan: SearchPlan
     ) -> tuple[tuple[str, float], ...]:
-        """The translations after the best one, each once, with their scores."""
+        """Return the distinct translations after the best one, with their scores."""
         ranked = {text: 0.0}
-        for rank in range(1, max([len(found) for _, found in done])):
-            chosen = [found[min(rank, len(found) - 1)] for _, found in done]
-            other = join_parts([self._text(hypothesis.ids) for hypothesis in chosen], self.target_language)
-            ranked.setdefault(other, _joint_score(chosen, plan.length_penalty))
+        for rank in range(1, max([len(hypotheses) for _, hypotheses in segments])):
+            joined = [hypotheses[min(rank, len(hypotheses) - 1)] for _, hypotheses in segments]
+            alternative = join_parts(
+                [self._text(hypothesis.ids) for hypothesis in joined], self.target_language
+            )
+            ranked.setdefault(alternative, _joint_score(joined, plan.length_penalty))
         return tuple(ranked.items())[1:]
 
     def _text(self, ids: Sequence[int]) -> str:
-        # A line stays a line, even if a model says the bytes of a line break.
-        return " ".join(self.vocabularies.target.decode(ids).splitlines())
+        # One line stays one line, even if the model produces the bytes of a line break.
+        return " ".join(self.tokenizers.target.decode(ids).splitlines())
 
     def _ids(self, pair: Pair) -> tuple[list[int], list[int]]:
-        return self.vocabularies.source.encode(pair.source), self.vocabularies.target.encode(pair.target)
+        return self.tokenizers.source.encode(pair.source), self.tokenizers.target.encode(pair.target)
 
     def _attended_pair(
         self, pair: Pair, source_ids: list[int], target_ids: list[int], cross: NDArray[floating]
     ) -> AttendedPair:
-        from jumok.decoding.readout import AttendedPair
+        from jumok.inference.alignment.readout import AttendedPair  # start-up
 
         return AttendedPair(
             cross,
-            source_words=self.vocabularies.source.word_of_piece(pair.source, source_ids),
-            target_words=self.vocabularies.target.word_of_piece(pair.target, target_ids),
+            source_words=self.tokenizers.source.word_of_token(pair.source, source_ids),
+            target_words=self.tokenizers.target.word_of_token(pair.target, target_ids),
             gold=pair.alignment,
         )
 
     def _read_out(self, pair: AttendedPair) -> ReadOut:
-        from jumok.decoding.readout import default_read_out
+        from jumok.inference.alignment.readout import default_read_out  # start-up
 
         return self.read_out or default_read_out(*pair.weights.shape[:2])
 
 
-def _torch_engine(model: TranslationModel, shortlist: Shortlist | None, why: str = "") -> Engine:
-    from jumok.decoding.torch_engine import TorchEngine
+def _torch_engine(model: TranslationModel, shortlist: Shortlist | None, fallback_reason: str = "") -> Engine:
+    from jumok.inference.engines.torch_engine import TorchEngine  # start-up
 
-    return TorchEngine(model, why=why, shortlist=shortlist)
+    return TorchEngine(model, fallback_reason=fallback_reason, shortlist=shortlist)
 
 
 def _joint_score(hypotheses: Sequence[Hypothesis], length_penalty: float) -> float:
-    """The score of parts as one translation: their sums of log-probabilities over their steps^α."""
+    """Return the score of segments as one translation: the sum of their log-probabilities over steps^α."""
     if len(hypotheses) == 1:
         return hypotheses[0].score
     steps = [len(hypothesis.ids) + 1 for hypothesis in hypotheses]
@@ -450,13 +436,13 @@ def _joint_score(hypotheses: Sequence[Hypothesis], length_penalty: float) -> flo
     return float(total / sum(steps) ** length_penalty)
 
 
-def _refuse_beam(search: SearchChoices) -> None:
-    """What only a beam search heeds is not ignored in silence."""
-    given = [name for name in ("beam", "patience_factor") if search.get(name) is not None]
-    if given:
-        names = " and ".join(given)
+def _check_no_beam(search: SearchOverrides) -> None:
+    """Raise for options that sampling would silently ignore."""
+    ignored = [name for name in ("beam", "patience_factor") if search.get(name) is not None]
+    if ignored:
+        names = " and ".join(ignored)
         raise UnsupportedError(
-            f"Sampling keeps no beam, so {names} would be ignored. Leave {names} out, or do not sample."
+            f"Sampling has no beam, so {names} would be ignored. Leave {names} out, or do not sample."
         )
 
 
@@ -467,6 +453,6 @@ def _check_texts(texts: Sequence[str], prefixes: Sequence[str]) -> None:
         )
     if len(prefixes) != len(texts):
         raise DataError(
-            f"There must be one prefix for each text. Received: {len(prefixes)} prefixes for {len(texts)} "
-            'texts. Give "" where a translation may begin freely.'
+            f"There must be one prefix per text. Received: {len(prefixes)} prefixes for {len(texts)} texts. "
+            'Give "" for a translation without a prefix.'
         )

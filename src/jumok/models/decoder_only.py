@@ -1,11 +1,11 @@
-"""The decoder alone: source and target are one sequence, and every piece is predicted from those before it.
+"""A decoder without an encoder: source and target form one causal sequence.
 
     x₁ … xₙ </s> <s> y₁ … yₘ                 Radford et al. 2018; as a translator after Zhang et al. 2022
 
-There is no cross-attention. A target piece looks at the source through the same masked self-attention that
-looks at the target so far; that part of the map is what viewers and alignments are given as "cross". Sources
-are padded on the left, so that all targets of a batch begin in one column, and positions count from the first
-real piece.
+There is no separate cross-attention: a target token attends to the source and to the target so far in one
+causal self-attention. The part of that map between target and source is reported as "cross" to viewers and
+alignments. Sources are padded on the left, so that all targets of a batch begin in the same column; positions
+count from the first token that is not padding.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ import torch
 from torch import Tensor, nn
 
 from jumok.models.model import OutputLayer, TranslationModel
-from jumok.models.probe import Probe, rows_of
-from jumok.models.transformer import EncoderBlock, real_targets
-from jumok.values import PAD, Batch, LogProbs
+from jumok.models.probe import Probe, batch_rows
+from jumok.models.transformer import EncoderBlock, target_not_padding
+from jumok.types import PAD, Batch, LogProbs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,52 +31,61 @@ __all__ = ["DecoderOnly", "DecoderOnlyBlock", "DecoderOnlyState"]
 
 
 class DecoderOnlyBlock(EncoderBlock):
-    """The encoder's block with a mask, whole or step by step."""
+    """The encoder's block with causal attention, over whole sequences or step by step."""
 
     def read(
-        self, states: Tensor, allowed_keys: Tensor, *, layer: int, probe: Probe, real: Tensor | None = None
+        self,
+        states: Tensor,
+        allowed_keys: Tensor,
+        *,
+        layer: int,
+        probe: Probe,
+        not_padding: Tensor | None = None,
     ) -> tuple[Tensor, Memory]:
-        """Whole sequences (batch, length, width) from their beginning, and the memory of them.
+        """Run the block over whole sequences (batch, length, width); return their states and their memory.
 
-        `allowed_keys` is False at padding on the left; `real`, for norms, at that on the right as well.
+        `allowed_keys` is False at padding on the left; `not_padding`, for norms, also at padding on the
+        right.
         """
-        entered = self.around_attention.enter(states, real)
-        memory = self.attention.prepare(entered, entered, allowed_keys)
-        return self.after_attention(states, self._attend(entered, memory, 0, layer, probe), real), memory
+        inputs = self.around_attention.sublayer_input(states, not_padding)
+        memory = self.attention.prepare(inputs, inputs, allowed_keys)
+        context = self._attend(inputs, memory, 0, layer, probe)
+        return self.after_attention(states, context, not_padding), memory
 
     def step(
-        self, states: Tensor, memory: Memory, *, first: int, layer: int, probe: Probe
+        self, states: Tensor, memory: Memory, *, column: int, layer: int, probe: Probe
     ) -> tuple[Tensor, Memory]:
-        """One more position, (row, 1, width), and the memory that knows it."""
-        entered = self.around_attention.enter(states)
-        memory = self.attention.extend(memory, entered, entered)
-        return self.after_attention(states, self._attend(entered, memory, first, layer, probe)), memory
+        """Run the block at the next position, (row, 1, width); return its state and the extended memory."""
+        inputs = self.around_attention.sublayer_input(states)
+        memory = self.attention.extend(memory, inputs, inputs)
+        return self.after_attention(states, self._attend(inputs, memory, column, layer, probe)), memory
 
-    def _attend(self, entered: Tensor, memory: Memory, first: int, layer: int, probe: Probe) -> Tensor:
+    def _attend(self, inputs: Tensor, memory: Memory, column: int, layer: int, probe: Probe) -> Tensor:
         attended: Attended = self.attention(
-            entered,
+            inputs,
             memory,
-            first=first,
+            query_offset=column,
             edit=probe.edit_at("decoder", layer),
-            need_weights=probe.gathers,
+            need_weights=probe.collect_weights,
         )
-        return probe.note("decoder", attended)
+        probe.collect("decoder", attended)
+        return attended.context
 
 
 @dataclass(frozen=True, slots=True)
 class DecoderOnlyState:
-    """What decoding remembers: a memory a layer, with one row a row."""
+    """The decoding state: one memory per layer, with one row per hypothesis."""
 
     memories: tuple[Memory, ...]
-    missing: Tensor  # (row,) int64: how many places of padding stand before the source
-    sentence: Tensor  # (row,) int64: the sentence of the first batch that each row translates
-    columns: int  # how many places were read so far, padding counted
+    num_padding: Tensor  # (row,) int64: columns of padding before the source
+    sentence: Tensor  # (row,) int64: the sentence, in the batch given to `begin`, that each row translates
+    columns: int  # columns read so far, padding included
     source_columns: int
     edit: Edit | None
 
 
 class DecoderOnly(TranslationModel):
-    """One stack of blocks for both languages (`build.py` makes them)."""
+    """One stack of blocks for both languages, from parts that `build.py` makes."""
 
     def __init__(
         self,
@@ -91,40 +100,40 @@ class DecoderOnly(TranslationModel):
         self.source_embedding = source_embedding
         self.target_embedding = target_embedding
         self.blocks = nn.ModuleList(blocks)
-        self.after_blocks = after_blocks
+        self.after_blocks = after_blocks  # the final norm
         self.output = output
 
     def attention(self, batch: Batch, *, edit: Edit | None = None) -> dict[str, Tensor]:
-        """Under "encoder" the sources among themselves, under "decoder" the targets; "cross" is between."""
-        every = super().attention(batch, edit=edit)["decoder"]  # (batch, layer, head, place, place)
+        """ "encoder": within the source; "decoder": within the target; "cross": from target to source."""
+        weights = super().attention(batch, edit=edit)["decoder"]  # (batch, layer, head, column, column)
         columns = batch.source.shape[1]
-        targets = every[..., columns:, :]  # the queries that read a target piece
-        missing = _missing(batch)
-        sources = _to_the_left(every[..., :columns, :columns], missing).transpose(-2, -1)
+        targets = weights[..., columns:, :]  # the queries of target tokens
+        num_padding = _num_padding(batch)
+        sources = _left_aligned(weights[..., :columns, :columns], num_padding).transpose(-2, -1)
         return {
-            "encoder": _to_the_left(sources, missing).transpose(-2, -1),
+            "encoder": _left_aligned(sources, num_padding).transpose(-2, -1),
             "decoder": targets[..., columns:],
-            "cross": _to_the_left(targets[..., :columns], missing),
+            "cross": _left_aligned(targets[..., :columns], num_padding),
         }
 
     def begin(self, source: Batch, *, edit: Edit | None = None) -> DecoderOnlyState:
-        rows = rows_of(source)
-        missing, columns = _missing(source), source.source.shape[1]
-        states, allowed = self._embedded_source(source, missing), _real(missing, columns)
+        rows = batch_rows(source)
+        num_padding, columns = _num_padding(source), source.source.shape[1]
+        states, allowed = self._embed_source(source, num_padding), _not_left_padding(num_padding, columns)
         _, memories = self._read(states, allowed, Probe(rows=rows, edit=edit))
-        return DecoderOnlyState(memories, missing, rows, columns, columns, edit)
+        return DecoderOnlyState(memories, num_padding, rows, columns, columns, edit)
 
-    def step(self, state: DecoderOnlyState, last: Tensor) -> tuple[LogProbs, DecoderOnlyState]:
-        return self._step(state, last, Probe(rows=state.sentence, edit=state.edit))
+    def step(self, state: DecoderOnlyState, last_tokens: Tensor) -> tuple[LogProbs, DecoderOnlyState]:
+        return self._step(state, last_tokens, Probe(rows=state.sentence, edit=state.edit))
 
     def step_with_attention(
-        self, state: DecoderOnlyState, last: Tensor
+        self, state: DecoderOnlyState, last_tokens: Tensor
     ) -> tuple[LogProbs, DecoderOnlyState, Tensor]:
-        """As `step`, and where in the source the last layer looked: (row, source), the mean of its heads."""
-        probe = Probe(rows=state.sentence, edit=state.edit, gathers=True)
-        log_probs, after = self._step(state, last, probe)
-        looked = probe.gathered["decoder"][-1][:, :, 0, : state.source_columns].mean(dim=1)  # (row, column)
-        return log_probs, after, _to_the_left(looked, state.missing)
+        """Like `step`, plus the last layer's attention to the source, averaged over heads: (row, source)."""
+        probe = Probe(rows=state.sentence, edit=state.edit, collect_weights=True)
+        log_probs, after = self._step(state, last_tokens, probe)
+        weights = probe.collected["decoder"][-1][:, :, 0, : state.source_columns].mean(dim=1)  # (row, column)
+        return log_probs, after, _left_aligned(weights, state.num_padding)
 
     def reorder(self, state: DecoderOnlyState, order: Tensor) -> DecoderOnlyState:
         rows = len(state.sentence)
@@ -133,77 +142,79 @@ class DecoderOnly(TranslationModel):
         return replace(
             state,
             memories=tuple(memory.select(order) for memory in state.memories),
-            missing=state.missing[order],
+            num_padding=state.num_padding[order],
             sentence=state.sentence[order],
         )
 
-    def _step(self, state: DecoderOnlyState, last: Tensor, probe: Probe) -> tuple[LogProbs, DecoderOnlyState]:
-        places = (state.columns - state.missing)[:, None]  # (row, 1)
-        states = self.target_embedding.at(last[:, None], places)  # (row, 1, width)
+    def _step(
+        self, state: DecoderOnlyState, last_tokens: Tensor, probe: Probe
+    ) -> tuple[LogProbs, DecoderOnlyState]:
+        positions = (state.columns - state.num_padding)[:, None]  # (row, 1)
+        states = self.target_embedding.at_positions(last_tokens[:, None], positions)  # (row, 1, width)
         memories = []
         for layer, block in enumerate(self._blocks()):
             states, memory = block.step(
-                states, state.memories[layer], first=state.columns, layer=layer, probe=probe
+                states, state.memories[layer], column=state.columns, layer=layer, probe=probe
             )
             memories.append(memory)
-        following = self.output.following(self.after_blocks(states[:, 0]))
-        return following, replace(state, memories=tuple(memories), columns=state.columns + 1)
+        log_probs = self.output.next_log_probs(self.after_blocks(states[:, 0]))
+        return log_probs, replace(state, memories=tuple(memories), columns=state.columns + 1)
 
     def states(self, batch: Batch, probe: Probe) -> Tensor:
         if batch.target is None:
             raise ValueError("A teacher-forced pass needs the target. Received: a batch without one.")
         target = batch.target[:, :-1]
-        missing, columns = _missing(batch), batch.source.shape[1]
-        places = _places(missing, columns, target.shape[1])  # (batch, target - 1)
+        num_padding, columns = _num_padding(batch), batch.source.shape[1]
+        positions = _positions(num_padding, columns, target.shape[1])  # (batch, target - 1)
         states = torch.cat(
-            [self._embedded_source(batch, missing), self.target_embedding.at(target, places)], dim=1
+            [self._embed_source(batch, num_padding), self.target_embedding.at_positions(target, positions)],
+            dim=1,
         )  # (batch, source + target - 1, width)
-        # What is padded behind a target stands after its last piece, where the look-ahead mask hides it.
-        allowed = _real(missing, states.shape[1])
-        targets = real_targets(batch)
-        real = None if targets is None else torch.cat([allowed[:, :columns], targets], dim=1)
-        states, _ = self._read(states, allowed, probe, real=real)
+        # The padding of a target follows its last token, so the causal mask hides it.
+        allowed = _not_left_padding(num_padding, states.shape[1])
+        in_target = target_not_padding(batch)
+        not_padding = None if in_target is None else torch.cat([allowed[:, :columns], in_target], dim=1)
+        states, _ = self._read(states, allowed, probe, not_padding=not_padding)
         return states[:, columns:]
 
-    def _embedded_source(self, batch: Batch, missing: Tensor) -> Tensor:
-        """The source moved to the right end of its columns, (batch, source, width)."""
-        columns = batch.source.shape[1]
-        wanted = _places(missing, 0, columns)  # (batch, source): below 0 at padding
-        pieces = batch.source.gather(1, wanted.clamp(min=0)).masked_fill(wanted < 0, PAD)
-        return self.source_embedding.at(pieces, wanted.clamp(min=0))
+    def _embed_source(self, batch: Batch, num_padding: Tensor) -> Tensor:
+        """The embedded source, aligned to the right, (batch, source, width)."""
+        positions = _positions(num_padding, 0, batch.source.shape[1])  # (batch, source): below 0 at padding
+        tokens = batch.source.gather(1, positions.clamp(min=0)).masked_fill(positions < 0, PAD)
+        return self.source_embedding.at_positions(tokens, positions.clamp(min=0))
 
     def _read(
-        self, states: Tensor, allowed: Tensor, probe: Probe, *, real: Tensor | None = None
+        self, states: Tensor, allowed: Tensor, probe: Probe, *, not_padding: Tensor | None = None
     ) -> tuple[Tensor, tuple[Memory, ...]]:
         memories = []
         for layer, block in enumerate(self._blocks()):
-            states, memory = block.read(states, allowed, layer=layer, probe=probe, real=real)
+            states, memory = block.read(states, allowed, layer=layer, probe=probe, not_padding=not_padding)
             memories.append(memory)
-        return self.after_blocks(states, real), tuple(memories)
+        return self.after_blocks(states, not_padding), tuple(memories)
 
     def _blocks(self) -> list[DecoderOnlyBlock]:
         return cast("list[DecoderOnlyBlock]", list(self.blocks))
 
 
-def _missing(batch: Batch) -> Tensor:
-    """How many places of padding each source has, (batch,)."""
+def _num_padding(batch: Batch) -> Tensor:
+    """The number of padding tokens of each source, (batch,)."""
     return batch.source.shape[1] - batch.source_lengths
 
 
-def _places(missing: Tensor, first: int, length: int) -> Tensor:
-    """Places of `length` columns from column `first` on, counted from the first real piece: (row, length)."""
-    return torch.arange(first, first + length, device=missing.device) - missing[:, None]
+def _positions(num_padding: Tensor, first_column: int, length: int) -> Tensor:
+    """Positions of `length` columns from `first_column` on, below 0 at left padding: (row, length)."""
+    return torch.arange(first_column, first_column + length, device=num_padding.device) - num_padding[:, None]
 
 
-def _real(missing: Tensor, columns: int) -> Tensor:
-    """Which columns are no padding on the left, (row, columns)."""
-    return torch.arange(columns, device=missing.device) >= missing[:, None]
+def _not_left_padding(num_padding: Tensor, columns: int) -> Tensor:
+    """True at the columns that are not padding on the left, (row, columns)."""
+    return torch.arange(columns, device=num_padding.device) >= num_padding[:, None]
 
 
-def _to_the_left(weights: Tensor, missing: Tensor) -> Tensor:
-    """Weights over columns (row, …, column), padded on the left, as others have them: padded on the right."""
+def _left_aligned(weights: Tensor, num_padding: Tensor) -> Tensor:
+    """Move weights (row, …, column) from left to right padding, as other families report them."""
     columns = weights.shape[-1]
-    shape = (len(missing), *([1] * (weights.dim() - 2)), columns)
-    wanted = (torch.arange(columns, device=missing.device) + missing[:, None]).view(shape)  # (row, …, column)
-    moved = weights.gather(-1, wanted.clamp(max=columns - 1).expand_as(weights))
-    return moved.masked_fill(wanted >= columns, 0.0)
+    shape = (len(num_padding), *([1] * (weights.dim() - 2)), columns)
+    index = (torch.arange(columns, device=num_padding.device) + num_padding[:, None]).view(shape)
+    moved = weights.gather(-1, index.clamp(max=columns - 1).expand_as(weights))
+    return moved.masked_fill(index >= columns, 0.0)

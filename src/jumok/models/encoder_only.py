@@ -1,10 +1,10 @@
-"""The encoder alone: it reads a text of which some pieces are hidden, and guesses those from both sides.
+"""An encoder without a decoder: a masked language model, which predicts masked tokens from both sides.
 
     I <unk> home </s>  →  go                                    Devlin et al. 2019, section 3.1
 
-A batch of such texts has the text with its hidden pieces as source; the target holds, behind `<s>`, the piece
-that was there where it is to be guessed, and `PAD` elsewhere. The parts have the names that they have in a
-Transformer, whose encoder may begin with their weights.
+The source of a batch is the text with some tokens masked; the target is `<s>`, then the original token at
+each position to predict and `PAD` elsewhere. Parameters have the same names as in the encoder of a
+Transformer, which can start from these weights.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from jumok.models.layers import Embedding
     from jumok.models.probe import Probe
     from jumok.models.transformer import EncoderBlock
-    from jumok.values import Batch
+    from jumok.types import Batch
 
 __all__ = ["EncoderOnly", "encoder_part"]
 
 
 class EncoderOnly(Model):
-    """Embedding, blocks and what guesses (`build.py` makes them)."""
+    """Embedding, encoder blocks and output layer, from parts that `build.py` makes."""
 
     def __init__(
         self,
@@ -45,13 +45,13 @@ class EncoderOnly(Model):
         self.output = output
 
     def states(self, batch: Batch, probe: Probe) -> Tensor:
-        """States (batch, source, width): state t is what guesses the piece that stood at place t."""
+        """States (batch, source, width): state t predicts the original token at position t."""
         blocks = cast("list[EncoderBlock]", list(self.encoder))
         states, _ = encode(batch, self.source_embedding, blocks, self.after_encoder, probe)
         return states
 
 
 def encoder_part(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Of the weights of a model, those of its encoder: a Transformer and an encoder alone name them alike."""
-    parts = ("source_embedding.", "encoder.", "after_encoder.")
-    return {name: tensor for name, tensor in weights.items() if name.startswith(parts)}
+    """The weights of a model's encoder; their names are the same in a Transformer and in `EncoderOnly`."""
+    prefixes = ("source_embedding.", "encoder.", "after_encoder.")
+    return {name: tensor for name, tensor in weights.items() if name.startswith(prefixes)}

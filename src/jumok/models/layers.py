@@ -1,9 +1,9 @@
-"""The parts of which a Transformer's blocks are made.
+"""The parts that the blocks of a Transformer are made of.
 
-embedding     √width · E[piece] + position                   Vaswani et al. 2017, sections 3.4 and 3.5
+embedding     √width · E[token] + position                   Vaswani et al. 2017, sections 3.4 and 3.5
 feed-forward  max(0, x W₁ + b₁) W₂ + b₂                      eq. 2
-post-norm     norm(x + dropout(part(x)))                     section 5.4, as published
-pre-norm      x + dropout(part(norm(x)))                     Xiong et al. 2020; trains without care
+post-norm     norm(x + dropout(sublayer(x)))                 section 5.4, as published
+pre-norm      x + dropout(sublayer(norm(x)))                 Xiong et al. 2020; trains without warm-up
 """
 
 from __future__ import annotations
@@ -16,45 +16,46 @@ from torch import Tensor, nn
 from torch.nn.functional import embedding, linear, relu
 
 from jumok.attention import SinusoidalPositions
-from jumok.models.dropout import Dropout
+from jumok.models.kernels.dropout import Dropout
 from jumok.models.norms import LayerNorm, MakeNorm, NoNorm
 
 __all__ = ["RESIDUALS", "Embedding", "FeedForward", "PostNorm", "PreNorm", "Residual"]
 
 
 class Embedding(nn.Module):
-    """Pieces as vectors, scaled by √width, with their positions added: sinusoids unless others are given."""
+    """Token embeddings scaled by √width, plus positions: sinusoids by default."""
 
     def __init__(
-        self, *, pieces: int, width: int, dropout: float, positions: nn.Module | None = None
+        self, *, vocab_size: int, width: int, dropout: float, positions: nn.Module | None = None
     ) -> None:
         super().__init__()
-        self.weight = nn.Parameter(torch.empty(pieces, width))
+        self.weight = nn.Parameter(torch.empty(vocab_size, width))
         self.scale = math.sqrt(width)
         self.positions = SinusoidalPositions(width) if positions is None else positions
         self.dropout = Dropout(dropout)
         nn.init.normal_(self.weight, std=width**-0.5)
 
-    def forward(self, pieces: Tensor, *, first: int = 0) -> Tensor:
-        """(batch, length) ids of which the first stands at place `first` -> (batch, length, width)."""
-        places: Tensor = self.positions(pieces.shape[1], first=first)  # (length, width)
-        return self._placed(pieces, places)
+    def forward(self, tokens: Tensor, *, offset: int = 0) -> Tensor:
+        """Token ids (batch, length) at positions `offset`, `offset + 1` … -> (batch, length, width)."""
+        positions: Tensor = self.positions(tokens.shape[1], offset=offset)  # (length, width)
+        return self._embed(tokens, positions)
 
-    def at(self, pieces: Tensor, places: Tensor) -> Tensor:
-        """Ids (batch, length) that stand at `places` (batch, length) -> (batch, length, width)."""
-        table: Tensor = self.positions(int(places.max()) + 1 if places.numel() else 0)  # (place, width)
-        return self._placed(pieces, table[places])
+    def at_positions(self, tokens: Tensor, positions: Tensor) -> Tensor:
+        """Token ids (batch, length) at `positions` (batch, length) -> (batch, length, width)."""
+        table: Tensor = self.positions(int(positions.max()) + 1 if positions.numel() else 0)
+        return self._embed(tokens, table[positions])
 
-    def _placed(self, pieces: Tensor, positions: Tensor) -> Tensor:
-        states: Tensor = self.dropout(torch.add(positions, embedding(pieces, self.weight), alpha=self.scale))
+    def _embed(self, tokens: Tensor, positions: Tensor) -> Tensor:
+        states: Tensor = self.dropout(torch.add(positions, embedding(tokens, self.weight), alpha=self.scale))
         return states
 
 
 class FeedForward(nn.Module):
-    """The position-wise network: wide, ReLU, narrow."""
+    """The position-wise network: up-projection, ReLU, down-projection."""
 
     def __init__(self, *, width: int, hidden: int) -> None:
         super().__init__()
+        # Stored models have the up- and down-projection under these names.
         self.widen = nn.Linear(width, hidden)
         self.narrow = nn.Linear(hidden, width)
         for projection in (self.widen, self.narrow):
@@ -62,16 +63,18 @@ class FeedForward(nn.Module):
             nn.init.zeros_(projection.bias)
 
     def forward(self, states: Tensor) -> Tensor:
-        # In two dimensions the product is no view, and ReLU in place needs no copy for the backward pass.
+        # In two dimensions the product is not a view, and ReLU in place needs no copy for the backward pass.
         flat = states.flatten(0, -2)  # (batch × length, width)
         hidden = relu(linear(flat, self.widen.weight, self.widen.bias), inplace=True)
         return linear(hidden, self.narrow.weight, self.narrow.bias).view_as(states)
 
 
 class Residual(nn.Module, ABC):
-    """What stands round every part of a block: `leave(states, part(enter(states)))`.
+    """The residual connection, dropout and norm around one sublayer of a block:
 
-    `real` (batch, length) is False at padding, which a norm over the batch must not count; None: no padding.
+        residual.add_output(states, sublayer(residual.sublayer_input(states)))
+
+    `not_padding` (batch, length) is False at padding, which batch norm must not count; None: no padding.
     """
 
     def __init__(self, *, width: int, dropout: float, norm: MakeNorm = LayerNorm) -> None:
@@ -80,46 +83,46 @@ class Residual(nn.Module, ABC):
         self.dropout = Dropout(dropout)
 
     @abstractmethod
-    def enter(self, states: Tensor, real: Tensor | None = None) -> Tensor:
-        """What the part is given."""
+    def sublayer_input(self, states: Tensor, not_padding: Tensor | None = None) -> Tensor:
+        """The input of the sublayer."""
 
     @abstractmethod
-    def leave(self, states: Tensor, change: Tensor, real: Tensor | None = None) -> Tensor:
-        """The states after the part, which answered `change`."""
+    def add_output(self, states: Tensor, output: Tensor, not_padding: Tensor | None = None) -> Tensor:
+        """The states plus the output of the sublayer; post-norm also normalises the sum."""
 
     @staticmethod
     @abstractmethod
-    def last(width: int, norm: MakeNorm = LayerNorm) -> nn.Module:
-        """What stands after the last block of a stack."""
+    def final_norm(width: int, norm: MakeNorm = LayerNorm) -> nn.Module:
+        """The norm after the last block of a stack."""
 
 
 class PreNorm(Residual):
-    """x + dropout(part(norm(x))), with one more norm after the last block."""
+    """x + dropout(sublayer(norm(x))), with one more norm after the last block."""
 
-    def enter(self, states: Tensor, real: Tensor | None = None) -> Tensor:
-        normed: Tensor = self.norm(states, real)
+    def sublayer_input(self, states: Tensor, not_padding: Tensor | None = None) -> Tensor:
+        normed: Tensor = self.norm(states, not_padding)
         return normed
 
-    def leave(self, states: Tensor, change: Tensor, real: Tensor | None = None) -> Tensor:
-        return self.dropout.add(states, change)
+    def add_output(self, states: Tensor, output: Tensor, not_padding: Tensor | None = None) -> Tensor:
+        return self.dropout.add(states, output)
 
     @staticmethod
-    def last(width: int, norm: MakeNorm = LayerNorm) -> nn.Module:
+    def final_norm(width: int, norm: MakeNorm = LayerNorm) -> nn.Module:
         return norm(width)
 
 
 class PostNorm(Residual):
-    """norm(x + dropout(part(x))), as published."""
+    """norm(x + dropout(sublayer(x))), as published."""
 
-    def enter(self, states: Tensor, real: Tensor | None = None) -> Tensor:
+    def sublayer_input(self, states: Tensor, not_padding: Tensor | None = None) -> Tensor:
         return states
 
-    def leave(self, states: Tensor, change: Tensor, real: Tensor | None = None) -> Tensor:
-        normed: Tensor = self.norm(self.dropout.add(states, change), real)
+    def add_output(self, states: Tensor, output: Tensor, not_padding: Tensor | None = None) -> Tensor:
+        normed: Tensor = self.norm(self.dropout.add(states, output), not_padding)
         return normed
 
     @staticmethod
-    def last(width: int, norm: MakeNorm = LayerNorm) -> nn.Module:
+    def final_norm(width: int, norm: MakeNorm = LayerNorm) -> nn.Module:
         return NoNorm()
 
 

@@ -1,4 +1,4 @@
-"""What every family of models promises to training, search and viewers."""
+"""The interface between model families and training, search and viewers."""
 
 from __future__ import annotations
 
@@ -10,93 +10,93 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import linear, log_softmax
 
-from jumok.models.probe import Probe, rows_of
-from jumok.values import LogProbs
+from jumok.models.probe import Probe, batch_rows
+from jumok.types import LogProbs
 
 if TYPE_CHECKING:
     from jumok.attention import Edit
-    from jumok.values import Batch
+    from jumok.types import Batch
 
 __all__ = ["Model", "OutputLayer", "State", "TranslationModel"]
 
 State: TypeAlias = Any
-"""What a model remembers between two steps of decoding; search only hands it back."""
+"""A model's decoding state; search only passes it back to the model."""
 
 
 class OutputLayer(nn.Module):
-    """From states to scores of the pieces. `weight` may be the parameter of an embedding."""
+    """From states to scores over the vocabulary. `weight` may be the parameter of an embedding."""
 
     bias: nn.Parameter | None
-    pieces: Tensor | None = None  # (column,) int64: which pieces it knows, None for all
+    tokens: Tensor | None = None  # (column,) int64: the token of each column if restricted, else None
 
     def __init__(self, weight: nn.Parameter, *, bias: bool = False) -> None:
         super().__init__()
-        self.weight = weight  # (pieces, width)
-        self.bias = nn.Parameter(torch.zeros(len(weight))) if bias else None  # (pieces,)
+        self.weight = weight  # (vocabulary, width)
+        self.bias = nn.Parameter(torch.zeros(len(weight))) if bias else None  # (vocabulary,)
 
-    def limited_to(self, pieces: Tensor) -> OutputLayer:
-        """A copy that knows these pieces (column,) alone; what it says is normalised over them."""
-        few = OutputLayer(nn.Parameter(self.weight[pieces], requires_grad=False))
+    def restrict_to(self, tokens: Tensor) -> OutputLayer:
+        """A copy for these tokens (column,) only; its probabilities are normalised over them."""
+        restricted = OutputLayer(nn.Parameter(self.weight[tokens], requires_grad=False))
         if self.bias is not None:
-            few.bias = nn.Parameter(self.bias[pieces], requires_grad=False)
-        few.pieces = pieces
-        return few
+            restricted.bias = nn.Parameter(self.bias[tokens], requires_grad=False)
+        restricted.tokens = tokens
+        return restricted
 
     def forward(self, states: Tensor) -> Tensor:
-        """(…, width) -> (…, pieces), before the softmax."""
+        """(…, width) -> (…, vocabulary), before the softmax."""
         return linear(states, self.weight, self.bias)
 
     def log_probs(self, states: Tensor) -> Tensor:
-        """(…, width) -> (…, pieces), log-probabilities."""
+        """(…, width) -> (…, vocabulary), log-probabilities."""
         return log_softmax(linear(states, self.weight, self.bias), dim=-1)
 
-    def following(self, states: Tensor) -> LogProbs:
-        """What states (row, width) say of the next piece."""
-        return LogProbs(self.log_probs(states), self.pieces)
+    def next_log_probs(self, states: Tensor) -> LogProbs:
+        """The log-probabilities of the next token, from states (row, width)."""
+        return LogProbs(self.log_probs(states), self.tokens)
 
 
 class Model(nn.Module, ABC):
-    """What training and viewers ask of a model, whatever its task."""
+    """The interface of every model for training and viewers, whatever its task."""
 
     output: OutputLayer
 
     def forward(self, batch: Batch, *, edit: Edit | None = None) -> Tensor:
-        """States (batch, target - 1, width): state t is what predicts target piece t + 1, teacher forced."""
-        return self.states(batch, Probe(rows=rows_of(batch), edit=edit))
+        """States (batch, target - 1, width), teacher forced: state t predicts target token t + 1."""
+        return self.states(batch, Probe(rows=batch_rows(batch), edit=edit))
 
     def attention(self, batch: Batch, *, edit: Edit | None = None) -> dict[str, Tensor]:
         """Site -> weights (batch, layer, head, query, key) of one teacher-forced pass; 0 at padded keys."""
-        probe = Probe(rows=rows_of(batch), edit=edit, gathers=True)
+        probe = Probe(rows=batch_rows(batch), edit=edit, collect_weights=True)
         self.states(batch, probe)
         return probe.weights()
 
     @abstractmethod
     def states(self, batch: Batch, probe: Probe) -> Tensor:
-        """What `forward` gives; the probe is asked and told on the way."""
+        """The states that `forward` returns; the probe collects and edits attention weights on the way."""
 
 
 class TranslationModel(Model):
-    """A model that also writes: step by step, for search."""
+    """A model that can also decode step by step, for search."""
 
     @property
-    def looks_at_source(self) -> bool:
-        """Whether there is a cross-attention to read alignments from."""
+    def has_cross_attention(self) -> bool:
+        """Whether the model attends to the source, so that alignments can be read from its weights."""
         return True
 
-    def limited_to(self, pieces: Tensor) -> Self:
-        """The same model, weights shared, as it writes with these pieces (column,) alone."""
-        twin = copy.copy(self)
-        twin._modules = {**self._modules, "output": self.output.limited_to(pieces)}
-        return twin
+    def restrict_to(self, tokens: Tensor) -> Self:
+        """The same model, sharing its weights, that can only output these tokens (column,)."""
+        restricted = copy.copy(self)
+        restricted._modules = {**self._modules, "output": self.output.restrict_to(tokens)}
+        return restricted
 
     @abstractmethod
     def begin(self, source: Batch, *, edit: Edit | None = None) -> State:
-        """The state before the first step, one row a sentence. `edit` holds for this decoding."""
+        """The state before the first step, with one row per sentence. `edit` applies to every step."""
 
     @abstractmethod
-    def step(self, state: State, last: Tensor) -> tuple[LogProbs, State]:
-        """What follows the pieces `last` (row,), and the state after them. It consumes the state."""
+    def step(self, state: State, last_tokens: Tensor) -> tuple[LogProbs, State]:
+        """The log-probabilities after `last_tokens` (row,), and the next state. Consumes `state`."""
 
     @abstractmethod
     def reorder(self, state: State, order: Tensor) -> State:
-        """The state whose row r continues row `order[r]`: widened, narrowed or reordered. It consumes it."""
+        """The state whose row r continues row `order[r]`. Consumes `state`: do not use it afterwards."""

@@ -1,14 +1,14 @@
-"""Norms: what keeps the states of a deep stack in one range, as (states, which of them are real) -> states.
+"""Norms keep the states of a deep stack in one range. They are called as norm(states, not_padding).
 
     layer    γ (x - μ) / √(σ² + ε) + β     μ, σ² of one position over its features     Ba et al. 2016, eq. 4
     rms      γ x / √(mean(x²) + ε)         of one position over its features   Zhang & Sennrich 2019, eq. 4
     batch    γ (x - μ) / √(σ² + ε) + β     μ, σ² of one feature over the positions of a batch, without padding
                                            Ioffe & Szegedy 2015, algorithm 1
 
-Layer and RMS norm look at one position and need not know what is padding. While a model with batch norm
-trains, every position is normed by statistics of all others, those of other sentences and those after it
-included: two numbers a feature get past the look-ahead mask of a decoder. Evaluated, and so step by step, it
-norms by the running statistics, which are stored with the weights: then a sentence alone is as in a batch.
+Layer and RMS norm use one position at a time and ignore `not_padding`. In training, batch norm normalises
+every position by statistics over all others, including other sentences and later positions: two numbers per
+feature leak past the causal mask of a decoder. In evaluation, and so in decoding, it uses the running
+statistics, which are stored with the weights: then the result for a sentence does not depend on its batch.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from torch.nn.functional import batch_norm
 __all__ = ["NORMS", "BatchNorm", "LayerNorm", "MakeNorm", "NoNorm", "NormKind", "RootMeanSquareNorm"]
 
 MakeNorm = Callable[[int], nn.Module]
-"""A norm for states of that width."""
+"""Makes a norm for states of that width."""
 
 EPSILON = 1e-5
-NEWEST = 0.1  # share of the newest batch in the running statistics
+MOMENTUM = 0.1  # share of the newest batch in the running statistics
 
 
 class LayerNorm(nn.LayerNorm):
@@ -35,27 +35,27 @@ class LayerNorm(nn.LayerNorm):
     def __init__(self, width: int) -> None:
         super().__init__(width, eps=EPSILON)
 
-    def forward(self, states: Tensor, real: Tensor | None = None) -> Tensor:
+    def forward(self, states: Tensor, not_padding: Tensor | None = None) -> Tensor:
         """(…, width) -> (…, width)."""
         return super().forward(states)
 
 
 class RootMeanSquareNorm(nn.RMSNorm):
-    """A root mean square of 1 over the features of a position: their mean stays, and there is no β."""
+    """Root mean square 1 over the features of a position: the mean is not subtracted, and there is no β."""
 
     def __init__(self, width: int) -> None:
         super().__init__(width, eps=EPSILON)
 
-    def forward(self, states: Tensor, real: Tensor | None = None) -> Tensor:
+    def forward(self, states: Tensor, not_padding: Tensor | None = None) -> Tensor:
         """(…, width) -> (…, width)."""
         normed: Tensor = super().forward(states)
         return normed
 
 
 class BatchNorm(nn.Module):
-    """Mean 0 and variance 1 of a feature over the real positions of a batch, or by what they were so far.
+    """Mean 0 and variance 1 of a feature over the positions of a batch, or by the running statistics.
 
-    Padding is 0 while training, and enters no statistic.
+    In training, padding is set to 0 and does not enter the statistics.
     """
 
     mean: Tensor
@@ -68,16 +68,16 @@ class BatchNorm(nn.Module):
         self.register_buffer("mean", torch.zeros(width))
         self.register_buffer("variance", torch.ones(width))
 
-    def forward(self, states: Tensor, real: Tensor | None = None) -> Tensor:
-        """(…, width) -> (…, width); `real` (…) is False at padding, None where there is none."""
-        if real is None or not self.training:
+    def forward(self, states: Tensor, not_padding: Tensor | None = None) -> Tensor:
+        """(…, width) -> (…, width); `not_padding` (…) is False at padding; None: no padding."""
+        if not_padding is None or not self.training:
             return self._normed(states.flatten(0, -2)).view_as(states)
-        return torch.zeros_like(states).index_put((real,), self._normed(states[real]))
+        return torch.zeros_like(states).index_put((not_padding,), self._normed(states[not_padding]))
 
     def _normed(self, positions: Tensor) -> Tensor:
         """(position, width) -> (position, width)."""
         if self.training and len(positions) == 1:
-            return self.bias.expand_as(positions)  # it is its own mean, and torch refuses it
+            return self.bias.expand_as(positions)  # x - μ is 0; torch refuses a single position
         return batch_norm(
             positions,
             self.mean,
@@ -85,15 +85,15 @@ class BatchNorm(nn.Module):
             self.weight,
             self.bias,
             training=self.training,
-            momentum=NEWEST,
+            momentum=MOMENTUM,
             eps=EPSILON,
         )
 
 
 class NoNorm(nn.Module):
-    """Leaves the states as they are."""
+    """The identity."""
 
-    def forward(self, states: Tensor, real: Tensor | None = None) -> Tensor:
+    def forward(self, states: Tensor, not_padding: Tensor | None = None) -> Tensor:
         return states
 
 
@@ -110,7 +110,7 @@ NORMS: dict[str, NormKind] = {
     "rms": NormKind(RootMeanSquareNorm, "Zhang & Sennrich 2019, Root mean square layer normalization"),
     "batch": NormKind(
         BatchNorm,
-        "Ioffe & Szegedy 2015, Batch normalization, over real positions; in training a decoder's statistics "
-        "see later positions",
+        "Ioffe & Szegedy 2015, Batch normalization, without padding; in training a decoder's statistics "
+        "include later positions",
     ),
 }

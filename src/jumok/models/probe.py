@@ -1,4 +1,4 @@
-"""Looking into a model on its way: gathering the weights of attention, and rewriting them."""
+"""A probe of one pass through a model: it collects the attention weights and can replace them by an edit."""
 
 from __future__ import annotations
 
@@ -8,39 +8,38 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from jumok.attention import WeightEdit, edit_at
+from jumok.attention import WeightEdit, bind_edit
 
 if TYPE_CHECKING:
     from jumok.attention import Attended, Edit
-    from jumok.values import Batch
+    from jumok.types import Batch
 
-__all__ = ["Probe", "rows_of"]
+__all__ = ["Probe", "batch_rows"]
 
 
-def rows_of(batch: Batch) -> Tensor:
-    """The sentences of a batch as rows, one each, (batch,)."""
+def batch_rows(batch: Batch) -> Tensor:
+    """The rows of a batch with one row per sentence, (batch,): 0, 1, 2 …"""
     return torch.arange(len(batch), device=batch.source.device)
 
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """What one pass through a model is to gather and to rewrite."""
+    """Collects the attention weights of one pass, and holds the edit that rewrites them."""
 
     rows: Tensor  # (row,) int64: the sentence of the batch that each row belongs to
     edit: Edit | None = None
-    gathers: bool = False
-    gathered: dict[str, list[Tensor]] = field(default_factory=dict)  # site -> weights of each layer
+    collect_weights: bool = False
+    collected: dict[str, list[Tensor]] = field(default_factory=dict)  # site -> weights of each layer
 
     def edit_at(self, site: str, layer: int) -> WeightEdit | None:
-        """The edit as the attention at that site and layer sees it."""
-        return None if self.edit is None else edit_at(self.edit, site=site, layer=layer, rows=self.rows)
+        """The edit bound to the attention at that site and layer."""
+        return bind_edit(self.edit, site=site, layer=layer, rows=self.rows)
 
-    def note(self, site: str, attended: Attended) -> Tensor:
-        """Keep the weights of the next layer at that site where they are wanted; hand on the context."""
+    def collect(self, site: str, attended: Attended) -> None:
+        """Store the weights, if there are any, as those of the site's next layer."""
         if attended.weights is not None:
-            self.gathered.setdefault(site, []).append(attended.weights)
-        return attended.context
+            self.collected.setdefault(site, []).append(attended.weights)
 
     def weights(self) -> dict[str, Tensor]:
-        """Site -> what was gathered, (batch, layer, head, query, key)."""
-        return {site: torch.stack(layers, dim=1) for site, layers in self.gathered.items()}
+        """Site -> the collected weights, (batch, layer, head, query, key)."""
+        return {site: torch.stack(layers, dim=1) for site, layers in self.collected.items()}

@@ -1,7 +1,7 @@
-"""Recurrent encoder and decoder: a state handed from step to step, and attention to what the encoder read.
+"""Recurrent encoder and decoder: a state passed from step to step, and attention to the encoder's states.
 
     encoder   hᵢ = [→hᵢ ; ←hᵢ]                                   Bahdanau et al. 2015, section 3.2
-    first     s₀ = tanh(W_s [→h_S ; ←h₁])
+    initial   s₀ = tanh(W_s [→h_S ; ←h₁])
     before    cₜ = attend(sₜ₋₁, h),  sₜ = cell([yₜ₋₁ ; cₜ], sₜ₋₁)
               rₜ = tanh(W_r [sₜ ; cₜ ; yₜ₋₁])                    Bahdanau et al. 2015, section 3.1
     after     sₜ = cell(yₜ₋₁, sₜ₋₁),  cₜ = attend(sₜ, h)
@@ -10,12 +10,12 @@
     none      sₜ = cell(yₜ₋₁, sₜ₋₁),  rₜ = tanh(W_r sₜ)          Sutskever et al. 2014
 
 Bahdanau's query is the state before the step, Luong's the state after it; without attention one vector holds
-the sentence. What predicts the next piece (r or h̃) has the width of the embeddings, so that the output may be
-tied to them. After the step and without feeding, no state waits for an attention: all steps of a training
-sentence run in one call. In the other orders they run one by one.
+the whole sentence. The vector that predicts the next token (r or h̃) has the width of the embeddings, so that
+the output may be tied to them. If the decoder attends after the step and without input feeding, no state
+depends on attention: all steps of a training sentence run in one call. Otherwise they run one by one.
 
-Where gradients are wanted, whole sequences and Bahdanau's attention take the ways of `recurrent_fast.py`.
-What stands here is the plain twin of those, and serves decoding, edits, maps and every other mechanism.
+In training on the CPU, the kernels of `models/kernels` run the layers and Bahdanau's decoder. The code here
+is the plain twin of the latter; it also serves decoding, edits, attention maps and all other mechanisms.
 """
 
 from __future__ import annotations
@@ -27,93 +27,82 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import embedding
-from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from jumok.attention import Additive, Attended, Attention, Direct, Edit, KeyValues, Memory, padding
+from jumok.attention import Additive, Attended, Attention, Edit, KeyValues, Memory, SingleHead, padding_mask
 from jumok.errors import UnsupportedError
-from jumok.models.dropout import Dropout
+from jumok.models.kernels.bahdanau import run_decoder
+from jumok.models.kernels.device import on_cpu
+from jumok.models.kernels.dropout import Dropout
+from jumok.models.kernels.recurrent import encode_layer, run_layer
 from jumok.models.model import OutputLayer, TranslationModel
-from jumok.models.probe import Probe, rows_of
-from jumok.models.recurrent_fast import attend_before_steps, read_sentences, run_layer
-from jumok.models.sources import share_sources
+from jumok.models.probe import Probe, batch_rows
+from jumok.models.shared_sources import share_sources
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from jumok.values import Batch, LogProbs
+    from jumok.models.kernels.recurrent_cells import LayerState
+    from jumok.types import Batch, LogProbs
 
 __all__ = [
     "AttendAfter",
     "AttendBefore",
+    "DecoderState",
     "NoAttention",
-    "PieceEmbedding",
     "Recurrent",
     "RecurrentDecoder",
     "RecurrentEncoder",
     "RecurrentState",
-    "Steps",
+    "TokenEmbedding",
 ]
 
 CELLS: dict[str, Callable[..., nn.RNNBase]] = {"rnn": nn.RNN, "lstm": nn.LSTM, "gru": nn.GRU}
 
-LayerState = tuple[Tensor, ...]
-"""What a layer hands on, (1, row, width) each: its state and, of an LSTM, its cell."""
 
+class TokenEmbedding(nn.Module):
+    """Token embeddings without positions: a recurrent model knows the order from its steps."""
 
-class PieceEmbedding(nn.Module):
-    """Pieces as vectors. A recurrent model knows places by its steps and needs no positions."""
-
-    def __init__(self, *, pieces: int, width: int, dropout: float) -> None:
+    def __init__(self, *, vocab_size: int, width: int, dropout: float) -> None:
         super().__init__()
-        self.weight = nn.Parameter(torch.empty(pieces, width))
+        self.weight = nn.Parameter(torch.empty(vocab_size, width))
         self.dropout = Dropout(dropout)
         nn.init.normal_(self.weight, std=width**-0.5)
 
-    def forward(self, pieces: Tensor) -> Tensor:
+    def forward(self, tokens: Tensor) -> Tensor:
         """(batch, length) -> (batch, length, width)."""
-        # Scaled up, because the same matrix gives the scores of the output, where small entries are wanted.
-        states: Tensor = self.dropout(embedding(pieces, self.weight) * self.weight.shape[1] ** 0.5)
+        # Scaled up: a tied output layer uses the same matrix and needs small entries.
+        states: Tensor = self.dropout(embedding(tokens, self.weight) * self.weight.shape[1] ** 0.5)
         return states
 
 
 class RecurrentEncoder(nn.Module):
-    """Layers of cells over the source, each reading one way or both; padding is never read."""
+    """Layers of cells over the source, in one direction or both; padding is never read."""
 
     def __init__(
         self, *, cell: str, inputs: int, width: int, layers: int, bidirectional: bool, dropout: float
     ) -> None:
         super().__init__()
-        half = width // 2 if bidirectional else width
+        direction_width = width // 2 if bidirectional else width
         self.layers = nn.ModuleList(
-            CELLS[cell](inputs if layer == 0 else width, half, batch_first=True, bidirectional=bidirectional)
+            CELLS[cell](
+                inputs if layer == 0 else width,
+                direction_width,
+                batch_first=True,
+                bidirectional=bidirectional,
+            )
             for layer in range(layers)
         )
         self.dropout = Dropout(dropout)
 
     def forward(self, states: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
-        """(batch, source, inputs) -> the states (batch, source, width) and the last of them (batch, width).
+        """(batch, source, inputs) -> the states (batch, source, width) and the final state (batch, width).
 
-        The last state of the reading backwards is the one at the first word.
+        The final state of the backward direction is the one at the first word.
         """
-        read = read_sentences if wants_gradients() else read_packed
-        last = states
-        for number, layer in enumerate(_cells(self.layers)):
-            states, last = read(layer, self.dropout(states) if number else states, lengths)
-        return states, last
-
-
-def read_packed(layer: nn.RNNBase, inputs: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
-    """What a layer makes of (batch, source, inputs): states (batch, source, width), last (batch, width)."""
-    packed = pack_padded_sequence(inputs, lengths.cpu(), batch_first=True, enforce_sorted=False)
-    outputs, final = layer(packed)
-    states, _ = pad_packed_sequence(outputs, batch_first=True, total_length=inputs.shape[1])
-    hidden = final[0] if isinstance(final, tuple) else final  # (direction, batch, width of a direction)
-    return states, hidden.transpose(0, 1).flatten(1)
-
-
-def wants_gradients() -> bool:
-    """Whether to take the ways that are made for training."""
-    return torch.is_grad_enabled()
+        final_state = states
+        for index, layer in enumerate(_cells(self.layers)):
+            states, final_state = encode_layer(layer, self.dropout(states) if index else states, lengths)
+        return states, final_state
 
 
 def _cells(layers: nn.ModuleList) -> list[nn.RNNBase]:
@@ -121,15 +110,17 @@ def _cells(layers: nn.ModuleList) -> list[nn.RNNBase]:
 
 
 @dataclass(frozen=True, slots=True)
-class Steps:
-    """Where a decoder stands: what its layers hand on, and what is fed into the next step."""
+class DecoderState:
+    """The recurrent state of a decoder between two steps."""
 
-    layers: tuple[LayerState, ...]
-    fed: Tensor | None = None  # (row, embedding) h̃ of the last step, where it is fed and there was one
+    layers: tuple[LayerState, ...]  # per layer, tensors (1, row, width)
+    input_feed: Tensor | None = None  # (row, embedding): h̃ of the last step; None without input feeding
 
-    def select(self, order: Tensor) -> Steps:
+    def select(self, order: Tensor) -> DecoderState:
         layers = tuple(tuple(part.index_select(1, order) for part in layer) for layer in self.layers)
-        return Steps(layers, None if self.fed is None else self.fed.index_select(0, order))
+        return DecoderState(
+            layers, None if self.input_feed is None else self.input_feed.index_select(0, order)
+        )
 
     @property
     def query(self) -> Tensor:
@@ -138,57 +129,59 @@ class Steps:
 
 
 class RecurrentDecoder(nn.Module, ABC):
-    """Layers of cells over the target so far; subclasses say when they attend."""
+    """Layers of cells over the target so far; subclasses decide when to attend."""
 
     def __init__(self, *, cell: str, inputs: int, width: int, layers: int, dropout: float) -> None:
         super().__init__()
         self.layers = nn.ModuleList(
             CELLS[cell](inputs if layer == 0 else width, width, batch_first=True) for layer in range(layers)
         )
+        # W_s of each layer, which makes its initial state. Stored models have it under this name.
         self.first = nn.ModuleList(nn.Linear(width, width) for _ in range(layers))
         self.dropout = Dropout(dropout)
 
-    def begin(self, last: Tensor) -> Steps:
-        """The state before the first step, from the encoder's last state (batch, width)."""
-        states = [torch.tanh(project(last))[None] for project in self.first]
-        with_cell = isinstance(self.layers[0], nn.LSTM)
-        return Steps(tuple((state, torch.zeros_like(state)) if with_cell else (state,) for state in states))
+    def begin(self, final_state: Tensor) -> DecoderState:
+        """The state before the first step, from the encoder's final state (batch, width)."""
+        states = [torch.tanh(project(final_state))[None] for project in self.first]
+        is_lstm = isinstance(self.layers[0], nn.LSTM)
+        return DecoderState(
+            tuple((state, torch.zeros_like(state)) if is_lstm else (state,) for state in states)
+        )
 
     @abstractmethod
     def forward(
-        self, pieces: Tensor, steps: Steps, sources: Sequence[Memory], *, first: int, probe: Probe
-    ) -> tuple[Tensor, Steps]:
-        """Embedded pieces (row, step, embedding) -> what predicts the next ones (row, step, embedding)."""
+        self, tokens: Tensor, state: DecoderState, sources: Sequence[Memory], *, position: int, probe: Probe
+    ) -> tuple[Tensor, DecoderState]:
+        """Embedded tokens (row, step, embedding) -> vectors that predict the next ones, and the next state.
 
-    def _advance(self, inputs: Tensor, steps: Steps) -> tuple[Tensor, Steps]:
-        """The layers over (row, step, inputs): the top one's states (row, step, width), and what is left."""
+        `position` is that of the first token. The vectors are (row, step, embedding).
+        """
+
+    def _run_layers(self, inputs: Tensor, state: DecoderState) -> tuple[Tensor, DecoderState]:
+        """Run the layers over (row, step, inputs): the top states (row, step, width), and the next state."""
         states, after = inputs, []
-        for number, (layer, before) in enumerate(zip(_cells(self.layers), steps.layers, strict=True)):
-            entered = self.dropout(states) if number else states
-            if entered.shape[1] > 1 and wants_gradients():
-                states, left = run_layer(layer, entered, before)
-            else:
-                states, left = layer(entered, before if len(before) > 1 else before[0])
-            after.append(left if isinstance(left, tuple) else (left,))
-        return states, replace(steps, layers=tuple(after))
+        for index, (layer, before) in enumerate(zip(_cells(self.layers), state.layers, strict=True)):
+            states, final_state = run_layer(layer, self.dropout(states) if index else states, before)
+            after.append(final_state)
+        return states, replace(state, layers=tuple(after))
 
 
 class NoAttention(RecurrentDecoder):
-    """The decoder has nothing but the state it began with."""
+    """The initial state is all that the decoder knows of the source."""
 
     def __init__(self, *, cell: str, embedding: int, width: int, layers: int, dropout: float) -> None:
         super().__init__(cell=cell, inputs=embedding, width=width, layers=layers, dropout=dropout)
         self.read_out = nn.Linear(width, embedding)
 
     def forward(
-        self, pieces: Tensor, steps: Steps, sources: Sequence[Memory], *, first: int, probe: Probe
-    ) -> tuple[Tensor, Steps]:
-        states, steps = self._advance(pieces, steps)
-        return self.dropout(torch.tanh(self.read_out(states))), steps
+        self, tokens: Tensor, state: DecoderState, sources: Sequence[Memory], *, position: int, probe: Probe
+    ) -> tuple[Tensor, DecoderState]:
+        states, state = self._run_layers(tokens, state)
+        return self.dropout(torch.tanh(self.read_out(states))), state
 
 
 class AttendBefore(RecurrentDecoder):
-    """The state before a step asks; what it was given enters the step."""
+    """The state before a step is the query; the context is an input of the step."""
 
     def __init__(
         self, *, cell: str, embedding: int, width: int, layers: int, dropout: float, attention: Attention
@@ -198,42 +191,44 @@ class AttendBefore(RecurrentDecoder):
         self.read_out = nn.Linear(2 * width + embedding, embedding)
 
     def forward(
-        self, pieces: Tensor, steps: Steps, sources: Sequence[Memory], *, first: int, probe: Probe
-    ) -> tuple[Tensor, Steps]:
-        source, score = sources[0], self._additive(probe)
-        if score is not None and isinstance(source, KeyValues) and source.beams is None and wants_gradients():
-            states, contexts, layers = attend_before_steps(
-                _cells(self.layers), score, pieces, steps.layers, source, self.dropout
+        self, tokens: Tensor, state: DecoderState, sources: Sequence[Memory], *, position: int, probe: Probe
+    ) -> tuple[Tensor, DecoderState]:
+        source, score = sources[0], self._kernel_score(probe)
+        use_kernel = torch.is_grad_enabled() and on_cpu(tokens)
+        if use_kernel and score is not None and isinstance(source, KeyValues) and source.beams is None:
+            states, contexts, layers = run_decoder(
+                _cells(self.layers), score, tokens, state.layers, source, self.dropout
             )
-            steps = replace(steps, layers=layers)
+            state = replace(state, layers=layers)
         else:
-            states, contexts, steps = self._one_by_one(pieces, steps, source, first=first, probe=probe)
-        every = torch.cat([states, contexts, pieces], dim=2)
-        return self.dropout(torch.tanh(self.read_out(every))), steps
+            states, contexts, state = self._run_steps(tokens, state, source, position=position, probe=probe)
+        joined = torch.cat([states, contexts, tokens], dim=2)
+        return self.dropout(torch.tanh(self.read_out(joined))), state
 
-    def _additive(self, probe: Probe) -> Additive | None:
-        """The additive score, where it is all there is to the attention."""
-        if probe.edit is not None or probe.gathers or not isinstance(self.attention, Direct):
+    def _kernel_score(self, probe: Probe) -> Additive | None:
+        """The additive score, if the kernel can compute this pass; else None."""
+        if probe.edit is not None or probe.collect_weights or not isinstance(self.attention, SingleHead):
             return None
         score = self.attention.mechanism
         if not isinstance(score, Additive) or score.causal or not isinstance(score.dropout, nn.Identity):
             return None
         return score
 
-    def _one_by_one(
-        self, pieces: Tensor, steps: Steps, source: Memory, *, first: int, probe: Probe
-    ) -> tuple[Tensor, Tensor, Steps]:
-        states, looks = [], _Looks(probe)
-        for place in range(pieces.shape[1]):
-            context = looks.attend(self.attention, steps.query, source, first + place)
-            entering = torch.cat([pieces[:, place : place + 1], context], dim=2)
-            state, steps = self._advance(entering, steps)
-            states.append(state)
-        return torch.cat(states, dim=1), looks.context(), steps
+    def _run_steps(
+        self, tokens: Tensor, state: DecoderState, source: Memory, *, position: int, probe: Probe
+    ) -> tuple[Tensor, Tensor, DecoderState]:
+        states, log = [], _AttentionLog(probe)
+        for step in range(tokens.shape[1]):
+            context = log.attend(self.attention, state.query, source, position + step)
+            inputs = torch.cat([tokens[:, step : step + 1], context], dim=2)
+            top, state = self._run_layers(inputs, state)
+            states.append(top)
+        log.record()
+        return torch.cat(states, dim=1), log.contexts(), state
 
 
 class AttendAfter(RecurrentDecoder):
-    """The state after a step asks; where it is fed, the answer enters the next step too."""
+    """The state after a step is the query; with input feeding, h̃ is also an input of the next step."""
 
     def __init__(
         self,
@@ -244,86 +239,89 @@ class AttendAfter(RecurrentDecoder):
         layers: int,
         dropout: float,
         attention: Attention,
-        feeding: bool,
+        input_feeding: bool,
     ) -> None:
-        inputs = 2 * embedding if feeding else embedding
+        inputs = 2 * embedding if input_feeding else embedding
         super().__init__(cell=cell, inputs=inputs, width=width, layers=layers, dropout=dropout)
         self.attention = attention
-        self.feeding = feeding
+        self.input_feeding = input_feeding
         self.combine = nn.Linear(2 * width, embedding)
 
     def forward(
-        self, pieces: Tensor, steps: Steps, sources: Sequence[Memory], *, first: int, probe: Probe
-    ) -> tuple[Tensor, Steps]:
-        looks = _Looks(probe)
-        if not self.feeding:
-            states, steps = self._advance(pieces, steps)
-            attended = looks.attend(self.attention, states, sources[0], first)
-            looks.note()
-            return self._combined(attended, states), steps
-        answers = []
-        for place in range(pieces.shape[1]):
-            fed = torch.zeros_like(pieces[:, 0]) if steps.fed is None else steps.fed  # (row, embedding)
-            entering = torch.cat([pieces[:, place : place + 1], fed[:, None]], dim=2)
-            state, steps = self._advance(entering, steps)
-            context = looks.attend(self.attention, state, sources[0], first + place)
-            answers.append(self._combined(context, state))
-            steps = replace(steps, fed=answers[-1][:, 0])
-        looks.note()
-        return torch.cat(answers, dim=1), steps
+        self, tokens: Tensor, state: DecoderState, sources: Sequence[Memory], *, position: int, probe: Probe
+    ) -> tuple[Tensor, DecoderState]:
+        log = _AttentionLog(probe)
+        if not self.input_feeding:
+            states, state = self._run_layers(tokens, state)
+            contexts = log.attend(self.attention, states, sources[0], position)
+            log.record()
+            return self._combine(contexts, states), state
+        outputs = []
+        for step in range(tokens.shape[1]):
+            feed = torch.zeros_like(tokens[:, 0]) if state.input_feed is None else state.input_feed
+            inputs = torch.cat([tokens[:, step : step + 1], feed[:, None]], dim=2)
+            top, state = self._run_layers(inputs, state)
+            context = log.attend(self.attention, top, sources[0], position + step)
+            outputs.append(self._combine(context, top))
+            state = replace(state, input_feed=outputs[-1][:, 0])
+        log.record()
+        return torch.cat(outputs, dim=1), state
 
-    def _combined(self, context: Tensor, states: Tensor) -> Tensor:
+    def _combine(self, context: Tensor, states: Tensor) -> Tensor:
         """h̃ = tanh(W_c [c ; s])."""
         combined: Tensor = self.dropout(torch.tanh(self.combine(torch.cat([context, states], dim=2))))
         return combined
 
 
-class _Looks:
-    """The attentions of one pass, step after step, put together as those of one site and layer."""
+class _AttentionLog:
+    """The attention of every step of one pass, recorded in the probe as that of one site and layer."""
 
     def __init__(self, probe: Probe) -> None:
-        self.probe = probe
-        self.edit = probe.edit_at("cross", 0)
-        self.every: list[Attended] = []
+        self._probe = probe
+        self._edit = probe.edit_at("cross", 0)
+        self._steps: list[Attended] = []
 
-    def attend(self, attention: Attention, query: Tensor, source: Memory, first: int) -> Tensor:
+    def attend(self, attention: Attention, query: Tensor, source: Memory, position: int) -> Tensor:
         attended: Attended = attention(
-            query, source, first=first, edit=self.edit, need_weights=self.probe.gathers
+            query,
+            source,
+            query_offset=position,
+            edit=self._edit,
+            need_weights=self._probe.collect_weights,
         )
-        self.every.append(attended)
+        self._steps.append(attended)
         return attended.context
 
-    def note(self) -> None:
-        """Hand the weights of all steps to the probe, where it gathers."""
-        weights = [attended.weights for attended in self.every if attended.weights is not None]
+    def record(self) -> None:
+        """Hand the weights of all steps to the probe, if it collects them."""
+        weights = [attended.weights for attended in self._steps if attended.weights is not None]
         if weights:
-            self.probe.note("cross", Attended(self.every[-1].context, torch.cat(weights, dim=2)))
+            self._probe.collect("cross", Attended(self._steps[-1].context, torch.cat(weights, dim=2)))
 
-    def context(self) -> Tensor:
-        """What was read at every step, (row, step, width)."""
-        self.note()
-        return torch.cat([attended.context for attended in self.every], dim=1)
+    def contexts(self) -> Tensor:
+        """The contexts of all steps, (row, step, width)."""
+        return torch.cat([attended.context for attended in self._steps], dim=1)
 
 
 @dataclass(frozen=True, slots=True)
 class RecurrentState:
-    """What decoding remembers. The source is kept once a sentence and shared by the rows that continue it."""
+    """The decoding state. Each source is stored once and shared by the rows that translate it."""
 
-    steps: Steps
-    sources: tuple[Memory, ...]  # one memory, or none where there is no attention
-    sentence: Tensor  # (row,) int64: the sentence of the first batch that each row translates
+    decoder: DecoderState
+    sources: tuple[Memory, ...]  # one memory, or none without attention
+    sentence: Tensor  # (row,) int64: the sentence, in the batch given to `begin`, that each row translates
     position: int
     edit: Edit | None
 
 
 class Recurrent(TranslationModel):
-    """Encoder and decoder, of the parts that it is handed (`build.py` makes them)."""
+    """Encoder and decoder, from parts that `build.py` makes."""
 
     def __init__(
         self,
         *,
-        source_embedding: PieceEmbedding,
-        target_embedding: PieceEmbedding,
+        source_embedding: TokenEmbedding,
+        target_embedding: TokenEmbedding,
         encoder: RecurrentEncoder,
         decoder: RecurrentDecoder,
         output: OutputLayer,
@@ -336,61 +334,66 @@ class Recurrent(TranslationModel):
         self.output = output
 
     @property
-    def looks_at_source(self) -> bool:
+    def has_cross_attention(self) -> bool:
         return not isinstance(self.decoder, NoAttention)
 
     def begin(self, source: Batch, *, edit: Edit | None = None) -> RecurrentState:
-        steps, sources = self._read(source)
-        return RecurrentState(steps, sources, sentence=rows_of(source), position=0, edit=edit)
+        state, sources = self._encode(source)
+        return RecurrentState(state, sources, sentence=batch_rows(source), position=0, edit=edit)
 
-    def step(self, state: RecurrentState, last: Tensor) -> tuple[LogProbs, RecurrentState]:
-        return self._step(state, last, Probe(rows=state.sentence, edit=state.edit))
+    def step(self, state: RecurrentState, last_tokens: Tensor) -> tuple[LogProbs, RecurrentState]:
+        return self._step(state, last_tokens, Probe(rows=state.sentence, edit=state.edit))
 
     def step_with_attention(
-        self, state: RecurrentState, last: Tensor
+        self, state: RecurrentState, last_tokens: Tensor
     ) -> tuple[LogProbs, RecurrentState, Tensor]:
-        """As `step`, and where it looked: (row, source)."""
+        """Like `step`, plus the attention to the source: (row, source)."""
         if not state.sources:
             raise UnsupportedError(
-                "A model without attention has no coverage: it looks nowhere. "
+                "A model without attention has no coverage penalty. "
                 "Set search.coverage_penalty to 0, or train with another model.attention."
             )
-        probe = Probe(rows=state.sentence, edit=state.edit, gathers=True)
-        log_probs, state = self._step(state, last, probe)
-        return log_probs, state, probe.gathered["cross"][0][:, 0, 0]
+        probe = Probe(rows=state.sentence, edit=state.edit, collect_weights=True)
+        log_probs, state = self._step(state, last_tokens, probe)
+        return log_probs, state, probe.collected["cross"][0][:, 0, 0]
 
     def reorder(self, state: RecurrentState, order: Tensor) -> RecurrentState:
         rows = len(state.sentence)
         if len(order) == rows and torch.equal(order, torch.arange(rows, device=order.device)):
             return state
         return RecurrentState(
-            state.steps.select(order),
+            state.decoder.select(order),
             share_sources(state.sources, rows, order),
             state.sentence[order],
             state.position,
             state.edit,
         )
 
-    def _step(self, state: RecurrentState, last: Tensor, probe: Probe) -> tuple[LogProbs, RecurrentState]:
-        pieces = self.target_embedding(last[:, None])  # (row, 1, embedding)
-        states, steps = self.decoder(pieces, state.steps, state.sources, first=state.position, probe=probe)
-        return self.output.following(states[:, 0]), replace(state, steps=steps, position=state.position + 1)
+    def _step(
+        self, state: RecurrentState, last_tokens: Tensor, probe: Probe
+    ) -> tuple[LogProbs, RecurrentState]:
+        tokens = self.target_embedding(last_tokens[:, None])  # (row, 1, embedding)
+        states, after = self.decoder(
+            tokens, state.decoder, state.sources, position=state.position, probe=probe
+        )
+        log_probs = self.output.next_log_probs(states[:, 0])
+        return log_probs, replace(state, decoder=after, position=state.position + 1)
 
     def states(self, batch: Batch, probe: Probe) -> Tensor:
         if batch.target is None:
             raise ValueError("A teacher-forced pass needs the target. Received: a batch without one.")
-        steps, sources = self._read(batch)
-        pieces = self.target_embedding(batch.target[:, :-1])  # (batch, target - 1, embedding)
+        state, sources = self._encode(batch)
+        tokens = self.target_embedding(batch.target[:, :-1])  # (batch, target - 1, embedding)
         states: Tensor
-        states, _ = self.decoder(pieces, steps, sources, first=0, probe=probe)
+        states, _ = self.decoder(tokens, state, sources, position=0, probe=probe)
         return states
 
-    def _read(self, batch: Batch) -> tuple[Steps, tuple[Memory, ...]]:
-        """The source as the decoder begins with it and as its attention remembers it."""
-        states, last = self.encoder(self.source_embedding(batch.source), batch.source_lengths)
-        steps: Steps = self.decoder.begin(last)
+    def _encode(self, batch: Batch) -> tuple[DecoderState, tuple[Memory, ...]]:
+        """The decoder's initial state, and the memory of its attention, if it has one."""
+        states, final_state = self.encoder(self.source_embedding(batch.source), batch.source_lengths)
+        state: DecoderState = self.decoder.begin(final_state)
         attention = getattr(self.decoder, "attention", None)
         if attention is None:
-            return steps, ()
-        allowed_keys = padding(batch.source_lengths, batch.source.shape[1])  # (batch, source)
-        return steps, (attention.prepare(states, states, allowed_keys),)
+            return state, ()
+        allowed_keys = padding_mask(batch.source_lengths, batch.source.shape[1])  # (batch, source)
+        return state, (attention.prepare(states, states, allowed_keys),)

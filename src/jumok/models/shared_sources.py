@@ -1,4 +1,4 @@
-"""Memories of the source while several hypotheses of a sentence are followed: one row a sentence, shared."""
+"""Encoded sources in a search: one memory row per sentence, shared by all hypotheses of that sentence."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 
 __all__ = ["share_sources"]
 
-# Memories of finished sentences are dropped once they are a quarter: dropping copies those that stay.
-SHARE_STILL_ALIVE = 0.75
+# Rows of finished sentences are dropped only when at most this share is in use: dropping copies the rest.
+MIN_SHARE_IN_USE = 0.75
 
 
 def share_sources(sources: tuple[Memory, ...], rows: int, order: Tensor) -> tuple[Memory, ...]:
-    """The memories that `rows` rows read, after row r became what was row `order[r]`."""
+    """The memories of `rows` hypotheses, reordered so that row r continues the former row `order[r]`."""
     if not sources:
         return sources
     beams = sources[0].beams
@@ -27,12 +27,12 @@ def share_sources(sources: tuple[Memory, ...], rows: int, order: Tensor) -> tupl
     sentence = beams.sentence[order]
     if torch.equal(sentence, beams.sentence):
         return sources
-    alive = torch.unique(sentence)  # sorted
-    if len(alive) > SHARE_STILL_ALIVE * beams.sentences:
-        return _shared(sources, group_rows(sentence, beams.sentences))
-    kept = tuple(source.select(alive) for source in sources)
-    return _shared(kept, group_rows(torch.searchsorted(alive, sentence), len(alive)))
+    in_use = torch.unique(sentence)  # sorted
+    if len(in_use) > MIN_SHARE_IN_USE * beams.num_sentences:
+        return _with_beams(sources, group_rows(sentence, beams.num_sentences))
+    selected = tuple(source.select(in_use) for source in sources)
+    return _with_beams(selected, group_rows(torch.searchsorted(in_use, sentence), len(in_use)))
 
 
-def _shared(sources: tuple[Memory, ...], beams: Beams) -> tuple[Memory, ...]:
-    return tuple(source.shared(beams) for source in sources)
+def _with_beams(sources: tuple[Memory, ...], beams: Beams) -> tuple[Memory, ...]:
+    return tuple(source.with_beams(beams) for source in sources)

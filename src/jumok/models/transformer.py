@@ -1,6 +1,6 @@
-"""The Transformer: encoder and decoder built of attention alone.
+"""The Transformer: an encoder and a decoder built from attention.
 
-Vaswani et al. 2017, "Attention is all you need", figure 1. Sites of attention are named "encoder" (source to
+Vaswani et al. 2017, "Attention is all you need", figure 1. The attention sites are named "encoder" (source to
 source), "decoder" (target to the target so far) and "cross" (target to source).
 """
 
@@ -12,22 +12,22 @@ from typing import TYPE_CHECKING, cast
 import torch
 from torch import Tensor, nn
 
-from jumok.attention import Attention, Edit, Memory, padding
+from jumok.attention import Attention, Edit, Memory, padding_mask
 from jumok.models.model import OutputLayer, TranslationModel
-from jumok.models.probe import Probe, rows_of
-from jumok.models.sources import share_sources
+from jumok.models.probe import Probe, batch_rows
+from jumok.models.shared_sources import share_sources
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from jumok.models.layers import Embedding, FeedForward, Residual
-    from jumok.values import Batch, LogProbs
+    from jumok.types import Batch, LogProbs
 
-__all__ = ["DecoderBlock", "EncoderBlock", "Transformer", "TransformerState", "encode", "real_targets"]
+__all__ = ["DecoderBlock", "EncoderBlock", "Transformer", "TransformerState", "encode", "target_not_padding"]
 
 
 class EncoderBlock(nn.Module):
-    """Self-attention, then the position-wise network. `residuals` are those round each, in that order."""
+    """Self-attention, then the position-wise network, with one residual around each, in that order."""
 
     def __init__(
         self, *, attention: Attention, feed_forward: FeedForward, residuals: Sequence[Residual]
@@ -35,27 +35,29 @@ class EncoderBlock(nn.Module):
         super().__init__()
         self.attention = attention
         self.feed_forward = feed_forward
+        # Stored models have the norms of the residuals under these names.
         self.around_attention, self.around_feed_forward = residuals
 
     def forward(self, states: Tensor, *, allowed_keys: Tensor, layer: int, probe: Probe) -> Tensor:
         """(batch, source, width) -> (batch, source, width)."""
         attended = self.attention.attend_self(
-            self.around_attention.enter(states, allowed_keys),
+            self.around_attention.sublayer_input(states, allowed_keys),
             allowed_keys=allowed_keys,
             edit=probe.edit_at("encoder", layer),
-            need_weights=probe.gathers,
+            need_weights=probe.collect_weights,
         )
-        return self.after_attention(states, probe.note("encoder", attended), allowed_keys)
+        probe.collect("encoder", attended)
+        return self.after_attention(states, attended.context, allowed_keys)
 
-    def after_attention(self, states: Tensor, change: Tensor, real: Tensor | None = None) -> Tensor:
-        """The rest of the block, given what was attended to; `real` (batch, length) is False at padding."""
-        states = self.around_attention.leave(states, change, real)
-        change = self.feed_forward(self.around_feed_forward.enter(states, real))
-        return self.around_feed_forward.leave(states, change, real)
+    def after_attention(self, states: Tensor, context: Tensor, not_padding: Tensor | None = None) -> Tensor:
+        """The rest of the block after attention; `not_padding` (batch, length) is False at padding."""
+        states = self.around_attention.add_output(states, context, not_padding)
+        output = self.feed_forward(self.around_feed_forward.sublayer_input(states, not_padding))
+        return self.around_feed_forward.add_output(states, output, not_padding)
 
 
 class DecoderBlock(nn.Module):
-    """Masked self-attention, attention to the encoder, the position-wise network."""
+    """Causal self-attention, cross-attention to the encoder's states, then the position-wise network."""
 
     def __init__(
         self,
@@ -72,72 +74,77 @@ class DecoderBlock(nn.Module):
         self.around_attention, self.around_cross, self.around_feed_forward = residuals
 
     def forward(
-        self, states: Tensor, source: Memory, *, layer: int, probe: Probe, real: Tensor | None = None
+        self, states: Tensor, source: Memory, *, layer: int, probe: Probe, not_padding: Tensor | None = None
     ) -> Tensor:
         """Whole sentences, teacher forced: (batch, target, width) -> (batch, target, width).
 
-        Padding stands after the last piece, where the look-ahead mask already hides it from attention; `real`
+        Padding follows the last token, so the causal mask already hides it from attention; `not_padding`
         (batch, target) hides it from norms.
         """
         attended = self.attention.attend_self(
-            self.around_attention.enter(states, real),
+            self.around_attention.sublayer_input(states, not_padding),
             edit=probe.edit_at("decoder", layer),
-            need_weights=probe.gathers,
+            need_weights=probe.collect_weights,
         )
-        states = self.around_attention.leave(states, probe.note("decoder", attended), real)
-        return self._after_attention(states, source, first=0, layer=layer, probe=probe, real=real)
+        probe.collect("decoder", attended)
+        states = self.around_attention.add_output(states, attended.context, not_padding)
+        return self._after_self_attention(
+            states, source, position=0, layer=layer, probe=probe, not_padding=not_padding
+        )
 
     def step(
-        self, states: Tensor, cache: Memory, source: Memory, *, first: int, layer: int, probe: Probe
+        self, states: Tensor, cache: Memory, source: Memory, *, position: int, layer: int, probe: Probe
     ) -> tuple[Tensor, Memory]:
-        """One more position, (row, 1, width), and the cache that knows it."""
-        entered = self.around_attention.enter(states)
-        cache = self.attention.extend(cache, entered, entered)
+        """Run the block at the next position, (row, 1, width); return its state and the extended cache."""
+        inputs = self.around_attention.sublayer_input(states)
+        cache = self.attention.extend(cache, inputs, inputs)
         attended = self.attention(
-            entered,
+            inputs,
             cache,
-            first=first,
+            query_offset=position,
             edit=probe.edit_at("decoder", layer),
-            need_weights=probe.gathers,
+            need_weights=probe.collect_weights,
         )
-        states = self.around_attention.leave(states, probe.note("decoder", attended))
-        return self._after_attention(states, source, first=first, layer=layer, probe=probe), cache
+        probe.collect("decoder", attended)
+        states = self.around_attention.add_output(states, attended.context)
+        return self._after_self_attention(states, source, position=position, layer=layer, probe=probe), cache
 
-    def _after_attention(
+    def _after_self_attention(
         self,
         states: Tensor,
         source: Memory,
         *,
-        first: int,
+        position: int,
         layer: int,
         probe: Probe,
-        real: Tensor | None = None,
+        not_padding: Tensor | None = None,
     ) -> Tensor:
         attended = self.cross_attention(
-            self.around_cross.enter(states, real),
+            self.around_cross.sublayer_input(states, not_padding),
             source,
-            first=first,
+            query_offset=position,
             edit=probe.edit_at("cross", layer),
-            need_weights=probe.gathers,
+            need_weights=probe.collect_weights,
         )
-        states = self.around_cross.leave(states, probe.note("cross", attended), real)
-        change = self.feed_forward(self.around_feed_forward.enter(states, real))
-        return self.around_feed_forward.leave(states, change, real)
+        probe.collect("cross", attended)
+        states = self.around_cross.add_output(states, attended.context, not_padding)
+        output = self.feed_forward(self.around_feed_forward.sublayer_input(states, not_padding))
+        return self.around_feed_forward.add_output(states, output, not_padding)
 
 
 @dataclass(frozen=True, slots=True)
 class TransformerState:
-    """What decoding remembers. Sources are kept once a sentence and shared by the rows that continue it."""
+    """The decoding state. Each source is stored once and shared by the rows that translate it."""
 
-    caches: tuple[Memory, ...]  # a layer: the target so far, one row a row
-    sources: tuple[Memory, ...]  # a layer: the source, one row a sentence
-    sentence: Tensor  # (row,) int64: the sentence of the first batch that each row translates
+    caches: tuple[Memory, ...]  # per layer: the target so far; one row per hypothesis
+    sources: tuple[Memory, ...]  # per layer: the source; one row per sentence
+    sentence: Tensor  # (row,) int64: the sentence, in the batch given to `begin`, that each row translates
     position: int
     edit: Edit | None
 
 
 class Transformer(TranslationModel):
-    """Encoder and decoder, of the parts that it is handed (`build.py` makes them)."""
+    """Encoder and decoder, from parts that `build.py` makes."""
 
     def __init__(
         self,
@@ -155,44 +162,46 @@ class Transformer(TranslationModel):
         self.target_embedding = target_embedding
         self.encoder = nn.ModuleList(encoder)
         self.decoder = nn.ModuleList(decoder)
-        self.after_encoder = after_encoder
+        self.after_encoder = after_encoder  # the final norm of each stack
         self.after_decoder = after_decoder
         self.output = output
 
     def begin(self, source: Batch, *, edit: Edit | None = None) -> TransformerState:
-        rows = rows_of(source)
-        sources = self._sources(source, Probe(rows=rows, edit=edit))
-        nothing = self.output.weight.new_empty(len(source), 0, self.output.weight.shape[1])
-        caches = tuple(block.attention.prepare(nothing, nothing) for block in self._decoder_blocks())
+        rows = batch_rows(source)
+        sources = self._encode_sources(source, Probe(rows=rows, edit=edit))
+        no_states = self.output.weight.new_empty(len(source), 0, self.output.weight.shape[1])
+        caches = tuple(block.attention.prepare(no_states, no_states) for block in self._decoder_blocks())
         return TransformerState(caches, sources, sentence=rows, position=0, edit=edit)
 
-    def step(self, state: TransformerState, last: Tensor) -> tuple[LogProbs, TransformerState]:
-        return self._step(state, last, Probe(rows=state.sentence, edit=state.edit))
+    def step(self, state: TransformerState, last_tokens: Tensor) -> tuple[LogProbs, TransformerState]:
+        return self._step(state, last_tokens, Probe(rows=state.sentence, edit=state.edit))
 
     def step_with_attention(
-        self, state: TransformerState, last: Tensor
+        self, state: TransformerState, last_tokens: Tensor
     ) -> tuple[LogProbs, TransformerState, Tensor]:
-        """As `step`, and where the last layer looked: (row, source), the mean over its heads."""
-        probe = Probe(rows=state.sentence, edit=state.edit, gathers=True)
-        log_probs, state = self._step(state, last, probe)
-        return log_probs, state, probe.gathered["cross"][-1][:, :, 0].mean(dim=1)
+        """Like `step`, plus the cross-attention of the last layer, averaged over its heads: (row, source)."""
+        probe = Probe(rows=state.sentence, edit=state.edit, collect_weights=True)
+        log_probs, state = self._step(state, last_tokens, probe)
+        return log_probs, state, probe.collected["cross"][-1][:, :, 0].mean(dim=1)
 
-    def _step(self, state: TransformerState, last: Tensor, probe: Probe) -> tuple[LogProbs, TransformerState]:
-        states = self.target_embedding(last[:, None], first=state.position)  # (row, 1, width)
+    def _step(
+        self, state: TransformerState, last_tokens: Tensor, probe: Probe
+    ) -> tuple[LogProbs, TransformerState]:
+        states = self.target_embedding(last_tokens[:, None], offset=state.position)  # (row, 1, width)
         caches = []
         for layer, block in enumerate(self._decoder_blocks()):
             states, cache = block.step(
                 states,
                 state.caches[layer],
                 state.sources[layer],
-                first=state.position,
+                position=state.position,
                 layer=layer,
                 probe=probe,
             )
             caches.append(cache)
-        following = self.output.following(self.after_decoder(states[:, 0]))
+        log_probs = self.output.next_log_probs(self.after_decoder(states[:, 0]))
         after = TransformerState(tuple(caches), state.sources, state.sentence, state.position + 1, state.edit)
-        return following, after
+        return log_probs, after
 
     def reorder(self, state: TransformerState, order: Tensor) -> TransformerState:
         rows = len(state.sentence)
@@ -205,15 +214,15 @@ class Transformer(TranslationModel):
     def states(self, batch: Batch, probe: Probe) -> Tensor:
         if batch.target is None:
             raise ValueError("A teacher-forced pass needs the target. Received: a batch without one.")
-        sources = self._sources(batch, probe)
+        sources = self._encode_sources(batch, probe)
         states = self.target_embedding(batch.target[:, :-1])  # (batch, target - 1, width)
-        real = real_targets(batch)
+        not_padding = target_not_padding(batch)
         for layer, block in enumerate(self._decoder_blocks()):
-            states = block(states, sources[layer], layer=layer, probe=probe, real=real)
-        return cast("Tensor", self.after_decoder(states, real))
+            states = block(states, sources[layer], layer=layer, probe=probe, not_padding=not_padding)
+        return cast("Tensor", self.after_decoder(states, not_padding))
 
-    def _sources(self, batch: Batch, probe: Probe) -> tuple[Memory, ...]:
-        """The encoded source as the cross-attention of each decoder block remembers it."""
+    def _encode_sources(self, batch: Batch, probe: Probe) -> tuple[Memory, ...]:
+        """The encoded source as the cross-attention memory of each decoder block."""
         blocks = cast("list[EncoderBlock]", list(self.encoder))
         states, allowed_keys = encode(batch, self.source_embedding, blocks, self.after_encoder, probe)
         return tuple(
@@ -224,19 +233,19 @@ class Transformer(TranslationModel):
         return cast("list[DecoderBlock]", list(self.decoder))
 
 
-def real_targets(batch: Batch) -> Tensor | None:
-    """Which pieces that a target is read from (all but its last) are no padding, (batch, target - 1)."""
+def target_not_padding(batch: Batch) -> Tensor | None:
+    """True at the input tokens of the target (all but the last) that are not padding, (batch, target - 1)."""
     if batch.target is None or batch.target_lengths is None:
         return None
-    return padding(batch.target_lengths - 1, batch.target.shape[1] - 1)
+    return padding_mask(batch.target_lengths - 1, batch.target.shape[1] - 1)
 
 
 def encode(
-    batch: Batch, embedding: Embedding, blocks: Sequence[EncoderBlock], after: nn.Module, probe: Probe
+    batch: Batch, embedding: Embedding, blocks: Sequence[EncoderBlock], final_norm: nn.Module, probe: Probe
 ) -> tuple[Tensor, Tensor]:
-    """The source through the encoder, (batch, source, width), and which of its places are no padding."""
-    allowed_keys = padding(batch.source_lengths, batch.source.shape[1])  # (batch, source)
+    """The encoder's states (batch, source, width), and the mask of positions that are not padding."""
+    allowed_keys = padding_mask(batch.source_lengths, batch.source.shape[1])  # (batch, source)
     states: Tensor = embedding(batch.source)  # (batch, source, width)
     for layer, block in enumerate(blocks):
         states = block(states, allowed_keys=allowed_keys, layer=layer, probe=probe)
-    return after(states, allowed_keys), allowed_keys
+    return final_norm(states, allowed_keys), allowed_keys

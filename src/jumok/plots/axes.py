@@ -1,6 +1,6 @@
-"""Attention maps on matplotlib's axes, lettered in fonts that have their letters.
+"""Attention maps on matplotlib axes, for notebooks and papers, in a font that has Hangul.
 
-matplotlib is no part of jumok and is imported when something is drawn: `pip install "jumok[plot]"` brings it.
+matplotlib is optional (`pip install "jumok[plot]"`) and is imported when something is drawn.
 """
 
 from __future__ import annotations
@@ -9,16 +9,18 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 from jumok.errors import UnsupportedError
+from jumok.plots import fonts
+from jumok.plots.grid import flat_grid
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
-    from numpy import floating
-    from numpy.typing import NDArray
+    from jumok.types import AttentionMap
 
-__all__ = ["draw_grid"]
+__all__ = ["plot_attention"]
 
-HANGUL_FONTS = (
+# Tried in this order for characters that the shipped font lacks, such as Han.
+SYSTEM_FONTS = (
     "Noto Sans KR",
     "Noto Sans CJK KR",
     "Noto Sans CJK JP",  # older versions of matplotlib see the first font of a collection only
@@ -30,51 +32,74 @@ HANGUL_FONTS = (
 )
 
 
-def draw_grid(
-    weights: NDArray[floating[Any]], queries: Sequence[str], keys: Sequence[str], axes: Any | None
+def plot_attention(
+    attention: AttentionMap, ax: Any | None = None, *, layer: int | None = None, head: int | None = None
 ) -> Any:
-    """Weights (query, key) from black for 0 to white for 1, on these axes or matplotlib's current ones."""
+    """Draw a map on matplotlib's axes, 0 black to 1 white, and return them.
+
+    Without `ax`, it is drawn on the current axes. `layer` and `head` select one of each, counted from 0; None averages over them. Labels in Hangul use
+    the shipped font if the configured one lacks it.
+    """
+    grid = flat_grid(attention, layer=layer, head=head)
     try:
-        from matplotlib import pyplot
+        from matplotlib import pyplot  # optional
     except ImportError as error:
         raise UnsupportedError(
             "A map on axes needs matplotlib, which is not installed. "
-            'Do: pip install "jumok[plot]", or draw an SVG with `jumok.look.save`.'
+            'Run: pip install "jumok[plot]", or draw an SVG with `jumok.plots.save`.'
         ) from error
-    axes = pyplot.gca() if axes is None else axes
-    fonts = _fonts({letter for label in (*queries, *keys) for letter in label if letter.isprintable()})
+    axes = pyplot.gca() if ax is None else ax
+    weights, queries, keys = grid.weights, grid.queries, grid.keys
+    characters = {char for label in (*queries, *keys) for char in label if char.isprintable()}
+    families = _families(characters)
     axes.imshow(weights, cmap="gray", vmin=0, vmax=max(1.0, float(weights.max(initial=1.0))), aspect="auto")
     axes.xaxis.tick_top()
-    axes.set_xticks(range(len(keys)), keys, rotation=45, ha="left", rotation_mode="anchor", fontfamily=fonts)
-    axes.set_yticks(range(len(queries)), queries, fontfamily=fonts)
+    axes.set_xticks(
+        range(len(keys)), keys, rotation=45, ha="left", rotation_mode="anchor", fontfamily=families
+    )
+    axes.set_yticks(range(len(queries)), queries, fontfamily=families)
     axes.tick_params(length=0)
     return axes
 
 
-def _fonts(letters: set[str]) -> list[str]:
-    """The font that is set, and one more where that has not all letters; a warning where none has them."""
-    from matplotlib import font_manager, rcParams
+def _families(characters: set[str]) -> list[str]:
+    """Return the configured font families and, if they lack characters, another that has all of these.
 
-    chosen = list(rcParams["font.family"])
-    missing = _missing(letters, chosen)
+    The shipped font and `SYSTEM_FONTS` are tried. Warns if none of them has all the characters.
+    """
+    from matplotlib import rcParams  # optional
+
+    families = list(rcParams["font.family"])
+    missing = _missing(characters, families)
     if not missing:
-        return chosen
-    installed = {font.name for font in font_manager.fontManager.ttflist}
-    for name in HANGUL_FONTS:
-        if name in installed and not _missing(missing, [name]):
-            return [*chosen, name]
+        return families
+    known = _known_families()
+    for name in (fonts.FAMILY, *SYSTEM_FONTS):
+        if name in known and not _missing(missing, [name]):
+            return [*families, name]
+    missing = _missing(missing, [fonts.FAMILY])
     warnings.warn(
-        f"No font that matplotlib knows has {''.join(sorted(missing)[:10])}, so boxes stand for such "
-        "letters. Install one, such as Noto Sans CJK (Debian and Ubuntu: apt install fonts-noto-cjk), and "
-        "start Python again; or name one that you have in matplotlib.rcParams['font.family'].",
-        stacklevel=4,
+        f"None of the fonts that were tried ({', '.join(families)}, {fonts.FAMILY} and fonts for Chinese, "
+        f"Japanese and Korean) has all of {''.join(sorted(missing)[:10])}; missing characters show as boxes. "
+        "Install a font of that script (for most scripts there is a Noto font) and set "
+        "matplotlib.rcParams['font.family'] to it.",
+        stacklevel=3,
     )
-    return chosen
+    return [*families, fonts.FAMILY]
 
 
-def _missing(letters: Iterable[str], family: list[str]) -> set[str]:
-    """The letters that a family does not have."""
-    from matplotlib import font_manager
+def _known_families() -> set[str]:
+    """Return the families that matplotlib finds by name; the shipped font is added once."""
+    from matplotlib.font_manager import fontManager  # optional
 
-    font = font_manager.get_font(font_manager.findfont(font_manager.FontProperties(family=family)))
-    return {letter for letter in letters if not font.get_char_index(ord(letter))}
+    if fonts.FAMILY not in {font.name for font in fontManager.ttflist}:
+        fontManager.addfont(fonts.FILE)
+    return {font.name for font in fontManager.ttflist}
+
+
+def _missing(characters: Iterable[str], families: list[str]) -> set[str]:
+    """Return the characters that the font lacks which matplotlib finds first for these families."""
+    from matplotlib import font_manager  # optional
+
+    font = font_manager.get_font(font_manager.findfont(font_manager.FontProperties(family=families)))
+    return {character for character in characters if not font.get_char_index(ord(character))}

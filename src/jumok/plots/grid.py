@@ -1,4 +1,4 @@
-"""From an attention map to the one matrix that a flat picture can show."""
+"""An attention map reduced to the one matrix that a picture shows."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from jumok.errors import DataError
-from jumok.values import AttentionMap
+from jumok.types import AttentionMap
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -21,20 +21,20 @@ __all__ = ["Grid", "alignment_map", "flat_grid", "map_weights"]
 
 @dataclass(frozen=True)
 class Grid:
-    """A row for each query (a target word), a column for each key (a source word).
+    """One row per query (target word), one column per key (source word).
 
-    There may be none of either: a model that has hardly learnt anything may translate into nothing.
+    Both may be empty: a model that has hardly learnt anything may produce an empty translation.
     """
 
     weights: NDArray[np.float64]  # (query, key)
     queries: tuple[str, ...]
     keys: tuple[str, ...]
-    origin: str
-    """Which layer and head the weights come from, for people; empty when there was nothing to choose."""
+    layer_and_head: str
+    """Where the weights come from, as text; empty if there was only one layer and one head."""
 
     @cached_property
     def top(self) -> float:
-        """The weight that is drawn brightest: 1, or more where a mechanism goes beyond it."""
+        """The weight that is drawn brightest: 1, or the maximum if a mechanism exceeds 1."""
         finite = self.weights[np.isfinite(self.weights)]
         return max(1.0, float(finite.max(initial=1.0)))
 
@@ -46,7 +46,7 @@ def alignment_map(
     target: Sequence[str],
     facts: Mapping[str, str] | None = None,
 ) -> AttentionMap:
-    """A map of plain numbers: `weights[j][i]` is how much target word j looked at source word i."""
+    """Build a map from plain numbers: `weights[j][i]` is how much target word j attends to source word i."""
     matrix = np.asarray(weights, dtype=np.float32)
     attention = AttentionMap("cross", matrix[None, None], tuple(target), tuple(source), dict(facts or {}))
     map_weights(attention)
@@ -54,16 +54,16 @@ def alignment_map(
 
 
 def map_weights(attention: AttentionMap) -> NDArray[Any]:
-    """The weights as (layer, head, query, key), checked against the labels."""
+    """Return the weights as (layer, head, query, key), checked against the labels."""
     weights = np.asarray(attention.weights)
     if weights.ndim == 2:
         weights = weights[None, None]
-    labelled = (len(attention.queries), len(attention.keys))
-    if weights.ndim != 4 or weights.shape[2:] != labelled:
+    counts = (len(attention.queries), len(attention.keys))
+    if weights.ndim != 4 or weights.shape[2:] != counts:
         raise DataError(
             "The weights of the attention map do not fit its words. "
-            f"Received: shape {weights.shape} for {labelled[0]} target and {labelled[1]} source words; "
-            f"expected (layer, head, {labelled[0]}, {labelled[1]})."
+            f"Received: shape {weights.shape} for {counts[0]} target and {counts[1]} source words; "
+            f"expected (layer, head, {counts[0]}, {counts[1]})."
         )
     if 0 in weights.shape[:2]:
         raise DataError(f"The attention map has no layer or no head. Received: shape {weights.shape}.")
@@ -71,16 +71,16 @@ def map_weights(attention: AttentionMap) -> NDArray[Any]:
 
 
 def flat_grid(attention: AttentionMap, *, layer: int | None = None, head: int | None = None) -> Grid:
-    """One layer and head of a map, counted from 0; None takes the mean over them, and `origin` says so."""
+    """Return one layer and head of a map, counted from 0; None averages over all of them."""
     weights = map_weights(attention).astype(np.float64)
     weights, layer_name = _choose(weights, layer, "layer")
     weights, head_name = _choose(weights, head, "head")
-    origin = ", ".join(name for name in (layer_name, head_name) if name)
-    return Grid(weights, attention.queries, attention.keys, origin)
+    layer_and_head = ", ".join(name for name in (layer_name, head_name) if name)
+    return Grid(weights, attention.queries, attention.keys, layer_and_head)
 
 
 def _choose(weights: NDArray[np.float64], index: int | None, axis: str) -> tuple[NDArray[np.float64], str]:
-    """Take one entry of the first axis, or its mean; and say in words which."""
+    """Return one entry of the first axis, or its mean, and a description of the choice."""
     count = weights.shape[0]
     if index is None:
         return weights.mean(axis=0), "" if count == 1 else f"mean of {count} {axis}s"

@@ -1,8 +1,8 @@
 """The alignment map of a translation as an SVG, after Bahdanau, Cho & Bengio 2015, figure 3.
 
-Source words stand along the top, target words down the side; black is 0 and white is 1. The picture brings
-its own paper, so that it reads alike on a light and on a dark page. It holds no style sheet, script or id, so
-that several can stand in one page; and the same map always gives the same bytes.
+Source words are along the top, target words down the side; black is 0 and white is 1. The picture has its own
+background, so it looks the same on a light and on a dark page. It has no style sheet, script or id, so
+several fit into one page; and the same map always gives the same bytes.
 """
 
 from __future__ import annotations
@@ -12,29 +12,29 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING
 
-from jumok.look.grid import flat_grid
-from jumok.look.lettering import ems, shown, wrap
+from jumok.plots.grid import flat_grid
+from jumok.plots.text_width import printable, width_in_ems, wrap
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from jumok.look.grid import Grid
-    from jumok.values import Alignment, AttentionMap
+    from jumok.plots.grid import Grid
+    from jumok.types import Alignment, AttentionMap
 
 __all__ = ["draw_alignment"]
 
 FONTS = "'Noto Sans KR','Noto Sans CJK KR','Apple SD Gothic Neo','Malgun Gothic',sans-serif"
-PAPER, EDGE, INK, FADED = "#faf9f6", "#dedbd3", "#1c1d21", "#6a6b70"
+BACKGROUND, EDGE, INK, FADED = "#faf9f6", "#dedbd3", "#1c1d21", "#6a6b70"
 GRID_LINE, DARKEST, LIGHTEST = "#2c2d33", 0x10, 0xFF
-LINK, BROKEN = "#ff7a1a", "#8c2f5b"
+LINK, NOT_A_NUMBER = "#ff7a1a", "#8c2f5b"
 
 MARGIN, GAP = 24, 8
 TITLE_SIZE, SMALL_SIZE = 16, 11
-NARROWEST = 320
-"""No narrower than this: below it, titles and captions would fall into too many lines."""
+MIN_WIDTH = 320
+"""Below this width, titles and captions would break into too many lines."""
 SLANT = 55
-"""Degrees. Steep enough that labels stay apart over the smallest cells, flat enough to be read."""
-SWATCHES, SWATCH_WIDTH, LEGEND_HEIGHT = 16, 7, 12
+"""Degrees. Steep enough to keep labels apart over the smallest cells, flat enough to read."""
+NUM_SWATCHES, SWATCH_WIDTH, LEGEND_HEIGHT = 16, 7, 12
 
 
 def draw_alignment(
@@ -45,26 +45,26 @@ def draw_alignment(
     layer: int | None = None,
     head: int | None = None,
 ) -> str:
-    """The map as a picture: an SVG document.
+    """Return the map as an SVG document.
 
-    `links` marks word links, drawn by a person or read from a model: a ring where sure, a dashed one where
-    only possible. A map of several layers or heads is drawn as their mean unless one is named; the caption
-    says which. Pointing at a cell tells its two words and its weight.
+    `links` are word links, annotated or read from a model: a ring if sure, a dashed ring if only possible. A
+    map of several layers or heads is drawn as their mean unless one is selected; the caption says which. The
+    tooltip of a cell shows its two words and its weight.
     """
     grid = flat_grid(attention, layer=layer, head=head)
-    picture = _Picture.lay_out(grid, title=shown(title), caption=_caption(attention, grid), links=links)
+    picture = _Picture.lay_out(grid, title=printable(title), caption=_caption(attention, grid), links=links)
     return "\n".join(picture.lines()) + "\n"
 
 
 def _caption(attention: AttentionMap, grid: Grid) -> str:
     facts = [f"{name}: {value}" for name, value in attention.facts.items()]
-    parts = [f"{attention.site} attention", grid.origin, *facts]
-    return shown(" · ".join(part for part in parts if part))
+    parts = [f"{attention.site} attention", grid.layer_and_head, *facts]
+    return printable(" · ".join(part for part in parts if part))
 
 
 @dataclass(frozen=True)
 class _Picture:
-    """Where everything stands, in pixels; `lines` writes it down."""
+    """The layout in pixels; `lines` yields the SVG."""
 
     grid: Grid
     links: Alignment | None
@@ -83,7 +83,7 @@ class _Picture:
         font_size = max(11, min(15, round(cell * 0.62)))
         left = MARGIN + _widest(grid.queries, font_size) + GAP
         rise, reach = _slanted_extent(grid.keys, cell, font_size)
-        inside = max(left - MARGIN + max(len(grid.keys) * cell, reach), _legend_width(links), NARROWEST)
+        inside = max(left - MARGIN + max(len(grid.keys) * cell, reach), _legend_width(links), MIN_WIDTH)
         heading = wrap(title, inside / TITLE_SIZE)
         footing = wrap(caption, inside / SMALL_SIZE)
         inside = max(inside, _widest(heading, TITLE_SIZE), _widest(footing, SMALL_SIZE))
@@ -107,16 +107,18 @@ class _Picture:
         yield f"<title>{escape(name)}</title>"
         yield (
             f'<rect x="0.5" y="0.5" width="{self.width - 1}" height="{self.height - 1}" rx="10" '
-            f'fill="{PAPER}" stroke="{EDGE}"/>'
+            f'fill="{BACKGROUND}" stroke="{EDGE}"/>'
         )
-        yield from _text_lines(self.title, y=MARGIN, size=TITLE_SIZE, look=f'font-weight="600" fill="{INK}"')
+        yield from _text_lines(
+            self.title, y=MARGIN, size=TITLE_SIZE, attributes=f'font-weight="600" fill="{INK}"'
+        )
         yield from self._source_labels()
         yield from self._target_labels()
         yield from self._cells()
         yield from self._links()
         yield from self._legend(self.bottom + 2 * GAP)
         caption_top = self.bottom + 3 * GAP + LEGEND_HEIGHT
-        yield from _text_lines(self.caption, y=caption_top, size=SMALL_SIZE, look=f'fill="{FADED}"')
+        yield from _text_lines(self.caption, y=caption_top, size=SMALL_SIZE, attributes=f'fill="{FADED}"')
         yield "</svg>"
 
     def _source_labels(self) -> Iterator[str]:
@@ -125,8 +127,8 @@ class _Picture:
         drop = _number(self.font_size * 0.35)
         for column, word in enumerate(self.grid.keys):
             x = self.left + column * self.cell + self.cell / 2
-            place = f"translate({_number(x)} {y}) rotate(-{SLANT})"
-            yield f'<text transform="{place}" y="{drop}">{escape(shown(word))}</text>'
+            transform = f"translate({_number(x)} {y}) rotate(-{SLANT})"
+            yield f'<text transform="{transform}" y="{drop}">{escape(printable(word))}</text>'
         yield "</g>"
 
     def _target_labels(self) -> Iterator[str]:
@@ -134,11 +136,11 @@ class _Picture:
         x = self.left - GAP
         for row, word in enumerate(self.grid.queries):
             y = self.top + row * self.cell + self.cell / 2 + self.font_size * 0.35
-            yield f'<text x="{x}" y="{_number(y)}">{escape(shown(word))}</text>'
+            yield f'<text x="{x}" y="{_number(y)}">{escape(printable(word))}</text>'
         yield "</g>"
 
     def _cells(self) -> Iterator[str]:
-        """A cell is a pixel smaller than its place; what shows between is the grid."""
+        """A cell is drawn one pixel smaller than its pitch; the gaps are the grid lines."""
         across, down = len(self.grid.keys) * self.cell, len(self.grid.queries) * self.cell
         yield (
             f'<rect x="{self.left - 1}" y="{self.top - 1}" width="{across + 1}" height="{down + 1}" '
@@ -151,7 +153,7 @@ class _Picture:
             for column, key in enumerate(self.grid.keys):
                 x = self.left + column * self.cell
                 weight = float(self.grid.weights[row, column])
-                tip = escape(f"{shown(key)} → {shown(query)}: {weight:.4f}")
+                tip = escape(f"{printable(key)} → {printable(query)}: {weight:.4f}")
                 fill = _shade(weight, self.grid.top)
                 yield (
                     f'<rect x="{x}" y="{y}" width="{size}" height="{size}" fill="{fill}">'
@@ -160,7 +162,7 @@ class _Picture:
         yield "</g>"
 
     def _links(self) -> Iterator[str]:
-        """Rings let the cell's own shade be seen, and leave the pointer to the cell for its tooltip."""
+        """Rings leave the cell's shade visible and let pointer events through to its tooltip."""
         if self.links is None:
             return
         yield f'<g class="links" fill="none" stroke="{LINK}" stroke-width="2" pointer-events="none">'
@@ -171,20 +173,20 @@ class _Picture:
         yield "</g>"
 
     def _legend(self, y: int) -> Iterator[str]:
-        """The scale from 0 to the top, and what a ring means where rings are drawn."""
+        """Yield the scale from 0 to the top, and the meaning of rings if there are any."""
         baseline = y + 10
         yield f'<g class="legend" font-size="{SMALL_SIZE}" fill="{FADED}">'
         yield f'<text x="{MARGIN}" y="{baseline}">0</text>'
         x = MARGIN + 12
         yield '<g shape-rendering="crispEdges">'
-        for step in range(SWATCHES):
-            fill = _shade(step / (SWATCHES - 1), 1.0)
-            place = f'x="{x + SWATCH_WIDTH * step}" y="{y}" width="{SWATCH_WIDTH}" height="{LEGEND_HEIGHT}"'
-            yield f'<rect {place} fill="{fill}"/>'
+        for step in range(NUM_SWATCHES):
+            fill = _shade(step / (NUM_SWATCHES - 1), 1.0)
+            box = f'x="{x + SWATCH_WIDTH * step}" y="{y}" width="{SWATCH_WIDTH}" height="{LEGEND_HEIGHT}"'
+            yield f'<rect {box} fill="{fill}"/>'
         yield "</g>"
-        frame = f'width="{SWATCH_WIDTH * SWATCHES + 1}" height="{LEGEND_HEIGHT + 1}"'
+        frame = f'width="{SWATCH_WIDTH * NUM_SWATCHES + 1}" height="{LEGEND_HEIGHT + 1}"'
         yield f'<rect x="{x - 0.5}" y="{y - 0.5}" {frame} fill="none" stroke="{FADED}"/>'
-        x += SWATCH_WIDTH * SWATCHES + 6
+        x += SWATCH_WIDTH * NUM_SWATCHES + 6
         yield f'<text x="{x}" y="{baseline}">{self.grid.top:.3g}</text>'
         x += 40
         for name, sure in _ring_names(self.links):
@@ -196,41 +198,41 @@ class _Picture:
 
 
 def _cell_size(words: int) -> int:
-    """Large for a phrase, small for a paragraph: 40 pixels up to 12 words, 23 for 30, 18 for 60."""
+    """Return 40 pixels for up to 12 words, 23 for 30, 18 for 60."""
     return max(16, min(40, round(12 + 340 / max(words, 1))))
 
 
 def _widest(texts: list[str] | tuple[str, ...], size: int) -> int:
-    return math.ceil(size * max((ems(shown(text)) for text in texts), default=0.0))
+    return math.ceil(size * max((width_in_ems(printable(text)) for text in texts), default=0.0))
 
 
 def _slanted_extent(words: tuple[str, ...], cell: int, font_size: int) -> tuple[int, int]:
-    """How far slanted labels rise above the grid, and how far they reach to the right of its left edge."""
+    """Return the height of slanted labels above the grid, and their reach to the right of its left edge."""
     sine, cosine = math.sin(math.radians(SLANT)), math.cos(math.radians(SLANT))
     rise = reach = 0.0
     for column, word in enumerate(words):
-        length = ems(shown(word)) * font_size
+        length = width_in_ems(printable(word)) * font_size
         rise = max(rise, length * sine + font_size * cosine)
         reach = max(reach, cell * (column + 0.5) + length * cosine + font_size * sine)
     return math.ceil(rise), math.ceil(reach)
 
 
 def _height(lines: list[str], size: int) -> int:
-    """Of a block of text and the gap below it."""
+    """Return the height of a block of text and the gap below it."""
     return round(size * 1.4) * len(lines) + (GAP if lines else 0)
 
 
-def _text_lines(lines: list[str], *, y: int, size: int, look: str) -> Iterator[str]:
-    """A block of text at the left margin, its upper edge at `y`."""
+def _text_lines(lines: list[str], *, y: int, size: int, attributes: str) -> Iterator[str]:
+    """Yield a block of text at the left margin, with its upper edge at `y`."""
     for row, line in enumerate(lines):
         baseline = y + round(size * 1.4) * row + size
-        yield f'<text x="{MARGIN}" y="{baseline}" font-size="{size}" {look}>{escape(line)}</text>'
+        yield f'<text x="{MARGIN}" y="{baseline}" font-size="{size}" {attributes}>{escape(line)}</text>'
 
 
 def _shade(weight: float, top: float) -> str:
-    """Black at 0 (and below), white at the top. What is not a number gets a colour of its own."""
+    """Return black for 0 and below, white for the top, and another colour for NaN."""
     if math.isnan(weight):
-        return BROKEN
+        return NOT_A_NUMBER
     share = min(1.0, max(0.0, weight / top))
     level = round(DARKEST + share * (LIGHTEST - DARKEST))
     return f"#{level:02x}{level:02x}{level:02x}"
@@ -242,7 +244,7 @@ def _ring(x: int, y: int, size: int, *, sure: bool) -> str:
 
 
 def _ring_names(links: Alignment | None) -> list[tuple[str, bool]]:
-    """What the legend explains: only the kinds of link that are there."""
+    """Return the legend's entries: only the kinds of link that occur."""
     if links is None:
         return []
     names = [("link", True)] if links.sure else []
@@ -254,9 +256,11 @@ def _ring_name_width(name: str) -> int:
 
 
 def _legend_width(links: Alignment | None) -> int:
-    return 12 + SWATCH_WIDTH * SWATCHES + 46 + sum(_ring_name_width(name) for name, _ in _ring_names(links))
+    return (
+        12 + SWATCH_WIDTH * NUM_SWATCHES + 46 + sum(_ring_name_width(name) for name, _ in _ring_names(links))
+    )
 
 
 def _number(value: float) -> str:
-    """`12` or `12.3`: short, and the same bytes however the sum was made."""
+    """Format `12` or `12.3`: short, and not affected by rounding errors."""
     return f"{value:.1f}".removesuffix(".0")

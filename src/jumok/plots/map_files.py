@@ -1,4 +1,4 @@
-"""Attention maps in files: the picture for people, JSON for programs."""
+"""Attention maps as files: pictures (SVG, PNG) and JSON."""
 
 from __future__ import annotations
 
@@ -9,32 +9,33 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jumok.errors import DataError, StorageError, UnsupportedError, nearest
-from jumok.look.grid import map_weights
-from jumok.look.heat_map import draw_alignment
-from jumok.values import AttentionMap
+from jumok.errors import DataError, StorageError, UnsupportedError, suggest
+from jumok.plots import fonts
+from jumok.plots.grid import map_weights
+from jumok.plots.heat_map import draw_alignment
+from jumok.types import AttentionMap
 
 if TYPE_CHECKING:
-    from jumok.values import Alignment
+    from jumok.types import Alignment
 
 __all__ = ["from_json", "save", "to_json"]
 
 _SUFFIXES = (".json", ".png", ".svg")
-_SHARPNESS = 2
-"""Pixels of a PNG for each of the SVG: letters stay crisp on today's screens."""
+_PNG_SCALE = 2
+"""PNG pixels per SVG pixel, so that text is sharp on high-resolution screens."""
 _DIGITS = 4
 
 
 def save(
     attention: AttentionMap, path: str | Path, *, title: str = "", links: Alignment | None = None
 ) -> None:
-    """Write a map as the file name says: a picture to `.svg` or `.png`, numbers to `.json`."""
+    """Write a map in the format of the suffix: a picture (`.svg`, `.png`) or numbers (`.json`)."""
     path = Path(path)
     suffix = path.suffix.lower()
     if suffix not in _SUFFIXES:
         raise UnsupportedError(
             f"An attention map can be saved as {', '.join(_SUFFIXES[:-1])} or {_SUFFIXES[-1]}. "
-            f"Received: {path}.{nearest(suffix, _SUFFIXES)}"
+            f"Received: {path}.{suggest(suffix, _SUFFIXES)}"
         )
     write = to_json if suffix == ".json" else draw_alignment
     text = write(attention, title=title, links=links)
@@ -46,22 +47,26 @@ def save(
 
 
 def _png(svg: str) -> bytes:
-    """The picture in pixels, by resvg, which knows the fonts of the machine, Hangul where they have it."""
+    """Render the picture with resvg, in the system's fonts and, for letters they lack, in the shipped one."""
     try:
-        import resvg_py
+        import resvg_py  # optional
     except ImportError as error:
         raise UnsupportedError(
             "A picture as .png needs resvg, which is not installed. "
-            'Do: pip install "jumok[png]", or write .svg, which every browser opens.'
+            'Run: pip install "jumok[png]", or write .svg, which every browser opens.'
         ) from error
-    return bytes(resvg_py.svg_to_bytes(svg_string=svg, zoom=_SHARPNESS))
+    return bytes(
+        resvg_py.svg_to_bytes(
+            svg_string=svg, zoom=_PNG_SCALE, font_files=[str(fonts.FILE)], sans_serif_family=fonts.FAMILY
+        )
+    )
 
 
 def to_json(attention: AttentionMap, *, title: str = "", links: Alignment | None = None) -> str:
-    """The map as JSON: site, keys (source words), queries (target words), weights to four digits, facts.
+    """Return the map as JSON: site, keys (source words), queries (target words), rounded weights, facts.
 
-    Weights are nested as (layer, head, query, key). JSON knows no NaN, so such a weight becomes null. The
-    links of words stand under `alignment`, as `0-0 1-2`.
+    Weights are nested as (layer, head, query, key). JSON has no NaN: such a weight becomes null. Word links
+    are stored under `alignment`, as `0-0 1-2`.
     """
     document = {
         **({"title": title} if title else {}),
@@ -76,12 +81,12 @@ def to_json(attention: AttentionMap, *, title: str = "", links: Alignment | None
 
 
 def from_json(text: str) -> AttentionMap:
-    """The map that `to_json` wrote."""
+    """Return the map that `to_json` wrote."""
     try:
         document = json.loads(text)
         queries, keys = tuple(map(str, document["queries"])), tuple(map(str, document["keys"]))
         weights = np.array(document["weights"], dtype=np.float32)
-        if not queries:  # nested lists cannot tell how wide rows are of which there are none
+        if not queries:  # nested lists lose the number of keys if there are no rows
             weights = weights.reshape(*weights.shape[:2], 0, len(keys))
         attention = AttentionMap(
             site=str(document["site"]),

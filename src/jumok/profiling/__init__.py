@@ -1,38 +1,61 @@
-"""What attention costs, measured: table 1 of "Attention is all you need", and why it divides by √d.
+"""The measured cost of attention: table 1 of "Attention is all you need", and why it divides by √d.
 
-`jumok bench attention` prints what `attention_table` gives.
+`jumok bench attention` prints the result of `attention_table`.
 """
 
-from jumok.bench.cost import Trace, Traced, fit_exponent, keep_memory, race, trace
-from jumok.bench.layers import CONTENDERS, Contender, Layer, Shape, dilated_convolution, dilated_stack
-from jumok.bench.paths import influence, longest_path
-from jumok.bench.scaling import Scaling, softmax_examples, widths_compared
-from jumok.bench.table import Machine, Operations, Path, Row, Sequential, Table, attention_table, check_sizes
+from jumok.profiling.cost import (
+    OperationCounter,
+    PassCost,
+    count_cost,
+    fit_exponent,
+    keep_memory,
+    time_in_turns,
+)
+from jumok.profiling.layers import (
+    PROFILED_LAYERS,
+    Layer,
+    ProfiledLayer,
+    Shape,
+    dilated_convolution,
+    dilated_stack,
+)
+from jumok.profiling.paths import influence, path_length
+from jumok.profiling.scaling import Scaling, compare_widths, softmax_examples
+from jumok.profiling.table import (
+    Machine,
+    Operations,
+    PathLength,
+    Row,
+    Sequential,
+    Table,
+    attention_table,
+    check_sizes,
+)
 
 __all__ = [
-    "CONTENDERS",
-    "Contender",
+    "PROFILED_LAYERS",
     "Layer",
     "Machine",
+    "OperationCounter",
     "Operations",
-    "Path",
+    "PassCost",
+    "PathLength",
+    "ProfiledLayer",
     "Row",
     "Scaling",
     "Sequential",
     "Shape",
     "Table",
-    "Trace",
-    "Traced",
     "attention_table",
     "check_sizes",
+    "compare_widths",
+    "count_cost",
     "dilated_convolution",
     "dilated_stack",
     "fit_exponent",
     "influence",
     "keep_memory",
-    "longest_path",
-    "race",
+    "path_length",
     "softmax_examples",
-    "trace",
-    "widths_compared",
+    "time_in_turns",
 ]

@@ -1,8 +1,8 @@
-"""How many layers a signal passes on its way from the first place to the last.
+"""How many layers a signal needs from the first position to the last.
 
-Vaswani et al. 2017, section 4: the shorter the paths between places, the easier it is to learn what depends
-on something far away. A place influences another where the gradient between them is not 0; after two layers
-it influences all that is influenced by what it influenced, and so on.
+Vaswani et al. 2017, section 4: the shorter the paths between positions, the easier it is to learn long-range
+dependencies. A position influences another if the gradient between them is not 0; over several layers
+influence is transitive.
 """
 
 from __future__ import annotations
@@ -15,32 +15,32 @@ from torch import Tensor
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from jumok.bench.layers import Layer
+    from jumok.profiling.layers import Layer
 
-__all__ = ["influence", "longest_path"]
+__all__ = ["influence", "path_length"]
 
 
 def influence(layer: Layer, states: Tensor) -> Tensor:
-    """Which inputs change which outputs, (place of the output, place of the input), bool.
+    """Which inputs change which outputs, (output position, input position), bool.
 
-    `states` are (1, head, place, width). Each place has a copy of the sequence, of which only the output at
-    that place is asked for its gradient.
+    `states` are (1, head, position, width). There is one copy of the sequence per position, and only the
+    output at that position is differentiated.
     """
-    places = states.shape[2]
-    copies = states.repeat(places, 1, 1, 1).requires_grad_()
-    asked = layer(copies).diagonal(dim1=0, dim2=2)  # (head, width, place): of copy i, the output at i
-    # Without random factors the gradients of a place's numbers could cancel out.
-    factors = torch.randn(asked.shape, generator=torch.Generator().manual_seed(0))
-    [gradient] = torch.autograd.grad((asked * factors).sum(), copies)  # (copy, head, place, width)
+    length = states.shape[2]
+    copies = states.repeat(length, 1, 1, 1).requires_grad_()
+    outputs = layer(copies).diagonal(dim1=0, dim2=2)  # (head, width, position): of copy i, the output at i
+    # Without random factors the gradients of one position's features could cancel out.
+    factors = torch.randn(outputs.shape, generator=torch.Generator().manual_seed(0))
+    [gradient] = torch.autograd.grad((outputs * factors).sum(), copies)  # (copy, head, position, width)
     return gradient.ne(0).any(dim=3).any(dim=1)
 
 
-def longest_path(influences: Iterable[Tensor]) -> int | None:
-    """How many layers, of these influences from the first on, take the first input to the last output.
+def path_length(influences: Iterable[Tensor]) -> int | None:
+    """The number of layers after which the first input reaches the last output, given each layer's influence.
 
-    None where the layers come to an end, or are as many as there are places, before it arrives.
+    None if it does not within the given layers, or within as many layers as there are positions.
     """
-    reached: Tensor | None = None  # (place,) bool: what the first input has come to
+    reached: Tensor | None = None  # (position,) bool: the positions that the first input influences
     for layers, influenced in enumerate(influences, start=1):
         if reached is None:
             reached = torch.arange(len(influenced)) == 0

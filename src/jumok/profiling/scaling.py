@@ -1,8 +1,8 @@
 """Why scores are divided by √d: the experiment behind a footnote.
 
-Vaswani et al. 2017, section 3.2.1, footnote 4: where the numbers of q and k have mean 0 and variance 1, q·k
-has mean 0 and variance d. The softmax of large numbers puts nearly all weight on one key, and its gradient is
-then nearly 0; divided by √d, scores have variance 1 whatever d is.
+Vaswani et al. 2017, section 3.2.1, footnote 4: if the components of q and k have mean 0 and variance 1, q·k
+has mean 0 and variance d. The softmax of large scores puts nearly all weight on one key, and its gradient is
+then nearly 0; divided by √d, scores have variance 1 for every d.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-__all__ = ["Scaling", "Softness", "softmax_examples", "widths_compared"]
+__all__ = ["Scaling", "Softness", "compare_widths", "softmax_examples"]
 
 WIDTHS = (2, 8, 32, 100, 512)
 QUERIES, KEYS = 1024, 16
@@ -24,15 +24,15 @@ EXAMPLES = ((1.1, -0.8, -1.7), (9.0, -11.0, 7.0))
 
 @dataclass(frozen=True, slots=True)
 class Softness:
-    """How evenly weights are spread: means over many queries."""
+    """How evenly weights are distributed, averaged over many queries."""
 
-    entropy: float  # in nats: ln 16 where 16 weights are equal, 0 where one has everything
+    entropy: float  # in nats: ln 16 if 16 weights are equal, 0 if one key has all the weight
     largest: float  # the largest weight
 
 
 @dataclass(frozen=True, slots=True)
 class Scaling:
-    """What becomes of unit normal queries and keys of one width."""
+    """Products and weights of unit normal queries and keys of one width."""
 
     width: int
     variance: float  # of q·k
@@ -40,8 +40,8 @@ class Scaling:
     scaled: Softness  # softmax(q·k / √d)
 
 
-def widths_compared(widths: tuple[int, ...] = WIDTHS, *, seed: int = 0) -> list[Scaling]:
-    """The experiment for each width: as many queries as there are, each with keys of its own."""
+def compare_widths(widths: tuple[int, ...] = WIDTHS, *, seed: int = 0) -> list[Scaling]:
+    """The experiment for each width: `QUERIES` queries with `KEYS` keys each."""
     generator = torch.Generator().manual_seed(seed)
     compared = []
     for width in widths:
@@ -60,7 +60,7 @@ def _softness(scores: Tensor) -> Softness:
 
 
 def softmax_examples() -> list[dict[str, list[float]]]:
-    """Two rows of three scores, small and large, each with its softmax."""
+    """Three small scores and three large ones, each with their softmax."""
     return [
         {"scores": list(scores), "weights": torch.softmax(torch.tensor(scores), dim=-1).tolist()}
         for scores in EXAMPLES

@@ -1,6 +1,7 @@
-"""The table: a row for each contender, all of it measured on the spot.
+"""Table 1 of the paper, measured: one row per layer.
 
-Only the orders ("n²·d", "n/r") are the paper's words, to be compared with the numbers beside them.
+Only the orders ("n²·d", "n/r") are the paper's, to compare with the measured numbers. The fields of the
+dataclasses are the keys of `jumok bench attention --json`, except that `PathLength.length` is "places".
 """
 
 from __future__ import annotations
@@ -12,32 +13,41 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from jumok.bench.cost import fit_exponent, race, trace
-from jumok.bench.layers import CONTENDERS, Shape, dilated_stack
-from jumok.bench.paths import influence, longest_path
-from jumok.bench.scaling import softmax_examples, widths_compared
 from jumok.errors import RecipeError
-from jumok.processes import available_cores
+from jumok.profiling.cost import count_cost, fit_exponent, time_in_turns
+from jumok.profiling.layers import PROFILED_LAYERS, Shape, dilated_stack
+from jumok.profiling.paths import influence, path_length
+from jumok.profiling.scaling import compare_widths, softmax_examples
+from jumok.system.processes import available_cores
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from torch import Tensor
 
-    from jumok.bench.cost import Traced
-    from jumok.bench.layers import Contender
+    from jumok.profiling.cost import PassCost
+    from jumok.profiling.layers import ProfiledLayer
 
-__all__ = ["Machine", "Operations", "Path", "Row", "Sequential", "Table", "attention_table", "check_sizes"]
+__all__ = [
+    "Machine",
+    "Operations",
+    "PathLength",
+    "Row",
+    "Sequential",
+    "Table",
+    "attention_table",
+    "check_sizes",
+]
 
-FEWEST_PLACES = 16
-# Paths do not depend on the width, and are measured in narrow layers over few places.
-PATH_PLACES = 64
+MIN_TOKENS = 16
+# Paths do not depend on the width, and are measured in narrow layers over a short sequence.
+PATH_LENGTH = 64
 PATH_SHAPE = Shape(heads=2, width=8, neighbours=8)
 
 
 @dataclass(frozen=True, slots=True)
 class Operations:
-    """Products with their additions: in the paper's words, by the formula, and as counted while it ran."""
+    """Multiply-adds: the paper's order, by formula, and as counted during a run."""
 
     order: str
     formula: dict[int, int]
@@ -46,32 +56,32 @@ class Operations:
 
 @dataclass(frozen=True, slots=True)
 class Sequential:
-    """Whether the longest chain of operations grows with the sequence ("n") or not ("1"), and the chains."""
+    """Whether the longest chain of operations grows with the sequence ("n") or not ("1"), and its length."""
 
     order: str
     chain: dict[int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Path:
-    """The layers from the first place to the last: in the paper's words, and as found with so many places."""
+class PathLength:
+    """The number of layers from the first position to the last: the paper's order, and as measured."""
 
     order: str
-    places: int
+    length: int  # of the sequence; the JSON key is "places"
     layers: int | None
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One contender. What depends on the number of places stands under that number."""
+    """One layer. Dictionaries are by sequence length."""
 
     time_exponent: float
     memory_exponent: float
     seconds: dict[int, float]
-    peak_bytes: dict[int, int]  # the most that was held at a time, beside the states that were given
+    peak_bytes: dict[int, int]  # without the inputs
     operations: Operations
     sequential: Sequential
-    path: Path
+    path: PathLength
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,104 +90,107 @@ class Machine:
     threads: int
     torch: str
     memory_kept: bool
-    """Whether freed memory stayed with the process, so that no run waited for new pages."""
+    """Whether the process kept freed memory, so that no run waited for new pages."""
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
     shape: Shape
     path_shape: Shape
-    """What the layers were that paths were measured in."""
+    """The sizes of the layers used to measure paths."""
     sizes: list[int]
     mechanisms: dict[str, Row]
-    dilated: Path
-    """The path through convolutions whose dilation grows from layer to layer."""
+    dilated: PathLength
+    """The path through a stack of convolutions with growing dilation."""
     scaling: dict[str, Any]
     machine: Machine
 
-    def facts(self) -> dict[str, Any]:
-        """The table as plain dicts, ready for JSON."""
-        return asdict(self)
+    def to_dict(self) -> dict[str, Any]:
+        """The table as plain dicts for JSON."""
+        table = asdict(self)
+        for path in (table["dilated"], *(row["path"] for row in table["mechanisms"].values())):
+            path["places"] = path.pop("length")
+        return table
 
 
 def attention_table(
     sizes: Sequence[int], *, seconds: float, shape: Shape | None = None, memory_kept: bool = False
 ) -> Table:
-    """Measure every contender on sequences of these sizes, with about so many seconds for the clock.
+    """Measure every layer on sequences of these sizes, timing for about `seconds` in total.
 
-    `memory_kept` is noted in the table: call `keep_memory` before, where the process may keep what it frees.
+    `memory_kept` is only reported: call `keep_memory` first if the process may keep freed memory.
     """
-    tokens, shape = check_sizes(sizes), shape or Shape()
-    runs = _runs(tokens, shape)
-    # Counting is the warm-up, too.
-    traced = {key: trace(run) for key, run in runs.items()}
-    taken = race(runs, seconds=seconds)
+    lengths, shape = check_sizes(sizes), shape or Shape()
+    runs = _runs(lengths, shape)
+    # Counting is also the warm-up for timing.
+    costs = {key: count_cost(run) for key, run in runs.items()}
+    medians = time_in_turns(runs, seconds=seconds)
     rows = {
         name: _row(
-            contender,
+            layer,
             shape,
-            {size: taken[name, size] for size in tokens},
-            {size: traced[name, size] for size in tokens},
+            {size: medians[name, size] for size in lengths},
+            {size: costs[name, size] for size in lengths},
         )
-        for name, contender in CONTENDERS.items()
+        for name, layer in PROFILED_LAYERS.items()
     }
     scaling = {
-        "dot_products": [asdict(scaling) for scaling in widths_compared()],
+        "dot_products": [asdict(scaling) for scaling in compare_widths()],
         "softmax": softmax_examples(),
     }
-    return Table(shape, PATH_SHAPE, tokens, rows, _dilated_path(), scaling, _machine(memory_kept))
+    return Table(shape, PATH_SHAPE, lengths, rows, _dilated_path(), scaling, _machine(memory_kept))
 
 
 def check_sizes(sizes: Sequence[int]) -> list[int]:
-    """The sizes in order, each once, if an exponent can be fitted through them."""
+    """The distinct sizes in order; refuse those to which no exponent can be fitted."""
     distinct = sorted(set(sizes))
-    if len(distinct) < 2 or distinct[0] < FEWEST_PLACES:
+    if len(distinct) < 2 or distinct[0] < MIN_TOKENS:
         raise RecipeError(
-            f"An exponent is fitted through two or more sizes, each of at least {FEWEST_PLACES} tokens. "
+            f"Fitting an exponent needs two or more sizes, each of at least {MIN_TOKENS} tokens. "
             f"Received: {', '.join(map(str, sizes)) or 'none'}. Give several, such as 1024,2048,4096."
         )
     return distinct
 
 
 def _runs(sizes: list[int], shape: Shape) -> dict[tuple[str, int], Callable[[], Tensor]]:
-    """A forward pass of every contender over every size; the contenders of one size stand together."""
-    layers = {name: contender.build(shape) for name, contender in CONTENDERS.items()}
+    """A forward pass of every layer over every size, grouped by size."""
+    layers = {name: layer.build(shape) for name, layer in PROFILED_LAYERS.items()}
     runs: dict[tuple[str, int], Callable[[], Tensor]] = {}
     for size in sizes:
         states = {one_head: shape.states(size, one_head=one_head) for one_head in (False, True)}
-        for name, contender in CONTENDERS.items():
-            runs[name, size] = partial(layers[name], states[contender.one_head])
+        for name, layer in PROFILED_LAYERS.items():
+            runs[name, size] = partial(layers[name], states[layer.one_head])
     return runs
 
 
-def _row(contender: Contender, shape: Shape, seconds: dict[int, float], traced: dict[int, Traced]) -> Row:
-    peaks = {size: each.peak_bytes for size, each in traced.items()}
-    chains = {size: each.longest_chain for size, each in traced.items()}
+def _row(layer: ProfiledLayer, shape: Shape, seconds: dict[int, float], costs: dict[int, PassCost]) -> Row:
+    peaks = {size: cost.peak_bytes for size, cost in costs.items()}
+    chains = {size: cost.longest_chain for size, cost in costs.items()}
     return Row(
         time_exponent=fit_exponent(seconds),
         memory_exponent=fit_exponent(peaks),
         seconds=seconds,
         peak_bytes=peaks,
         operations=Operations(
-            contender.operations,
-            formula={size: contender.multiply_adds(shape, size) for size in traced},
-            counted={size: each.multiply_adds for size, each in traced.items()},
+            layer.operations_order,
+            formula={size: layer.multiply_adds(shape, size) for size in costs},
+            counted={size: cost.multiply_adds for size, cost in costs.items()},
         ),
         sequential=Sequential("n" if chains[max(chains)] > chains[min(chains)] else "1", chains),
-        path=_path(contender),
+        path=_path(layer),
     )
 
 
-def _path(contender: Contender) -> Path:
-    states = PATH_SHAPE.states(PATH_PLACES, one_head=contender.one_head)
-    influenced = influence(contender.build(PATH_SHAPE, hop=True), states)
-    return Path(contender.path, PATH_PLACES, longest_path(itertools.repeat(influenced)))
+def _path(layer: ProfiledLayer) -> PathLength:
+    states = PATH_SHAPE.states(PATH_LENGTH, one_head=layer.one_head)
+    influenced = influence(layer.build(PATH_SHAPE, one_step=True), states)
+    return PathLength(layer.path_order, PATH_LENGTH, path_length(itertools.repeat(influenced)))
 
 
-def _dilated_path() -> Path:
-    states = PATH_SHAPE.states(PATH_PLACES, one_head=True)
-    layers = dilated_stack(PATH_SHAPE, PATH_PLACES)
-    return Path("log_k n", PATH_PLACES, longest_path(influence(layer, states) for layer in layers))
+def _dilated_path() -> PathLength:
+    states = PATH_SHAPE.states(PATH_LENGTH, one_head=True)
+    layers = dilated_stack(PATH_SHAPE, PATH_LENGTH)
+    return PathLength("log_k n", PATH_LENGTH, path_length(influence(layer, states) for layer in layers))
 
 
 def _machine(memory_kept: bool) -> Machine:

@@ -1,5 +1,7 @@
-"""A translation server with the contract of LibreTranslate, with batching, scores and alignments."""
+"""A translation server with the API of LibreTranslate, batching, scores, alignments and explanations."""
 
-from jumok.serve.limits import Limits
+from jumok.server.limits import Limits
 
-__all__ = ["Limits"]
+__all__ = [
+    "Limits",
+]

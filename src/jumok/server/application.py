@@ -1,4 +1,4 @@
-"""The ASGI application: each request through the gates, to its route, and back with a log line."""
+"""The ASGI application: checks each request, calls its route, and logs the response."""
 
 from __future__ import annotations
 
@@ -11,54 +11,58 @@ from typing import TYPE_CHECKING, TypeVar
 from starlette.datastructures import Headers
 from starlette.responses import Response, StreamingResponse
 
-from jumok.serve.contract import CONTRACT
-from jumok.serve.faults import Fault, busy, in_json
-from jumok.serve.gates import client_of
-from jumok.serve.journal import note, note_error
-from jumok.serve.pages import PAGES
-from jumok.serve.queueing import BusyError
-from jumok.serve.reading import ClientGoneError, read_body, read_sent
-from jumok.serve.routes import Call, find_route
-from jumok.serve.version_one import VERSION_ONE
-from jumok.serve.views import ATTENTION
+from jumok.server import pages
+from jumok.server.api import API_ROUTES
+from jumok.server.event_log import log_error, log_event
+from jumok.server.http_errors import HttpError, error_response, retry_later
+from jumok.server.request_body import ClientDisconnectedError, parse_request, read_body
+from jumok.server.routes import RequestContext, find_route
+from jumok.server.security import client_network
+from jumok.server.workers.queue import BusyError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from starlette.types import Message, Receive, Scope, Send
 
-    from jumok.serve.routes import Route
-    from jumok.serve.service import Service
+    from jumok.server.routes import Route
+    from jumok.server.service import Service
 
 __all__ = ["Application"]
 
-Answer = TypeVar("Answer")
+Result = TypeVar("Result")
 
 METHODS = frozenset(("GET", "HEAD", "POST", "OPTIONS", "PUT", "DELETE", "PATCH"))
-SECURITY = {
+SECURITY_HEADERS = {
     b"content-security-policy": b"default-src 'none'; frame-ancestors 'none'; base-uri 'none'",
     b"cross-origin-opener-policy": b"same-origin",
     b"cross-origin-resource-policy": b"same-origin",
-    b"referrer-policy": b"same-origin",  # with no-referrer, a form of the page would come from Origin null
+    b"referrer-policy": b"same-origin",  # with no-referrer, the page's form would have Origin null
     b"x-content-type-options": b"nosniff",
     b"x-frame-options": b"DENY",
     b"cache-control": b"no-store",
 }
-FOR_OTHER_ORIGINS = {
+CORS_HEADERS = {
     b"vary": b"Origin",
     b"access-control-expose-headers": b"Retry-After, X-Request-Id, X-Translated-Through",
     b"cross-origin-resource-policy": b"cross-origin",
 }
-A_MOMENT = 0.05  # seconds
-CLIENT_GONE = 499  # only in logs and counts: nobody is there to read it
+PREFLIGHT_HEADERS = {
+    "Access-Control-Allow-Methods": "GET, POST",
+    "Access-Control-Allow-Headers": "Content-Type, Authorization",
+    "Access-Control-Max-Age": "600",
+}
+DISCONNECT_CHECK_SECONDS = 0.05
+"""Requests that are answered faster do not watch for a disconnect."""
+CLIENT_DISCONNECTED = 499  # nginx's status; only in the log and metrics, since nobody receives it
 
 
 class Application:
-    """What uvicorn calls."""
+    """The application that uvicorn calls."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
-        self._routes = [*CONTRACT, *VERSION_ONE, *ATTENTION, *PAGES]
+        self._routes = [*API_ROUTES, *pages.ROUTES]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -68,7 +72,7 @@ class Application:
 
 
 class Exchange:
-    """One request and its answer."""
+    """One request and its response."""
 
     def __init__(
         self, service: Service, routes: list[Route], scope: Scope, receive: Receive, send: Send
@@ -79,157 +83,139 @@ class Exchange:
         self._receive = receive
         self._send_raw = send
         self._headers = Headers(scope=scope)
-        self._address = client_of((scope.get("client") or ("", 0))[0])
+        self._client = client_network((scope.get("client") or ("", 0))[0])
         self._id = secrets.token_hex(8)
-        self._route = ""
-        self._origin = ""
-        self._status = CLIENT_GONE
-        self._started = False
-        self._refuse: Callable[[Fault], Response] = in_json
+        self._route_path = ""
+        self._foreign_origin = ""
+        self._status = CLIENT_DISCONNECTED
+        self._response_started = False
+        self._error_response: Callable[[HttpError], Response] = error_response
 
     async def run(self) -> None:
-        begin = time.monotonic()
+        started = time.monotonic()
         try:
-            await self._exchange()
-        except ClientGoneError:
+            await self._respond()
+        except ClientDisconnectedError:
             pass
         except asyncio.CancelledError:
             self._status = 503
             raise
-        except Exception as error:  # the one place where everything ends up
-            note_error("failed", error, request=self._id, route=self._route)
-            if not self._started:
-                await self._fail(Fault(500, f"Something went wrong here. Request {self._id}."))
+        except Exception as error:  # the one place that catches everything
+            log_error("failed", error, request=self._id, route=self._route_path)
+            if not self._response_started:
+                await self._send_error(HttpError(500, f"Something went wrong here. Request {self._id}."))
         finally:
-            self._tell(time.monotonic() - begin)
+            self._log(time.monotonic() - started)
 
-    async def _exchange(self) -> None:
+    async def _respond(self) -> None:
         try:
-            response = await self._answer()
-        except Fault as fault:
-            await self._fail(fault)
+            response = await self._response()
+        except HttpError as error:
+            await self._send_error(error)
         except BusyError as error:
-            await self._fail(busy(503, str(error), error.seconds))
+            await self._send_error(retry_later(503, str(error), error.retry_seconds))
         else:
-            if isinstance(response, StreamingResponse):  # goes on for as long as somebody listens
-                await self._while_listening(self._send_stream(response))
+            if isinstance(response, StreamingResponse):  # only while the client is connected
+                await self._unless_disconnected(self._send_stream(response))
             else:
-                await response(self._scope, _nothing, self._send)
+                await response(self._scope, _wait_forever, self._send)
 
     async def _send_stream(self, response: StreamingResponse) -> None:
-        """Piece by piece; whole, to whom HTTP/1.0 cannot tell where a piece ends."""
-        sent: Response = response
+        """Send chunk by chunk; to an HTTP/1.0 client, which knows no chunked encoding, all at once."""
+        sendable: Response = response
         if self._scope["http_version"] == "1.0":
-            pieces = [piece async for piece in response.body_iterator]
-            body = b"".join(piece.encode() if isinstance(piece, str) else bytes(piece) for piece in pieces)
-            sent = Response(body, response.status_code, dict(response.headers))
-        await sent(self._scope, _nothing, self._send)
+            chunks = [chunk async for chunk in response.body_iterator]
+            body = b"".join(chunk.encode() if isinstance(chunk, str) else bytes(chunk) for chunk in chunks)
+            sendable = Response(body, response.status_code, dict(response.headers))
+        await sendable(self._scope, _wait_forever, self._send)
 
-    async def _answer(self) -> Response:
+    async def _response(self) -> Response:
         service, scope = self._service, self._scope
-        self._origin = service.visitors.check(self._headers)
+        self._foreign_origin = service.host_origin_policy.check(self._headers)
         method = scope["method"]
-        if method == "OPTIONS" and self._origin:
-            self._route = "preflight"
-            return Response(status_code=204, headers=_preflight())
+        if method == "OPTIONS" and self._foreign_origin:
+            self._route_path = "preflight"
+            return Response(status_code=204, headers=PREFLIGHT_HEADERS)
         route, parameters = find_route(self._routes, method, scope["path"])
-        self._route = route.path
-        call = Call(service, self._headers, scope["scheme"], parameters=parameters)
-        if route.refuse is not None:
-            self._refuse = partial(route.refuse, call)
-        if not service.keys and route.guarded:
-            # Before the body is read: who comes too often costs no more than its headers.
-            service.pacing.check(self._address)
-        body = await read_body(scope, self._receive, service.limits, service.held)
+        self._route_path = route.path
+        context = RequestContext(service, self._headers, scope["scheme"], path_parameters=parameters)
+        if route.error_page is not None:
+            self._error_response = partial(route.error_page, context)
+        if not service.api_keys and route.guarded:
+            # Checked before the body is read, so a client over its limit costs no more than its headers.
+            service.rate_limiter.check(self._client)
+        body = await read_body(scope, self._receive, service.limits, service.body_budget)
         try:
-            return await self._answer_body(route, call, body)
+            context.request = await parse_request(scope, body, service.limits)
+            if service.api_keys and route.guarded:
+                service.rate_limiter.check(self._key_holder(context.request.api_key))
+            return await self._unless_disconnected(route.handler(context))
         finally:
-            service.held.give_back(len(body))
+            service.body_budget.release(len(body))
 
-    async def _answer_body(self, route: Route, call: Call, body: bytes) -> Response:
-        service = self._service
-        call.sent = await read_sent(self._scope, body, service.limits)
-        if service.keys and route.guarded:
-            service.pacing.check(self._holder(call.sent.key))
-        return await self._while_listening(route.answer(call))
-
-    def _holder(self, key: str) -> str:
-        """Who holds a key. Guesses have a pace too, that of the address they come from."""
+    def _key_holder(self, api_key: str) -> str:
+        """Return the id of a key's holder. Wrong keys count towards the rate limit of their address."""
         try:
-            return self._service.keys.check(key)
-        except Fault:
-            self._service.pacing.check(self._address)
+            return self._service.api_keys.check(api_key)
+        except HttpError:
+            self._service.rate_limiter.check(self._client)
             raise
 
-    async def _while_listening(self, work: Awaitable[Answer]) -> Answer:
-        """Do something for a client; stop when it leaves. What takes a moment is done before one looks."""
-        task = asyncio.current_task()
-        leaving: asyncio.Future[Message] | None = None
-        listening = True
+    async def _unless_disconnected(self, work: Awaitable[Result]) -> Result:
+        """Await `work`; cancel it and raise ClientDisconnectedError if the client disconnects."""
+        loop = asyncio.get_running_loop()
+        timeout = asyncio.timeout(None)  # has no deadline until the client disconnects
+        watchers: list[asyncio.Task[None]] = []
 
-        def left(_: object) -> None:
-            if listening and task is not None:
-                task.cancel()
+        async def watch() -> None:
+            await self._receive()  # the body has been read, so this is the disconnect
+            timeout.reschedule(loop.time())
 
-        def listen() -> None:
-            nonlocal leaving
-            leaving = asyncio.ensure_future(self._receive())
-            leaving.add_done_callback(left)
-
-        soon = asyncio.get_running_loop().call_later(A_MOMENT, listen)
+        timer = loop.call_later(DISCONNECT_CHECK_SECONDS, lambda: watchers.append(loop.create_task(watch())))
         try:
-            return await work
-        except asyncio.CancelledError:
-            if task is None or leaving is None or not leaving.done():
-                raise
-            task.uncancel()
-            raise ClientGoneError from None
+            async with timeout:
+                return await work
+        except TimeoutError:
+            if timeout.expired():
+                raise ClientDisconnectedError from None
+            raise
         finally:
-            listening = False
-            soon.cancel()
-            if leaving is not None:
-                leaving.cancel()
+            timer.cancel()
+            for watcher in watchers:
+                watcher.cancel()
 
-    async def _fail(self, fault: Fault) -> None:
-        # The rest of a body that is too large is read for a while and thrown away: who is still sending when
-        # the connection is cut would not see why.
-        if fault.status == 408:
-            fault.headers["Connection"] = "close"
-        await self._refuse(fault)(self._scope, _nothing, self._send)
+    async def _send_error(self, error: HttpError) -> None:
+        # After other errors the connection stays open, and the rest of a body that is too large is read for a
+        # while and discarded: a client that is still sending when it is closed would not see the response.
+        if error.status == 408:
+            error.headers["Connection"] = "close"
+        await self._error_response(error)(self._scope, _wait_forever, self._send)
 
     async def _send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
-            self._started = True
+            self._response_started = True
             self._status = message["status"]
-            headers = {**SECURITY, b"x-request-id": self._id.encode()}
-            if self._origin:
-                headers |= {**FOR_OTHER_ORIGINS, b"access-control-allow-origin": self._origin.encode()}
-            headers |= message["headers"]  # a route's own say; each of them comes once
+            headers = {**SECURITY_HEADERS, b"x-request-id": self._id.encode()}
+            if self._foreign_origin:
+                headers |= {**CORS_HEADERS, b"access-control-allow-origin": self._foreign_origin.encode()}
+            headers |= message["headers"]  # a route's own headers win; each header occurs once
             message["headers"] = list(headers.items())
         await self._send_raw(message)
 
-    def _tell(self, seconds: float) -> None:
+    def _log(self, seconds: float) -> None:
         method = self._scope["method"] if self._scope["method"] in METHODS else "other"
-        self._service.metrics.note_request(method, self._route, self._status, seconds)
-        note(
+        self._service.metrics.observe_request(method, self._route_path, self._status, seconds)
+        log_event(
             "request",
             request=self._id,
             method=method,
-            route=self._route,
+            route=self._route_path,
             status=self._status,
             milliseconds=round(1000 * seconds, 1),
         )
 
 
-async def _nothing() -> Message:
-    """For responses that listen for the end of a connection, which is heard elsewhere."""
+async def _wait_forever() -> Message:
+    """Stand in for `receive` in responses: `_unless_disconnected` already watches for a disconnect."""
     while True:
         await asyncio.sleep(3600)
-
-
-def _preflight() -> dict[str, str]:
-    return {
-        "Access-Control-Allow-Methods": "GET, POST",
-        "Access-Control-Allow-Headers": "Content-Type, Authorization",
-        "Access-Control-Max-Age": "600",
-    }

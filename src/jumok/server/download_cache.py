@@ -1,6 +1,6 @@
-"""Translated files until they are fetched: in memory, under names that cannot be guessed, for a while.
+"""A cache of translated files that wait to be downloaded: in memory, under names that cannot be guessed.
 
-There is no folder and no path, so that no name, however it is written, can lead anywhere else.
+There is no folder and no path, so no requested name can reach another file.
 """
 
 from __future__ import annotations
@@ -11,44 +11,46 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from jumok.serve.limits import Limits
+    from jumok.documents import DocumentFormat
+    from jumok.server.limits import Limits
 
-__all__ = ["Shelf"]
+__all__ = ["CachedFile", "DownloadCache"]
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
-    """A file, and when it was put there."""
+class CachedFile:
+    """A file, its format, and when it was stored."""
 
     data: bytes
-    since: float
+    document_format: DocumentFormat
+    stored_at: float
 
 
-class Shelf:
-    """The oldest files make way for new ones."""
+class DownloadCache:
+    """A bounded cache; the oldest files are evicted first."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
-        self._files: dict[str, Kept] = {}
+        self._files: dict[str, CachedFile] = {}
 
-    def put(self, data: bytes, suffix: str) -> str:
-        """Keep a file; the answer is its name."""
-        name = secrets.token_urlsafe(24) + suffix
-        self._files[name] = Kept(data, time.monotonic())
-        self._clear()
+    def put(self, data: bytes, document_format: DocumentFormat) -> str:
+        """Store a file and return the name under which it can be downloaded."""
+        name = secrets.token_urlsafe(24) + document_format.suffix
+        self._files[name] = CachedFile(data, document_format, time.monotonic())
+        self._evict()
         return name
 
-    def get(self, name: str) -> bytes | None:
-        self._clear()
-        kept = self._files.get(name)
-        return kept.data if kept else None
+    def get(self, name: str) -> CachedFile | None:
+        self._evict()
+        return self._files.get(name)
 
-    def _clear(self) -> None:
+    def _evict(self) -> None:
         limits, now = self._limits, time.monotonic()
-        size = sum(len(kept.data) for kept in self._files.values())
-        for name, kept in list(self._files.items()):
-            old = now - kept.since > limits.kept_file_seconds
-            if not (old or size > limits.kept_file_bytes or len(self._files) > limits.kept_files):
+        size = sum(len(file.data) for file in self._files.values())
+        for name, file in list(self._files.items()):
+            expired = now - file.stored_at > limits.cached_file_lifetime
+            too_large = size > limits.max_cached_file_bytes
+            if not (expired or too_large or len(self._files) > limits.max_cached_files):
                 return
-            size -= len(kept.data)
+            size -= len(file.data)
             del self._files[name]

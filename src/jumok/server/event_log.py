@@ -1,7 +1,7 @@
-"""Logs: a JSON object a line, with the id of the request and without a word of its text or its key.
+"""The log: one JSON object per line, with the id of the request and without its text or key.
 
-The path is told as the route that it matched, and errors by their type and place: a path and a message can
-carry what a person wrote.
+A path is logged as the route that it matched, and an error by its type and location: paths and messages can
+contain text of a client.
 """
 
 from __future__ import annotations
@@ -15,30 +15,30 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from typing import TextIO
 
-__all__ = ["journal", "note", "note_error", "write_journal"]
+__all__ = ["configure_logging", "log_error", "log_event"]
 
-journal = logging.getLogger("jumok.serve")
+_logger = logging.getLogger("jumok.server")
 
 
-class _AsJson(logging.Formatter):
+class _JsonFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
-        """Ours carry facts; of the libraries' only the first line of the unfilled message is kept.
+        """Return our fields as JSON; of a library's record only the first line of the message template.
 
-        What asyncio writes below it, and tracebacks, can carry what a person wrote.
+        The other lines that asyncio writes, arguments and tracebacks can contain text of a client.
         """
-        first, *_ = str(record.msg).split("\n")
-        facts = getattr(record, "facts", None) or {"from": record.name, "event": first}
+        first_line, *_ = str(record.msg).split("\n")
+        fields = getattr(record, "fields", None) or {"from": record.name, "event": first_line}
         when = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created))
         head = {"time": f"{when}.{int(record.msecs):03d}Z", "level": record.levelname.lower()}
-        return json.dumps({**head, **facts}, ensure_ascii=False)
+        return json.dumps({**head, **fields}, ensure_ascii=False)
 
 
-def write_journal(stream: TextIO) -> None:
-    """Send the journal, and warnings of the web server underneath, to a stream."""
+def configure_logging(stream: TextIO) -> None:
+    """Send the log, and warnings of uvicorn and asyncio, to a stream."""
     handler = logging.StreamHandler(stream)
-    handler.setFormatter(_AsJson())
+    handler.setFormatter(_JsonFormatter())
     for name, level in (
-        ("jumok.serve", logging.INFO),
+        ("jumok.server", logging.INFO),
         ("uvicorn", logging.WARNING),
         ("asyncio", logging.ERROR),
     ):
@@ -48,13 +48,13 @@ def write_journal(stream: TextIO) -> None:
         logger.propagate = False
 
 
-def note(event: str, **facts: object) -> None:
-    journal.info(event, extra={"facts": {"event": event, **facts}})
+def log_event(event: str, **fields: object) -> None:
+    _logger.info(event, extra={"fields": {"event": event, **fields}})
 
 
-def note_error(event: str, error: BaseException, **facts: object) -> None:
-    """An error that nobody expected: what and where, not its words."""
+def log_error(event: str, error: BaseException, **fields: object) -> None:
+    """Log an unexpected error: its type and location, not its message."""
     frames = traceback.extract_tb(error.__traceback__)
-    where = [f"{frame.filename.rpartition('/')[2]}:{frame.lineno}" for frame in frames[-4:]]
-    more = {"event": event, "error": type(error).__name__, "at": where, **facts}
-    journal.error(event, extra={"facts": more})
+    location = [f"{frame.filename.rpartition('/')[2]}:{frame.lineno}" for frame in frames[-4:]]
+    all_fields = {"event": event, "error": type(error).__name__, "at": location, **fields}
+    _logger.error(event, extra={"fields": all_fields})

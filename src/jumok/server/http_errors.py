@@ -1,4 +1,4 @@
-"""Answers that are no translation: a status, a sentence for people, and headers that go with it."""
+"""HTTP errors: a status, a message for the user, and response headers."""
 
 from __future__ import annotations
 
@@ -7,27 +7,27 @@ from math import ceil
 
 from starlette.responses import JSONResponse, Response
 
-__all__ = ["Fault", "busy", "in_json", "invalid"]
+__all__ = ["HttpError", "bad_request", "error_response", "retry_later"]
 
 
 @dataclass(slots=True)
-class Fault(Exception):  # noqa: N818 - most are the client's
-    """Ends a request, with `{"error": message}` unless its route tells it otherwise."""
+class HttpError(Exception):
+    """Ends a request with `{"error": message}`, unless its route shows errors in another way."""
 
     status: int
     message: str
     headers: dict[str, str] = field(default_factory=dict)
 
 
-def invalid(what: str) -> Fault:
-    """400, in the words of LibreTranslate."""
-    return Fault(400, f"Invalid request: {what}")
+def bad_request(reason: str) -> HttpError:
+    """Return a 400 with LibreTranslate's wording."""
+    return HttpError(400, f"Invalid request: {reason}")
 
 
-def busy(status: int, message: str, seconds: float) -> Fault:
-    """429 or 503, with the time after which it makes sense to try again."""
-    return Fault(status, message, {"Retry-After": str(max(1, ceil(seconds)))})
+def retry_later(status: int, message: str, seconds: float) -> HttpError:
+    """Return a 429 or 503 that says when to try again."""
+    return HttpError(status, message, {"Retry-After": str(max(1, ceil(seconds)))})
 
 
-def in_json(fault: Fault) -> Response:
-    return JSONResponse({"error": fault.message}, status_code=fault.status, headers=fault.headers)
+def error_response(error: HttpError) -> Response:
+    return JSONResponse({"error": error.message}, status_code=error.status, headers=error.headers)

@@ -1,9 +1,12 @@
-"""HTTP/1.1 with an end to patience: sending and fetching have a time; heads, queues, connections a limit."""
+"""HTTP/1.1 with timeouts for sending and reading, and limits on request heads, pipelines and connections.
+
+It depends on internals of uvicorn's HttpToolsProtocol (`pipeline`, `cycle`, `_start_asgi_task`, …).
+"""
 
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
@@ -11,88 +14,87 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 if TYPE_CHECKING:
     from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
-__all__ = ["PatientProtocol"]
+__all__ = ["BoundedHttpProtocol"]
 
-_TOO_MANY = (
+_TOO_MANY_CONNECTIONS = (
     b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 5\r\nConnection: close\r\n"
     b'Content-Type: application/json\r\nContent-Length: 33\r\n\r\n{"error":"Too many connections."}'
 )
-_MALFORMED = (
-    b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Type: application/json\r\n"
-    b'Content-Length: 41\r\n\r\n{"error":"Invalid request: not HTTP/1.1"}'
-)
-GRACE_SECONDS = 1.0
-MOST_HEAD_BYTES = 32 * 2**10
-BYTES_OF_A_HEADER = 64  # that it takes in memory beside its name and value
-MOST_PIPELINED = 16
-"""Requests behind the one that is being answered, each of them parsed already."""
+GRACE_SECONDS = 1.0  # an idle connection stays open this long after a shutdown begins
+MAX_HEAD_BYTES = 32 * 2**10
+_HEAD_TOO_LONG = f"its head is longer than {MAX_HEAD_BYTES // 2**10} KiB"
+HEADER_OVERHEAD = 64  # bytes in memory besides the name and value
+MAX_PIPELINED = 16
+"""Parsed requests that wait for the current one to be answered."""
 
 
-class PatientProtocol(HttpToolsProtocol):
-    """One connection. What the parser underneath leaves unbounded is bounded here."""
+class BoundedHttpProtocol(HttpToolsProtocol):
+    """One connection, with the limits and timeouts that uvicorn and its parser lack."""
 
-    header_seconds = 10.0
-    fetch_seconds = 60.0
-    most_connections = 1_000
+    header_timeout = 10.0
+    response_timeout = 60.0
+    max_connections = 1_000
     closing = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self.transport = self._answers = _HeadWithBody(transport, self.loop)
-        self._running: RequestResponseCycle | None = None
-        self._waiting: asyncio.TimerHandle | None = None
-        self._fetching: asyncio.TimerHandle | None = None
+        self.transport = self._coalescing = _CoalescingTransport(transport, self.loop)
+        self._current_cycle: RequestResponseCycle | None = None
+        self._header_timer: asyncio.TimerHandle | None = None
+        self._response_timer: asyncio.TimerHandle | None = None
         self._draining = False
         self._in_head = self._in_body = False
-        self._head_bytes = 0  # of the head, or the trailer, that is being read
-        self._unheard_bytes = 0  # that the parser has kept or skipped since it last told of anything
-        # Writing counts as paused, and is timed, whenever anything is left: a connection that is closed
-        # stays for as long as its client does not fetch the rest.
+        self._head_bytes = 0  # of the head, or trailer, that is being read
+        self._silent_bytes = 0  # fed to the parser since its last callback
+        self._bad_request_reason = "not HTTP/1.1"
+        # With a high-water mark of 0, writing counts as paused, and is timed, while any byte is unsent.
+        # Otherwise a connection that we closed would stay open until its client had read the rest.
         transport.set_write_buffer_limits(high=0)
-        if len(self.connections) > self.most_connections:
-            self.transport.write(_TOO_MANY)
+        if len(self.connections) > self.max_connections:
+            self.transport.write(_TOO_MANY_CONNECTIONS)
             self.transport.close()
             return
-        self._await_headers()
+        self._start_header_timer()
         if self.closing:
             self.shutdown()
 
     def data_received(self, data: bytes) -> None:
         self._unset_keepalive_if_required()
-        self._unheard_bytes += len(data)
+        self._silent_bytes += len(data)
         try:
             self._parse(data)
         except httptools.HttpParserError:
             self.logger.warning("Invalid HTTP request received.")
             self.send_400_response("")
             return
-        if self._unheard_bytes > MOST_HEAD_BYTES:
+        if self._silent_bytes > MAX_HEAD_BYTES:
+            self._bad_request_reason = _HEAD_TOO_LONG
             self.send_400_response("")
         if self._draining and self.cycle is not None:
             self.cycle.keep_alive = False
         if not self._idle:
-            self._stop_waiting()
+            self._stop_header_timer()
         elif self.timeout_keep_alive_task is None:
-            # Half a request behind the last one, or the body of one that was refused by its headers.
-            self._await_headers()
+            # Part of the next request, or the body of a request that was refused by its headers.
+            self._start_header_timer()
 
     def _parse(self, data: bytes) -> None:
         while data:
             try:
                 self.parser.feed_data(data)
-            except httptools.HttpParserUpgrade as offer:
-                data = self._head_without_offer() + data[offer.args[0] :]
-                # The one that has stopped reads nothing more behind `Connection: close`.
+            except httptools.HttpParserUpgrade as upgrade:
+                data = self._head_without_upgrade() + data[upgrade.args[0] :]
+                # The old parser reads nothing after `Connection: close`.
                 self.parser = httptools.HttpRequestParser(self)
                 self.parser.set_dangerous_leniencies(lenient_data_after_close=True)  # as the base does
             else:
                 return
 
     def on_message_begin(self) -> None:
-        if len(self.pipeline) >= MOST_PIPELINED:
-            raise ValueError  # which the parser reports as it does all that it cannot parse
+        if len(self.pipeline) >= MAX_PIPELINED:
+            self._refuse(f"more than {MAX_PIPELINED} requests are waiting")
         self._in_head = True
-        self._head_bytes = self._unheard_bytes = 0
+        self._head_bytes = self._silent_bytes = 0
         super().on_message_begin()
 
     def on_url(self, url: bytes) -> None:
@@ -100,39 +102,44 @@ class PatientProtocol(HttpToolsProtocol):
         super().on_url(url)
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        self._count_head(len(name) + len(value) + BYTES_OF_A_HEADER)
-        if self._in_head:  # a header behind a body could contradict those that were heeded
+        self._count_head(len(name) + len(value) + HEADER_OVERHEAD)
+        if self._in_head:  # a trailer could contradict the headers that were checked
             super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
-        self._unheard_bytes = 0
+        self._silent_bytes = 0
         if self.parser.get_method() == b"CONNECT":
-            raise ValueError  # this is no proxy
+            self._refuse("this is not a proxy")
         if self.parser.should_upgrade():
-            return  # the parser stops behind this head
+            return  # the parser stops after this head
         self._in_head, self._in_body = False, True
         super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
-        self._unheard_bytes = 0
+        self._silent_bytes = 0
         super().on_body(body)
 
     def on_message_complete(self) -> None:
-        self._unheard_bytes = 0
+        self._silent_bytes = 0
         if self._in_body:
             self._in_body = False
             super().on_message_complete()
 
-    def _count_head(self, count: int) -> None:
-        self._unheard_bytes = 0
-        self._head_bytes += count
-        if self._head_bytes > MOST_HEAD_BYTES:
-            raise ValueError
+    def _count_head(self, num_bytes: int) -> None:
+        self._silent_bytes = 0
+        self._head_bytes += num_bytes
+        if self._head_bytes > MAX_HEAD_BYTES:
+            self._refuse(_HEAD_TOO_LONG)
 
-    def _head_without_offer(self) -> bytes:
-        """The head that was just read, without the other protocol that it offers.
+    def _refuse(self, reason: str) -> NoReturn:
+        """Stop the parser, which reports every exception of a callback as a parse error."""
+        self._bad_request_reason = reason
+        raise ValueError(reason)
 
-        Clients in Java offer HTTP/2 with every request; the parser takes what follows for that protocol.
+    def _head_without_upgrade(self) -> bytes:
+        """Return the head that was just read without its Upgrade header.
+
+        Java clients offer HTTP/2 with every request, and the parser would read the body as HTTP/2.
         """
         version = self.parser.get_http_version().encode()
         lines = [b"%b %b HTTP/%b" % (self.parser.get_method(), self.url, version)]
@@ -140,87 +147,95 @@ class PatientProtocol(HttpToolsProtocol):
         return b"\r\n".join([*lines, b"", b""])
 
     def send_400_response(self, msg: str) -> None:
-        """As every other fault, in JSON; behind half an answer nothing can be said."""
-        answering = self._running
-        if answering is None or answering.response_complete or not answering.response_started:
-            self.transport.write(_MALFORMED)
+        """Answer in JSON like every other error, unless a response has been sent in part."""
+        cycle = self._current_cycle
+        if cycle is None or cycle.response_complete or not cycle.response_started:
+            self.transport.write(_bad_request(self._bad_request_reason))
         self.transport.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._stop_waiting()
-        self._stop_fetching()
-        self._answers.drop()
+        self._stop_header_timer()
+        self._stop_response_timer()
+        self._coalescing.drop()
         super().connection_lost(exc)
-        # The base knows the last request of a queue; the one that is being answered may be another.
-        if self._running is not None and not self._running.response_complete:
-            self._running.disconnected = True
-            self._running.message_event.set()
+        # The base class notifies the last request of the pipeline; the one being answered may be another.
+        if self._current_cycle is not None and not self._current_cycle.response_complete:
+            self._current_cycle.disconnected = True
+            self._current_cycle.message_event.set()
 
     def pause_writing(self) -> None:
         super().pause_writing()
-        if self._fetching is None:
-            self._fetching = self.loop.call_later(self.fetch_seconds, self.transport.abort)
+        if self._response_timer is None:
+            self._response_timer = self.loop.call_later(self.response_timeout, self.transport.abort)
 
     def resume_writing(self) -> None:
         super().resume_writing()
-        self._stop_fetching()
+        self._stop_response_timer()
 
     def shutdown(self) -> None:
-        """Wait a moment for a request that was sent before its client could know of the end."""
+        """Wait a moment for a request that was sent before its client could see the shutdown."""
         self._draining = True
         if self._idle:
-            self.loop.call_later(GRACE_SECONDS, self._let_go)
+            self.loop.call_later(GRACE_SECONDS, self._close_if_idle)
         else:
             super().shutdown()
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
-        self._running = cycle
+        self._current_cycle = cycle
         super()._start_asgi_task(cycle, app)
 
     @property
     def _idle(self) -> bool:
         return self.cycle is None or self.cycle.response_complete
 
-    def _let_go(self) -> None:
+    def _close_if_idle(self) -> None:
         if self._idle and not self.transport.is_closing():
             super().shutdown()
 
-    def _await_headers(self) -> None:
-        if self._waiting is None:
-            self._waiting = self.loop.call_later(self.header_seconds, self.transport.close)
+    def _start_header_timer(self) -> None:
+        if self._header_timer is None:
+            self._header_timer = self.loop.call_later(self.header_timeout, self.transport.close)
 
-    def _stop_waiting(self) -> None:
-        if self._waiting is not None:
-            self._waiting.cancel()
-            self._waiting = None
+    def _stop_header_timer(self) -> None:
+        if self._header_timer is not None:
+            self._header_timer.cancel()
+            self._header_timer = None
 
-    def _stop_fetching(self) -> None:
-        if self._fetching is not None:
-            self._fetching.cancel()
-            self._fetching = None
+    def _stop_response_timer(self) -> None:
+        if self._response_timer is not None:
+            self._response_timer.cancel()
+            self._response_timer = None
 
 
-class _HeadWithBody(asyncio.Transport):
-    """Holds the head of an answer until its body comes, so that both are sent, and received, as one."""
+def _bad_request(reason: str) -> bytes:
+    body = f'{{"error":"Invalid request: {reason}"}}'
+    return (
+        "HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Type: application/json\r\n"
+        f"Content-Length: {len(body)}\r\n\r\n{body}"
+    ).encode("ascii")
+
+
+class _CoalescingTransport(asyncio.Transport):
+    """Holds the head of a response until its body follows, so that both are sent in one packet."""
 
     def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__()
         self._transport = transport
         self._loop = loop
-        self._held = b""
-        self._release: asyncio.Handle | None = None
+        self._head = b""
+        self._flush_handle: asyncio.Handle | None = None
 
     def write(self, data: bytes) -> None:  # type: ignore[override]
-        if self._held:
-            data = self._take_held() + data
+        if self._head:
+            data = self._take_head() + data
         elif data.startswith(b"HTTP/1.1 "):
-            self._held = data
-            self._release = self._loop.call_soon(self._send_held)  # the body may be long in coming
+            self._head = data
+            self._flush_handle = self._loop.call_soon(self._send_head)  # the body may come much later
             return
         self._transport.write(data)
 
     def close(self) -> None:
-        self._send_held()
+        self._send_head()
         self._transport.close()
 
     def abort(self) -> None:
@@ -228,19 +243,19 @@ class _HeadWithBody(asyncio.Transport):
         self._transport.abort()
 
     def drop(self) -> None:
-        """Nobody is there to be sent anything."""
-        self._take_held()
+        """Discard the head; the client has disconnected."""
+        self._take_head()
 
     def is_closing(self) -> bool:
         return self._transport.is_closing()
 
-    def _send_held(self) -> None:
-        if self._held:
-            self._transport.write(self._take_held())
+    def _send_head(self) -> None:
+        if self._head:
+            self._transport.write(self._take_head())
 
-    def _take_held(self) -> bytes:
-        held, self._held = self._held, b""
-        if self._release is not None:
-            self._release.cancel()
-            self._release = None
-        return held
+    def _take_head(self) -> bytes:
+        head, self._head = self._head, b""
+        if self._flush_handle is not None:
+            self._flush_handle.cancel()
+            self._flush_handle = None
+        return head

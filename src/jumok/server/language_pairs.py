@@ -1,4 +1,4 @@
-"""Which languages the loaded models translate between, directly or through a third language."""
+"""The language pairs of the loaded models, and paths between languages through pivots."""
 
 from __future__ import annotations
 
@@ -7,92 +7,95 @@ from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from jumok.corpus.languages import language_name
 from jumok.errors import ModelFolderError
 from jumok.storage import read_stored_model
+from jumok.text.languages import language_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-__all__ = ["Direction", "Directions", "read_directions"]
+__all__ = ["LanguagePair", "LanguagePairs", "PivotPath", "read_language_pairs"]
 
 
-_CODE = re.compile(r"(?!auto$)[A-Za-z0-9]+(?:[-_][A-Za-z0-9]+)*")
+_LANGUAGE_CODE = re.compile(r"(?!auto$)[A-Za-z0-9]+(?:[-_][A-Za-z0-9]+)*")
 
 
 @dataclass(frozen=True, slots=True)
-class Direction:
-    """What one model does. `number` is its place on the command line."""
+class LanguagePair:
+    """The languages of one model. `model_index` is its index on the command line."""
 
-    number: int
+    model_index: int
     source: str
     target: str
 
     @property
     def name(self) -> str:
-        """As it stands in addresses."""
+        """The pair as written in URLs."""
         return f"{self.source}_{self.target}"
 
 
-class Directions:
-    """All directions of a server, and the shortest way from one language to another."""
+PivotPath = tuple[LanguagePair, ...]
+"""The models that translate one after another; empty if source and target are the same language."""
 
-    def __init__(self, directions: Sequence[Direction]) -> None:
-        self.all = tuple(directions)
-        self._by_source: dict[str, list[Direction]] = {}
-        for direction in directions:
-            self._by_source.setdefault(direction.source, []).append(direction)
-        ends = [code for direction in directions for code in (direction.source, direction.target)]
-        self.codes = list(dict.fromkeys(ends))
 
-    def route(self, source: str, target: str) -> list[Direction] | None:
-        """The models to go through, one after the other; [] from a language to itself, None without a way."""
-        ways: dict[str, list[Direction]] = {source: []}
-        waiting = deque([source])
-        while waiting and target not in ways:
-            here = waiting.popleft()
-            for direction in self._by_source.get(here, ()):
-                if direction.target not in ways:
-                    ways[direction.target] = [*ways[here], direction]
-                    waiting.append(direction.target)
-        return ways.get(target)
+class LanguagePairs:
+    """The language pairs of all models, and the shortest path from one language to another."""
+
+    def __init__(self, pairs: Sequence[LanguagePair]) -> None:
+        self.all = tuple(pairs)
+        self._by_source: dict[str, list[LanguagePair]] = {}
+        for pair in pairs:
+            self._by_source.setdefault(pair.source, []).append(pair)
+        self.codes = list(dict.fromkeys(code for pair in pairs for code in (pair.source, pair.target)))
+
+    def pivot_path(self, source: str, target: str) -> PivotPath | None:
+        """Return the shortest chain of models from one language to another; None if there is none."""
+        paths: dict[str, PivotPath] = {source: ()}
+        queue = deque([source])
+        while queue and target not in paths:
+            language = queue.popleft()
+            for pair in self._by_source.get(language, ()):
+                if pair.target not in paths:
+                    paths[pair.target] = (*paths[language], pair)
+                    queue.append(pair.target)
+        return paths.get(target)
 
     def targets(self, source: str) -> list[str]:
-        """What a language can be translated into; itself is among them, as clients expect."""
-        return [code for code in self.codes if self.route(source, code) is not None]
+        """Return the languages that a language can be translated into, itself included, as clients expect."""
+        return [code for code in self.codes if self.pivot_path(source, code) is not None]
 
     def sources(self, target: str) -> list[str]:
-        """What can be translated into a language."""
-        return [code for code in self.codes if self.route(code, target) is not None]
+        """Return the languages that can be translated into a language."""
+        return [code for code in self.codes if self.pivot_path(code, target) is not None]
 
-    def listed(self) -> list[dict[str, object]]:
-        """As `/languages` tells it."""
+    def to_json(self) -> list[dict[str, object]]:
+        """Return the response of `/languages`."""
         return [
             {"code": code, "name": language_name(code), "targets": self.targets(code)} for code in self.codes
         ]
 
 
-def read_directions(folders: Sequence[Path]) -> Directions:
-    """The directions of model folders; each must say its languages, and no direction may come twice."""
-    found: dict[tuple[str, str], Path] = {}
-    directions = []
-    for number, folder in enumerate(folders):
+def read_language_pairs(folders: Sequence[Path]) -> LanguagePairs:
+    """Read the languages of model folders; each must name both, and no pair may occur twice."""
+    folder_of: dict[tuple[str, str], Path] = {}
+    pairs = []
+    for index, folder in enumerate(folders):
         languages = read_stored_model(folder).card.recipe.languages
-        pair = (languages.source, languages.target)
-        if not all(pair):
+        codes = (languages.source, languages.target)
+        if not all(codes):
             raise ModelFolderError(
                 f"{folder} does not say which languages it translates between. Train it with --from and --to."
             )
-        if pair[0] == pair[1] or not all(map(_CODE.fullmatch, pair)):
+        if codes[0] == codes[1] or not all(map(_LANGUAGE_CODE.fullmatch, codes)):
             raise ModelFolderError(
-                f"{folder} translates from {pair[0][:40]!r} to {pair[1][:40]!r}. A server needs two "
+                f"{folder} translates from {codes[0][:40]!r} to {codes[1][:40]!r}. A server needs two "
                 "languages, each with a code such as en or pt-BR. Train it with --from and --to."
             )
-        if pair in found:
+        if codes in folder_of:
             raise ModelFolderError(
-                f"{found[pair]} and {folder} both translate {pair[0]} → {pair[1]}. Name one of them."
+                f"{folder_of[codes]} and {folder} both translate {codes[0]} → {codes[1]}. Name only one."
             )
-        found[pair] = folder
-        directions.append(Direction(number, *pair))
-    return Directions(directions)
+        folder_of[codes] = folder
+        pairs.append(LanguagePair(index, *codes))
+    return LanguagePairs(pairs)

@@ -1,8 +1,8 @@
-"""The server on its socket: it starts when every model is loaded, and ends when everything is answered.
+"""The lifecycle of a server: it listens once all models are loaded, and ends once all requests are answered.
 
-SIGTERM and Ctrl-C: no new connections, what was accepted is answered, then the workers leave.
-SIGHUP: models and keys are read anew while the old workers go on.
-Outside of the main thread there are no signals; there, `listening` is given what drains it.
+SIGTERM and Ctrl-C: no new connections; accepted requests are answered; then the workers end.
+SIGHUP: models and keys are reloaded while the old workers continue.
+Outside the main thread there are no signals; `on_listening` receives a function that drains the server.
 """
 
 from __future__ import annotations
@@ -19,73 +19,73 @@ import uvicorn
 import uvloop
 
 from jumok.errors import DataError
-from jumok.serve.application import Application
-from jumok.serve.checking import address
-from jumok.serve.directions import read_directions
-from jumok.serve.journal import note
-from jumok.serve.protocol import PatientProtocol
-from jumok.serve.service import ServeSettings, Service
+from jumok.server.application import Application
+from jumok.server.event_log import log_event
+from jumok.server.http_protocol import BoundedHttpProtocol
+from jumok.server.language_pairs import read_language_pairs
+from jumok.server.preflight import server_url
+from jumok.server.service import ServerSettings, Service
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterator
 
-    Listening = Callable[[str, Callable[[], None]], None]
+    OnListening = Callable[[str, Callable[[], None]], None]
 
-__all__ = ["room_for", "run_server"]
+__all__ = ["allow_connections", "run_server"]
 
-Answer = TypeVar("Answer")
+Result = TypeVar("Result")
 
-OTHER_FILES = 128
-"""Pipes to workers, those of a reload too, and whatever else is open."""
-
-
-def run_server(settings: ServeSettings, *, listening: Listening) -> None:
-    """Serve until a signal ends it. As soon as it answers, `listening` is given its address and its end."""
-    with contextlib.closing(_bind(settings)) as bound:
-        uvloop.run(_run(settings, bound, listening))
+RESERVED_FILES = 128
+"""Open files that are not connections: pipes to workers, also during a reload, and others."""
 
 
-async def _run(settings: ServeSettings, bound: socket.socket, listening: Listening) -> None:
-    signals = _Signals()
-    service = await signals.unless_ended(_start(settings))
+def run_server(settings: ServerSettings, *, on_listening: OnListening) -> None:
+    """Serve until a signal. `on_listening` is called with the URL and a function that drains the server."""
+    with contextlib.closing(_bind(settings)) as listener:
+        uvloop.run(_run(settings, listener, on_listening))
+
+
+async def _run(settings: ServerSettings, listener: socket.socket, on_listening: OnListening) -> None:
+    signals = _SignalHandlers()
+    service = await signals.unless_terminated(_start_service(settings))
     if service is None:
-        note("drained")
+        log_event("drained")
         return
     try:
         server = _Server(_config(settings, Application(service)))
 
         def drain() -> None:
-            note("draining")
+            log_event("draining")
             server.should_exit = True
 
-        serving = asyncio.create_task(server.serve(sockets=[bound]))
+        serving = asyncio.create_task(server.serve(sockets=[listener]))
         while not server.started and not serving.done():
             await asyncio.sleep(0.01)
         if not serving.done():
-            place = address(*bound.getsockname()[:2])
-            note("listening", address=place, workers=settings.workers, models=len(settings.models))
-            listening(place, drain)
-            signals.hand_over(drain, service.reload)
+            url = server_url(*listener.getsockname()[:2])
+            log_event("listening", address=url, workers=settings.workers, models=len(settings.models))
+            on_listening(url, drain)
+            signals.install(drain, service.reload)
         await serving
-        note("drained")
+        log_event("drained")
     finally:
         await service.pool.stop()
 
 
-async def _start(settings: ServeSettings) -> Service:
-    note("loading", models=len(settings.models))
-    service = Service(settings, await asyncio.to_thread(read_directions, settings.models))
+async def _start_service(settings: ServerSettings) -> Service:
+    log_event("loading", models=len(settings.models))
+    service = Service(settings, await asyncio.to_thread(read_language_pairs, settings.models))
     await service.pool.start()
     return service
 
 
-def _config(settings: ServeSettings, application: Application) -> uvicorn.Config:
+def _config(settings: ServerSettings, application: Application) -> uvicorn.Config:
     limits = settings.limits
 
-    class Protocol(PatientProtocol):
-        header_seconds = limits.header_seconds
-        fetch_seconds = limits.fetch_seconds
-        most_connections = room_for(limits.connections)
+    class Protocol(BoundedHttpProtocol):
+        header_timeout = limits.header_timeout
+        response_timeout = limits.response_timeout
+        max_connections = allow_connections(limits.max_connections)
 
     return uvicorn.Config(
         application,
@@ -99,104 +99,108 @@ def _config(settings: ServeSettings, application: Application) -> uvicorn.Config
         forwarded_allow_ips=list(settings.proxies),
         backlog=2048,
         timeout_keep_alive=30,
-        timeout_graceful_shutdown=round(limits.drain_seconds),
+        timeout_graceful_shutdown=round(limits.drain_timeout),
     )
 
 
-def room_for(connections: int) -> int:
-    """How many connections may be open, after the limit of this process was raised as far as it goes.
+def allow_connections(wanted: int) -> int:
+    """Raise the limit on open files if needed, and return how many of the wanted connections it allows.
 
-    Each is an open file. Usually a process may have 1,024: beyond that nobody could be told to come again.
+    The usual limit is 1,024 open files. Connections beyond it could not even get a 503.
     """
     soft, hard = (limit if limit >= 0 else 2**31 for limit in resource.getrlimit(resource.RLIMIT_NOFILE))
-    wanted = min(hard, connections + OTHER_FILES)
-    if soft < wanted:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
-    return max(1, min(connections, max(soft, wanted) - OTHER_FILES))
+    needed = min(hard, wanted + RESERVED_FILES)
+    if soft < needed:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (needed, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+    return max(1, min(wanted, max(soft, needed) - RESERVED_FILES))
 
 
 class _Server(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Take up first whoever has connected: a port that is closed cuts off those who wait at it."""
+        """Accept pending connections first: closing the port would reset them."""
         loop = asyncio.get_running_loop()
         protocol: Any = self.config.http_protocol_class
         protocol.closing = True
 
-        def make() -> asyncio.Protocol:
-            made: asyncio.Protocol = protocol(
+        def make_protocol() -> asyncio.Protocol:
+            new_protocol: asyncio.Protocol = protocol(
                 config=self.config, server_state=self.server_state, app_state=self.lifespan.state
             )
-            return made
+            return new_protocol
 
-        late = []
-        for bound in sockets or []:
+        accepting = []
+        for listener in sockets or []:
             with contextlib.suppress(BlockingIOError):
                 while True:
-                    connection, _ = bound.accept()
+                    connection, _ = listener.accept()
                     connection.setblocking(False)
-                    late.append(asyncio.create_task(loop.connect_accepted_socket(make, connection)))
+                    accepting.append(
+                        asyncio.create_task(loop.connect_accepted_socket(make_protocol, connection))
+                    )
         await super().shutdown(sockets)
-        await asyncio.gather(*late, return_exceptions=True)
+        await asyncio.gather(*accepting, return_exceptions=True)
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Signals are handled here, so that a drained server ends with exit code 0."""
+        """Install no handlers: `_SignalHandlers` does, so that a drained server ends with exit code 0."""
         yield
 
 
-class _Signals:
-    """SIGTERM, SIGINT and SIGHUP from the first moment on: by itself, SIGHUP would end what is still loading,
-    and the first process of a container would not hear SIGTERM.
+class _SignalHandlers:
+    """Handles SIGTERM, SIGINT and SIGHUP also while models are loaded: by default SIGHUP would end the
+    process, and the first process of a container would ignore SIGTERM.
     """
 
     def __init__(self) -> None:
-        self._heard: set[signal.Signals] = set()
-        self._end: Callable[[], object] = lambda: None
+        self._received: set[signal.Signals] = set()
+        self._terminate: Callable[[], object] = lambda: None
         self._reload: Callable[[], Coroutine[Any, Any, None]] | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         if threading.current_thread() is threading.main_thread():
-            for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-                asyncio.get_running_loop().add_signal_handler(number, self._hear, number)
+            for signal_number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+                asyncio.get_running_loop().add_signal_handler(signal_number, self._on_signal, signal_number)
 
-    async def unless_ended(self, work: Coroutine[Any, Any, Answer]) -> Answer | None:
-        """What is awaited; None if a signal ends it before."""
+    async def unless_terminated(self, work: Coroutine[Any, Any, Result]) -> Result | None:
+        """Return the result of `work`; None if a signal cancels it."""
         task = asyncio.create_task(work)
-        self._end = task.cancel
+        self._terminate = task.cancel
         try:
             return await task
         except asyncio.CancelledError:
-            if not self._heard:
+            if not self._received:
                 raise
             return None
 
-    def hand_over(self, end: Callable[[], None], reload: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """What to do from now on, and for what was heard before."""
-        self._end, self._reload = end, reload
-        for number in tuple(self._heard):
-            self._hear(number)
+    def install(self, terminate: Callable[[], None], reload: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Set the actions of signals, and run them for signals that were received before."""
+        self._terminate, self._reload = terminate, reload
+        for signal_number in tuple(self._received):
+            self._on_signal(signal_number)
 
-    def _hear(self, number: signal.Signals) -> None:
-        self._heard.add(number)
-        if number is not signal.SIGHUP:
-            self._end()
+    def _on_signal(self, signal_number: signal.Signals) -> None:
+        self._received.add(signal_number)
+        if signal_number is not signal.SIGHUP:
+            self._terminate()
         elif self._reload is not None:
             task = asyncio.get_running_loop().create_task(self._reload())
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
 
-def _bind(settings: ServeSettings) -> socket.socket:
-    """Take the port before models are loaded: a port in use is told at once."""
+def _bind(settings: ServerSettings) -> socket.socket:
+    """Bind the port before models are loaded, so that a port in use is reported at once."""
     host, port = settings.host.strip("[]"), settings.port
     try:
-        [(family, kind, protocol, _, place), *_] = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-        bound = socket.socket(family, kind, protocol)
-        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        bound.bind(place)
+        [(family, socket_type, protocol, _, address), *_] = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM
+        )
+        listener = socket.socket(family, socket_type, protocol)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
     except OSError as error:
         raise DataError(
-            f"{host}:{port} cannot be listened on ({error.strerror or error}). Choose "
-            "another with --host and --port; --port 0 takes any that is free."
+            f"Cannot listen on {host}:{port} ({error.strerror or error}). Choose another address with --host "
+            "and --port; --port 0 takes any free port."
         ) from None
-    bound.setblocking(False)
-    return bound
+    listener.setblocking(False)
+    return listener

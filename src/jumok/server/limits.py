@@ -1,4 +1,4 @@
-"""Every size and time that the server keeps to, in one place. All are on unless somebody says otherwise."""
+"""Every size limit and timeout of the server, in one place. All are on by default."""
 
 from __future__ import annotations
 
@@ -9,35 +9,36 @@ __all__ = ["Limits"]
 
 @dataclass(frozen=True)
 class Limits:
-    """What one request, one client and the whole server may ask for."""
+    """Limits per request, per client and for the whole server. Times are in seconds."""
 
-    characters: int = 100_000
-    """Characters of text in one request; LibreTranslate's `charLimit`."""
-    texts: int = 1_000
-    """Texts of one array."""
-    alternatives: int = 10
-    body_bytes: int = 2 * 2**20
-    """Checked while a body arrives, before any of it is parsed."""
-    held_bytes: int = 128 * 2**20
-    """Of all bodies together that are being read or answered."""
-    file_marks: int = 100_000
-    """Tags, entities and lines of a file, counted before any of it is parsed: each costs microseconds."""
-    header_seconds: float = 10.0
-    body_seconds: float = 20.0
-    """How long a client may take to send its headers, and then its body."""
-    fetch_seconds: float = 60.0
-    """How long a client may take to fetch what was written for it."""
-    connections: int = 2_000
-    waiting_sentences: int = 8_192
-    """The one queue is full with these, or with so many characters."""
-    waiting_characters: int = 1_000_000
-    answer_seconds: float = 60.0
-    """A request that cannot be answered within this time is refused, or ends with 503."""
+    max_characters: int = 100_000
+    """Characters of text per request; LibreTranslate's `charLimit`."""
+    max_texts: int = 1_000
+    """Texts per array."""
+    max_alternatives: int = 10
+    max_body_bytes: int = 2 * 2**20
+    """Checked while the body arrives, before it is parsed."""
+    max_total_body_bytes: int = 128 * 2**20
+    """Bytes of all bodies together whose requests are being read or answered."""
+    max_file_syntax_characters: int = 100_000
+    """Tags, entities and line ends of a file, counted before it is parsed: each costs microseconds."""
+    header_timeout: float = 10.0
+    """For a client to send the headers of a request."""
+    body_timeout: float = 20.0
+    """For a client to send the body of a request."""
+    response_timeout: float = 60.0
+    """For a client to read the response."""
+    max_connections: int = 2_000
+    max_queued_sentences: int = 8_192
+    max_queued_characters: int = 1_000_000
+    """The queue is full with this many sentences or characters."""
+    request_timeout: float = 60.0
+    """A request that cannot be answered in this time is refused at once, or ends with 503."""
     requests_per_minute: int = 3_000
-    """Of one key, or of one address where there are no keys; 0 is no limit."""
-    kept_files: int = 100
-    kept_file_bytes: int = 64 * 2**20
-    """Translated files wait in memory to be fetched, this many, this large together, this long."""
-    kept_file_seconds: float = 1_200.0
-    drain_seconds: float = 90.0
-    """After SIGTERM, what was accepted has this long to be answered."""
+    """Per key, or per address if the server has no keys; 0: no limit."""
+    max_cached_files: int = 100
+    max_cached_file_bytes: int = 64 * 2**20
+    """Bytes of all translated files together that wait in memory to be downloaded."""
+    cached_file_lifetime: float = 1_200.0
+    drain_timeout: float = 90.0
+    """For accepted requests to be answered after SIGTERM."""

@@ -1,7 +1,7 @@
-"""The page at `/`, the live page about attention, the list of routes at `/docs`, and the OpenAPI document.
+"""The page at `/`, the live attention page, the list of API routes at `/docs`, and the OpenAPI document.
 
-The page works as a plain form; its script only makes it pleasant. Nothing that a person or a model wrote is
-put into it unescaped, and its one script and one style are named by their digests: no other would run.
+The page is a plain form, and its script is optional. Text of a user or a model is escaped, and the
+content security policy names the digests of the page's one script and one style: no other script runs.
 """
 
 from __future__ import annotations
@@ -18,101 +18,124 @@ from typing import TYPE_CHECKING
 
 from starlette.responses import HTMLResponse, JSONResponse, Response
 
-from jumok.serve.contract import AUTO, check_size, read_texts, render_all, require, routes_of
-from jumok.serve.files import FILE_TYPES
-from jumok.serve.openapi import openapi_document
-from jumok.serve.queueing import Wish
-from jumok.serve.routes import Route
-from jumok.serve.views import show_page
-from jumok.serve.words import REFUSALS, WORDS, choose_tongue, name_in
+from jumok.documents import DOCUMENT_FORMATS
+from jumok.plots import page_with_data
+from jumok.server.api.attention import named_pair
+from jumok.server.api.parameters import AUTO, check_size, find_pivot_paths, read_texts, require_strings
+from jumok.server.http_errors import HttpError
+from jumok.server.openapi import openapi_document
+from jumok.server.routes import Route
+from jumok.server.ui_strings import ERROR_MESSAGES, STRINGS, localized_language_name, negotiate_language
+from jumok.server.workers.queue import TranslateOptions
 
 if TYPE_CHECKING:
-    from jumok.serve.contract import Asked
-    from jumok.serve.faults import Fault
-    from jumok.serve.routes import Call
+    from jumok.server.api.parameters import LanguageRouting
+    from jumok.server.routes import RequestContext
 
-__all__ = ["PAGES"]
+__all__ = ["ROUTES"]
 
 ATTENTION_PAGE = "/attention/{direction}/"
 
 
-async def page(call: Call) -> Response:
-    return _show(call)
+async def show_page(context: RequestContext) -> Response:
+    return _render(context)
 
 
-async def translate_on_page(call: Call) -> Response:
-    """What the form sends where there is no script."""
-    texts = read_texts(call, arrays=False)
-    require(call, "source", "target")
-    check_size(texts, call.service)
-    asked = await routes_of(texts, call)
-    [rendered] = await render_all(call.service, texts, asked.routes, Wish())
-    return _show(call, result=rendered.text(), found=_found(asked, _tongue(call)))
+async def translate_on_page(context: RequestContext) -> Response:
+    """Answer the form, as a browser without the script sends it."""
+    texts = read_texts(context, allow_arrays=False)
+    require_strings(context, "source", "target")
+    check_size(texts, context.service)
+    routing = await find_pivot_paths(texts, context)
+    [translated] = await context.service.pipeline.translate_all(
+        texts, routing.pivot_paths, TranslateOptions()
+    )
+    notice = _routing_notice(routing, _ui_language(context))
+    return _render(context, result=translated.text(), notice=notice)
 
 
-def _found(asked: Asked, tongue: str) -> str:
-    """What a reader should know of the way: the language that was detected, and any between it and theirs."""
-    words = WORDS[tongue]
-    detected = [found["language"] for found in asked.detected or ()]
-    told = ((words["detected"], detected), (words["through"], asked.pivots))
+def _routing_notice(routing: LanguageRouting, ui_language: str) -> str:
+    """Return the detected language and the pivot languages, as the page shows them."""
+    strings = STRINGS[ui_language]
+    detected = [language["language"] for language in routing.detected or ()]
+    labelled = ((strings["detected"], detected), (strings["through"], routing.pivots))
     return " · ".join(
-        word + ", ".join(name_in(tongue, code) for code in codes) for word, codes in told if codes
+        label + ", ".join(localized_language_name(ui_language, code) for code in codes)
+        for label, codes in labelled
+        if codes
     )
 
 
-def refuse_on_page(call: Call, fault: Fault) -> Response:
-    """The page again, with what was written, if that has arrived, and why nothing came of it."""
-    refusals = REFUSALS[_tongue(call)]
-    words = refusals.get(fault.message) or refusals.get(fault.status, "{message}")
-    message = words.format(message=fault.message, seconds=fault.headers.get("Retry-After"))
-    shown = _show(call, message=message)
-    shown.status_code = fault.status
-    shown.headers.update(fault.headers)
-    return shown
+async def show_attention_page(context: RequestContext) -> Response:
+    """Show the live attention page. Its requests carry no key, so a server that requires keys has none."""
+    if context.service.api_keys:
+        raise HttpError(
+            404, "A server that requires API keys has no live page. Use POST /v1/explain instead."
+        )
+    pair = named_pair(context)
+    data = json.loads(await context.service.pipeline.explain(pair, "page", ""))
+    sentence = context.fields.get("q", "")
+    data["live"]["sentence"] = sentence if isinstance(sentence, str) else ""
+    # The page has its own policy, which allows its one script.
+    return HTMLResponse(page_with_data(data), headers={"Content-Security-Policy": "frame-ancestors 'none'"})
 
 
-def _tongue(call: Call) -> str:
-    return choose_tongue(call.headers.get("accept-language", ""))
+def show_error(context: RequestContext, error: HttpError) -> Response:
+    """Show the page with the error, and with the entered text if it was read."""
+    messages = ERROR_MESSAGES[_ui_language(context)]
+    template = messages.get(error.message) or messages.get(error.status, "{message}")
+    message = template.format(message=error.message, seconds=error.headers.get("Retry-After"))
+    response = _render(context, message=message)
+    response.status_code = error.status
+    response.headers.update(error.headers)
+    return response
 
 
-def _show(call: Call, *, result: str = "", found: str = "", message: str = "") -> Response:
-    service, fields, tongue = call.service, call.sent.fields, _tongue(call)
-    codes = service.directions.codes
-    sources = [code for code in codes if set(service.directions.targets(code)) - {code}]
-    targets = [code for code in codes if set(service.directions.sources(code)) - {code}]
-    watched = () if service.keys else service.directions.all
+def _ui_language(context: RequestContext) -> str:
+    return negotiate_language(context.headers.get("accept-language", ""))
+
+
+def _render(context: RequestContext, *, result: str = "", notice: str = "", message: str = "") -> Response:
+    service, fields, ui_language = context.service, context.fields, _ui_language(context)
+    pairs = service.language_pairs
+    sources = [code for code in pairs.codes if set(pairs.targets(code)) - {code}]
+    targets = [code for code in pairs.codes if set(pairs.sources(code)) - {code}]
+    with_attention = () if service.api_keys else pairs.all
     text = fields.get("q", "")
     template, policy = _template()
-    shown = template.substitute(
-        sources=_options([AUTO, *sources], fields.get("source"), tongue),
-        targets=_options(targets, fields.get("target"), tongue),
+    html = template.substitute(
+        sources=_options([AUTO, *sources], fields.get("source"), ui_language),
+        targets=_options(targets, fields.get("target"), ui_language),
         text=escape(text if isinstance(text, str) else ""),
         result=escape(result),
-        found=escape(found),
+        notice=escape(notice),
         message=escape(message),
-        tongue=tongue,
-        limit=service.limits.characters,
-        key="" if service.keys else "hidden",
-        files=",".join(FILE_TYPES),
-        models=escape(" ".join(one.name for one in watched)),
-        words=escape(json.dumps(WORDS, ensure_ascii=False)),
-        **{f"word_{name}": escape(word) for name, word in WORDS[tongue].items()},
+        language=ui_language,
+        limit=service.limits.max_characters,
+        key="" if service.api_keys else "hidden",
+        files=",".join(document_format.suffix for document_format in DOCUMENT_FORMATS),
+        models=escape(" ".join(pair.name for pair in with_attention)),
+        strings=escape(json.dumps(STRINGS, ensure_ascii=False)),
+        **{f"string_{name}": escape(string) for name, string in STRINGS[ui_language].items()},
     )
-    return HTMLResponse(shown, headers={"Content-Security-Policy": policy})
+    return HTMLResponse(html, headers={"Content-Security-Policy": policy})
 
 
-def _options(codes: list[str], chosen: object, tongue: str) -> str:
-    names = {code: WORDS[tongue]["auto"] if code == AUTO else name_in(tongue, code) for code in codes}
+def _options(codes: list[str], selected: object, ui_language: str) -> str:
+    names = {
+        code: STRINGS[ui_language]["auto"] if code == AUTO else localized_language_name(ui_language, code)
+        for code in codes
+    }
     return "".join(
-        f'<option value="{escape(code)}"{" selected" * (code == chosen)}>{escape(name)}</option>'
+        f'<option value="{escape(code)}"{" selected" * (code == selected)}>{escape(name)}</option>'
         for code, name in names.items()
     )
 
 
 @cache
 def _template() -> tuple[Template, str]:
-    """The page, and the policy under which its own script and style run and nothing else."""
-    html = files("jumok.serve").joinpath("page.html").read_text(encoding="utf-8")
+    """Return the page and the policy that allows its own script and style only."""
+    html = files("jumok.server").joinpath("page.html").read_text(encoding="utf-8")
     script, style = (_digest(html, tag) for tag in ("script", "style"))
     policy = (
         f"default-src 'none'; script-src '{script}'; style-src '{style}'; connect-src 'self'; img-src data:; "
@@ -122,36 +145,37 @@ def _template() -> tuple[Template, str]:
 
 
 def _digest(html: str, tag: str) -> str:
-    inside = re.findall(f"<{tag}>(.*?)</{tag}>", html, re.DOTALL)[0]
-    return "sha256-" + base64.b64encode(hashlib.sha256(inside.encode()).digest()).decode()
+    content = re.findall(f"<{tag}>(.*?)</{tag}>", html, re.DOTALL)[0]
+    return "sha256-" + base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
 
 
-async def openapi(call: Call) -> Response:
-    return JSONResponse(openapi_document(call.service))
+async def openapi(context: RequestContext) -> Response:
+    return JSONResponse(openapi_document(context.service))
 
 
-async def docs(call: Call) -> Response:
-    """Every route with a line about it, for people."""
-    document = openapi_document(call.service)
+async def docs(context: RequestContext) -> Response:
+    """Show a table of the routes in the OpenAPI document, with their summaries."""
+    document = openapi_document(context.service)
     rows = [
         f"<tr><td><code>{method.upper()} {escape(path)}</code><td>{escape(operation['summary'])}"
         for path, operations in document["paths"].items()
         for method, operation in operations.items()
     ]
-    shown = (
+    html = (
         '<!doctype html><html lang="en"><meta charset="utf-8"><title>jumok API</title><h1>jumok API</h1>'
-        f'<p>The contract of LibreTranslate, and more. Machines read <a href="/spec">/spec</a>.</p>'
+        "<p>The API of LibreTranslate, and more under /v1/. "
+        'The OpenAPI document is at <a href="/spec">/spec</a>.</p>'
         f"<table>{''.join(rows)}</table></html>"
     )
-    return HTMLResponse(shown)
+    return HTMLResponse(html)
 
 
-PAGES = [
-    Route("GET", "/", "page", page),
-    Route("POST", "/", "translateOnPage", translate_on_page, guarded=True, refuse=refuse_on_page),
-    Route("GET", ATTENTION_PAGE, "attentionPage", show_page, guarded=True, refuse=refuse_on_page),
-    Route("POST", ATTENTION_PAGE, "attentionPageOf", show_page, guarded=True, refuse=refuse_on_page),
-    Route("GET", "/spec", "spec", openapi),
-    Route("GET", "/openapi.json", "openapi", openapi),
-    Route("GET", "/docs", "docs", docs),
+ROUTES = [
+    Route("GET", "/", show_page),
+    Route("POST", "/", translate_on_page, guarded=True, error_page=show_error),
+    Route("GET", ATTENTION_PAGE, show_attention_page, guarded=True, error_page=show_error),
+    Route("POST", ATTENTION_PAGE, show_attention_page, guarded=True, error_page=show_error),
+    Route("GET", "/spec", openapi),
+    Route("GET", "/openapi.json", openapi),
+    Route("GET", "/docs", docs),
 ]

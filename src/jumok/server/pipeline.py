@@ -1,6 +1,6 @@
-"""From texts to translations: cut into sentences, queued, sent through one or more models, joined.
+"""From texts to translations: texts are split into sentences, queued, run through the models, and joined.
 
-A route through a third language is walked sentence by sentence; word links are followed through its words.
+Sentences follow a pivot path one by one; word links are composed through the words of the pivot.
 """
 
 from __future__ import annotations
@@ -12,25 +12,23 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
-from jumok.errors import DataError
-from jumok.serve.queueing import BusyError, Kind, Waiting, Wish
-from jumok.serve.sentences import lay_out, sentence_spans
+from jumok.documents import SegmentTranslation
+from jumok.server.workers.queue import BatchKey, BusyError, PendingExplanation, PendingSentence
+from jumok.text.sentences import replace_sentences, sentence_spans
 from jumok.text.words import word_spans
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
 
-    from jumok.serve.directions import Direction
-    from jumok.serve.limits import Limits
-    from jumok.serve.queueing import SentenceQueue
+    from jumok.documents import SpanLink
+    from jumok.server.language_pairs import LanguagePair, PivotPath
+    from jumok.server.limits import Limits
+    from jumok.server.workers.queue import Pending, TranslateOptions, WorkQueue
     from jumok.text import Span
 
-    Link = tuple[int, int]
+    WordLink = tuple[int, int]
 
-__all__ = ["Candidate", "Renderer", "Rendering", "SpanLink", "diagonal"]
-
-SpanLink = tuple["Span", "Span"]
-"""A stretch of the source and the stretch of the translation that stands for it, in characters."""
+__all__ = ["Candidate", "TranslatedText", "TranslationPipeline", "diagonal_links"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,116 +37,143 @@ class Candidate:
 
     text: str
     score: float
-    links: tuple[Link, ...] | None = None
-    """Between words; None where the model gave none."""
+    links: tuple[WordLink, ...] | None = None
+    """Word links; None if the model has none."""
 
 
 @dataclass(frozen=True, slots=True)
-class Rendering:
-    """A text translated: its sentences with their candidates, best first."""
+class TranslatedText:
+    """A text, the spans of its sentences, and the candidates of each sentence, best first."""
 
     source: str
     spans: tuple[Span, ...]
     sentences: tuple[tuple[Candidate, ...], ...]
-    language: str
+    target_language: str
 
     def text(self, rank: int = 0) -> str:
-        """The r-th translation joins the r-th of each sentence, or its last."""
-        chosen = [candidate.text for candidate in self.chosen(rank)]
-        return "".join(lay_out(self.source, self.spans, chosen, self.language))
-
-    def chosen(self, rank: int = 0) -> list[Candidate]:
-        return [candidates[min(rank, len(candidates) - 1)] for candidates in self.sentences]
+        """Return the translation of this rank: the candidates of this rank, or the last, of all sentences."""
+        return "".join(self._parts(rank))
 
     def alternatives(self) -> list[tuple[str, float]]:
-        """The other translations with their scores; those that read the same are left out."""
-        most = max((len(candidates) for candidates in self.sentences), default=1)
-        if most == 1:
+        """Return the other translations with their scores, without duplicates."""
+        num_ranks = max((len(candidates) for candidates in self.sentences), default=1)
+        if num_ranks == 1:
             return []
-        ranked = {self.text(rank): self.score(rank) for rank in reversed(range(most))}
+        ranked = {self.text(rank): self.score(rank) for rank in reversed(range(num_ranks))}
         ranked.pop(self.text(), None)
         return list(reversed(ranked.items()))
 
     def score(self, rank: int = 0) -> float:
-        """The mean over sentences; 0 where there are none."""
-        scores = [candidate.score for candidate in self.chosen(rank)]
+        """Return the mean score of the sentences; 0 if there are none."""
+        scores = [candidate.score for candidate in self._candidates(rank)]
         return sum(scores) / len(scores) if scores else 0.0
 
     def links(self, rank: int = 0) -> list[SpanLink]:
-        """Word links in characters of the whole source and the whole translation."""
-        found: list[SpanLink] = []
-        for (start, end), place, candidate in zip(
-            self.spans, self._places(rank), self.chosen(rank), strict=True
+        """Return word links as character spans in the source and in the translation."""
+        span_links: list[SpanLink] = []
+        # The parts alternate: gap, sentence, gap, …, gap. A sentence starts where the gap before it ends.
+        starts = list(accumulate(map(len, self._parts(rank))))[:-1:2]
+        for (start, end), target_start, candidate in zip(
+            self.spans, starts, self._candidates(rank), strict=True
         ):
             source, target = word_spans(self.source[start:end]), word_spans(candidate.text)
-            links = diagonal(len(source), len(target)) if candidate.links is None else candidate.links
-            found.extend((_shift(source[i], start), _shift(target[j], place)) for i, j in links)
-        return found
+            links = diagonal_links(len(source), len(target)) if candidate.links is None else candidate.links
+            span_links.extend((_shift(source[i], start), _shift(target[j], target_start)) for i, j in links)
+        return span_links
 
-    def _places(self, rank: int) -> list[int]:
-        """Where each sentence begins in the whole translation."""
-        chosen = [candidate.text for candidate in self.chosen(rank)]
-        lengths = map(len, lay_out(self.source, self.spans, chosen, self.language))
-        return list(accumulate(lengths))[:-1:2]
+    def segment_translation(self, rank: int = 0) -> SegmentTranslation:
+        return SegmentTranslation(self.text(rank), self.links(rank))
+
+    def _candidates(self, rank: int) -> list[Candidate]:
+        return [candidates[min(rank, len(candidates) - 1)] for candidates in self.sentences]
+
+    def _parts(self, rank: int) -> list[str]:
+        translations = [candidate.text for candidate in self._candidates(rank)]
+        return replace_sentences(self.source, self.spans, translations, self.target_language)
 
 
-class Renderer:
-    """Puts the sentences of a request into the queue, and waits for them as long as a request may take."""
+class TranslationPipeline:
+    """Puts the sentences of requests into the queue, and waits for them until the request times out."""
 
-    def __init__(self, queue: SentenceQueue, limits: Limits) -> None:
+    def __init__(self, queue: WorkQueue, limits: Limits) -> None:
         self._queue = queue
         self._limits = limits
 
     def deadline(self) -> float:
-        """When a request that comes now must have been answered, in the loop's time."""
-        return asyncio.get_running_loop().time() + self._limits.answer_seconds
+        """Return the loop time at which a request that arrives now times out."""
+        return asyncio.get_running_loop().time() + self._limits.request_timeout
 
-    async def render(self, texts: Sequence[str], route: Sequence[Direction], wish: Wish) -> list[Rendering]:
-        """The texts translated along a route, in order."""
-        spans = [tuple(sentence_spans(text)) if route else () for text in texts]
+    async def translate_all(
+        self, texts: Sequence[str], pivot_paths: Sequence[PivotPath], options: TranslateOptions
+    ) -> list[TranslatedText]:
+        """Translate each text along its own pivot path; texts with the same path are queued together."""
+        by_path: dict[PivotPath, list[int]] = {}
+        for index, path in enumerate(pivot_paths):
+            by_path.setdefault(path, []).append(index)
+        if len(by_path) == 1:
+            return await self.translate(texts, pivot_paths[0], options)
+        groups = await asyncio.gather(
+            *(
+                self.translate([texts[index] for index in indices], path, options)
+                for path, indices in by_path.items()
+            )
+        )
+        translated = {
+            index: translation
+            for indices, group in zip(by_path.values(), groups, strict=True)
+            for index, translation in zip(indices, group, strict=True)
+        }
+        return [translated[index] for index in range(len(texts))]
+
+    async def translate(
+        self, texts: Sequence[str], path: PivotPath, options: TranslateOptions
+    ) -> list[TranslatedText]:
+        """Translate texts along one pivot path."""
+        spans = [tuple(sentence_spans(text)) if path else () for text in texts]
         sentences = [
-            text[start:end] for text, of_text in zip(texts, spans, strict=True) for start, end in of_text
+            text[start:end]
+            for text, text_spans in zip(texts, spans, strict=True)
+            for start, end in text_spans
         ]
-        with self._open():
-            done = iter(await self._walk(sentences, route, wish, self.deadline()) if route else [])
+        with self._open_request():
+            translated = await self._run_path(sentences, path, options, self.deadline()) if path else []
+        remaining = iter(translated)
         return [
-            self._rendering(text, of_text, [next(done) for _ in of_text], route)
-            for text, of_text in zip(texts, spans, strict=True)
+            _translated_text(text, text_spans, [next(remaining) for _ in text_spans], path)
+            for text, text_spans in zip(texts, spans, strict=True)
         ]
 
-    async def render_sentences(
-        self, texts: Sequence[str], route: Sequence[Direction], wish: Wish, deadline: float
-    ) -> AsyncIterator[tuple[int, int, str | Rendering]]:
-        """The number of a text and of a sentence in it, and its translation: so far, and at last as it is."""
-        if not route:
-            for number, text in enumerate(texts):
-                yield number, 0, self._rendering(text, (), [], route)
+    async def stream_sentences(
+        self, texts: Sequence[str], path: PivotPath, options: TranslateOptions, deadline: float
+    ) -> AsyncIterator[tuple[int, int, str | TranslatedText]]:
+        """Yield (text index, sentence index, partial text or final result)."""
+        if not path:
+            for index, text in enumerate(texts):
+                yield index, 0, _translated_text(text, (), [], path)
             return
-        places = [
-            (number, place, text[start:end])
-            for number, text in enumerate(texts)
-            for place, (start, end) in enumerate(sentence_spans(text))
+        sentences = [
+            (text_index, sentence_index, text[start:end])
+            for text_index, text in enumerate(texts)
+            for sentence_index, (start, end) in enumerate(sentence_spans(text))
         ]
-        with self._open():
-            sentences = [sentence for *_, sentence in places]
-            async with aclosing(self._walk_watched(sentences, route, wish, deadline)) as walks:
-                for number, place, sentence in places:
-                    while isinstance(found := await anext(walks), str):
-                        yield number, place, found
-                    yield number, place, self._rendering(sentence, ((0, len(sentence)),), [found], route)
+        with self._open_request():
+            sentence_texts = [sentence for *_, sentence in sentences]
+            async with aclosing(self._stream_path(sentence_texts, path, options, deadline)) as results:
+                for text_index, sentence_index, sentence in sentences:
+                    while isinstance(result := await anext(results), str):
+                        yield text_index, sentence_index, result
+                    translated = _translated_text(sentence, ((0, len(sentence)),), [result], path)
+                    yield text_index, sentence_index, translated
 
-    async def view(self, direction: Direction, what: str, question: str) -> str:
-        """What a model tells about its attention, as JSON; a DataError is what it says it cannot tell."""
-        waiting = Waiting(Kind(direction.number, Wish(view=what)), question)
-        with self._open(), self._queued([waiting]):
+    async def explain(self, pair: LanguagePair, operation: str, body: str) -> str:
+        """Return a model's answer to a request about its attention, both JSON; DataError if it is refused."""
+        pending = PendingExplanation(pair.model_index, operation, body)
+        with self._open_request(), self._queued([pending]):
             async with asyncio.timeout_at(self.deadline()):
-                [answer] = await waiting.candidates
-        if "error" in answer:
-            raise DataError(answer["error"])
-        return str(answer["answer"])
+                return await pending.future
 
     @contextmanager
-    def _open(self) -> Iterator[None]:
+    def _open_request(self) -> Iterator[None]:
         self._queue.open_requests += 1
         try:
             yield
@@ -156,81 +181,87 @@ class Renderer:
             self._queue.open_requests -= 1
 
     @contextmanager
-    def _queued(self, waiting: Sequence[Waiting], *, accepted: bool = False) -> Iterator[None]:
-        self._queue.add(waiting, accepted=accepted)
+    def _queued(self, pending: Sequence[Pending], *, accepted: bool = False) -> Iterator[None]:
+        self._queue.add(pending, accepted=accepted)
         try:
             yield
         except TimeoutError:
             raise BusyError("The translation took too long. Try again later, or send less.", 5) from None
         finally:
-            self._queue.withdraw(waiting)
+            self._queue.withdraw(pending)
 
-    @staticmethod
-    def _rendering(
-        text: str, spans: tuple[Span, ...], found: Sequence[tuple[Candidate, ...]], route: Sequence[Direction]
-    ) -> Rendering:
-        return Rendering(text, spans, tuple(found), route[-1].target if route else "")
-
-    async def _walk(
-        self, sentences: list[str], route: Sequence[Direction], wish: Wish, deadline: float
+    async def _run_path(
+        self, sentences: list[str], path: PivotPath, options: TranslateOptions, deadline: float
     ) -> list[tuple[Candidate, ...]]:
-        """The candidates of each sentence. All but the last leg of a route give one."""
-        so_far: list[Candidate] = []
-        found: list[tuple[Candidate, ...]] = []
-        for number, leg in enumerate(route, start=1):
-            kind = Kind(leg.number, wish if number == len(route) else wish._replace(n_best=1))
-            found = await self._leg(sentences, kind, deadline, accepted=bool(so_far))
-            if so_far:
-                found = [_through(*walked) for walked in zip(so_far, found, strict=True)]
-            so_far = [candidates[0] for candidates in found]
-            sentences = [candidate.text for candidate in so_far]
-        return found
+        """Return the candidates of each sentence. All models but the last give one candidate."""
+        best: list[Candidate] = []
+        candidates: list[tuple[Candidate, ...]] = []
+        for pair in path:
+            key = BatchKey(pair.model_index, options if pair is path[-1] else options._replace(n_best=1))
+            candidates = await self._run_model(sentences, key, deadline, accepted=bool(best))
+            if best:
+                pairs = zip(best, candidates, strict=True)
+                candidates = [_compose_pivot(pivot, of_pivot) for pivot, of_pivot in pairs]
+            best = [of_sentence[0] for of_sentence in candidates]
+            sentences = [candidate.text for candidate in best]
+        return candidates
 
-    async def _walk_watched(
-        self, sentences: list[str], route: Sequence[Direction], wish: Wish, deadline: float
+    async def _stream_path(
+        self, sentences: list[str], path: PivotPath, options: TranslateOptions, deadline: float
     ) -> AsyncGenerator[str | tuple[Candidate, ...]]:
-        """As `_walk`, a sentence at a time; before each, if that is wished, what is said of it so far."""
-        *legs, last = route
-        before = wish._replace(n_best=1, watched=False)
-        so_far = [candidates[0] for candidates in await self._walk(sentences, legs, before, deadline)]
-        texts = [candidate.text for candidate in so_far] if legs else sentences
-        waiting = [Waiting(Kind(last.number, wish), text) for text in texts]
-        with self._queued(waiting, accepted=bool(legs)):
-            for place, sentence in enumerate(waiting):
-                if wish.watched:
-                    async with aclosing(_heard(sentence, deadline)) as heard:
-                        async for text in heard:
+        """Yield the candidates of one sentence after another; if streamed, its partial texts before them."""
+        *pivots, last = path
+        pivot_options = options._replace(n_best=1, stream=False)
+        best = [
+            candidates[0]
+            for candidates in await self._run_path(sentences, tuple(pivots), pivot_options, deadline)
+        ]
+        texts = [candidate.text for candidate in best] if pivots else sentences
+        pending = [PendingSentence(BatchKey(last.model_index, options), text) for text in texts]
+        with self._queued(pending, accepted=bool(pivots)):
+            for index, sentence in enumerate(pending):
+                if options.stream:
+                    async with aclosing(_partial_texts(sentence, deadline)) as partials:
+                        async for text in partials:
                             yield text
                 async with asyncio.timeout_at(deadline):
-                    found = _candidates(await sentence.candidates)
-                yield _through(so_far[place], found) if legs else found
+                    candidates = _to_candidates(await sentence.future)
+                yield _compose_pivot(best[index], candidates) if pivots else candidates
 
-    async def _leg(
-        self, sentences: list[str], kind: Kind, deadline: float, *, accepted: bool
+    async def _run_model(
+        self, sentences: list[str], key: BatchKey, deadline: float, *, accepted: bool
     ) -> list[tuple[Candidate, ...]]:
-        waiting = [Waiting(kind, sentence) for sentence in sentences]
-        with self._queued(waiting, accepted=accepted):
+        pending = [PendingSentence(key, sentence) for sentence in sentences]
+        with self._queued(pending, accepted=accepted):
             async with asyncio.timeout_at(deadline):
-                return [_candidates(await sentence.candidates) for sentence in waiting]
+                return [_to_candidates(await sentence.future) for sentence in pending]
 
 
-async def _heard(sentence: Waiting, deadline: float) -> AsyncGenerator[str]:
-    """What is said of a sentence so far, again and again until it is translated."""
-    sentence.candidates.add_done_callback(lambda _: sentence.news.set())
-    while not sentence.candidates.done():
+async def _partial_texts(sentence: PendingSentence, deadline: float) -> AsyncGenerator[str]:
+    """Yield the translation so far whenever it has grown, until it is complete."""
+    sentence.future.add_done_callback(lambda _: sentence.updated.set())
+    while not sentence.future.done():
         async with asyncio.timeout_at(deadline):
-            await sentence.news.wait()
-        sentence.news.clear()
-        if not sentence.candidates.done():
-            yield sentence.so_far
+            await sentence.updated.wait()
+        sentence.updated.clear()
+        if not sentence.future.done():
+            yield sentence.partial
 
 
-def diagonal(source: int, target: int) -> list[tuple[int, int]]:
-    """Links by position alone, for a model without attention to its source."""
-    return [(j * source // target, j) for j in range(target)] if source else []
+def diagonal_links(num_source_words: int, num_target_words: int) -> list[tuple[int, int]]:
+    """Return links by position alone, for a model without attention to its source."""
+    if not num_source_words:
+        return []
+    return [(j * num_source_words // num_target_words, j) for j in range(num_target_words)]
 
 
-def _candidates(records: list[dict[str, Any]]) -> tuple[Candidate, ...]:
+def _translated_text(
+    text: str, spans: tuple[Span, ...], sentences: Sequence[tuple[Candidate, ...]], path: PivotPath
+) -> TranslatedText:
+    return TranslatedText(text, spans, tuple(sentences), path[-1].target if path else "")
+
+
+def _to_candidates(records: list[dict[str, Any]]) -> tuple[Candidate, ...]:
     return tuple(
         Candidate(
             record["text"],
@@ -241,18 +272,18 @@ def _candidates(records: list[dict[str, Any]]) -> tuple[Candidate, ...]:
     )
 
 
-def _through(first: Candidate, candidates: tuple[Candidate, ...]) -> tuple[Candidate, ...]:
-    """Candidates that were made from a translation, as candidates of its source."""
-    joined = []
-    sources = defaultdict(list)  # of each word in between
-    for i, j in first.links or ():
-        sources[j].append(i)
+def _compose_pivot(pivot: Candidate, candidates: tuple[Candidate, ...]) -> tuple[Candidate, ...]:
+    """Turn candidates that were translated from a pivot into candidates of the pivot's source."""
+    composed = []
+    sources_of = defaultdict(list)  # pivot word → source words
+    for i, j in pivot.links or ():
+        sources_of[j].append(i)
     for candidate in candidates:
         links = None
-        if first.links is not None and candidate.links is not None:
-            links = tuple(sorted({(i, k) for j, k in candidate.links for i in sources.get(j, ())}))
-        joined.append(Candidate(candidate.text, first.score + candidate.score, links))
-    return tuple(joined)
+        if pivot.links is not None and candidate.links is not None:
+            links = tuple(sorted({(i, k) for j, k in candidate.links for i in sources_of.get(j, ())}))
+        composed.append(Candidate(candidate.text, pivot.score + candidate.score, links))
+    return tuple(composed)
 
 
 def _shift(span: Span, by: int) -> Span:

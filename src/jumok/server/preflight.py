@@ -1,4 +1,4 @@
-"""What a server would bind, load and allow, and what is unsafe about it: `jumok serve --check`."""
+"""`jumok serve --check`: what a server would bind, load and allow, and what is unsafe about it."""
 
 from __future__ import annotations
 
@@ -8,89 +8,95 @@ from ipaddress import ip_network
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from jumok.corpus.languages import language_name
-from jumok.decoding.loading import choose_shortlist, load_vocabularies
-from jumok.serve.directions import read_directions
-from jumok.serve.files import FILE_TYPES
-from jumok.serve.gates import is_loopback, read_keys
+from jumok.documents import DOCUMENT_FORMATS
+from jumok.inference.loading import choose_shortlist
+from jumok.server.language_pairs import read_language_pairs
+from jumok.server.security import is_loopback, read_api_keys
 from jumok.storage import read_stored_model
+from jumok.text.languages import language_name
+from jumok.text.tokenizer_files import tokenizers_from_files
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from jumok.serve.directions import Directions
-    from jumok.serve.service import ServeSettings
+    from jumok.server.language_pairs import LanguagePairs
+    from jumok.server.service import ServerSettings
 
-__all__ = ["address", "plan_lines", "warnings"]
+__all__ = ["describe_server", "security_warnings", "server_url"]
 
 
-def plan_lines(settings: ServeSettings) -> list[str]:
-    """What would happen, a line each; a model that cannot be read raises its error."""
-    directions = read_directions(settings.models)
+def describe_server(settings: ServerSettings) -> list[str]:
+    """Return a description of the server in lines; raise if a model cannot be read."""
+    pairs = read_language_pairs(settings.models)
     limits = settings.limits
-    reach = "this machine only" if is_loopback(settings.host) else "OTHER MACHINES TOO"
+    reachable_from = "this machine only" if is_loopback(settings.host) else "OTHER MACHINES TOO"
+    suffixes = ", ".join(document_format.suffix for document_format in DOCUMENT_FORMATS)
     return [
-        f"listens   {address(settings.host, settings.port)}, reached by {reach}",
-        *_models(settings, directions),
-        *_pivots(directions),
+        f"listens   {server_url(settings.host, settings.port)}, reachable from {reachable_from}",
+        *_model_lines(settings, pairs),
+        *_pivot_lines(pairs),
         f"workers   {settings.workers}, one thread each",
-        f"shortlist {_shortlist(settings)}",
-        f"keys      {settings.keys or 'none: whoever reaches it may use it'}",
+        f"shortlist {_describe_shortlist(settings)}",
+        f"keys      {settings.api_keys or 'none: everyone who can reach the server may use it'}",
         f"hosts     {', '.join(('localhost', *_own_hosts(settings), *settings.allowed_hosts))}",
         f"origins   its own page{''.join(f', {origin}' for origin in settings.allowed_origins)}",
-        f"proxies   {', '.join(settings.proxies) or 'none is believed'}",
-        f"requests  {limits.characters:,} characters, {limits.texts:,} texts, {limits.body_bytes:,} bytes, "
-        f"{limits.answer_seconds:g} s; {limits.requests_per_minute or 'any number of'} a minute and client",
-        f"files     {', '.join(FILE_TYPES)}, each of {limits.file_marks:,} tags, entities and lines",
-        f"queue     {limits.waiting_sentences:,} sentences or {limits.waiting_characters:,} signs, then 503",
+        f"proxies   {', '.join(settings.proxies) or 'none is trusted'}",
+        f"requests  {limits.max_characters:,} characters, {limits.max_texts:,} texts, "
+        f"{limits.max_body_bytes:,} bytes, {limits.request_timeout:g} s; "
+        f"{limits.requests_per_minute or 'any number'} per minute and client",
+        f"files     {suffixes}, "
+        f"with at most {limits.max_file_syntax_characters:,} tags, entities and line ends",
+        f"queue     {limits.max_queued_sentences:,} sentences or "
+        f"{limits.max_queued_characters:,} characters, then 503",
     ]
 
 
-def warnings(settings: ServeSettings) -> list[str]:
-    """What a careful person would change."""
-    return list(_warnings(settings))
+def security_warnings(settings: ServerSettings) -> list[str]:
+    """Return what is unsafe about the settings."""
+    return list(_security_warnings(settings))
 
 
-def _warnings(settings: ServeSettings) -> Iterator[str]:
-    reachable = not is_loopback(settings.host)
-    if reachable and not settings.keys:
-        yield "Other machines can reach it and no key is asked for. Give --api-keys FILE, or bind 127.0.0.1."
-    if reachable and (not settings.proxies or "*" in settings.proxies):
-        yield "Texts and keys cross the network unencrypted. Put a reverse proxy with TLS before it."
-    if settings.keys:
-        read_keys(settings.keys)
-        if _is_open(settings.keys):
-            yield f"Others can read or write {settings.keys}. Run: chmod 600 {settings.keys}"
+def _security_warnings(settings: ServerSettings) -> Iterator[str]:
+    is_public = not is_loopback(settings.host)
+    if is_public and not settings.api_keys:
+        yield "Other machines can reach it and it requires no key. Give --api-keys FILE, or bind 127.0.0.1."
+    if is_public and (not settings.proxies or "*" in settings.proxies):
+        yield "Texts and keys cross the network unencrypted. Put a reverse proxy with TLS in front of it."
+    if settings.api_keys:
+        read_api_keys(settings.api_keys)
+        if _is_accessible_to_others(settings.api_keys):
+            yield f"Others can read or write {settings.api_keys}. Run: chmod 600 {settings.api_keys}"
     if "*" in settings.allowed_origins or "null" in settings.allowed_origins:
-        yield "--allow-origin takes origins such as https://example.org; `*` and `null` allow nobody."
+        yield "--allow-origin takes origins such as https://example.org; `*` and `null` allow none."
     for proxy in settings.proxies:
         if proxy != "*" and not _is_address(proxy):
-            yield f"--proxy takes an address or a network such as 10.0.0.0/8; {proxy} is believed nothing."
+            yield f"--proxy takes an address or a network such as 10.0.0.0/8; {proxy} is ignored."
     if "*" in settings.allowed_hosts:
-        yield "--allow-host takes a name such as translate.example.org; `*` allows nobody."
+        yield "--allow-host takes a name such as translate.example.org; `*` allows none."
     if "*" in settings.proxies:
-        yield "--proxy '*' believes every client about its own address: nobody's pace is limited."
+        yield "--proxy '*' lets every client choose its own address: the rate limit has no effect."
     if not settings.limits.requests_per_minute:
-        yield "Requests a minute are not limited. That is right behind a proxy that limits them."
+        yield "Requests per minute are not limited. That is fine behind a proxy that limits them."
 
 
-def _is_open(keys: Path) -> bool:
-    """Whether others can read or write a file. What systemd hands to a service alone looks as if they could:
-    the list of those who may read it is shown as the permissions of its group.
+def _is_accessible_to_others(path: Path) -> bool:
+    """Return whether other users can read or write a file.
+
+    Credentials that systemd passes to one service have an access control list, whose mask is shown as the
+    permissions of the group; they are safe.
     """
-    handed = os.environ.get("CREDENTIALS_DIRECTORY")
-    if handed and keys.parent == Path(handed):
+    credentials = os.environ.get("CREDENTIALS_DIRECTORY")
+    if credentials and path.parent == Path(credentials):
         return False
-    return bool(keys.stat().st_mode & (stat.S_IRGRP | stat.S_IROTH | stat.S_IWGRP | stat.S_IWOTH))
+    return bool(path.stat().st_mode & (stat.S_IRGRP | stat.S_IROTH | stat.S_IWGRP | stat.S_IWOTH))
 
 
-def address(host: str, port: int) -> str:
-    """Where a server is reached, as one writes it."""
+def server_url(host: str, port: int) -> str:
     host = host.strip("[]")
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def _own_hosts(settings: ServeSettings) -> list[str]:
+def _own_hosts(settings: ServerSettings) -> list[str]:
     return [settings.host] if is_loopback(settings.host) else [settings.host, "any bare address"]
 
 
@@ -101,25 +107,23 @@ def _is_address(proxy: str) -> bool:
         return False
 
 
-def _models(settings: ServeSettings, directions: Directions) -> Iterator[str]:
-    for number, folder in enumerate(settings.models):
-        found = next(d for d in directions.all if d.number == number)
-        yield f"model     {language_name(found.source)} → {language_name(found.target)}: {folder}"
+def _model_lines(settings: ServerSettings, pairs: LanguagePairs) -> Iterator[str]:
+    for folder, pair in zip(settings.models, pairs.all, strict=True):
+        yield f"model     {language_name(pair.source)} → {language_name(pair.target)}: {folder}"
 
 
-def _shortlist(settings: ServeSettings) -> str:
+def _describe_shortlist(settings: ServerSettings) -> str:
     if not settings.shortlist:
         return "not used"
     for folder in settings.models:
         stored = read_stored_model(folder)
-        choose_shortlist(True, stored, load_vocabularies(stored.vocabularies))  # its error says what is wrong
-    return "used: a translation can depend on those that are made beside it"
+        choose_shortlist(True, stored, tokenizers_from_files(stored.tokenizers))  # raises if it has none
+    return "used: a translation can depend on the others in its batch"
 
 
-def _pivots(directions: Directions) -> Iterator[str]:
-    for source in directions.codes:
-        for target in directions.targets(source):
-            route = directions.route(source, target) or []
-            if len(route) > 1:
-                way = " → ".join([source, *(direction.target for direction in route)])
-                yield f"pivot     {way}"
+def _pivot_lines(pairs: LanguagePairs) -> Iterator[str]:
+    for source in pairs.codes:
+        for target in pairs.targets(source):
+            path = pairs.pivot_path(source, target) or ()
+            if len(path) > 1:
+                yield f"pivot     {' → '.join([source, *(pair.target for pair in path)])}"

@@ -1,7 +1,6 @@
-"""What a client sent, as fields: from JSON, a form, a multipart form or, as LibreTranslate allows, the query.
+"""The fields of a request: from JSON, a form, a multipart form or, as LibreTranslate allows, the query.
 
-The body is counted while it arrives and is refused as soon as it is too large or too slow: nothing of it has
-been parsed by then.
+The body is counted while it arrives, and refused before it is parsed if it is too large or too slow.
 """
 
 from __future__ import annotations
@@ -16,194 +15,208 @@ from starlette.datastructures import UploadFile
 from starlette.formparsers import MultiPartException
 from starlette.requests import Request
 
-from jumok.serve.faults import Fault, busy, invalid
+from jumok.server.http_errors import HttpError, bad_request, retry_later
 
 if TYPE_CHECKING:
     from starlette.types import Message, Receive, Scope
 
-    from jumok.serve.limits import Limits
+    from jumok.server.limits import Limits
 
-__all__ = ["ClientGoneError", "Held", "Sent", "read_body", "read_sent"]
+__all__ = ["BodyMemoryBudget", "ClientDisconnectedError", "RequestFields", "parse_request", "read_body"]
 
-MOST_FIELDS = 20
-MOST_VALUES = 10_000
-TOO_MUCH = "the body has too many values, or too long ones"
+MAX_FIELDS = 20
+MAX_VALUES = 10_000
+"""Strings, numbers, arrays and objects in a body, together."""
+MAX_EXTRA_CHARACTERS = 10_000
+"""Characters that field names, and values besides `q`, may have in addition to `Limits.max_characters`."""
+BODY_TOO_LARGE = "the body has too many values, or too long ones"
 FORM = "application/x-www-form-urlencoded"
 MULTIPART = "multipart/form-data"
 
 
-class ClientGoneError(Exception):
+class ClientDisconnectedError(Exception):
     """The client closed the connection."""
 
 
 @dataclass(slots=True)
-class Sent:
-    """The fields of a request, a file if there is one, and the key that came with it."""
+class RequestFields:
+    """The fields of a request by name, its file if it has one, and its API key."""
 
-    fields: dict[str, Any] = field(default_factory=dict)
+    by_name: dict[str, Any] = field(default_factory=dict)
     file_name: str = ""
     file: bytes | None = None
-    key: str = ""
+    api_key: str = ""
 
 
-class Held:
-    """The bytes of all bodies in memory, so that many requests cannot be too large together."""
+class BodyMemoryBudget:
+    """Limits the bytes of all bodies in memory together."""
 
     def __init__(self, limits: Limits) -> None:
-        self._most = limits.held_bytes
-        self._bytes = 0
+        self._max_bytes = limits.max_total_body_bytes
+        self._reserved_bytes = 0
 
-    def take(self, count: int) -> None:
-        if self._bytes + count > self._most:
-            raise busy(503, "The server is busy. Try again later.", 5)
-        self._bytes += count
+    def reserve(self, num_bytes: int) -> None:
+        if self._reserved_bytes + num_bytes > self._max_bytes:
+            raise retry_later(503, "The server is busy. Try again later.", 5)
+        self._reserved_bytes += num_bytes
 
-    def give_back(self, count: int) -> None:
-        self._bytes -= count
+    def release(self, num_bytes: int) -> None:
+        self._reserved_bytes -= num_bytes
 
 
-async def read_sent(scope: Scope, body: bytes, limits: Limits) -> Sent:
-    """The fields of a request whose body has been read."""
+async def parse_request(scope: Scope, body: bytes, limits: Limits) -> RequestFields:
+    """Return the fields of a request whose body has been read."""
     request = Request(scope)
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    asked = _pairs(scope["query_string"])
-    asked.pop("api_key", None)  # addresses end up in logs and histories; a key must not
-    sent = Sent()
-    if kind == "application/json":
-        sent.fields = _read_json(body, limits)
-    elif kind == MULTIPART:
-        sent = await _read_multipart(scope, body, limits)
-        sent.fields = {**asked, **sent.fields}
-    elif kind == FORM or not body:
-        sent.fields = {**asked, **_pairs(body)}
+    content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    query = _parse_urlencoded(scope["query_string"])
+    query.pop("api_key", None)  # URLs end up in logs and histories; a key must not
+    fields = RequestFields()
+    if content_type == "application/json":
+        fields.by_name = _parse_json(body, limits)
+    elif content_type == MULTIPART:
+        fields = await _parse_multipart(scope, body, limits)
+        fields.by_name = {**query, **fields.by_name}
+    elif content_type == FORM or not body:
+        fields.by_name = {**query, **_parse_urlencoded(body)}
     else:
-        raise Fault(415, f"The content type is not supported. Send application/json, {FORM} or {MULTIPART}.")
-    if _is_too_much(sent.fields, limits):
-        raise invalid(TOO_MUCH)
-    sent.fields = {name: _mend(value) for name, value in sent.fields.items()}
+        raise HttpError(
+            415, f"The content type is not supported. Send application/json, {FORM} or {MULTIPART}."
+        )
+    if _is_too_large(fields.by_name, limits):
+        raise bad_request(BODY_TOO_LARGE)
+    fields.by_name = {name: _replace_surrogates(value) for name, value in fields.by_name.items()}
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
-    sent.key = token.strip() if scheme.lower() == "bearer" else ""
-    given = sent.fields.pop("api_key", None)
-    if given is not None and not isinstance(given, str):  # without a key, many clients send null
-        raise invalid("api_key parameter is not a string")
-    sent.key = given or sent.key
-    return sent
+    bearer_token = token.strip() if scheme.lower() == "bearer" else ""
+    api_key = fields.by_name.pop("api_key", None)
+    if api_key is not None and not isinstance(api_key, str):  # clients without a key send null
+        raise bad_request("api_key parameter is not a string")
+    fields.api_key = api_key or bearer_token
+    return fields
 
 
-async def read_body(scope: Scope, receive: Receive, limits: Limits, held: Held) -> bytes:
-    """The whole body, counted in `held`: the caller gives its length back, save when this raises."""
+async def read_body(scope: Scope, receive: Receive, limits: Limits, budget: BodyMemoryBudget) -> bytes:
+    """Read the body and reserve its bytes in `budget`; the caller releases them, unless this raises."""
     body = bytearray()
     try:
-        await _read_into(body, Request(scope), receive, limits, held)
+        await _read_into(body, Request(scope), receive, limits, budget)
     except BaseException:
-        held.give_back(len(body))
+        budget.release(len(body))
         raise
     return bytes(body)
 
 
-async def _read_into(body: bytearray, request: Request, receive: Receive, limits: Limits, held: Held) -> None:
-    too_large = Fault(413, f"The request is too large. It may have {limits.body_bytes:,} bytes.")
+async def _read_into(
+    body: bytearray, request: Request, receive: Receive, limits: Limits, budget: BodyMemoryBudget
+) -> None:
+    too_large = HttpError(
+        413, f"The request is too large. At most {limits.max_body_bytes:,} bytes are allowed."
+    )
     length = request.headers.get("content-length", "0")
-    if not length.isdecimal() or len(length) > 18 or int(length) > limits.body_bytes:
+    if not length.isdecimal() or len(length) > 18 or int(length) > limits.max_body_bytes:
         raise too_large
     try:
-        async with asyncio.timeout(limits.body_seconds):
+        async with asyncio.timeout(limits.body_timeout):
             while True:
                 message = await receive()
                 if message["type"] == "http.disconnect":
-                    raise ClientGoneError
+                    raise ClientDisconnectedError
                 chunk = message.get("body", b"")
-                if len(body) + len(chunk) > limits.body_bytes:
+                if len(body) + len(chunk) > limits.max_body_bytes:
                     raise too_large
-                held.take(len(chunk))
+                budget.reserve(len(chunk))
                 body += chunk
                 if not message.get("more_body", False):
                     return
     except TimeoutError:
-        raise Fault(408, "The request did not arrive in time.") from None
+        raise HttpError(408, "The request did not arrive in time.") from None
 
 
-def _read_json(body: bytes, limits: Limits) -> dict[str, Any]:
-    """An object of a bounded number of values: an empty one takes 3 bytes of a body, and 72 of memory."""
-    # Parsing stops everybody else. These marks stand between values or in a text, which has a limit too.
-    if sum(body.count(mark) for mark in (b",", b"[", b"{")) > limits.characters + MOST_VALUES:
-        raise invalid(TOO_MUCH)
+def _parse_json(body: bytes, limits: Limits) -> dict[str, Any]:
+    """Parse a JSON object if it is not too large: `{},` has 3 bytes in a body and takes 72 in memory."""
+    # Parsing blocks all other requests, so this is checked before it: "," "[" and "{" either start a value,
+    # of which MAX_VALUES are allowed, or are part of a text, of which `max_characters` are allowed.
+    if sum(body.count(separator) for separator in (b",", b"[", b"{")) > limits.max_characters + MAX_VALUES:
+        raise bad_request(BODY_TOO_LARGE)
     try:
-        found = _JSON.decode(body.decode("utf-8"))
+        decoded = _JSON.decode(body.decode("utf-8"))
     except (ValueError, RecursionError):
-        raise invalid("the body is not JSON") from None
-    if not isinstance(found, dict):
-        raise invalid("the body is not a JSON object")
-    return found
+        raise bad_request("the body is not JSON") from None
+    if not isinstance(decoded, dict):
+        raise bad_request("the body is not a JSON object")
+    return decoded
 
 
-def _is_too_much(fields: dict[str, Any], limits: Limits) -> bool:
-    """Whether there are more values, or more text beside `q`, whose size is told apart, than anybody needs.
+def _is_too_large(fields: dict[str, Any], limits: Limits) -> bool:
+    """Return whether the fields have too many values, or too many characters besides those of `q`.
 
-    All of it stays in memory until the answer, a character in up to four times the bytes that were sent.
+    They stay in memory until the response, in up to four times the bytes that were sent. The size of `q` is
+    checked by its route, which has its own error message.
     """
     q = fields.get("q")
     texts = [text for text in (q if isinstance(q, list) else [q]) if isinstance(text, str)]
-    values, characters = MOST_VALUES, MOST_VALUES + limits.characters + sum(map(len, texts))
-    left: list[Any] = [fields]
-    while left and min(values, characters) >= 0:
-        inside = left.pop()
-        if isinstance(inside, dict):
-            characters -= sum(map(len, inside))
-            inside = inside.values()
-        values -= len(inside)
-        characters -= sum(len(value) for value in inside if isinstance(value, str))
-        left.extend(value for value in inside if isinstance(value, dict | list))
-    return min(values, characters) < 0
+    values_left = MAX_VALUES
+    characters_left = MAX_EXTRA_CHARACTERS + limits.max_characters + sum(map(len, texts))
+    stack: list[Any] = [fields]
+    while stack and min(values_left, characters_left) >= 0:
+        container = stack.pop()
+        if isinstance(container, dict):
+            characters_left -= sum(map(len, container))
+            container = container.values()
+        values_left -= len(container)
+        characters_left -= sum(len(value) for value in container if isinstance(value, str))
+        stack.extend(value for value in container if isinstance(value, dict | list))
+    return min(values_left, characters_left) < 0
 
 
-def _number(written: str) -> float:
-    """To JSON Schema 2.0 is an integer, as JavaScript and others write it."""
-    found = float(written)
-    return int(found) if found.is_integer() and abs(found) < 2**53 else found
+def _parse_number(text: str) -> float:
+    """Return an int if the number is integral: JSON Schema treats 2.0 as an integer."""
+    number = float(text)
+    return int(number) if number.is_integer() and abs(number) < 2**53 else number
 
 
 def _refuse_constant(name: str) -> None:
     raise ValueError(name)
 
 
-_JSON = json.JSONDecoder(parse_float=_number, parse_constant=_refuse_constant)
+_JSON = json.JSONDecoder(parse_float=_parse_number, parse_constant=_refuse_constant)
 
 
-def _pairs(data: bytes) -> dict[str, Any]:
+def _parse_urlencoded(data: bytes) -> dict[str, Any]:
     try:
         pairs = parse_qsl(
-            data.decode("utf-8"), keep_blank_values=True, errors="strict", max_num_fields=MOST_FIELDS
+            data.decode("utf-8"), keep_blank_values=True, errors="strict", max_num_fields=MAX_FIELDS
         )
     except ValueError:
-        raise invalid("the fields are not encoded as UTF-8, or there are too many") from None
+        raise bad_request("the fields are not encoded as UTF-8, or there are too many") from None
     return dict(pairs)
 
 
-async def _read_multipart(scope: Scope, body: bytes, limits: Limits) -> Sent:
+async def _parse_multipart(scope: Scope, body: bytes, limits: Limits) -> RequestFields:
     async def replay() -> Message:
         return {"type": "http.request", "body": body, "more_body": False}
 
-    sent = Sent()
+    fields = RequestFields()
     request = Request({name: value for name, value in scope.items() if name != "app"}, replay)
     try:
-        async with request.form(max_files=1, max_fields=MOST_FIELDS, max_part_size=limits.body_bytes) as form:
+        async with request.form(
+            max_files=1, max_fields=MAX_FIELDS, max_part_size=limits.max_body_bytes
+        ) as form:
             for name, value in form.multi_items():
                 if isinstance(value, UploadFile):
-                    sent.file_name, sent.file = value.filename or "", await value.read()
-                elif name == "file":  # sent without a name: plain text
-                    sent.file = value.encode("utf-8", "replace")
+                    fields.file_name, fields.file = value.filename or "", await value.read()
+                elif name == "file":  # sent without a file name: plain text
+                    fields.file = value.encode("utf-8", "replace")
                 else:
-                    sent.fields[name] = value
+                    fields.by_name[name] = value
     except (MultiPartException, ValueError, LookupError):
-        raise invalid("the multipart form is malformed") from None
-    return sent
+        raise bad_request("the multipart form is malformed") from None
+    return fields
 
 
-def _mend(value: Any) -> Any:
-    """Half a character, which JSON can write and UTF-8 cannot, becomes U+FFFD."""
+def _replace_surrogates(value: Any) -> Any:
+    """Replace unpaired surrogates, which JSON can spell and UTF-8 cannot encode, with U+FFFD."""
     if isinstance(value, str):
         return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     if isinstance(value, list):
-        return [_mend(item) if isinstance(item, str) else item for item in value]
+        return [_replace_surrogates(item) if isinstance(item, str) else item for item in value]
     return value

@@ -1,14 +1,14 @@
-"""A route: a method and a path, what answers it, and whether it asks for a key."""
+"""Routes: a method and a path, the function that handles them, and whether they need a key."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from jumok.serve.faults import Fault
-from jumok.serve.reading import Sent
+from jumok.server.http_errors import HttpError
+from jumok.server.request_body import RequestFields
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -16,38 +16,43 @@ if TYPE_CHECKING:
     from starlette.datastructures import Headers
     from starlette.responses import Response
 
-    from jumok.serve.service import Service
+    from jumok.server.service import Service
 
-__all__ = ["Call", "Route", "find_route"]
+__all__ = ["NOT_FOUND", "RequestContext", "Route", "find_route"]
+
+NOT_FOUND = "There is nothing at this address."
 
 
 @dataclass(slots=True)
-class Call:
-    """One request as a route sees it."""
+class RequestContext:
+    """A request as the handler of a route gets it."""
 
     service: Service
     headers: Headers
     scheme: str
-    sent: Sent = field(default_factory=Sent)
-    parameters: dict[str, str] = field(default_factory=dict)
+    request: RequestFields = field(default_factory=RequestFields)
+    path_parameters: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        return self.request.by_name
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """`{name}` in a path stands for one part of it. The name of a route is its operation in OpenAPI."""
+    """A method and a path with their handler. `{name}` in a path matches one segment of it."""
 
     method: str
     path: str
-    name: str
-    answer: Callable[[Call], Awaitable[Response]]
+    handler: Callable[[RequestContext], Awaitable[Response]]
     guarded: bool = False
-    """Asks for a key, where there are keys, and counts towards a client's pace."""
-    refuse: Callable[[Call, Fault], Response] | None = None
-    """How people are told what machines are told in JSON."""
+    """Whether it needs a key, if the server has keys, and counts towards the client's rate limit."""
+    error_page: Callable[[RequestContext, HttpError], Response] | None = None
+    """Renders errors as a page; by default they are JSON."""
 
     def match(self, path: str) -> dict[str, str] | None:
-        found = _pattern(self.path).fullmatch(path)
-        return found.groupdict() if found else None
+        match = _pattern(self.path).fullmatch(path)
+        return match.groupdict() if match else None
 
 
 @cache
@@ -56,7 +61,7 @@ def _pattern(path: str) -> re.Pattern[str]:
 
 
 def find_route(routes: Sequence[Route], method: str, path: str) -> tuple[Route, dict[str, str]]:
-    """The route of a request; 404 or 405 where there is none."""
+    """Return the route of a request and its path parameters; raise 404 or 405 if there is none."""
     allowed = set()
     for route in routes:
         parameters = route.match(path)
@@ -66,5 +71,7 @@ def find_route(routes: Sequence[Route], method: str, path: str) -> tuple[Route, 
             return route, parameters
         allowed |= {route.method, "HEAD"} if route.method == "GET" else {route.method}
     if allowed:
-        raise Fault(405, "The method is not allowed for this address.", {"Allow": ", ".join(sorted(allowed))})
-    raise Fault(404, "There is nothing at this address.")
+        raise HttpError(
+            405, "The method is not allowed for this address.", {"Allow": ", ".join(sorted(allowed))}
+        )
+    raise HttpError(404, NOT_FOUND)

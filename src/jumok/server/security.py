@@ -1,7 +1,7 @@
-"""Who may speak to the server: by the Host they ask for, the page they come from, their key and their pace.
+"""Who may use the server: checks of the Host and Origin headers, API keys, and a rate limiter.
 
-A web page that somebody visits can send requests to their own machine. The Origin header tells it apart, and
-a name that was made to point here (DNS rebinding) is told apart by the Host header.
+Any web page that somebody visits can send requests to their own machine. The Origin header identifies the
+page; the Host header identifies a foreign name that was made to point here (DNS rebinding).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ipaddress import IPv6Address, ip_address, ip_network
 from typing import TYPE_CHECKING
 
 from jumok.errors import DataError
-from jumok.serve.faults import Fault, busy
+from jumok.server.http_errors import HttpError, retry_later
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
 
     from starlette.datastructures import Headers
 
-__all__ = ["Keys", "Pacing", "Visitors", "client_of", "is_loopback", "read_keys"]
+__all__ = ["ApiKeys", "HostOriginPolicy", "RateLimiter", "client_network", "is_loopback", "read_api_keys"]
 
-MOST_CLIENTS = 10_000
+MAX_CLIENTS = 10_000
+MIN_KEY_LENGTH = 16
 _HOST = re.compile(r"(?:\[([0-9a-f:.]++)\]|([^\s\[\]:/@?#\\]*[^\s\[\]:/@?#\\.])\.?)(?::[0-9]*+)?")
-SHORTEST_KEY = 16
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach an address."""
+    """Return whether an address can be reached from this machine only."""
     if host == "localhost":
         return True
     try:
@@ -40,19 +40,21 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-class Visitors:
-    """Checks Host and Origin. Other hosts and origins than the server's own must have been named."""
+class HostOriginPolicy:
+    """Allows the server's own host and origin, and those in the settings."""
 
-    def __init__(self, bound: str, *, hosts: Sequence[str] = (), origins: Sequence[str] = ()) -> None:
-        self._only_loopback = is_loopback(bound)
-        self._hosts = {bound.lower(), *map(_host_name, hosts)}
+    def __init__(self, bound_host: str, *, hosts: Sequence[str] = (), origins: Sequence[str] = ()) -> None:
+        self._only_loopback = is_loopback(bound_host)
+        self._hosts = {bound_host.lower(), *map(_host_name, hosts)}
         self._origins = {origin.rstrip("/").lower() for origin in origins}
 
     def check(self, headers: Headers) -> str:
-        """Refuse strangers; the answer is a foreign origin that is welcome, or ""."""
+        """Return the Origin header if it is an allowed foreign origin, else ""; raise 403 for others."""
         hosts = headers.getlist("host")
-        if len(hosts) != 1 or not self._is_host(hosts[0]):
-            raise Fault(403, "This host name is not served here. `jumok serve --allow-host NAME` allows it.")
+        if len(hosts) != 1 or not self._allows_host(hosts[0]):
+            raise HttpError(
+                403, "This host name is not allowed. Allow it with `jumok serve --allow-host NAME`."
+            )
         origins = headers.getlist("origin")
         if not origins:
             return ""
@@ -61,29 +63,31 @@ class Visitors:
             return origins[0]
         if len(origins) == 1 and origin in {f"http://{hosts[0].lower()}", f"https://{hosts[0].lower()}"}:
             return ""
-        raise Fault(403, "Pages of other origins may not use this server. `--allow-origin` allows one.")
+        raise HttpError(
+            403, "Pages of this origin may not use the server. Allow them with `--allow-origin ORIGIN`."
+        )
 
-    def _is_host(self, header: str) -> bool:
+    def _allows_host(self, header: str) -> bool:
         name = _host_name(header)
         if not name:
             return False
         if name in self._hosts or is_loopback(name):
             return True
         try:
-            # A bare address names no domain that somebody else could point here.
+            # A bare address is not a domain that somebody else could point here.
             return not self._only_loopback and bool(ip_address(name))
         except ValueError:
             return False
 
 
 def _host_name(header: str) -> str:
-    """The name in a Host header, which may have a port and a dot at its end; "" if it is none."""
-    found = _HOST.fullmatch(header.lower())
-    return (found[1] or found[2]) if found else ""
+    """Return the name in a Host header, without port and final dot; "" if it is malformed."""
+    match = _HOST.fullmatch(header.lower())
+    return (match[1] or match[2]) if match else ""
 
 
-class Keys:
-    """The keys that open the server, as digests. Without any, it is open."""
+class ApiKeys:
+    """Digests of the accepted keys. Without any, everyone may use the server."""
 
     def __init__(self, keys: Iterable[str] = ()) -> None:
         self._digests = [_digest(key) for key in keys]
@@ -92,63 +96,65 @@ class Keys:
         return bool(self._digests)
 
     def check(self, key: str) -> str:
-        """Refuse what is no key; the answer names the holder without telling the key."""
-        given = _digest(key)
-        # Every key is compared, in the same time however much of it is right.
-        matches = [hmac.compare_digest(given, digest) for digest in self._digests]
+        """Return an id of the key's holder that does not reveal the key; raise 403 for a wrong key."""
+        received = _digest(key)
+        # Every key is compared, in constant time.
+        matches = [hmac.compare_digest(received, digest) for digest in self._digests]
         if self._digests and not any(matches):
-            raise Fault(403, "Invalid API key")
-        return given.hex() if self._digests else ""
+            raise HttpError(403, "Invalid API key")
+        return received.hex() if self._digests else ""
 
 
-def client_of(address: str) -> str:
-    """Whom an address stands for: with IPv6 everybody has a network of them, with 64 bits to choose from."""
+def client_network(address: str) -> str:
+    """Return what identifies a client: its IPv4 address, or its IPv6 /64 network, which is one customer's."""
     try:
-        found = ip_address(address)
+        parsed = ip_address(address)
     except ValueError:
         return address
-    if not isinstance(found, IPv6Address):
+    if not isinstance(parsed, IPv6Address):
         return address
-    return str(found.ipv4_mapped or ip_network((int(found), 64), strict=False))
+    return str(parsed.ipv4_mapped or ip_network((int(parsed), 64), strict=False))
 
 
-class Pacing:
-    """So many requests a minute for each client; what was not used is saved up for at most a minute."""
+class RateLimiter:
+    """A token bucket per client that holds the requests of at most one minute."""
 
-    def __init__(self, per_minute: int) -> None:
-        self._per_minute = per_minute
-        self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()  # client → requests, when
+    def __init__(self, requests_per_minute: int) -> None:
+        self._per_minute = requests_per_minute
+        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()  # client → requests left, time
 
     def check(self, client: str) -> None:
+        """Count a request; raise 429 if the client has sent too many."""
         if not self._per_minute:
             return
         now = time.monotonic()
-        left, then = self._left.pop(client, (float(self._per_minute), now))
-        left = min(float(self._per_minute), left + (now - then) * self._per_minute / 60)
-        # Who is refused pays nothing: many at one address, each trying again, would never be heard.
-        self._left[client] = (left - (left >= 1), now)
-        while len(self._left) > MOST_CLIENTS:
-            self._left.popitem(last=False)
+        left, updated = self._buckets.pop(client, (float(self._per_minute), now))
+        left = min(float(self._per_minute), left + (now - updated) * self._per_minute / 60)
+        # Refused requests consume nothing; otherwise clients behind one NAT would starve each other.
+        self._buckets[client] = (left - (left >= 1), now)
+        while len(self._buckets) > MAX_CLIENTS:
+            self._buckets.popitem(last=False)
         if left < 1:
-            raise busy(429, f"Slowdown: {self._per_minute} per 1 minute", 60 / self._per_minute * (1 - left))
+            seconds = 60 / self._per_minute * (1 - left)
+            raise retry_later(429, f"Slowdown: {self._per_minute} per 1 minute", seconds)
 
 
-def read_keys(path: Path) -> Keys:
-    """A key a line; empty lines and lines that begin with # are left out."""
+def read_api_keys(path: Path) -> ApiKeys:
+    """Read one key per line; empty lines and lines that begin with # are skipped."""
     try:
         lines = [line.strip() for line in path.read_text(encoding="utf-8-sig").splitlines()]
     except (OSError, UnicodeDecodeError) as error:
         raise DataError(
-            f"The keys in {path} cannot be read ({error}). Give a text file with a key a line."
+            f"The keys in {path} cannot be read ({error}). Give a text file with one key per line."
         ) from None
     keys = [line for line in lines if line and not line.startswith("#")]
-    short = sum(len(key) < SHORTEST_KEY for key in keys)
-    if not keys or short:
+    num_short = sum(len(key) < MIN_KEY_LENGTH for key in keys)
+    if not keys or num_short:
         raise DataError(
-            f"{path} holds {len(keys)} keys, {short} of them shorter than {SHORTEST_KEY} characters. "
-            "Write one a line; `python3 -c 'import secrets; print(secrets.token_urlsafe())'` makes one."
+            f"{path} has {len(keys)} keys, {num_short} of them shorter than {MIN_KEY_LENGTH} characters. "
+            "Write one per line; `python3 -c 'import secrets; print(secrets.token_urlsafe())'` makes one."
         )
-    return Keys(keys)
+    return ApiKeys(keys)
 
 
 def _digest(key: str) -> bytes:

@@ -1,4 +1,4 @@
-"""Everything that answers requests, put together: directions, queue, workers, gates, counts, files."""
+"""The service behind the routes: language pairs, queue, workers, security, metrics, download cache."""
 
 from __future__ import annotations
 
@@ -7,28 +7,28 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from jumok.errors import JumokError
-from jumok.serve.directions import read_directions
-from jumok.serve.gates import Keys, Pacing, Visitors, read_keys
-from jumok.serve.journal import note
-from jumok.serve.limits import Limits
-from jumok.serve.metrics import Metrics
-from jumok.serve.pool import Pool
-from jumok.serve.queueing import SentenceQueue
-from jumok.serve.reading import Held
-from jumok.serve.shelf import Shelf
-from jumok.serve.translating import Renderer
+from jumok.server.download_cache import DownloadCache
+from jumok.server.event_log import log_event
+from jumok.server.language_pairs import read_language_pairs
+from jumok.server.limits import Limits
+from jumok.server.metrics import Metrics
+from jumok.server.pipeline import TranslationPipeline
+from jumok.server.request_body import BodyMemoryBudget
+from jumok.server.security import ApiKeys, HostOriginPolicy, RateLimiter, read_api_keys
+from jumok.server.workers.pool import WorkerPool
+from jumok.server.workers.queue import WorkQueue
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from jumok.serve.directions import Directions
+    from jumok.server.language_pairs import LanguagePairs
 
-__all__ = ["ServeSettings", "Service"]
+__all__ = ["ServerSettings", "Service"]
 
 
 @dataclass(frozen=True, slots=True)
-class ServeSettings:
-    """What a person says on the command line."""
+class ServerSettings:
+    """The options of `jumok serve`."""
 
     models: tuple[Path, ...]
     host: str = "127.0.0.1"
@@ -36,62 +36,65 @@ class ServeSettings:
     workers: int = 1
     shortlist: bool = False
     """Whether translations are limited to the models' shortlists."""
-    keys: Path | None = None
+    api_keys: Path | None = None
     allowed_hosts: tuple[str, ...] = ()
     allowed_origins: tuple[str, ...] = ()
     proxies: tuple[str, ...] = ()
-    """Addresses of reverse proxies, whose X-Forwarded-For and -Proto are believed."""
+    """Addresses of reverse proxies whose X-Forwarded-For and -Proto are trusted."""
     limits: Limits = field(default_factory=Limits)
 
 
 class Service:
     """The server without its sockets."""
 
-    def __init__(self, settings: ServeSettings, directions: Directions) -> None:
+    def __init__(self, settings: ServerSettings, language_pairs: LanguagePairs) -> None:
         limits = settings.limits
         self.settings = settings
         self.limits = limits
-        self.directions = directions
-        self.keys = read_keys(settings.keys) if settings.keys else Keys()
-        self.visitors = Visitors(
+        self.language_pairs = language_pairs
+        self.api_keys = read_api_keys(settings.api_keys) if settings.api_keys else ApiKeys()
+        self.host_origin_policy = HostOriginPolicy(
             settings.host, hosts=settings.allowed_hosts, origins=settings.allowed_origins
         )
-        self.held = Held(limits)
-        self.pacing = Pacing(limits.requests_per_minute)
+        self.body_budget = BodyMemoryBudget(limits)
+        self.rate_limiter = RateLimiter(limits.requests_per_minute)
         self.metrics = Metrics()
-        self.shelf = Shelf(limits)
-        self.queue = SentenceQueue(limits, workers=settings.workers)
-        self.renderer = Renderer(self.queue, limits)
-        first = {
+        self.download_cache = DownloadCache(limits)
+        self.queue = WorkQueue(limits, workers=settings.workers)
+        self.pipeline = TranslationPipeline(self.queue, limits)
+        load_message = {
+            "kind": "load",
             "models": [str(folder) for folder in settings.models],
-            "directions": [direction.name for direction in directions.all],
+            "language_pairs": [pair.name for pair in language_pairs.all],
             "shortlist": settings.shortlist,
         }
-        self.pool = Pool(self.queue, first, workers=settings.workers, report=self._report)
-        self._reloading = asyncio.Lock()
+        self.pool = WorkerPool(self.queue, load_message, workers=settings.workers, on_event=self._on_event)
+        self._reload_lock = asyncio.Lock()
 
     async def reload(self) -> None:
-        """Read models and keys anew, without dropping a request; if one is wrong, all stays as it was."""
-        async with self._reloading:
+        """Reload models and keys without dropping a request; if one is invalid, nothing changes."""
+        async with self._reload_lock:
             try:
-                directions = await asyncio.to_thread(read_directions, self.settings.models)
-                # Not only the languages: each model is known by its place.
-                if directions.all != self.directions.all:
-                    note("reload_refused", reason="the directions of the models changed; restart the server")
+                pairs = await asyncio.to_thread(read_language_pairs, self.settings.models)
+                # The order must be the same too: models are addressed by index.
+                if pairs.all != self.language_pairs.all:
+                    log_event(
+                        "reload_refused", reason="the languages of the models changed; restart the server"
+                    )
                     return
-                keys = read_keys(self.settings.keys) if self.settings.keys else Keys()
+                api_keys = read_api_keys(self.settings.api_keys) if self.settings.api_keys else ApiKeys()
                 await self.pool.reload()
             except (JumokError, OSError) as error:
-                note("reload_failed", reason=str(error))
+                log_event("reload_failed", reason=str(error))
                 return
-            self.keys = keys
-            self.metrics.add("reloads")
-            note("reloaded", models=len(self.settings.models))
+            self.api_keys = api_keys
+            self.metrics.increment("reloads")
+            log_event("reloaded", models=len(self.settings.models))
 
-    def _report(self, event: str, **facts: float | str) -> None:
+    def _on_event(self, event: str, **fields: float | str) -> None:
         if event == "batch":
-            self.metrics.note_batch(int(facts["sentences"]))
+            self.metrics.observe_batch(int(fields["sentences"]))
             return
         if event == "worker_lost":
-            self.metrics.add("worker_deaths")
-        note(event, **facts)
+            self.metrics.increment("worker_deaths")
+        log_event(event, **fields)

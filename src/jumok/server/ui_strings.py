@@ -1,34 +1,34 @@
-"""What the page at `/` says, in English and Korean: the same words with and without its script."""
+"""The strings of the page at `/` in English and Korean, used with and without its script."""
 
 from __future__ import annotations
 
 import re
 
-from jumok.corpus.languages import language_name
-from jumok.serve.views import NO_MODEL
+from jumok.server.api.attention import NO_SINGLE_MODEL
+from jumok.text.languages import language_name
 
-__all__ = ["REFUSALS", "WORDS", "choose_tongue", "name_in"]
+__all__ = ["ERROR_MESSAGES", "STRINGS", "localized_language_name", "negotiate_language"]
 
-WORDS = {
+STRINGS = {
     "en": {
         "translate": "Translate",
         "clear": "Clear",
         "copy": "Copy",
         "copied": "Copied",
-        "see": "See the attention",
-        "swap": "Swap",
+        "see": "Show attention",
+        "swap": "Swap languages",
         "from": "From",
         "to": "To",
         "text": "Text",
         "translation": "Translation",
         "drop": "Drop a file here, or choose one:",
-        "save": "Save the translation",
-        "private": "What you write stays on this server and is not stored.",
+        "save": "Download the translation",
+        "private": "Your text stays on this server and is not stored.",
         "auto": "Detect language",
         "detected": "Detected: ",
         "through": "Translated through: ",
         "lost": "The server cannot be reached.",
-        "busy": "The server is busy. Trying again …",
+        "busy": "The server is busy. Retrying …",
         "key": "API key",
         "other": "한국어",
     },
@@ -36,48 +36,48 @@ WORDS = {
         "translate": "번역",
         "clear": "지우기",
         "copy": "복사",
-        "copied": "복사했습니다",
-        "see": "주목 보기",
-        "swap": "바꾸기",
-        "from": "원문 언어",
-        "to": "번역 언어",
-        "text": "번역할 글",
+        "copied": "복사됨",
+        "see": "어텐션 보기",
+        "swap": "언어 바꾸기",
+        "from": "출발 언어",
+        "to": "도착 언어",
+        "text": "원문",
         "translation": "번역문",
-        "drop": "파일을 여기에 놓거나 고르세요:",
-        "save": "번역 파일 저장",
-        "private": "입력한 글은 이 서버에만 머물고 저장되지 않습니다.",
+        "drop": "파일을 여기에 끌어다 놓거나 선택하세요:",
+        "save": "번역된 파일 내려받기",
+        "private": "입력한 텍스트는 이 서버에서만 처리되며 저장되지 않습니다.",
         "auto": "언어 감지",
         "detected": "감지된 언어: ",
-        "through": "거쳐 간 언어: ",
+        "through": "경유 언어: ",
         "lost": "서버에 연결할 수 없습니다.",
-        "busy": "서버가 바쁩니다. 다시 시도합니다 …",
+        "busy": "서버가 사용 중입니다. 다시 시도하는 중 …",
         "key": "API 키",
         "other": "English",
     },
 }
 
-REFUSALS: dict[str, dict[int | str, str]] = {
+ERROR_MESSAGES: dict[str, dict[int | str, str]] = {
     "en": {
-        "Invalid request: missing q parameter": "Write something to translate first.",
+        "Invalid request: missing q parameter": "Enter a text to translate.",
         429: "Too many requests. Try again in {seconds} s.",
     },
     "ko": {
-        "Invalid request: missing q parameter": "번역할 글을 먼저 쓰세요.",
-        NO_MODEL: "이 방향은 모델 하나로 번역하지 않으므로 보여 줄 주목이 없습니다.",
-        400: "요청한 대로 할 수 없습니다. {message}",
+        "Invalid request: missing q parameter": "번역할 텍스트를 입력하세요.",
+        NO_SINGLE_MODEL: "이 언어 쌍을 한 번에 번역하는 모델이 없어 어텐션을 볼 수 없습니다.",
+        400: "요청을 처리할 수 없습니다. {message}",
         403: "API 키가 올바르지 않습니다.",
-        404: "API 키를 쓰는 서버에는 주목 페이지가 없습니다. POST /v1/explain이 같은 것을 알려 줍니다.",
-        408: "글이 제때 도착하지 않았습니다. 다시 시도하세요.",
-        413: "글이 너무 깁니다.",
-        415: "이 형식은 읽을 수 없습니다.",
-        429: "요청이 너무 많습니다. {seconds}초 뒤에 다시 시도하세요.",
-        500: "서버에 문제가 생겼습니다. {message}",
-        503: "서버가 바쁩니다. {seconds}초 뒤에 다시 시도하세요.",
+        404: "API 키가 필요한 서버에서는 어텐션 페이지를 쓸 수 없습니다. POST /v1/explain을 이용하세요.",
+        408: "요청 시간이 초과되었습니다. 다시 시도하세요.",
+        413: "텍스트가 너무 깁니다.",
+        415: "지원하지 않는 형식입니다.",
+        429: "요청이 너무 많습니다. {seconds}초 후에 다시 시도하세요.",
+        500: "서버 오류가 발생했습니다. {message}",
+        503: "서버가 사용 중입니다. {seconds}초 후에 다시 시도하세요.",
     },
 }
-"""What is said instead of a fault's message, by that or by its status."""
+"""What the page shows for an error, by the error's message or by its status."""
 
-_KOREAN = """
+_KOREAN_NAME_TABLE = """
 af 아프리칸스어, am 암하라어, ar 아랍어, as 아삼어, az 아제르바이잔어, be 벨라루스어, bg 불가리아어,
 bn 벵골어, bo 티베트어, br 브르타뉴어, bs 보스니아어, ca 카탈로니아어, cs 체코어, cy 웨일스어, da 덴마크어,
 de 독일어, el 그리스어, en 영어, eo 에스페란토어, es 스페인어, et 에스토니아어, eu 바스크어, fa 페르시아어,
@@ -94,26 +94,26 @@ ta 타밀어, te 텔루구어, tg 타지크어, th 태국어, tk 투르크멘어
 ug 위구르어, uk 우크라이나어, ur 우르두어, uz 우즈베크어, vi 베트남어, xh 코사어, yi 이디시어, yo 요루바어,
 zh 중국어, zu 줄루어
 """
-_KOREAN_NAMES = dict(entry.strip().split(" ", 1) for entry in _KOREAN.split(","))
-_WEIGHT = re.compile(r"\s*q\s*=\s*([01](?:\.\d*)?)\s*")
+_KOREAN_NAMES = dict(entry.strip().split(" ", 1) for entry in _KOREAN_NAME_TABLE.split(","))
+_QUALITY = re.compile(r"\s*q\s*=\s*([01](?:\.\d*)?)\s*")
 
 
-def choose_tongue(accepted: str) -> str:
-    """The one that somebody reads better, by their browser's Accept-Language; English if it names none."""
-    best, tongue = 0.0, "en"
-    for entry in accepted.lower().split(","):
-        name, _, weight = entry.partition(";")
-        found = _WEIGHT.fullmatch(weight)
-        liked = float(found[1]) if found else 1.0
+def negotiate_language(accept_language: str) -> str:
+    """Return the page language that an Accept-Language header prefers; English if it names none."""
+    best_quality, best = 0.0, "en"
+    for entry in accept_language.lower().split(","):
+        name, _, parameter = entry.partition(";")
+        match = _QUALITY.fullmatch(parameter)
+        quality = float(match[1]) if match else 1.0
         code = name.strip().partition("-")[0]
-        if code in WORDS and liked > best:
-            best, tongue = liked, code
-    return tongue
+        if code in STRINGS and quality > best_quality:
+            best_quality, best = quality, code
+    return best
 
 
-def name_in(tongue: str, code: str) -> str:
-    """The name of a language for those who read Korean or English."""
-    if tongue != "ko":
+def localized_language_name(ui_language: str, code: str) -> str:
+    """Return the name of a language in English or Korean."""
+    if ui_language != "ko":
         return language_name(code)
     name = _KOREAN_NAMES.get(re.split("[-_]", code)[0])
     if name is None:

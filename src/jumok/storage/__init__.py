@@ -1,57 +1,60 @@
-"""What stands on the disk: folders that are written whole or not at all, weights, model folders."""
-
-from __future__ import annotations
+"""Files on disk: folders that are written atomically, weights, model folders."""
 
 from jumok.storage.folders import (
-    checked_json,
     disk_errors,
     is_leftover,
-    read_checked_json,
+    json_with_checksum,
+    new_folder,
+    read_json_with_checksum,
     read_regular_file,
     remove_folder,
     remove_leftovers,
     standard_input,
     verify_folder,
+    write_and_sync,
     write_file,
     write_folder,
 )
 from jumok.storage.model_folder import (
-    VOCABULARY_FILES,
+    SEPARATE_VOCABULARIES,
+    SHARED_VOCABULARY,
     CorpusRecord,
     ModelCard,
     ScoreRecord,
     StoredModel,
     jumok_version,
-    read_model_folder,
+    read_model_with_weights,
     read_stored_model,
     save_model,
     store_shortlist,
 )
 from jumok.storage.tensors import (
+    check_weights_fit,
     load_module_weights,
     module_weights,
-    refuse_misfits,
     tensors_from_bytes,
     tensors_to_bytes,
 )
 
 __all__ = [
-    "VOCABULARY_FILES",
+    "SEPARATE_VOCABULARIES",
+    "SHARED_VOCABULARY",
     "CorpusRecord",
     "ModelCard",
     "ScoreRecord",
     "StoredModel",
-    "checked_json",
+    "check_weights_fit",
     "disk_errors",
     "is_leftover",
+    "json_with_checksum",
     "jumok_version",
     "load_module_weights",
     "module_weights",
-    "read_checked_json",
-    "read_model_folder",
+    "new_folder",
+    "read_json_with_checksum",
+    "read_model_with_weights",
     "read_regular_file",
     "read_stored_model",
-    "refuse_misfits",
     "remove_folder",
     "remove_leftovers",
     "save_model",
@@ -60,6 +63,7 @@ __all__ = [
     "tensors_from_bytes",
     "tensors_to_bytes",
     "verify_folder",
+    "write_and_sync",
     "write_file",
     "write_folder",
 ]

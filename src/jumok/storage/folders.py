@@ -1,11 +1,12 @@
-"""Folders on disk: written whole or not at all, and read without trusting them.
+"""Folders on disk: written atomically, and verified when they are read.
 
-A folder is written under a temporary name beside its final one, its files and itself are flushed to the disk,
-and one rename makes it appear. Whoever is killed in the middle leaves `name.tmp-…`, never half a `name`. The
-manifest lists sha256 and size of every other file and carries a checksum of itself: a flipped bit is found.
+A folder is written under a temporary name beside its final one, flushed to the disk, and renamed. A process
+that is killed while it writes leaves `name.tmp-PID`, never half a `name`. The manifest lists the sha256 and
+size of every other file and has a checksum of itself, so verification finds even a flipped bit.
 
-    write_folder(final, files, intact=…)      atomic; full disk and the like become a StorageError
-    verify_folder(folder) -> files            each read and compared; ModelFolderError names the damaged one
+    write_folder(final, files, failure_note=…)  atomic; a full disk and the like raise a StorageError
+    new_folder(final, failure_note=…)           the same as a context manager, for files that are appended to
+    verify_folder(folder) -> files              compares every file; a ModelFolderError names a damaged one
 """
 
 from __future__ import annotations
@@ -28,27 +29,29 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 __all__ = [
-    "check_name",
-    "checked_json",
-    "damaged",
+    "check_file_name",
+    "damage_message",
     "disk_errors",
     "is_leftover",
-    "line_of",
-    "read_checked_json",
-    "read_listed",
+    "json_with_checksum",
+    "manifest_entry",
+    "new_folder",
+    "read_json_with_checksum",
+    "read_listed_file",
     "read_manifest",
     "read_regular_file",
     "remove_folder",
     "remove_leftovers",
     "standard_input",
     "verify_folder",
+    "write_and_sync",
     "write_file",
     "write_folder",
 ]
 
-LARGEST_MANIFEST = 16 * 2**20  # bytes; a manifest is small, and is parsed before anything vouches for it
+MAX_MANIFEST_BYTES = 16 * 2**20  # a manifest is small, and it is parsed before anything is verified
 
-_DISK_FAULTS = {
+_DISK_ERRORS = {  # errno → cause, advice
     errno.ENOSPC: ("the disk is full", "Free some space and run the same command again."),
     errno.EDQUOT: ("the disk quota is used up", "Free some space and run the same command again."),
     errno.EROFS: ("the file system is read-only", "Choose a folder that can be written to."),
@@ -62,26 +65,40 @@ def write_folder(
     final: Path,
     files: Iterable[tuple[str, bytes]],
     *,
-    facts: Mapping[str, Any] | None = None,
+    metadata: Mapping[str, Any] | None = None,
     manifest: str = "manifest.json",
-    intact: str = "Nothing that was there before has been touched.",
+    failure_note: str = "Nothing that was there before has been touched.",
 ) -> None:
-    """Write a new folder so that it appears whole or not at all.
+    """Write a new folder with these files and a manifest atomically.
 
-    `files` may be a generator: one file's bytes are held at a time. `facts` go into the manifest, beside the
-    list of files. `intact` is the sentence that tells a reader of the error what they still have.
+    `files` may be a generator, so that only one file is in memory at a time. `metadata` goes into the
+    manifest, beside the list of files. `failure_note` is a sentence of the error message that says which data
+    is untouched.
     """
-    with disk_errors(final, intact):
+    with new_folder(final, failure_note=failure_note) as temporary:
+        entries = {}
+        for name, data in files:
+            write_and_sync(temporary / name, data)
+            entries[name] = manifest_entry(data)
+        write_and_sync(temporary / manifest, json_with_checksum({**(metadata or {}), "files": entries}))
+
+
+@contextmanager
+def new_folder(final: Path, *, failure_note: str, replace: bool = False) -> Iterator[Path]:
+    """Yield a temporary folder to write into, and rename it to `final` when the block ends without an error.
+
+    The block must flush its files to the disk (`write_and_sync`). `replace` removes an
+    existing folder of the final name at the end.
+    """
+    with disk_errors(final, failure_note):
         temporary = final.with_name(f"{final.name}.tmp-{os.getpid()}")
         shutil.rmtree(temporary, ignore_errors=True)
         try:
             temporary.mkdir(parents=True)
-            listed = {}
-            for name, data in files:
-                _write_and_sync(temporary / name, data)
-                listed[name] = line_of(data)
-            _write_and_sync(temporary / manifest, checked_json({**(facts or {}), "files": listed}))
+            yield temporary
             _sync_folder(temporary)
+            if replace and final.exists():
+                remove_folder(final)
             temporary.rename(final)
         except BaseException:
             shutil.rmtree(temporary, ignore_errors=True)
@@ -89,19 +106,19 @@ def write_folder(
         _sync_folder(final.parent)
 
 
-def line_of(data: bytes) -> dict[str, Any]:
-    """What a manifest says of a file."""
+def manifest_entry(data: bytes) -> dict[str, Any]:
+    """Return the entry in a manifest of a file with this content."""
     return {"sha256": hashlib.sha256(data).hexdigest(), "size": len(data)}
 
 
 def write_file(
-    path: Path, data: bytes, *, intact: str = "The file that was there before is untouched."
+    path: Path, data: bytes, *, failure_note: str = "The file that was there before is untouched."
 ) -> None:
     """Write or replace one file atomically."""
-    with disk_errors(path, intact):
+    with disk_errors(path, failure_note):
         temporary = path.with_name(f"{path.name}.tmp-{os.getpid()}")
         try:
-            _write_and_sync(temporary, data)
+            write_and_sync(temporary, data)
             temporary.replace(path)
         except BaseException:
             temporary.unlink(missing_ok=True)
@@ -110,20 +127,20 @@ def write_file(
 
 
 def remove_folder(folder: Path) -> None:
-    """Remove a folder; renamed first, so that nothing half removed stands under a name with a meaning."""
+    """Remove a folder. It is renamed first, so a half-removed folder never has its name."""
     with disk_errors(folder, "Nothing else has been touched."):
-        doomed = folder.with_name(f"{folder.name}.tmp-removed-{os.getpid()}")
-        folder.rename(doomed)
-        shutil.rmtree(doomed, ignore_errors=True)
+        renamed = folder.with_name(f"{folder.name}.tmp-removed-{os.getpid()}")
+        folder.rename(renamed)
+        shutil.rmtree(renamed, ignore_errors=True)
 
 
 def is_leftover(name: str) -> bool:
-    """Whether a name is that of something half written or half removed."""
+    """Return whether a name is that of a half-written or half-removed file or folder."""
     return re.search(r"\.tmp-(removed-)?\d+$", name) is not None
 
 
 def remove_leftovers(folder: Path) -> None:
-    """Remove what killed writers left in a folder: `name.tmp-PID` and `name.tmp-removed-PID`."""
+    """Remove what killed processes left in a folder: `name.tmp-PID` and `name.tmp-removed-PID`."""
     for path in folder.glob("*.tmp-*"):
         if not is_leftover(path.name):
             continue
@@ -133,7 +150,8 @@ def remove_leftovers(folder: Path) -> None:
             path.unlink(missing_ok=True)
 
 
-def _write_and_sync(path: Path, data: bytes) -> None:
+def write_and_sync(path: Path, data: bytes) -> None:
+    """Write a file and flush it to the disk."""
     with path.open("wb") as file:
         file.write(data)
         file.flush()
@@ -141,7 +159,7 @@ def _write_and_sync(path: Path, data: bytes) -> None:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Make the names in a folder durable; some file systems cannot, and say EINVAL."""
+    """Flush the names in a folder to the disk; file systems that cannot do this report EINVAL."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -153,97 +171,101 @@ def _sync_folder(folder: Path) -> None:
 
 
 @contextmanager
-def disk_errors(path: Path, intact: str) -> Iterator[None]:
-    """Say in words what the disk said in a number."""
+def disk_errors(path: Path, failure_note: str) -> Iterator[None]:
+    """Turn an OSError of the block into a StorageError; `failure_note` says which data is untouched."""
     try:
         yield
     except OSError as error:
-        unknown = (f"{error.strerror or error}", "Check the path and the disk.")
-        what, advice = _DISK_FAULTS.get(error.errno or 0, unknown)
-        raise StorageError(f"{path} could not be written: {what}. {intact} {advice}") from error
+        default = (f"{error.strerror or error}", "Check the path and the disk.")
+        cause, advice = _DISK_ERRORS.get(error.errno or 0, default)
+        raise StorageError(f"{path} could not be written: {cause}. {failure_note} {advice}") from error
 
 
-def checked_json(content: Mapping[str, Any]) -> bytes:
-    """JSON for people, with a checksum of its content inside."""
-    whole = {**content, "checksum": _checksum(content)}
-    text = json.dumps(whole, ensure_ascii=False, indent=1, allow_nan=False)
+def json_with_checksum(content: Mapping[str, Any]) -> bytes:
+    """Return readable JSON that contains a checksum of its content."""
+    with_checksum = {**content, "checksum": _checksum(content)}
+    text = json.dumps(with_checksum, ensure_ascii=False, indent=1, allow_nan=False)
     return (text + "\n").encode()
 
 
 def _checksum(content: Mapping[str, Any]) -> str:
-    """sha256 of the content in one fixed spelling: what protects the manifest itself from a flipped bit."""
-    fixed = json.dumps(content, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(fixed.encode()).hexdigest()
+    """Return the sha256 of the content in canonical JSON: sorted keys, no spaces."""
+    canonical = json.dumps(content, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(canonical.encode()).hexdigest()
 
 
-def read_checked_json(path: Path) -> dict[str, Any]:
-    """The inverse of `checked_json`; a file that was changed since is refused."""
-    data = read_regular_file(path, largest=LARGEST_MANIFEST)
+def read_json_with_checksum(path: Path) -> dict[str, Any]:
+    """Read a file of `json_with_checksum`; refuse one that has been changed since."""
+    data = read_regular_file(path, max_bytes=MAX_MANIFEST_BYTES)
     try:
         content = json.loads(data, parse_constant=_refuse_constant)
         if not isinstance(content, dict):
-            raise ModelFolderError(damaged(path, "it is not a JSON object"))
+            raise ModelFolderError(damage_message(path, "it is not a JSON object"))
         recorded = content.pop("checksum", None)
-        found = _checksum(content)  # half a character, which JSON can spell, cannot be encoded
+        computed = _checksum(content)  # a lone surrogate, which JSON can spell, raises here
     except (ValueError, RecursionError) as error:
-        raise ModelFolderError(damaged(path, f"it is not JSON ({error})")) from None
-    if recorded != found:
-        raise ModelFolderError(damaged(path, "its checksum does not match its content"))
+        raise ModelFolderError(damage_message(path, f"it is not JSON ({error})")) from None
+    if recorded != computed:
+        raise ModelFolderError(damage_message(path, "its checksum does not match its content"))
     return content
 
 
 def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is no number of JSON")
+    raise ValueError(f"{name} is not a JSON number")
 
 
 def read_manifest(path: Path) -> dict[str, Any]:
-    content = read_checked_json(path)
+    """Read a file of `json_with_checksum` that lists files."""
+    content = read_json_with_checksum(path)
     if not isinstance(content.get("files"), dict):
-        raise ModelFolderError(damaged(path, 'it has no list of "files"'))
+        raise ModelFolderError(damage_message(path, 'it has no list of "files"'))
     return content
 
 
-def read_regular_file(path: Path, *, largest: int) -> bytes:
-    """The bytes of a plain file: no symbolic link, device or pipe is followed, nothing larger is read."""
+def read_regular_file(path: Path, *, max_bytes: int) -> bytes:
+    """Read a regular file; refuse symbolic links, devices, pipes and larger files."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except FileNotFoundError:
-        raise ModelFolderError(damaged(path, "it is missing")) from None
+        raise ModelFolderError(damage_message(path, "it is missing")) from None
     except OSError as error:
         reason = "it is a symbolic link" if error.errno == errno.ELOOP else f"{error.strerror}"
-        raise ModelFolderError(damaged(path, reason)) from None
-    found = os.fstat(descriptor)
-    if not stat.S_ISREG(found.st_mode):  # asked first: of a folder, no file object can be made
+        raise ModelFolderError(damage_message(path, reason)) from None
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode):  # checked first: os.fdopen would fail for a folder
         os.close(descriptor)
-        raise ModelFolderError(damaged(path, "it is not a plain file"))
+        raise ModelFolderError(damage_message(path, "it is not a regular file"))
     with os.fdopen(descriptor, "rb") as file:
-        if found.st_size > largest:
-            raise ModelFolderError(damaged(path, f"it has {found.st_size:,} bytes, more than {largest:,}"))
+        if status.st_size > max_bytes:
+            reason = f"it has {status.st_size:,} bytes, more than {max_bytes:,}"
+            raise ModelFolderError(damage_message(path, reason))
         try:
             return file.read()
         except OSError as error:
             raise StorageError(f"{path} could not be read: {error.strerror}. Check the disk.") from error
 
 
-def read_listed(folder: Path, name: str, listed: object) -> bytes:
-    """One file of a folder, compared with its line of the manifest."""
+def read_listed_file(folder: Path, name: str, entry: object) -> bytes:
+    """Read one file of a folder and compare it with its entry in the manifest."""
     path = folder / name
-    if not isinstance(listed, dict) or not isinstance(listed.get("size"), int):
-        raise ModelFolderError(damaged(path, "the manifest lists neither its size nor its sha256"))
-    data = read_regular_file(path, largest=listed["size"])
-    if len(data) != listed["size"]:
-        raise ModelFolderError(damaged(path, f"it has {len(data):,} bytes instead of {listed['size']:,}"))
-    if hashlib.sha256(data).hexdigest() != listed.get("sha256"):
-        raise ModelFolderError(damaged(path, "its sha256 is not the one that was recorded"))
+    if not isinstance(entry, dict) or not isinstance(entry.get("size"), int):
+        raise ModelFolderError(damage_message(path, "the manifest lists neither its size nor its sha256"))
+    data = read_regular_file(path, max_bytes=entry["size"])
+    if len(data) != entry["size"]:
+        raise ModelFolderError(
+            damage_message(path, f"it has {len(data):,} bytes instead of {entry['size']:,}")
+        )
+    if hashlib.sha256(data).hexdigest() != entry.get("sha256"):
+        raise ModelFolderError(damage_message(path, "its sha256 is not the recorded one"))
     return data
 
 
-def damaged(path: Path, reason: str) -> str:
-    return f"{path} cannot be used: {reason}. Copy the folder again from where it came, or make it anew."
+def damage_message(path: Path, reason: str) -> str:
+    return f"{path} cannot be used: {reason}. Copy the folder again from its origin, or create it again."
 
 
-def check_name(folder: Path, name: str) -> None:
-    """A listed name is a bare file name; what could lead elsewhere is refused before it is opened."""
+def check_file_name(folder: Path, name: str) -> None:
+    """Refuse a listed name that is not a plain file name, before anything outside the folder is opened."""
     if name in ("", ".", "..") or "/" in name or "\\" in name or "\0" in name:
         raise ModelFolderError(
             f"{folder} lists a file outside itself. Received: {name!r}. Do not use a folder you do not trust."
@@ -251,15 +273,15 @@ def check_name(folder: Path, name: str) -> None:
 
 
 def verify_folder(folder: Path, *, manifest: str = "manifest.json") -> dict[str, bytes]:
-    """Every listed file's bytes, each compared with its sha256 and size."""
+    """Return the bytes of every listed file; refuse one whose size or sha256 differs."""
     content = read_manifest(folder / manifest)
     for name in content["files"]:
-        check_name(folder, name)
-    return {name: read_listed(folder, name, listed) for name, listed in content["files"].items()}
+        check_file_name(folder, name)
+    return {name: read_listed_file(folder, name, entry) for name, entry in content["files"].items()}
 
 
 def standard_input() -> BinaryIO:
-    """The bytes of standard input, which a caller may have closed (`<&-`)."""
+    """Return standard input as a stream of bytes; refuse one that the caller has closed (`<&-`)."""
     if sys.stdin is None:
         raise DataError("standard input is closed, so there is nothing to read. Name a file, or pipe one in.")
     return sys.stdin.buffer

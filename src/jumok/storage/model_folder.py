@@ -1,4 +1,4 @@
-"""The model folder: a card (`jumok.json`), the weights, the vocabularies, and perhaps a shortlist."""
+"""The model folder: a card (`jumok.json`), the weights, the tokenizers and optionally a shortlist."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from jumok.config.recipe import Recipe, make_stored_recipe
 from jumok.errors import ModelFolderError, RecipeError, StorageError
-from jumok.recipe import Recipe, make_recipe
 from jumok.storage.folders import (
-    check_name,
-    checked_json,
-    damaged,
-    line_of,
-    read_listed,
+    check_file_name,
+    damage_message,
+    json_with_checksum,
+    manifest_entry,
+    read_listed_file,
     read_manifest,
     write_file,
     write_folder,
 )
 from jumok.storage.tensors import tensors_from_bytes, tensors_to_bytes
-from jumok.values import ReadOut  # noqa: TC001 - pydantic reads the type when the program runs
+from jumok.types import ReadOut  # noqa: TC001 - pydantic needs the type at run time
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -30,13 +30,14 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 __all__ = [
-    "VOCABULARY_FILES",
+    "SEPARATE_VOCABULARIES",
+    "SHARED_VOCABULARY",
     "CorpusRecord",
     "ModelCard",
     "ScoreRecord",
     "StoredModel",
     "jumok_version",
-    "read_model_folder",
+    "read_model_with_weights",
     "read_stored_model",
     "save_model",
     "store_shortlist",
@@ -45,13 +46,14 @@ __all__ = [
 MODEL_FORMAT = 2
 CARD = "jumok.json"
 WEIGHTS = "weights.safetensors"
-VOCABULARY_FILES = ("pieces.model", "source.model", "target.model")
+SHARED_VOCABULARY = ("pieces.model",)
+SEPARATE_VOCABULARIES = ("source.model", "target.model")
 SHORTLIST = "shortlist.txt"
 
 
 @dataclass(frozen=True, slots=True)
 class ScoreRecord:
-    """A score and the signature that says how it was computed; one without the other cannot be compared."""
+    """A score and the signature of its computation: only scores with equal signatures can be compared."""
 
     value: float
     signature: str
@@ -59,7 +61,7 @@ class ScoreRecord:
 
 @dataclass(frozen=True, slots=True)
 class CorpusRecord:
-    """Which sentences a model has seen: enough to recognise them, not to rebuild them."""
+    """A corpus that a model was trained on: enough to recognise it, not to rebuild it."""
 
     name: str
     pairs: int
@@ -67,7 +69,7 @@ class CorpusRecord:
 
 
 def jumok_version() -> str:
-    """The installed version, which a model folder remembers."""
+    """Return the installed version, which is stored in model folders."""
     try:
         return version("jumok")
     except PackageNotFoundError:
@@ -76,7 +78,7 @@ def jumok_version() -> str:
 
 @dataclass(frozen=True, slots=True)
 class ModelCard:
-    """What `jumok.json` says of a model. The languages are those of its recipe."""
+    """What `jumok.json` says about a model. Its languages are in the recipe."""
 
     recipe: Recipe
     scores: Mapping[str, ScoreRecord] = field(default_factory=dict)
@@ -85,127 +87,127 @@ class ModelCard:
     facts: Mapping[str, Any] = field(default_factory=dict)
     created_by: str = field(default_factory=jumok_version)
     plan: tuple[tuple[int, int | None], ...] = ()
-    """How many steps were planned, from which step on (`training.schedule.Plan`); empty where not known."""
+    """(from step, planned steps) of each revision (`training.loop.schedule.Plan`); empty if unknown."""
 
 
 def save_model(
     folder: Path,
     card: ModelCard,
     weights: Mapping[str, Tensor],
-    vocabularies: Mapping[str, bytes],
+    tokenizers: Mapping[str, bytes],
     *,
-    intact: str = "Nothing that was there before has been touched.",
+    failure_note: str = "Nothing that was there before has been touched.",
 ) -> None:
-    """Write a model folder. `vocabularies` is file name → bytes: `pieces.model`, or one file a side."""
-    _check_vocabularies(folder, vocabularies)
+    """Write a model folder. `tokenizers` is file name → bytes: `pieces.model`, or one file per side."""
+    _check_tokenizers(folder, tokenizers)
     if folder.exists():
         raise StorageError(f"{folder} exists already. Choose another name, or move the old model away.")
-    files = [*vocabularies.items(), (WEIGHTS, tensors_to_bytes(weights))]
-    write_folder(folder, files, facts=_card_to_json(card), manifest=CARD, intact=intact)
+    files = [*tokenizers.items(), (WEIGHTS, tensors_to_bytes(weights))]
+    write_folder(folder, files, metadata=_card_to_json(card), manifest=CARD, failure_note=failure_note)
 
 
 @dataclass(frozen=True, slots=True)
 class StoredModel:
-    """A model folder as it was read: verified, its weights not yet made into tensors, which needs torch."""
+    """A verified model folder whose weights are still bytes, because tensors need torch."""
 
     folder: Path
     card: ModelCard
-    vocabularies: Mapping[str, bytes]  # file name → bytes
-    weights_line: Mapping[str, Any]  # what the card says of the weights: sha256 and size
+    tokenizers: Mapping[str, bytes]  # file name → bytes
+    weights_entry: Mapping[str, Any]  # sha256 and size of the weights
     weights_bytes: bytes | None
     shortlist: bytes | None = None
 
     def weights(self) -> dict[str, Tensor]:
-        """The weights as tensors; read again, and verified again, where they were let go of."""
-        data = self.weights_bytes or read_listed(self.folder, WEIGHTS, self.weights_line)
+        """Return the weights as tensors; if their bytes were dropped, read and verify the file again."""
+        data = self.weights_bytes or read_listed_file(self.folder, WEIGHTS, self.weights_entry)
         return tensors_from_bytes(data, self.folder / WEIGHTS)
 
     def without_weights(self) -> StoredModel:
-        """The same, with the memory of the weights let go of."""
+        """Return a copy without the bytes of the weights, to free their memory."""
         return replace(self, weights_bytes=None)
 
 
-def read_model_folder(folder: Path) -> tuple[ModelCard, dict[str, Tensor], dict[str, bytes]]:
-    """The card, the weights and the vocabulary files of a model folder, all verified."""
+def read_model_with_weights(folder: Path) -> tuple[ModelCard, dict[str, Tensor], dict[str, bytes]]:
+    """Return the card, the weights as tensors and the tokenizer files of a model folder, all verified."""
     stored = read_stored_model(folder)
-    return stored.card, stored.weights(), dict(stored.vocabularies)
+    return stored.card, stored.weights(), dict(stored.tokenizers)
 
 
 def read_stored_model(folder: Path) -> StoredModel:
-    """A model folder with every file verified. This needs no torch."""
+    """Read a model folder and verify every file. Needs no torch."""
     if not (folder / CARD).exists():
-        _refuse_foreign(folder)
+        _refuse_foreign_folder(folder)
     content = read_manifest(folder / CARD)
     _check_format(folder, content.get("format"))
     listed = content["files"]
     for name in listed:
-        check_name(folder, name)
-        if name not in (known := (WEIGHTS, SHORTLIST, *VOCABULARY_FILES)):
+        check_file_name(folder, name)
+        if name not in (known := (WEIGHTS, SHORTLIST, *SHARED_VOCABULARY, *SEPARATE_VOCABULARIES)):
             raise ModelFolderError(
                 f"{folder} lists a file that a model of format {MODEL_FORMAT} does not have. "
                 f"Received: {name!r}. Known: {', '.join(known)}."
             )
-    _check_vocabularies(folder, {name: b"" for name in listed if name not in (WEIGHTS, SHORTLIST)})
+    _check_tokenizers(folder, {name: b"" for name in listed if name not in (WEIGHTS, SHORTLIST)})
     if WEIGHTS not in listed:
-        raise ModelFolderError(damaged(folder / WEIGHTS, "the card does not list it"))
+        raise ModelFolderError(damage_message(folder / WEIGHTS, "the card does not list it"))
     card = _card_from_json(folder, content)
-    data = {name: read_listed(folder, name, line) for name, line in listed.items()}
+    data = {name: read_listed_file(folder, name, entry) for name, entry in listed.items()}
     weights, shortlist = data.pop(WEIGHTS), data.pop(SHORTLIST, None)
     return StoredModel(folder, card, data, listed[WEIGHTS], weights, shortlist)
 
 
 def store_shortlist(folder: Path, shortlist: bytes, facts: Mapping[str, float | str]) -> None:
-    """Add a shortlist to a model folder, or replace it, with what was measured of it.
+    """Add a shortlist to a model folder, or replace it; `facts` are the measurements with it.
 
-    The card names the shortlist only while the file it names is there: whoever is killed in the middle leaves
-    a whole model folder, with it or without.
+    The card lists the shortlist only while the file is there. A process that is killed in between leaves a
+    valid model folder, with the shortlist or without.
     """
     read_stored_model(folder)
     content = read_manifest(folder / CARD)
-    intact = "The model itself is intact."
+    failure_note = "The model itself is intact."
     content["files"].pop(SHORTLIST, None)
     content["facts"] = {name: value for name, value in content["facts"].items() if name not in facts}
-    write_file(folder / CARD, checked_json(content), intact=intact)
-    write_file(folder / SHORTLIST, shortlist, intact=intact)
-    content["files"][SHORTLIST] = line_of(shortlist)
+    write_file(folder / CARD, json_with_checksum(content), failure_note=failure_note)
+    write_file(folder / SHORTLIST, shortlist, failure_note=failure_note)
+    content["files"][SHORTLIST] = manifest_entry(shortlist)
     content["facts"].update(facts)
-    write_file(folder / CARD, checked_json(content), intact=intact)
+    write_file(folder / CARD, json_with_checksum(content), failure_note=failure_note)
 
 
-def _check_format(folder: Path, found: object) -> None:
-    if not isinstance(found, int) or isinstance(found, bool) or found < 1:
-        raise ModelFolderError(damaged(folder / CARD, f"its format version is {found!r}"))
-    if found > MODEL_FORMAT:
+def _check_format(folder: Path, version: object) -> None:
+    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
+        raise ModelFolderError(damage_message(folder / CARD, f"its format version is {version!r}"))
+    if version > MODEL_FORMAT:
         raise ModelFolderError(
-            f"{folder} was made by a newer jumok. Received format {found}; this one ({jumok_version()}) "
+            f"{folder} was made by a newer jumok. Received format {version}; this one ({jumok_version()}) "
             f"reads up to {MODEL_FORMAT}. Install a newer jumok: pip install -U jumok."
         )
-    if found < MODEL_FORMAT:
+    if version < MODEL_FORMAT:
         raise ModelFolderError(
-            f"{folder} was made by an older jumok. Received format {found}; this one ({jumok_version()}) "
+            f"{folder} was made by an older jumok. Received format {version}; this one ({jumok_version()}) "
             f"reads {MODEL_FORMAT}. Train the model again from its pairs, or use the version that made it."
         )
 
 
-def _check_vocabularies(folder: Path, vocabularies: Mapping[str, bytes]) -> None:
-    if sorted(vocabularies) not in (["pieces.model"], ["source.model", "target.model"]):
+def _check_tokenizers(folder: Path, tokenizers: Mapping[str, bytes]) -> None:
+    if tuple(sorted(tokenizers)) not in (SHARED_VOCABULARY, SEPARATE_VOCABULARIES):
         raise ModelFolderError(
-            f"{folder}: a model needs pieces.model, or source.model and target.model. "
-            f"Received: {', '.join(sorted(vocabularies)) or 'none'}."
+            f"{folder}: a model needs {SHARED_VOCABULARY[0]}, or {' and '.join(SEPARATE_VOCABULARIES)}. "
+            f"Received: {', '.join(sorted(tokenizers)) or 'none'}."
         )
 
 
-def _refuse_foreign(folder: Path) -> None:
+def _refuse_foreign_folder(folder: Path) -> None:
     if not folder.exists():
-        raise ModelFolderError(f"There is no folder {folder}. Give the model/ folder of a run.")
+        raise ModelFolderError(f"There is no folder {folder}. Name the model/ folder of a run.")
     if not folder.is_dir():
         raise ModelFolderError(
-            f"{folder} is a file; a model is a folder. Give the model/ folder that `jumok train` wrote."
+            f"{folder} is a file; a model is a folder. Name the model/ folder that `jumok train` wrote."
         )
     names = sorted(path.name for path in folder.iterdir())
-    shown = ", ".join(names[:6]) + (", …" if len(names) > 6 else "") if names else "an empty folder"
-    inside = f" Did you mean {folder / 'model'}?" if (folder / "model" / CARD).exists() else ""
-    raise ModelFolderError(f"{folder} is not a jumok model folder (no {CARD}). Received: {shown}.{inside}")
+    content = ", ".join(names[:6]) + (", …" if len(names) > 6 else "") if names else "an empty folder"
+    hint = f" Did you mean {folder / 'model'}?" if (folder / "model" / CARD).exists() else ""
+    raise ModelFolderError(f"{folder} is not a jumok model folder (no {CARD}). Received: {content}.{hint}")
 
 
 def _card_to_json(card: ModelCard) -> dict[str, Any]:
@@ -224,7 +226,7 @@ def _card_to_json(card: ModelCard) -> dict[str, Any]:
 
 
 class _StoredCard(BaseModel):
-    """The types of what a card says: whoever shows or uses it need not ask again."""
+    """The types of a card's fields, checked once when it is read."""
 
     model_config = ConfigDict(allow_inf_nan=False)
 
@@ -240,14 +242,14 @@ class _StoredCard(BaseModel):
 def _card_from_json(folder: Path, content: Mapping[str, Any]) -> ModelCard:
     try:
         stored = _StoredCard.model_validate(content)
-        recipe = make_recipe(stored.recipe)
+        recipe = make_stored_recipe(stored.recipe)
     except RecipeError as error:
-        raise ModelFolderError(damaged(folder / CARD, f"its recipe does not hold. {error}")) from None
+        raise ModelFolderError(damage_message(folder / CARD, f"its recipe is not valid. {error}")) from None
     except ValidationError as error:
-        fault = error.errors()[0]
-        where = ".".join(str(part) for part in fault["loc"][:3])
-        reason = f"a part is missing or odd: {where} is {fault['input']!r:.60}"
-        raise ModelFolderError(damaged(folder / CARD, reason)) from None
+        first_error = error.errors()[0]
+        path = ".".join(str(part) for part in first_error["loc"][:3])
+        reason = f"a field is missing or invalid: {path} is {first_error['input']!r:.60}"
+        raise ModelFolderError(damage_message(folder / CARD, reason)) from None
     return ModelCard(
         recipe,
         stored.scores,

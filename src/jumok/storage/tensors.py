@@ -1,11 +1,11 @@
-"""Weights as bytes and back. Reading them runs no code: there is no pickle anywhere."""
+"""Weights to bytes and back, as safetensors: reading them runs no code, unlike pickle."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from jumok.errors import ModelFolderError
-from jumok.storage.folders import damaged
+from jumok.storage.folders import damage_message
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -14,37 +14,37 @@ if TYPE_CHECKING:
     from torch import Tensor, nn
 
 __all__ = [
+    "check_weights_fit",
     "load_module_weights",
     "module_weights",
-    "refuse_misfits",
     "tensors_from_bytes",
     "tensors_to_bytes",
 ]
 
 
 def tensors_to_bytes(tensors: Mapping[str, Tensor]) -> bytes:
-    """Tensors in the safetensors format, sorted by name so that equal tensors give equal bytes."""
-    from safetensors.torch import save
+    """Return tensors in the safetensors format, sorted by name so that equal tensors give equal bytes."""
+    from safetensors.torch import save  # start-up
 
-    plain = {name: tensors[name].detach().contiguous() for name in sorted(tensors)}
-    return bytes(save(plain))
+    contiguous = {name: tensors[name].detach().contiguous() for name in sorted(tensors)}
+    return bytes(save(contiguous))
 
 
 def tensors_from_bytes(data: bytes, path: Path) -> dict[str, Tensor]:
-    """The tensors of a safetensors file that was already read; `path` is for the error message."""
-    from safetensors import SafetensorError
-    from safetensors.torch import load
+    """Return the tensors in the bytes of a safetensors file; `path` is named in the error message."""
+    from safetensors import SafetensorError  # start-up
+    from safetensors.torch import load  # start-up
 
     try:
         return dict(load(data))
     except (SafetensorError, ValueError, KeyError, TypeError, RuntimeError) as error:
-        raise ModelFolderError(damaged(path, f"it is not a safetensors file ({error})")) from None
+        raise ModelFolderError(damage_message(path, f"it is not a safetensors file ({error})")) from None
 
 
 def module_weights(module: nn.Module) -> dict[str, Tensor]:
-    """The parameters and stored buffers of a module, each once even where it is tied under several names.
+    """Return the parameters and persistent buffers of a module; a tied one once, under its first name.
 
-    The tensors are the module's own: clone them before the next update.
+    The tensors share the module's memory: clone them before the next update.
     """
     stored = {id(tensor) for tensor in module.state_dict(keep_vars=True).values()}
     named = [*module.named_parameters(), *module.named_buffers()]
@@ -52,25 +52,27 @@ def module_weights(module: nn.Module) -> dict[str, Tensor]:
 
 
 def load_module_weights(module: nn.Module, weights: Mapping[str, Tensor]) -> None:
-    """The inverse: copy weights into a module whose names and shapes must fit."""
-    import torch
+    """Copy weights into a module; names, shapes and types must match."""
+    import torch  # start-up
 
-    refuse_misfits(module, weights)
+    check_weights_fit(module, weights)
     with torch.no_grad():
         for name, tensor in module_weights(module).items():
             tensor.copy_(weights[name])
 
 
-def refuse_misfits(module: nn.Module, weights: Mapping[str, Tensor]) -> None:
-    """Raise where names, shapes or types differ; all misfits are named at once. Nothing is read or copied."""
-    own = module_weights(module)
-    misfits = [name for name in {*own, *weights} if not _fits(own.get(name), weights.get(name))]
-    if misfits:
+def check_weights_fit(module: nn.Module, weights: Mapping[str, Tensor]) -> None:
+    """Raise if names, shapes or types differ from those of the module. Copies nothing."""
+    expected = module_weights(module)
+    mismatched = [name for name in {*expected, *weights} if not _fits(expected.get(name), weights.get(name))]
+    if mismatched:
         raise ModelFolderError(
-            f"{len(misfits)} weights do not fit the model. Received: {', '.join(sorted(misfits)[:5])}. "
+            f"{len(mismatched)} weights do not fit the model. Received: {', '.join(sorted(mismatched)[:5])}. "
             "The recipe and the weights come from different models; copy the folder again."
         )
 
 
-def _fits(own: Tensor | None, given: Tensor | None) -> bool:
-    return own is not None and given is not None and own.shape == given.shape and own.dtype == given.dtype
+def _fits(expected: Tensor | None, received: Tensor | None) -> bool:
+    if expected is None or received is None:
+        return False
+    return expected.shape == received.shape and expected.dtype == received.dtype

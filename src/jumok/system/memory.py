@@ -1,7 +1,7 @@
-"""Memory that is freed and wanted again a moment later: let the C library keep it.
+"""Keep freed memory in the process instead of returning it to the kernel.
 
 A step of training or of a search frees and allocates the same large tensors over and over. By default glibc
-hands large blocks back to the kernel at once, which then clears every page anew for the next step.
+returns large blocks to the kernel at once, which has to clear every page again for the next step.
 """
 
 from __future__ import annotations
@@ -9,25 +9,26 @@ from __future__ import annotations
 import ctypes
 import sys
 
-__all__ = ["reuse_pages"]
+__all__ = ["reuse_freed_memory"]
 
 # Names and numbers of <malloc.h>.
 M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_THRESHOLD = -1, -2, -3
 
-LARGEST = 2**31 - 1  # mallopt takes an int
-LARGEST_OF_OLDER = 32 * 2**20  # the most that some versions of glibc take
-PAD = 64 * 2**20
+MAX_THRESHOLD = 2**31 - 1  # mallopt takes an int
+MAX_MMAP_THRESHOLD_OF_OLD_GLIBC = 32 * 2**20
+TOP_PAD = 64 * 2**20
 
 
-def reuse_pages() -> bool:
-    """Ask glibc to keep freed memory for this process. False where there is no glibc to ask."""
+def reuse_freed_memory() -> bool:
+    """Tell glibc to keep freed memory for this process; return False if there is no glibc."""
     if not sys.platform.startswith("linux"):
         return False
     try:
         mallopt = ctypes.CDLL("libc.so.6").mallopt
     except (OSError, AttributeError):
         return False
-    if mallopt(M_MMAP_THRESHOLD, LARGEST) != 1:
-        mallopt(M_MMAP_THRESHOLD, LARGEST_OF_OLDER)
-    taken = [mallopt(name, value) == 1 for name, value in ((M_TRIM_THRESHOLD, LARGEST), (M_TOP_PAD, PAD))]
-    return all(taken)
+    if mallopt(M_MMAP_THRESHOLD, MAX_THRESHOLD) != 1:
+        mallopt(M_MMAP_THRESHOLD, MAX_MMAP_THRESHOLD_OF_OLD_GLIBC)
+    thresholds = ((M_TRIM_THRESHOLD, MAX_THRESHOLD), (M_TOP_PAD, TOP_PAD))
+    accepted = [mallopt(name, value) == 1 for name, value in thresholds]
+    return all(accepted)

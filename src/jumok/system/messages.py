@@ -1,6 +1,7 @@
-"""What the front and its workers say to one another: JSON, each message after its length in four bytes.
+"""Messages between a process and its workers: JSON objects, each preceded by its length in four bytes.
 
-Nothing is pickled: a worker that was taken over can send wrong text, but no code.
+The workers of the server, of a training run and of a comparison all use this protocol over pipes. Nothing is
+pickled: a compromised worker can send wrong data but no code.
 """
 
 from __future__ import annotations
@@ -12,22 +13,23 @@ from typing import IO, TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import asyncio
 
-__all__ = ["pack", "read_frame", "receive_frame"]
+__all__ = ["Message", "pack_message", "read_message", "receive_message"]
 
 _LENGTH = struct.Struct("<I")
-_AS_JSON = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+_COMPACT = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 Message = dict[str, Any]
 
 
-def pack(message: Message) -> bytes:
-    """A message as it travels."""
-    data = _AS_JSON.encode(message).encode()
+def pack_message(message: Message) -> bytes:
+    """Return the bytes of a message, its length first."""
+    # "surrogatepass", as json.loads decodes: a file name that is not UTF-8 has lone surrogates.
+    data = _COMPACT.encode(message).encode("utf-8", "surrogatepass")
     return _LENGTH.pack(len(data)) + data
 
 
-def read_frame(stream: IO[bytes]) -> Message | None:
-    """The next message of a pipe; None when the other side has left."""
+def read_message(stream: IO[bytes]) -> Message | None:
+    """Return the next message of a pipe, or None if the other side has closed it."""
     head = stream.read(_LENGTH.size)
     if len(head) < _LENGTH.size:
         return None
@@ -36,8 +38,8 @@ def read_frame(stream: IO[bytes]) -> Message | None:
     return json.loads(data) if len(data) == length else None
 
 
-async def receive_frame(stream: asyncio.StreamReader) -> Message:
-    """As `read_frame`, while others go on; raises IncompleteReadError when the other side has left."""
+async def receive_message(stream: asyncio.StreamReader) -> Message:
+    """Return the next message like `read_message`; raise IncompleteReadError if the pipe was closed."""
     [length] = _LENGTH.unpack(await stream.readexactly(_LENGTH.size))
     message: Message = json.loads(await stream.readexactly(length))
     return message

@@ -1,8 +1,8 @@
-"""Ctrl-C and SIGTERM while training: the first asks for a save, the second leaves at once.
+"""Ctrl-C and SIGTERM while training: the first one saves and stops, the second one stops at once.
 
-A handler may run between any two bytecodes, so it only raises a flag; the loop looks at it after each step
-and between the batches of a validation. Signals reach the main thread alone: elsewhere (a notebook's
-worker, a server) nothing is installed and whoever drives the events just stops asking for the next one.
+A handler may run between any two bytecodes, so it only sets a flag; the training loop checks it after each
+step and between the batches of a validation. Only the main thread may install handlers. In another thread (of
+a notebook, a server) none is installed; the caller stops the run by not requesting the next event.
 """
 
 from __future__ import annotations
@@ -16,43 +16,43 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import FrameType
 
-__all__ = ["Interrupt", "watch_signals"]
+__all__ = ["StopFlag", "stop_on_signals"]
 
 
-class Interrupt:
-    """Whether somebody asked the run to stop."""
+class StopFlag:
+    """Set when a signal asks the run to stop. Calling it returns whether it is set."""
 
     def __init__(self) -> None:
-        self.asked = False
+        self.is_set = False
 
     def __call__(self) -> bool:
-        return self.asked
+        return self.is_set
 
 
 @contextmanager
-def watch_signals() -> Iterator[Interrupt]:
-    """Within this block SIGINT and SIGTERM raise the flag; a second one acts as it would have without it.
+def stop_on_signals() -> Iterator[StopFlag]:
+    """Within this block the first SIGINT or SIGTERM sets the flag; a second one acts as it would outside.
 
-    Who started the program so that it ignores one of them (`nohup`, a job in the background) meant it.
+    A signal that was already ignored when the program started (`nohup`, a background job) stays ignored.
     """
-    interrupt = Interrupt()
+    flag = StopFlag()
     if threading.current_thread() is not threading.main_thread():
-        yield interrupt
+        yield flag
         return
-    found = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-    before = {number: handler for number, handler in found.items() if handler is not signal.SIG_IGN}
+    installed = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    previous = {number: handler for number, handler in installed.items() if handler is not signal.SIG_IGN}
 
     def restore() -> None:
-        for number, handler in before.items():
+        for number, handler in previous.items():
             signal.signal(number, handler if handler is not None else signal.SIG_DFL)
 
-    def note(number: int, frame: FrameType | None) -> None:
-        interrupt.asked = True
+    def set_flag(number: int, frame: FrameType | None) -> None:
+        flag.is_set = True
         restore()
 
-    for number in before:
-        signal.signal(number, note)
+    for number in previous:
+        signal.signal(number, set_flag)
     try:
-        yield interrupt
+        yield flag
     finally:
         restore()

@@ -1,21 +1,27 @@
-"""Text as pieces: normalising, SentencePiece subwords, and words for people."""
+"""Text as tokens and words: normalisation, the SentencePiece tokenizer, word splitting, languages."""
 
-from jumok.text.learning import learn_subwords, learn_vocabularies
-from jumok.text.normalising import normalise
-from jumok.text.piece_words import NO_WORD, merge_to_words
-from jumok.text.subwords import Subwords, Vocabularies, load_subwords
+from jumok.text.languages import LANGUAGES, Language, find_language, language_code, language_name
+from jumok.text.normalisation import normalise
+from jumok.text.tokenizer import Tokenizer, TokenizerPair, load_tokenizer
+from jumok.text.tokenizer_training import train_tokenizer, train_tokenizers
+from jumok.text.word_mapping import NO_WORD, merge_to_words
 from jumok.text.words import Span, split_words, word_spans
 
 __all__ = [
+    "LANGUAGES",
     "NO_WORD",
+    "Language",
     "Span",
-    "Subwords",
-    "Vocabularies",
-    "learn_subwords",
-    "learn_vocabularies",
-    "load_subwords",
+    "Tokenizer",
+    "TokenizerPair",
+    "find_language",
+    "language_code",
+    "language_name",
+    "load_tokenizer",
     "merge_to_words",
     "normalise",
     "split_words",
+    "train_tokenizer",
+    "train_tokenizers",
     "word_spans",
 ]

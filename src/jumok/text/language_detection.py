@@ -1,7 +1,7 @@
-"""Which of a few languages a text is in, by its scripts and by the small words that every language repeats.
+"""Which of a few languages a text is in, by its scripts and its most frequent function words.
 
-The candidates are the languages of the loaded models, usually two or three, so that a short table is enough
-and nothing has to be downloaded.
+The candidates are the languages of the loaded models, usually two or three: a small table is enough, and
+nothing has to be downloaded.
 """
 
 from __future__ import annotations
@@ -10,15 +10,17 @@ import math
 import re
 from typing import TYPE_CHECKING
 
-from jumok.corpus.languages import LANGUAGES
-from jumok.corpus.scripts import look_up
+from jumok.text.languages import LANGUAGES
+from jumok.text.scripts import classify_characters
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["detect"]
+    from jumok.text.scripts import Characters
 
-_SMALL_WORDS = """
+__all__ = ["detect_languages"]
+
+_FUNCTION_WORD_TABLE = """
 af die en het is van nie wat dit ek 'n vir op sy met hy te word aan was ons
 az və bu bir üçün ilə da də o ki ən çox olan
 bg и на в се да не за от с че е са по като има ще
@@ -72,42 +74,48 @@ fa و در به از که این است را با برای آن
 ar في من على أن إلى هذا التي كان عن مع هو ما لا
 ur کے میں کی ہے اور سے کا کو پر یہ نے
 """
-_WORDS = {row[0]: frozenset(row[1:]) for row in (line.split() for line in _SMALL_WORDS.strip().splitlines())}
-_MARKED = {  # letters that few others write
+_FUNCTION_WORDS = {
+    code: frozenset(words)
+    for code, *words in (line.split() for line in _FUNCTION_WORD_TABLE.strip().splitlines())
+}
+_RARE_LETTERS = {  # letters that few other languages use
     "cs": "ěřů", "da": "æø", "de": "ß", "es": "ñ¿¡", "et": "õ", "fr": "œêèç", "hu": "őű", "is": "þð",
     "lt": "ėįųū", "lv": "āēīņļķ", "nb": "æø", "nn": "æø", "no": "æø", "pl": "łąęśżźć", "pt": "ãõ",
     "ro": "ășț", "ru": "ыэё", "sk": "ľĺŕô", "sv": "åä", "tr": "ğış", "uk": "їєґ", "be": "ў",
     "vi": "ươđạảấầẩẫậắằẳẵặ", "fa": "پچژگ", "ur": "ٹڈڑےہ",
 }  # fmt: skip
-_LONGEST = 2_000  # characters; more tell no more
+_MAX_CHARACTERS = 2_000  # more text adds no information
 
 
-def detect(text: str, candidates: Sequence[str]) -> list[tuple[str, float]]:
-    """The candidates with a confidence from 0 to 100 each, best first; the first of equals comes first."""
-    text = text[:_LONGEST]
-    evidence = {code: _evidence(text, code) for code in candidates}
+def detect_languages(text: str, candidates: Sequence[str]) -> list[tuple[str, float]]:
+    """Return each candidate with a confidence from 0 to 100, best first; ties keep the given order."""
+    text = text[:_MAX_CHARACTERS]
+    characters = classify_characters([text])
+    num_letters = int(characters.count_letters()[0])
+    evidence = {code: _evidence(text, code, characters, num_letters) for code in candidates}
     best = max(evidence.values(), default=0.0)
     weights = {code: math.exp(4 * (value - best)) * (value > 0) for code, value in evidence.items()}
     total = sum(weights.values())
     shares = {code: weight / total if total else 0.0 for code, weight in weights.items()}
-    sure = min(1.0, best / 0.6)  # a text that fits no candidate well is no certain member of any
+    certainty = min(1.0, best / 0.6)  # low if the text fits no candidate well
     return sorted(
-        ((code, round(100 * share * sure, 1)) for code, share in shares.items()), key=lambda found: -found[1]
+        ((code, round(100 * share * certainty, 1)) for code, share in shares.items()),
+        key=lambda code_and_confidence: -code_and_confidence[1],
     )
 
 
-def _evidence(text: str, code: str) -> float:
-    """0 without a letter of its scripts, about 1 where all are, more with its small words and letters."""
-    characters = look_up([text])
-    letters = int(characters.count_letters()[0])
+def _evidence(text: str, code: str, characters: Characters, num_letters: int) -> float:
+    """Return 0 if no letter is in the language's scripts, 0.6 if all are, more with typical words."""
     language = LANGUAGES.get(code)
-    if not letters:
+    if not num_letters:
         return 0.0
     if language is None:
         return 0.1
-    own = int(characters.count_letters(language.scripts)[0]) / letters
-    first = int(characters.count_letters(language.scripts[:1])[0]) / letters  # a Han text may be Chinese
-    words = re.findall(r"[^\W\d_]+(?:['’][^\W\d_]+)?", text.lower())
-    small = sum(word in _WORDS.get(code, ()) for word in words) / max(1, len(words))
-    marked = sum(text.lower().count(letter) for letter in _MARKED.get(code, "")) / letters
-    return own * (0.7 + 0.3 * bool(first)) * (0.6 + 1.5 * small + 3 * marked)
+    in_scripts = int(characters.count_letters(language.scripts)[0]) / num_letters
+    # Japanese text contains kana; text in Han characters only may be Chinese.
+    in_main_script = int(characters.count_letters(language.scripts[:1])[0]) / num_letters
+    lowered = text.lower()
+    words = re.findall(r"[^\W\d_]+(?:['’][^\W\d_]+)?", lowered)
+    function_words = sum(word in _FUNCTION_WORDS.get(code, ()) for word in words) / max(1, len(words))
+    rare_letters = sum(lowered.count(letter) for letter in _RARE_LETTERS.get(code, "")) / num_letters
+    return in_scripts * (0.7 + 0.3 * bool(in_main_script)) * (0.6 + 1.5 * function_words + 3 * rare_letters)

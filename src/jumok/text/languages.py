@@ -1,7 +1,6 @@
-"""Languages: codes, English names, and the scripts in which they are written.
+"""Languages: codes, English names and scripts.
 
-A language that is not known stays "" everywhere, and everything works without it: only what depends on the
-language (the expected script, the picture of a score) is left out.
+An unknown language is "" everywhere; what depends on the language, such as the script check, is then skipped.
 """
 
 from __future__ import annotations
@@ -9,19 +8,19 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from jumok.errors import DataError, nearest
+from jumok.errors import DataError, suggest
 
-__all__ = ["LANGUAGES", "Language", "find_language", "language_code", "language_name", "names_language"]
+__all__ = ["LANGUAGES", "Language", "find_language", "language_code", "language_name", "looks_like_language"]
 
 
 @dataclass(frozen=True, slots=True)
 class Language:
-    """A language by its ISO 639-1 code (`ko`); its ISO 639-3 code (`kor`) and its name are understood too."""
+    """A language with its ISO 639-1 code (`ko`), ISO 639-3 code (`kor`), English name and scripts."""
 
     code: str
     long_code: str
     name: str
-    scripts: tuple[str, ...]  # the usual one first
+    scripts: tuple[str, ...]  # the most common one first
 
 
 _TABLE = """
@@ -145,9 +144,9 @@ _BY_NAME = {language.name.casefold(): language for language in LANGUAGES.values(
 
 
 def find_language(word: str) -> Language | None:
-    """The language that a word names: `ko`, `kor`, `Korean`, or with a region `ko-KR`, `ko_KR`; else None.
+    """Return the language that a word names (`ko`, `kor`, `Korean`, with a region `ko-KR`, `ko_KR`) or None.
 
-    Codes count in lower case only: "It" and "No" begin sentences, `it` and `no` begin headers.
+    Codes must be in lower case: "It" and "No" begin sentences, `it` and `no` begin headers.
     """
     base = word.replace("_", "-").partition("-")[0]
     return LANGUAGES.get(base) or _BY_LONG_CODE.get(base) or _BY_NAME.get(word.casefold())
@@ -156,24 +155,24 @@ def find_language(word: str) -> Language | None:
 _CODE = re.compile(r"[a-z]{2,3}(?:[-_][A-Za-z]{2,4})*", re.ASCII)
 
 
-def names_language(word: str) -> bool:
-    """Whether a word is a language of the table or is written as codes are: `hsb`, `de-AT`, `zh_Hant_TW`."""
+def looks_like_language(word: str) -> bool:
+    """Return whether a word is a language of the table or has the form of a code: `hsb`, `zh_Hant_TW`."""
     return find_language(word) is not None or _CODE.fullmatch(word) is not None
 
 
 def language_code(word: str) -> str:
-    """The code of a language that somebody asked for by code or name. Unknown ones raise a DataError."""
+    """Return the code of a language given by code or name. An unknown language raises a DataError."""
     language = find_language(word.strip()) or find_language(word.strip().lower())
     if language is None:
         known = [*LANGUAGES, *_BY_LONG_CODE, *(language.name for language in LANGUAGES.values())]
         raise DataError(
-            f"There is no language {word!r} in jumok's table.{nearest(word, known)} "
-            f"Use a code such as `en` or `ko`; {len(LANGUAGES)} languages are known."
+            f"Unknown language {word!r}.{suggest(word, known)} "
+            f"Use a code such as `en` or `ko`; jumok knows {len(LANGUAGES)} languages."
         )
     return language.code
 
 
 def language_name(code: str) -> str:
-    """The English name of a code; a code that is not known is its own name."""
+    """Return the English name of a language, or the code itself if it is unknown."""
     language = LANGUAGES.get(code)
     return language.name if language else code

@@ -1,8 +1,7 @@
-"""Lines that are too long for a model, cut where it hurts least.
+"""Split lines that are too long for a model.
 
-First at the ends of sentences, then at commas and the like, then at spaces, and where there are none,
-anywhere. No character is lost: the parts are slices of the line, and only the spaces between them are left
-out.
+A line is split at the ends of sentences; a sentence that is still too long is split at commas and the like,
+then at spaces, then anywhere. The parts are slices of the line: only the spaces between them are lost.
 """
 
 from __future__ import annotations
@@ -14,74 +13,80 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    Count = Callable[[str], int]
+    CountTokens = Callable[[str], int]
 
-__all__ = ["join_parts", "split_line"]
+__all__ = ["join_parts", "sentence_separator", "split_line"]
 
-# Where a part may end, in the order in which they are tried. Full-width marks need no space after them.
+# Where a part may end, tried in this order. Full-width punctuation needs no space after it.
 _BOUNDARIES = (
     re.compile(r"[.?!…]+[\"'”’»)\]]*\s+|[。！？｡]+[”’」』）]*\s*"),
     re.compile(r"[,;:–—]+[\"'”’»)\]]*\s+|[、，；：]+\s*"),
     re.compile(r"\s+"),
 )
-_SENTENCES = 0
+_SENTENCE_LEVEL = 0
 
-# A sentence with fewer pieces than this is joined to the next: it may be no more than "Dr.".
-_FEW_PIECES = 6
+# A sentence with fewer tokens than this is joined to the next: it may be just "Dr.".
+_MIN_SENTENCE_TOKENS = 6
 
-# Written without spaces between words.
+# Languages that are written without spaces between words.
 _UNSPACED_LANGUAGES = frozenset({"zh", "ja", "th", "lo", "km", "my", "yue", "wuu", "bo", "dz"})
 
 
-def split_line(line: str, count: Count, longest: int) -> list[str]:
-    """The parts of a line, each of at most `longest` pieces as `count` counts them."""
-    return _split(line.strip(), count, longest, level=_SENTENCES)
+def split_line(line: str, count_tokens: CountTokens, max_tokens: int) -> list[str]:
+    """Return the parts of a line, with at most `max_tokens` tokens each unless one character has more."""
+    return _split(line.strip(), count_tokens, max_tokens, level=_SENTENCE_LEVEL)
 
 
 def join_parts(parts: list[str], language: str) -> str:
-    """The translations of parts as one line of the target language."""
+    """Join the translations of the parts of a line; `language` is the target language."""
     if len(parts) == 1:
         return parts[0]
-    spaced = re.split(r"[-_]", language.lower())[0] not in _UNSPACED_LANGUAGES
-    return (" " if spaced else "").join(part for part in parts if part)
+    return sentence_separator(language).join(part for part in parts if part)
 
 
-def _split(text: str, count: Count, longest: int, *, level: int) -> list[str]:
-    if count(text) <= longest or len(text) < 2:
+def sentence_separator(language: str) -> str:
+    """Return what a language writes between two sentences of a line: a space, or nothing."""
+    return "" if re.split(r"[-_]", language.lower())[0] in _UNSPACED_LANGUAGES else " "
+
+
+def _split(text: str, count_tokens: CountTokens, max_tokens: int, *, level: int) -> list[str]:
+    if count_tokens(text) <= max_tokens or len(text) < 2:
         return [text]
     if level == len(_BOUNDARIES):
         middle = _middle(text)
         halves = (text[:middle], text[middle:])
-        return [part for half in halves for part in _split(half, count, longest, level=level)]
-    pieces = _cut(text, _BOUNDARIES[level])
-    room = _FEW_PIECES if level == _SENTENCES else longest
+        return [part for half in halves for part in _split(half, count_tokens, max_tokens, level=level)]
+    spans = _spans_between(text, _BOUNDARIES[level])
+    min_tokens = _MIN_SENTENCE_TOKENS if level == _SENTENCE_LEVEL else max_tokens
     parts: list[str] = []
-    for part in _pack(text, pieces, count, room=room, longest=longest):
-        parts.extend(_split(part, count, longest, level=level + 1))
+    for part in _merge_spans(text, spans, count_tokens, min_tokens=min_tokens, max_tokens=max_tokens):
+        parts.extend(_split(part, count_tokens, max_tokens, level=level + 1))
     return parts
 
 
-def _cut(text: str, boundary: re.Pattern[str]) -> list[tuple[int, int]]:
-    """The stretches between boundaries; what marks a boundary belongs to the stretch before it."""
+def _spans_between(text: str, boundary: re.Pattern[str]) -> list[tuple[int, int]]:
+    """Return the spans between boundaries; a boundary belongs to the span before it."""
     ends = [match.end() for match in boundary.finditer(text) if match.end() < len(text)]
     return list(zip([0, *ends], [*ends, len(text)], strict=True))
 
 
-def _pack(text: str, stretches: list[tuple[int, int]], count: Count, *, room: int, longest: int) -> list[str]:
-    """Put neighbours together: always while they have fewer than `room` pieces, never above `longest`."""
+def _merge_spans(
+    text: str, spans: list[tuple[int, int]], count_tokens: CountTokens, *, min_tokens: int, max_tokens: int
+) -> list[str]:
+    """Merge neighbouring spans until they have `min_tokens` tokens, but never beyond `max_tokens`."""
     parts: list[str] = []
-    begin, end, size = 0, 0, 0
-    for start, stop in stretches:
-        more = count(text[start:stop].strip())
-        if size and (size >= room or size + more > longest):
-            parts.append(text[begin:end].strip())
-            begin, size = start, 0
-        end, size = stop, size + more
-    return [*parts, text[begin:end].strip()]
+    part_start, part_end, num_tokens = 0, 0, 0
+    for start, end in spans:
+        span_tokens = count_tokens(text[start:end].strip())
+        if num_tokens and (num_tokens >= min_tokens or num_tokens + span_tokens > max_tokens):
+            parts.append(text[part_start:part_end].strip())
+            part_start, num_tokens = start, 0
+        part_end, num_tokens = end, num_tokens + span_tokens
+    return [*parts, text[part_start:part_end].strip()]
 
 
 def _middle(text: str) -> int:
-    """A place near the middle where no accent is torn from its letter."""
+    """Return an index near the middle that does not separate a combining character from its letter."""
     middle = len(text) // 2
     while middle > 1 and unicodedata.category(text[middle]).startswith("M"):
         middle -= 1

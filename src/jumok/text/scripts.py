@@ -1,7 +1,7 @@
-"""Characters and the scripts they belong to, for thousands of sentences at a time.
+"""Scripts of characters, counted for thousands of sentences at a time.
 
-The sentences of a block are joined and every character is looked up in one table; numpy then counts by
-sentence. That costs well under a microsecond a sentence, where a loop over characters would cost fifty.
+The sentences of a block are joined and every character is looked up in one table; numpy then counts per
+sentence. This takes well under a microsecond per sentence; a loop over characters would take fifty.
 """
 
 from __future__ import annotations
@@ -17,15 +17,16 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["Characters", "look_up", "script_density"]
+__all__ = ["Characters", "classify_characters", "script_density"]
 
-# What a character is. Everything from LETTER on is a letter; beyond it, each script has a class of its own.
-PLAIN, SPACE, CONTROL, REPLACEMENT, ZERO_WIDTH, JOINER, LETTER = range(7)
+# Classes of characters. OTHER are digits, punctuation and the like; LETTER is a letter of no script below;
+# the classes after it are one per script.
+OTHER, SPACE, CONTROL, REPLACEMENT, ZERO_WIDTH, JOINER, LETTER = range(7)
 
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """A script: its blocks of code points, and how many characters it needs where English needs one."""
+    """A script: its ranges of code points, and its characters per character of an English translation."""
 
     ranges: tuple[tuple[int, int], ...]
     density: float = 1.0
@@ -66,11 +67,11 @@ SCRIPTS: dict[str, Script] = {
     ),
 }
 _CLASS_OF = {name: LETTER + 1 + index for index, name in enumerate(SCRIPTS)}
-_TOP = 0x323B0  # every code point from here on is looked up as this one: plain
+_MAX_CODE = 0x323B0  # all code points from here on share the class of this one: OTHER
 
-# Zero-width space, soft hyphen, word joiner, byte order mark, and marks of direction.
+# Zero-width space, soft hyphen, word joiner, byte order mark, and direction controls.
 _ZERO_WIDTH = (0xAD, 0x200B, 0x200E, 0x200F, 0x2060, 0xFEFF, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
-_JOINERS = (0x200C, 0x200D)  # needed by Persian, the scripts of India and emoji
+_JOINERS = (0x200C, 0x200D)  # needed by Persian, Indic scripts and emoji
 
 
 @dataclass(frozen=True)
@@ -79,69 +80,69 @@ class Characters:
 
     text: str  # the sentences, each followed by a newline
     classes: NDArray[np.uint8]  # (characters,)
-    starts: NDArray[np.int64]  # (sentences,) where each begins in `text`
+    starts: NDArray[np.int64]  # (sentences,) offset of each in `text`
     lengths: NDArray[np.int64]  # (sentences,) in characters
-    totals: NDArray[np.int64]  # (classes,) how often each class occurs in the block
+    totals: NDArray[np.int64]  # (classes,) number of characters per class in the block
 
     def count(self, *classes: int) -> NDArray[np.int64]:
-        """How many characters of these classes each sentence has."""
+        """Return the number of characters of these classes per sentence."""
         if not self.totals[list(classes)].any():
             return np.zeros(len(self.starts), dtype=np.int64)
-        return self._by_sentence(
+        return self._count_per_sentence(
             np.isin(self.classes, classes) if len(classes) > 1 else self.classes == classes[0]
         )
 
     def count_letters(self, scripts: Collection[str] | None = None) -> NDArray[np.int64]:
-        """How many letters each sentence has: all of them, or those of some scripts."""
-        wanted = np.zeros(len(self.totals), dtype=bool)
-        wanted[LETTER:] = scripts is None
+        """Return the number of letters per sentence: of all scripts, or of some."""
+        selected = np.zeros(len(self.totals), dtype=bool)
+        selected[LETTER:] = scripts is None
         for script in scripts or ():
-            wanted[_CLASS_OF[script]] = True
-        return self._by_sentence(wanted[self.classes])
+            selected[_CLASS_OF[script]] = True
+        return self._count_per_sentence(selected[self.classes])
 
     def count_words(self) -> NDArray[np.int64]:
-        """Units between spaces; where a script uses none, each of its letters."""
-        alone = _unspaced_classes()[self.classes]
-        inside = self.classes != SPACE
-        begins = inside.copy()
-        begins[1:] &= ~inside[:-1] | alone[1:] | alone[:-1]
-        return self._by_sentence(begins)
+        """Return the number of words per sentence; a letter of a script without spaces is a word."""
+        unspaced = _unspaced_classes()[self.classes]
+        in_word = self.classes != SPACE
+        word_starts = in_word.copy()
+        word_starts[1:] &= ~in_word[:-1] | unspaced[1:] | unspaced[:-1]
+        return self._count_per_sentence(word_starts)
 
     def main_script(self) -> str:
-        """The script with the most letters in the block; "" where there are no letters."""
+        """Return the script with the most letters in the block, "" if there are no letters."""
         counts = self.totals[LETTER + 1 :]
         return list(SCRIPTS)[int(counts.argmax())] if counts.any() else ""
 
     def sentence_at(self, position: int) -> int:
-        """Which sentence the character at this position belongs to."""
+        """Return the index of the sentence that contains the character at this position."""
         return int(np.searchsorted(self.starts, position, side="right")) - 1
 
-    def _by_sentence(self, wanted: NDArray[np.bool_]) -> NDArray[np.int64]:
+    def _count_per_sentence(self, selected: NDArray[np.bool_]) -> NDArray[np.int64]:
         # Running sums: several times faster than np.add.reduceat on booleans.
-        sums = np.concatenate([[0], np.cumsum(wanted, dtype=np.int64)])
+        sums = np.concatenate([[0], np.cumsum(selected, dtype=np.int64)])
         return np.asarray(sums[self.starts + self.lengths] - sums[self.starts], dtype=np.int64)
 
 
-def look_up(sentences: Sequence[str]) -> Characters:
-    """The class of every character of these sentences."""
+def classify_characters(sentences: Sequence[str]) -> Characters:
+    """Return the class of every character of these sentences."""
     text = "\n".join(sentences) + "\n"
     lengths = np.fromiter(map(len, sentences), np.int64, count=len(sentences))
     codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype="<u4")
-    classes = _class_table()[np.minimum(codes, _TOP)]
+    classes = _class_table()[np.minimum(codes, _MAX_CODE)]
     totals = np.bincount(classes, minlength=LETTER + 1 + len(SCRIPTS))
     return Characters(text, classes, np.cumsum(lengths + 1) - lengths - 1, lengths, totals)
 
 
 def script_density(script: str) -> float:
-    """How many characters a script needs where English needs one; 1 for a script that is not known."""
+    """Return the characters of a script per character of English; 1 for an unknown script."""
     return SCRIPTS[script].density if script in SCRIPTS else 1.0
 
 
 @cache
 def _class_table() -> NDArray[np.uint8]:
-    """Code point → class. Blocks also hold digits and signs, so only what Unicode calls a letter counts."""
-    table = np.full(_TOP + 1, PLAIN, dtype=np.uint8)
-    letters = np.fromiter((chr(code).isalpha() for code in range(_TOP + 1)), bool, count=_TOP + 1)
+    """Return the class of each code point. Of a script's ranges, only the letters get its class."""
+    table = np.full(_MAX_CODE + 1, OTHER, dtype=np.uint8)
+    letters = np.fromiter((chr(code).isalpha() for code in range(_MAX_CODE + 1)), bool, count=_MAX_CODE + 1)
     table[letters] = LETTER
     for name, script in SCRIPTS.items():
         for first, last in script.ranges:

@@ -1,7 +1,7 @@
-"""Learning pieces from sentences.
+"""Train tokenizers with SentencePiece.
 
-SentencePiece learns; this module decides what it is told: which sentences (a sample of a large corpus, always
-the same one), how many characters become pieces of their own, and which tags stay whole.
+This module chooses which sentences SentencePiece reads (a fixed sample of a large corpus), which characters
+get a token of their own, and which tags are never split.
 """
 
 from __future__ import annotations
@@ -15,137 +15,143 @@ from math import ceil
 from typing import TYPE_CHECKING
 
 from jumok.errors import DataError
-from jumok.text.normalising import escape, normalise
-from jumok.text.subwords import Subwords, Vocabularies
-from jumok.values import BEGIN, END, PAD, UNKNOWN
+from jumok.text.normalisation import escape, normalise
+from jumok.text.tokenizer import Tokenizer, TokenizerPair
+from jumok.types import BEGIN, END, PAD, UNKNOWN
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from jumok.recipe import TextSettings
+    from jumok.config.recipe import TextSettings
 
-__all__ = ["learn_subwords", "learn_vocabularies"]
+__all__ = ["train_tokenizer", "train_tokenizers"]
 
-# More sentences than this hardly change the pieces and take minutes to learn from.
-_SENTENCES_A_PIECE, _SENTENCES_AT_LEAST = 25, 100_000
-_MOST_COPIES = 8
-_LONGEST_SENTENCE = 1000  # characters; SentencePiece drops longer lines than 4192 bytes whole
+# More sentences than this hardly change the vocabulary and take minutes to train on.
+_SENTENCES_PER_TOKEN, _MIN_SAMPLE_SENTENCES = 25, 100_000
+_MAX_COPIES = 8
+_MAX_SENTENCE_CHARACTERS = 1000  # SentencePiece drops lines longer than 4192 bytes
 
-# SentencePiece keeps these for itself and would drop the whole sentence: tab and ▅ are boundaries to it.
-_NOT_LEARNT = str.maketrans("\t▅\0\n\r", "     ")
+# SentencePiece uses these internally (tab and ▅ as boundaries) and would drop a sentence that has them.
+_RESERVED_TO_SPACES = str.maketrans("\t▅\0\n\r", "     ")
 
 _TAG = re.compile(r"(?:^|(?<= ))<[A-Za-z][A-Za-z0-9_-]*>(?= |$)")
-_MOST_TAGS = 32
-_OFTEN = 0.002  # of all sentences
+_MAX_TAGS = 32
+_MIN_TAG_SHARE = 0.002  # share of the sentences that have the tag
 
-# Up to this many characters each becomes a piece: alphabets. Beyond it the rare ones are left to bytes.
-_SMALL_INVENTORY = 1000
-_COVERAGE = 0.9995
-_LEAST_FREE_PIECES = 32
+# With at most this many distinct characters, each becomes a token; with more, rare ones are encoded as bytes.
+_MAX_ALPHABET = 1000
+_CHARACTER_COVERAGE = 0.9995
+_MIN_FREE_TOKENS = 32
 
 
-def learn_subwords(
-    sentences: Iterable[str], settings: TextSettings, *, pieces: int, threads: int = 4
-) -> Subwords:
-    """Learn about `pieces` pieces; `.size` says how many it became.
+def train_tokenizer(
+    sentences: Iterable[str], settings: TextSettings, *, vocab_size: int, threads: int = 4
+) -> Tokenizer:
+    """Train a tokenizer with about `vocab_size` tokens.
 
-    A small corpus gives fewer. More are learnt only where the request leaves no room for letters beside the
-    marks and the 256 bytes. The result depends on the sentences, the settings and `threads`, which is
-    therefore a constant and not the number of cores.
+    The vocabulary gets smaller if the corpus is small, and larger only if `vocab_size` leaves no room for
+    letters besides the special tokens and the 256 bytes. The result depends on the sentences, the settings
+    and `threads`, which is therefore a constant and not the number of cores.
     """
-    sample = _sample(sentences, most=max(_SENTENCES_A_PIECE * pieces, _SENTENCES_AT_LEAST))
+    sample = _sample(sentences, size=max(_SENTENCES_PER_TOKEN * vocab_size, _MIN_SAMPLE_SENTENCES))
     if not sample:
         raise DataError(
-            "There is no sentence to learn pieces from: the corpus is empty, or all its lines are blank."
+            "There is no sentence to train a tokenizer on: the corpus is empty, or all its lines are blank."
         )
     tags = _frequent_tags(sample)
-    reserved = 4 + len(tags) + (256 if settings.byte_fallback else 0)
-    pieces = max(pieces, reserved + _LEAST_FREE_PIECES)
-    rare = _rare_characters(sample, room=(pieces - reserved) // 2, bytes_too=settings.byte_fallback)
-    return Subwords(_train(_spread(sample, rare), settings, pieces=pieces, tags=tags, threads=threads))
+    reserved = 4 + len(tags) + (256 if settings.byte_fallback else 0)  # special tokens, tags, bytes
+    vocab_size = max(vocab_size, reserved + _MIN_FREE_TOKENS)
+    rare = _rare_characters(sample, (vocab_size - reserved) // 2, byte_fallback=settings.byte_fallback)
+    sentences = _spread_duplicates(sample, rare)
+    return Tokenizer(_train(sentences, settings, vocab_size=vocab_size, tags=tags, threads=threads))
 
 
-def learn_vocabularies(
-    source_sentences: Iterable[str], target_sentences: Iterable[str], settings: TextSettings, pieces: int
-) -> Vocabularies:
-    """The pieces of both sides: learnt from both together where `settings.shared`, else apart."""
+def train_tokenizers(
+    source_sentences: Iterable[str], target_sentences: Iterable[str], settings: TextSettings, vocab_size: int
+) -> TokenizerPair:
+    """Train one tokenizer on both sides if `settings.shared`, else one per side."""
     if settings.shared:
-        both = learn_subwords(itertools.chain(source_sentences, target_sentences), settings, pieces=pieces)
-        return Vocabularies(source=both, target=both, shared=True)
-    source = learn_subwords(source_sentences, settings, pieces=pieces)
-    target = learn_subwords(target_sentences, settings, pieces=pieces)
-    return Vocabularies(source=source, target=target, shared=False)
+        both_sides = itertools.chain(source_sentences, target_sentences)
+        both = train_tokenizer(both_sides, settings, vocab_size=vocab_size)
+        return TokenizerPair(source=both, target=both, shared=True)
+    source = train_tokenizer(source_sentences, settings, vocab_size=vocab_size)
+    target = train_tokenizer(target_sentences, settings, vocab_size=vocab_size)
+    return TokenizerPair(source=source, target=target, shared=False)
 
 
-def _sample(sentences: Iterable[str], *, most: int) -> list[str]:
-    """At most `most` sentences, each equally likely, always the same ones (Vitter 1985, algorithm R)."""
+def _sample(sentences: Iterable[str], *, size: int) -> list[str]:
+    """Draw at most `size` sentences uniformly, always the same ones (Vitter 1985, algorithm R)."""
     generator = random.Random(0)
     sample: list[str] = []
-    filled = (sentence for sentence in sentences if sentence and not sentence.isspace())
-    for count, sentence in enumerate(filled, start=1):
-        if count <= most:
+    non_blank = (sentence for sentence in sentences if sentence and not sentence.isspace())
+    for count, sentence in enumerate(non_blank, start=1):
+        if count <= size:
             sample.append(_prepare(sentence))
-        elif (place := generator.randrange(count)) < most:
-            sample[place] = _prepare(sentence)
+        elif (index := generator.randrange(count)) < size:
+            sample[index] = _prepare(sentence)
     return sample
 
 
 def _prepare(sentence: str) -> str:
-    return escape(normalise(sentence[:_LONGEST_SENTENCE])).translate(_NOT_LEARNT)
+    return escape(normalise(sentence[:_MAX_SENTENCE_CHARACTERS])).translate(_RESERVED_TO_SPACES)
 
 
 def _frequent_tags(sample: Sequence[str]) -> list[str]:
-    """Tags such as `<polite>` that occur often enough to be one piece, most frequent first."""
+    """Return tags such as `<polite>` that occur often enough to be one token, most frequent first."""
     counts = Counter(tag for sentence in sample if "<" in sentence for tag in set(_TAG.findall(sentence)))
-    enough = max(2, _OFTEN * len(sample))
-    often = [tag for tag, count in counts.items() if count >= enough]
-    # By name where counts are equal: the order of a set changes from one process to the next.
-    return sorted(often, key=lambda tag: (-counts[tag], tag))[:_MOST_TAGS]
+    min_count = max(2, _MIN_TAG_SHARE * len(sample))
+    frequent = [tag for tag, count in counts.items() if count >= min_count]
+    # Ties go by name: the iteration order of a set differs between processes.
+    return sorted(frequent, key=lambda tag: (-counts[tag], tag))[:_MAX_TAGS]
 
 
-def _rare_characters(sample: Sequence[str], *, room: int, bytes_too: bool) -> set[str]:
-    """The characters that become no piece: those that do not fit and, beyond alphabets, those seldom seen."""
+def _rare_characters(sample: Sequence[str], max_characters: int, *, byte_fallback: bool) -> set[str]:
+    """Return the characters that get no token of their own.
+
+    These are all but the `max_characters` most frequent and, with byte fallback and a large character set,
+    those beyond the coverage.
+    """
     counts: Counter[str] = Counter()
     for sentence in sample:
         counts.update(sentence)
     needed = counts.total()
-    if bytes_too and len(counts) > _SMALL_INVENTORY:
-        needed = ceil(_COVERAGE * needed)
+    if byte_fallback and len(counts) > _MAX_ALPHABET:
+        needed = ceil(_CHARACTER_COVERAGE * needed)
     ranked = counts.most_common()
     covered = itertools.accumulate((count for _, count in ranked), initial=0)
-    enough = sum(before < needed for before in covered)
-    return {character for character, _ in ranked[min(room, enough) :]} - {" "}
+    num_needed = sum(before < needed for before in covered)
+    return {character for character, _ in ranked[min(max_characters, num_needed) :]} - {" "}
 
 
-def _spread(sample: Sequence[str], rare: set[str]) -> list[str]:
-    """The sample without rare characters, each sentence at most `_MOST_COPIES` times, its copies far apart.
+def _spread_duplicates(sample: Sequence[str], rare: set[str]) -> list[str]:
+    """Return the sample without rare characters, with at most `_MAX_COPIES` of a sentence, shuffled apart.
 
-    SentencePiece looks for long repetitions in time quadratic in their length: a thousand equal lines in a
-    row take it seconds, ten thousand minutes. (It also reads lines with counts, but then takes thrice as long
-    for any corpus.)
+    SentencePiece finds long repetitions in time quadratic in their length: a thousand equal lines in a row
+    take seconds, ten thousand take minutes. (It also reads lines with counts, but then needs three times as
+    long for any corpus.)
     """
     blank = str.maketrans(dict.fromkeys(rare, " "))
     counts = Counter(sentence.translate(blank) if rare else sentence for sentence in sample)
-    copies = [sentence for sentence, count in counts.items() for _ in range(min(count, _MOST_COPIES) - 1)]
+    copies = [sentence for sentence, count in counts.items() for _ in range(min(count, _MAX_COPIES) - 1)]
     random.Random(0).shuffle(copies)
     return [*counts, *copies]
 
 
 def _train(
-    sentences: Sequence[str], settings: TextSettings, *, pieces: int, tags: Sequence[str], threads: int
+    sentences: Sequence[str], settings: TextSettings, *, vocab_size: int, tags: Sequence[str], threads: int
 ) -> bytes:
-    from sentencepiece import SentencePieceTrainer
+    from sentencepiece import SentencePieceTrainer  # start-up
 
     model = io.BytesIO()
     SentencePieceTrainer.train(
         sentence_iterator=iter(sentences),
         model_writer=model,
         model_type=settings.kind,
-        vocab_size=pieces,
+        vocab_size=vocab_size,
         hard_vocab_limit=False,
-        character_coverage=1.0,  # it takes no less than 0.98; rare characters have been left out already
+        character_coverage=1.0,  # values below 0.98 are refused; rare characters are removed already
         byte_fallback=settings.byte_fallback,
-        # A tag's piece includes the space before it, as a word's does: one piece rather than two.
+        # A tag's token includes the space before it, like a word's: one token, not two.
         user_defined_symbols=[f"▁{tag}" for tag in tags],
         split_digits=True,  # a number is copied digit by digit
         normalization_rule_name="identity",

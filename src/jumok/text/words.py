@@ -1,8 +1,8 @@
-"""Words: space-separated units with the punctuation at their edges apart.
+"""Words: units between spaces, with the punctuation at their edges split off.
 
-They are what people align, so alignments, attention pictures and gold files all count in these units.
-A tag such as `<polite>` is one word. Scripts written without spaces fall into single characters, and a
-combining mark always stays with the character that it stands on.
+These are the units that people align, so alignments, attention maps and gold files use their indices. A tag
+such as `<polite>` is one word. Scripts written without spaces are split into single characters, and a
+combining character always stays with its base character.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from itertools import pairwise
 __all__ = ["Span", "split_words", "word_spans"]
 
 Span = tuple[int, int]
-"""Where something starts and ends in a text, in characters; the end is not part of it."""
+"""Start and end (exclusive) in a text, in characters."""
 
 # Scripts that are written without spaces between words.
 _UNSPACED = (
@@ -25,7 +25,7 @@ _UNSPACED = (
     (0x31F0, 0x31FF),  # small kana of Ainu
     (0x3400, 0x9FFF),  # Han
     (0xF900, 0xFAFF),  # Han, compatibility
-    (0xFF66, 0xFF9F),  # kana of half width
+    (0xFF66, 0xFF9F),  # half-width kana
     (0x20000, 0x3FFFF),  # Han, rare
 )
 
@@ -33,12 +33,12 @@ _JOINERS = "\u200c\u200d"
 
 
 def split_words(text: str) -> list[str]:
-    """The words of a sentence: 'No, I go home.' → ['No', ',', 'I', 'go', 'home', '.']."""
+    """Return the words of a sentence: 'No, I go home.' → ['No', ',', 'I', 'go', 'home', '.']."""
     return [text[start:end] for start, end in word_spans(text)]
 
 
 def word_spans(text: str) -> list[Span]:
-    """Where each word of `split_words` starts and ends, in characters."""
+    """Return the span of each word of `split_words`."""
     spans: list[Span] = []
     start = 0
     for end in [*(i for i, c in enumerate(text) if c.isspace()), len(text)]:
@@ -49,7 +49,7 @@ def word_spans(text: str) -> list[Span]:
 
 
 def _split_unit(text: str, start: int, end: int) -> list[Span]:
-    """Take the punctuation off both ends of an unspaced unit, one character with its marks a word."""
+    """Split the punctuation off both ends of a unit without spaces, one word per punctuation character."""
     if text[start] == "<" and text[end - 1] == ">" and end - start > 2:
         return [(start, end)]
     clusters = _clusters(text, start, end)
@@ -62,22 +62,22 @@ def _split_unit(text: str, start: int, end: int) -> list[Span]:
 
 
 def _clusters(text: str, start: int, end: int) -> list[Span]:
-    """Cut between any two characters, save before a combining mark or a joiner."""
-    cuts = [start, *(i for i in range(start + 1, end) if not _is_attached(text[i])), end]
+    """Split between all characters, except before a combining character or a joiner."""
+    cuts = [start, *(i for i in range(start + 1, end) if not _is_combining(text[i])), end]
     return list(pairwise(cuts))
 
 
 def _join_spaced(text: str, clusters: list[Span]) -> list[Span]:
-    """Join neighbouring clusters into words, save those of a script that uses no spaces."""
+    """Join neighbouring clusters into words, except those of scripts without spaces."""
     spans: list[Span] = []
     open_word = False
     for start, end in clusters:
-        alone = _is_unspaced(text[start])
-        if open_word and not alone:
+        unspaced = _is_unspaced(text[start])
+        if open_word and not unspaced:
             spans[-1] = (spans[-1][0], end)
         else:
             spans.append((start, end))
-        open_word = not alone
+        open_word = not unspaced
     return spans
 
 
@@ -85,7 +85,7 @@ def _is_punctuation(character: str) -> bool:
     return unicodedata.category(character)[0] in "PS"
 
 
-def _is_attached(character: str) -> bool:
+def _is_combining(character: str) -> bool:
     # Not `unicodedata.combining`, which is 0 for the vowel signs of Thai.
     return unicodedata.category(character)[0] == "M" or character in _JOINERS
 

@@ -1,7 +1,7 @@
-"""Training: settings from the corpus, a loop that can be killed at any moment, events to watch it by."""
+"""Training: settings from the corpus, a loop that can be killed at any moment, events to follow it."""
 
 from jumok.training.events import Event, Finished, Progress, Sample, Saved, Stage, Started, Validated, Warned
-from jumok.training.run import train, training_events
+from jumok.training.run.training_run import train, training_events
 
 __all__ = [
     "Event",

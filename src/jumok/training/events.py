@@ -1,8 +1,8 @@
-"""What a training run tells whoever drives it.
+"""The events of a training run.
 
     Stage*  Started  (Progress | Validated | Saved | Warned)*  Finished
 
-A terminal, a notebook and a test iterate over the same events. Nothing here imports torch.
+A terminal, a notebook and a test iterate over the same events. This module does not import torch.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from jumok.recipe import Recipe
-    from jumok.training.derive import Reason
+    from jumok.config.derive import DerivedSetting
+    from jumok.config.recipe import Recipe
 
 __all__ = ["Event", "Finished", "Progress", "Sample", "Saved", "Stage", "Started", "Validated", "Warned"]
 
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """A part of the preparation is done: reading, learning pieces, encoding, measuring."""
+    """A stage is done: reading, learning vocabulary, encoding, measuring, or finishing."""
 
     name: str
     detail: str
@@ -31,10 +31,10 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """Everything is decided: the first update comes next. `reasons` say why for each derived setting."""
+    """All settings are decided; the first update comes next. Each derived setting has its reason."""
 
     recipe: Recipe
-    reasons: tuple[Reason, ...]
+    derived_settings: tuple[DerivedSetting, ...]
     parameters: int
     pairs: int
     validation_pairs: int
@@ -44,9 +44,9 @@ class Started:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How it goes. `loss` is the smoothed training loss a piece, `perplexity` that of the right pieces.
+    """A report. `loss` is per token with label smoothing, `perplexity` is without it.
 
-    Both, and the norm of the last gradient, are NaN where every update since the last report was left out.
+    Both, and the norm of the last gradient, are NaN if every update since the last report was skipped.
     """
 
     step: int
@@ -61,7 +61,7 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """A validation sentence, its reference and what the model says now."""
+    """A validation sentence, its reference, and the model's current translation."""
 
     source: str
     reference: str
@@ -70,7 +70,7 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Validated:
-    """What the validation set says. `loss` is the negative log-likelihood a piece; `scores` is by name."""
+    """The result of a validation. `loss` is the negative log-likelihood per token."""
 
     step: int
     loss: float
@@ -82,7 +82,7 @@ class Validated:
 
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """A checkpoint is on the disk."""
+    """A checkpoint was written."""
 
     path: Path
     step: int
@@ -90,7 +90,7 @@ class Saved:
 
 @dataclass(frozen=True, slots=True)
 class Warned:
-    """Something goes wrong or is odd: what was seen, and what to do about it."""
+    """Something looks wrong: what it is, and what to do about it."""
 
     message: str
     advice: str = ""
@@ -98,7 +98,7 @@ class Warned:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """The end. `model_folder` is None when the run was interrupted; the same command continues it."""
+    """The run has ended. `model_folder` is None if it was interrupted; the same command continues it."""
 
     reason: Literal["done", "patience", "interrupted", "already finished"]
     model_folder: Path | None

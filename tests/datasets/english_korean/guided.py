@@ -1,6 +1,6 @@
-"""A scene that draws only what a wanted English sentence mentions.
+"""Generate the pair of a given English sentence.
 
-Nothing is parsed: the grammar makes sentences as always, but of fewer words, until it makes the wanted one.
+The sentence is not parsed: the grammar generates sentences from its words until one equals it.
 """
 
 from __future__ import annotations
@@ -8,23 +8,23 @@ from __future__ import annotations
 from random import Random
 from typing import TYPE_CHECKING, TypeVar, cast
 
-from jumok.corpus.english_korean.lexicon import Adjective, Expression, Noun, Verb
-from jumok.corpus.english_korean.noun_phrases import PRONOUNS
-from jumok.corpus.english_korean.patterns import PATTERNS
-from jumok.corpus.english_korean.scene import Scene
+from jumok.datasets.english_korean.lexicon import Adjective, Expression, Noun, Verb
+from jumok.datasets.english_korean.noun_phrases import PRONOUNS
+from jumok.datasets.english_korean.patterns.table import PATTERNS
+from jumok.datasets.english_korean.scene import Scene
 from jumok.text.words import split_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from jumok.values import Pair
+    from jumok.types import Pair
 
 Choice = TypeVar("Choice")
 ATTEMPTS = 6000
 
 
 class GuidedScene(Scene):
-    """A scene whose lexical choices are limited to the words of a sentence."""
+    """A scene whose lexical choices are restricted to the words of a sentence."""
 
     __slots__ = ("fitting", "mentioned")
 
@@ -36,22 +36,22 @@ class GuidedScene(Scene):
         self.fitting = fitting
 
     def pick(self, options: Sequence[Choice]) -> Choice:
-        if len(options) < _LONG:  # short rows may be made on the spot, and their identity used again
-            return super().pick(_those_that_fit(options, self.mentioned))
+        if len(options) < _MIN_CACHED:  # short sequences may be temporary, and their ids reused
+            return super().pick(_fitting_options(options, self.mentioned))
         if id(options) not in self.fitting:
-            self.fitting[id(options)] = list(_those_that_fit(options, self.mentioned))
+            self.fitting[id(options)] = list(_fitting_options(options, self.mentioned))
         return super().pick(cast("list[Choice]", self.fitting[id(options)]))
 
 
-_LONG = 20
+_MIN_CACHED = 20
 
 
-def _those_that_fit(options: Sequence[Choice], mentioned: set[str]) -> Sequence[Choice]:
+def _fitting_options(options: Sequence[Choice], mentioned: set[str]) -> Sequence[Choice]:
     return [option for option in options if _fits(option, mentioned)] or options
 
 
 def _fits(option: object, mentioned: set[str]) -> bool:
-    """Whether the option may occur in a sentence with these words."""
+    """Return whether the option can occur in a sentence with these words."""
     if isinstance(option, Noun):
         names = {"".join(option.english) + "'s", *option.english[-1:], *option.plural[-1:]}
         return bool({name.lower() for name in names} & mentioned)
@@ -65,13 +65,13 @@ def _fits(option: object, mentioned: set[str]) -> bool:
         return bool({word.lower() for word in PRONOUNS[option][:3]} & mentioned)
     if isinstance(option, tuple):
         parts = [part for part in option if isinstance(part, Noun | Verb | Adjective | Expression | tuple)]
-        is_list = len({type(part) for part in option}) == 1  # one of several, rather than several together
-        return (any if is_list else all)(_fits(part, mentioned) for part in parts) or not parts
+        are_alternatives = len({type(part) for part in option}) == 1
+        return (any if are_alternatives else all)(_fits(part, mentioned) for part in parts) or not parts
     return True
 
 
-def make(pattern: str, source: str) -> Pair | None:
-    """The pair with this English side that the pattern gives, or None."""
+def generate_source(pattern: str, source: str) -> Pair | None:
+    """Return the pair of a pattern with this source, or None."""
     polite = source.startswith("<polite> ")
     english = source.removeprefix("<polite> ")
     mentioned = {word.lower() for word in split_words(english)}

@@ -1,8 +1,8 @@
-"""Ask the independent conjugator Kiwi for every stem of the lexicon with every ending, and store its answers.
+"""Conjugate every stem of the lexicon with every ending by Kiwi, an independent program, and store the forms.
 
-    .venv/bin/python tests/corpus/english_korean/make_kiwi_fixture.py
+    .venv/bin/python tests/datasets/english_korean/make_kiwi_fixture.py
 
-Run by hand when the lexicon or the endings change; the tests read the stored answers and need no Kiwi.
+Run by hand when the lexicon or the endings change; the tests read the stored forms and do not need Kiwi.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from jumok.corpus.english_korean.inventory import all_stems
+from jumok.datasets.english_korean.inventory import all_stems
 
 if TYPE_CHECKING:
-    from jumok.corpus.english_korean.conjugation import Stem
+    from jumok.datasets.english_korean.conjugation import Stem
 
 FIXTURE = Path(__file__).with_name("kiwi_forms.json")
 
-# Our notation of an ending: the morphemes Kiwi is given after the stem. The question ending 니 is missing,
+# An ending in our notation, and the morphemes that Kiwi joins to the stem. The question ending 니 is missing,
 # because Kiwi reads it as the conjunction (으)니; hand-written forms test it.
 ENDINGS = {
     "ㄴ다": [("ᆫ다", "EF")],
@@ -47,13 +47,13 @@ ENDINGS = {
     "어라": [("어라", "EF")],
     "자": [("자", "EF")],
 }
-FOR_VERBS_ONLY = {"으러", "으려고", "어라", "자"}
+VERB_ENDINGS = {"으러", "으려고", "어라", "자"}
 
 
 def morpheme(stem: Stem) -> tuple[str, str]:
-    """The stem as Kiwi wants it: VV or VA, with -I for an irregular and -R for a regular one.
+    """Return the stem in Kiwi's notation: VV or VA, with -I if it is irregular and -R if it is regular.
 
-    A stem in 르 stays unmarked: Kiwi takes 르 with -I for the rarer class of 이르다, 이르러.
+    A stem in 르 has neither: Kiwi takes 르 with -I for the rarer class of 이르다, 이르러.
     """
     kind = "VV" if stem.kind == "verb" else "VA"
     if stem.irregular == "르":
@@ -69,12 +69,12 @@ def main() -> None:
     forms = {}
     for stem in all_stems():
         for ending, morphemes in ENDINGS.items():
-            if ending in FOR_VERBS_ONLY and stem.kind != "verb":
+            if ending in VERB_ENDINGS and stem.kind != "verb":
                 continue
             if ending == "는" and stem.kind == "adjective":
                 continue
-            given = [("다", "EF")] if ending == "ㄴ다" and stem.kind != "verb" else morphemes
-            form = kiwi.join([morpheme(stem), *given])
+            parts = [("다", "EF")] if ending == "ㄴ다" and stem.kind != "verb" else morphemes
+            form = kiwi.join([morpheme(stem), *parts])
             forms[f"{stem.text}다 {stem.kind} {ending}"] = (
                 form.removesuffix("고") if ending == "으시" else form
             )

@@ -1,4 +1,4 @@
-"""Conjugated forms: a table written by hand, and all of Kiwi's answers for every stem of the lexicon."""
+"""Conjugated forms against forms written by hand, and against Kiwi's for every stem of the lexicon."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from jumok.corpus.english_korean.conjugation import conjugate, copula, honour, stem
-from jumok.corpus.english_korean.inventory import all_stems
+from jumok.datasets.english_korean.conjugation import conjugate, copula, stem, with_honorific
+from jumok.datasets.english_korean.inventory import all_stems
 
 ENDINGS = ("ㄴ다", "어요", "어ㅆ다", "니", "으면", "으ㄹ", "으ㄴ", "어서")
 
@@ -76,7 +76,7 @@ FORMS = [
         for ending, form in zip(ENDINGS, forms.split(), strict=True)
     ],
 )
-def test_forms_written_by_hand(entry: str, kind: str, ending: str, expected: str) -> None:
+def test_forms_equal_those_written_by_hand(entry: str, kind: str, ending: str, expected: str) -> None:
     assert conjugate(stem(entry, kind), ending) == expected
 
 
@@ -105,7 +105,7 @@ def test_forms_written_by_hand(entry: str, kind: str, ending: str, expected: str
         ("놀다", "verb", "기", "놀기"),
     ],
 )
-def test_other_endings(entry: str, kind: str, ending: str, expected: str) -> None:
+def test_forms_with_other_endings(entry: str, kind: str, ending: str, expected: str) -> None:
     assert conjugate(stem(entry, kind), ending) == expected
 
 
@@ -129,12 +129,12 @@ def test_other_endings(entry: str, kind: str, ending: str, expected: str) -> Non
         ("가다", "verb", "어서", "가셔서"),
     ],
 )
-def test_respectful_forms(entry: str, kind: str, ending: str, expected: str) -> None:
-    assert conjugate(honour(stem(entry, kind)), ending) == expected
+def test_honorific_forms(entry: str, kind: str, ending: str, expected: str) -> None:
+    assert conjugate(with_honorific(stem(entry, kind)), ending) == expected
 
 
 @pytest.mark.parametrize(
-    ("noun", "ending", "respected", "expected"),
+    ("noun", "ending", "honorific", "expected"),
     [
         ("학생", "ㄴ다", False, "학생이다"),
         ("의사", "ㄴ다", False, "의사이다"),
@@ -152,8 +152,8 @@ def test_respectful_forms(entry: str, kind: str, ending: str, expected: str) -> 
         ("의사", "어ㅆ다", True, "의사이셨다"),
     ],
 )
-def test_the_copula(noun: str, ending: str, respected: bool, expected: str) -> None:
-    assert copula(noun, ending, respected) == expected
+def test_forms_of_the_copula(noun: str, ending: str, honorific: bool, expected: str) -> None:
+    assert copula(noun, ending, honorific) == expected
 
 
 @pytest.mark.parametrize(
@@ -170,7 +170,7 @@ def test_anida_does_not_contract(ending: str, expected: str) -> None:
     assert conjugate(stem("아니다:아니", "adjective"), ending) == expected
 
 
-# Kiwi prefers the uncontracted 드셔요; both are standard, and 드세요 is what people say.
+# Kiwi gives 드셔요; both forms are standard, and people say 드세요.
 KIWI_EXCEPTIONS = {
     "드시다 verb 어요": "드세요",
     "주무시다 verb 어요": "주무세요",
@@ -180,9 +180,9 @@ KIWI_EXCEPTIONS = {
 
 
 def test_every_stem_with_every_ending_agrees_with_kiwi() -> None:
-    answers = json.loads(Path(__file__).with_name("kiwi_forms.json").read_text(encoding="utf-8"))
+    kiwi_forms = json.loads(Path(__file__).with_name("kiwi_forms.json").read_text(encoding="utf-8"))
     stems = {f"{base.text}다 {base.kind}": base for base in all_stems()}
-    assert {key.rpartition(" ")[0] for key in answers} == set(stems), "run make_kiwi_fixture.py again"
-    ours = {key: conjugate(stems[key.rpartition(" ")[0]], key.rpartition(" ")[2]) for key in answers}
-    assert {key: form for key, form in ours.items() if form != answers[key]} == KIWI_EXCEPTIONS
-    assert len(answers) > 3000
+    assert {key.rpartition(" ")[0] for key in kiwi_forms} == set(stems), "run make_kiwi_fixture.py again"
+    ours = {key: conjugate(stems[key.rpartition(" ")[0]], key.rpartition(" ")[2]) for key in kiwi_forms}
+    assert {key: form for key, form in ours.items() if form != kiwi_forms[key]} == KIWI_EXCEPTIONS
+    assert len(kiwi_forms) > 3000

@@ -1,4 +1,4 @@
-"""How pairs are generated, and the words that they are made of."""
+"""Generation of pairs, and English word forms."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from random import Random
 
 import pytest
 
-from jumok.corpus import english_korean
-from jumok.corpus.english_korean import SPLITS, capacity, content_words, generate, pattern_names
-from jumok.corpus.english_korean.english import plural_of
-from jumok.corpus.english_korean.lexicon import INTRANSITIVE, MOTION, TRANSITIVE
-from jumok.corpus.english_korean.patterns import PATTERNS
-from jumok.corpus.english_korean.scene import Scene
+from jumok.datasets import english_korean
+from jumok.datasets.english_korean import SPLITS, capacity, content_words, generate, pattern_names
+from jumok.datasets.english_korean.english import plural_of
+from jumok.datasets.english_korean.lexicon import INTRANSITIVE, MOTION, TRANSITIVE
+from jumok.datasets.english_korean.patterns.table import PATTERNS
+from jumok.datasets.english_korean.scene import Scene
 from jumok.errors import DataError
 
 
-def test_the_front_door() -> None:
+def test_the_public_interface() -> None:
     assert sorted(english_korean.__all__) == [
         "SPLITS",
         "capacity",
@@ -34,9 +34,9 @@ def test_the_grammar_is_large_enough() -> None:
 
 
 def test_sampling_agrees_with_the_capacity() -> None:
-    """Of n even draws out of c, n²/2c collide; uneven draws collide more often, so c is larger still."""
+    """Of n uniform draws from c, about n²/2c collide; non-uniform draws collide more often."""
     random, count = Random(1).random, 6_000
-    build = PATTERNS["but the other"].build
+    build = PATTERNS["but another subject"].build
     distinct = {build(Scene(random, False)).english() for _ in range(count)}
     assert count - len(distinct) <= count**2 / (2 * 2_000_000)
 
@@ -47,7 +47,7 @@ def test_a_smaller_count_is_a_prefix() -> None:
 
 
 def test_the_first_pairs_do_not_change_by_accident() -> None:
-    """Whoever changes the grammar on purpose changes this sentence too."""
+    """Change this sentence together with the grammar."""
     first = next(generate("train", 1))
     assert (first.source, first.target) == FIRST
 
@@ -55,7 +55,7 @@ def test_the_first_pairs_do_not_change_by_accident() -> None:
 FIRST = ("The singer came to the park to meet Minsu.", "가수는 민수를 만나러 공원에 왔다.")
 
 
-def test_an_unknown_split_names_the_nearest() -> None:
+def test_an_unknown_split_is_refused_with_a_suggestion() -> None:
     with pytest.raises(DataError, match='Did you mean "train"'):
         generate("trian", 1)
 
@@ -66,12 +66,12 @@ def test_the_share_of_polite_sentences(share: float) -> None:
     assert sum(tagged) == share * 300
 
 
-def test_every_pattern_is_used() -> None:
+def test_every_pattern_builds_plain_and_polite_sentences() -> None:
     random = Random(2).random
     for pattern in PATTERNS.values():
         for polite in (False, True):
             sentence = pattern.build(Scene(random, polite))
-            assert sentence.english()[-1] == sentence.korean()[-1] == sentence.mark
+            assert sentence.english()[-1] == sentence.korean()[-1] == sentence.punctuation
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Syllables and particles, checked against forms written by hand."""
+"""Syllables and particles, compared with forms written by hand."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jumok.corpus.english_korean.hangul import attach, compose, decompose, final_of, with_final
+from jumok.datasets.english_korean.hangul import attach, compose, decompose, final_of, with_final
 
 PARTICLES = [
     ("사과", "은", "사과는"),
@@ -79,7 +79,7 @@ def test_a_particle_follows_the_final_sound(noun: str, particle: str, expected: 
         ("과", "할머니와"),
     ],
 )
-def test_a_respected_person_takes_respectful_particles(particle: str, expected: str) -> None:
+def test_an_honorific_noun_takes_honorific_particles(particle: str, expected: str) -> None:
     assert attach("할머니", particle, True) == expected
 
 
@@ -92,12 +92,12 @@ def test_a_respected_person_takes_respectful_particles(particle: str, expected: 
         ("힣", ("ㅎ", "ㅣ", "ㅎ")),
     ],
 )
-def test_a_syllable_is_taken_apart(syllable: str, sounds: tuple[str, str, str]) -> None:
+def test_a_syllable_is_decomposed(syllable: str, sounds: tuple[str, str, str]) -> None:
     assert decompose(syllable) == sounds
 
 
 @given(st.characters(min_codepoint=0xAC00, max_codepoint=0xD7A3))
-def test_taking_apart_and_putting_together_gives_the_same_syllable(syllable: str) -> None:
+def test_composition_inverts_decomposition(syllable: str) -> None:
     assert compose(*decompose(syllable)) == syllable
     assert with_final(with_final(syllable, "ㄴ"), final_of(syllable)) == syllable
 

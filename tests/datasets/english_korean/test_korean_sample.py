@@ -1,7 +1,7 @@
-"""What holds for every pair that is generated, seen in a large sample.
+"""Properties of all generated pairs, tested on a large sample.
 
-Nothing is counted for coverage here: that takes several times as long as making the pairs, and the few that
-`test_korean_generation.py` makes pass through the same lines.
+Coverage is off here: it takes several times as long as generating the pairs, and `test_korean_generation.py`
+runs the same lines with fewer pairs.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from jumok.corpus.english_korean import SPLITS, generate
-from jumok.corpus.english_korean.hangul import FINALS
-from jumok.corpus.english_korean.lexicon import (
+from jumok.datasets.english_korean import SPLITS, generate
+from jumok.datasets.english_korean.hangul import final_of, with_final
+from jumok.datasets.english_korean.lexicon import (
     ADJECTIVES,
     ATTRIBUTES,
     CHARACTERS,
@@ -30,12 +30,12 @@ from jumok.corpus.english_korean.lexicon import (
     STATES,
     TIMES,
     TRANSITIVE,
-    kept_for,
+    reserved_split,
 )
 from jumok.text.words import split_words
 
 if TYPE_CHECKING:
-    from jumok.values import Pair
+    from jumok.types import Pair
 
 pytestmark = pytest.mark.no_cover
 
@@ -57,7 +57,7 @@ def target_vocabulary() -> frozenset[str]:
     return frozenset(word for words in target_words() for word in words)
 
 
-def test_a_quarter_is_polite_by_default() -> None:
+def test_a_quarter_of_the_pairs_is_polite_by_default() -> None:
     tagged = sum(pair.source.startswith(TAG) for pair in pairs())
     assert 0.22 < tagged / len(pairs()) < 0.28
 
@@ -74,9 +74,9 @@ def test_pairs_are_distinct_and_english_determines_korean() -> None:
 def test_english_determines_korean_and_its_split_whatever_the_seed(count: int) -> None:
     translations: dict[str, str] = {}
     splits: dict[str, str] = {}
-    for split, wanted in (("train", count), ("valid", count // 10), ("test", count // 10)):
+    for split, split_count in (("train", count), ("valid", count // 10), ("test", count // 10)):
         for seed in (11, 12):
-            for pair in generate(split, wanted, seed=seed):
+            for pair in generate(split, split_count, seed=seed):
                 assert translations.setdefault(pair.source, pair.target) == pair.target
                 assert splits.setdefault(pair.source.removeprefix(TAG), split) == split
 
@@ -88,32 +88,32 @@ def test_no_sentence_is_in_two_splits_not_even_with_the_tag() -> None:
     assert not sources[1] & sources[2]
 
 
-# --- combinations held out --------------------
+# --- held-out combinations --------------------
 
 
 @cache
 def held_out(split: str) -> re.Pattern[str]:
-    """Finds, by the words alone, a verb before an object that is held out for this split."""
-    found = []
+    """Return a pattern that finds a verb and its object if this split reserves the combination."""
+    alternatives = []
     for verb in TRANSITIVE:
         if verb.after:
             continue
         for noun in dict.fromkeys(verb.objects):
-            if kept_for(verb, noun) == split and "person" not in noun.classes:
+            if reserved_split(verb, noun) == split and "person" not in noun.classes:
                 forms = "|".join(sorted(set(verb.forms)))
                 names = f"{' '.join(noun.english)}|{' '.join(noun.plural)}"
-                found.append(rf"(?:{forms}) (?:(?:an?|the|this|that|these|those|my) )?(?:{names})\b")
-    return re.compile(rf"\b(?:{'|'.join(found)})")
+                alternatives.append(rf"(?:{forms}) (?:(?:an?|the|this|that|these|those|my) )?(?:{names})\b")
+    return re.compile(rf"\b(?:{'|'.join(alternatives)})")
 
 
 @pytest.mark.parametrize("split", ["valid", "test"])
-def test_training_never_sees_a_combination_that_is_held_out(split: str) -> None:
+def test_held_out_combinations_never_occur_in_training(split: str) -> None:
     assert not [pair.source for pair in pairs() if held_out(split).search(pair.source)]
-    seen = sum(bool(held_out(split).search(pair.source)) for pair in pairs(split))
-    assert seen > 0.05 * len(pairs(split))  # the pattern finds the plainest ones only
+    num_matches = sum(bool(held_out(split).search(pair.source)) for pair in pairs(split))
+    assert num_matches > 0.05 * len(pairs(split))  # the pattern finds only the simplest ones
 
 
-def test_valid_does_not_hold_what_test_holds_out() -> None:
+def test_combinations_held_out_for_test_never_occur_in_valid() -> None:
     assert not [pair.source for pair in pairs("valid") if held_out("test").search(pair.source)]
 
 
@@ -140,7 +140,7 @@ def test_short_sentences_dominate_and_none_is_too_long() -> None:
     assert any(length > 20 for length in lengths)
 
 
-def test_every_link_exists_and_every_target_word_is_surely_linked() -> None:
+def test_links_are_in_range_and_every_target_word_has_a_sure_link() -> None:
     for split in SPLITS:
         for pair in pairs(split)[:4_000]:
             assert pair.alignment is not None
@@ -149,7 +149,7 @@ def test_every_link_exists_and_every_target_word_is_surely_linked() -> None:
             assert {j for _, j in pair.alignment.sure} == set(range(len(target)))
 
 
-def test_every_english_content_word_is_linked() -> None:
+def test_every_english_noun_has_a_sure_link() -> None:
     nouns = {word for noun in NOUNS for word in (noun.english[-1], noun.plural[-1])}
     for pair in pairs()[:4_000]:
         assert pair.alignment is not None
@@ -177,7 +177,7 @@ def test_every_english_content_word_is_linked() -> None:
         r"  | [.,?]",
     ],
 )
-def test_english_mistakes_that_can_be_seen(wrong: str) -> None:
+def test_english_has_no_known_mistakes(wrong: str) -> None:
     assert not [pair.source for pair in pairs() if re.search(wrong, pair.source)]
 
 
@@ -185,10 +185,10 @@ def test_english_mistakes_that_can_be_seen(wrong: str) -> None:
 
 
 def is_open(syllable: str) -> bool:
-    return not FINALS[(ord(syllable) - 0xAC00) % 28]
+    return not final_of(syllable)
 
 
-# Words that only look as if they ended in the particle.
+# Words that end in the same syllable, but not in the particle.
 NOT_PARTICLES = {
     "을": {"지을", "모을"},
     "은": {"지은", "모은"},
@@ -202,18 +202,18 @@ NOT_PARTICLES = {
     [("을", False), ("를", True), ("은", False), ("가", True), ("과", False), ("와", True)],
 )
 def test_particles_agree_with_the_sound_before_them(particle: str, after_vowel: bool) -> None:
-    ended = {word for word in target_vocabulary() if len(word) > 1 and word[-1] == particle}
-    wrong = {word for word in ended if is_open(word[-2]) != after_vowel} - NOT_PARTICLES.get(particle, set())
-    assert ended
+    with_particle = {word for word in target_vocabulary() if len(word) > 1 and word[-1] == particle}
+    wrong = {word for word in with_particle if is_open(word[-2]) != after_vowel} - NOT_PARTICLES.get(
+        particle, set()
+    )
+    assert with_particle
     assert not wrong
 
 
 def test_ro_follows_a_vowel_or_rieul() -> None:
     words = {word for word in target_vocabulary() if word.endswith("로") and len(word) > 1}
     assert {"지하철로", "서울로", "집으로"} <= words
-    assert not [
-        word for word in words if not is_open(word[-2]) and FINALS[(ord(word[-2]) - 0xAC00) % 28] != "ㄹ"
-    ]
+    assert {final_of(word[-2]) for word in words} == {"", "ㄹ"}
 
 
 def test_adjectives_never_take_the_ending_of_verbs() -> None:
@@ -222,7 +222,7 @@ def test_adjectives_never_take_the_ending_of_verbs() -> None:
         text = adjective.stem.text
         wrong = {text + "는다", text + "는", text + "지 않는다"}
         if is_open(text[-1]):
-            wrong.add(text[:-1] + chr(ord(text[-1]) + 4) + "다")
+            wrong.add(text[:-1] + with_final(text[-1], "ㄴ") + "다")
         if adjective.stem.kind == "adjective":
             assert not words & wrong
 
@@ -242,12 +242,12 @@ def test_adjectives_never_take_the_ending_of_verbs() -> None:
         r"당신|[A-Za-z]",
     ],
 )
-def test_korean_sequences_that_are_wrong(wrong: str) -> None:
+def test_korean_has_no_known_mistakes(wrong: str) -> None:
     assert not [pair.target for pair in pairs() if re.search(wrong, pair.target)]
 
 
-def test_elders_are_honoured_by_their_verb() -> None:
-    """An elder as the topic of a simple sentence asks for -시- somewhere after it."""
+def test_elders_take_an_honorific_verb() -> None:
+    """An elder as the topic of a simple sentence requires -시- after it."""
     for pair, words in zip(pairs(), target_words(), strict=True):
         if len(words) < 9 and words[1:2] and any(word.endswith("께서는") for word in words[:2]):
             text = "".join(words[1:])

@@ -1,4 +1,6 @@
-/** The format of an explanation, as docs/explanation-format.md describes it, and how its numbers are unpacked. */
+/** The format of an explanation (docs/explanation-format.md), and unpacking of its numbers. */
+
+import type { Change } from "./changes";
 
 export type Site = "encoder" | "decoder" | "cross";
 export const SITES: Site[] = ["cross", "encoder", "decoder"];
@@ -12,39 +14,40 @@ export interface Packed {
   layout: "full" | "causal";
   scale: number;
   codes: string;
-  /** A second byte a weight, where four decimals can be read off. */
+  /** A second byte per weight, if four decimals are stored. */
   fine?: string;
 }
 
-export interface Side {
+export interface TokenizedSentence {
   text: string;
   ids: number[];
-  pieces: string[];
+  tokens: string[];
   words: string[];
-  word_of_piece: number[];
+  word_of_token: number[];
 }
 
-export interface Columns {
+/** The candidates of one search step, one array per field. */
+export interface SearchStep {
   parent: number[];
   id: number[];
-  piece: string[];
+  token: string[];
   score: (number | null)[];
   log_prob: (number | null)[];
   kept: boolean[];
   finished: boolean[];
   ranking: (number | null)[];
-  looked: number[];
+  attention_row: number[];
 }
 
 export interface Search {
   beam: number;
   length_penalty: number;
   best: [number, number] | null;
-  steps: Columns[];
-  looks: Packed | null;
+  steps: SearchStep[];
+  attention: Packed | null;
 }
 
-/** What happens to the translation's log-probability when these heads, as [layer, head], are silenced together. */
+/** The change in the translation's log-probability when these heads, [layer, head], are silenced together. */
 export interface GroupEffect {
   site: Site;
   heads: [number, number][];
@@ -52,7 +55,7 @@ export interface GroupEffect {
 }
 
 export type Table = (number | null)[][];
-export type StatisticName = "entropy" | "distance" | "on_mark" | "error" | "effect";
+export type StatisticName = "entropy" | "distance" | "on_special" | "error" | "effect";
 export type Statistics = Record<StatisticName, Table | null>;
 
 export interface Step {
@@ -75,18 +78,12 @@ export interface CellSteps extends Cell {
   steps: Step[];
 }
 
-export type Change = { site: Site; layer: number | null; head: number | null } & (
-  | { kind: "silence" }
-  | { kind: "paint"; query: number; key: number; weight: number }
-  | { kind: "pin"; queries: number[]; keys: number[] }
-);
-
 export interface Training {
   schedule: "inverse-sqrt" | "cosine" | "constant";
   learning_rate: number;
   warmup: number;
   steps: number;
-  /** How many steps were planned, from which step on. Pages that were saved earlier do not tell. */
+  /** [step, total]: the planned number of steps from that step on. Early pages do not have it. */
   plan?: [number, number | null][];
 }
 
@@ -106,8 +103,8 @@ export interface Explanation {
   format: string;
   version: number;
   facts: Facts;
-  source: Side;
-  target: Side;
+  source: TokenizedSentence;
+  target: TokenizedSentence;
   score: number | null;
   log_prob: number | null;
   log_probs: (number | null)[];
@@ -117,16 +114,16 @@ export interface Explanation {
   attention: Partial<Record<Site, Packed>>;
   roll_out: Partial<Record<Site, Packed>>;
   statistics: Partial<Record<Site, Statistics>>;
-  /** Pages that were saved earlier have none. */
+  /** Early pages have none. */
   group_effects?: GroupEffect[];
   alignments: { name: string; heads: [number, number][]; shift: number; method: string; links: string }[];
   search: Search | null;
   changes: Change[];
-  before: { target: Side; log_prob: number | null; log_prob_changed: number | null } | null;
+  before: { target: TokenizedSentence; log_prob: number | null; log_prob_changed: number | null } | null;
   steps: CellSteps[];
 }
 
-/** What stands in the page: explanations where it is frozen, the models that can be asked where it is live. */
+/** The data embedded in the page: explanations if it is static, models if it is live. */
 export interface PageData {
   explanations?: Explanation[];
   live?: { models: ModelCard[]; run: boolean; sentence: string };
@@ -137,45 +134,47 @@ export interface ModelCard {
   facts: Facts;
 }
 
+const VERSION = 2;
+
 class FormatError extends Error {}
 
 export function checkFormat(explanation: Explanation): Explanation {
-  if (explanation?.format !== "jumok-explanation" || explanation.version !== 1) {
-    throw new FormatError(`This page reads explanations of version 1. Received: ${explanation?.format} ${explanation?.version}.`);
+  if (explanation?.format !== "jumok-explanation" || explanation.version !== VERSION) {
+    throw new FormatError(`This page reads explanations of version ${VERSION}. Received: ${explanation?.format} ${explanation?.version}.`);
   }
   return explanation;
 }
 
 function bytes(base64: string): Uint8Array {
-  return Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0));
+  return Uint8Array.from(atob(base64), (character) => character.charCodeAt(0));
 }
 
-const FINE = 254;
+const FINE_STEPS = 254;
 const unpacked = new WeakMap<Packed, Float32Array>();
 
-/** The weights of a packed array, the last axis fastest. Each array is unpacked once. */
+/** The weights of a packed array, the last axis fastest. The result is cached. */
 export function weights(packed: Packed): Float32Array {
-  const known = unpacked.get(packed);
-  if (known) return known;
+  const cached = unpacked.get(packed);
+  if (cached) return cached;
   const codes = bytes(packed.codes);
-  const added = packed.fine === undefined ? null : new Int8Array(bytes(packed.fine).buffer);
-  const numbers = Float32Array.from(codes, (code, i) => packed.scale * ((code + (added ? added[i] / FINE : 0)) / 255) ** 2);
+  const fine = packed.fine === undefined ? null : new Int8Array(bytes(packed.fine).buffer);
+  const numbers = Float32Array.from(codes, (code, i) => packed.scale * ((code + (fine ? fine[i] / FINE_STEPS : 0)) / 255) ** 2);
   const size = packed.shape.reduce((product, length) => product * length, 1);
-  const found = new Float32Array(size);
+  const result = new Float32Array(size);
   if (packed.layout === "full") {
-    for (let i = 0; i < size; i++) found[i] = numbers[i];
+    for (let i = 0; i < size; i++) result[i] = numbers[i];
   } else {
     const length = packed.shape[packed.shape.length - 1];
     let from = 0;
     for (let to = 0; to < size; to += length * length)
       for (let row = 0; row < length; row++)
-        for (let column = 0; column <= row; column++) found[to + row * length + column] = numbers[from++];
+        for (let column = 0; column <= row; column++) result[to + row * length + column] = numbers[from++];
   }
-  unpacked.set(packed, found);
-  return found;
+  unpacked.set(packed, result);
+  return result;
 }
 
-/** The numbers of a step, exactly. */
+/** The values of a step, exactly. */
 export function floats(step: Step): Float32Array {
   return new Float32Array(bytes(step.float32).buffer);
 }

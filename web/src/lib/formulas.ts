@@ -1,26 +1,26 @@
-/** Formulas of "Attention is all you need" that the page draws by itself. */
+/** Formulas of "Attention is all you need" that the page computes itself. */
 
 import type { Training } from "./format";
 
-/** Sine and cosine of a place (section 3.5). */
-export function sine(place: number, dimension: number, width: number): number {
-  const angle = place / 10000 ** ((2 * Math.floor(dimension / 2)) / width);
+/** The sinusoidal position encoding (section 3.5). */
+export function sinusoid(position: number, dimension: number, width: number): number {
+  const angle = position / 10000 ** ((2 * Math.floor(dimension / 2)) / width);
   return dimension % 2 ? Math.cos(angle) : Math.sin(angle);
 }
 
-/** How much of the way from the warm-up's end to the last step has been gone, as `Plan.progress` has it. */
+/** The share of the schedule after the warm-up that is done at a step, as in `Plan.progress`. */
 function progress(step: number, { warmup, steps, plan = [[0, steps]] }: Training): number {
-  let [gone, here] = [0, warmup];
+  let [share, from] = [0, warmup];
   plan.forEach(([, total], i) => {
     const end = Math.min(plan[i + 1]?.[0] ?? step, step);
-    if (total === null || end <= here) return;
-    gone += ((1 - gone) * (end - here)) / Math.max(total - here, 1);
-    here = end;
+    if (total === null || end <= from) return;
+    share += ((1 - share) * (end - from)) / Math.max(total - from, 1);
+    from = end;
   });
-  return Math.min(gone, 1);
+  return Math.min(share, 1);
 }
 
-/** The learning rate of an update, as `jumok.training.schedule` has it. */
+/** The learning rate of an update, as in `jumok.training.loop.schedule`. */
 export function learningRate(step: number, training: Training): number {
   const { schedule, learning_rate: peak, warmup } = training;
   if (step <= warmup) return (peak * step) / warmup;

@@ -1,6 +1,6 @@
-/** Maps as the page draws them: which heads, words or pieces, with or without marks. */
+/** Maps as the page draws them: of selected heads, by words or tokens, with or without special tokens. */
 
-import { SITES, weights, type Explanation, type Packed, type Side, type Site } from "./format";
+import { SITES, weights, type Explanation, type Packed, type Site, type TokenizedSentence } from "./format";
 
 /** A table of weights with a label for each row (query) and column (key). */
 export interface AttentionMap {
@@ -9,28 +9,28 @@ export interface AttentionMap {
   values: Float32Array;
   rowLabels: string[];
   columnLabels: string[];
-  /** Whether its weights were kept as single bytes, of which two decimals are right and not four. */
+  /** Whether the weights are stored as single bytes, so that two decimals are accurate instead of four. */
   rounded?: boolean;
 }
 
 export type Combination = "read-out" | "head" | "mean" | "maximum" | "roll-out";
 
-/** Which part of a site is shown. `layer` −1 means all layers, where they are combined. */
+/** Which attention is shown, and how. `layer` −1 combines all layers. */
 export interface Choice {
   site: Site;
   combination: Combination;
   layer: number;
   head: number;
   words: boolean;
-  marks: boolean;
+  specials: boolean;
 }
 
 const BEGIN = "<s>";
 const END = "</s>";
 
-/** A piece for people: `▁` is a space, which stands before the piece. */
-export function shown(piece: string): string {
-  return piece.replaceAll("▁", "·");
+/** A token for display: `▁`, the space before a token, becomes `·`. */
+export function displayToken(token: string): string {
+  return token.replaceAll("▁", "·");
 }
 
 export function sites(explanation: Explanation): Site[] {
@@ -38,19 +38,19 @@ export function sites(explanation: Explanation): Site[] {
 }
 
 export function combinations(explanation: Explanation, site: Site): Combination[] {
-  const found: Combination[] = [];
+  const available: Combination[] = [];
   const [layers, heads] = explanation.attention[site]?.shape ?? [1, 1];
-  if (site === "cross" && explanation.alignments.length > 0) found.push("read-out");
-  found.push("head");
-  if (layers * heads > 1) found.push("mean", "maximum");
-  if (explanation.roll_out[site]) found.push("roll-out");
-  return found;
+  if (site === "cross" && explanation.alignments.length > 0) available.push("read-out");
+  available.push("head");
+  if (layers * heads > 1) available.push("mean", "maximum");
+  if (explanation.roll_out[site]) available.push("roll-out");
+  return available;
 }
 
-/** The labels of a site's pieces with their marks, rows then columns. */
-export function pieceLabels(explanation: Explanation, site: Site): [string[], string[]] {
-  const source = explanation.source.pieces.map(shown);
-  const target = explanation.target.pieces.map(shown);
+/** The labels of a site's map between tokens, rows then columns, special tokens included. */
+export function tokenLabels(explanation: Explanation, site: Site): [string[], string[]] {
+  const source = explanation.source.tokens.map(displayToken);
+  const target = explanation.target.tokens.map(displayToken);
   const rows = [...(site === "encoder" ? source : target), END];
   const columns = site === "decoder" ? [BEGIN, ...target] : [...source, END];
   return [rows, columns];
@@ -64,77 +64,77 @@ export function headWeights(packed: Packed, layer: number, head: number): Float3
   return weights(packed).subarray(start, start + size);
 }
 
-function combined(packed: Packed, places: [number, number][], maximum: boolean): Float32Array {
+function combineHeads(packed: Packed, selected: [number, number][], maximum: boolean): Float32Array {
   const size = packed.shape[2] * packed.shape[3];
   const total = new Float32Array(size);
-  for (const [layer, head] of places) {
-    const own = headWeights(packed, layer, head);
-    if (maximum) for (let i = 0; i < size; i++) total[i] = Math.max(total[i], own[i]);
-    else for (let i = 0; i < size; i++) total[i] += own[i] / places.length;
+  for (const [layer, head] of selected) {
+    const table = headWeights(packed, layer, head);
+    if (maximum) for (let i = 0; i < size; i++) total[i] = Math.max(total[i], table[i]);
+    else for (let i = 0; i < size; i++) total[i] += table[i] / selected.length;
   }
   return total;
 }
 
-/** The heads that a choice is made of; empty for roll-out. */
-export function chosenHeads(explanation: Explanation, choice: Choice): [number, number][] {
+/** The heads that a choice combines; empty for roll-out. */
+export function selectedHeads(explanation: Explanation, choice: Choice): [number, number][] {
   const packed = explanation.attention[choice.site];
   if (!packed || choice.combination === "roll-out") return [];
   const [layers, heads] = packed.shape;
   if (choice.combination === "read-out") return explanation.alignments[0]?.heads ?? [[0, 0]];
   if (choice.combination === "head") return [[Math.min(Math.max(choice.layer, 0), layers - 1), Math.min(choice.head, heads - 1)]];
-  const found: [number, number][] = [];
+  const selected: [number, number][] = [];
   for (let layer = 0; layer < layers; layer++)
-    for (let head = 0; head < heads; head++) if (choice.layer < 0 || choice.layer === layer) found.push([layer, head]);
-  return found;
+    for (let head = 0; head < heads; head++) if (choice.layer < 0 || choice.layer === layer) selected.push([layer, head]);
+  return selected;
 }
 
-function chosenWeights(explanation: Explanation, choice: Choice): Float32Array {
-  const rolled = explanation.roll_out[choice.site];
-  if (choice.combination === "roll-out" && rolled) return weights(rolled);
+function selectedWeights(explanation: Explanation, choice: Choice): Float32Array {
+  const rollOut = explanation.roll_out[choice.site];
+  if (choice.combination === "roll-out" && rollOut) return weights(rollOut);
   const packed = explanation.attention[choice.site]!;
-  const table = combined(packed, chosenHeads(explanation, choice), choice.combination === "maximum");
-  return isShifted(explanation, choice) ? shiftedUp(table, packed.shape[3]) : table;
+  const table = combineHeads(packed, selectedHeads(explanation, choice), choice.combination === "maximum");
+  return isShifted(explanation, choice) ? shiftRowsUp(table, packed.shape[3]) : table;
 }
 
-/** Whether alignments are read one row later: where a piece is read, not where it is written. */
+/** Whether the row of a token is the step that reads it instead of the step that produces it. */
 export function isShifted(explanation: Explanation, choice: Choice): boolean {
   return choice.combination === "read-out" && explanation.alignments[0]?.shift === 1;
 }
 
-function shiftedUp(table: Float32Array, keys: number): Float32Array {
-  const moved = table.slice();
-  moved.copyWithin(0, keys);
-  return moved;
+function shiftRowsUp(table: Float32Array, keys: number): Float32Array {
+  const shifted = table.slice();
+  shifted.copyWithin(0, keys);
+  return shifted;
 }
 
 interface Grouping {
   labels: string[];
-  pieces: number[][];
+  tokens: number[][];
 }
 
-function pieceGroups(labels: string[]): Grouping {
-  return { labels, pieces: labels.map((_, place) => [place]) };
+function tokenGroups(labels: string[]): Grouping {
+  return { labels, tokens: labels.map((_, position) => [position]) };
 }
 
-/** The words of a side in the order of its map, marks as words of their own, pieces without a word last. */
-function wordGroups(side: Side, begins: boolean): Grouping {
-  const first = begins ? 1 : 0;
-  const pieces: number[][] = side.words.map(() => []);
-  const homeless: number[] = [];
-  side.word_of_piece.forEach((word, place) => (word < 0 ? homeless : pieces[word]).push(place + first));
-  const mark = [begins ? 0 : side.pieces.length];
-  const labels = begins ? [BEGIN, ...side.words] : [...side.words, END];
-  const own = begins ? [mark, ...pieces] : [...pieces, mark];
+/** The words of a sentence in the order of its map: each special token counts as a word, tokens without a word come last. */
+function wordGroups(sentence: TokenizedSentence, startsWithBegin: boolean): Grouping {
+  const first = startsWithBegin ? 1 : 0;
+  const tokens: number[][] = sentence.words.map(() => []);
+  const withoutWord: number[] = [];
+  sentence.word_of_token.forEach((word, position) => (word < 0 ? withoutWord : tokens[word]).push(position + first));
+  const special = [startsWithBegin ? 0 : sentence.tokens.length];
+  const labels = startsWithBegin ? [BEGIN, ...sentence.words] : [...sentence.words, END];
+  const grouped = startsWithBegin ? [special, ...tokens] : [...tokens, special];
   return {
-    labels: [...labels, ...homeless.map((place) => shown(side.pieces[place - first]))],
-    pieces: [...own, ...homeless.map((place) => [place])],
+    labels: [...labels, ...withoutWord.map((position) => displayToken(sentence.tokens[position - first]))],
+    tokens: [...grouped, ...withoutWord.map((position) => [position])],
   };
 }
 
 function groups(explanation: Explanation, site: Site, words: boolean): [Grouping, Grouping] {
   if (!words) {
-    const [rows, columns] = pieceLabels(explanation, site);
-    return [pieceGroups(rows), pieceGroups(columns)];
+    const [rows, columns] = tokenLabels(explanation, site);
+    return [tokenGroups(rows), tokenGroups(columns)];
   }
   const { source, target } = explanation;
   return [
@@ -143,36 +143,35 @@ function groups(explanation: Explanation, site: Site, words: boolean): [Grouping
   ];
 }
 
-function without(grouping: Grouping, mark: string, place: number): Grouping {
-  const { labels, pieces } = grouping;
-  const isKept = (_: unknown, i: number) => labels[i] !== mark || pieces[i][0] !== place;
-  return { labels: labels.filter(isKept), pieces: pieces.filter(isKept) };
+function withoutLabel(grouping: Grouping, label: string, position: number): Grouping {
+  const { labels, tokens } = grouping;
+  const isKept = (_: unknown, i: number) => labels[i] !== label || tokens[i][0] !== position;
+  return { labels: labels.filter(isKept), tokens: tokens.filter(isKept) };
 }
 
-/** The keys of a word are added and its queries averaged, so that rows keep their sums. */
+/** The map of a choice. A word's keys are summed and its queries averaged, so that rows keep their sums. */
 export function makeMap(explanation: Explanation, choice: Choice): AttentionMap | null {
   const packed = explanation.attention[choice.site];
   if (!packed) return null;
-  const table = chosenWeights(explanation, choice);
+  const table = selectedWeights(explanation, choice);
   const [queries, keys] = packed.shape.slice(2);
   let [rows, columns] = groups(explanation, choice.site, choice.words);
-  if (!choice.marks) {
-    rows = without(rows, END, queries - 1);
-    columns = choice.site === "decoder" ? without(columns, BEGIN, 0) : without(columns, END, keys - 1);
+  if (!choice.specials) {
+    rows = withoutLabel(rows, END, queries - 1);
+    columns = choice.site === "decoder" ? withoutLabel(columns, BEGIN, 0) : withoutLabel(columns, END, keys - 1);
   }
-  const present = rows.pieces.map((pieces) => pieces.filter((place) => place < queries));
   const values = new Float32Array(rows.labels.length * columns.labels.length);
   let at = 0;
-  for (const own of present)
-    for (const pieces of columns.pieces) {
+  for (const queryGroup of rows.tokens)
+    for (const keyGroup of columns.tokens) {
       let total = 0;
-      for (const row of own) for (const column of pieces) total += table[row * keys + column];
-      values[at++] = own.length ? total / own.length : 0;
+      for (const row of queryGroup) for (const column of keyGroup) total += table[row * keys + column];
+      values[at++] = queryGroup.length ? total / queryGroup.length : 0;
     }
-  return tableOf(values, rows.labels, columns.labels, isRounded(packed));
+  return mapFrom(values, rows.labels, columns.labels, isRounded(packed));
 }
 
-export function tableOf(values: Float32Array, rowLabels: string[], columnLabels: string[], rounded = false): AttentionMap {
+export function mapFrom(values: Float32Array, rowLabels: string[], columnLabels: string[], rounded = false): AttentionMap {
   return { rows: rowLabels.length, columns: columnLabels.length, values, rowLabels, columnLabels, rounded };
 }
 
@@ -180,13 +179,13 @@ export function isRounded(packed: Packed): boolean {
   return packed.fine === undefined;
 }
 
-/** A weight of a map for people, with as many decimals as are known. */
-export function exact({ rounded }: AttentionMap, value: number): string {
+/** A weight as text, with as many decimals as are stored. */
+export function formatWeight({ rounded }: AttentionMap, value: number): string {
   return value.toFixed(!rounded ? 4 : Math.abs(value) < 0.05 ? 3 : 2);
 }
 
-/** One query's weights in every head of a site: a row a head. */
-export function wordOverHeads(explanation: Explanation, choice: Choice, row: number): AttentionMap | null {
+/** One query's weights in every head of a site, one row per head. */
+export function queryOverHeads(explanation: Explanation, choice: Choice, row: number): AttentionMap | null {
   const packed = explanation.attention[choice.site];
   if (!packed) return null;
   const [layers, heads] = packed.shape;
@@ -200,49 +199,49 @@ export function wordOverHeads(explanation: Explanation, choice: Choice, row: num
   const { columns, columnLabels } = maps[0];
   const values = new Float32Array(maps.length * columns);
   maps.forEach((map, i) => values.set(map.values.subarray(row * columns, (row + 1) * columns), i * columns));
-  return tableOf(values, labels, columnLabels, isRounded(packed));
+  return mapFrom(values, labels, columnLabels, isRounded(packed));
 }
 
-/** The sum of several rows, one weight a column. */
+/** The sum of several rows, one weight per column. */
 export function sumOfRows(map: AttentionMap, rows: number[]): Float32Array {
   const total = new Float32Array(map.columns);
   for (const row of rows) for (let i = 0; i < map.columns; i++) total[i] += map.values[row * map.columns + i];
   return total;
 }
 
-/** Where a hypothesis of the search looked: a row a step, over source pieces and `</s>`. */
-export function beamMap(explanation: Explanation, step: number, index: number): AttentionMap | null {
+/** The cross-attention of a hypothesis of the search: one row per step, over source tokens and `</s>`. */
+export function hypothesisMap(explanation: Explanation, step: number, index: number): AttentionMap | null {
   const search = explanation.search;
-  if (!search?.looks) return null;
-  const all = weights(search.looks);
-  const columns = search.looks.shape[1];
-  const columnLabels = [...explanation.source.pieces.map(shown), END];
+  if (!search?.attention) return null;
+  const all = weights(search.attention);
+  const columns = search.attention.shape[1];
+  const columnLabels = [...explanation.source.tokens.map(displayToken), END];
   const path = pathTo(explanation, step, index);
-  const rows = path.filter(([at, place]) => search.steps[at].looked[place] >= 0);
+  const rows = path.filter(([at, index]) => search.steps[at].attention_row[index] >= 0);
   const values = new Float32Array(rows.length * columns);
-  rows.forEach(([at, place], i) => {
-    const row = search.steps[at].looked[place];
+  rows.forEach(([at, index], i) => {
+    const row = search.steps[at].attention_row[index];
     values.set(all.subarray(row * columns, (row + 1) * columns), i * columns);
   });
-  const rowLabels = rows.map(([at, place]) => shown(search.steps[at].piece[place]));
-  return tableOf(values, rowLabels, columnLabels, isRounded(search.looks));
+  const rowLabels = rows.map(([at, index]) => displayToken(search.steps[at].token[index]));
+  return mapFrom(values, rowLabels, columnLabels, isRounded(search.attention));
 }
 
 /** The candidates, as [step, index], from the first step to this one. */
 export function pathTo(explanation: Explanation, step: number, index: number): [number, number][] {
   const path: [number, number][] = [];
-  for (let at = step, place = index; at >= 0 && place >= 0; at--) {
-    path.unshift([at, place]);
-    place = explanation.search!.steps[at].parent[place];
+  for (let at = step, node = index; at >= 0 && node >= 0; at--) {
+    path.unshift([at, node]);
+    node = explanation.search!.steps[at].parent[node];
   }
   return path;
 }
 
-/** The probability of each word: the product of its pieces' probabilities. */
+/** The probability of each word: the product of its tokens' probabilities. */
 export function wordProbabilities(explanation: Explanation): number[] {
   const logs = explanation.target.words.map(() => 0);
-  explanation.target.word_of_piece.forEach((word, place) => {
-    if (word >= 0) logs[word] += explanation.log_probs[place] ?? 0;
+  explanation.target.word_of_token.forEach((word, position) => {
+    if (word >= 0) logs[word] += explanation.log_probs[position] ?? 0;
   });
   return logs.map(Math.exp);
 }

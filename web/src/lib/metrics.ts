@@ -1,9 +1,9 @@
-/** What a run tells of itself: the lines of its metrics.jsonl. */
+/** The lines of a run's metrics.jsonl. */
 
 import { isSite, weights, type Packed, type Site } from "./format";
-import { isRounded, tableOf, type AttentionMap } from "./maps";
+import { isRounded, mapFrom, type AttentionMap } from "./maps";
 
-export type Line = Record<string, unknown>;
+export type MetricsLine = Record<string, unknown>;
 
 export interface Sample {
   source: string;
@@ -11,59 +11,60 @@ export interface Sample {
   hypothesis: string;
 }
 
-/** One validation, as far as it can be shown. */
+/** One validation: its scores, sample translations and attention map. */
 export interface Validation {
   step: number;
   scores: [string, number][];
   samples: Sample[];
-  look: { site: Site; map: AttentionMap } | null;
+  attention: { site: Site; map: AttentionMap } | null;
 }
 
-/** The scores that a validation may have, as they are shown. */
+/** The scores that a validation may have, and their labels. */
 export const SCORES = { bleu: "BLEU", chrf: "chrF", perplexity: "perplexity", accuracy: "accuracy" };
 
-export function curve(lines: Line[], kind: string, name: string): [number, number][] {
+/** The (step, value) points of one metric. */
+export function metricPoints(lines: MetricsLine[], kind: string, name: string): [number, number][] {
   return lines.filter((line) => line.kind === kind && typeof line[name] === "number").map((line) => [line.step as number, line[name] as number]);
 }
 
-/** The validations that have something to look at. What is written otherwise than it should be is left out. */
-export function validations(lines: Line[]): Validation[] {
+/** The validations that have samples or a map. Malformed fields are left out. */
+export function parseValidations(lines: MetricsLine[]): Validation[] {
   return lines
     .filter((line) => line.kind === "validation" && typeof line.step === "number")
     .map((line) => ({
       step: line.step as number,
-      scores: Object.entries(SCORES).flatMap(([name, shown]): [string, number][] => (typeof line[name] === "number" ? [[shown, line[name]]] : [])),
+      scores: Object.entries(SCORES).flatMap(([name, label]): [string, number][] => (typeof line[name] === "number" ? [[label, line[name]]] : [])),
       samples: Array.isArray(line.samples) ? line.samples.filter(isSample) : [],
-      look: readLook(line.attention),
+      attention: parseAttention(line.attention),
     }))
-    .filter(({ samples, look }) => samples.length || look);
+    .filter(({ samples, attention }) => samples.length || attention);
 }
 
-function isSample(told: unknown): told is Sample {
-  return isObject(told) && ["source", "reference", "hypothesis"].every((name) => typeof told[name] === "string");
+function isSample(value: unknown): value is Sample {
+  return isObject(value) && ["source", "reference", "hypothesis"].every((name) => typeof value[name] === "string");
 }
 
-function readLook(told: unknown): Validation["look"] {
-  if (!isObject(told) || !isObject(told.weights) || !isTexts(told.queries) || !isTexts(told.keys)) return null;
-  const { site, queries, keys } = told;
-  const packed = told.weights as unknown as Packed;
+function parseAttention(value: unknown): Validation["attention"] {
+  if (!isObject(value) || !isObject(value.weights) || !isStringArray(value.queries) || !isStringArray(value.keys)) return null;
+  const { site, queries, keys } = value;
+  const packed = value.weights as unknown as Packed;
   if (!isSite(site as string) || String(packed.shape) !== String([queries.length, keys.length])) return null;
   try {
-    return { site: site as Site, map: tableOf(weights(packed), queries, keys, isRounded(packed)) };
+    return { site: site as Site, map: mapFrom(weights(packed), queries, keys, isRounded(packed)) };
   } catch {
     return null;
   }
 }
 
-function isObject(told: unknown): told is Record<string, unknown> {
-  return typeof told === "object" && told !== null;
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null;
 }
 
-function isTexts(told: unknown): told is string[] {
-  return Array.isArray(told) && told.every((one) => typeof one === "string");
+function isStringArray(value: unknown): value is string[] {
+  return Array.isArray(value) && value.every((item) => typeof item === "string");
 }
 
-/** How sharp a map is: the largest weight of a row, on average. */
+/** The mean over rows of the largest weight. */
 export function sharpness(map: AttentionMap): number {
   let total = 0;
   for (let row = 0; row < map.rows; row++) total += Math.max(0, ...map.values.subarray(row * map.columns, (row + 1) * map.columns));

@@ -1,25 +1,25 @@
-/** What the page shows now. It is kept in the address, so that a view can be shared. */
+/** The state of the page. It is part of the address, so that a view can be shared. */
 
-import { readChanges } from "./changes";
-import { explain, GoneError, measured, steps, write, type Question } from "./live";
-import { checkFormat, isSite, SITES, type Cell, type CellSteps, type Change, type Explanation, type ModelCard, type PageData, type Site, type StatisticName } from "./format";
-import { combinations, sites, type Choice, type Combination } from "./maps";
-import { LANGUAGES, type Language } from "./words";
+import { explain, explainStreaming, fetchSteps, ServerGoneError, withEffects, type ExplainRequest } from "./api";
+import { parseChanges, type Change } from "./changes";
 import type { Theme } from "./colour";
+import { checkFormat, isSite, SITES, type Cell, type CellSteps, type Explanation, type ModelCard, type PageData, type Site, type StatisticName } from "./format";
+import { combinations, sites, type Choice, type Combination } from "./maps";
+import { LANGUAGES, type Language } from "./strings";
 
 export const PANELS = ["translate", "map", "heads", "steps", "beam", "change", "compare", "run"] as const;
 export type Panel = (typeof PANELS)[number];
-export type Order = "place" | StatisticName;
+export type Order = "index" | StatisticName;
 
-/** Milliseconds. */
-const SEEN = 60;
+/** How long each partial translation stays visible. */
+const PARTIAL_MS = 60;
 
 function readData(): PageData {
   return JSON.parse(document.getElementById("jumok-data")?.textContent || "{}") as PageData;
 }
 
-export function sameCell(one: Cell, other: Cell): boolean {
-  return (["site", "layer", "head", "query", "key"] as const).every((name) => one[name] === other[name]);
+export function sameCell(a: Cell, b: Cell): boolean {
+  return (["site", "layer", "head", "query", "key"] as const).every((name) => a[name] === b[name]);
 }
 
 class Page {
@@ -29,59 +29,60 @@ class Page {
   layer = $state(-1);
   head = $state(0);
   words = $state(true);
-  marks = $state(true);
+  specials = $state(true);
   lines = $state(false);
   rows = $state<number[]>([]);
-  order = $state<Order>("place");
+  order = $state<Order>("index");
   word = $state(-1);
   cell = $state<Cell | null>(null);
   step = $state(-1);
   candidate = $state(-1);
-  /** The step of the validation that is looked at; −1 for the newest. */
+  /** The step of the validation that is shown; −1 for the newest. */
   validation = $state(-1);
   language = $state<Language>("en");
   appearance = $state<"system" | Theme>("system");
-  darkSystem = $state(false);
+  systemIsDark = $state(false);
 
-  /** The explanations that were saved with the page, or the answer of the model that is asked. */
+  /** The explanations of a static page. */
   explanations = $state.raw<Explanation[]>([]);
+  /** The latest explanation of a live page. */
   answer = $state.raw<Explanation>();
-  shown = $state(0);
+  modelIndex = $state(0);
   models = $state.raw<ModelCard[]>([]);
   live = $state(false);
   hasRun = $state(false);
 
   sentence = $state("");
-  forced = $state.raw<number[]>([]);
+  prefix = $state.raw<number[]>([]);
   changes = $state.raw<Change[]>([]);
-  /** What the model has written so far of the translation that is asked for. */
-  begun = $state<string | null>(null);
+  /** The partial translation while the model produces it. */
+  partial = $state<string | null>(null);
   busy = $state(false);
   problem = $state("");
 
-  /** What checkpoints made of a sentence: a run keeps few of them, so what was seen outlives its panel. */
-  snapshots = $state.raw<{ sentence: string; found: { step: number; explanation: Explanation }[] }>({ sentence: "", found: [] });
+  /** Explanations of one sentence by several checkpoints. A run deletes old checkpoints, so these outlive the panel. */
+  checkpointExplanations = $state.raw<{ sentence: string; entries: { step: number; explanation: Explanation }[] }>({ sentence: "", entries: [] });
 
   text = $derived(LANGUAGES[this.language]);
-  theme = $derived<Theme>(this.appearance === "system" ? (this.darkSystem ? "dark" : "light") : this.appearance);
-  explanation = $derived<Explanation | undefined>(this.live ? this.answer : this.explanations[this.shown]);
+  theme = $derived<Theme>(this.appearance === "system" ? (this.systemIsDark ? "dark" : "light") : this.appearance);
+  explanation = $derived<Explanation | undefined>(this.live ? this.answer : this.explanations[this.modelIndex]);
   choice = $derived<Choice>(this.choiceFor(this.explanation));
-  /** The sentence as models know sentences: tabs, line ends and other spaces come with what is pasted. */
-  asked = $derived(this.sentence.trim().replace(/\s+/g, " "));
-  panels = $derived(PANELS.filter((panel) => this.offers(panel)));
+  /** The sentence with normalised white space: pasted text has tabs and line breaks. */
+  normalisedSentence = $derived(this.sentence.trim().replace(/\s+/g, " "));
+  panels = $derived(PANELS.filter((panel) => this.isAvailable(panel)));
 
-  /** Whether what is shown answers another sentence than the one that stands there now. */
-  stale = $derived(this.#isOfAnotherSentence());
+  /** Whether the answer belongs to another sentence or model than the current ones. */
+  stale = $derived(this.#isStale());
 
-  #asking = new AbortController();
-  #questions = new WeakMap<Explanation, Question>();
-  /** What an address names belongs to the first answer after it. */
-  #addressed = true;
-  #first: { panel: Panel; sentence: string; language: Language } = { panel: "map", sentence: "", language: "en" };
+  #controller = new AbortController();
+  #requests = new WeakMap<Explanation, ExplainRequest>();
+  /** The first answer after an address was read keeps the selection that the address names. */
+  #keepSelection = true;
+  #defaults: { panel: Panel; sentence: string; language: Language } = { panel: "map", sentence: "", language: "en" };
 
   constructor() {
     const data = readData();
-    this.#first.language = navigator.language.startsWith("ko") ? "ko" : "en";
+    this.#defaults.language = navigator.language.startsWith("ko") ? "ko" : "en";
     try {
       this.explanations = (data.explanations ?? []).map(checkFormat);
     } catch (error) {
@@ -91,26 +92,26 @@ class Page {
       this.live = true;
       this.models = data.live.models;
       this.hasRun = data.live.run;
-      this.#first.sentence = data.live.sentence;
-      this.#first.panel = this.models.length ? "translate" : "run";
+      this.#defaults.sentence = data.live.sentence;
+      this.#defaults.panel = this.models.length ? "translate" : "run";
     }
     const dark = matchMedia("(prefers-color-scheme: dark)");
-    this.darkSystem = dark.matches;
-    dark.addEventListener("change", () => (this.darkSystem = dark.matches));
+    this.systemIsDark = dark.matches;
+    dark.addEventListener("change", () => (this.systemIsDark = dark.matches));
     this.readAddress();
     addEventListener("hashchange", () => {
       this.readAddress();
-      if (this.busy || !this.#isAnswered()) void this.ask();
-      else this.#addressed = false;
+      if (this.busy || !this.#isUpToDate()) void this.requestExplanation();
+      else this.#keepSelection = false;
     });
   }
 
-  /** What is asked for, bent to what this model has. */
+  /** The selection, limited to what this model has. */
   choiceFor(explanation: Explanation | undefined): Choice {
-    const { combination, layer, head, words, marks } = this;
-    if (!explanation) return { site: this.site, combination, layer, head, words, marks };
-    const known = sites(explanation);
-    const site = known.includes(this.site) ? this.site : (known[0] ?? this.site);
+    const { combination, layer, head, words, specials } = this;
+    if (!explanation) return { site: this.site, combination, layer, head, words, specials };
+    const available = sites(explanation);
+    const site = available.includes(this.site) ? this.site : (available[0] ?? this.site);
     const possible = combinations(explanation, site);
     const [layers, heads] = explanation.attention[site]?.shape ?? [1, 1];
     return {
@@ -119,199 +120,198 @@ class Page {
       layer: Math.min(layer, layers - 1),
       head: Math.min(head, heads - 1),
       words,
-      marks,
+      specials,
     };
   }
 
-  /** Which attention of a model is shown, in words. */
+  /** A description of the attention that is shown. */
   describe(explanation: Explanation): string {
     const { site, combination, layer, head } = this.choiceFor(explanation);
-    const place = combination === "head" ? [`${this.text.layer} ${Math.max(layer, 0)}`, `${this.text.head} ${head}`] : [];
-    return [this.text.siteLong[site], this.text.combination[combination], ...place].join(" · ");
+    const indices = combination === "head" ? [`${this.text.layer} ${Math.max(layer, 0)}`, `${this.text.head} ${head}`] : [];
+    return [this.text.siteLong[site], this.text.combination[combination], ...indices].join(" · ");
   }
 
-  offers(panel: Panel): boolean {
+  isAvailable(panel: Panel): boolean {
     if (panel === "run") return this.hasRun;
     if (panel === "change") return this.live && this.models.length > 0;
     if (panel === "compare") return this.explanations.length > 1 || this.models.length > 1;
     return this.models.length > 0 || this.explanations.length > 0;
   }
 
-  /** Why something did not work. */
-  reason(error: unknown): string {
-    return error instanceof GoneError ? this.text.gone : error instanceof Error ? error.message : String(error);
+  errorMessage(error: unknown): string {
+    return error instanceof ServerGoneError ? this.text.serverGone : error instanceof Error ? error.message : String(error);
   }
 
-  /** To another panel, where what did not work on this one is no news. */
-  go(panel: Panel): void {
+  /** Open a panel, and clear an error of the previous one. */
+  openPanel(panel: Panel): void {
     this.panel = panel;
     if (this.explanation) this.problem = "";
   }
 
-  lookAtHead(site: Site, layer: number, head: number): void {
+  selectHead(site: Site, layer: number, head: number): void {
     Object.assign(this, { site, combination: "head", layer, head });
   }
 
-  // --- Asking the model ----------------------------------------------------------------------------------
+  // --- Requests -------------------------------------------------------------------------------------------
 
-  #question(): Question {
-    const { shown: model, asked: sentence, changes, forced: forced_prefix } = this;
-    return { model, sentence, changes, forced_prefix };
+  #currentRequest(): ExplainRequest {
+    const { modelIndex: model, normalisedSentence: sentence, changes, prefix } = this;
+    return { model, sentence, changes, prefix };
   }
 
-  #isAnswered(): boolean {
-    const question = this.answer && this.#questions.get(this.answer);
-    return !!question && JSON.stringify(question) === JSON.stringify(this.#question());
+  #isUpToDate(): boolean {
+    const request = this.answer && this.#requests.get(this.answer);
+    return !!request && JSON.stringify(request) === JSON.stringify(this.#currentRequest());
   }
 
-  #isOfAnotherSentence(): boolean {
-    const question = this.answer && this.#questions.get(this.answer);
-    return !!question && (question.sentence !== this.asked || question.model !== this.shown);
+  #isStale(): boolean {
+    const request = this.answer && this.#requests.get(this.answer);
+    return !!request && (request.sentence !== this.normalisedSentence || request.model !== this.modelIndex);
   }
 
-  /** Ask the model that is shown. A question asked later overtakes an earlier one. */
-  async ask(): Promise<void> {
+  /** Request an explanation from the selected model. A new request aborts the previous one. */
+  async requestExplanation(): Promise<void> {
     if (!this.live || !this.models.length) return;
-    this.#asking.abort();
-    const { signal } = (this.#asking = new AbortController());
+    this.#controller.abort();
+    const { signal } = (this.#controller = new AbortController());
     this.problem = "";
-    if (!this.asked) {
+    if (!this.normalisedSentence) {
       this.answer = undefined;
-      [this.busy, this.begun] = [false, null];
+      [this.busy, this.partial] = [false, null];
       return;
     }
     this.busy = true;
-    const question = this.#question();
+    const request = this.#currentRequest();
     try {
-      const answer = await write(question, (text, place) => this.#show(text, place, signal), signal);
+      const answer = await explainStreaming(request, (text, index) => this.#showPartial(text, index, signal), signal);
       if (signal.aborted) return;
-      this.#questions.set(answer, question);
-      if (!this.#addressed) Object.assign(this, { rows: [], step: -1, candidate: -1, cell: null });
-      this.#addressed = false;
+      this.#requests.set(answer, request);
+      if (!this.#keepSelection) Object.assign(this, { rows: [], step: -1, candidate: -1, cell: null });
+      this.#keepSelection = false;
       this.answer = answer;
-      void this.measure(signal, answer, question);
+      void this.#addEffects(signal, answer, request);
     } catch (error) {
       if (signal.aborted) return;
-      await this.#takeBack(question);
-      this.problem = this.reason(error);
+      await this.#revert(request);
+      this.problem = this.errorMessage(error);
     } finally {
-      if (!signal.aborted) [this.busy, this.begun] = [false, null];
+      if (!signal.aborted) [this.busy, this.partial] = [false, null];
     }
   }
 
-  /** What was refused is taken back, so that what is set is what is shown. */
-  async #takeBack({ changes, forced_prefix }: Question): Promise<void> {
-    const answered = this.stale || !this.answer ? undefined : this.#questions.get(this.answer);
-    [this.changes, this.forced] = [answered?.changes ?? [], answered?.forced_prefix ?? []];
+  /** After a refused request, restore the changes and the prefix of the answer that is shown. */
+  async #revert({ changes, prefix }: ExplainRequest): Promise<void> {
+    const answered = this.stale || !this.answer ? undefined : this.#requests.get(this.answer);
+    [this.changes, this.prefix] = [answered?.changes ?? [], answered?.prefix ?? []];
     if (answered) return;
     this.answer = undefined;
-    if (changes.length || forced_prefix.length) await this.ask();
+    if (changes.length || prefix.length) await this.requestExplanation();
   }
 
-  /** Each beginning stays long enough to be seen, where somebody looks: small models write faster than eyes read.
-   * The longer the text, the shorter each, so that 60 pieces take no longer than a second. */
-  async #show(text: string, place: number, signal: AbortSignal): Promise<void> {
+  /** Small models write faster than anyone reads, so each partial translation stays visible for a moment.
+   * The longer the text, the shorter the pause: 60 tokens take no longer than a second. */
+  async #showPartial(text: string, index: number, signal: AbortSignal): Promise<void> {
     if (signal.aborted) return;
-    this.begun = text;
-    const looks = this.panel === "translate" && !matchMedia("(prefers-reduced-motion: reduce)").matches;
-    if (looks) await new Promise((done) => setTimeout(done, SEEN / (1 + place / 8)));
+    this.partial = text;
+    const isVisible = this.panel === "translate" && !matchMedia("(prefers-reduced-motion: reduce)").matches;
+    if (isVisible) await new Promise((done) => setTimeout(done, PARTIAL_MS / (1 + index / 8)));
   }
 
-  /** The effect of silencing each head comes after the translation, because it takes longer. */
-  async measure(signal: AbortSignal, answer: Explanation, question: Question): Promise<void> {
-    const found = await measured(answer, question).catch(() => null);
-    if (!found || signal.aborted) return;
-    this.#questions.set(found, question);
-    this.answer = found;
+  /** The effects of silencing take longer than the translation, so they are requested after it. */
+  async #addEffects(signal: AbortSignal, answer: Explanation, request: ExplainRequest): Promise<void> {
+    const measured = await withEffects(answer, request).catch(() => null);
+    if (!measured || signal.aborted) return;
+    this.#requests.set(measured, request);
+    this.answer = measured;
   }
 
   async stepsOf(cell: Cell): Promise<CellSteps | null> {
     const explanation = this.explanation;
-    const kept = explanation?.steps.find((one) => sameCell(one, cell));
-    const question = explanation && this.#questions.get(explanation);
-    return kept || !question ? (kept ?? null) : steps({ ...question, cell });
+    const stored = explanation?.steps.find((steps) => sameCell(steps, cell));
+    const request = explanation && this.#requests.get(explanation);
+    return stored || !request ? (stored ?? null) : fetchSteps({ ...request, cell });
   }
 
-  /** The translation that changes are told in, read with them, where they made the model write another.
-   * Text that is not cut into the same pieces again is shown without them. */
-  async beforeOf(explanation: Explanation): Promise<Explanation | null> {
-    const question = this.#questions.get(explanation);
+  /** Explain the translation before the changes, to which their indices refer; null if there is none.
+   * The changes apply, unless its text would be tokenized differently. */
+  async explainBefore(explanation: Explanation): Promise<Explanation | null> {
+    const request = this.#requests.get(explanation);
     const target = explanation.before?.target;
-    if (!question || !target) return null;
-    const found = await explain({ ...question, forced_prefix: [], target: target.text });
-    return found.target.ids.join() === target.ids.join() ? found : explain({ ...question, changes: [] });
+    if (!request || !target) return null;
+    const withChanges = await explain({ ...request, prefix: [], target: target.text });
+    return withChanges.target.ids.join() === target.ids.join() ? withChanges : explain({ ...request, changes: [] });
   }
 
-  choose(model: number): void {
-    if (model === this.shown) return;
-    this.shown = model;
+  selectModel(index: number): void {
+    if (index === this.modelIndex) return;
+    this.modelIndex = index;
     this.changes = [];
-    this.forced = [];
-    if (this.live) void this.ask();
+    this.prefix = [];
+    if (this.live) void this.requestExplanation();
   }
 
   // --- The address ----------------------------------------------------------------------------------------
 
-  /** All that an address can name; what it leaves out, or names wrongly, is as it is at first. */
+  /** Read the address. Parameters that are missing or invalid get their defaults. */
   readAddress(): void {
-    const words = new URLSearchParams(location.hash.slice(1));
-    const list = (name: string) => words.get(name)?.split(",").filter(Boolean) ?? [];
-    const places = (named: string[]) => (named.every((one) => /^\d{1,9}$/.test(one)) ? named.map(Number) : []);
-    const place = (name: string, otherwise: number) => places([words.get(name) ?? ""])[0] ?? otherwise;
-    const oneOf = <Value extends string>(name: string, values: readonly Value[], otherwise: Value) => values.find((one) => one === words.get(name)) ?? otherwise;
-    this.panel = oneOf("panel", PANELS, this.#first.panel);
+    const parameters = new URLSearchParams(location.hash.slice(1));
+    const list = (name: string) => parameters.get(name)?.split(",").filter(Boolean) ?? [];
+    const indices = (texts: string[]) => (texts.every((digits) => /^\d{1,9}$/.test(digits)) ? texts.map(Number) : []);
+    const index = (name: string, fallback: number) => indices([parameters.get(name) ?? ""])[0] ?? fallback;
+    const oneOf = <Value extends string>(name: string, values: readonly Value[], fallback: Value) => values.find((value) => value === parameters.get(name)) ?? fallback;
+    this.panel = oneOf("panel", PANELS, this.#defaults.panel);
     this.site = oneOf("site", SITES, "cross");
-    this.language = oneOf("language", Object.keys(LANGUAGES) as Language[], this.#first.language);
+    this.language = oneOf("language", Object.keys(LANGUAGES) as Language[], this.#defaults.language);
     this.combination = oneOf("show", Object.keys(this.text.combination) as Combination[], "read-out");
-    this.order = oneOf("order", Object.keys(this.text.orders) as Order[], "place");
+    this.order = oneOf("order", Object.keys(this.text.orders) as Order[], "index");
     this.appearance = oneOf("theme", ["light", "dark", "system"] as const, "system");
-    this.layer = place("layer", -1);
-    this.head = place("head", 0);
-    const model = place("model", 0);
-    this.shown = model < Math.max(this.models.length, this.explanations.length) ? model : 0;
-    this.words = words.get("units") !== "pieces";
-    this.marks = words.get("marks") !== "hidden";
-    this.lines = words.get("view") === "lines";
-    this.rows = places(list("rows"));
-    this.word = place("word", -1);
-    this.step = place("step", -1);
-    this.candidate = place("candidate", -1);
-    this.validation = place("validation", -1);
+    this.layer = index("layer", -1);
+    this.head = index("head", 0);
+    const model = index("model", 0);
+    this.modelIndex = model < Math.max(this.models.length, this.explanations.length) ? model : 0;
+    this.words = !["tokens", "pieces"].includes(parameters.get("units") ?? ""); // old addresses say pieces
+    this.specials = parameters.get("marks") !== "hidden";
+    this.lines = parameters.get("view") === "lines";
+    this.rows = indices(list("rows"));
+    this.word = index("word", -1);
+    this.step = index("step", -1);
+    this.candidate = index("candidate", -1);
+    this.validation = index("validation", -1);
     const [site, ...cell] = list("cell");
-    const [layer, head, query, key] = places(cell);
+    const [layer, head, query, key] = indices(cell);
     this.cell = isSite(site) && key !== undefined ? { site, layer, head, query, key } : null;
-    this.#addressed = true;
+    this.#keepSelection = true;
     if (!this.live) return;
-    this.sentence = words.get("sentence") ?? this.#first.sentence;
-    this.forced = places(list("forced"));
-    this.changes = readChanges(words.get("changes") ?? "[]");
+    this.sentence = parameters.get("sentence") ?? this.#defaults.sentence;
+    this.prefix = indices(list("forced"));
+    this.changes = parseChanges(parameters.get("changes") ?? "[]");
   }
 
-  /** The address of what is seen; what is as it is at first is left out. */
+  /** The address of the current view, without defaults. */
   address(): string {
-    const words = new URLSearchParams();
-    words.set("panel", this.panel);
-    if (this.site !== "cross") words.set("site", this.site);
-    if (this.combination !== "read-out") words.set("show", this.combination);
-    if (this.layer >= 0) words.set("layer", String(this.layer));
-    if (this.head) words.set("head", String(this.head));
-    if (this.shown) words.set("model", String(this.shown));
-    if (!this.words) words.set("units", "pieces");
-    if (!this.marks) words.set("marks", "hidden");
-    if (this.lines) words.set("view", "lines");
-    if (this.rows.length) words.set("rows", this.rows.join(","));
-    if (this.order !== "place") words.set("order", this.order);
-    if (this.word >= 0) words.set("word", String(this.word));
-    if (this.step >= 0) words.set("step", String(this.step));
-    if (this.candidate >= 0) words.set("candidate", String(this.candidate));
-    if (this.validation >= 0) words.set("validation", String(this.validation));
-    if (this.cell) words.set("cell", [this.cell.site, this.cell.layer, this.cell.head, this.cell.query, this.cell.key].join(","));
-    words.set("language", this.language);
-    if (this.appearance !== "system") words.set("theme", this.appearance);
-    if (this.live && this.sentence) words.set("sentence", this.sentence);
-    if (this.forced.length) words.set("forced", this.forced.join(","));
-    if (this.changes.length) words.set("changes", JSON.stringify(this.changes));
-    return `#${words}`;
+    const parameters = new URLSearchParams();
+    parameters.set("panel", this.panel);
+    if (this.site !== "cross") parameters.set("site", this.site);
+    if (this.combination !== "read-out") parameters.set("show", this.combination);
+    if (this.layer >= 0) parameters.set("layer", String(this.layer));
+    if (this.head) parameters.set("head", String(this.head));
+    if (this.modelIndex) parameters.set("model", String(this.modelIndex));
+    if (!this.words) parameters.set("units", "tokens");
+    if (!this.specials) parameters.set("marks", "hidden");
+    if (this.lines) parameters.set("view", "lines");
+    if (this.rows.length) parameters.set("rows", this.rows.join(","));
+    if (this.order !== "index") parameters.set("order", this.order);
+    if (this.word >= 0) parameters.set("word", String(this.word));
+    if (this.step >= 0) parameters.set("step", String(this.step));
+    if (this.candidate >= 0) parameters.set("candidate", String(this.candidate));
+    if (this.validation >= 0) parameters.set("validation", String(this.validation));
+    if (this.cell) parameters.set("cell", [this.cell.site, this.cell.layer, this.cell.head, this.cell.query, this.cell.key].join(","));
+    parameters.set("language", this.language);
+    if (this.appearance !== "system") parameters.set("theme", this.appearance);
+    if (this.live && this.sentence) parameters.set("sentence", this.sentence);
+    if (this.prefix.length) parameters.set("forced", this.prefix.join(","));
+    if (this.changes.length) parameters.set("changes", JSON.stringify(this.changes));
+    return `#${parameters}`;
   }
 }
 

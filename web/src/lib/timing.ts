@@ -1,13 +1,13 @@
-/** How long the page takes to answer, as performance measures `jumok:hover` and `jumok:change`. */
+/** Response times of the page, as performance measures `jumok:hover` and `jumok:change`. */
 
-let begun: { what: string; at: number } | null = null;
+let current: { action: string; start: number } | null = null;
 
-export function asked(what: "hover" | "change"): void {
-  begun = { what, at: performance.now() };
+export function startTiming(action: "hover" | "change"): void {
+  current = { action, start: performance.now() };
 }
 
-/** What was asked for is drawn. */
-export function answered(): void {
-  if (begun) performance.measure(`jumok:${begun.what}`, { start: begun.at, end: performance.now() });
-  begun = null;
+/** Call when the result is drawn. */
+export function endTiming(): void {
+  if (current) performance.measure(`jumok:${current.action}`, { start: current.start, end: performance.now() });
+  current = null;
 }

@@ -1,14 +1,14 @@
-"""Clauses: a subject, a predicate and what stands with it, in English and in Korean order.
+"""Clauses: a subject, a predicate and complements, in English and in Korean order.
 
 English puts complements after the verb (object, manner, place, time), Korean before it (time, place, object,
-manner). Each complement carries its rank in both.
+manner). Each complement has a rank in both languages.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple, TypedDict
 
-from jumok.corpus.english_korean.lexicon import (
+from jumok.datasets.english_korean.lexicon import (
     DEGREES,
     FREQUENCIES,
     GIVING,
@@ -22,54 +22,82 @@ from jumok.corpus.english_korean.lexicon import (
     Verb,
     nouns_of,
 )
-from jumok.corpus.english_korean.noun_phrases import (
+from jumok.datasets.english_korean.noun_phrases import (
     NounPhrase,
-    human,
+    person_phrase,
     place_phrase,
     pronoun_object,
-    subject,
-    thing,
+    subject_phrase,
+    thing_phrase,
 )
-from jumok.corpus.english_korean.scene import Eojeol, Scene, Word, words
-from jumok.corpus.english_korean.verb_phrases import ANY_ROLE, MODES, english_predicate, korean_predicate
+from jumok.datasets.english_korean.scene import Eojeol, Scene, Word, words
+from jumok.datasets.english_korean.verb_phrases import ANY_ROLE, MODES, english_predicate, korean_predicate
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Unpack
 
 __all__ = [
-    "COMPANION",
-    "MANNER",
-    "OBJECT",
-    "PLACE",
+    "COMPANION_RANK",
+    "KOREAN_COMPANION_RANK",
+    "KOREAN_COMPANY_RANK",
+    "KOREAN_DEGREE_RANK",
+    "KOREAN_FREQUENCY_RANK",
+    "KOREAN_MANNER_RANK",
+    "KOREAN_MEANS_RANK",
+    "KOREAN_OBJECT_RANK",
+    "KOREAN_PLACE_RANK",
+    "KOREAN_RECIPIENT_RANK",
+    "KOREAN_TIME_RANK",
+    "MANNER_RANK",
+    "OBJECT_RANK",
+    "PLACE_RANK",
     "STATIVE",
-    "TIME",
     "TIMES_BY_TENSE",
+    "TIME_RANK",
+    "UNRANKED",
     "Action",
     "Clause",
     "Complement",
-    "act",
+    "adverb_complement",
     "any_action",
-    "companion",
+    "companion_complement",
     "degree",
-    "expression",
+    "expression_complement",
     "frequency",
-    "giving",
-    "going",
-    "how",
-    "intransitive",
-    "manner",
-    "object_of",
-    "place_of",
-    "time_for",
-    "transitive",
+    "giving_action",
+    "going_action",
+    "intransitive_action",
+    "make_clause",
+    "manner_complement",
+    "object_phrase",
+    "place_complement",
+    "time_complement",
+    "transitive_action",
 ]
 
-OBJECT, MANNER, PLACE, COMPANION, TIME = 10, 20, 30, 40, 50
+# Ranks in English word order: complements with lower ranks come first.
+OBJECT_RANK = 10
+MANNER_RANK = 20
+PLACE_RANK = 30
+COMPANION_RANK = 40
+TIME_RANK = 50
+# Ranks in Korean word order.
+KOREAN_FREQUENCY_RANK = 5
+KOREAN_TIME_RANK = 10
+KOREAN_COMPANY_RANK = 15  # 혼자 (alone), 함께 (together)
+KOREAN_COMPANION_RANK = 20
+KOREAN_PLACE_RANK = 30
+KOREAN_RECIPIENT_RANK = 40
+KOREAN_MEANS_RANK = 50
+KOREAN_OBJECT_RANK = 60
+KOREAN_MANNER_RANK = 70
+KOREAN_DEGREE_RANK = 90
+UNRANKED = 0  # the complement has no words in that language, or is an adverb with a fixed position
 
 
 class Complement(NamedTuple):
-    """Words of a clause beside subject and predicate, with their rank in each language."""
+    """Words of a clause other than subject and predicate, with their rank in each language."""
 
     english: list[Word]
     korean: list[Eojeol]
@@ -86,14 +114,14 @@ def _korean_rank(complement: Complement) -> int:
 
 
 class Action(NamedTuple):
-    """What is done: a verb with its complements, before anybody does it."""
+    """A verb with its complements, without a subject."""
 
     verb: Verb
     complements: list[Complement]
 
 
 class Clause:
-    """A subject with a predicate. English is fixed when it is made; Korean waits for its final ending."""
+    """A subject with a predicate. The English is fixed at creation; the Korean needs its final ending."""
 
     __slots__ = (
         "adverb",
@@ -111,7 +139,7 @@ class Clause:
 
     def __init__(
         self,
-        doer: NounPhrase,
+        subject: NounPhrase,
         lexeme: Verb | Adjective,
         complements: Sequence[Complement] = (),
         *,
@@ -121,7 +149,7 @@ class Clause:
         question: bool = False,
         adverb: Complement | None = None,
     ) -> None:
-        self.subject = doer
+        self.subject = subject
         self.lexeme = lexeme
         self.complements = complements
         self.mode = MODES[mode]
@@ -133,59 +161,74 @@ class Clause:
         self.front: list[Word] = []
         self.middle: list[Word] = []
         self.main: list[Word] = []
-        front, middle, main = english_predicate(lexeme, self.mode, tense, negative, doer.agreement, question)
-        for pieces, run in ((front, self.front), (middle, self.middle), (main, self.main)):
-            for text, role in pieces:
+        front, middle, main = english_predicate(
+            lexeme, self.mode, tense, negative, subject.agreement, question
+        )
+        for role_words, run in ((front, self.front), (middle, self.middle), (main, self.main)):
+            for text, role in role_words:
                 word = Word(text)
                 run.append(word)
                 if role in roles:
                     roles[role].append(word)
                 else:
                     roles[role] = [word]
-        if doer.dropped:
-            roles["subject"] = doer.english
+        if subject.dropped:
+            roles["subject"] = subject.english
 
     def link(self, *linking: Word) -> None:
-        """Conjunctions and relative pronouns live in the ending of the predicate."""
+        """Align conjunctions and relative pronouns with the ending of the Korean predicate."""
         self.roles.setdefault("link", []).extend(linking)
 
     def predicate_english(self) -> list[Word]:
-        """The predicate without its subject: does not often eat apples at home."""
+        """Return the predicate without its subject: does not often eat apples at home."""
         adverb = self.adverb.english if self.adverb else []
-        return [*self.front, *self.middle, *adverb, *self.main, *self.after()]
+        return [*self.front, *self.middle, *adverb, *self.main, *self.words_after_verb()]
 
-    def after(self) -> list[Word]:
-        """The English words after the verb."""
+    def words_after_verb(self) -> list[Word]:
+        """Return the English words after the verb."""
         complements = self.complements
         if len(complements) > 1:
             complements = sorted(complements, key=_english_rank)
         return [word for complement in complements for word in complement.english]
 
     def statement(self) -> list[Word]:
-        """English as a statement."""
+        """Return the English statement."""
         return self.subject.english + self.predicate_english()
 
     def question(self) -> list[Word]:
-        """English as a question: the auxiliary first."""
+        """Return the English question, with the auxiliary first."""
         adverb = self.adverb.english if self.adverb else []
-        return [*self.front, *self.subject.english, *self.middle, *adverb, *self.main, *self.after()]
+        return [
+            *self.front,
+            *self.subject.english,
+            *self.middle,
+            *adverb,
+            *self.main,
+            *self.words_after_verb(),
+        ]
 
     def korean_complements(self) -> list[Eojeol]:
-        """The Korean words between subject and predicate."""
+        """Return the Korean words between subject and predicate."""
         complements = [*self.complements, self.adverb] if self.adverb else self.complements
         if len(complements) > 1:
             complements = sorted(complements, key=_korean_rank)
         return [eojeol for complement in complements for eojeol in complement.korean]
 
     def korean_predicate(self, final: str) -> list[Eojeol]:
-        """The Korean predicate with the ending that `final` names."""
-        doer, roles = self.subject, self.roles
-        slots = korean_predicate(
-            self.lexeme, self.mode, self.tense, self.negative, doer.respected, doer.near, final
+        """Return the Korean predicate; `final` names the function of its ending."""
+        subject, roles = self.subject, self.roles
+        role_eojeols = korean_predicate(
+            self.lexeme,
+            self.mode,
+            self.tense,
+            self.negative,
+            subject.honorific,
+            subject.first_or_second_person,
+            final,
         )
         everything = [word for linked in roles.values() for word in linked]
         eojeols = []
-        for text, sure_roles, possible_roles in slots:
+        for text, sure_roles, possible_roles in role_eojeols:
             if len(sure_roles) == 1:
                 sure: Sequence[Word] = roles.get(sure_roles[0], ())
             else:
@@ -197,16 +240,16 @@ class Clause:
         return eojeols
 
     def korean(self, final: str, particle: str = "은") -> list[Eojeol]:
-        """The whole clause in Korean; `particle` is the subject's, "" leaves the subject out."""
-        doer = self.subject
+        """Return the Korean clause; `particle` is the subject's, "" omits the subject."""
+        subject = self.subject
         if not particle:
             return self.korean_complements() + self.korean_predicate(final)
-        first = doer.topic() if particle == "은" else doer.korean(particle)
+        first = subject.topic() if particle == "은" else subject.korean(particle)
         return first + self.korean_complements() + self.korean_predicate(final)
 
 
-def expression(entry: Expression, english_rank: int, korean_rank: int) -> Complement:
-    """An adverb or a time. Every Korean word of it stands for the whole English expression."""
+def expression_complement(entry: Expression, english_rank: int, korean_rank: int) -> Complement:
+    """Return an adverb or a time as a complement."""
     english = words(entry.english)
     return Complement(english, _expression_eojeols(entry, english), english_rank, korean_rank)
 
@@ -215,7 +258,7 @@ _FUNCTION_WORDS = frozenset({"in", "the", "at", "on", "an", "a"})
 
 
 def _expression_eojeols(entry: Expression, english: list[Word]) -> list[Eojeol]:
-    """Link word by word where both sides have as many content words, else all to all."""
+    """Align word by word if both sides have the same number of content words, else all to all."""
     content = [word for word in english if word.text not in _FUNCTION_WORDS]
     function = [word for word in english if word.text in _FUNCTION_WORDS]
     if len(content) == len(entry.korean):
@@ -231,12 +274,12 @@ TIMES_BY_TENSE = {
 }
 
 
-def time_for(scene: Scene, tense: str) -> Complement:
-    """A time that goes with this tense. Nobody says that breakfast is eaten in the morning."""
+def time_complement(scene: Scene, tense: str) -> Complement:
+    """Return a time that fits this tense; a meal gets no part of the day ("breakfast in the morning")."""
     entry = scene.pick_new(TIMES_BY_TENSE[tense])
     while entry in _DAY_PARTS and not _MEALS.isdisjoint(scene.used):
         entry = scene.pick_new(TIMES_BY_TENSE[tense])
-    return expression(entry, TIME, 10)
+    return expression_complement(entry, TIME_RANK, KOREAN_TIME_RANK)
 
 
 _MEALS = frozenset(nouns_of("meal"))
@@ -246,155 +289,172 @@ _DAY_PARTS = frozenset(
 
 
 def frequency(scene: Scene) -> Complement:
-    """always, often …: before the verb in English, first in Korean."""
-    return expression(scene.pick(FREQUENCIES), 0, 5)
+    """Return "always", "often" …: before the verb in English, first in Korean."""
+    return expression_complement(scene.pick(FREQUENCIES), UNRANKED, KOREAN_FREQUENCY_RANK)
 
 
 def degree(scene: Scene) -> Complement:
-    """very, really …: right before the adjective in both languages."""
-    return expression(scene.pick(DEGREES), 0, 90)
+    """Return "very", "really" …: directly before the adjective in both languages."""
+    return expression_complement(scene.pick(DEGREES), UNRANKED, KOREAN_DEGREE_RANK)
 
 
-def manner(scene: Scene, verb: Verb) -> Complement:
-    """How it is done, in a way that suits the verb."""
-    return how(scene.pick(verb.manners))
+def manner_complement(scene: Scene, verb: Verb) -> Complement:
+    """Return an adverb of manner that fits the verb."""
+    return adverb_complement(scene.pick(verb.manners))
 
 
-def how(entry: Expression) -> Complement:
-    """An adverb of manner. 혼자 stands early in Korean, the others right before the verb."""
-    return expression(entry, MANNER, 15 if entry.korean[0] == "혼자" else 70)
+def adverb_complement(entry: Expression) -> Complement:
+    """Return an adverb of manner. In Korean 혼자 comes early, the others directly before the verb."""
+    korean_rank = KOREAN_COMPANY_RANK if entry.korean[0] == "혼자" else KOREAN_MANNER_RANK
+    return expression_complement(entry, MANNER_RANK, korean_rank)
 
 
-def place_of(scene: Scene, verb: Verb) -> Complement:
-    """Where it is done."""
+def place_complement(scene: Scene, verb: Verb) -> Complement:
+    """Return a place that fits the verb."""
     entry = scene.pick_new(verb.places)
     phrase = place_phrase(entry, entry.preposition)
-    return Complement(phrase.english, phrase.korean(_PLACE_PARTICLES.get(verb.stem.text, "에서")), PLACE, 30)
+    particle = _PLACE_PARTICLES.get(verb.stem.text, "에서")
+    return Complement(phrase.english, phrase.korean(particle), PLACE_RANK, KOREAN_PLACE_RANK)
 
 
-# What is planted or built stays there: 정원에 심다, 서울에 짓다.
+# What is planted or built stays at its place: 정원에 심다, 서울에 짓다.
 _PLACE_PARTICLES = {"심": "에", "짓": "에"}
 
 
-def companion(scene: Scene) -> Complement:
-    """With whom: with my friend, 내 친구와 함께 would say "together"; 와 alone says "with"."""
-    phrase = human(scene, scene.pick_new(_COMPANIONS), indefinite=0.0)
+def companion_complement(scene: Scene) -> Complement:
+    """Return a companion: with my friend, 내 친구와. (내 친구와 함께 would be "together with".)"""
+    phrase = person_phrase(scene, scene.pick_new(_COMPANIONS), p_indefinite=0.0)
     lead = Word("with")
-    return Complement([lead, *phrase.english], phrase.korean("과", (lead,)), COMPANION, 20)
+    return Complement(
+        [lead, *phrase.english], phrase.korean("과", (lead,)), COMPANION_RANK, KOREAN_COMPANION_RANK
+    )
 
 
 _COMPANIONS = nouns_of("kin name =student =child")
-_RECEIVERS = nouns_of("person elder")
+_RECIPIENTS = nouns_of("person elder")
 _HUMAN = frozenset({"person", "elder"})
 _GENERIC_VERBS = frozenset({"like", "hate"})
 
 
-def object_of(scene: Scene, verb: Verb, entry: Noun | None = None, *, generic: bool = False) -> NounPhrase:
-    """Somebody or something the verb is done to; `generic` speaks of the kind ("reads books")."""
+def object_phrase(
+    scene: Scene, verb: Verb, entry: Noun | None = None, *, generic: bool = False
+) -> NounPhrase:
+    """Return the object of a verb; `generic` means the kind ("reads books")."""
     entry = entry or scene.pick_new(verb.objects)
     if "person" in entry.classes and scene.chance(0.25):
         pronoun = _object_pronoun(scene)
         if pronoun is not None:
             return pronoun
-    scene.combine(verb, entry)
+    scene.note_combination(verb, entry)
     if entry.classes & _HUMAN:
-        return human(scene, entry)
-    kind = verb.forms.base in _GENERIC_VERBS and not entry.classes & {"melody", "film", "text"}
+        return person_phrase(scene, entry)
+    means_kind = verb.forms.base in _GENERIC_VERBS and not entry.classes & {"melody", "film", "text"}
     is_dressing = verb.forms.base == "wear" or "off" in verb.after  # one's own clothes
-    return thing(scene, entry, generic=generic or kind, owned_by_others=not is_dressing)
+    return thing_phrase(scene, entry, generic=generic or means_kind, may_have_possessor=not is_dressing)
 
 
 def _object_pronoun(scene: Scene) -> NounPhrase | None:
-    """me, him, her, them, unless they were mentioned; "you" only where Korean may say 너."""
+    """Return "me", "him", "her", "them" unless they were mentioned; "you" only if Korean may say 너."""
     name = scene.pick(("I", "he", "she", "they", "you"))
-    taken = name in scene.used or (name == "I" and "we" in scene.used) or (name == "you" and scene.polite)
-    return None if taken else pronoun_object(scene, name)
+    unavailable = (
+        name in scene.used or (name == "I" and "we" in scene.used) or (name == "you" and scene.polite)
+    )
+    return None if unavailable else pronoun_object(scene, name)
 
 
-def transitive(scene: Scene, verb: Verb | None = None, *, generic: bool = False) -> Action:
-    """Something is done to something."""
+def transitive_action(scene: Scene, verb: Verb | None = None, *, generic: bool = False) -> Action:
+    """Return a transitive verb with its object."""
     verb = verb or scene.pick(TRANSITIVE)
-    phrase = object_of(scene, verb, generic=generic)
-    return Action(verb, [Complement(phrase.english, phrase.korean("을"), OBJECT, 60)])
+    phrase = object_phrase(scene, verb, generic=generic)
+    return Action(verb, [Complement(phrase.english, phrase.korean("을"), OBJECT_RANK, KOREAN_OBJECT_RANK)])
 
 
-def intransitive(scene: Scene, verb: Verb | None = None) -> Action:
-    """Something is done."""
+def intransitive_action(scene: Scene, verb: Verb | None = None) -> Action:
+    """Return an intransitive verb."""
     return Action(verb or scene.pick(INTRANSITIVE), [])
 
 
-def going(scene: Scene, verb: Verb | None = None, goal: Noun | None = None) -> Action:
-    """A movement or a stay, with its place."""
+def going_action(scene: Scene, verb: Verb | None = None, goal: Noun | None = None) -> Action:
+    """Return a verb of movement or rest with its place."""
     verb = verb or scene.pick(_HUMAN_MOTION)
     entry = goal or scene.pick_new(verb.places)
-    preposition, particle = verb.joint
+    preposition, particle = verb.adpositions
     if preposition in ("in", "at") and entry.preposition:
         preposition = entry.preposition
-    scene.combine(verb, entry)
+    scene.note_combination(verb, entry)
     phrase = place_phrase(entry, preposition)
-    return Action(verb, [Complement(phrase.english, phrase.korean(particle), OBJECT, 60)])
+    return Action(
+        verb, [Complement(phrase.english, phrase.korean(particle), OBJECT_RANK, KOREAN_OBJECT_RANK)]
+    )
 
 
-def giving(scene: Scene, verb: Verb | None = None) -> Action:
-    """Something goes to somebody; an elder is given things with a humble verb."""
+def giving_action(scene: Scene, verb: Verb | None = None) -> Action:
+    """Return a verb of giving with gift and recipient; the verb is humble if the recipient is an elder."""
     verb = verb or scene.pick(GIVING)
-    gift = object_of(scene, verb)
-    receiver = human(scene, scene.pick_new(_RECEIVERS), indefinite=0.0)
-    if receiver.respected and verb.humble is not None:
+    gift = object_phrase(scene, verb)
+    recipient = person_phrase(scene, scene.pick_new(_RECIPIENTS), p_indefinite=0.0)
+    if recipient.honorific and verb.humble is not None:
         verb = verb.humble
     to = Word("to")
     return Action(
         verb,
         [
-            Complement(gift.english, gift.korean("을"), OBJECT, 60),
-            Complement([to, *receiver.english], receiver.korean("에게", (to,)), OBJECT + 1, 40),
+            Complement(gift.english, gift.korean("을"), OBJECT_RANK, KOREAN_OBJECT_RANK),
+            Complement(
+                [to, *recipient.english],
+                recipient.korean("에게", (to,)),
+                OBJECT_RANK + 1,
+                KOREAN_RECIPIENT_RANK,
+            ),
         ],
     )
 
 
 def any_action(scene: Scene) -> Action:
-    """Something that people do."""
+    """Return any action of people."""
     draw = scene.random()
     if draw < 0.68:
-        return transitive(scene, scene.pick(_HUMAN_TRANSITIVE))
+        return transitive_action(scene, scene.pick(_HUMAN_TRANSITIVE))
     if draw < 0.84:
-        return intransitive(scene, scene.pick(_HUMAN_INTRANSITIVE))
-    return going(scene)
+        return intransitive_action(scene, scene.pick(_HUMAN_INTRANSITIVE))
+    return going_action(scene)
 
 
 class Chances(TypedDict, total=False):
-    """How probable each optional part of a clause is; 0 where nothing is said."""
+    """Probability of each optional part of a clause; 0 if not given."""
 
-    manners: float
-    place: float
-    often: float
-    time: float
+    p_manner: float
+    p_place: float
+    p_often: float
+    p_time: float
 
 
-def act(
+def make_clause(
     scene: Scene,
     action: Action,
-    doer: NounPhrase | None = None,
+    subject: NounPhrase | None = None,
     *,
     tense: str = "",
-    negative: float = 0.15,
+    p_negative: float = 0.15,
     mode: str = "simple",
     question: bool = False,
-    you: float = 0.0,
-    indefinite: float = 0.0,
+    p_you: float = 0.0,
+    p_indefinite: float = 0.0,
     **chances: Unpack[Chances],
 ) -> Clause:
-    """A clause in which somebody does an action; the numbers are probabilities."""
+    """Return a clause with a subject and an action; `p_…` are probabilities."""
     verb = action.verb
-    doer = doer or subject(scene, verb, you=you, indefinite=indefinite, question=question)
+    subject = subject or subject_phrase(
+        scene, verb, p_you=p_you, p_indefinite=p_indefinite, question=question
+    )
     tense = tense or scene.pick(_TENSES)
-    is_negative = scene.chance(negative)
-    complements, adverb = _with_options(scene, action, tense, is_negative, chances)
+    is_negative = scene.chance(p_negative)
+    complements, adverb = _optional_parts(scene, action, tense, is_negative, chances)
     clause_tense = tense
     if mode == "simple" and tense == "present" and verb.forms.base == verb.forms.past and not is_negative:
-        clause_tense = _unambiguous(doer, complements, adverb, question)
+        clause_tense = _unambiguous_tense(subject, complements, adverb, question)
     return Clause(
-        doer,
+        subject,
         verb,
         complements,
         tense=clause_tense,
@@ -405,45 +465,45 @@ def act(
     )
 
 
-def _with_options(
+def _optional_parts(
     scene: Scene, action: Action, tense: str, is_negative: bool, chances: Chances
 ) -> tuple[list[Complement], Complement | None]:
-    """The complements of an action with those drawn for it, and an adverb where one was drawn."""
+    """Return the complements of an action with optional ones, and an optional adverb."""
     verb, complements = action
-    manners, place = chances.get("manners", 0.0), chances.get("place", 0.0)
-    often, time = chances.get("often", 0.0), chances.get("time", 0.0)
+    p_manner, p_place = chances.get("p_manner", 0.0), chances.get("p_place", 0.0)
+    p_often, p_time = chances.get("p_often", 0.0), chances.get("p_time", 0.0)
     if verb.forms.base in _TIMELESS:
-        time = place = often = 0.0
-    if not complements and not manners:
-        manners = 0.25  # "she dances alone" rather than always "she dances"
-    if manners and verb.manners and not is_negative and scene.chance(manners):
-        complements = [*complements, manner(scene, verb)]
-    if place and verb.places and verb.joint == ("", "") and scene.chance(place):
-        complements = [*complements, place_of(scene, verb)]
-    if often and tense == "present" and not is_negative and scene.chance(often):
+        p_time = p_place = p_often = 0.0
+    if not complements and not p_manner:
+        p_manner = 0.25  # now and then "she dances alone", not always "she dances"
+    if p_manner and verb.manners and not is_negative and scene.chance(p_manner):
+        complements = [*complements, manner_complement(scene, verb)]
+    if p_place and verb.places and verb.adpositions == ("", "") and scene.chance(p_place):
+        complements = [*complements, place_complement(scene, verb)]
+    if p_often and tense == "present" and not is_negative and scene.chance(p_often):
         return complements, frequency(scene)
-    if time and scene.chance(time):
-        complements = [*complements, time_for(scene, tense)]
+    if p_time and scene.chance(p_time):
+        complements = [*complements, time_complement(scene, tense)]
     return complements, None
 
 
-# Verbs of knowing and feeling name no course of events.
+# Verbs of knowing and feeling, which describe states.
 STATIVE = frozenset({"know", "like", "hate", "love", "trust", "miss", "understand", "remember", "forget"})
 _TIMELESS = STATIVE | {"live"}
 _TENSES = ("present", "present", "past", "past", "future")
 _HABIT_WORDS = frozenset({"every", "weekends"})
 
 
-def _unambiguous(
-    doer: NounPhrase, complements: Sequence[Complement], adverb: Complement | None, question: bool
+def _unambiguous_tense(
+    subject: NounPhrase, complements: Sequence[Complement], adverb: Complement | None, question: bool
 ) -> str:
-    """ "I read a book" is a past unless something says otherwise."""
-    marked = adverb is not None or any(
+    """Return "past" for "I read a book", unless the present is explicit."""
+    is_habitual = adverb is not None or any(
         word.text in _HABIT_WORDS for complement in complements for word in complement.english
     )
-    return "present" if question or marked or doer.agreement == "third" else "past"
+    return "present" if question or is_habitual or subject.agreement == "third" else "past"
 
 
-_HUMAN_TRANSITIVE = tuple(verb for verb in TRANSITIVE if verb.people)
-_HUMAN_INTRANSITIVE = tuple(verb for verb in INTRANSITIVE if verb.people)
-_HUMAN_MOTION = tuple(verb for verb in MOTION if verb.people)
+_HUMAN_TRANSITIVE = tuple(verb for verb in TRANSITIVE if verb.human_subject)
+_HUMAN_INTRANSITIVE = tuple(verb for verb in INTRANSITIVE if verb.human_subject)
+_HUMAN_MOTION = tuple(verb for verb in MOTION if verb.human_subject)

@@ -1,11 +1,12 @@
-"""Korean conjugation: a stem and an ending give a form.
+"""Korean conjugation: the form of a stem with an ending.
 
-An ending is written the way a grammar lists it. One that starts with 으 loses it after a vowel (으면: 가면,
-먹으면); one that starts with 어 follows the stem's vowel (어서: 가서, 먹어서, 해서); any other is put on
-as it is (고: 가고, 먹고). 으ㄹ, 으ㄴ, ㄴ다 and the past 어ㅆ다 close the last open syllable (갈, 간, 간다).
+An ending is written as in a grammar. One that starts with 으 loses it after a vowel (으면: 가면,
+먹으면); one that starts with 어 follows the stem's vowel (어서: 가서, 먹어서, 해서); any other is
+appended unchanged (고: 가고, 먹고). 으ㄹ, 으ㄴ, ㄴ다 and the past 어ㅆ다 close an open syllable (갈, 간,
+간다).
 
-The stem's own changes are the irregular classes ㅂ (도와), ㄷ (들어), ㅅ (지어), ㅎ (빨개) and 르 (몰라),
-which the lexicon states, and the regular loss of ㄹ (산다) and 으 (써), which can be seen from the stem.
+A stem changes by its irregular class, ㅂ (도와), ㄷ (들어), ㅅ (지어), ㅎ (빨개) or 르 (몰라), which the
+lexicon gives, and by the regular loss of ㄹ (산다) and 으 (써), which follows from the stem.
 """
 
 from __future__ import annotations
@@ -13,18 +14,18 @@ from __future__ import annotations
 from functools import cache
 from typing import NamedTuple
 
-from jumok.corpus.english_korean.hangul import compose, decompose, final_of, with_final
+from jumok.datasets.english_korean.hangul import compose, decompose, final_of, with_final
 
-__all__ = ["Stem", "conjugate", "copula", "honour", "stem"]
+__all__ = ["Stem", "conjugate", "copula", "stem", "with_honorific"]
 
 
 class Stem(NamedTuple):
-    """What an ending is put on. `kind` is "verb", "adjective" or "existence" (있다, 없다 and compounds)."""
+    """Takes an ending. `kind` is "verb", "adjective" or "existence" (있다, 없다 and compounds)."""
 
     text: str
     kind: str
     irregular: str = ""
-    respectful: bool = False
+    honorific: bool = False
 
 
 def stem(dictionary_form: str, kind: str = "verb") -> Stem:
@@ -33,23 +34,23 @@ def stem(dictionary_form: str, kind: str = "verb") -> Stem:
     text = word.removesuffix("다")
     if text.endswith(("있", "없")):
         kind = "existence"
-    return Stem(text, kind, irregular, respectful=irregular == "시")
+    return Stem(text, kind, irregular, honorific=irregular == "시")
 
 
 @cache
-def honour(plain: Stem) -> Stem:
-    """The stem with -(으)시-: 가 → 가시, 먹 → 먹으시. 있으시다 and 없으시다 behave as adjectives."""
-    if plain.respectful:
+def with_honorific(plain: Stem) -> Stem:
+    """Return the stem with -(으)시-: 가 → 가시, 먹 → 먹으시. 있으시다, 없으시다 conjugate as adjectives."""
+    if plain.honorific:
         return plain
     kind = "adjective" if plain.kind == "existence" else plain.kind
-    return Stem(conjugate(plain, "으시"), kind, respectful=True)
+    return Stem(conjugate(plain, "으시"), kind, honorific=True)
 
 
 @cache
 def conjugate(base: Stem, ending: str) -> str:
-    """The form of a stem with an ending: (듣:ㄷ, 어요) → 들어요, (살, ㄴ다) → 산다."""
+    """Return the form of a stem with an ending: (듣:ㄷ, 어요) → 들어요, (살, ㄴ다) → 산다."""
     if ending in ("ㄴ다", "ㄴ다고"):
-        return _declare(base, ending)
+        return _declarative(base, ending)
     if ending == "는" and base.kind == "adjective":
         return conjugate(base, "으ㄴ")  # the present relative form of an adjective: 예쁜
     if ending[0] == "어":
@@ -61,8 +62,8 @@ def conjugate(base: Stem, ending: str) -> str:
     return base.text + ending
 
 
-def _declare(base: Stem, ending: str) -> str:
-    """-ㄴ다 and -는다 belong to verbs; adjectives and 있다 take -다."""
+def _declarative(base: Stem, ending: str) -> str:
+    """Append -ㄴ다 or -는다 to a verb, -다 to an adjective and 있다."""
     rest = ending[1:]
     if base.kind != "verb":
         return base.text + rest
@@ -77,7 +78,7 @@ def _without_final(text: str, final: str) -> str:
 
 
 def _optional_vowel_ending(base: Stem, rest: str) -> str:
-    """An ending that starts with 으, given without it: 면, 시, ㄹ, ㄴ, 러, 려고, 세요."""
+    """Append an ending that starts with 으, passed without it: 면, 시, ㄹ, ㄴ, 러, 려고, 세요."""
     text, irregular = base.text, base.irregular
     if irregular in ("ㅂ", "ㅂ오"):
         text = with_final(text, "") + "우"
@@ -89,13 +90,13 @@ def _optional_vowel_ending(base: Stem, rest: str) -> str:
         return _close(with_final(text, "") + "으", rest)
     final = final_of(text)
     if final == "ㄹ":
-        # ㄹ falls before ㄴ, ㄹ and ㅅ and stays before ㅁ and the syllables 러 and 려.
+        # ㄹ is dropped before ㄴ, ㄹ and ㅅ, but not before ㅁ and the syllables 러 and 려.
         return _close(with_final(text, "") if rest[0] in "ㄴㄹ시세십" else text, rest)
     return _close(text + "으" if final else text, rest)
 
 
 def _close(text: str, rest: str) -> str:
-    """Put the rest on; a lone consonant becomes the final of the last syllable."""
+    """Append the rest; a single consonant becomes the final of the last syllable."""
     if rest[0] in "ㄴㄹ":
         return with_final(text, rest[0]) + rest[1:]
     return text + rest
@@ -116,8 +117,8 @@ _H_CONTRACTED = {"ㅏ": "ㅐ", "ㅓ": "ㅐ", "ㅑ": "ㅒ"}
 
 
 def _vowel_ending(base: Stem, ending: str) -> str:
-    """An ending that starts with 어; the ㅆ of the past closes the syllable that 어 has opened."""
-    if base.respectful and ending == "어요":
+    """Append an ending that starts with 어; the ㅆ of the past becomes the final of that syllable."""
+    if base.honorific and ending == "어요":
         return base.text[:-1] + "세요"
     if base.irregular == "아니":  # 아니다 does not contract, and takes the copula's 에요
         return base.text + ("에요" if ending == "어요" else _uncontracted(ending))
@@ -132,7 +133,7 @@ def _uncontracted(ending: str) -> str:
 
 
 def _with_vowel(base: Stem) -> str:
-    """The stem with 아 or 어 on it, contracted: 가, 와, 마셔, 해, 써, 도와, 몰라, 지어."""
+    """Return the stem with 아 or 어, contracted: 가, 와, 마셔, 해, 써, 도와, 몰라, 지어."""
     text, irregular = base.text, base.irregular
     if text.endswith("하"):
         return text[:-1] + "해"
@@ -182,13 +183,13 @@ _COPULA = {
     "는": ("인", "인"),
 }
 
-_RESPECTFUL_COPULA = Stem("이시", "adjective", respectful=True)
+_HONORIFIC_COPULA = Stem("이시", "adjective", honorific=True)
 
 
 @cache
-def copula(noun: str, ending: str, respected: bool = False) -> str:
-    """A noun with 이다: (학생, 어요) → 학생이에요, (의사, 어ㅆ다) → 의사였다, respected 의사이시다."""
-    if respected:
-        return noun + conjugate(_RESPECTFUL_COPULA, ending)
-    closed, opened = _COPULA[ending]
-    return noun + (closed if final_of(noun) else opened)
+def copula(noun: str, ending: str, honorific: bool = False) -> str:
+    """Return a noun with 이다: (학생, 어요) → 학생이에요, (의사, 어ㅆ다) → 의사였다, honorific 의사이시다."""
+    if honorific:
+        return noun + conjugate(_HONORIFIC_COPULA, ending)
+    after_consonant, after_vowel = _COPULA[ending]
+    return noun + (after_consonant if final_of(noun) else after_vowel)

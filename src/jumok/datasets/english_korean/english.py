@@ -1,4 +1,4 @@
-"""English word forms: plurals, the five forms of a verb, a and an."""
+"""English word forms: plurals, the five forms of a verb, "a" and "an"."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 __all__ = ["BE", "VerbForms", "article", "plural_of", "verb_forms"]
 
-# English vowels by sound, for the words of this lexicon: "an hour" but "a uniform".
+# "a" and "an" follow the sound, not the letter: "an hour" but "a uniform". Only words of this lexicon.
 _SILENT_H = ("hour", "honest")
 _SPOKEN_CONSONANT = ("uni", "use", "one")
 
@@ -33,7 +33,7 @@ BE = {
 
 
 def article(next_word: str) -> str:
-    """The indefinite article that stands before this word."""
+    """Return the indefinite article before this word."""
     word = next_word.lower()
     if word.startswith(_SILENT_H):
         return "an"
@@ -43,14 +43,14 @@ def article(next_word: str) -> str:
 
 
 def plural_of(noun: str) -> str:
-    """The regular plural: books, boxes, babies."""
+    """Return the regular plural: books, boxes, babies."""
     return _with_s(noun)
 
 
 def verb_forms(entry: str) -> VerbForms:
     """Read a lexicon entry: 'walk' is regular; 'eat/ate/eaten' gives past and participle.
 
-    A fourth part gives a gerund that the rules would miss: 'hug/hugged/hugged/hugging'.
+    A fourth part gives an irregular gerund: 'hug/hugged/hugged/hugging'.
     """
     base, *irregular = entry.split("/")
     past = irregular[0] if irregular else _regular_past(base)

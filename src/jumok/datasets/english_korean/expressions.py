@@ -1,8 +1,9 @@
-"""Times, adverbs, numbers and relations in space, as tables to be read and edited."""
+"""Tables of times, adverbs, numbers and spatial relations."""
 
 from __future__ import annotations
 
-# English | Korean | tenses it goes with. "habit" is a present that cannot be read as a past.
+# English | Korean | tenses. "habit": present only; it makes the tense clear where English has one form
+# for both ("I read a book every day").
 TIMES = """
 yesterday             | 어제         | past
 last night            | 어젯밤에     | past
@@ -70,7 +71,7 @@ nine      | 아홉
 ten       | 열
 """
 
-# English | Korean relation noun, between things; `in` belongs to containers.
+# English preposition | Korean relational noun; `in` is for containers.
 RELATIONS = """
 in          | 안
 on          | 위

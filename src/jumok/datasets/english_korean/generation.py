@@ -1,4 +1,4 @@
-"""Pairs drawn from the grammar, in an order that depends on the split and the seed only."""
+"""Generation of pairs from the grammar; their order depends only on the split and the seed."""
 
 from __future__ import annotations
 
@@ -7,39 +7,39 @@ from itertools import accumulate
 from random import Random
 from typing import TYPE_CHECKING
 
-from jumok.corpus.english_korean.patterns import PATTERNS
-from jumok.corpus.english_korean.scene import Scene
-from jumok.corpus.english_korean.splits import SPLITS, sentence_split
-from jumok.errors import DataError, nearest
+from jumok.datasets.english_korean.patterns.table import PATTERNS
+from jumok.datasets.english_korean.scene import Scene
+from jumok.datasets.english_korean.splits import SPLITS, sentence_split
+from jumok.errors import DataError, suggest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from jumok.values import Pair
+    from jumok.types import Pair
 
-__all__ = ["LONGEST", "generate", "pattern_names"]
+__all__ = ["MAX_WORDS", "generate", "pattern_names"]
 
-LONGEST = 30  # words on either side, marks and tag included
-MOST_IN_VAIN = 100_000  # draws in a row without a new pair: the grammar has no more to give
+MAX_WORDS = 30  # words per side, including punctuation and tag
+MAX_FAILED_DRAWS = 100_000  # after this many in a row without a new pair, the grammar counts as exhausted
 
 _BUILDERS = tuple(pattern.build for pattern in PATTERNS.values())
 _CUMULATIVE = tuple(accumulate(pattern.weight for pattern in PATTERNS.values()))
 
 
 def pattern_names() -> tuple[str, ...]:
-    """The names of the sentence patterns."""
+    """Return the names of the sentence patterns."""
     return tuple(PATTERNS)
 
 
 def generate(split: str, count: int, *, seed: int = 1, polite: float = 0.25) -> Iterator[Pair]:
-    """Give `count` distinct pairs of a split, of which the share `polite` asks for polite style.
+    """Yield `count` distinct pairs of a split; the share `polite` of them requests polite style.
 
-    The pairs depend on split, seed and share only: a smaller count gives the beginning of the same row. Where
-    the grammar has fewer, a DataError follows the last of them.
+    The pairs depend only on split, seed and share: a smaller count gives a prefix of the same sequence. If
+    the grammar has fewer pairs, a DataError follows the last one.
     """
     if split not in SPLITS:
         raise DataError(
-            f'There is no split "{split}"; there are {", ".join(SPLITS)}.{nearest(split, SPLITS)}'
+            f'There is no split "{split}"; there are {", ".join(SPLITS)}.{suggest(split, SPLITS)}'
         )
     return _pairs(split, count, seed, polite)
 
@@ -47,24 +47,24 @@ def generate(split: str, count: int, *, seed: int = 1, polite: float = 0.25) -> 
 def _pairs(split: str, count: int, seed: int, polite: float) -> Iterator[Pair]:
     random = Random(f"{split} {seed}").random
     total = _CUMULATIVE[-1]
-    given: set[str] = set()
-    in_vain = 0
-    while len(given) < count:
-        if in_vain == MOST_IN_VAIN:
+    sources: set[str] = set()
+    failed_draws = 0
+    while len(sources) < count:
+        if failed_draws == MAX_FAILED_DRAWS:
             raise DataError(
-                f"The grammar has no more pairs for the split {split}: after {len(given):,} distinct ones, "
-                f"{in_vain:,} draws in a row gave nothing new. Received: count {count:,}. Ask for fewer."
+                f"The grammar has no more pairs for the split {split}: after {len(sources):,} distinct ones, "
+                f"{failed_draws:,} draws in a row gave nothing new. Received: count {count:,}. Use fewer."
             )
-        in_vain += 1
+        failed_draws += 1
         scene = Scene(random, random() < polite)
         sentence = _BUILDERS[bisect(_CUMULATIVE, random() * total)](scene)
-        if max(len(sentence.words), len(sentence.eojeols)) > LONGEST - 2:
+        if max(len(sentence.words), len(sentence.eojeols)) > MAX_WORDS - 2:  # punctuation and tag
             continue
         english = sentence.english()
         if sentence_split(english, scene.splits) != split:
             continue
         pair = sentence.pair(english, polite=scene.polite)
-        if pair.source not in given:
-            given.add(pair.source)
-            in_vain = 0
+        if pair.source not in sources:
+            sources.add(pair.source)
+            failed_draws = 0
             yield pair

@@ -1,12 +1,12 @@
-"""What the grammar holds: its content words, and how many pairs it can give at least."""
+"""The content words of the grammar, and a lower bound of the number of pairs it can generate."""
 
 from __future__ import annotations
 
 from functools import cache
 from typing import TYPE_CHECKING
 
-from jumok.corpus.english_korean.clauses import STATIVE, TIMES_BY_TENSE
-from jumok.corpus.english_korean.lexicon import (
+from jumok.datasets.english_korean.clauses import STATIVE, TIMES_BY_TENSE
+from jumok.datasets.english_korean.lexicon import (
     ADJECTIVES,
     ATTRIBUTES,
     CHARACTERS,
@@ -25,17 +25,17 @@ from jumok.corpus.english_korean.lexicon import (
     Noun,
     Verb,
 )
-from jumok.corpus.english_korean.verb_phrases import BECOMES, LOCATED, MODES, NEEDED, OWNED, RAINS
+from jumok.datasets.english_korean.verb_phrases import BECOMES, LOCATED, MODES, NEEDED, OWNED, RAINS
 
 if TYPE_CHECKING:
-    from jumok.corpus.english_korean.conjugation import Stem
+    from jumok.datasets.english_korean.conjugation import Stem
 
 __all__ = ["all_stems", "capacity", "content_words"]
 
 
 @cache
 def content_words() -> tuple[str, ...]:
-    """Every content word as "english korean", each once: "dog 개", "play 켜다", "yesterday 어제"."""
+    """Return every content word once as "english korean": "dog 개", "play 켜다", "yesterday 어제"."""
     verbs = (*TRANSITIVE, *INTRANSITIVE, *MOTION, *GIVING)
     adjectives = (*ADJECTIVES, *STATES, *CHARACTERS, *ATTRIBUTES)
     adverbs = (*TIMES, *FREQUENCIES, *MANNERS, *DEGREES, *NUMBERS, *RELATIONS)
@@ -51,52 +51,51 @@ def content_words() -> tuple[str, ...]:
     return tuple(dict.fromkeys(entries))
 
 
-# Subjects counted for the bound: I, he, she, we, they, six names, and "the" with one or several people.
-_PRONOUNS_AND_NAMES = 11
-_PEOPLE = sum(1 for noun in NOUNS if "job" in noun.classes)
+# Subjects in the bound: I, he, she, we, they, six names, and "the" with one or several people.
+_NUM_PRONOUNS_AND_NAMES = 11
+_NUM_PERSON_NOUNS = sum(1 for noun in NOUNS if "job" in noun.classes)
 
 
 @cache
 def capacity() -> int:
-    """At least so many distinct pairs can be given.
+    """Return a lower bound of the number of distinct pairs.
 
-    Counted is only the pattern "something is done sometime", without adjectives, possessors, elders and
-    animals: subject × verb with object × polarity × times that go with the tense, in two styles.
+    It counts only the pattern "transitive with time", without adjectives, possessors, elders and
+    animals: subject × verb with object × polarity × time that fits the tense, in two styles.
     """
-    subjects = _PRONOUNS_AND_NAMES + 2 * _PEOPLE
+    subjects = _NUM_PRONOUNS_AND_NAMES + 2 * _NUM_PERSON_NOUNS
     times = sum(len(entries) for entries in TIMES_BY_TENSE.values())
-    objects = sum(_object_phrases(verb) for verb in TRANSITIVE if _is_counted(verb))
+    objects = sum(_num_object_phrases(verb) for verb in TRANSITIVE if _is_counted(verb))
     return subjects * objects * 2 * times * 2
 
 
 def _is_counted(verb: Verb) -> bool:
-    """Verbs that take a time, show their tense and are done by anybody."""
-    is_clear = verb.forms.base != verb.forms.past
-    return is_clear and "person" in verb.subjects and verb.forms.base not in STATIVE
+    """Return whether a verb takes a time, shows its tense and allows every person as its subject."""
+    shows_tense = verb.forms.base != verb.forms.past
+    return shows_tense and "person" in verb.subjects and verb.forms.base not in STATIVE
 
 
-def _object_phrases(verb: Verb) -> int:
-    return sum(_determiners(noun) for noun in set(verb.objects))
+def _num_object_phrases(verb: Verb) -> int:
+    return sum(_num_determiners(noun) for noun in set(verb.objects))
 
 
-def _determiners(noun: Noun) -> int:
-    """a, the, this, that for what is counted; one way at least for the rest."""
-    limited = noun.classes & {"person", "elder", "place", "definite", "transit", "keys", "bowed"}
-    plain = noun.form == "count" and not limited
-    return 4 if plain else 1
+def _num_determiners(noun: Noun) -> int:
+    """Return the number of determiners: a, the, this, that for count nouns, at least one for the others."""
+    limited = noun.classes & {"person", "elder", "place", "definite", "transit", "instrument"}
+    return 4 if noun.form == "count" and not limited else 1
 
 
 @cache
 def all_stems() -> tuple[Stem, ...]:
-    """Every stem that the grammar conjugates, each once."""
+    """Return every stem that the grammar conjugates, once."""
     humble = (verb.humble for verb in GIVING if verb.humble)
     verbs = (*TRANSITIVE, *INTRANSITIVE, *MOTION, *GIVING, *humble, LOCATED, NEEDED, OWNED, RAINS, BECOMES)
     adjectives = (*ADJECTIVES, *STATES, *CHARACTERS, *ATTRIBUTES)
     stems = [
         *(verb.stem for verb in verbs),
         *(adjective.stem for adjective in adjectives),
-        *(verb.respectful for verb in verbs if verb.respectful),
-        *(adjective.respectful for adjective in adjectives if adjective.respectful),
+        *(verb.honorific_stem for verb in verbs if verb.honorific_stem),
+        *(adjective.honorific_stem for adjective in adjectives if adjective.honorific_stem),
         *(mode.stem for mode in MODES.values() if mode.stem),
     ]
     return tuple(dict.fromkeys(stems))

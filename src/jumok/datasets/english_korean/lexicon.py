@@ -1,7 +1,7 @@
-"""The lexicon: the tables read into words, and the lists of what goes with what.
+"""The lexicon: nouns, verbs, adjectives and expressions read from the tables.
 
-Everything is computed once, when the module is imported. The lists a sentence draws from repeat an entry
-more often when it has few other chances to appear, so that every word is about equally frequent.
+Everything is computed once at import. The lists that sentences draw from repeat an entry that is in few
+lists, which makes all words about equally frequent.
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field, replace
 
-from jumok.corpus.english_korean import expressions, nouns, predicates
-from jumok.corpus.english_korean.conjugation import Stem, stem
-from jumok.corpus.english_korean.english import VerbForms, plural_of, verb_forms
-from jumok.corpus.english_korean.splits import combination_split
+from jumok.datasets.english_korean import expressions, nouns, predicates
+from jumok.datasets.english_korean.conjugation import Stem, stem
+from jumok.datasets.english_korean.english import VerbForms, plural_of, verb_forms
+from jumok.datasets.english_korean.splits import combination_split
 
 __all__ = [
     "ADJECTIVES",
@@ -35,14 +35,14 @@ __all__ = [
     "Noun",
     "Verb",
     "human_verbs",
-    "kept_for",
     "nouns_of",
+    "reserved_split",
 ]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Noun:
-    """A noun; a place also has its English preposition and says whether it takes "the"."""
+    """A noun; a place also has an English preposition and may take "the"."""
 
     english: tuple[str, ...]
     plural: tuple[str, ...]
@@ -60,33 +60,33 @@ class Noun:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Verb:
-    """A verb and what it goes with. The lists are to be drawn from; they may repeat an entry."""
+    """A verb and the words it combines with. Lists may repeat an entry to make it more frequent."""
 
     forms: VerbForms
     after: tuple[str, ...]  # "to" in "listen to", "on" in "turn on"
     stem: Stem
-    before: tuple[str, ...]  # Korean words that stand before the stem: 보여 주다
-    respectful: Stem | None
+    before: tuple[str, ...]  # Korean words before the stem: 보여 주다
+    honorific_stem: Stem | None
     subjects: frozenset[str]  # "person", "adult", "young", "elder", "animal", or nouns
-    people: bool
-    actors: tuple[Noun, ...]  # nouns other than people that can do it
+    human_subject: bool
+    actors: tuple[Noun, ...]  # nouns other than people that can be its subject
     objects: tuple[Noun, ...] = ()
     places: tuple[Noun, ...] = ()
     manners: tuple[Expression, ...] = ()
-    joint: tuple[str, str] = ("", "")  # English preposition and Korean particle of its place
+    adpositions: tuple[str, str] = ("", "")  # English preposition and Korean particle of its place
     key: str = ""
     variety: int = 0  # distinct objects or places
-    humble: Verb | None = None  # 드리다, said when an elder receives
+    humble: Verb | None = None  # 드리다, used when an elder is the recipient
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Adjective:
-    """An adjective and the nouns it may be said of."""
+    """An adjective and the nouns it can describe."""
 
     english: str
     stem: Stem
     before: tuple[str, ...]
-    respectful: Stem | None
+    honorific_stem: Stem | None
     things: tuple[Noun, ...]
     key: str = ""
     variety: int = 0
@@ -94,7 +94,7 @@ class Adjective:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Expression:
-    """An adverb, a time, a number: words on both sides, and the tenses it goes with."""
+    """An adverb, a time or a number: its words on both sides and the tenses it fits."""
 
     english: tuple[str, ...]
     korean: tuple[str, ...]
@@ -138,10 +138,10 @@ NOUNS = _read_nouns()
 
 
 def nouns_of(specification: str) -> tuple[Noun, ...]:
-    """The nouns of any of these classes, or named as `=piano`, in the order of the tables."""
-    wanted = specification.split()
-    names = {item[1:].replace("_", " ") for item in wanted if item[0] == "="}
-    classes = frozenset(item for item in wanted if item[0] != "=")
+    """Return the nouns of any of these classes, or named as `=piano`, in table order."""
+    items = specification.split()
+    names = {item[1:].replace("_", " ") for item in items if item[0] == "="}
+    classes = frozenset(item for item in items if item[0] != "=")
     return tuple(entry for entry in NOUNS if entry.key in names or entry.classes & classes)
 
 
@@ -162,8 +162,8 @@ RELATIONS = _read_expressions(expressions.RELATIONS)
 _MANNER_BY_KEY = {entry.key: entry for entry in MANNERS}
 
 
-def _balanced(lists: list[tuple[Noun, ...]]) -> list[tuple[Noun, ...]]:
-    """Repeat in each list the nouns that few lists offer, so that all become about equally frequent."""
+def _balance(lists: list[tuple[Noun, ...]]) -> list[tuple[Noun, ...]]:
+    """Repeat the nouns that are in few lists, so that all are about equally frequent."""
     chances: dict[Noun, float] = {}
     for entries in lists:
         for entry in entries:
@@ -179,67 +179,69 @@ def _split_stem(form: str, kind: str) -> tuple[tuple[str, ...], Stem]:
     return tuple(before), stem(last, kind)
 
 
-def _read_respectful(form: str, kind: str) -> Stem | None:
-    return stem(form, kind)._replace(respectful=True) if form else None
+def _read_honorific(form: str, kind: str) -> Stem | None:
+    return stem(form, kind)._replace(honorific=True) if form else None
 
 
-def _read_verbs(table: str, *, joined: bool = False) -> tuple[Verb, ...]:
+def _read_verbs(table: str, *, is_motion: bool = False) -> tuple[Verb, ...]:
     rows = _rows(table)
-    objects = _balanced([() if joined else nouns_of(row[3]) for row in rows])
-    return tuple(_read_verb(row, found, joined) for row, found in zip(rows, objects, strict=True))
+    objects = _balance([() if is_motion else nouns_of(row[3]) for row in rows])
+    return tuple(_read_verb(row, entries, is_motion) for row, entries in zip(rows, objects, strict=True))
 
 
-def _read_verb(row: list[str], objects: tuple[Noun, ...], joined: bool) -> Verb:
-    english, korean, who, whom, where, how, respectful = row
+def _read_verb(row: list[str], objects: tuple[Noun, ...], is_motion: bool) -> Verb:
+    english, korean, subject_cell, object_cell, place_cell, manner_cell, honorific = row
     first, *irregular = english.split("/")
     base, *after = first.split("_")
     before, korean_stem = _split_stem(korean, "verb")
-    respectful_stem = _read_respectful(respectful, "verb")
-    subjects = frozenset(who.split())
-    places = nouns_of(where)
+    honorific_stem = _read_honorific(honorific, "verb")
+    subjects = frozenset(subject_cell.split())
+    places = nouns_of(place_cell)
     return Verb(
         forms=verb_forms("/".join([base, *irregular])),
         after=tuple(after),
         stem=korean_stem,
         before=before,
-        respectful=respectful_stem,
+        honorific_stem=honorific_stem,
         subjects=subjects,
-        people=bool(subjects & {"person", "adult", "young", "elder"}),
-        actors=tuple(entry for entry in nouns_of(who) if not entry.classes & {"person", "elder"}),
+        human_subject=bool(subjects & {"person", "adult", "young", "elder"}),
+        actors=tuple(entry for entry in nouns_of(subject_cell) if not entry.classes & {"person", "elder"}),
         objects=objects,
         places=places,
-        manners=tuple(_MANNER_BY_KEY[name] for name in how.split()),
-        joint=(whom.split()[0], whom.split()[1]) if joined else ("", ""),
+        manners=tuple(_MANNER_BY_KEY[name] for name in manner_cell.split()),
+        adpositions=(object_cell.split()[0], object_cell.split()[1]) if is_motion else ("", ""),
         key=f"{first} {korean_stem.text}",
         variety=len(set(objects or places)),
     )
 
 
 def _read_giving() -> tuple[Verb, ...]:
-    """Verbs of giving: their last column is the humble form, used when an elder receives."""
-    found = []
+    """Read verbs of giving: the last column is the humble form, used when an elder is the recipient."""
+    verbs = []
     for row in _rows(predicates.GIVING):
         (verb,) = _read_verbs(" | ".join([*row[:-1], ""]))
         before, humble_stem = _split_stem(row[-1], "verb") if row[-1] else (verb.before, verb.stem)
-        found.append(replace(verb, humble=replace(verb, stem=humble_stem, before=before)))
-    return tuple(found)
+        verbs.append(replace(verb, humble=replace(verb, stem=humble_stem, before=before)))
+    return tuple(verbs)
 
 
 def _read_adjectives(table: str) -> tuple[Adjective, ...]:
     rows = _rows(table)
-    balanced = _balanced([nouns_of(row[2]) for row in rows])
-    found = []
-    for (english, korean, _, respectful), things in zip(rows, balanced, strict=True):
+    balanced = _balance([nouns_of(row[2]) for row in rows])
+    adjectives = []
+    for (english, korean, _, honorific), things in zip(rows, balanced, strict=True):
         before, korean_stem = _split_stem(korean, "adjective")
-        respectful_stem = _read_respectful(respectful, "adjective")
+        honorific_stem = _read_honorific(honorific, "adjective")
         key = f"{english} {korean_stem.text}"
-        found.append(Adjective(english, korean_stem, before, respectful_stem, things, key, len(set(things))))
-    return tuple(found)
+        adjectives.append(
+            Adjective(english, korean_stem, before, honorific_stem, things, key, len(set(things)))
+        )
+    return tuple(adjectives)
 
 
 TRANSITIVE = _read_verbs(predicates.TRANSITIVE)
 INTRANSITIVE = _read_verbs(predicates.INTRANSITIVE)
-MOTION = _read_verbs(predicates.MOTION, joined=True)
+MOTION = _read_verbs(predicates.MOTION, is_motion=True)
 GIVING = _read_giving()
 ADJECTIVES = _read_adjectives(predicates.ADJECTIVES)
 STATES = _read_adjectives(predicates.STATES)
@@ -248,18 +250,18 @@ ATTRIBUTES = _read_adjectives(predicates.ATTRIBUTES)
 
 
 def human_verbs(names: str) -> tuple[Verb, ...]:
-    """What people do, by English verbs: transitive and intransitive ones. "play" is to play something."""
-    wanted = names.split()
+    """Return the verbs with these English names that have people as subjects; "play" only with an object."""
+    bases = names.split()
     return tuple(
         verb
         for verb in (*TRANSITIVE, *INTRANSITIVE)
-        if verb.people and verb.forms.base in wanted and (verb.forms.base != "play" or verb.objects)
+        if verb.human_subject and verb.forms.base in bases and (verb.forms.base != "play" or verb.objects)
     )
 
 
-# A combination is held out only where both of its words keep this many others: what a model is then asked for
-# is to combine two words that it knows well, not to guess.
-_FEWEST_COMPLEMENTS, _FEWEST_PREDICATES = 10, 8
+# A combination is held out only if each of its words occurs in at least this many combinations: a model must
+# combine two words that it knows well, not guess.
+_MIN_COMPLEMENTS, _MIN_PREDICATES = 10, 8
 _PREDICATES_OF = Counter(
     noun
     for partners in (
@@ -270,8 +272,8 @@ _PREDICATES_OF = Counter(
 )
 
 
-def kept_for(predicate: Verb | Adjective, noun: Noun) -> str:
-    """The split that a combination is kept for, or "train" when it may occur anywhere."""
-    if predicate.variety < _FEWEST_COMPLEMENTS or _PREDICATES_OF[noun] < _FEWEST_PREDICATES:
+def reserved_split(predicate: Verb | Adjective, noun: Noun) -> str:
+    """Return the split that a combination is reserved for, or "train" if it may occur anywhere."""
+    if predicate.variety < _MIN_COMPLEMENTS or _PREDICATES_OF[noun] < _MIN_PREDICATES:
         return "train"
     return combination_split(predicate.key, noun.key)

@@ -1,17 +1,17 @@
-"""Noun phrases on both sides: pronouns, determiners, adjectives, numbers, possession, subjects.
+"""Noun phrases in both languages: pronouns, determiners, adjectives, numbers, possessors, subjects.
 
-Korean has no articles. What English says with "a" and "the" comes back in the subject's particle: a definite
-subject of a main clause is its topic (은/는), an indefinite one is new (이/가).
+Korean has no articles. The difference between "a" and "the" shows in the subject's particle: a definite
+subject of a main clause is its topic (은/는), an indefinite one is new information (이/가).
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from jumok.corpus.english_korean.conjugation import conjugate
-from jumok.corpus.english_korean.english import article
-from jumok.corpus.english_korean.hangul import attach
-from jumok.corpus.english_korean.lexicon import (
+from jumok.datasets.english_korean.conjugation import conjugate
+from jumok.datasets.english_korean.english import article
+from jumok.datasets.english_korean.hangul import attach
+from jumok.datasets.english_korean.lexicon import (
     ADJECTIVES,
     ATTRIBUTES,
     CHARACTERS,
@@ -22,7 +22,7 @@ from jumok.corpus.english_korean.lexicon import (
     Verb,
     nouns_of,
 )
-from jumok.corpus.english_korean.scene import Eojeol, Scene, Word, words
+from jumok.datasets.english_korean.scene import Eojeol, Scene, Word, words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,20 +31,24 @@ __all__ = [
     "PRONOUNS",
     "NounPhrase",
     "Pronoun",
-    "counted",
-    "human",
-    "measured",
+    "counted_phrase",
+    "measured_phrase",
+    "person_phrase",
+    "person_subject",
     "place_phrase",
     "pronoun_object",
     "pronoun_subject",
-    "someone",
-    "subject",
-    "thing",
+    "subject_phrase",
+    "thing_phrase",
 ]
 
 
 class NounPhrase:
-    """English words, and Korean words of which the last takes a particle."""
+    """English words, and Korean words whose last one takes a particle.
+
+    `before` are the other Korean words. `sure` and `possible` are the English words that the last one is
+    aligned with.
+    """
 
     __slots__ = (
         "agreement",
@@ -52,40 +56,40 @@ class NounPhrase:
         "definite",
         "dropped",
         "english",
-        "near",
+        "first_or_second_person",
+        "honorific",
+        "last_word",
         "possible",
-        "respected",
         "sure",
-        "text",
     )
 
-    def __init__(self, english: list[Word], text: str, sure: Sequence[Word]) -> None:
+    def __init__(self, english: list[Word], last_word: str, sure: Sequence[Word]) -> None:
         self.english = english
-        self.text = text
+        self.last_word = last_word  # Korean, without its particle
         self.sure = sure
         self.possible: Sequence[Word] = ()
         self.before: list[Eojeol] = []
         self.agreement = "third"
-        self.respected = False  # 께서 and -시-
-        self.near = False  # the speaker or the hearer
-        self.dropped = False  # a polite Korean sentence does not say "you"
+        self.honorific = False  # 께서 and -시-
+        self.first_or_second_person = False  # affects "want": 싶다 or 싶어 하다
+        self.dropped = False  # polite Korean omits "you"
         self.definite = True
 
-    def korean(self, particle: str, also: Sequence[Word] = ()) -> list[Eojeol]:
-        """The Korean words with a particle on the last; `also` are English words the particle stands for."""
+    def korean(self, particle: str, particle_words: Sequence[Word] = ()) -> list[Eojeol]:
+        """Return the Korean words with a particle on the last; `particle_words` are its English words."""
         if self.dropped:
             return []
-        possible = [*self.possible, *also] if also else self.possible
-        text = attach(self.text, particle, self.respected) if particle else self.text
+        possible = [*self.possible, *particle_words] if particle_words else self.possible
+        text = attach(self.last_word, particle, self.honorific) if particle else self.last_word
         return [*self.before, Eojeol(text, self.sure, possible)]
 
     def topic(self) -> list[Eojeol]:
-        """As the subject of a main clause."""
+        """Return the phrase as the subject of a main clause."""
         return self.korean("은" if self.definite else "이")
 
 
 class Pronoun(NamedTuple):
-    """A personal pronoun: its English cases, and its Korean in plain and in polite style."""
+    """A personal pronoun: its English cases, and its Korean in plain and polite style."""
 
     subject: str
     object: str
@@ -106,27 +110,27 @@ PRONOUNS = {
 
 
 def pronoun_subject(scene: Scene, name: str) -> NounPhrase:
-    """A pronoun as a subject. In polite style "you" is not said, but honoured."""
+    """Return a pronoun as a subject. Polite style omits "you" and uses an honorific verb."""
     pronoun = PRONOUNS[name]
     scene.used.add(name)
     word = Word(pronoun.subject)
     phrase = NounPhrase([word], pronoun.polite if scene.polite else pronoun.plain, (word,))
     phrase.agreement = pronoun.agreement
-    phrase.near = name in ("I", "we", "you")
+    phrase.first_or_second_person = name in ("I", "we", "you")
     if name == "you" and scene.polite:
-        phrase.dropped = phrase.respected = True
+        phrase.dropped = phrase.honorific = True
     return phrase
 
 
 def pronoun_object(scene: Scene, name: str) -> NounPhrase:
-    """A pronoun as an object."""
+    """Return a pronoun as an object."""
     pronoun = PRONOUNS[name]
     scene.used.add(name)
     word = Word(pronoun.object)
     return NounPhrase([word], pronoun.polite if scene.polite else pronoun.plain, (word,))
 
 
-# Adjectives that may stand before each noun.
+# Adjectives that can precede each noun.
 _DESCRIPTIONS: dict[Noun, tuple[Adjective, ...]] = {
     entry: tuple(
         adjective
@@ -137,13 +141,13 @@ _DESCRIPTIONS: dict[Noun, tuple[Adjective, ...]] = {
 }
 
 
-def describe(scene: Scene, entry: Noun, probability: float) -> tuple[list[Word], list[Eojeol]]:
-    """Perhaps an adjective before the noun, on both sides."""
+def optional_adjective(scene: Scene, entry: Noun, probability: float) -> tuple[list[Word], list[Eojeol]]:
+    """Return an adjective before the noun with this probability, else nothing."""
     options = _DESCRIPTIONS[entry]
     if not options or not scene.chance(probability):
         return [], []
     adjective = scene.pick_new(options)
-    scene.combine(adjective, entry)
+    scene.note_combination(adjective, entry)
     word = Word(adjective.english)
     korean = [Eojeol(text, (word,)) for text in adjective.before]
     korean.append(Eojeol(conjugate(adjective.stem, "는"), (word,)))
@@ -151,7 +155,7 @@ def describe(scene: Scene, entry: Noun, probability: float) -> tuple[list[Word],
 
 
 def _possessor(scene: Scene, entry: Noun) -> tuple[list[Word], list[Eojeol]]:
-    """my, his, our, Minsu's … and their Korean; what everybody shares is 우리 rather than 내."""
+    """Return "my", "his", "our", "Minsu's" … in both languages; for shared things "my" is 우리, not 내."""
     draw = scene.random()
     if draw < 0.25:
         name = str(scene.pick_new(_NAMES).english[0])
@@ -159,10 +163,10 @@ def _possessor(scene: Scene, entry: Noun) -> tuple[list[Word], list[Eojeol]]:
         return [word], [Eojeol(_KOREAN_NAME[name] + "의", (word,))]
     name = "I" if draw < 0.65 else scene.pick(_POSSESSORS)
     if name in ("he", "she"):
-        if SINGULAR in scene.used:
-            name = "I"  # "Minsu … his" would have to be 자기 if he is meant
+        if THIRD_PERSON_MENTIONED in scene.used:
+            name = "I"  # "Minsu … his" may need 자기
         else:
-            scene.used.add(OWNER)
+            scene.used.add(HIS_OR_HER_USED)
     if name == "you" and scene.polite:
         name = "we"  # a polite sentence cannot say 네
     pronoun = PRONOUNS[name]
@@ -180,92 +184,92 @@ _DEMONSTRATIVES = {"this": "이", "that": "저"}
 _PLURAL_DEMONSTRATIVES = {"these": "이", "those": "저"}
 
 
-def _assembled(
+def _assemble(
     entry: Noun,
     determiner: tuple[list[Word], list[Eojeol]],
     description: tuple[list[Word], list[Eojeol]],
     *,
     plural: bool = False,
-    marked: bool = False,
+    plural_suffix: bool = False,
 ) -> NounPhrase:
-    """Determiner, adjective and noun put together; `marked` adds 들."""
+    """Assemble determiner, adjective and noun; `plural_suffix` adds 들."""
     head = words(entry.plural if plural else entry.english)
     (determiner_words, determiner_korean), (adjective_words, adjective_korean) = determiner, description
-    text = entry.korean + "들" if marked else entry.korean
-    phrase = NounPhrase([*determiner_words, *adjective_words, *head], text, head)
+    noun = entry.korean + "들" if plural_suffix else entry.korean
+    phrase = NounPhrase([*determiner_words, *adjective_words, *head], noun, head)
     phrase.before = determiner_korean + adjective_korean
     if not determiner_korean:
-        phrase.possible = determiner_words  # "the" and "a" live in no word of their own
-    phrase.respected = "elder" in entry.classes
+        phrase.possible = determiner_words  # "the" and "a" have no Korean word
+    phrase.honorific = "elder" in entry.classes
     if plural or entry.form == "plural":
         phrase.agreement = "plural"
     return phrase
 
 
-# Marks in `Scene.used`: a third person was the subject, his or her things were mentioned, "that" is taken.
-SINGULAR, OWNER, CONJUNCTION = "a third person", "his or her", "that"
+# Entries of `Scene.used`, besides the words that the sentence has used.
+THIRD_PERSON_MENTIONED, HIS_OR_HER_USED, THAT_USED = "a third person", "his or her", "that"
 
-# Things of which nobody says "my" or "Minsu's".
+# Things without a possessor such as "my" or "Minsu's".
 _UNOWNED = frozenset({"film", "wild", "tiny", "shut", "heard", "plant", "food", "drink"})
 _BARE = frozenset({"meal", "sport", "study"})
-_ANY_WILL_DO = frozenset({"transit", "keys", "bowed"})
+_ONLY_ARTICLES = frozenset({"transit", "instrument"})
 _ONLY_DEFINITE = frozenset({"definite", "place"})
-_SPOKEN_WITH_THE = frozenset({"definite", "place", "keys", "bowed"})  # "play the piano"
+_GENERIC_WITH_THE = frozenset({"definite", "place", "instrument"})  # "play the piano"
 
 
-def thing(
+def thing_phrase(
     scene: Scene,
     entry: Noun,
     *,
-    adjective: float = 0.22,
+    p_adjective: float = 0.22,
     generic: bool = False,
     definite: bool = False,
-    owned_by_others: bool = True,
+    may_have_possessor: bool = True,
 ) -> NounPhrase:
-    """A thing with a determiner that suits it, perhaps with an adjective.
+    """Return a thing with a determiner that fits it, and an adjective with this probability.
 
-    `generic` speaks of the kind ("cats", "bread"), as after "like"; `definite` excludes "a"; without
-    `owned_by_others` nobody's name or pronoun stands before it.
+    `generic` means the kind ("cats", "bread"), as after "like"; `definite` excludes "a"; without
+    `may_have_possessor` it has no possessor.
     """
     scene.used.add(entry)
     if entry.form == "name":
-        return _assembled(entry, ([], []), ([], []))
+        return _assemble(entry, ([], []), ([], []))
     if generic:
-        if entry.classes & _SPOKEN_WITH_THE:
-            return _assembled(entry, ([Word("the")], []), ([], []))
-        return _assembled(entry, ([], []), ([], []), plural=entry.form == "count")
-    description = ([], []) if entry.classes & _BARE else describe(scene, entry, adjective)
-    can_be_owned = owned_by_others and not entry.classes & _UNOWNED
+        if entry.classes & _GENERIC_WITH_THE:
+            return _assemble(entry, ([Word("the")], []), ([], []))
+        return _assemble(entry, ([], []), ([], []), plural=entry.form == "count")
+    description = ([], []) if entry.classes & _BARE else optional_adjective(scene, entry, p_adjective)
+    can_be_owned = may_have_possessor and not entry.classes & _UNOWNED
     if entry.form != "count":
         return _uncounted(scene, entry, description, definite, can_be_owned)
     if entry.classes & _ONLY_DEFINITE:
-        return _assembled(entry, ([Word("the")], []), description)
+        return _assemble(entry, ([Word("the")], []), description)
     draw = scene.random()
     if draw < 0.34 and not definite:
         return _indefinite(entry, description)
-    if draw < 0.62 or entry.classes & _ANY_WILL_DO:
-        return _assembled(entry, ([Word("the")], []), description)
+    if draw < 0.62 or entry.classes & _ONLY_ARTICLES:
+        return _assemble(entry, ([Word("the")], []), description)
     if draw < 0.78 and can_be_owned:
-        return _assembled(entry, _possessor(scene, entry), description)
+        return _assemble(entry, _possessor(scene, entry), description)
     if draw < 0.90:
-        return _assembled(entry, _demonstrative(scene, _DEMONSTRATIVES), description)
+        return _assemble(entry, _demonstrative(scene, _DEMONSTRATIVES), description)
     if draw < 0.95:
         determiner = _demonstrative(scene, _PLURAL_DEMONSTRATIVES)
-        return _assembled(entry, determiner, description, plural=True, marked=True)
-    living = "animal" in entry.classes
-    return _assembled(entry, ([Word("the")], []), description, plural=True, marked=living)
+        return _assemble(entry, determiner, description, plural=True, plural_suffix=True)
+    is_animal = "animal" in entry.classes
+    return _assemble(entry, ([Word("the")], []), description, plural=True, plural_suffix=is_animal)
 
 
 def _indefinite(entry: Noun, description: tuple[list[Word], list[Eojeol]]) -> NounPhrase:
     first = description[0][0].text if description[0] else entry.english[0]
-    phrase = _assembled(entry, ([Word(article(first))], []), description)
+    phrase = _assemble(entry, ([Word(article(first))], []), description)
     phrase.definite = False
     return phrase
 
 
 def _demonstrative(scene: Scene, table: dict[str, str]) -> tuple[list[Word], list[Eojeol]]:
     english, korean = scene.pick(tuple(table.items()))
-    if english == "that" and CONJUNCTION in scene.used:
+    if english == "that" and THAT_USED in scene.used:
         english, korean = "this", table["this"]  # not "I think that that book …"
     word = Word(english)
     return [word], [Eojeol(korean, (word,))]
@@ -278,109 +282,113 @@ def _uncounted(
     definite: bool,
     can_be_owned: bool,
 ) -> NounPhrase:
-    """bread, the bread, my shoes: no number, hence no "a"."""
+    """Return "bread", "the bread", "my shoes": no number, hence no "a"."""
     draw = scene.random()
     if entry.classes & _BARE or (draw < 0.5 and not definite):
-        return _assembled(entry, ([], []), description)
+        return _assemble(entry, ([], []), description)
     if draw < 0.75 or not can_be_owned:
-        return _assembled(entry, ([Word("the")], []), description)
-    return _assembled(entry, _possessor(scene, entry), description)
+        return _assemble(entry, ([Word("the")], []), description)
+    return _assemble(entry, _possessor(scene, entry), description)
 
 
-def human(scene: Scene, entry: Noun, *, adjective: float = 0.1, indefinite: float = 0.0) -> NounPhrase:
-    """A person: a name, "my mother", "the kind nurse", "the students"."""
+def person_phrase(
+    scene: Scene, entry: Noun, *, p_adjective: float = 0.1, p_indefinite: float = 0.0
+) -> NounPhrase:
+    """Return a person: a name, "my mother", "the kind nurse", "the students"."""
     scene.used.add(entry)
     if entry.form == "name":
-        return _assembled(entry, ([], []), ([], []))
+        return _assemble(entry, ([], []), ([], []))
     if "kin" in entry.classes:
-        return _assembled(entry, _possessor(scene, entry), ([], []))
+        return _assemble(entry, _possessor(scene, entry), ([], []))
     if "elder" in entry.classes:
         determiner = ([Word("the")], []) if scene.chance(0.5) else _possessor(scene, entry)
-        return _assembled(entry, determiner, ([], []))
-    description = describe(scene, entry, adjective)
+        return _assemble(entry, determiner, ([], []))
+    description = optional_adjective(scene, entry, p_adjective)
     draw = scene.random()
-    if draw < indefinite:
+    if draw < p_indefinite:
         return _indefinite(entry, description)
     if draw < 0.25:
-        return _assembled(entry, _demonstrative(scene, _DEMONSTRATIVES), description)
+        return _assemble(entry, _demonstrative(scene, _DEMONSTRATIVES), description)
     plural = draw < 0.45
-    return _assembled(entry, ([Word("the")], []), description, plural=plural, marked=plural)
+    return _assemble(entry, ([Word("the")], []), description, plural=plural, plural_suffix=plural)
 
 
-# Nouns for people, by what a verb asks of its subject.
+# Nouns for people, by the requirement of a verb.
 _ADULTS = nouns_of("adult")
 _CHILDREN = nouns_of("young")
 _PERSONS = nouns_of("person")
 _ELDERS = nouns_of("elder")
 
 
-def someone(
+def person_subject(
     scene: Scene,
     subjects: frozenset[str],
     *,
-    you: float = 0.0,
-    indefinite: float = 0.0,
-    others: bool = False,
+    p_you: float = 0.0,
+    p_indefinite: float = 0.0,
+    exclude_first_person: bool = False,
 ) -> NounPhrase:
-    """A person as a subject.
+    """Return a person as a subject.
 
-    `you` and `indefinite` are the probabilities of "you" and "a"; `others` leaves out "I" and "we", for
-    nobody asks what he himself does.
+    `p_you` and `p_indefinite` are the probabilities of "you" and "a"; `exclude_first_person` excludes "I" and
+    "we", because people do not ask about their own actions.
     """
-    if you and scene.chance(you):
+    if p_you and scene.chance(p_you):
         return pronoun_subject(scene, "you")
     draw = scene.random()
-    if OWNER in scene.used:
-        return pronoun_subject(scene, _unused_pronoun(scene, others, _PLURAL_PRONOUNS))
+    if HIS_OR_HER_USED in scene.used:
+        return pronoun_subject(scene, _unused_pronoun(scene, exclude_first_person, _PRONOUNS_BUT_HE_AND_SHE))
     if draw < 0.46:
-        name = _unused_pronoun(scene, others, _COMMON_PRONOUNS)
+        name = _unused_pronoun(scene, exclude_first_person, _COMMON_PRONOUNS)
         if name in ("he", "she"):
-            scene.used.add(SINGULAR)
+            scene.used.add(THIRD_PERSON_MENTIONED)
         return pronoun_subject(scene, name)
-    scene.used.add(SINGULAR)
+    scene.used.add(THIRD_PERSON_MENTIONED)
     if draw < 0.60:
-        return human(scene, scene.pick_new(_NAMES))
+        return person_phrase(scene, scene.pick_new(_NAMES))
     if draw < 0.72 and "young" not in subjects:
-        return human(scene, scene.pick_new(_ELDERS))
+        return person_phrase(scene, scene.pick_new(_ELDERS))
     pool = _PERSONS if "person" in subjects else _CHILDREN if "young" in subjects else _ADULTS
-    return human(scene, scene.pick_new(pool), indefinite=indefinite)
+    return person_phrase(scene, scene.pick_new(pool), p_indefinite=p_indefinite)
 
 
 _COMMON_PRONOUNS = ("I", "I", "I", "he", "he", "she", "she", "we", "we", "they", "you")
-_PLURAL_PRONOUNS = ("I", "I", "we", "they", "you")
+_PRONOUNS_BUT_HE_AND_SHE = ("I", "I", "we", "they", "you")
 
 
-def _unused_pronoun(scene: Scene, others: bool, names: tuple[str, ...]) -> str:
-    """Any pronoun but one that was mentioned; a polite statement does not say "you"."""
+def _unused_pronoun(scene: Scene, exclude_first_person: bool, names: tuple[str, ...]) -> str:
+    """Return a pronoun that was not mentioned; a polite statement does not use "you"."""
     used = scene.used
     for _ in range(8):
         name = scene.pick(names)
         if name in used or (name == "you" and scene.polite):
             continue
-        if name in ("I", "we") and (others or "I" in used or "we" in used):
+        if name in ("I", "we") and (exclude_first_person or "I" in used or "we" in used):
             continue
-        if name in ("he", "she") and SINGULAR in used:
+        if name in ("he", "she") and THIRD_PERSON_MENTIONED in used:
             continue  # "Minsu …, and he": the same man?
         return name
     return "they"
 
 
-def subject(
+def subject_phrase(
     scene: Scene,
     verb: Verb,
     *,
-    you: float = 0.0,
-    indefinite: float = 0.0,
+    p_you: float = 0.0,
+    p_indefinite: float = 0.0,
     question: bool = False,
 ) -> NounPhrase:
-    """Whoever can be the subject of a verb: a person, or an animal or thing among its actors."""
-    if not verb.people:
-        return thing(scene, scene.pick_new(verb.actors), adjective=0.1)
-    return someone(scene, verb.subjects, you=you, indefinite=indefinite, others=question)
+    """Return a subject that fits the verb: a person, or an animal or thing among its actors."""
+    if not verb.human_subject:
+        return thing_phrase(scene, scene.pick_new(verb.actors), p_adjective=0.1)
+    return person_subject(
+        scene, verb.subjects, p_you=p_you, p_indefinite=p_indefinite, exclude_first_person=question
+    )
 
 
-def counted(scene: Scene, entry: Noun) -> NounPhrase:
-    """A number of things: two books, 책 두 권."""
+def counted_phrase(scene: Scene, entry: Noun) -> NounPhrase:
+    """Return a noun with a number: two books, 책 두 권."""
     scene.used.add(entry)
     number = scene.pick(NUMBERS)
     plural = number.english[0] != "one"
@@ -394,7 +402,7 @@ def counted(scene: Scene, entry: Noun) -> NounPhrase:
     return phrase
 
 
-# How English measures what cannot be counted; Korean uses the noun's counter.
+# English measure words of mass nouns; Korean uses the noun's counter.
 _MEASURES = {
     "잔": ("glass", "glasses"),
     "켤레": ("pair", "pairs"),
@@ -407,24 +415,24 @@ MEASURABLE = tuple(
 )
 
 
-def measured(scene: Scene, entry: Noun) -> NounPhrase:
-    """Cups, bowls and pairs: two cups of coffee, 커피 두 잔."""
+def measured_phrase(scene: Scene, entry: Noun) -> NounPhrase:
+    """Return a noun with a number of cups, bowls or pairs: two cups of coffee, 커피 두 잔."""
     scene.used.add(entry)
     number = scene.pick(NUMBERS[:5])
-    single, several = ("cup", "cups") if entry.key in _IN_CUPS else _MEASURES[entry.counter]
-    one = number.english[0] == "one"
-    number_word, measure, of = words([number.english[0], single if one else several, "of"])
+    singular, plural = ("cup", "cups") if entry.key in _IN_CUPS else _MEASURES[entry.counter]
+    is_singular = number.english[0] == "one"
+    number_word, measure, of = words([number.english[0], singular if is_singular else plural, "of"])
     head = words(entry.english)
     phrase = NounPhrase([number_word, measure, of, *head], entry.counter, (measure,))
     phrase.before = [Eojeol(entry.korean, head), Eojeol(number.korean[0], (number_word,))]
     phrase.possible = (of,)
-    phrase.agreement = "third" if one else "plural"
+    phrase.agreement = "third" if is_singular else "plural"
     phrase.definite = False
     return phrase
 
 
 def place_phrase(entry: Noun, preposition: str = "") -> NounPhrase:
-    """A place with its English preposition: "at home", "to the library"."""
+    """Return a place with its English preposition: "at home", "to the library"."""
     lead = words([preposition] if preposition else [])
     if entry.key == "home" and preposition in ("to", "for"):
         lead = []  # "go home"
@@ -435,18 +443,18 @@ def place_phrase(entry: Noun, preposition: str = "") -> NounPhrase:
     return phrase
 
 
-def indefinite(scene: Scene, entry: Noun, *, adjective: float = 0.0) -> NounPhrase:
-    """Some instance of it: a book, an old bag, milk, red shoes."""
+def indefinite_phrase(scene: Scene, entry: Noun, *, p_adjective: float = 0.0) -> NounPhrase:
+    """Return an indefinite phrase: a book, an old bag, milk, red shoes."""
     scene.used.add(entry)
-    description = describe(scene, entry, adjective)
+    description = optional_adjective(scene, entry, p_adjective)
     if entry.form == "count":
         return _indefinite(entry, description)
-    phrase = _assembled(entry, ([], []), description)
+    phrase = _assemble(entry, ([], []), description)
     phrase.definite = False
     return phrase
 
 
-def owned(scene: Scene, entry: Noun, *, adjective: float = 0.15) -> NounPhrase:
-    """Somebody's: my bag, Minsu's old bicycle."""
+def owned_phrase(scene: Scene, entry: Noun, *, p_adjective: float = 0.15) -> NounPhrase:
+    """Return a thing with its possessor: my bag, Minsu's old bicycle."""
     scene.used.add(entry)
-    return _assembled(entry, _possessor(scene, entry), describe(scene, entry, adjective))
+    return _assemble(entry, _possessor(scene, entry), optional_adjective(scene, entry, p_adjective))

@@ -1,8 +1,9 @@
-"""The nouns of the corpus, as tables to be read and edited.
+"""Tables of the nouns of the corpus.
 
-A row is: English, Korean, counter, classes. `~` before the English marks a mass noun (bread), `+` a noun that
-is always plural (pants), `=` a name; `child/children` gives an irregular plural; `_` stands for a space.
-Classes decide what may be done with a thing, so that no chair eats.
+A row is: English, Korean, counter, classes. `~` before the English means a mass noun (bread), `+` a noun that
+is always plural (pants), `=` a name; `child/children` gives an irregular plural; `_` is a space. Classes
+restrict the verbs and adjectives of a noun, so that no chair eats; an instrument is struck (치다) or bowed
+(켜다).
 """
 
 from __future__ import annotations
@@ -116,9 +117,9 @@ radio            라디오    대    heard device goods mended
 ~baseball        야구      개    sport
 ~tennis          테니스    개    sport
 ~basketball      농구      개    sport
-piano            피아노    대    keys goods
-guitar           기타      대    keys goods
-violin           바이올린  대    bowed goods
+piano            피아노    대    instrument struck goods
+guitar           기타      대    instrument struck goods
+violin           바이올린  대    instrument bowed goods
 ~homework        숙제      개    duty study_duty
 ~medicine        약        알    medicine
 """
@@ -185,7 +186,7 @@ boat             배        척    vehicle transit
 airplane         비행기    대    vehicle transit
 """
 
-# A place has two more columns before its classes: how English says where, and whether it takes "the".
+# A place has two more columns before its classes: its English preposition, and whether it takes "the".
 PLACES = """
 home             집        채    at  -    dining studying resting ours destination returned
 school           학교      개    at  -    indoor studying meeting built ours landmark destination returned

@@ -1,16 +1,16 @@
-"""The verbs and adjectives of the corpus, as tables to be read and edited.
+"""Tables of the verbs and adjectives of the corpus.
 
-Verbs:      English | Korean | who | whom or what | where | how | respectful Korean
-Adjectives: English | Korean | of what | respectful Korean
+Verbs:      English | Korean | subjects | objects | places | manners | honorific Korean
+Adjectives: English | Korean | nouns | honorific Korean
 
-`eat/ate/eaten` gives irregular English forms; what follows `_` belongs to the verb (listen_to). A Korean form
-carries its irregular class after a colon (듣다:ㄷ) and may have words before it (배가 고프다). The other
-columns name noun classes, or one noun as `=piano`; "where" names place classes and "how" adverbs.
+`eat/ate/eaten` gives irregular English forms; words after `_` belong to the verb (listen_to). A Korean form
+has its irregular class after a colon (듣다:ㄷ) and may have words before it (배가 고프다). The other columns
+contain noun classes, or one noun as `=piano`; manners are adverbs.
 """
 
 from __future__ import annotations
 
-# Something is done to something. The same English verb may stand in several rows: the object decides.
+# An English verb may have several rows: its object determines the Korean verb.
 TRANSITIVE = """
 eat/ate/eaten         | 먹다       | person | food meal | dining | quickly slowly alone | 드시다
 eat/ate/eaten         | 먹다       | animal | fruit vegetable =bread =meat =fish | | quickly slowly |
@@ -19,17 +19,17 @@ take/took/taken       | 먹다       | person | medicine | | | 드시다
 read/read/read        | 읽다       | person | text | studying resting | slowly quietly alone |
 write/wrote/written   | 쓰다       | person | writing | studying | quickly slowly alone |
 study                 | 공부하다   | person | study | studying | hard alone |
-learn                 | 배우다     | person | study sport keys bowed | =school | quickly hard |
+learn                 | 배우다     | person | study sport instrument | =school | quickly hard |
 teach/taught          | 가르치다   | adult elder | study | =school | well |
 speak/spoke/spoken    | 하다       | person | language | | slowly quickly |
-practice              | 연습하다   | person | sport keys bowed | | hard alone |
+practice              | 연습하다   | person | sport instrument | | hard alone |
 do/did/done           | 하다       | person | =homework | studying | quickly alone |
 finish                | 끝내다     | person | duty | | quickly |
 watch                 | 보다       | person | film =television | =home | quietly alone |
 listen_to             | 듣다:ㄷ    | person | heard | =home =room =cafe =library | quietly alone |
 sing/sang/sung        | 부르다:르  | person | sung | =park | loudly well |
 play                  | 하다       | person | sport | playing | alone |
-play                  | 치다       | person | keys | =home =room | well quietly |
+play                  | 치다       | person | struck | =home =room | well quietly |
 play                  | 켜다       | person | bowed | =home =room | well quietly |
 buy/bought            | 사다       | person | goods food drink =ticket | shopping | quickly |
 sell/sold             | 팔다       | adult | goods food drink | shopping | |
@@ -113,7 +113,7 @@ wait                  | 기다리다   | person |  | meeting | quietly alone |
 get_up/got/gotten/getting | 일어나다 | person |  | | early late quickly |
 """
 
-# Movement and rest, whose object column holds how the place is joined: English preposition, Korean particle.
+# Movement and rest. The object column contains the English preposition and the Korean particle of the place.
 MOTION = """
 go/went/gone          | 가다       | person | to 에 | destination | quickly alone early |
 come/came/come        | 오다       | person | to 에 | destination | quickly alone early late |
@@ -128,7 +128,7 @@ sit/sat/sat/sitting   | 앉다       | person | on 에 | =chair =bed | quietly |
 sit/sat/sat/sitting   | 앉다       | pet | on 에 | =chair =bed | quietly |
 """
 
-# To somebody: "I gave a flower to the child."
+# With a recipient: "I gave a flower to the child."
 GIVING = """
 give/gave/given       | 주다       | person | given =money =book =ticket | | | 드리다
 send/sent             | 보내다     | person | sent | | |
@@ -205,7 +205,7 @@ brave                 | 용감하다   | person |
 famous                | 유명하다   | job |
 """
 
-# Said only before a noun: "the bag is new" would need another Korean word.
+# Only before a noun: "the bag is new" would need another Korean word.
 ATTRIBUTES = """
 new                   | 새롭다:ㅂ  | goods vehicle =book =novel film |
 old                   | 오래되다   | goods vehicle sized |

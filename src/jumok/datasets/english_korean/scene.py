@@ -1,20 +1,20 @@
-"""What is drawn while one sentence is made: words on both sides, and the choices behind them.
+"""The state of one sentence while it is generated: its words on both sides and the random choices.
 
-A `Word` is one English word of this sentence; an `Eojeol` is one Korean word that names the English words it
-stands for. Patterns put both into any order; the alignment follows from who names whom.
+A `Word` is one English word of the sentence. An `Eojeol` is one Korean word with the English words that it
+translates. Patterns arrange both in any order; the alignment follows from these links.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
 
-from jumok.corpus.english_korean.lexicon import kept_for
-from jumok.values import Alignment, Pair
+from jumok.datasets.english_korean.lexicon import reserved_split
+from jumok.types import Alignment, Pair
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from jumok.corpus.english_korean.lexicon import Adjective, Noun, Verb
+    from jumok.datasets.english_korean.lexicon import Adjective, Noun, Verb
 
 __all__ = ["Eojeol", "Scene", "Sentence", "Word", "words"]
 
@@ -24,7 +24,7 @@ POLITE_TAG = "<polite>"
 
 
 class Word:
-    """An English word; its position is known when the sentence is complete."""
+    """An English word; its position is set when the sentence is complete."""
 
     __slots__ = ("position", "text")
 
@@ -35,7 +35,7 @@ class Word:
 
 
 class Eojeol:
-    """A Korean word with the English words it surely and possibly translates."""
+    """A Korean word with its sure and possible links to English words."""
 
     __slots__ = ("possible", "sure", "text")
 
@@ -46,15 +46,15 @@ class Eojeol:
 
 
 def words(texts: Sequence[str]) -> list[Word]:
-    """Fresh English words."""
+    """Return new English words."""
     return [Word(text) for text in texts]
 
 
 class Scene:
-    """The choices behind one sentence.
+    """The random choices of one sentence.
 
-    `used` holds what was already mentioned, so that nobody meets himself; `splits` what the combinations of
-    lexemes in the sentence say about the split it belongs to.
+    `used` holds what was already mentioned, so that Minsu does not meet Minsu; `splits` holds the splits for
+    which combinations of lexemes in the sentence are reserved.
     """
 
     __slots__ = ("polite", "random", "splits", "used")
@@ -66,15 +66,15 @@ class Scene:
         self.splits: set[str] = set()
 
     def pick(self, options: Sequence[Choice]) -> Choice:
-        """One of the options, each as likely as the others."""
+        """Return one of the options, drawn uniformly."""
         return options[int(self.random() * len(options))]
 
     def chance(self, probability: float) -> bool:
-        """True with this probability."""
+        """Return True with this probability."""
         return self.random() < probability
 
     def pick_new(self, options: Sequence[Choice]) -> Choice:
-        """One of the options that was not mentioned before; any if that is hard."""
+        """Return an option that was not mentioned before, or any after eight attempts."""
         used = self.used
         choice = self.pick(options)
         if choice in used:
@@ -85,43 +85,43 @@ class Scene:
         used.add(choice)
         return choice
 
-    def combine(self, predicate: Verb | Adjective, complement: Noun) -> None:
-        """Note a combination of lexemes: some combinations are kept out of training."""
-        split = kept_for(predicate, complement)
+    def note_combination(self, predicate: Verb | Adjective, complement: Noun) -> None:
+        """Note a combination of lexemes; some combinations are reserved for validation and test."""
+        split = reserved_split(predicate, complement)
         if split != "train":
             self.splits.add(split)
 
 
 class Sentence:
-    """A finished sentence on both sides, before it is written out."""
+    """A finished sentence as words of both languages."""
 
-    __slots__ = ("eojeols", "mark", "words")
+    __slots__ = ("eojeols", "punctuation", "words")
 
-    def __init__(self, english: list[Word], korean: list[Eojeol], mark: str = ".") -> None:
+    def __init__(self, english: list[Word], korean: list[Eojeol], punctuation: str = ".") -> None:
         self.words = english
         self.eojeols = korean
-        self.mark = mark
+        self.punctuation = punctuation
 
     def english(self) -> str:
-        """The English side without a tag."""
+        """Return the English side without a tag."""
         text = " ".join([word.text for word in self.words]).replace(" ,", ",")
-        return text[0].upper() + text[1:] + self.mark
+        return text[0].upper() + text[1:] + self.punctuation
 
     def korean(self) -> str:
-        """The Korean side."""
-        return " ".join([eojeol.text for eojeol in self.eojeols]) + self.mark
+        """Return the Korean side."""
+        return " ".join([eojeol.text for eojeol in self.eojeols]) + self.punctuation
 
     def pair(self, english: str, *, polite: bool) -> Pair:
-        """The pair with its alignment; `english` is the text from `english()`."""
-        shift = 1 if polite else 0
-        for position, word in enumerate(self.words, start=shift):
+        """Return the pair with its alignment; `english` is the text of `english()`."""
+        first = 1 if polite else 0  # position of the first word, after the tag
+        for position, word in enumerate(self.words, start=first):
             word.position = position
         eojeols = self.eojeols
-        sure = [(word.position, at) for at, eojeol in enumerate(eojeols) for word in eojeol.sure]
-        possible = [(word.position, at) for at, eojeol in enumerate(eojeols) for word in eojeol.possible]
-        last = len(eojeols)
-        sure.append((len(self.words) + shift, last))
+        sure = [(word.position, i) for i, eojeol in enumerate(eojeols) for word in eojeol.sure]
+        possible = [(word.position, i) for i, eojeol in enumerate(eojeols) for word in eojeol.possible]
+        punctuation = len(eojeols)  # its position in the Korean sentence
+        sure.append((len(self.words) + first, punctuation))
         if polite:
-            possible.append((0, last - 1))
+            possible.append((0, punctuation - 1))
             english = f"{POLITE_TAG} {english}"
         return Pair(english, self.korean(), Alignment(frozenset(sure), frozenset(possible)))

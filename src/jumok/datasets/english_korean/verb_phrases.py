@@ -1,8 +1,8 @@
-"""Predicates on both sides: tense, negation, respect, and the helpers that modes such as "can" bring.
+"""Predicates in both languages: tense, negation, honorifics, and the auxiliaries of modes such as "can".
 
-English falls into three runs, because a subject or an adverb may stand between them: `front` (the auxiliary),
-`middle` (not, never) and `main`. Korean is a row of eojeols. The pieces on both sides carry roles ("verb",
-"not", "will", "helper" …) by which a sentence links them.
+English has three parts, because a subject or an adverb may be between them: `front` (the auxiliary), `middle`
+(not, never) and `main`. Korean is a sequence of eojeols. The words of both languages have roles ("verb",
+"not", "will", "helper" …) by which they are aligned.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple
 
-from jumok.corpus.english_korean.conjugation import Stem, conjugate, honour, stem
-from jumok.corpus.english_korean.english import BE, VerbForms, verb_forms
-from jumok.corpus.english_korean.lexicon import Adjective, Verb
+from jumok.datasets.english_korean.conjugation import Stem, conjugate, stem, with_honorific
+from jumok.datasets.english_korean.english import BE, VerbForms, verb_forms
+from jumok.datasets.english_korean.lexicon import Adjective, Verb
 
 __all__ = [
     "ANY_ROLE",
@@ -26,62 +26,62 @@ __all__ = [
     "RAINS",
     "SNOWS",
     "Mode",
-    "Piece",
-    "Slot",
+    "RoleEojeol",
+    "RoleWord",
     "english_predicate",
     "korean_predicate",
 ]
 
 
-class Piece(NamedTuple):
+class RoleWord(NamedTuple):
     """An English word of a predicate and its role."""
 
     text: str
     role: str
 
 
-# The last word of a predicate possibly stands for each of its English words.
+# The last eojeol of a predicate has possible links to all of its English words.
 ANY_ROLE = ("any",)
 
 
-class Slot(NamedTuple):
-    """A Korean word of a predicate and the roles it surely and possibly stands for."""
+class RoleEojeol(NamedTuple):
+    """A Korean word of a predicate and the roles of its sure and possible links."""
 
     text: str
     sure: tuple[str, ...]
     possible: tuple[str, ...]
 
 
-English = tuple[tuple[Piece, ...], tuple[Piece, ...], tuple[Piece, ...]]
+EnglishParts = tuple[tuple[RoleWord, ...], tuple[RoleWord, ...], tuple[RoleWord, ...]]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Mode:
-    """What may be done to a predicate beside tense and negation: "can", "want to", being under way …
+    """A mode of the predicate besides tense and negation: "can", "want to", the progressive …
 
-    English: a `modal` (can, could), or an inflected `helper` with its `joint` ("to"), then the main verb in
-    `form`. Korean: the main verb with the ending `join`, the words `between`, and the stem that goes on.
-    `negative` is a stem that is negative by itself; without it 지 않다 is used. `honours` says which of the
+    English: a `modal` (can, could), or an inflected `helper` with its `connector` ("to"), then the main verb
+    in `form`. Korean: the main verb with the ending `join`, the words `between`, and the auxiliary `stem`.
+    `negative` is an inherently negative stem; without it 지 않다 is used. `honorific_on` says which of the
     two verbs takes -시-.
     """
 
     name: str
     modal: tuple[str, str] = ("", "")
     helper: VerbForms | None = None
-    joint: tuple[str, ...] = ()
+    connector: tuple[str, ...] = ()
     form: str = "base"
     join: str = ""
     between: tuple[str, ...] = ()
     stem: Stem | None = None
     negative: Stem | None = None
-    honours: str = "main"
-    respectful: Stem | None = None
+    honorific_on: str = "main"
+    honorific_stem: Stem | None = None
 
 
 _BE = VerbForms("be", "is", "was", "been", "being")
 _HAVE = verb_forms("have/had")
 _EXISTS, _LACKS = stem("있다"), stem("없다")
-_REMAINS = Stem("계시", "verb", respectful=True)
+_REMAINS = Stem("계시", "verb", honorific=True)
 _DO = stem("하다")
 
 _ALL_MODES = (
@@ -92,30 +92,32 @@ _ALL_MODES = (
         form="gerund",
         join="고",
         stem=_EXISTS,
-        honours="helper",
-        respectful=_REMAINS,
+        honorific_on="helper",
+        honorific_stem=_REMAINS,
     ),
     Mode("can", modal=("can", "could"), join="으ㄹ", between=("수",), stem=_EXISTS, negative=_LACKS),
     Mode("may", modal=("may", "may"), join="어도", stem=stem("되다")),
     Mode("forbidden", modal=("must", "must"), join="으면", between=("안",), stem=stem("되다")),
-    Mode("must", helper=_HAVE, joint=("to",), join="어야", stem=_DO),
-    Mode("intend", helper=_BE, joint=("going", "to"), join="으려고", stem=_DO, honours="helper"),
-    Mode("decide", helper=verb_forms("decide"), joint=("to",), join="기로", stem=_DO, honours="helper"),
+    Mode("must", helper=_HAVE, connector=("to",), join="어야", stem=_DO),
+    Mode("intend", helper=_BE, connector=("going", "to"), join="으려고", stem=_DO, honorific_on="helper"),
+    Mode(
+        "decide", helper=verb_forms("decide"), connector=("to",), join="기로", stem=_DO, honorific_on="helper"
+    ),
     Mode(
         "want",
         helper=verb_forms("want"),
-        joint=("to",),
+        connector=("to",),
         join="고",
         stem=stem("싶다", "adjective"),
-        honours="helper",
+        honorific_on="helper",
     ),
     Mode(
         "begin",
         helper=verb_forms("begin/began"),
-        joint=("to",),
+        connector=("to",),
         join="기",
         stem=stem("시작하다"),
-        honours="helper",
+        honorific_on="helper",
     ),
     Mode(
         "enjoy",
@@ -124,7 +126,7 @@ _ALL_MODES = (
         join="는",
         between=("것을",),
         stem=stem("좋아하다"),
-        honours="helper",
+        honorific_on="helper",
     ),
     Mode(
         "experience",
@@ -134,20 +136,20 @@ _ALL_MODES = (
         between=("적이",),
         stem=_EXISTS,
         negative=_LACKS,
-        honours="helper",
+        honorific_on="helper",
     ),
     Mode(
         "skill",
         helper=verb_forms("know/knew"),
-        joint=("how", "to"),
+        connector=("how", "to"),
         join="으ㄹ",
         between=("줄",),
         stem=stem("알다"),
         negative=stem("모르다:르"),
-        honours="helper",
+        honorific_on="helper",
     ),
-    Mode("look", helper=verb_forms("look"), join="어", stem=stem("보이다"), honours="helper"),
-    Mode("become", helper=verb_forms("become/became"), join="어지", honours="helper"),
+    Mode("look", helper=verb_forms("look"), join="어", stem=stem("보이다"), honorific_on="helper"),
+    Mode("become", helper=verb_forms("become/became"), join="어지", honorific_on="helper"),
 )
 MODES = {mode.name: mode for mode in _ALL_MODES}
 
@@ -166,64 +168,64 @@ COPULA = Verb(_BE, (), _EXISTS, (), None, frozenset(), True, (), key="be")
 # Verbs whose negation is another verb.
 _OPPOSITES = {"있": _LACKS, "알": stem("모르다:르")}
 
-# What belongs to the verb without a meaning of its own: "to" in "listen to".
+# Prepositions that belong to the verb and have no translation: "to" in "listen to".
 _PREPOSITIONS = frozenset({"to", "for", "at"})
 
 
 @cache
 def english_predicate(
     lexeme: Verb | Adjective, mode: Mode, tense: str, negative: bool, agreement: str, question: bool
-) -> English:
-    """The three English runs of a predicate: (does) (not) (listen to)."""
-    middle = (Piece("not", "not"),) if negative else ()
+) -> EnglishParts:
+    """Return the three English parts of a predicate: (does) (not) (listen to)."""
+    middle = (RoleWord("not", "not"),) if negative else ()
     if mode.modal[0]:
         return _modal_predicate(lexeme, mode, tense, negative)
     finite, role, rest = _finite_verb(lexeme, mode)
     if tense == "future":
-        return (Piece("will", "will"),), middle, (Piece(finite.base, role), *rest)
+        return (RoleWord("will", "will"),), middle, (RoleWord(finite.base, role), *rest)
     if finite is _BE:
-        return (Piece(BE[tense, agreement], role),), middle, rest
+        return (RoleWord(BE[tense, agreement], role),), middle, rest
     if mode.name == "experience":
-        never = (Piece("never", "not"),) if negative else ()
-        return (Piece(_inflected(finite, "present", agreement), role),), never, rest
+        never = (RoleWord("never", "not"),) if negative else ()
+        return (RoleWord(_inflected(finite, "present", agreement), role),), never, rest
     if negative or question:
         auxiliary = "did" if tense == "past" else "does" if agreement == "third" else "do"
-        return (Piece(auxiliary, "auxiliary"),), middle, (Piece(finite.base, role), *rest)
-    return (), (), (Piece(_inflected(finite, tense, agreement), role), *rest)
+        return (RoleWord(auxiliary, "auxiliary"),), middle, (RoleWord(finite.base, role), *rest)
+    return (), (), (RoleWord(_inflected(finite, tense, agreement), role), *rest)
 
 
-def _modal_predicate(lexeme: Verb | Adjective, mode: Mode, tense: str, negative: bool) -> English:
+def _modal_predicate(lexeme: Verb | Adjective, mode: Mode, tense: str, negative: bool) -> EnglishParts:
     modal = mode.modal[tense == "past"]
     main = _main_words(lexeme, "base")
     if modal == "can" and negative:
-        return (Piece("cannot", "helper"),), (), main
+        return (RoleWord("cannot", "helper"),), (), main
     is_negative = negative or mode.name == "forbidden"
-    return (Piece(modal, "helper"),), (Piece("not", "not"),) if is_negative else (), main
+    return (RoleWord(modal, "helper"),), (RoleWord("not", "not"),) if is_negative else (), main
 
 
-def _finite_verb(lexeme: Verb | Adjective, mode: Mode) -> tuple[VerbForms, str, tuple[Piece, ...]]:
-    """The verb that is inflected, its role, and the words that follow it."""
+def _finite_verb(lexeme: Verb | Adjective, mode: Mode) -> tuple[VerbForms, str, tuple[RoleWord, ...]]:
+    """Return the finite verb, its role, and the words after it."""
     if mode.helper is not None:
-        joint = tuple(Piece(word, _JOINT_ROLES.get(word, "joint")) for word in mode.joint)
+        connector = tuple(RoleWord(word, _CONNECTOR_ROLES.get(word, "connector")) for word in mode.connector)
         role = "auxiliary" if mode.name == "intend" else "helper"
-        return mode.helper, role, joint + _main_words(lexeme, mode.form)
+        return mode.helper, role, connector + _main_words(lexeme, mode.form)
     if isinstance(lexeme, Adjective):
-        return _BE, "be", (Piece(lexeme.english, "verb"),)
+        return _BE, "be", (RoleWord(lexeme.english, "verb"),)
     role = "be" if lexeme is COPULA else "verb"
     return lexeme.forms, role, _following(lexeme)
 
 
-_JOINT_ROLES = {"how": "between", "going": "helper"}
+_CONNECTOR_ROLES = {"how": "between", "going": "helper"}
 
 
-def _main_words(lexeme: Verb | Adjective, form: str) -> tuple[Piece, ...]:
+def _main_words(lexeme: Verb | Adjective, form: str) -> tuple[RoleWord, ...]:
     if isinstance(lexeme, Adjective):
-        return (Piece(lexeme.english, "verb"),)
-    return (Piece(str(getattr(lexeme.forms, form)), "verb"), *_following(lexeme))
+        return (RoleWord(lexeme.english, "verb"),)
+    return (RoleWord(str(getattr(lexeme.forms, form)), "verb"), *_following(lexeme))
 
 
-def _following(lexeme: Verb) -> tuple[Piece, ...]:
-    return tuple(Piece(word, "joint" if word in _PREPOSITIONS else "verb") for word in lexeme.after)
+def _following(lexeme: Verb) -> tuple[RoleWord, ...]:
+    return tuple(RoleWord(word, "connector" if word in _PREPOSITIONS else "verb") for word in lexeme.after)
 
 
 def _inflected(forms: VerbForms, tense: str, agreement: str) -> str:
@@ -238,37 +240,37 @@ def korean_predicate(
     mode: Mode,
     tense: str,
     negative: bool,
-    respected: bool,
-    near: bool,
+    honorific: bool,
+    first_or_second_person: bool,
     final: str,
-) -> tuple[Slot, ...]:
-    """The eojeols of a predicate: 가지 않을 것이다. `near` is the first or second person.
+) -> tuple[RoleEojeol, ...]:
+    """Return the eojeols of a predicate: 가지 않을 것이다.
 
-    `final` names what the last word does: a statement or question (polite or not), or a link to a clause.
+    `final` is the function of the last word: a statement or question (polite or not), or a conjunction.
     """
     base, before, roles = lexeme.stem, lexeme.before, _VERB
-    replaced = respected and lexeme.respectful is not None and mode.name not in ("look", "become")
-    if negative and mode.name == "simple" and base.text in _OPPOSITES and not replaced:
+    suppletive = honorific and lexeme.honorific_stem is not None and mode.name not in ("look", "become")
+    if negative and mode.name == "simple" and base.text in _OPPOSITES and not suppletive:
         base, roles, negative = _OPPOSITES[base.text], ("verb", "not"), False
-    if replaced and lexeme.respectful is not None:
-        base, before = lexeme.respectful, ()
-    elif respected and mode.honours == "main":
-        base = honour(base)
-    slots = [Slot(text, _VERB, ()) for text in before]
+    if suppletive and lexeme.honorific_stem is not None:
+        base, before = lexeme.honorific_stem, ()
+    elif honorific and mode.honorific_on == "main":
+        base = with_honorific(base)
+    eojeols = [RoleEojeol(text, _VERB, ()) for text in before]
     if mode.name != "simple":
-        joined, base, roles, negative = _with_helper(base, mode, negative, respected, near)
-        slots += joined
+        joined, base, roles, negative = _with_helper(base, mode, negative, honorific, first_or_second_person)
+        eojeols += joined
     if negative and final in _PROHIBITIONS:
         return (
-            *slots,
-            Slot(conjugate(base, "지"), roles, ("joint",)),
-            Slot(_PROHIBITIONS[final], ("not",), ANY_ROLE),
+            *eojeols,
+            RoleEojeol(conjugate(base, "지"), roles, ("connector",)),
+            RoleEojeol(_PROHIBITIONS[final], ("not",), ANY_ROLE),
         )
     if negative:
-        slots.append(Slot(conjugate(base, "지"), roles, ("joint",)))
+        eojeols.append(RoleEojeol(conjugate(base, "지"), roles, ("connector",)))
         base, roles = Stem("않", "verb" if base.kind == "verb" else "adjective"), ("not",)
-    slots += _finish(base, roles, final, tense)
-    return tuple(slots)
+    eojeols += _finish(base, roles, final, tense)
+    return tuple(eojeols)
 
 
 _VERB: tuple[str, ...] = ("verb",)
@@ -279,31 +281,34 @@ _ALLOWED = stem("되다")
 
 
 def _with_helper(
-    base: Stem, mode: Mode, negative: bool, respected: bool, near: bool
-) -> tuple[list[Slot], Stem, tuple[str, ...], bool]:
-    """The main verb joined to a helper; then the stem that goes on, its roles, and whether to negate it."""
+    base: Stem, mode: Mode, negative: bool, honorific: bool, first_or_second_person: bool
+) -> tuple[list[RoleEojeol], Stem, tuple[str, ...], bool]:
+    """Return the main verb's eojeols, the stem that takes the ending, its roles, and whether to negate it."""
     if mode.stem is None:  # 추워지다: helper and adjective are one word
         changed = Stem(conjugate(base, mode.join), "verb")
-        return [], honour(changed) if respected else changed, ("verb", "helper"), negative
+        return [], with_honorific(changed) if honorific else changed, ("verb", "helper"), negative
     if mode.name == "must" and negative:  # need not: 가지 않아도 된다
-        slots = [Slot(conjugate(base, "지"), _VERB, ("joint",)), Slot("않아도", ("not",), ("verb",))]
-        return slots, _ALLOWED, ("helper",), False
-    slots = [Slot(conjugate(base, mode.join), _VERB, ("joint", "auxiliary"))]
-    slots += [Slot(text, _BETWEEN[text], ("verb", "helper", "joint")) for text in mode.between]
+        eojeols = [
+            RoleEojeol(conjugate(base, "지"), _VERB, ("connector",)),
+            RoleEojeol("않아도", ("not",), ("verb",)),
+        ]
+        return eojeols, _ALLOWED, ("helper",), False
+    eojeols = [RoleEojeol(conjugate(base, mode.join), _VERB, ("connector", "auxiliary"))]
+    eojeols += [RoleEojeol(text, _BETWEEN[text], ("verb", "helper", "connector")) for text in mode.between]
     helper, roles = mode.stem, _HELPER
-    if mode.name == "want" and not near:  # only the speaker and the hearer know: 가고 싶다, 가고 싶어 한다
-        slots.append(Slot("싶어", ("helper",), ("verb", "joint")))
+    if mode.name == "want" and not first_or_second_person:  # others: 가고 싶어 한다
+        eojeols.append(RoleEojeol("싶어", ("helper",), ("verb", "connector")))
         helper = _WISHES
     if negative and mode.negative is not None:
         helper, roles, negative = mode.negative, ("helper", "not"), False
-    if respected and mode.honours == "helper":
-        helper = mode.respectful or honour(helper)
-    return slots, helper, roles, negative
+    if honorific and mode.honorific_on == "helper":
+        helper = mode.honorific_stem or with_honorific(helper)
+    return eojeols, helper, roles, negative
 
 
 _BETWEEN = {"수": ("helper",), "안": ("not",), "것을": ("verb",), "적이": ("helper",), "줄": ("between",)}
 
-# What the last word does, and its ending in each tense; a second part is a word of its own.
+# The function of the last word, and its ending in each tense; a second part is a separate word.
 _FINALS: dict[str, dict[str, tuple[str, str]]] = {
     "statement": {"present": ("ㄴ다", ""), "past": ("어ㅆ다", ""), "future": ("으ㄹ", "것이다")},
     "polite": {"present": ("어요", ""), "past": ("어ㅆ어요", ""), "future": ("으ㄹ", "거예요")},
@@ -328,12 +333,12 @@ _FINALS: dict[str, dict[str, tuple[str, str]]] = {
 }
 
 
-def _finish(base: Stem, roles: tuple[str, ...], final: str, tense: str) -> list[Slot]:
-    """Put the last ending on."""
+def _finish(base: Stem, roles: tuple[str, ...], final: str, tense: str) -> list[RoleEojeol]:
+    """Return the last eojeols, with the final ending."""
     ending, word = _FINALS[final][tense]
     if final == "relative" and tense == "past" and base.kind != "verb":
         ending = "어ㅆ던"
     if not word:
-        return [Slot(conjugate(base, ending), roles, ANY_ROLE)]
+        return [RoleEojeol(conjugate(base, ending), roles, ANY_ROLE)]
     role = "will" if tense == "future" else "link"
-    return [Slot(conjugate(base, ending), roles, ("joint",)), Slot(word, (role,), ANY_ROLE)]
+    return [RoleEojeol(conjugate(base, ending), roles, ("connector",)), RoleEojeol(word, (role,), ANY_ROLE)]

@@ -1,16 +1,16 @@
-"""Two directions of word links made into one set (Koehn, Och & Marcu 2003, §4.5)."""
+"""Symmetrisation: merge the word links of two directions (Koehn, Och & Marcu 2003, §4.5)."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from jumok.errors import RecipeError, nearest
+from jumok.errors import RecipeError, suggest
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from collections.abc import Set as AbstractSet
 
-    from jumok.values import Link
+    from jumok.types import Link
 
 __all__ = ["Symmetrisation", "symmetrise"]
 
@@ -23,18 +23,16 @@ _NEIGHBOURS = ((-1, 0), (0, -1), (1, 0), (0, 1), (-1, -1), (-1, 1), (1, -1), (1,
 def symmetrise(
     forward: AbstractSet[Link], backward: AbstractSet[Link], method: Symmetrisation = "grow-diagonal-final"
 ) -> frozenset[Link]:
-    """One set of links from those of two directions, both as (source, target).
+    """Return one set of links from those of two directions, both as (source, target).
 
-    Koehn, Och & Marcu 2003, §4.5: start from the links that both directions have and grow towards their
-    neighbours in either (`grow-diagonal`); `final` then adds those of either that reach an unlinked word.
-    A link reaches one if its source word or its target word has no link yet, as in Moses' symal; programs
-    that ask it of both words give fewer links.
+    Koehn, Och & Marcu 2003, §4.5: start from the links that both directions have and add their neighbours in
+    either (`grow-diagonal`); `final` then adds the links of either that reach an unlinked word. A link does
+    so if its source word or its target word has no link yet, as in Moses' symal; programs that require it of
+    both words give fewer links.
     """
     if method not in _METHODS:
-        suggestion = nearest(method, _METHODS)
-        raise RecipeError(
-            f'There is no way "{method}" to symmetrise.{suggestion} Known: {", ".join(_METHODS)}.'
-        )
+        suggestion = suggest(method, _METHODS)
+        raise RecipeError(f'There is no symmetrisation "{method}".{suggestion} Known: {", ".join(_METHODS)}.')
     return frozenset(_METHODS[method](forward, backward))
 
 

@@ -1,11 +1,11 @@
-"""Converted models, kept in the user's cache folder: made once, found again by what they were made of.
+"""Converted models in the user's cache folder, under a hash of the key that says what they were made from.
 
     $JUMOK_CACHE, or $XDG_CACHE_HOME/jumok, or ~/.cache/jumok
-      engines/KEY/        the files of one converted model with their manifest
-      engines/KEY.lock    held while it is made, so that two processes do not make it twice
+      engines/HASH/        the files of one converted model with their manifest
+      engines/HASH.lock    held during conversion, so that two processes do not convert the same model
 
-The folder may be deleted at any time. An entry is written whole or not at all, is verified whenever it is
-used, and is made anew where it is damaged.
+The folder may be deleted at any time. Entries are written atomically, verified on every use and created again
+if they are damaged.
 """
 
 from __future__ import annotations
@@ -26,64 +26,63 @@ from jumok.storage import disk_errors, remove_folder, verify_folder, write_folde
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-__all__ = ["cache_folder", "forget", "kept_files"]
+__all__ = ["cache_folder", "evict", "get_or_create"]
 
-UNUSED_SECONDS = 60 * 24 * 3600
-"""Entries that nobody has used for this long are removed when another is made."""
+MAX_UNUSED_SECONDS = 60 * 24 * 3600
+"""Entries that were not used for this long are removed when another one is created."""
+
+_FAILURE_NOTE = "The model itself is intact. Set JUMOK_CACHE to another folder, or use the engine torch."
 
 
 def cache_folder() -> Path:
-    """Where jumok keeps what it can make again."""
-    if own := os.environ.get("JUMOK_CACHE"):
-        return Path(own).expanduser()
-    shared = os.environ.get("XDG_CACHE_HOME", "")
-    # The specification of these folders says that a relative path is to be ignored.
-    if Path(shared).is_absolute():
-        return Path(shared) / "jumok"
+    """Return the folder for files that jumok can create again."""
+    if folder := os.environ.get("JUMOK_CACHE"):
+        return Path(folder).expanduser()
+    xdg_folder = os.environ.get("XDG_CACHE_HOME", "")
+    # The XDG specification says that relative paths are ignored.
+    if Path(xdg_folder).is_absolute():
+        return Path(xdg_folder) / "jumok"
     try:
         return Path.home() / ".cache" / "jumok"
     except RuntimeError:
         raise UnsupportedError(
-            "There is no home folder to keep the converted model in. Name a folder in JUMOK_CACHE"
+            "There is no home folder to store the converted model in. Name a folder in JUMOK_CACHE"
         ) from None
 
 
-def kept_files(made_of: Mapping[str, Any], make: Callable[[], dict[str, bytes]]) -> dict[str, bytes]:
-    """The files that belong to these facts, by name: from the cache, or made and put there."""
-    entry = _entry(made_of)
-    found = _read(entry)
-    if found is not None:
-        return found
-    with _held(entry):
-        found = _read(entry)  # somebody else may have made it in the meantime
-        if found is not None:
-            return found
-        if os.path.lexists(entry):  # damaged, or a link to nowhere
+def get_or_create(key: Mapping[str, Any], create: Callable[[], dict[str, bytes]]) -> dict[str, bytes]:
+    """Return the cached files of a key, file name → bytes; create and store them if there are none."""
+    entry = _entry_folder(key)
+    cached = _read(entry)
+    if cached is not None:
+        return cached
+    with _lock(entry):
+        cached = _read(entry)  # another process may have created it in the meantime
+        if cached is not None:
+            return cached
+        if os.path.lexists(entry):  # damaged, or a broken link
             remove_folder(entry)
-        files = make()
-        write_folder(entry, files.items(), facts={"made_of": dict(made_of)}, intact=_NOTHING_LOST)
+        files = create()
+        write_folder(entry, files.items(), metadata={"made_of": dict(key)}, failure_note=_FAILURE_NOTE)
         _remove_unused(entry.parent)
     return files
 
 
-def forget(made_of: Mapping[str, Any]) -> None:
-    """Remove an entry that is whole and yet of no use."""
-    entry = _entry(made_of)
-    with _held(entry):
+def evict(key: Mapping[str, Any]) -> None:
+    """Remove the entry of a key, if there is one."""
+    entry = _entry_folder(key)
+    with _lock(entry):
         if entry.exists():
             remove_folder(entry)
 
 
-_NOTHING_LOST = "The model itself is intact. Set JUMOK_CACHE to another folder, or use the engine torch."
-
-
-def _entry(made_of: Mapping[str, Any]) -> Path:
-    spelt = json.dumps(made_of, sort_keys=True, ensure_ascii=False)
-    return cache_folder() / "engines" / hashlib.sha256(spelt.encode()).hexdigest()[:32]
+def _entry_folder(key: Mapping[str, Any]) -> Path:
+    text = json.dumps(key, sort_keys=True, ensure_ascii=False)
+    return cache_folder() / "engines" / hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
 def _read(entry: Path) -> dict[str, bytes] | None:
-    """The files of an entry, or None where it is missing or damaged."""
+    """Return the files of an entry, or None if it is missing or damaged."""
     if not entry.is_dir():
         return None
     try:
@@ -91,26 +90,26 @@ def _read(entry: Path) -> dict[str, bytes] | None:
     except ModelFolderError:
         return None
     with suppress(OSError):
-        os.utime(entry)  # its last use
+        os.utime(entry)  # the time of its last use
     return files
 
 
 @contextmanager
-def _held(entry: Path) -> Iterator[None]:
-    """Keep other processes out while an entry is made; they wait and then find it."""
-    with disk_errors(entry, _NOTHING_LOST):
+def _lock(entry: Path) -> Iterator[None]:
+    """Make other processes wait while an entry is created or removed."""
+    with disk_errors(entry, _FAILURE_NOTE):
         entry.parent.mkdir(parents=True, exist_ok=True)
         lock = entry.with_suffix(".lock").open("w")
     with lock:
-        with disk_errors(entry, _NOTHING_LOST):  # some shared disks know no locks
+        with disk_errors(entry, _FAILURE_NOTE):  # some network file systems have no locks
             fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
 
 def _remove_unused(folder: Path) -> None:
-    """Also what killed processes left half written, once it is that old. Locks are empty and stay."""
-    before = time.time() - UNUSED_SECONDS
+    """Remove old entries, and old leftovers of killed processes. Lock files are empty and stay."""
+    cutoff = time.time() - MAX_UNUSED_SECONDS
     for path in folder.iterdir():
         with suppress(OSError):
-            if path.is_dir() and path.stat().st_mtime < before:
+            if path.is_dir() and path.stat().st_mtime < cutoff:
                 shutil.rmtree(path)

@@ -1,15 +1,15 @@
 """The engine `ctranslate2`: a converted Transformer, run by CTranslate2.
 
-It keeps to the rules of this project's own search, which are CTranslate2's: a test holds the two together.
-What differs is what rounding does; the marks `<pad>` and `<s>`, which are hidden before the softmax instead
-of after it; and sampling, which draws other numbers from the same distribution.
+jumok's own search follows the rules of CTranslate2, and a test compares the two. They differ in rounding; in
+`<pad>` and `<s>`, which CTranslate2 masks before the softmax and not after it; and in sampling, which draws
+other numbers from the same distribution.
 
-A worker a core, each with one thread and small batches: sentences side by side never wait for one another,
-as the threads within a matrix product do. Of all settings of CTranslate2 this was the fastest, or within a
-few per cent of it, for the sizes and beams of docs/performance.md; so nothing is measured on the user's
-machine.
+One worker per core with one thread each, and small batches: sentences in parallel never wait for one another,
+as threads inside a matrix product do. Of all such settings of CTranslate2 this was the fastest, or within a
+few per cent of it, for the model sizes and beams in docs/performance.md; so nothing is measured on the
+user's machine.
 
-From 4.8.4 on CTranslate2 imports torch only when a model is converted, so no older one is asked for.
+CTranslate2 imports torch only for conversion since 4.8.4, which is therefore the oldest supported release.
 """
 
 from __future__ import annotations
@@ -26,91 +26,95 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from jumok.decoding.engine import like_lengths
-from jumok.engines.tokens import MARKS, token_names
 from jumok.errors import UnsupportedError
-from jumok.processes import available_cores
-from jumok.values import BEGIN, END, PAD, Hypothesis
+from jumok.inference.engines.ctranslate2_tokens import SPECIAL_TOKENS, token_names
+from jumok.inference.engines.protocol import length_buckets
+from jumok.system.processes import available_cores
+from jumok.types import BEGIN, END, PAD, Hypothesis
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from jumok.decoding.engine import Found, Watch
-    from jumok.decoding.plan import Sampling, SearchPlan
-    from jumok.decoding.shortlist import Shortlist
+    from jumok.inference.engines.protocol import OnToken, SearchResult
+    from jumok.inference.search.plan import Sampling, SearchPlan
+    from jumok.inference.shortlist import Shortlist
 
-__all__ = ["VECTORS", "ConvertedEngine", "ask_for_wide_vectors", "require_ctranslate2"]
+__all__ = ["ISA_VARIABLE", "CTranslate2Engine", "request_avx512", "require_ctranslate2"]
 
-BATCH_TOKENS, FEWEST_BATCH_TOKENS = 512, 128
-SMALL_MODEL_BYTES = 8 * 2**20  # what the caches of a core may hold
-VECTORS = "CT2_FORCE_CPU_ISA"
-_NEVER_SAID = [[MARKS[PAD]], [MARKS[BEGIN]]]
+BATCH_TOKENS, MIN_BATCH_TOKENS = 512, 128
+SMALL_MODEL_BYTES = 8 * 2**20  # about what the caches of a core hold
+ISA_VARIABLE = "CT2_FORCE_CPU_ISA"
+_NEVER_PRODUCED = [[SPECIAL_TOKENS[PAD]], [SPECIAL_TOKENS[BEGIN]]]
 
-# A seed is the whole process's, and a worker reads it when it draws for the first time.
-_drawing = threading.Lock()
+# CTranslate2 has one seed per process, and a worker reads it when it draws for the first time.
+_seed_lock = threading.Lock()
 
 
 def require_ctranslate2() -> None:
-    """Raise an UnsupportedError where the package is not installed, or not as it should be."""
-    ask_for_wide_vectors()
+    """Raise an UnsupportedError if the package is missing or cannot be imported."""
+    request_avx512()
     try:
-        from ctranslate2 import Translator  # noqa: F401
+        from ctranslate2 import Translator  # optional  # noqa: F401
     except ImportError as error:
         raise UnsupportedError(f"the package ctranslate2 cannot be used ({error})") from None
 
 
-def ask_for_wide_vectors(cpu_facts: Path = Path("/proc/cpuinfo")) -> None:
-    """By itself CTranslate2 (4.8.4) takes AVX2 for all but matrix products, on processors with AVX-512 too.
+def request_avx512(cpu_info: Path = Path("/proc/cpuinfo")) -> None:
+    """Ask CTranslate2 for AVX-512; by default 4.8.4 uses AVX2 for everything but matrix products.
 
-    It is asked before its first use, and only where the processor has what CTranslate2 was compiled for and
-    the later VNNI: earlier ones slow down for such instructions.
+    Call it before CTranslate2 is first used. Only processors with all instructions that it was compiled for,
+    and with VNNI, get AVX-512: older ones lower their clock for such instructions.
     """
-    if VECTORS in os.environ or not cpu_facts.is_file():
+    if ISA_VARIABLE in os.environ or not cpu_info.is_file():
         return
-    with cpu_facts.open(encoding="utf-8", errors="replace") as lines:
+    with cpu_info.open(encoding="utf-8", errors="replace") as lines:
         flags = next((line for line in lines if line.startswith("flags")), "")
     if {"avx512f", "avx512cd", "avx512vl", "avx512dq", "avx512bw", "avx512_vnni"} <= set(flags.split()):
-        os.environ[VECTORS] = "AVX512"
+        os.environ[ISA_VARIABLE] = "AVX512"
 
 
-class ConvertedEngine:
-    """CTranslate2 over the files of a converted model. It works on while the caller does something else."""
+class CTranslate2Engine:
+    """Runs the files of a converted model. It computes in the background while the caller does other work."""
 
     name = "ctranslate2"
-    why = ""
+    fallback_reason = ""
 
     def __init__(
         self,
         files: Mapping[str, bytes],
         *,
-        pieces: int,
+        vocab_size: int,
         strict: bool = False,
         cores: int | None = None,
         shortlist: Shortlist | None = None,
     ) -> None:
-        """`pieces` is the size of the larger vocabulary. `strict`: what it cannot do is an error.
+        """`vocab_size` is that of the larger vocabulary. With `strict`, an unsupported search raises.
 
-        It works on `cores` cores, or on all of them. With a shortlist, translations are made of its pieces;
-        those with a prefix are not limited.
+        It runs on `cores` cores, by default on all. With a shortlist, translations consist of its tokens;
+        translations with a prefix are not limited.
         """
         self._files = files if shortlist is None else {**files, "vmap.txt": shortlist.to_bytes()}
         self._shortlist = shortlist
         self._strict = strict
-        self._names = token_names(pieces)
-        self._pieces = {name: piece for piece, name in enumerate(self._names)}
+        self._names = token_names(vocab_size)
+        self._ids = {name: token for token, name in enumerate(self._names)}
         self._small = len(files["model.bin"]) < SMALL_MODEL_BYTES
-        self._places: int = json.loads(files["config.json"])["places"]
+        self._max_positions: int = json.loads(files["config.json"])["max_positions"]
         self._translator = self._load(workers=cores or available_cores())
 
-    def cannot(self, sampling: Sampling | None, longest: int = 0) -> str:
-        reason = _cannot_draw(sampling, self._shortlist) if sampling is not None else ""
+    def unsupported_reason(self, plan: SearchPlan, sampling: Sampling | None, max_length: int = 0) -> str:
+        reason = _unsupported_search(plan, sampling, self._shortlist)
         if reason and self._strict:
-            raise UnsupportedError(f"{reason}. Received: {sampling}. Choose the engine torch or auto.")
-        if longest > self._places:
+            raise UnsupportedError(
+                f"{reason}. Received: {sampling or plan}. Choose the engine torch or auto."
+            )
+        if max_length > self._max_positions:
             if self._strict:
-                self._refuse_long_translations(longest)
-            reason = f"the converted model has positions for {self._places:,} pieces of a translation, and "
-            reason += f"the prefix and the longest length ask for {longest:,}"
+                self._check_max_length(max_length)
+            reason = (
+                f"the converted model has positions for {self._max_positions:,} tokens of a translation, "
+            )
+            reason += f"and the prefix and the maximum length need {max_length:,}"
         return reason
 
     def search(
@@ -122,108 +126,109 @@ class ConvertedEngine:
         sampling: Sampling | None = None,
         scores: bool = True,
         batch_tokens: int | None = None,
-        watch: Watch | None = None,
-    ) -> Iterator[Found]:
-        self._refuse_too_long(sources)
-        limits = [
-            plan.limit(len(source), prefix=len(prefix))
+        on_token: OnToken | None = None,
+    ) -> Iterator[SearchResult]:
+        self._check_source_lengths(sources)
+        max_lengths = [
+            plan.max_length(len(source), prefix_length=len(prefix))
             for source, prefix in zip(sources, prefixes, strict=True)
         ]
-        self._refuse_long_translations(max(limits, default=0))
-        if sampling is not None and sampling.top_k >= self._target_pieces:
-            sampling = replace(sampling, top_k=0)  # CTranslate2 refuses to draw from more than all
-        # After one shortlist, CTranslate2 (4.8.4) looks up a prefix in it that is searched with another.
+        self._check_max_length(max(max_lengths, default=0))
+        if sampling is not None and sampling.top_k >= self._target_vocab_size:
+            sampling = replace(sampling, top_k=0)  # CTranslate2 refuses a top_k above the vocabulary size
+        # After a search with a shortlist, CTranslate2 (4.8.4) looks up the next search's prefix in it.
         options = {
             "use_vmap": self._shortlist is not None and not any(prefixes),
             **_options(plan, sampling, scores),
         }
         greedy = plan.beam == plan.n_best == 1 and sampling is None
-        watched = _Watched(watch, self._pieces) if greedy and watch is not None else None
-        request = _Request(sources, prefixes, limits, options, watched)
+        partial = _PartialOutputs(on_token, self._ids) if greedy and on_token is not None else None
+        request = _Request(sources, prefixes, max_lengths, options, partial)
         lengths = [len(source) for source in sources]  # without `</s>`, as CTranslate2 counts
-        suits = _batch_tokens(sum(lengths), request.beam, small=self._small)
-        groups = like_lengths(lengths, batch_tokens or suits)
+        batch_tokens = batch_tokens or _default_batch_tokens(sum(lengths), request.beam, small=self._small)
+        groups = length_buckets(lengths, batch_tokens)
         if sampling is None:
-            return self._collect(request, self._translator, groups)
-        with _drawing:
-            from ctranslate2 import set_random_seed
+            return self._run(request, self._translator, groups)
+        with _seed_lock:
+            from ctranslate2 import set_random_seed  # optional
 
             set_random_seed(sampling.seed)
             # Only a single new worker makes the same draws for the same seed.
-            return iter(list(self._collect(request, self._load(workers=1), groups)))
+            return iter(list(self._run(request, self._load(workers=1), groups)))
 
-    def _collect(self, request: _Request, translator: Any, groups: Iterator[list[int]]) -> Iterator[Found]:
-        """Submit everything now; hand over the groups as they are done."""
+    def _run(self, request: _Request, translator: Any, groups: Iterator[list[int]]) -> Iterator[SearchResult]:
+        """Submit everything now; return an iterator over the results of each group."""
         submitted = [(group, self._submit(request, translator, group)) for group in groups]
-        return (
-            (group, self._within_limits(request, translator, group, results)) for group, results in submitted
-        )
+        return ((group, self._collect(request, translator, group, results)) for group, results in submitted)
 
     def _submit(self, request: _Request, translator: Any, group: Sequence[int]) -> list[Any]:
-        """Begin to translate sentences together, up to the longest length that any of them may have."""
+        """Start to translate a group, up to the largest maximum length in it."""
         names = self._names
         has_prefix = any(request.prefixes[i] for i in group)
         results: list[Any] = translator.translate_batch(
-            [[names[piece] for piece in request.sources[i]] for i in group],
-            [[names[piece] for piece in request.prefixes[i]] for i in group] if has_prefix else None,
-            max_decoding_length=max(request.limits[i] for i in group),
+            [[names[token] for token in request.sources[i]] for i in group],
+            [[names[token] for token in request.prefixes[i]] for i in group] if has_prefix else None,
+            max_decoding_length=max(request.max_lengths[i] for i in group),
             asynchronous=True,
-            callback=None if request.watched is None else _callback(request.watched, group),
+            callback=None if request.partial is None else _step_callback(request.partial, group),
             **request.options,
         )
         return results
 
-    def _within_limits(
+    def _collect(
         self, request: _Request, translator: Any, group: Sequence[int], results: Sequence[Any]
     ) -> list[list[Hypothesis]]:
-        """The hypotheses of a group. A batch has one longest length: who came to his own is searched again.
+        """Return the hypotheses of a group.
 
-        So only a hypothesis that torch would have cut, and that scores better cut than ended, is missed.
+        CTranslate2 takes one maximum length per batch; sentences that reach their own are searched again. So
+        only a hypothesis that torch would have cut, and that scores better cut than complete, is missed.
         """
-        found = dict(zip(group, map(self._hypotheses, results), strict=True))
-        again: dict[int, list[int]] = defaultdict(list)
-        most = max(request.limits[i] for i in group)
-        for i, hypotheses in found.items():
-            limit = request.limits[i]
-            if limit < most and any(len(hypothesis.ids) >= limit for hypothesis in hypotheses):
-                again[limit].append(i)
-        for those in again.values():
-            results = self._submit(request, translator, those)
-            found.update(zip(those, map(self._hypotheses, results), strict=True))
-        return [found[i] for i in group]
+        hypotheses_of = dict(zip(group, map(self._hypotheses, results), strict=True))
+        too_long: dict[int, list[int]] = defaultdict(list)
+        batch_max_length = max(request.max_lengths[i] for i in group)
+        for i, hypotheses in hypotheses_of.items():
+            max_length = request.max_lengths[i]
+            if max_length < batch_max_length and any(
+                len(hypothesis.ids) >= max_length for hypothesis in hypotheses
+            ):
+                too_long[max_length].append(i)
+        for indices in too_long.values():
+            results = self._submit(request, translator, indices)
+            hypotheses_of.update(zip(indices, map(self._hypotheses, results), strict=True))
+        return [hypotheses_of[i] for i in group]
 
-    def _hypotheses(self, waiting: Any) -> list[Hypothesis]:
-        pieces, result = self._pieces, waiting.result()
+    def _hypotheses(self, future: Any) -> list[Hypothesis]:
+        ids, result = self._ids, future.result()
         return [
-            Hypothesis(tuple(map(pieces.__getitem__, names)), score, math.nan)
+            Hypothesis(tuple(map(ids.__getitem__, names)), score, math.nan)
             for names, score in zip(result.hypotheses, result.scores or [math.nan], strict=True)
         ]
 
     @cached_property
-    def _target_pieces(self) -> int:
+    def _target_vocab_size(self) -> int:
         [names] = [
             data for name, data in self._files.items() if name.startswith(("shared_vocab", "target_vocab"))
         ]
         return len(json.loads(names))
 
-    def _refuse_too_long(self, sources: Sequence[Sequence[int]]) -> None:
+    def _check_source_lengths(self, sources: Sequence[Sequence[int]]) -> None:
         longest = max(map(len, sources), default=0)
-        if longest >= self._places:
+        if longest >= self._max_positions:
             raise UnsupportedError(
-                f"This converted model has positions for {self._places - 1} pieces of a source. Received: "
-                f"{longest}. Cut it into sentences, or choose the engine torch."
+                f"This converted model has positions for {self._max_positions - 1} tokens of a source. "
+                f"Received: {longest}. Split it into sentences, or choose the engine torch."
             )
 
-    def _refuse_long_translations(self, longest: int) -> None:
-        if longest > self._places:
+    def _check_max_length(self, max_length: int) -> None:
+        if max_length > self._max_positions:
             raise UnsupportedError(
-                f"This converted model has positions for {self._places:,} pieces of a translation. Received: "
-                f"a prefix and a longest length that ask for {longest:,}. Lower search.longest, shorten the "
-                "prefix, or choose the engine torch."
+                f"This converted model has positions for {self._max_positions:,} tokens of a translation. "
+                f"Received: a prefix and a maximum length that need {max_length:,}. Lower "
+                "search.max_length_ratio, shorten the prefix, or choose the engine torch."
             )
 
     def _load(self, *, workers: int) -> Any:
-        from ctranslate2 import Translator
+        from ctranslate2 import Translator  # optional
 
         files = {name: io.BytesIO(data) for name, data in self._files.items()}
         return Translator(
@@ -232,99 +237,103 @@ class ConvertedEngine:
             files=files,
             inter_threads=workers,
             intra_threads=1,
-            max_queued_batches=-1,  # whoever submits is not made to wait
+            max_queued_batches=-1,  # submitting never blocks
         )
 
 
-class _Watched:
-    """Puts together what is said of each sentence, and tells it."""
+class _PartialOutputs:
+    """Collects the tokens of each sentence so far and passes them to a callback."""
 
-    def __init__(self, watch: Watch, pieces: Mapping[str, int]) -> None:
-        self._watch = watch
-        self._pieces = pieces
-        self._so_far: dict[int, list[int]] = {}
+    def __init__(self, on_token: OnToken, ids: Mapping[str, int]) -> None:
+        self._on_token = on_token
+        self._ids = ids
+        self._tokens: dict[int, list[int]] = {}
 
-    def begin(self, group: Sequence[int]) -> None:
-        self._so_far.update((i, []) for i in group)
+    def start(self, group: Sequence[int]) -> None:
+        self._tokens.update((i, []) for i in group)
 
-    def hear(self, i: int, token: str) -> None:
-        if token != MARKS[END]:
-            self._so_far[i].append(self._pieces[token])
-            self._watch(i, self._so_far[i])
+    def add(self, i: int, token: str) -> None:
+        if token != SPECIAL_TOKENS[END]:
+            self._tokens[i].append(self._ids[token])
+            self._on_token(i, self._tokens[i])
 
 
-def _callback(watched: _Watched, group: Sequence[int]) -> Callable[[Any], bool]:
-    """What CTranslate2 calls after every step, in a thread of its own; where nobody listens, it may stop.
+def _step_callback(partial: _PartialOutputs, group: Sequence[int]) -> Callable[[Any], bool]:
+    """Return the callback that CTranslate2 calls after every step, in its own thread; True stops the search.
 
-    That thread may hold it longer than anybody else. It must not be the last to hold the engine, whose end
-    waits for the end of that thread: so the callback holds nothing.
+    CTranslate2's thread may be the last owner of the callback. It must not be the last owner of the engine,
+    whose destructor waits for that thread: so the callback has only a weak reference.
     """
-    watched.begin(group)
-    held = weakref.ref(watched)
+    partial.start(group)
+    reference = weakref.ref(partial)
 
-    def tell(step: Any) -> bool:
-        listener = held()
-        if listener is not None:
-            listener.hear(group[step.batch_id], step.token)
-        return listener is None
+    def on_step(step: Any) -> bool:
+        outputs = reference()
+        if outputs is not None:
+            outputs.add(group[step.batch_id], step.token)
+        return outputs is None
 
-    return tell
+    return on_step
 
 
 @dataclass(frozen=True, slots=True)
 class _Request:
-    """Sentences that are searched in the same way. A limit is the most pieces a translation may have."""
+    """Sentences that are searched with the same options. Maximum lengths are in tokens of a translation."""
 
     sources: Sequence[Sequence[int]]
     prefixes: Sequence[Sequence[int]]
-    limits: Sequence[int]
+    max_lengths: Sequence[int]
     options: Mapping[str, Any]
-    watched: _Watched | None
+    partial: _PartialOutputs | None
 
     @property
     def beam(self) -> int:
         return int(self.options["beam_size"])
 
 
-def _cannot_draw(sampling: Sampling, shortlist: Shortlist | None) -> str:
-    """Why CTranslate2 would draw otherwise than it is asked to, or ""."""
+def _unsupported_search(plan: SearchPlan, sampling: Sampling | None, shortlist: Shortlist | None) -> str:
+    """Return why CTranslate2 cannot search or sample as requested, or ""."""
+    if plan.coverage_penalty and (plan.beam == 1 or sampling is not None):
+        return "CTranslate2 (4.8.4) crashes on a coverage penalty without a beam"
+    if sampling is None:
+        return ""
     if shortlist is not None and sampling.top_k > len(shortlist.always):
-        return "CTranslate2 cannot draw from top_k pieces where the shortlist of a batch may have fewer"
+        return "CTranslate2 cannot sample from top_k tokens if the shortlist of a batch may have fewer"
     if sampling.top_k == 1:
-        return "CTranslate2 takes top_k 1 for a search that draws nothing"
+        return "CTranslate2 treats top_k 1 as a greedy search"
     if sampling.top_p < 1 and (sampling.temperature != 1 or sampling.top_k != 0):
-        return "CTranslate2 cuts to top_p before it heeds the temperature and top_k"
+        return "CTranslate2 applies top_p before the temperature and top_k"
     return ""
 
 
-def _batch_tokens(pieces: int, beam: int, *, small: bool) -> int:
-    """Source pieces of a batch: few enough for the caches with all beams, and for every worker's share.
+def _default_batch_tokens(tokens: int, beam: int, *, small: bool) -> int:
+    """Return the source tokens per batch: few enough for the caches with all beams, and for all workers.
 
-    A large model must read its weights at every step, which costs less a sentence in a larger batch.
+    A large model must read its weights in every step, which costs less per sentence in a larger batch.
     """
-    suits = BATCH_TOKENS // min(beam, 4 if small else 2)
-    return max(FEWEST_BATCH_TOKENS, min(suits, pieces // (2 * available_cores())))
+    largest = BATCH_TOKENS // min(beam, 4 if small else 2)
+    return max(MIN_BATCH_TOKENS, min(largest, tokens // (2 * available_cores())))
 
 
 def _options(plan: SearchPlan, sampling: Sampling | None, scores: bool) -> dict[str, Any]:
-    """The plan in CTranslate2's words."""
+    """Return the plan as options of CTranslate2's `translate_batch`."""
     options: dict[str, Any] = {
         "num_hypotheses": plan.n_best,
         "length_penalty": plan.length_penalty,
         "coverage_penalty": plan.coverage_penalty,
-        "no_repeat_ngram_size": plan.no_repeat,
-        "min_decoding_length": plan.shortest,
-        "suppress_sequences": _NEVER_SAID,
+        "no_repeat_ngram_size": plan.no_repeat_ngram_size,
+        "min_decoding_length": plan.min_length,
+        "suppress_sequences": _NEVER_PRODUCED,
         "max_input_length": 0,
-        # A greedy search that is not asked for scores needs no softmax, which is a tenth of its time.
+        # A greedy search without scores needs no softmax, which is a tenth of its time.
         "return_scores": scores or plan.beam > 1 or sampling is not None,
-        # In a batch, its coverage counts the first step of another sentence (4.8.4).
+        # In a batch, CTranslate2 (4.8.4) adds the first step of another sentence to the coverage.
         "max_batch_size": 1 if plan.coverage_penalty else 0,
     }
     if sampling is None:
         plan.check_n_best()
-        # It rounds beam × patience as the plan does, but refuses where that is none at all.
-        return {**options, "beam_size": plan.beam, "patience": plan.wanted / plan.beam}
+        # CTranslate2 rounds beam × patience_factor as the plan does, but refuses 0.
+        return {**options, "beam_size": plan.beam, "patience": plan.max_finished / plan.beam}
     return {
         **options,
         "beam_size": 1,

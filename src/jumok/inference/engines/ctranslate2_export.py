@@ -1,9 +1,10 @@
-"""A Transformer written down for CTranslate2: the same weights, as the files that it loads.
+"""Export a Transformer to the files that CTranslate2 loads, with the same weights.
 
-What can be expressed is the Transformer as published and its usual variants: scaled dot product in equal
-heads at all three sites, layer norm before or after each part, positions from a table. `why_not` says in
-words what stands in the way. Words can fall behind the code, so no files are handed out before CTranslate2
-has given the model's own log-probabilities of a few random sentences.
+CTranslate2 can express the Transformer as published and its usual variants: scaled dot-product attention with
+equal heads at all three sites, layer norm before or after each sublayer, positions from a table.
+`unsupported_reason` says what a model has beyond that. Its checks may fall behind the code, so `export`
+returns files only after a float32 conversion has reproduced the model's log-probabilities on a few random
+sentences. Quantized files are not checked themselves.
 """
 
 from __future__ import annotations
@@ -25,29 +26,28 @@ from jumok.attention import (
     SinusoidalPositions,
     sinusoids,
 )
-from jumok.corpus.batches import padded_batch
-from jumok.engines.tokens import MARKS, token_names
+from jumok.data.batching import padded_batch
 from jumok.errors import UnsupportedError
+from jumok.inference.engines.ctranslate2_tokens import SPECIAL_TOKENS, token_names
 from jumok.models import Dropout, OutputLayer, Transformer
 from jumok.models.layers import Embedding, FeedForward, PostNorm, PreNorm
 from jumok.models.norms import LayerNorm, NoNorm
 from jumok.models.transformer import DecoderBlock, EncoderBlock
-from jumok.values import UNKNOWN
+from jumok.types import UNKNOWN
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from jumok.models import TranslationModel
 
-__all__ = ["export", "why_not"]
+__all__ = ["export", "unsupported_reason"]
 
-# A part of any other class is one that this page has not been told of.
-_KNOWN = {
+_KNOWN_MODULES = {
     Transformer,
     EncoderBlock,
     DecoderBlock,
     MultiHead,
-    HeadPositions,  # which tell the heads nothing; all others have a class of their own
+    HeadPositions,  # the base class: no positions inside the heads
     ScaledDot,
     FeedForward,
     PreNorm,
@@ -63,82 +63,90 @@ _KNOWN = {
     nn.Identity,
     nn.ModuleList,
 }
-PROBE_LENGTH = 24
+MAX_PROBE_LENGTH = 24
+"""Tokens of the longest random sentence on which a conversion is checked."""
 TOLERANCE = 1e-3
-"""How far a log-probability may lie from the model's own; single precision stays well below."""
+"""Maximum difference of a log-probability from the model's own; float32 stays well below."""
 
 
-def why_not(model: TranslationModel) -> str:
-    """What CTranslate2 cannot express of a model, or "" if there is nothing."""
+def unsupported_reason(model: TranslationModel) -> str:
+    """Return why CTranslate2 cannot run a model, or ""."""
     if type(model) is not Transformer:
-        return f"CTranslate2 runs Transformers of an encoder and a decoder, not {type(model).__name__}"
-    for name, part in model.named_modules():
-        if type(part) not in _KNOWN:
-            return f"CTranslate2 does not know the {type(part).__name__} at {name}"
-    heads = {(part.heads, part.groups) for part in model.modules() if isinstance(part, MultiHead)}
-    if len(heads) > 1 or any(number != groups for number, groups in heads):
-        return "CTranslate2 wants equally many heads everywhere, each with keys and values of its own"
-    if len({type(around) for around in _residuals(model)}) > 1:
-        return "CTranslate2 wants the norm before every part of a block, or after every one"
+        return f"CTranslate2 runs encoder-decoder Transformers, not {type(model).__name__}"
+    for name, module in model.named_modules():
+        if type(module) not in _KNOWN_MODULES:
+            return f"CTranslate2 does not know the {type(module).__name__} at {name}"
+    head_layouts = {
+        (module.heads, module.groups) for module in model.modules() if isinstance(module, MultiHead)
+    }
+    if len(head_layouts) > 1 or any(num_heads != num_kv_groups for num_heads, num_kv_groups in head_layouts):
+        return "CTranslate2 needs the same number of heads everywhere, each with its own keys and values"
+    if len({type(residual) for residual in _residuals(model)}) > 1:
+        return "CTranslate2 needs the norm before every sublayer, or after every sublayer"
     if len({norm.eps for norm in model.modules() if isinstance(norm, LayerNorm)}) > 1:
-        return "CTranslate2 wants one epsilon for every layer norm"
+        return "CTranslate2 needs the same epsilon in every layer norm"
     return ""
 
 
-def export(model: TranslationModel, *, places: int, quantization: str = "float32") -> dict[str, bytes]:
-    """The files of the model for CTranslate2, by name. `places` is how long sentences may become.
+def export(model: TranslationModel, *, max_positions: int, quantization: str = "float32") -> dict[str, bytes]:
+    """Return the model as files for CTranslate2, file name → bytes.
 
-    An UnsupportedError says why there are none.
+    The files translate sentences of up to `max_positions` tokens. An UnsupportedError says why a model cannot
+    be exported.
     """
-    reason = why_not(model)
+    reason = unsupported_reason(model)
     if reason or not isinstance(model, Transformer):
         raise UnsupportedError(reason)
     model = model.eval()
-    files = _files(model, places, "float32")
-    far = _difference(model, files)
-    if not far < TOLERANCE:
-        raise UnsupportedError(f"converted, its log-probabilities differ by {far:.2g} from the model's own")
-    return files if quantization == "float32" else _files(model, places, quantization)
+    files = _files(model, max_positions, "float32")
+    difference = _max_difference(model, files)
+    if not difference < TOLERANCE:
+        raise UnsupportedError(
+            f"the log-probabilities of the converted model differ by {difference:.2g} from the model's own"
+        )
+    return files if quantization == "float32" else _files(model, max_positions, quantization)
 
 
-def _files(model: Transformer, places: int, quantization: str) -> dict[str, bytes]:
-    spec = _spec(model, places)
+def _files(model: Transformer, max_positions: int, quantization: str) -> dict[str, bytes]:
+    spec = _spec(model, max_positions)
     spec.optimize(quantization=quantization)
     with tempfile.TemporaryDirectory() as folder:
         spec.save(folder)
         return {path.name: path.read_bytes() for path in sorted(Path(folder).iterdir())}
 
 
-def _spec(model: Transformer, places: int) -> Any:
-    # This imports torch, which is why nothing that only translates may come here.
-    from ctranslate2.specs import TransformerSpec
+def _spec(model: Transformer, max_positions: int) -> Any:
+    from ctranslate2.specs import TransformerSpec  # optional
 
-    first: Any = model.decoder[0]
+    first_decoder_block: Any = model.decoder[0]
     spec = TransformerSpec.from_config(
         (len(model.encoder), len(model.decoder)),
-        first.attention.heads,
-        pre_norm=isinstance(first.around_attention, PreNorm),
-        alignment_heads=0,  # the coverage penalty reads the mean of the heads of the last layer
+        first_decoder_block.attention.heads,
+        pre_norm=isinstance(first_decoder_block.around_attention, PreNorm),
+        alignment_heads=0,  # the coverage penalty then uses the mean of the heads of the last layer
     )
-    _fill_stack(spec.encoder, model.encoder, model.source_embedding, model.after_encoder, places)
+    _fill_stack(spec.encoder, model.encoder, model.source_embedding, model.after_encoder, max_positions)
     spec.encoder.embeddings[0].weight = _array(model.source_embedding.weight)
-    _fill_stack(spec.decoder, model.decoder, model.target_embedding, model.after_decoder, places)
+    _fill_stack(spec.decoder, model.decoder, model.target_embedding, model.after_decoder, max_positions)
     spec.decoder.embeddings.weight = _array(model.target_embedding.weight)
     _fill_linear(spec.decoder.projection, model.output.weight, model.output.bias)
     spec.register_source_vocabulary(token_names(len(model.source_embedding.weight)))
     spec.register_target_vocabulary(token_names(len(model.output.weight)))
-    spec.config.unk_token = MARKS[UNKNOWN]
+    spec.config.unk_token = SPECIAL_TOKENS[UNKNOWN]
     spec.config.add_source_eos = True
-    spec.config.add_attribute("places", min(len(_positions(side, places)) for side in _embeddings(model)))
-    spec.config.layer_norm_epsilon = first.around_attention.norm.eps
+    tables = [_position_table(embedding, max_positions) for embedding in _embeddings(model)]
+    spec.config.add_attribute("max_positions", min(map(len, tables)))
+    spec.config.layer_norm_epsilon = first_decoder_block.around_attention.norm.eps
     spec.validate()
     return spec
 
 
-def _fill_stack(spec: Any, blocks: Any, embedding: Embedding, after: nn.Module, places: int) -> None:
-    spec.position_encodings.encodings = _array(_positions(embedding, places))
-    if isinstance(after, LayerNorm):
-        _fill_norm(spec.layer_norm, after)
+def _fill_stack(
+    spec: Any, blocks: Any, embedding: Embedding, final_norm: nn.Module, max_positions: int
+) -> None:
+    spec.position_encodings.encodings = _array(_position_table(embedding, max_positions))
+    if isinstance(final_norm, LayerNorm):
+        _fill_norm(spec.layer_norm, final_norm)
     for layer, block in zip(spec.layer, blocks, strict=True):
         attention = block.attention
         _fill_norm(layer.self_attention.layer_norm, block.around_attention.norm)
@@ -155,16 +163,16 @@ def _fill_stack(spec: Any, blocks: Any, embedding: Embedding, after: nn.Module, 
         _fill_joined(layer.ffn.linear_1, block.feed_forward.narrow)
 
 
-def _positions(embedding: Embedding, places: int) -> Tensor:
-    """The table of positions, (place, width). A learned one ends where it ends."""
+def _position_table(embedding: Embedding, max_positions: int) -> Tensor:
+    """Return the position table (position, width). A learned table cannot be extended."""
     table: Any = embedding.positions
     if isinstance(table, LearnedPositions):
         return table.table
-    return sinusoids(places, embedding.weight.shape[1])
+    return sinusoids(max_positions, embedding.weight.shape[1])
 
 
 def _fill_joined(spec: Any, *projections: nn.Linear) -> None:
-    """One product in place of several: their weights on top of each other."""
+    """Fill one projection with several: their weights concatenated along the output."""
     bias = None
     if projections[0].bias is not None:
         bias = torch.cat([projection.bias for projection in projections])
@@ -182,34 +190,35 @@ def _fill_norm(spec: Any, norm: Any) -> None:
 
 
 def _array(tensor: Tensor) -> Any:
-    return tensor.detach().float().clone().numpy()  # CTranslate2 scales what it is given in place
+    return tensor.detach().float().clone().numpy()  # CTranslate2 scales its input in place
 
 
 def _residuals(model: Transformer) -> Iterator[nn.Module]:
-    return (part for part in model.modules() if isinstance(part, PreNorm | PostNorm))
+    return (module for module in model.modules() if isinstance(module, PreNorm | PostNorm))
 
 
-def _difference(model: Transformer, files: dict[str, bytes]) -> float:
-    """The largest difference of a log-probability between the model and its converted twin."""
-    from ctranslate2 import Translator
+def _max_difference(model: Transformer, files: dict[str, bytes]) -> float:
+    """Return the largest difference of a log-probability between the model and the converted model."""
+    from ctranslate2 import Translator  # optional
 
-    longest = json.loads(files["config.json"])["places"] - 1
+    max_length = min(json.loads(files["config.json"])["max_positions"] - 1, MAX_PROBE_LENGTH)
     sources, targets = (
-        _random_sentences(len(side.weight), min(longest, PROBE_LENGTH), seed)
-        for seed, side in enumerate(_embeddings(model))
+        _random_sentences(len(embedding.weight), max_length, seed)
+        for seed, embedding in enumerate(_embeddings(model))
     )
     batch = padded_batch(sources, targets)
     if batch.target is None:
         raise ValueError("a batch of pairs has a target")
     with torch.inference_mode():
-        own = model.output.log_probs(model(batch))  # (batch, target - 1, piece)
-        own = own.gather(2, batch.target[:, 1:, None]).squeeze(2)
-    names = token_names(max(len(side.weight) for side in _embeddings(model)))
-    twin = Translator(".", files={name: io.BytesIO(data) for name, data in files.items()}, intra_threads=1)
-    said = twin.score_batch(_named(sources, names), _named(targets, names))
+        expected = model.output.log_probs(model(batch))  # (batch, target - 1, token)
+        expected = expected.gather(2, batch.target[:, 1:, None]).squeeze(2)
+    names = token_names(max(len(embedding.weight) for embedding in _embeddings(model)))
+    buffers = {name: io.BytesIO(data) for name, data in files.items()}
+    converted = Translator(".", files=buffers, intra_threads=1)
+    scored = converted.score_batch(_to_names(sources, names), _to_names(targets, names))
     differences = [
-        (mine[: len(theirs.log_probs)] - torch.tensor(theirs.log_probs)).abs().max()
-        for mine, theirs in zip(own, said, strict=True)
+        (row[: len(result.log_probs)] - torch.tensor(result.log_probs)).abs().max()
+        for row, result in zip(expected, scored, strict=True)
     ]
     return float(torch.stack(differences).max())
 
@@ -218,13 +227,13 @@ def _embeddings(model: Transformer) -> tuple[Embedding, Embedding]:
     return model.source_embedding, model.target_embedding
 
 
-def _random_sentences(pieces: int, longest: int, seed: int) -> list[list[int]]:
+def _random_sentences(vocab_size: int, max_length: int, seed: int) -> list[list[int]]:
     generator = torch.Generator().manual_seed(seed)
     return [
-        torch.randint(len(MARKS), pieces, (length,), generator=generator).tolist()
-        for length in (1, longest // 2, longest)
+        torch.randint(len(SPECIAL_TOKENS), vocab_size, (length,), generator=generator).tolist()
+        for length in (1, max_length // 2, max_length)
     ]
 
 
-def _named(sentences: Sequence[Sequence[int]], names: Sequence[str]) -> list[list[str]]:
-    return [[names[piece] for piece in sentence] for sentence in sentences]
+def _to_names(sentences: Sequence[Sequence[int]], names: Sequence[str]) -> list[list[str]]:
+    return [[names[token] for token in sentence] for sentence in sentences]

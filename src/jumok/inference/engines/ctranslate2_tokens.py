@@ -1,12 +1,12 @@
-"""What CTranslate2, which takes words, calls each piece: the marks by their names, all others by number."""
+"""The names of tokens in CTranslate2, which takes strings: special tokens by name, all others by id."""
 
 from __future__ import annotations
 
-__all__ = ["MARKS", "token_names"]
+__all__ = ["SPECIAL_TOKENS", "token_names"]
 
-MARKS = ("<pad>", "<unk>", "<s>", "</s>")
+SPECIAL_TOKENS = ("<pad>", "<unk>", "<s>", "</s>")
 
 
-def token_names(pieces: int) -> list[str]:
-    """The name of every piece of a vocabulary, by id."""
-    return [*MARKS, *map(str, range(len(MARKS), pieces))]
+def token_names(vocab_size: int) -> list[str]:
+    """Return the name of every token of a vocabulary, by id."""
+    return [*SPECIAL_TOKENS, *map(str, range(len(SPECIAL_TOKENS), vocab_size))]

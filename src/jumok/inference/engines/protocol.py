@@ -1,7 +1,7 @@
-"""What a Translator asks of an engine: search for the translations of these pieces.
+"""The interface of an engine, which searches for translations of token ids.
 
-An engine runs a model. `TorchEngine` runs it as it was trained, step by step; others run a copy that was
-converted for speed. All of them follow the same rules of search, so a Translator does not tell them apart.
+`TorchEngine` runs the model as it was trained, step by step; `CTranslate2Engine` runs a converted copy. Both
+follow the same rules of search, so a `Translator` treats them alike.
 """
 
 from __future__ import annotations
@@ -12,26 +12,27 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from jumok.decoding.plan import Sampling, SearchPlan
-    from jumok.values import Hypothesis
+    from jumok.inference.search.plan import Sampling, SearchPlan
+    from jumok.types import Hypothesis
 
-    Found = tuple[Sequence[int], Sequence[list[Hypothesis]]]
+    SearchResult = tuple[Sequence[int], Sequence[list[Hypothesis]]]
+    """Indices of sentences, and the hypotheses of each, best first."""
 
-__all__ = ["Engine", "Watch", "like_lengths"]
+__all__ = ["Engine", "OnToken", "length_buckets"]
 
-Watch = Callable[[int, Sequence[int]], None]
-"""Is told, after every step, which sentence it was and the pieces that its translation has so far."""
+OnToken = Callable[[int, Sequence[int]], None]
+"""Receives, after every step, the index of a sentence and the tokens of its translation so far."""
 
 
 class Engine(Protocol):
-    """Something that translates pieces. It may be used from several threads at once."""
+    """Searches for translations. It may be used from several threads at once."""
 
     name: str
-    why: str
-    """Why it is this engine, where another might have been expected; "" where there is nothing to say."""
+    fallback_reason: str
+    """Why this engine runs instead of the preferred one; "" if it is the preferred one."""
 
-    def cannot(self, sampling: Sampling | None, longest: int = 0) -> str:
-        """Why it cannot search, or sample, for translations of up to `longest` pieces; "" where it can."""
+    def unsupported_reason(self, plan: SearchPlan, sampling: Sampling | None, max_length: int = 0) -> str:
+        """Return why it cannot search or sample for translations of up to `max_length` tokens, or ""."""
         ...
 
     def search(
@@ -43,20 +44,23 @@ class Engine(Protocol):
         sampling: Sampling | None = None,
         scores: bool = True,
         batch_tokens: int | None = None,
-        watch: Watch | None = None,
-    ) -> Iterator[Found]:
-        """Begin to search, and hand over which sentences are done with their hypotheses, best first.
+        on_token: OnToken | None = None,
+    ) -> Iterator[SearchResult]:
+        """Start to search; yield the hypotheses of each batch when it is done.
 
-        Sentences are pieces without marks and are searched in batches of like length, about `batch_tokens`
-        pieces each (what suits the engine if None). Engines that can do so work on before they are asked for
-        the next batch. Without `scores` those of a greedy search may be NaN, where that saves time. Only a
-        greedy search is watched: of a beam nobody knows which way will win.
+        Sources are token ids without special tokens. They are searched in batches of similar length with
+        about `batch_tokens` tokens (None: the engine's default). Some engines compute the next batch before
+        the caller asks for it. Without `scores` the scores of a greedy search may be NaN if that saves time.
+        Only a greedy search calls `on_token`: during a beam search the best hypothesis is not known yet.
         """
         ...
 
 
-def like_lengths(lengths: Sequence[int], batch_tokens: int) -> Iterator[list[int]]:
-    """Indices in groups of like length, longest first: at most `batch_tokens` places a group, or one row."""
+def length_buckets(lengths: Sequence[int], batch_tokens: int) -> Iterator[list[int]]:
+    """Yield indices in groups of similar length, longest first.
+
+    A padded group has at most `batch_tokens` positions, or one row.
+    """
     group: list[int] = []
     for i in sorted(range(len(lengths)), key=lambda i: -lengths[i]):
         if group and (len(group) + 1) * lengths[group[0]] > batch_tokens:

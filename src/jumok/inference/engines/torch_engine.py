@@ -1,4 +1,4 @@
-"""The engine that runs any model as it is: torch, and the searches of this room over its steps."""
+"""The engine `torch`: runs any model, with the searches of `jumok.inference.search`."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from jumok.corpus.batches import padded_batch
-from jumok.decoding.beam_search import beam
-from jumok.decoding.engine import like_lengths
-from jumok.decoding.walk import greedy, sample
-from jumok.pages import reuse_pages
-from jumok.values import END
+from jumok.data.batching import padded_batch
+from jumok.inference.engines.protocol import length_buckets
+from jumok.inference.search.beam import beam_search
+from jumok.inference.search.greedy_sampling import greedy_search, sample
+from jumok.system.memory import reuse_freed_memory
+from jumok.types import END
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from jumok.decoding.engine import Found, Watch
-    from jumok.decoding.plan import Listener, Sampling, SearchPlan, SearchStep
-    from jumok.decoding.shortlist import Shortlist
+    from jumok.inference.engines.protocol import OnToken, SearchResult
+    from jumok.inference.search.plan import OnStep, Sampling, SearchPlan, SearchStep
+    from jumok.inference.shortlist import Shortlist
     from jumok.models import TranslationModel
-    from jumok.values import Batch, Hypothesis
+    from jumok.types import Batch, Hypothesis
 
 __all__ = ["TorchEngine"]
 
@@ -28,20 +28,22 @@ BATCH_TOKENS = 2048
 
 
 class TorchEngine:
-    """Searches over the steps of a model. It works when it is asked for the next batch.
+    """Searches with a model. It computes a batch when the caller asks for it.
 
-    With a shortlist, translations are made of its pieces; those with a prefix are not limited.
+    With a shortlist, translations consist of its tokens; those with a prefix are not limited.
     """
 
     name = "torch"
 
-    def __init__(self, model: TranslationModel, *, why: str = "", shortlist: Shortlist | None = None) -> None:
-        reuse_pages()
+    def __init__(
+        self, model: TranslationModel, *, fallback_reason: str = "", shortlist: Shortlist | None = None
+    ) -> None:
+        reuse_freed_memory()
         self.model = model
-        self.why = why
+        self.fallback_reason = fallback_reason
         self.shortlist = shortlist
 
-    def cannot(self, sampling: Sampling | None, longest: int = 0) -> str:
+    def unsupported_reason(self, plan: SearchPlan, sampling: Sampling | None, max_length: int = 0) -> str:
         return ""
 
     def search(
@@ -53,18 +55,19 @@ class TorchEngine:
         sampling: Sampling | None = None,
         scores: bool = True,
         batch_tokens: int | None = None,
-        watch: Watch | None = None,
-    ) -> Iterator[Found]:
+        on_token: OnToken | None = None,
+    ) -> Iterator[SearchResult]:
         generator = torch.Generator().manual_seed(sampling.seed) if sampling else None
         shortlist = None if any(prefixes) else self.shortlist
-        for group in like_lengths([len(source) + 1 for source in sources], batch_tokens or BATCH_TOKENS):
-            those = [sources[i] for i in group]
+        for group in length_buckets([len(source) + 1 for source in sources], batch_tokens or BATCH_TOKENS):
+            group_sources = [sources[i] for i in group]
+            group_prefixes = [prefixes[i] for i in group]
             model = self.model
             if shortlist is not None:
-                model = model.limited_to(torch.tensor(shortlist.pieces(those)))
-            begins = [prefixes[i] for i in group]
-            listener = None if watch is None else _listener(group, watch)
-            yield group, _search(model, padded_batch(those), plan, begins, sampling, generator, listener)
+                model = model.restrict_to(torch.tensor(shortlist.tokens(group_sources)))
+            on_step = None if on_token is None else _collect_tokens(group, on_token)
+            batch = padded_batch(group_sources).to(self.model.output.weight.device)
+            yield group, _search(model, batch, plan, group_prefixes, sampling, generator, on_step)
 
 
 @torch.inference_mode()
@@ -75,23 +78,23 @@ def _search(
     prefixes: Sequence[Sequence[int]],
     sampling: Sampling | None,
     generator: torch.Generator | None,
-    listener: Listener | None,
+    on_step: OnStep | None,
 ) -> list[list[Hypothesis]]:
     if sampling is not None and generator is not None:
         return sample(model, batch, plan, sampling, generator=generator, prefixes=prefixes)
     if plan.beam == plan.n_best == 1:
-        return greedy(model, batch, plan, prefixes=prefixes, listener=listener)
-    return beam(model, batch, plan, prefixes=prefixes)
+        return greedy_search(model, batch, plan, prefixes=prefixes, on_step=on_step)
+    return beam_search(model, batch, plan, prefixes=prefixes)
 
 
-def _listener(group: Sequence[int], watch: Watch) -> Listener:
-    """Puts together what a greedy search says of each sentence of a batch."""
-    so_far: dict[int, list[int]] = {i: [] for i in group}
+def _collect_tokens(group: Sequence[int], on_token: OnToken) -> OnStep:
+    """Return a callback for greedy search that calls `on_token` with the tokens of each sentence so far."""
+    tokens_so_far: dict[int, list[int]] = {i: [] for i in group}
 
-    def listen(step: SearchStep) -> None:
-        for row, piece in zip(step.sentences.tolist(), step.tokens[:, 0].tolist(), strict=True):
-            if piece != END:
-                so_far[group[row]].append(piece)
-                watch(group[row], so_far[group[row]])
+    def on_step(step: SearchStep) -> None:
+        for row, token in zip(step.sentences.tolist(), step.tokens[:, 0].tolist(), strict=True):
+            if token != END:
+                tokens_so_far[group[row]].append(token)
+                on_token(group[row], tokens_so_far[group[row]])
 
-    return listen
+    return on_step

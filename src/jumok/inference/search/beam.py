@@ -1,16 +1,16 @@
-"""Beam search: the best few beginnings are kept at every step.
+"""Beam search: every step continues only the best hypotheses.
 
-Its rules are those of CTranslate2, so that its engine gives the same translations:
+The rules are those of CTranslate2, so that both engines give the same translations:
 
-- The 2·beam best candidates of a step are looked at, by the plain sum of log-probabilities. Those among the
-  first `beam` that end in `</s>` are finished; those further down that end are dropped. The first `beam` that
-  do not end go on.
-- A sentence is done when `beam · patience` hypotheses are finished, or at its longest length, where the first
-  `beam` candidates are finished as they stand. With neither length nor coverage penalty, it is done as soon
+- A step considers the 2·beam best candidates by the sum of log-probabilities. Of the first `beam`, those
+  that end in `</s>` are finished; below them, those that end are dropped. The first `beam` that do not end
+  continue.
+- A sentence is done when `beam · patience_factor` hypotheses are finished, or at its maximum length: then the
+  first `beam` candidates are cut and finished. With neither length nor coverage penalty, it is done as soon
   as a best candidate has ended and n_best hypotheses are finished.
-- While a prefix is forced, its pieces cost nothing. At the first free step after it, `</s>` is only taken if
-  it is the best candidate (CTranslate2 issue 277).
-- Length and coverage matter only when finished hypotheses are ranked.
+- The tokens of a forced prefix cost nothing. In the first step after it, `</s>` is only taken if it is
+  the best candidate (CTranslate2 issue 277).
+- Length and coverage penalties apply only when finished hypotheses are ranked.
 """
 
 from __future__ import annotations
@@ -21,55 +21,58 @@ from typing import TYPE_CHECKING, Self, TypeVar
 import torch
 from torch.nn import functional
 
-from jumok.decoding.finished import Finished, first_coverage, rank, ranking_scores
-from jumok.decoding.guards import NEVER, Prefixes, columns_of, guard, pieces_of
-from jumok.decoding.plan import SearchStep
-from jumok.decoding.stepper import advance
-from jumok.decoding.top import top
-from jumok.values import BEGIN, END, PAD
+from jumok.inference.search.constraints import NEG_INF, Prefixes, columns_of, mask_disallowed, tokens_of
+from jumok.inference.search.finished import (
+    FinishedHypotheses,
+    initial_coverage,
+    rank_hypotheses,
+    ranking_scores,
+)
+from jumok.inference.search.plan import SearchStep
+from jumok.inference.search.stepper import advance
+from jumok.inference.search.top_k import top_k
+from jumok.types import BEGIN, END, PAD
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from torch import Tensor
 
-    from jumok.decoding.plan import Listener, SearchPlan
-    from jumok.decoding.stepper import Stepper
-    from jumok.values import Batch, Hypothesis, LogProbs
+    from jumok.inference.search.plan import OnStep, SearchPlan
+    from jumok.inference.search.stepper import Stepper
+    from jumok.types import Batch, Hypothesis, LogProbs
 
-__all__ = ["beam"]
+__all__ = ["beam_search"]
 
 State = TypeVar("State")
 
 
 @dataclass(frozen=True, slots=True)
 class Beams:
-    """The hypotheses being continued: `slot` of them for each sentence that is still searched.
+    """The hypotheses that are continued: one per slot of each sentence that is not done.
 
     Row r of the stepper's state is slot r mod width of sentence r div width.
     """
 
     sentences: Tensor  # (sentence,) index into the batch
-    scores: (
-        Tensor  # (sentence, slot) what is searched by: guards and prefix applied; -inf where nothing lives
-    )
-    log_probs: Tensor  # (sentence, slot) the model's own
-    history: Tensor  # (row, step) pieces so far
+    masked_log_probs: Tensor  # (sentence, slot) sums, prefixes count 0; -inf if there is no hypothesis
+    log_probs: Tensor  # (sentence, slot) sums of the model's own log-probabilities
+    history: Tensor  # (row, step) tokens so far
     coverage: Tensor | None  # (row, source) attention so far
-    origins: Tensor  # (sentence, slot) the candidate of the last step that stands here
+    origins: Tensor  # (sentence, slot) index of the candidate of the last step that is continued here
     num_finished: Tensor  # (sentence,)
-    best_ended: Tensor  # (sentence,) bool: a best candidate has ended before
+    best_ended: Tensor  # (sentence,) bool: the best candidate of an earlier step has ended
 
     @classmethod
-    def start(cls, batch: Batch, *, attend: bool) -> Self:
+    def start(cls, batch: Batch, *, need_coverage: bool) -> Self:
         count, device = len(batch), batch.source.device
         zeros = torch.zeros(count, 1, device=device)
         return cls(
             sentences=torch.arange(count, device=device),
-            scores=zeros,
+            masked_log_probs=zeros,
             log_probs=zeros,
             history=torch.empty(count, 0, dtype=torch.int64, device=device),
-            coverage=first_coverage(batch) if attend else None,
+            coverage=initial_coverage(batch) if need_coverage else None,
             origins=torch.zeros(count, 1, dtype=torch.int64, device=device),
             num_finished=torch.zeros(count, dtype=torch.int64, device=device),
             best_ended=torch.zeros(count, dtype=torch.bool, device=device),
@@ -79,15 +82,15 @@ class Beams:
     def step(self) -> int:
         return self.history.shape[1]
 
-    def after_look(self, attention: Tensor | None) -> Self:
-        """With the attention (row, source) of the step under way counted, where coverage is."""
+    def add_coverage(self, attention: Tensor | None) -> Self:
+        """Return the beams with the attention (row, source) of this step added, if coverage is used."""
         if self.coverage is None or attention is None:
             return self
         return replace(self, coverage=self.coverage + attention)
 
     def rows(self, slots: Tensor) -> Tensor:
-        """The rows of the state at which slots (sentence, any) stand."""
-        count, width = self.scores.shape
+        """Return the rows of the state for slots (sentence, any)."""
+        count, width = self.masked_log_probs.shape
         return slots + torch.arange(0, count * width, width, device=slots.device)[:, None]
 
 
@@ -95,14 +98,15 @@ class Beams:
 class Candidates:
     """The best continuations of each sentence, best first."""
 
-    parents: Tensor  # (sentence, candidate) slot that is continued
+    parents: Tensor  # (sentence, candidate) the slot that is continued
     tokens: Tensor  # (sentence, candidate)
-    scores: Tensor  # (sentence, candidate)
-    log_probs: Tensor  # (sentence, candidate)
+    masked_log_probs: Tensor  # (sentence, candidate) sums, as in `Beams`
+    log_probs: Tensor  # (sentence, candidate) sums of the model's own log-probabilities
 
     @property
     def alive(self) -> Tensor:
-        return self.scores > NEVER
+        """False for padding and for disallowed tokens."""
+        return self.masked_log_probs > NEG_INF
 
     @property
     def ended(self) -> Tensor:
@@ -110,152 +114,159 @@ class Candidates:
 
 
 @torch.no_grad()
-def beam(
+def beam_search(
     stepper: Stepper[State],
     batch: Batch,
     plan: SearchPlan,
     *,
     prefixes: Sequence[Sequence[int]] | None = None,
-    listener: Listener | None = None,
+    on_step: OnStep | None = None,
 ) -> list[list[Hypothesis]]:
-    """The n best translations of every sentence that beam search finds, best first."""
+    """Return the n best hypotheses of every sentence, best first. `on_step` is called after every step."""
     plan.check_n_best()
-    attend = plan.coverage_penalty != 0
-    forced = Prefixes.of(prefixes, sentences=len(batch), device=batch.source.device)
-    limits = plan.limits(batch).maximum(forced.lengths + 1)
-    beams = Beams.start(batch, attend=attend)
-    last = torch.full((len(batch),), BEGIN, device=batch.source.device)
-    found: list[Finished] = []
+    need_attention = plan.coverage_penalty != 0
+    forced = Prefixes.from_lists(prefixes, num_sentences=len(batch), device=batch.source.device)
+    max_lengths = plan.max_lengths(batch).maximum(forced.lengths + 1)
+    beams = Beams.start(batch, need_coverage=need_attention)
+    last_tokens = torch.full((len(batch),), BEGIN, device=batch.source.device)
+    finished: list[FinishedHypotheses] = []
     state = stepper.begin(batch)
     while len(beams.sentences):
-        following, state, attention = advance(stepper, state, last, attend=attend)
-        beams = beams.after_look(attention)
-        candidates = _forced(_candidates(following, beams, plan), following, beams, forced)
-        final = limits[beams.sentences] == beams.step + 1  # (sentence,)
-        ending = _ending(candidates, final, plan.beam)
-        found.extend(_finished(candidates, ending, beams, plan))
-        order, continued = _continued(candidates, ending, beams, plan, final=final)
-        if listener is not None:
-            listener(_report(candidates, ending, beams, continued, plan))
+        log_probs, state, attention = advance(stepper, state, last_tokens, need_attention=need_attention)
+        beams = beams.add_coverage(attention)
+        candidates = _candidates(log_probs, beams, plan, forced)
+        at_max_length = max_lengths[beams.sentences] == beams.step + 1  # (sentence,)
+        finishing = _finishing(candidates, at_max_length, plan.beam)
+        finished.extend(_finished(candidates, finishing, beams, plan))
+        order, continued = _continue(candidates, finishing, beams, plan, at_max_length=at_max_length)
+        if on_step is not None:
+            on_step(_search_step(candidates, finishing, beams, continued, plan))
         beams = continued
         if len(order):
             state = stepper.reorder(state, order)
-            last = beams.history[:, -1]
-    return rank(found, sentences=len(batch), n_best=plan.n_best)
+            last_tokens = beams.history[:, -1]
+    return rank_hypotheses(finished, num_sentences=len(batch), n_best=plan.n_best)
 
 
-def _candidates(following: LogProbs, beams: Beams, plan: SearchPlan) -> Candidates:
-    """The 2·beam best continuations of each sentence. Fewer exist where a first step knows fewer pieces."""
-    values = guard(following, beams.history, plan)  # (row, column)
-    sentences, count = len(beams.sentences), 2 * plan.beam
-    best, columns = top(values, count)  # (row, k): no more than the best k of a row can be among all best
-    sums = (beams.scores.view(-1, 1) + best).view(sentences, -1)  # (sentence, slot × k)
-    scores, chosen = sums.topk(min(count, sums.shape[1]))
-    parents = chosen // best.shape[1]
-    columns = columns.view(sentences, -1).gather(1, chosen)
-    plain = following.values[beams.rows(parents), columns] + beams.log_probs.gather(1, parents)
-    missing = (0, count - scores.shape[1])
-    return Candidates(
-        parents=functional.pad(parents, missing),
-        tokens=functional.pad(pieces_of(following, columns), missing, value=PAD),
-        scores=functional.pad(scores, missing, value=NEVER),
-        log_probs=functional.pad(plain, missing, value=NEVER),
+def _candidates(log_probs: LogProbs, beams: Beams, plan: SearchPlan, prefixes: Prefixes) -> Candidates:
+    """Return the 2·beam best continuations of each sentence, padded if there are fewer."""
+    model, masked = mask_disallowed(log_probs, beams.history, plan)  # (row, column) each
+    num_sentences, count = len(beams.sentences), 2 * plan.beam
+    best, columns = top_k(masked, count)  # (row, k): only the best k of a row can be among the best k of all
+    sums = (beams.masked_log_probs.view(-1, 1) + best).view(num_sentences, -1)  # (sentence, slot × k)
+    best_sums, indices = sums.topk(min(count, sums.shape[1]))
+    parents = indices // best.shape[1]
+    columns = columns.view(num_sentences, -1).gather(1, indices)
+    model_sums = model[beams.rows(parents), columns] + beams.log_probs.gather(1, parents)
+    padding = (0, count - best_sums.shape[1])
+    candidates = Candidates(
+        parents=functional.pad(parents, padding),
+        tokens=functional.pad(tokens_of(log_probs.ids, columns), padding, value=PAD),
+        masked_log_probs=functional.pad(best_sums, padding, value=NEG_INF),
+        log_probs=functional.pad(model_sums, padding, value=NEG_INF),
     )
+    return _apply_prefixes(candidates, model, log_probs.ids, beams, prefixes)
 
 
-def _forced(candidates: Candidates, following: LogProbs, beams: Beams, prefixes: Prefixes) -> Candidates:
-    """Candidates that respect the prefixes: one only while a piece is forced, and no weak end after it."""
+def _apply_prefixes(
+    candidates: Candidates, model: Tensor, ids: Tensor | None, beams: Beams, prefixes: Prefixes
+) -> Candidates:
+    """Replace candidates by the forced token, if any; right after a prefix, `</s>` must be the best."""
     is_best = torch.arange(candidates.tokens.shape[1], device=candidates.tokens.device) == 0
     weak_end = prefixes.just_ended(beams.step, beams.sentences)[:, None] & candidates.ended & ~is_best
-    scores = candidates.scores.masked_fill(weak_end, NEVER)
-    if not prefixes.forces(beams.step):
-        return replace(candidates, scores=scores)
-    pieces, forced = (part[:, None] for part in prefixes.at(beams.step, beams.sentences))
-    columns = columns_of(following, pieces)
-    rows = beams.rows(torch.zeros_like(pieces))
-    plain = following.values[rows, columns].masked_fill(columns < 0, NEVER) + beams.log_probs[:, :1]
-    only = torch.where(is_best, 0.0, NEVER)
+    masked_log_probs = candidates.masked_log_probs.masked_fill(weak_end, NEG_INF)
+    if not prefixes.any_at(beams.step):
+        return replace(candidates, masked_log_probs=masked_log_probs)
+    tokens, forced = (tensor[:, None] for tensor in prefixes.at(beams.step, beams.sentences))
+    columns = columns_of(ids, tokens)
+    rows = beams.rows(torch.zeros_like(tokens))
+    model_sums = model[rows, columns].masked_fill(columns < 0, NEG_INF) + beams.log_probs[:, :1]
+    forced_sums = torch.where(is_best, 0.0, NEG_INF)
     return Candidates(
         parents=candidates.parents.masked_fill(forced, 0),
-        tokens=torch.where(forced, pieces, candidates.tokens),
-        scores=torch.where(forced, only, scores),
-        log_probs=torch.where(forced, plain, candidates.log_probs),
+        tokens=torch.where(forced, tokens, candidates.tokens),
+        masked_log_probs=torch.where(forced, forced_sums, masked_log_probs),
+        log_probs=torch.where(forced, model_sums, candidates.log_probs),
     )
 
 
-def _ending(candidates: Candidates, final: Tensor, beam: int) -> Tensor:
-    """Which candidates become hypotheses: (sentence, candidate) bool. Never those beyond the first `beam`."""
-    ending = candidates.ended | (final[:, None] & candidates.alive)
-    ending[:, beam:] = False
-    return ending
+def _finishing(candidates: Candidates, at_max_length: Tensor, beam: int) -> Tensor:
+    """Return which candidates become hypotheses, (sentence, candidate) bool. Only the first `beam` can."""
+    finishing = candidates.ended | (at_max_length[:, None] & candidates.alive)
+    finishing[:, beam:] = False
+    return finishing
 
 
-def _finished(candidates: Candidates, ending: Tensor, beams: Beams, plan: SearchPlan) -> list[Finished]:
-    """The hypotheses of this step: those that ended, and those that were cut with their last piece."""
-    groups: list[Finished] = []
-    for chosen, cut in ((ending & candidates.ended, False), (ending & ~candidates.ended, True)):
-        sentence, place = chosen.nonzero(as_tuple=True)
+def _finished(
+    candidates: Candidates, finishing: Tensor, beams: Beams, plan: SearchPlan
+) -> list[FinishedHypotheses]:
+    """Return the hypotheses of this step: those that ended, and those that were cut with their last token."""
+    groups: list[FinishedHypotheses] = []
+    for selected, cut in ((finishing & candidates.ended, False), (finishing & ~candidates.ended, True)):
+        sentence, candidate = selected.nonzero(as_tuple=True)
         if not len(sentence):
             continue
-        row = beams.rows(candidates.parents)[sentence, place]
+        row = beams.rows(candidates.parents)[sentence, candidate]
         ids = beams.history[row]
         if cut:
-            ids = torch.cat([ids, candidates.tokens[sentence, place, None]], dim=1)
-        sums = candidates.scores[sentence, place]
+            ids = torch.cat([ids, candidates.tokens[sentence, candidate, None]], dim=1)
+        sums = candidates.masked_log_probs[sentence, candidate]
         coverage = None if beams.coverage is None else beams.coverage[row]
         scores = ranking_scores(sums, beams.step + 1, coverage, plan)
-        groups.append(Finished(beams.sentences[sentence], ids, scores, candidates.log_probs[sentence, place]))
+        model_sums = candidates.log_probs[sentence, candidate]
+        groups.append(FinishedHypotheses(beams.sentences[sentence], ids, scores, model_sums))
     return groups
 
 
-def _continued(
-    candidates: Candidates, ending: Tensor, beams: Beams, plan: SearchPlan, *, final: Tensor
+def _continue(
+    candidates: Candidates, finishing: Tensor, beams: Beams, plan: SearchPlan, *, at_max_length: Tensor
 ) -> tuple[Tensor, Beams]:
-    """The beams after this step, and the rows of the state that they continue: (row,)."""
-    kept = candidates.ended.sort(dim=1, stable=True).indices[:, : plan.beam]  # the first that did not end
-    scores = candidates.scores.gather(1, kept)
-    num_finished = beams.num_finished + ending.sum(dim=1)
-    best_ended = beams.best_ended | ending[:, 0]
-    done = final | _enough(num_finished, best_ended, plan) | (scores.amax(dim=1) == NEVER)
-    goes_on = (~done).nonzero().squeeze(1)
-    order = beams.rows(candidates.parents.gather(1, kept))[goes_on].view(-1)
-    tokens = candidates.tokens.gather(1, kept)[goes_on].view(-1, 1)
+    """Return the rows of the state that are continued, (row,), and the beams after this step."""
+    # The sort is stable: the first candidates are now the best that did not end.
+    survivors = candidates.ended.sort(dim=1, stable=True).indices[:, : plan.beam]
+    sums = candidates.masked_log_probs.gather(1, survivors)
+    num_finished = beams.num_finished + finishing.sum(dim=1)
+    best_ended = beams.best_ended | finishing[:, 0]
+    done = at_max_length | _has_enough(num_finished, best_ended, plan) | (sums.amax(dim=1) == NEG_INF)
+    active = (~done).nonzero().squeeze(1)
+    order = beams.rows(candidates.parents.gather(1, survivors))[active].view(-1)
+    tokens = candidates.tokens.gather(1, survivors)[active].view(-1, 1)
     continued = Beams(
-        sentences=beams.sentences[goes_on],
-        scores=scores[goes_on],
-        log_probs=candidates.log_probs.gather(1, kept)[goes_on],
+        sentences=beams.sentences[active],
+        masked_log_probs=sums[active],
+        log_probs=candidates.log_probs.gather(1, survivors)[active],
         history=torch.cat([beams.history[order], tokens], dim=1),
         coverage=None if beams.coverage is None else beams.coverage[order],
-        origins=kept[goes_on],
-        num_finished=num_finished[goes_on],
-        best_ended=best_ended[goes_on],
+        origins=survivors[active],
+        num_finished=num_finished[active],
+        best_ended=best_ended[active],
     )
     return order, continued
 
 
-def _enough(num_finished: Tensor, best_ended: Tensor, plan: SearchPlan) -> Tensor:
-    """Whether a sentence has all the hypotheses it needs: (sentence,) bool."""
+def _has_enough(num_finished: Tensor, best_ended: Tensor, plan: SearchPlan) -> Tensor:
+    """Return whether each sentence has enough finished hypotheses: (sentence,) bool."""
     if plan.length_penalty == 0 and plan.coverage_penalty == 0:
         return best_ended & (num_finished >= plan.n_best)
-    return num_finished >= plan.wanted
+    return num_finished >= plan.max_finished
 
 
-def _report(
-    candidates: Candidates, ending: Tensor, beams: Beams, continued: Beams, plan: SearchPlan
+def _search_step(
+    candidates: Candidates, finishing: Tensor, beams: Beams, continued: Beams, plan: SearchPlan
 ) -> SearchStep:
-    """The step as a listener hears it."""
+    """Return the argument of the `on_step` callback."""
     coverage = None if beams.coverage is None else beams.coverage[beams.rows(candidates.parents)]
-    kept = torch.zeros_like(ending)
-    goes_on = torch.isin(beams.sentences, continued.sentences)
-    kept[goes_on] = kept[goes_on].scatter(1, continued.origins, value=True)
+    kept = torch.zeros_like(finishing)
+    active = torch.isin(beams.sentences, continued.sentences)
+    kept[active] = kept[active].scatter(1, continued.origins, value=True)
     return SearchStep(
         step=beams.step,
         sentences=beams.sentences,
         parents=beams.origins.gather(1, candidates.parents),
         tokens=candidates.tokens,
-        scores=candidates.scores,
+        masked_log_probs=candidates.masked_log_probs,
         log_probs=candidates.log_probs,
-        ranking=ranking_scores(candidates.scores, beams.step + 1, coverage, plan),
+        scores=ranking_scores(candidates.masked_log_probs, beams.step + 1, coverage, plan),
         kept=kept & candidates.alive,
-        finished=ending,
+        finished=finishing,
     )

@@ -1,4 +1,4 @@
-"""What may not come next: marks, an early end, an n-gram said before. And what must: a forced prefix."""
+"""Constraints on the next token: special tokens, a minimum length, repeated n-grams, a forced prefix."""
 
 from __future__ import annotations
 
@@ -8,141 +8,145 @@ from typing import TYPE_CHECKING, Self
 import torch
 
 from jumok.errors import DataError
-from jumok.values import BEGIN, END, PAD
+from jumok.types import BEGIN, END, PAD
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from torch import Tensor
 
-    from jumok.decoding.plan import SearchPlan
-    from jumok.values import LogProbs
+    from jumok.inference.search.plan import SearchPlan
+    from jumok.types import LogProbs
 
-__all__ = ["Prefixes", "columns_of", "guard", "pieces_of"]
+__all__ = ["NEG_INF", "Prefixes", "columns_of", "mask_disallowed", "tokens_of"]
 
-NEVER = float("-inf")
-MOST_LOST = 0.5
-
-
-def pieces_of(log_probs: LogProbs, columns: Tensor) -> Tensor:
-    """The piece ids that columns stand for, in the columns' shape."""
-    return columns if log_probs.ids is None else log_probs.ids[columns]
+NEG_INF = float("-inf")
+MAX_LOST = 0.5
+"""If more probability than this is masked, the row gets a new softmax: 1 - lost has too few digits."""
 
 
-def columns_of(log_probs: LogProbs, pieces: Tensor) -> Tensor:
-    """The columns of pieces, in the pieces' shape; -1 for a piece that the shortlist leaves out."""
-    ids = log_probs.ids
+def tokens_of(ids: Tensor | None, columns: Tensor) -> Tensor:
+    """Return the token of each column, in the shape of `columns`. `ids` is that of `LogProbs`."""
+    return columns if ids is None else ids[columns]
+
+
+def columns_of(ids: Tensor | None, tokens: Tensor) -> Tensor:
+    """Return the column of each token, in the shape of `tokens`; -1 for a token outside the shortlist."""
     if ids is None:
-        return pieces
-    largest = int(torch.cat([ids, pieces.flatten()]).max())
+        return tokens
+    largest = int(torch.cat([ids, tokens.flatten()]).max())
     table = ids.new_full((largest + 1,), -1)
     table[ids] = torch.arange(len(ids), device=ids.device)
-    return table[pieces]
+    return table[tokens]
 
 
-def guard(log_probs: LogProbs, history: Tensor, plan: SearchPlan) -> Tensor:
-    """The log-probabilities (row, column) renormalised over what the plan still allows.
+def mask_disallowed(log_probs: LogProbs, history: Tensor, plan: SearchPlan) -> tuple[Tensor, Tensor]:
+    """Return two (row, column) tensors: the model's log-probabilities, and those that search uses.
 
-    `<pad>` and `<s>` never stand inside a translation: they are hidden in the log-probabilities given, too.
-    `history` (row, step) holds the pieces so far. Rows in which nothing is forbidden stay as they are. Like
-    CTranslate2, which masks before its softmax. Where nothing at all is left, the translation ends.
+    The first are -inf for `<pad>` and `<s>`, which are never produced. The second are also -inf for all that
+    the plan disallows after `history` (row, step), the tokens so far, and are renormalised over the rest, as
+    in CTranslate2, which masks before its softmax. Rows without a disallowed token are not renormalised. If
+    no token is left, `</s>` has probability 1. To save a copy of a whole vocabulary, the first tensor is
+    `log_probs.values` itself, overwritten, and both are one tensor if nothing is disallowed.
     """
-    hidden = _hide_marks(log_probs)
-    rows, pieces = _repeated(history, plan.no_repeat)
-    if history.shape[1] < plan.shortest:
-        every = torch.arange(len(history), device=history.device)
-        rows = torch.cat([rows, every])
-        pieces = torch.cat([pieces, torch.full_like(every, END)])
+    model = log_probs.values
+    lost_to_special = _mask_special_tokens(log_probs)
+    rows, tokens = _repeating_tokens(history, plan.no_repeat_ngram_size)
+    if history.shape[1] < plan.min_length:
+        all_rows = torch.arange(len(history), device=history.device)
+        rows = torch.cat([rows, all_rows])
+        tokens = torch.cat([tokens, torch.full_like(all_rows, END)])
     if not len(rows):
-        return log_probs.values
-    columns = columns_of(log_probs, pieces)
-    width = log_probs.values.shape[1]
-    forbidden = torch.unique((rows * width + columns)[columns >= 0])  # each once: what it held is summed
-    rows, columns = forbidden // width, forbidden % width
-    touched = torch.zeros(len(history), dtype=torch.bool, device=rows.device).index_fill(0, rows, True)
-    lost = hidden.index_add(0, rows, log_probs.values[rows, columns].exp()).masked_fill(~touched, 0.0)
-    # One pass gives the rest its share. Where little is left, 1 - lost has too few digits: a new softmax.
-    little = ~(lost <= MOST_LOST)
-    values = log_probs.values - torch.log1p(-lost).masked_fill(little, 0.0)[:, None]
-    values[rows, columns] = NEVER
-    anew = little.nonzero().squeeze(1)
-    if len(anew):
-        values[anew] = _renormalised(values[anew], log_probs)
-    return values
+        return model, model
+    columns = columns_of(log_probs.ids, tokens)
+    width = model.shape[1]
+    # Once each, because their probabilities are summed.
+    disallowed = torch.unique((rows * width + columns)[columns >= 0])
+    rows, columns = disallowed // width, disallowed % width
+    affected = torch.zeros(len(history), dtype=torch.bool, device=rows.device).index_fill(0, rows, True)
+    lost = lost_to_special.index_add(0, rows, model[rows, columns].exp()).masked_fill(~affected, 0.0)
+    needs_softmax = ~(lost <= MAX_LOST)
+    values = model - torch.log1p(-lost).masked_fill(needs_softmax, 0.0)[:, None]
+    values[rows, columns] = NEG_INF
+    softmax_rows = needs_softmax.nonzero().squeeze(1)
+    if len(softmax_rows):
+        values[softmax_rows] = _renormalise(values[softmax_rows], log_probs.ids)
+    return model, values
 
 
-def _hide_marks(log_probs: LogProbs) -> Tensor:
-    """Hide `<pad>` and `<s>`, in place; the probability that they held, (row,)."""
-    marks = torch.tensor([PAD, BEGIN], device=log_probs.values.device)
-    columns = columns_of(log_probs, marks)
+def _mask_special_tokens(log_probs: LogProbs) -> Tensor:
+    """Mask `<pad>` and `<s>` in place; return the probability that they had, (row,)."""
+    special = torch.tensor([PAD, BEGIN], device=log_probs.values.device)
+    columns = columns_of(log_probs.ids, special)
     columns = columns[columns >= 0]
-    held = log_probs.values[:, columns].exp().sum(dim=1)
-    log_probs.values[:, columns] = NEVER
-    return held
+    lost = log_probs.values[:, columns].exp().sum(dim=1)
+    log_probs.values[:, columns] = NEG_INF
+    return lost
 
 
-def _renormalised(values: Tensor, log_probs: LogProbs) -> Tensor:
-    stuck = values.amax(dim=-1) == NEVER
-    if stuck.any():
-        end = columns_of(log_probs, torch.tensor([END], device=values.device))
-        values[stuck.nonzero(), end] = 0.0
+def _renormalise(values: Tensor, ids: Tensor | None) -> Tensor:
+    empty = values.amax(dim=-1) == NEG_INF
+    if empty.any():
+        end = columns_of(ids, torch.tensor([END], device=values.device))
+        values[empty.nonzero(), end] = 0.0
     return values.log_softmax(dim=-1)
 
 
-def _repeated(history: Tensor, size: int) -> tuple[Tensor, Tensor]:
-    """Rows and pieces, (n,) each, where the piece would complete an n-gram that the row already holds."""
+def _repeating_tokens(history: Tensor, size: int) -> tuple[Tensor, Tensor]:
+    """Return rows and tokens, (n,) each: the tokens that would repeat an n-gram of their row."""
     if size == 0 or history.shape[1] < size:
-        nothing = history.new_empty(0)
-        return nothing, nothing
-    windows = history.unfold(1, size, 1)  # (row, start, size)
-    opening = history[:, history.shape[1] - size + 1 :]  # (row, size - 1), the n-gram now being said
-    same = (windows[:, :, :-1] == opening[:, None]).all(dim=-1)  # (row, start)
+        empty = history.new_empty(0)
+        return empty, empty
+    ngrams = history.unfold(1, size, 1)  # (row, start, size)
+    current = history[:, history.shape[1] - size + 1 :]  # (row, size - 1), the n-gram being completed
+    same = (ngrams[:, :, :-1] == current[:, None]).all(dim=-1)  # (row, start)
     rows, starts = same.nonzero(as_tuple=True)
-    return rows, windows[rows, starts, -1]
+    return rows, ngrams[rows, starts, -1]
 
 
 @dataclass(frozen=True, slots=True)
 class Prefixes:
-    """How each translation must begin. `pieces` is padded with PAD."""
+    """The forced prefix of each translation. `tokens` is padded with PAD."""
 
-    pieces: Tensor  # (batch, prefix) int64
+    tokens: Tensor  # (batch, prefix) int64
     lengths: Tensor  # (batch,) int64
 
     @classmethod
-    def of(cls, prefixes: Sequence[Sequence[int]] | None, *, sentences: int, device: torch.device) -> Self:
-        given = (
-            [list(prefix) for prefix in prefixes] if prefixes is not None else [[] for _ in range(sentences)]
-        )
-        _check_prefixes(given, sentences)
-        lengths = torch.tensor([len(prefix) for prefix in given], dtype=torch.int64, device=device)
-        longest = max((len(prefix) for prefix in given), default=0)
-        padded = [prefix + [PAD] * (longest - len(prefix)) for prefix in given]
-        pieces = torch.tensor(padded, dtype=torch.int64, device=device).view(sentences, longest)
-        return cls(pieces, lengths)
+    def from_lists(
+        cls, prefixes: Sequence[Sequence[int]] | None, *, num_sentences: int, device: torch.device
+    ) -> Self:
+        """Check and pad the prefixes; None means no prefix for any sentence."""
+        lists = [list(prefix) for prefix in prefixes] if prefixes is not None else [[]] * num_sentences
+        _check_prefixes(lists, num_sentences)
+        lengths = torch.tensor([len(prefix) for prefix in lists], dtype=torch.int64, device=device)
+        longest = max((len(prefix) for prefix in lists), default=0)
+        padded = [prefix + [PAD] * (longest - len(prefix)) for prefix in lists]
+        tokens = torch.tensor(padded, dtype=torch.int64, device=device).view(num_sentences, longest)
+        return cls(tokens, lengths)
 
-    def forces(self, step: int) -> bool:
-        """Whether any prefix reaches as far as this step."""
-        return step < self.pieces.shape[1]
+    def any_at(self, step: int) -> bool:
+        """Whether any prefix has a token at this step."""
+        return step < self.tokens.shape[1]
 
     def at(self, step: int, sentences: Tensor) -> tuple[Tensor, Tensor]:
-        """The forced piece of each sentence, and whether there is one."""
-        return self.pieces[sentences, step], step < self.lengths[sentences]
+        """Return the forced token of each sentence, and whether there is one: (sentence,) each."""
+        return self.tokens[sentences, step], step < self.lengths[sentences]
 
     def just_ended(self, step: int, sentences: Tensor) -> Tensor:
-        """Whether this is the first free step after a prefix: (sentence,) bool."""
+        """Whether this is the first step after a prefix: (sentence,) bool."""
         lengths = self.lengths[sentences]
         return (lengths == step) & (lengths > 0)
 
 
-def _check_prefixes(prefixes: list[list[int]], sentences: int) -> None:
-    if len(prefixes) != sentences:
+def _check_prefixes(prefixes: list[list[int]], num_sentences: int) -> None:
+    if len(prefixes) != num_sentences:
         raise DataError(
-            f"There must be one prefix for each sentence. Received: {len(prefixes)} prefixes for {sentences} "
-            "sentences. Give an empty prefix where a translation may begin freely."
+            f"There must be one prefix per sentence. Received: {len(prefixes)} prefixes for {num_sentences} "
+            "sentences. Give an empty prefix for a translation without one."
         )
     for prefix in prefixes:
         if {PAD, BEGIN, END}.intersection(prefix):
             raise DataError(
-                f"A prefix holds pieces, not marks. Received: {prefix}. Leave out <pad> ({PAD}), "
-                f"<s> ({BEGIN}) and </s> ({END}): search adds them."
+                f"A prefix has no special tokens. Received: {prefix}. Leave out <pad> ({PAD}), <s> ({BEGIN}) "
+                f"and </s> ({END}): search adds them."
             )

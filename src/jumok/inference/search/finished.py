@@ -1,10 +1,10 @@
-"""Hypotheses that are finished, and how they are ranked.
+"""Finished hypotheses and their ranking.
 
     score(y) = log p(y | x) / |y|^α  +  β Σᵢ log min(Σₜ aₜᵢ, 1)          after Wu et al. 2016, equation 14
 
-as in CTranslate2: |y| counts the steps that made y, so `</s>` is counted (a translation that was cut has
-none), and so is a forced prefix, though it adds nothing to the sum. The coverage sums the attention of the
-same steps. A source place that was given none at all costs as much as the least that can be written; padding
+as in CTranslate2: |y| counts the steps that produced y, so `</s>` counts (a hypothesis cut at its maximum
+length has none), and so does a forced prefix, although it adds nothing to the sum. The coverage sums the
+attention of the same steps. A source position without any attention costs log of the smallest float; padding
 costs nothing.
 """
 
@@ -15,47 +15,49 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from jumok.values import PAD, Hypothesis
+from jumok.types import PAD, Hypothesis
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from jumok.decoding.plan import SearchPlan
-    from jumok.values import Batch
+    from jumok.inference.search.plan import SearchPlan
+    from jumok.types import Batch
 
-__all__ = ["Finished", "first_coverage", "rank", "ranking_scores"]
+__all__ = ["FinishedHypotheses", "initial_coverage", "rank_hypotheses", "ranking_scores"]
 
 
 @dataclass(frozen=True, slots=True)
-class Finished:
-    """Hypotheses that became finished in one step, all in the same way: ended or cut."""
+class FinishedHypotheses:
+    """Hypotheses that were finished in one step, all in the same way: by `</s>`, or cut."""
 
     sentences: Tensor  # (hypothesis,)
-    ids: Tensor  # (hypothesis, piece), all equally long
-    scores: Tensor  # (hypothesis,) as they are ranked
-    log_probs: Tensor  # (hypothesis,) plain sums
+    ids: Tensor  # (hypothesis, token), all of the same length
+    scores: Tensor  # (hypothesis,) ranking scores
+    log_probs: Tensor  # (hypothesis,) sums of the model's log-probabilities
 
 
 def ranking_scores(sums: Tensor, steps: int, coverage: Tensor | None, plan: SearchPlan) -> Tensor:
-    """The formula above for sums (…) of hypotheses that took as many steps. `coverage` is (…, source)."""
+    """Return the scores above, for sums (…) of hypotheses with `steps` steps. `coverage` is (…, source)."""
     scores = sums / float(steps**plan.length_penalty)
     if coverage is None:
         return scores
-    attended = coverage.clamp(torch.finfo(coverage.dtype).tiny, 1.0)
-    return scores + plan.coverage_penalty * attended.log().sum(dim=-1)
+    covered = coverage.clamp(torch.finfo(coverage.dtype).tiny, 1.0)
+    return scores + plan.coverage_penalty * covered.log().sum(dim=-1)
 
 
-def first_coverage(batch: Batch) -> Tensor:
-    """The coverage before the first step, (batch, source): none, and padding is covered for good."""
+def initial_coverage(batch: Batch) -> Tensor:
+    """Return the coverage before the first step, (batch, source): 0, and 1 for padding."""
     return (batch.source == PAD) * 1.0
 
 
-def rank(finished: list[Finished], *, sentences: int, n_best: int) -> list[list[Hypothesis]]:
-    """The best hypotheses of each sentence, best first; of equal ones, the one that was found first."""
-    ranked: list[list[Hypothesis]] = [[] for _ in range(sentences)]
+def rank_hypotheses(
+    finished: list[FinishedHypotheses], *, num_sentences: int, n_best: int
+) -> list[list[Hypothesis]]:
+    """Return the n best hypotheses of each sentence, best first; of equals, the earlier first."""
+    ranked: list[list[Hypothesis]] = [[] for _ in range(num_sentences)]
     for group in finished:
-        columns = (group.sentences, group.ids, group.scores, group.log_probs)
-        rows = zip(*(column.tolist() for column in columns), strict=True)
+        fields = (group.sentences, group.ids, group.scores, group.log_probs)
+        rows = zip(*(field.tolist() for field in fields), strict=True)
         for sentence, ids, score, log_prob in rows:
             ranked[sentence].append(Hypothesis(tuple(ids), score, log_prob))
     for hypotheses in ranked:

@@ -1,4 +1,4 @@
-"""How likely a model finds a given translation: the steps of a search, with nothing to choose."""
+"""Forced decoding: the log-probability of given translations, step by step."""
 
 from __future__ import annotations
 
@@ -6,55 +6,56 @@ from typing import TYPE_CHECKING, TypeVar
 
 import torch
 
-from jumok.decoding.guards import columns_of
 from jumok.errors import DataError
-from jumok.values import BEGIN, END, PAD
+from jumok.inference.search.constraints import NEG_INF, columns_of
+from jumok.types import BEGIN, END, PAD
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from torch import Tensor
 
-    from jumok.decoding.stepper import Stepper
-    from jumok.values import Batch
+    from jumok.inference.search.stepper import Stepper
+    from jumok.types import Batch
 
-__all__ = ["force"]
+__all__ = ["forced_log_probs"]
 
 State = TypeVar("State")
 
 
-def force(
-    stepper: Stepper[State], batch: Batch, targets: Sequence[Sequence[int]], *, ended: bool = True
+def forced_log_probs(
+    stepper: Stepper[State], batch: Batch, targets: Sequence[Sequence[int]], *, score_end: bool = True
 ) -> Tensor:
-    """Log-probability of every piece of the given targets and of their `</s>`: (batch, longest target + 1).
+    """Return the log-probability of every target token and of `</s>`: (batch, longest target + 1).
 
         log p(y | x) = Σₜ log p(yₜ | y₁ … yₜ₋₁, x)
 
-    so that `force(…).sum(1)` is the `log_prob` of a hypothesis. Places after `</s>` are 0. With `ended` False
-    the `</s>` is not scored, as for a hypothesis that was cut at its longest length.
+    so that `forced_log_probs(…).sum(1)` is the `log_prob` of a hypothesis. Positions after `</s>` are 0.
+    With `score_end` False, `</s>` is 0 too, as in a hypothesis that was cut at its maximum length.
     """
     if len(targets) != len(batch):
         raise DataError(
             f"Every sentence needs one target. Received: {len(targets)} targets for {len(batch)} sentences."
         )
     device = batch.source.device
-    pieces, scored = _padded(targets, ended=ended)  # (batch, step)
-    pieces, scored = pieces.to(device), scored.to(device)
+    tokens, scored = _pad_targets(targets, score_end=score_end)  # (batch, step)
+    tokens, scored = tokens.to(device), scored.to(device)
     state = stepper.begin(batch)
-    last = torch.full((len(batch),), BEGIN, device=device)
+    last_tokens = torch.full((len(batch),), BEGIN, device=device)
     log_probs: list[Tensor] = []
-    for step in range(pieces.shape[1]):
-        following, state = stepper.step(state, last)
-        last = pieces[:, step]
-        columns = columns_of(following, last)
-        values = following.values.gather(1, columns.clamp(min=0)[:, None]).squeeze(1)
-        log_probs.append(values.masked_fill(columns < 0, float("-inf")))
+    for step in range(tokens.shape[1]):
+        next_log_probs, state = stepper.step(state, last_tokens)
+        target_tokens = tokens[:, step]
+        columns = columns_of(next_log_probs.ids, target_tokens)
+        values = next_log_probs.values.gather(1, columns.clamp(min=0)[:, None]).squeeze(1)
+        log_probs.append(values.masked_fill(columns < 0, NEG_INF))
+        last_tokens = target_tokens
     return torch.stack(log_probs, dim=1).masked_fill(~scored, 0.0)
 
 
-def _padded(targets: Sequence[Sequence[int]], *, ended: bool) -> tuple[Tensor, Tensor]:
-    """Targets with their `</s>`, padded, and which places count."""
-    longest = max(len(target) for target in targets) + 1
-    rows = [[*target, END, *[PAD] * (longest - len(target) - 1)] for target in targets]
-    lengths = torch.tensor([len(target) + ended for target in targets])
-    return torch.tensor(rows), torch.arange(longest) < lengths[:, None]
+def _pad_targets(targets: Sequence[Sequence[int]], *, score_end: bool) -> tuple[Tensor, Tensor]:
+    """Return the targets with `</s>`, padded, and which positions are scored: (batch, step) each."""
+    steps = max(len(target) for target in targets) + 1
+    rows = [[*target, END, *[PAD] * (steps - len(target) - 1)] for target in targets]
+    lengths = torch.tensor([len(target) + score_end for target in targets])
+    return torch.tensor(rows), torch.arange(steps) < lengths[:, None]

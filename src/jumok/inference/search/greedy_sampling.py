@@ -1,7 +1,8 @@
-"""One hypothesis a sentence, piece after piece: greedy search takes the best piece, sampling draws one.
+"""Greedy search and sampling: one hypothesis per row, token after token.
 
-Both follow CTranslate2 in what ends a translation and in its score (see `finished.py`): the score of a drawn
-translation is made of the model's log-probabilities, not of those that the temperature bent.
+Greedy search takes the most probable token, sampling draws one. Both follow CTranslate2 in what ends a
+translation and in its score (see `finished.py`). The score of a sampled translation is computed from the
+masked log-probabilities, without the temperature.
 """
 
 from __future__ import annotations
@@ -12,82 +13,91 @@ from typing import TYPE_CHECKING, Self, TypeVar
 
 import torch
 
-from jumok.decoding.finished import Finished, first_coverage, rank, ranking_scores
-from jumok.decoding.guards import NEVER, Prefixes, columns_of, guard, pieces_of
-from jumok.decoding.plan import SearchStep
-from jumok.decoding.stepper import advance
-from jumok.values import BEGIN, END
+from jumok.inference.search.constraints import NEG_INF, Prefixes, columns_of, mask_disallowed, tokens_of
+from jumok.inference.search.finished import (
+    FinishedHypotheses,
+    initial_coverage,
+    rank_hypotheses,
+    ranking_scores,
+)
+from jumok.inference.search.plan import SearchStep
+from jumok.inference.search.stepper import advance
+from jumok.types import BEGIN, END
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from torch import Tensor
 
-    from jumok.decoding.plan import Listener, Sampling, SearchPlan
-    from jumok.decoding.stepper import Stepper
-    from jumok.values import Batch, Hypothesis, LogProbs
+    from jumok.inference.search.plan import OnStep, Sampling, SearchPlan
+    from jumok.inference.search.stepper import Stepper
+    from jumok.types import Batch, Hypothesis, LogProbs
 
-__all__ = ["greedy", "sample"]
+__all__ = ["greedy_search", "sample"]
 
 State = TypeVar("State")
-Choice = Callable[["Tensor"], "Tensor"]
-"""From log-probabilities (row, column) the column that each row takes: (row,)."""
+ChooseColumns = Callable[["Tensor"], "Tensor"]
+"""From log-probabilities (row, column) to the chosen column of each row: (row,)."""
 
 
 @dataclass(frozen=True, slots=True)
-class Route:
-    """What is the same for the whole walk."""
+class DecodeContext:
+    """The arguments that are the same in all steps."""
 
     plan: SearchPlan
     prefixes: Prefixes
-    limits: Tensor  # (batch,)
-    choose: Choice
+    max_lengths: Tensor  # (batch,)
+    choose: ChooseColumns
 
     @classmethod
-    def of(
-        cls, batch: Batch, plan: SearchPlan, prefixes: Sequence[Sequence[int]] | None, choose: Choice
+    def for_batch(
+        cls,
+        batch: Batch,
+        plan: SearchPlan,
+        prefixes: Sequence[Sequence[int]] | None,
+        choose: ChooseColumns,
     ) -> Self:
-        forced = Prefixes.of(prefixes, sentences=len(batch), device=batch.source.device)
-        return cls(plan, forced, plan.limits(batch).maximum(forced.lengths + 1), choose)
+        forced = Prefixes.from_lists(prefixes, num_sentences=len(batch), device=batch.source.device)
+        return cls(plan, forced, plan.max_lengths(batch).maximum(forced.lengths + 1), choose)
 
 
 @dataclass(frozen=True, slots=True)
-class Walks:
-    """The translations under way, one a row."""
+class Rows:
+    """The unfinished translations, one per row."""
 
     sentences: Tensor  # (row,) index into the batch
-    scores: Tensor  # (row,) what is ranked by: guards and prefix applied
-    log_probs: Tensor  # (row,) the model's own
-    history: Tensor  # (row, step)
+    masked_log_probs: Tensor  # (row,) sums, prefixes count 0
+    log_probs: Tensor  # (row,) sums of the model's own log-probabilities
+    history: Tensor  # (row, step) tokens so far
     coverage: Tensor | None  # (row, source) attention so far
 
     @classmethod
     def start(cls, batch: Batch, plan: SearchPlan) -> Self:
-        """`plan.n_best` rows a sentence."""
+        """Return `plan.n_best` rows per sentence."""
         device = batch.source.device
         sentences = torch.arange(len(batch), device=device).repeat_interleave(plan.n_best)
         zeros = torch.zeros(len(sentences), device=device)
-        coverage = first_coverage(batch)[sentences] if plan.coverage_penalty else None
+        coverage = initial_coverage(batch)[sentences] if plan.coverage_penalty else None
         return cls(sentences, zeros, zeros, sentences.new_empty(len(sentences), 0), coverage)
 
     @property
     def step(self) -> int:
         return self.history.shape[1]
 
-    def extended(self, last: Tensor, attention: Tensor | None) -> Self:
-        """One piece (row,) further."""
+    def extend(self, tokens: Tensor, attention: Tensor | None) -> Self:
+        """Return the rows with one more token each, (row,)."""
         coverage = self.coverage
         if coverage is not None and attention is not None:
             coverage = coverage + attention
-        return replace(self, history=torch.cat([self.history, last[:, None]], dim=1), coverage=coverage)
+        return replace(self, history=torch.cat([self.history, tokens[:, None]], dim=1), coverage=coverage)
 
-    def only(self, rows: Tensor) -> Self:
-        """These rows."""
+    def select(self, rows: Tensor) -> Self:
+        """Return these rows."""
         coverage = None if self.coverage is None else self.coverage[rows]
         return replace(
             self,
             sentences=self.sentences[rows],
-            scores=self.scores[rows],
+            masked_log_probs=self.masked_log_probs[rows],
             log_probs=self.log_probs[rows],
             history=self.history[rows],
             coverage=coverage,
@@ -95,18 +105,21 @@ class Walks:
 
 
 @torch.no_grad()
-def greedy(
+def greedy_search(
     stepper: Stepper[State],
     batch: Batch,
     plan: SearchPlan,
     *,
     prefixes: Sequence[Sequence[int]] | None = None,
-    listener: Listener | None = None,
+    on_step: OnStep | None = None,
 ) -> list[list[Hypothesis]]:
-    """One translation a sentence: the likeliest piece at every step. The same as a beam of 1, but faster."""
-    route = Route.of(batch, replace(plan, n_best=1), prefixes, _likeliest)
-    found = _walk(stepper, stepper.begin(batch), batch, route, listener)
-    return rank(found, sentences=len(batch), n_best=1)
+    """Return one hypothesis per sentence: the most probable token at every step.
+
+    The same as a beam of 1, but faster.
+    """
+    context = DecodeContext.for_batch(batch, replace(plan, n_best=1), prefixes, _argmax)
+    finished = _decode(stepper, stepper.begin(batch), batch, context, on_step)
+    return rank_hypotheses(finished, num_sentences=len(batch), n_best=1)
 
 
 @torch.no_grad()
@@ -118,94 +131,99 @@ def sample(
     *,
     generator: torch.Generator,
     prefixes: Sequence[Sequence[int]] | None = None,
-    listener: Listener | None = None,
+    on_step: OnStep | None = None,
 ) -> list[list[Hypothesis]]:
-    """`plan.n_best` independent draws a sentence, best score first. Two draws may be the same."""
+    """Return `plan.n_best` independent draws per sentence, best score first. Two draws may be the same."""
 
-    def draw(values: Tensor) -> Tensor:
-        return _drawn(values, sampling, generator)
+    def choose(values: Tensor) -> Tensor:
+        return _draw(values, sampling, generator)
 
-    route = Route.of(batch, plan, prefixes, draw)
+    context = DecodeContext.for_batch(batch, plan, prefixes, choose)
     order = torch.arange(len(batch), device=batch.source.device).repeat_interleave(plan.n_best)
     state = stepper.reorder(stepper.begin(batch), order)
-    found = _walk(stepper, state, batch, route, listener)
-    return rank(found, sentences=len(batch), n_best=plan.n_best)
+    finished = _decode(stepper, state, batch, context, on_step)
+    return rank_hypotheses(finished, num_sentences=len(batch), n_best=plan.n_best)
 
 
-def _walk(
-    stepper: Stepper[State], state: State, batch: Batch, route: Route, listener: Listener | None
-) -> list[Finished]:
-    """Walk all rows to their ends."""
-    attend = route.plan.coverage_penalty != 0
-    walks = Walks.start(batch, route.plan)
-    names = torch.arange(len(walks.sentences), device=batch.source.device)
-    last = torch.full_like(names, BEGIN)
-    found: list[Finished] = []
-    while len(names):
-        following, state, attention = advance(stepper, state, last, attend=attend)
-        last, walks = _chosen(following, walks, route)
-        ended = last == END
-        cut = ~ended & (route.limits[walks.sentences] == walks.step + 1)
+def _decode(
+    stepper: Stepper[State], state: State, batch: Batch, context: DecodeContext, on_step: OnStep | None
+) -> list[FinishedHypotheses]:
+    """Extend all rows until they are finished."""
+    need_attention = context.plan.coverage_penalty != 0
+    rows = Rows.start(batch, context.plan)
+    row_ids = torch.arange(len(rows.sentences), device=batch.source.device)
+    last_tokens = torch.full_like(row_ids, BEGIN)
+    finished: list[FinishedHypotheses] = []
+    while len(row_ids):
+        log_probs, state, attention = advance(stepper, state, last_tokens, need_attention=need_attention)
+        last_tokens, rows = _choose_tokens(log_probs, rows, context)
+        ended = last_tokens == END
+        cut = ~ended & (context.max_lengths[rows.sentences] == rows.step + 1)
         done = ended | cut
-        walks = walks.extended(last, attention)
-        if listener is not None:
-            listener(_report(walks, names, last, done, route.plan))
-        found.extend(_finished(walks, ended, cut, route.plan))
-        rows = (~done).nonzero().squeeze(1)
-        if 0 < len(rows) < len(names):
-            state = stepper.reorder(state, rows)
-        walks, names, last = walks.only(rows), names[rows], last[rows]
-    return found
+        rows = rows.extend(last_tokens, attention)
+        if on_step is not None:
+            on_step(_search_step(rows, row_ids, last_tokens, done, context.plan))
+        finished.extend(_finished(rows, ended, cut, context.plan))
+        active = (~done).nonzero().squeeze(1)
+        if 0 < len(active) < len(row_ids):
+            state = stepper.reorder(state, active)
+        rows, row_ids, last_tokens = rows.select(active), row_ids[active], last_tokens[active]
+    return finished
 
 
-def _chosen(following: LogProbs, walks: Walks, route: Route) -> tuple[Tensor, Walks]:
-    """The next piece of each row (row,), and the walks with its log-probability added."""
-    values = guard(following, walks.history, route.plan)
-    columns = route.choose(values)
-    tokens = pieces_of(following, columns)
-    gain = values.gather(1, columns[:, None]).squeeze(1)
-    if route.prefixes.forces(walks.step):
-        pieces, forced = route.prefixes.at(walks.step, walks.sentences)
-        tokens = torch.where(forced, pieces, tokens)
-        columns = torch.where(forced, columns_of(following, pieces), columns)
+def _choose_tokens(log_probs: LogProbs, rows: Rows, context: DecodeContext) -> tuple[Tensor, Rows]:
+    """Return the next token of each row, (row,), and the rows with its log-probability added."""
+    model, masked = mask_disallowed(log_probs, rows.history, context.plan)
+    columns = context.choose(masked)
+    tokens = tokens_of(log_probs.ids, columns)
+    gain = masked.gather(1, columns[:, None]).squeeze(1)
+    if context.prefixes.any_at(rows.step):
+        prefix_tokens, forced = context.prefixes.at(rows.step, rows.sentences)
+        tokens = torch.where(forced, prefix_tokens, tokens)
+        columns = torch.where(forced, columns_of(log_probs.ids, prefix_tokens), columns)
         gain = gain.masked_fill(forced, 0.0)
-    plain = following.values.gather(1, columns.clamp(min=0)[:, None]).squeeze(1)
-    plain = plain.masked_fill(columns < 0, NEVER)
-    return tokens, replace(walks, scores=walks.scores + gain, log_probs=walks.log_probs + plain)
+    model_gain = model.gather(1, columns.clamp(min=0)[:, None]).squeeze(1)
+    model_gain = model_gain.masked_fill(columns < 0, NEG_INF)
+    masked_log_probs, summed_log_probs = rows.masked_log_probs + gain, rows.log_probs + model_gain
+    return tokens, replace(rows, masked_log_probs=masked_log_probs, log_probs=summed_log_probs)
 
 
-def _finished(walks: Walks, ended: Tensor, cut: Tensor, plan: SearchPlan) -> list[Finished]:
-    """The rows that took `</s>`, which is left out, and those cut at their longest length."""
-    groups: list[Finished] = []
-    for chosen, pieces in ((ended, walks.step - 1), (cut, walks.step)):
-        if chosen.any():
-            ends = walks.only(chosen.nonzero().squeeze(1))
-            scores = ranking_scores(ends.scores, ends.step, ends.coverage, plan)
-            groups.append(Finished(ends.sentences, ends.history[:, :pieces], scores, ends.log_probs))
+def _finished(rows: Rows, ended: Tensor, cut: Tensor, plan: SearchPlan) -> list[FinishedHypotheses]:
+    """Return the rows that took `</s>`, without it, and the rows that were cut at their maximum length."""
+    groups: list[FinishedHypotheses] = []
+    for selected, length in ((ended, rows.step - 1), (cut, rows.step)):
+        if selected.any():
+            finished = rows.select(selected.nonzero().squeeze(1))
+            scores = ranking_scores(finished.masked_log_probs, finished.step, finished.coverage, plan)
+            groups.append(
+                FinishedHypotheses(
+                    finished.sentences, finished.history[:, :length], scores, finished.log_probs
+                )
+            )
     return groups
 
 
-def _report(walks: Walks, names: Tensor, last: Tensor, done: Tensor, plan: SearchPlan) -> SearchStep:
-    """The step that was just taken, as a listener hears it."""
+def _search_step(rows: Rows, row_ids: Tensor, tokens: Tensor, done: Tensor, plan: SearchPlan) -> SearchStep:
+    """Return the argument of the `on_step` callback for the step that was just made."""
     return SearchStep(
-        step=walks.step - 1,
-        sentences=names,
-        parents=torch.zeros_like(names)[:, None],
-        tokens=last[:, None],
-        scores=walks.scores[:, None],
-        log_probs=walks.log_probs[:, None],
-        ranking=ranking_scores(walks.scores, walks.step, walks.coverage, plan)[:, None],
+        step=rows.step - 1,
+        sentences=row_ids,
+        parents=torch.zeros_like(row_ids)[:, None],
+        tokens=tokens[:, None],
+        masked_log_probs=rows.masked_log_probs[:, None],
+        log_probs=rows.log_probs[:, None],
+        scores=ranking_scores(rows.masked_log_probs, rows.step, rows.coverage, plan)[:, None],
         kept=~done[:, None],
         finished=done[:, None],
     )
 
 
-def _likeliest(values: Tensor) -> Tensor:
+def _argmax(values: Tensor) -> Tensor:
     return values.argmax(dim=-1)
 
 
-def _drawn(values: Tensor, sampling: Sampling, generator: torch.Generator) -> Tensor:
-    """One column a row, drawn from softmax(values / temperature) cut to its top k and top p."""
+def _draw(values: Tensor, sampling: Sampling, generator: torch.Generator) -> Tensor:
+    """Return one column per row, drawn from softmax(values / temperature) limited to its top k and top p."""
     columns: Tensor | None = None
     if 0 < sampling.top_k < values.shape[1]:
         values, columns = values.topk(sampling.top_k)
@@ -213,7 +231,7 @@ def _drawn(values: Tensor, sampling: Sampling, generator: torch.Generator) -> Te
         values, columns = values.sort(dim=-1, descending=True)
     probs = (values / sampling.temperature).softmax(dim=-1)
     if columns is not None and sampling.top_p < 1:
-        before = probs.cumsum(dim=-1) - probs  # the mass of the likelier pieces
+        before = probs.cumsum(dim=-1) - probs  # the probability of all more probable tokens
         probs = probs.masked_fill(before >= sampling.top_p, 0.0)
     drawn = probs.multinomial(1, generator=generator)
     return (drawn if columns is None else columns.gather(1, drawn)).squeeze(1)

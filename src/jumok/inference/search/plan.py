@@ -1,4 +1,4 @@
-"""What a search is asked for, and what it reports while it runs."""
+"""The options of a search, and what it reports after every step."""
 
 from __future__ import annotations
 
@@ -7,121 +7,129 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self, TypedDict
 
+from jumok.config.recipe import EXTRA_TOKENS, make_recipe
 from jumok.errors import RecipeError, UnsupportedError
-from jumok.recipe import make_recipe
 
 if TYPE_CHECKING:
     from typing import Unpack
 
     from torch import Tensor
 
-    from jumok.recipe import SearchSettings
-    from jumok.values import Batch
+    from jumok.config.recipe import SearchSettings
+    from jumok.types import Batch
 
-MOST_PENALTY = 20
-# Between these, log-probabilities divided by a temperature stay within single precision.
-LEAST_TEMPERATURE, MOST_TEMPERATURE = 1e-6, 1e6
-_NEXT_SEED = 1_000_003
+MAX_LENGTH_PENALTY = 20
+# Between these, log-probabilities divided by a temperature are finite in float32.
+MIN_TEMPERATURE, MAX_TEMPERATURE = 1e-6, 1e6
+_SEED_STEP = 1_000_003
 
-__all__ = ["Listener", "Sampling", "SearchChoices", "SearchPlan", "SearchStep"]
+__all__ = ["OnStep", "Sampling", "SearchOverrides", "SearchPlan", "SearchStep"]
 
 
-class SearchChoices(TypedDict, total=False):
-    """What a call may choose in place of the recipe's `search.*`, under the same names; None is no choice."""
+class SearchOverrides(TypedDict, total=False):
+    """Values in place of the recipe's `search.*`, under the same names; None keeps the recipe's value."""
 
     beam: int | None
     patience_factor: float | None
     length_penalty: float | None
     coverage_penalty: float | None
-    no_repeat: int | None
-    longest: float | None
+    no_repeat_ngram_size: int | None
+    max_length_ratio: float | None
 
 
 @dataclass(frozen=True, slots=True)
 class SearchPlan:
-    """Everything that steers a search; the same for all sentences of a batch.
+    """The options of a search, the same for all sentences of a batch.
 
-    Lengths count pieces without `<s>` and `</s>`. A translation has at least `shortest` pieces and at most
-    ⌊longest · source pieces⌋ + extra, where it is cut. `patience` scales how many finished hypotheses end the
-    search of a sentence (Kasai et al. 2022, "A call for clarity in beam search"): at 1, the poor and short
-    guesses of a model that is sure can all be finished, and end the search, before its good one is.
+    Lengths count tokens without `<s>` and `</s>`. A translation has at least `min_length` tokens and is cut
+    at ⌊max_length_ratio · source tokens⌋ + extra_tokens. Beam search of a sentence ends with beam ·
+    patience_factor finished hypotheses (Kasai et al. 2022, "A call for clarity in beam search"): with a
+    factor of 1, it can end with poor short hypotheses before a better, longer one is finished.
     """
 
     beam: int = 4
     n_best: int = 1
     length_penalty: float = 1.0
     coverage_penalty: float = 0.0
-    no_repeat: int = 0
-    shortest: int = 1
-    longest: float = 3.0
-    extra: int = 10
-    patience: float = 2.0
+    no_repeat_ngram_size: int = 0
+    min_length: int = 1
+    max_length_ratio: float = 3.0
+    extra_tokens: int = EXTRA_TOKENS
+    patience_factor: float = 2.0
 
     def __post_init__(self) -> None:
         _at_least("beam", self.beam, 1)
         _at_least("n_best", self.n_best, 1)
-        _at_least("no_repeat", self.no_repeat, 0)
-        _at_least("shortest", self.shortest, 0)
-        _at_least("extra", self.extra, 1)
-        if not -MOST_PENALTY <= self.length_penalty <= MOST_PENALTY:
+        _at_least("no_repeat_ngram_size", self.no_repeat_ngram_size, 0)
+        _at_least("min_length", self.min_length, 0)
+        _at_least("extra_tokens", self.extra_tokens, 1)
+        if not -MAX_LENGTH_PENALTY <= self.length_penalty <= MAX_LENGTH_PENALTY:
             raise RecipeError(
-                f"length_penalty lies between -{MOST_PENALTY} and {MOST_PENALTY}; 1 is the mean score of a "
-                f"piece. Received: {self.length_penalty}."
+                f"length_penalty must be between -{MAX_LENGTH_PENALTY} and {MAX_LENGTH_PENALTY}; with 1, "
+                f"scores are mean log-probabilities per token. Received: {self.length_penalty}."
             )
-        if self.patience <= 0:
-            raise RecipeError(f"A search's patience must be above 0. Received: {self.patience}.")
+        if self.patience_factor <= 0:
+            raise RecipeError(f"patience_factor must be above 0. Received: {self.patience_factor}.")
 
     @classmethod
-    def of(cls, settings: SearchSettings, *, n_best: int = 1, **choices: Unpack[SearchChoices]) -> Self:
-        """The plan that stands in a recipe, but for what was chosen."""
-        chosen = {f"search.{name}": value for name, value in choices.items()}
-        settings = make_recipe({"search": settings.model_dump()}, **chosen).search
-        if choices.get("patience_factor") is not None and settings.beam == 1:
+    def from_settings(
+        cls, settings: SearchSettings, *, n_best: int = 1, **overrides: Unpack[SearchOverrides]
+    ) -> Self:
+        """Return the plan of a recipe with overrides."""
+        changed = {f"search.{name}": value for name, value in overrides.items()}
+        settings = make_recipe({"search": settings.model_dump()}, **changed).search
+        if overrides.get("patience_factor") is not None and settings.beam == 1:
             raise UnsupportedError(
-                "A beam of 1 ends with its first translation, so patience_factor would be ignored. Widen the "
-                "beam, or leave patience_factor out."
+                "A beam of 1 ends with its first translation, so patience_factor would be ignored. Use a "
+                "larger beam, or leave patience_factor out."
             )
         return cls(
             beam=settings.beam,
             n_best=n_best,
             length_penalty=settings.length_penalty,
             coverage_penalty=settings.coverage_penalty,
-            no_repeat=settings.no_repeat,
-            longest=settings.longest,
-            patience=settings.patience_factor,
+            no_repeat_ngram_size=settings.no_repeat_ngram_size,
+            max_length_ratio=settings.max_length_ratio,
+            patience_factor=settings.patience_factor,
         )
 
     @property
-    def wanted(self) -> int:
-        """How many finished hypotheses end the search of a sentence. A beam of 1, greedy, ends with one."""
-        return max(1, math.floor(self.beam * self.patience + 0.5)) if self.beam > 1 else 1
+    def max_finished(self) -> int:
+        """The number of finished hypotheses that ends the search of a sentence; 1 for a beam of 1."""
+        return max(1, math.floor(self.beam * self.patience_factor + 0.5)) if self.beam > 1 else 1
 
-    def limits(self, batch: Batch) -> Tensor:
-        """The most pieces that the translation of each sentence may have: (batch,)."""
+    def max_lengths(self, batch: Batch) -> Tensor:
+        """Return the maximum number of tokens in the translation of each sentence: (batch,)."""
         lengths = batch.source_lengths.tolist()
-        return batch.source_lengths.new_tensor([self.limit(length - 1) for length in lengths])
+        return batch.source_lengths.new_tensor([self.max_length(length - 1) for length in lengths])
 
-    def limit(self, pieces: int, *, prefix: int = 0) -> int:
-        """The same for one source of so many pieces; a forced prefix of so many has room, and one more."""
-        return max(int(pieces * self.longest) + self.extra, prefix + 1)
+    def max_length(self, source_length: int, *, prefix_length: int = 0) -> int:
+        """Return the maximum number of tokens in a translation: at least one more than in its prefix."""
+        return max(int(source_length * self.max_length_ratio) + self.extra_tokens, prefix_length + 1)
 
     def check_n_best(self) -> None:
-        """Refuse to look for more hypotheses than a beam search finds."""
-        if self.n_best > self.wanted:
+        """Raise if n_best is above the number of hypotheses with which a beam search ends."""
+        if self.n_best <= self.max_finished:
+            return
+        if self.beam == 1:
             raise RecipeError(
-                f"Beam search finds beam × patience hypotheses. Received: n_best {self.n_best} with beam "
-                f"{self.beam} and patience {self.patience:g}. Ask for at most {self.wanted}, or widen the "
-                "beam."
+                "A beam of 1 finds one hypothesis per sentence. Received: n_best "
+                f"{self.n_best} with beam 1. Use a larger beam, or n_best 1."
             )
+        raise RecipeError(
+            "Beam search ends with beam × patience_factor finished hypotheses per sentence. Received: n_best "
+            f"{self.n_best} with beam {self.beam} and patience_factor {self.patience_factor:g}. Use n_best "
+            f"{self.max_finished} or less, a larger beam or a larger patience_factor."
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """Draw each piece instead of taking the best: from softmax(log p / temperature), cut to its likely part.
+    """Draw each token from softmax(log p / temperature) instead of taking the best.
 
-    `top_k` keeps the k likeliest pieces (0 keeps all; Fan et al. 2018); `top_p` keeps the fewest likeliest
-    pieces whose probabilities sum to at least p (Holtzman et al. 2020). `seed` is where a Translator's draws
-    start.
+    `top_k` limits the draw to the k most probable tokens (0: no limit; Fan et al. 2018), `top_p` to the
+    smallest set of most probable tokens whose probabilities sum to at least p (Holtzman et al. 2020). `seed`
+    seeds the random generator.
     """
 
     temperature: float = 1.0
@@ -133,41 +141,46 @@ class Sampling:
         _at_least("top_k", self.top_k, 0)
         if not 0 < self.top_p <= 1:
             raise RecipeError(f"top_p is a probability above 0 and at most 1. Received: {self.top_p}.")
-        if not LEAST_TEMPERATURE <= self.temperature <= MOST_TEMPERATURE:
+        if not MIN_TEMPERATURE <= self.temperature <= MAX_TEMPERATURE:
             raise RecipeError(
-                f"The temperature of sampling lies between {LEAST_TEMPERATURE:g} and {MOST_TEMPERATURE:g}. "
-                f"Received: {self.temperature}. To take the likeliest piece always, use greedy search (beam "
-                "1)."
+                f"The temperature must be between {MIN_TEMPERATURE:g} and {MAX_TEMPERATURE:g}. Received: "
+                f"{self.temperature}. To always take the most probable token, use greedy search (beam 1)."
             )
 
-    def onward(self) -> Self:
-        """The same for the next sentences of a stream, which draw from a seed of their own."""
-        return replace(self, seed=(self.seed + _NEXT_SEED) % 2**32)
+    def with_next_seed(self) -> Self:
+        """Return a copy with another seed, for the next block of a stream."""
+        return replace(self, seed=(self.seed + _SEED_STEP) % 2**32)
 
 
 @dataclass(frozen=True, slots=True)
 class SearchStep:
-    """One step of a search, as told to a listener: all candidates and what became of them.
+    """One step of a search: its candidates, and which of them were kept, finished or pruned.
 
-    Candidate c of sentence s continues candidate parents[s, c] of the step before (of the same sentence); at
-    step 0 it continues `<s>`. Those that are neither kept nor finished were pruned. Greedy search and
-    sampling have one candidate a row; draw d of sentence i then stands as "sentence" i · n_best + d.
+    Candidate c of sentence s continues candidate parents[s, c] of the previous step (of the same sentence);
+    at step 0 it continues `<s>`. Candidates that are neither kept nor finished were pruned.
+
+    In greedy search and sampling each of the n_best hypotheses of a sentence has its own row with one
+    candidate: row i · n_best + d is hypothesis d of sentence i.
+
+    Masked log-probabilities are those after the search's constraints: -inf for a forbidden token, and 0 for
+    a token of a given prefix.
     """
 
     step: int
-    sentences: Tensor  # (sentence,) those of the batch that are still being searched
+    sentences: Tensor  # (sentence,) indices of the sentences that are not done
     parents: Tensor  # (sentence, candidate) int64
     tokens: Tensor  # (sentence, candidate) int64
-    scores: Tensor  # (sentence, candidate) sum of log-probabilities, -inf where there is no candidate
-    log_probs: Tensor  # (sentence, candidate) the model's own sum: nothing forbidden, a prefix not for free
-    ranking: Tensor  # (sentence, candidate) what a candidate is ranked by if it is finished here
+    masked_log_probs: Tensor  # (sentence, candidate) sum of masked log-probabilities; -inf: no candidate
+    log_probs: Tensor  # (sentence, candidate) sum of the model's own log-probabilities, prefixes included
+    scores: Tensor  # (sentence, candidate) the `Hypothesis.score`, if the hypothesis is finished here
     kept: Tensor  # (sentence, candidate) bool: continued in the next step
     finished: Tensor  # (sentence, candidate) bool: became a hypothesis
 
 
-Listener = Callable[[SearchStep], None]
+OnStep = Callable[[SearchStep], None]
+"""Called after every step of a search."""
 
 
-def _at_least(name: str, value: int, least: int) -> None:
-    if value < least:
-        raise RecipeError(f"{name} must be at least {least}. Received: {value}.")
+def _at_least(name: str, value: int, minimum: int) -> None:
+    if value < minimum:
+        raise RecipeError(f"{name} must be at least {minimum}. Received: {value}.")

@@ -1,9 +1,9 @@
 """The k largest values of each row, for rows that are much longer than k.
 
-    the k largest values lie in the k stretches with the largest maxima
+    the k largest values are in the k chunks with the largest maxima
 
-so one pass finds the maximum of each stretch, and only k stretches are looked at again, where `topk` would
-copy and partly sort the whole vocabulary.
+so one pass finds the maximum of each chunk, and only k chunks are searched again, while `topk` would copy and
+partly sort the whole vocabulary.
 """
 
 from __future__ import annotations
@@ -15,27 +15,27 @@ import torch
 if TYPE_CHECKING:
     from torch import Tensor
 
-__all__ = ["top"]
+__all__ = ["top_k"]
 
-_STRETCH = 32
+_CHUNK = 32
 
 
-def top(values: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    """The `count` largest values of each row, largest first, and their columns: (row, count) each.
+def top_k(values: Tensor, k: int) -> tuple[Tensor, Tensor]:
+    """Return the k largest values of each row, largest first, and their columns: (row, k) each.
 
-    Rows with fewer columns than that give all of them.
+    Rows with fewer than k columns give all of them.
     """
     rows, columns = values.shape
-    stretches = columns // _STRETCH
-    if stretches < 4 * count:
-        best, at = values.topk(min(count, columns))
-        return best, at
-    covered = stretches * _STRETCH
-    maxima = values[:, :covered].reshape(rows, stretches, _STRETCH).amax(dim=-1)  # (row, stretch)
-    chosen = maxima.topk(count, sorted=False).indices  # (row, count)
-    within = torch.arange(_STRETCH, device=values.device)
-    candidates = (chosen[:, :, None] * _STRETCH + within).flatten(1)  # (row, count × 32)
-    rest = torch.arange(covered, columns, device=values.device).expand(rows, -1)
-    candidates = torch.cat([candidates, rest], dim=1)
-    best, at = values.gather(1, candidates).topk(count)
-    return best, candidates.gather(1, at)
+    chunks = columns // _CHUNK
+    if chunks < 4 * k:
+        best, best_columns = values.topk(min(k, columns))
+        return best, best_columns
+    covered = chunks * _CHUNK
+    maxima = values[:, :covered].reshape(rows, chunks, _CHUNK).amax(dim=-1)  # (row, chunk)
+    best_chunks = maxima.topk(k, sorted=False).indices  # (row, k)
+    within = torch.arange(_CHUNK, device=values.device)
+    candidates = (best_chunks[:, :, None] * _CHUNK + within).flatten(1)  # (row, k × 32)
+    remainder = torch.arange(covered, columns, device=values.device).expand(rows, -1)
+    candidates = torch.cat([candidates, remainder], dim=1)
+    best, indices = values.gather(1, candidates).topk(k)
+    return best, candidates.gather(1, indices)

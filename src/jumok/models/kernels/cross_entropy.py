@@ -1,14 +1,14 @@
-"""Label-smoothed cross-entropy of the next piece, without ever holding all the scores at once.
+"""Label-smoothed cross-entropy of the next token, without holding all scores in memory at once.
 
     loss = -(1 - ε) log p(y) - ε/V Σᵥ log p(v)                   Szegedy et al. 2016, section 7
          = log Σᵥ exp zᵥ - (1 - ε) z_y - ε/V Σᵥ zᵥ,    z = W h + b
 
     ∂loss/∂z = p - (1 - ε) 1_y - ε/V
 
-A batch of 4,096 target pieces against 10,000 has 160 MB of scores z, and torch's own loss goes over them
-about ten times. Here the tokens come in chunks whose scores stay in the processor's cache: they are formed,
-turned into exp z in place, used for both gradients and forgotten, in one pass that is the forward pass. What
-remains of ∂loss/∂z after p touches one row of W for each token, or a sum that is the same for every token.
+A batch of 4,096 target tokens with a vocabulary of 10,000 has 160 MB of scores z, and torch's own loss reads
+or writes them about ten times. On the CPU the tokens are processed in chunks whose scores stay in cache: they
+are formed, turned into exp z in place, used for both gradients and discarded, all within the forward pass.
+The other terms of ∂loss/∂z touch one row of W per token, or are the same sum for every token.
 """
 
 from __future__ import annotations
@@ -21,54 +21,61 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.nn.functional import cross_entropy
 
-from jumok.values import PAD
+from jumok.models.kernels.device import on_cpu
+from jumok.types import PAD
 
 if TYPE_CHECKING:
-    from jumok.models import OutputLayer
+    from jumok.models.model import OutputLayer
 
-__all__ = ["LossSum", "plain_sequence_loss", "sequence_loss"]
+__all__ = ["LossSum", "fused_sequence_loss", "plain_sequence_loss", "sequence_loss"]
 
-SCORES_IN_A_CHUNK = 2_000_000
-"""Scores that are held at once: 8 MB in single precision."""
+CHUNK_SCORES = 2_000_000
+"""Scores per chunk: 8 MB in single precision."""
 
 
 @dataclass(frozen=True, slots=True)
 class LossSum:
-    """Sums over the target pieces of a batch; divide by `tokens` where a mean is wanted."""
+    """Sums over the target tokens of a batch; divide by `tokens` for the mean."""
 
     total: Tensor  # () differentiable: the smoothed loss
-    nll: Tensor  # () detached: the loss without smoothing, what perplexity is made of
+    nll: Tensor  # () detached: the negative log-likelihood without smoothing, for perplexity
     tokens: int
-    correct: Tensor  # () detached: pieces of which the best guess was right
+    correct: Tensor  # () detached: tokens whose label has the largest score
 
 
 def sequence_loss(states: Tensor, labels: Tensor, output: OutputLayer, *, smoothing: float) -> LossSum:
-    """The loss of states (batch, target, width) whose next pieces are `labels` (batch, target).
+    """The loss of states (batch, target, width) whose next tokens are `labels` (batch, target).
 
-    Where a label is PAD there is nothing to predict. `total` is differentiable once.
+    Labels of PAD do not count. On the CPU `total` is differentiable once.
     """
-    real = (labels != PAD).flatten().nonzero().squeeze(1)  # (token,)
-    states = states.flatten(0, 1).index_select(0, real)  # (token, width)
-    labels = labels.flatten().index_select(0, real)  # (token,)
+    loss = fused_sequence_loss if on_cpu(states) else plain_sequence_loss
+    return loss(states, labels, output, smoothing=smoothing)
+
+
+def fused_sequence_loss(states: Tensor, labels: Tensor, output: OutputLayer, *, smoothing: float) -> LossSum:
+    """The loss chunk by chunk, with the gradients computed in the forward pass."""
+    not_padding = (labels != PAD).flatten().nonzero().squeeze(1)  # (token,)
+    states = states.flatten(0, 1).index_select(0, not_padding)  # (token, width)
+    labels = labels.flatten().index_select(0, not_padding)  # (token,)
     sums = _FusedLoss.apply(states, labels, output.weight, output.bias, smoothing)  # type: ignore[no-untyped-call]
     total, nll, correct = sums
-    return LossSum(total, nll, tokens=len(real), correct=correct)
+    return LossSum(total, nll, tokens=len(not_padding), correct=correct)
 
 
 def plain_sequence_loss(states: Tensor, labels: Tensor, output: OutputLayer, *, smoothing: float) -> LossSum:
-    """The same sums by torch's own cross-entropy, with every score in memory."""
-    real = labels != PAD
-    scores, wanted = output(states[real]), labels[real]  # (token, piece), (token,)
-    total = cross_entropy(scores, wanted, label_smoothing=smoothing, reduction="sum")
+    """The same sums by torch's own cross-entropy, with all scores in memory."""
+    not_padding = labels != PAD
+    scores, labels = output(states[not_padding]), labels[not_padding]  # (token, vocabulary), (token,)
+    total = cross_entropy(scores, labels, label_smoothing=smoothing, reduction="sum")
     with torch.no_grad():
-        nll = cross_entropy(scores, wanted, reduction="sum")
-        correct = (scores.argmax(dim=-1) == wanted).sum()
-    return LossSum(total, nll, tokens=len(wanted), correct=correct)
+        nll = cross_entropy(scores, labels, reduction="sum")
+        correct = (scores.argmax(dim=-1) == labels).sum()
+    return LossSum(total, nll, tokens=len(labels), correct=correct)
 
 
 @dataclass(frozen=True, slots=True)
 class _Gradients:
-    """∂total of the states, the weight and the bias; None for what needs none."""
+    """The gradients of `total` by states, weight and bias; None if not needed."""
 
     states: Tensor | None
     weight: Tensor | None
@@ -88,12 +95,12 @@ class _FusedLoss(torch.autograd.Function):
             torch.zeros_like(weight) if needs[2] else None,
             torch.zeros_like(bias) if needs[3] and bias is not None else None,
         )
-        log_sum, right, best = _go_over(states, labels, weight, bias, gradients)
+        log_sum, label_score, best = _process_chunks(states, labels, weight, bias, gradients)
         if any(needs):
             _subtract_labels(states, labels, weight, smoothing, gradients)
         mean = _mean_score(states, weight, bias)
-        total = (log_sum - (1 - smoothing) * right - smoothing * mean).sum()
-        nll, correct = (log_sum - right).sum(), (right >= best).sum()
+        total = (log_sum - (1 - smoothing) * label_score - smoothing * mean).sum()
+        nll, correct = (log_sum - label_score).sum(), (label_score >= best).sum()
         context.gradients = gradients
         context.mark_non_differentiable(nll, correct)
         return total, nll, correct
@@ -109,50 +116,50 @@ class _FusedLoss(torch.autograd.Function):
         return states, None, weight, bias, None
 
 
-def _go_over(
+def _process_chunks(
     states: Tensor, labels: Tensor, weight: Tensor, bias: Tensor | None, gradients: _Gradients
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """For each token: log Σ exp z, the label's z and the largest z. Adds p's part to the gradients."""
-    log_sum, right, best = (states.new_empty(len(states)) for _ in range(3))  # (token,) each
-    size = max(1, SCORES_IN_A_CHUNK // len(weight))
-    room = states.new_empty(min(size, len(states)), len(weight))  # (chunk, piece)
+    """Per token: log Σ exp z, the label's z and the largest z. Adds the term p to the gradients."""
+    log_sum, label_score, best = (states.new_empty(len(states)) for _ in range(3))  # (token,) each
+    size = max(1, CHUNK_SCORES // len(weight))
+    buffer = states.new_empty(min(size, len(states)), len(weight))  # (chunk, vocabulary)
     for start in range(0, len(states), size):
-        part = slice(start, start + size)
-        scores = torch.mm(states[part], weight.t(), out=room[: len(states[part])])
+        chunk = slice(start, start + size)
+        scores = torch.mm(states[chunk], weight.t(), out=buffer[: len(states[chunk])])
         if bias is not None:
             scores += bias
-        right[part] = scores.gather(1, labels[part, None]).squeeze(1)
-        best[part] = scores.amax(dim=1)
-        exponentials = scores.sub_(best[part, None]).exp_()
+        label_score[chunk] = scores.gather(1, labels[chunk, None]).squeeze(1)
+        best[chunk] = scores.amax(dim=1)
+        exponentials = scores.sub_(best[chunk, None]).exp_()
         sums = exponentials.sum(dim=1)
-        log_sum[part] = sums.log() + best[part]
-        # p = exponentials / sums: dividing the narrow factors instead spares a pass over the chunk.
+        log_sum[chunk] = sums.log() + best[chunk]
+        # p = exponentials / sums: dividing the narrow factors instead saves a pass over the chunk.
         if gradients.states is not None:
-            torch.mm(exponentials, weight, out=gradients.states[part]).div_(sums[:, None])
+            torch.mm(exponentials, weight, out=gradients.states[chunk]).div_(sums[:, None])
         if gradients.weight is not None:
-            gradients.weight.addmm_(exponentials.t(), states[part] / sums[:, None])
+            gradients.weight.addmm_(exponentials.t(), states[chunk] / sums[:, None])
         if gradients.bias is not None:
             gradients.bias.addmv_(exponentials.t(), 1 / sums)
-    return log_sum, right, best
+    return log_sum, label_score, best
 
 
 def _subtract_labels(
     states: Tensor, labels: Tensor, weight: Tensor, smoothing: float, gradients: _Gradients
 ) -> None:
-    """Adds the part of -(1 - ε) 1_y - ε/V to the gradients."""
-    even = smoothing / len(weight)
+    """Adds the terms -(1 - ε) 1_y - ε/V to the gradients."""
+    uniform = smoothing / len(weight)
     if gradients.states is not None:
         gradients.states.sub_(weight.index_select(0, labels), alpha=1 - smoothing).sub_(
-            even * weight.sum(dim=0)
+            uniform * weight.sum(dim=0)
         )
     if gradients.weight is not None:
-        gradients.weight.index_add_(0, labels, states, alpha=smoothing - 1).sub_(even * states.sum(dim=0))
+        gradients.weight.index_add_(0, labels, states, alpha=smoothing - 1).sub_(uniform * states.sum(dim=0))
     if gradients.bias is not None:
         ones = states.new_ones(len(states))
-        gradients.bias.index_add_(0, labels, ones, alpha=smoothing - 1).sub_(even * len(states))
+        gradients.bias.index_add_(0, labels, ones, alpha=smoothing - 1).sub_(uniform * len(states))
 
 
 def _mean_score(states: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-    """(token,): the mean of a token's scores is the score of the mean of the pieces."""
+    """The mean score over the vocabulary, (token,): the product with the mean row of `weight`."""
     mean = states @ weight.mean(dim=0)
     return mean if bias is None else mean + bias.mean()

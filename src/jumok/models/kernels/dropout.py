@@ -1,10 +1,10 @@
-"""Dropout whose masks are a pure function of (seed, step, order of the calls).
+"""Dropout whose masks are a pure function of (seed, step, rank, number of masks drawn before).
 
     y = x · m / (1 - p),   m ~ Bernoulli(1 - p)                  Srivastava et al. 2014
 
-Drawing a mask with torch's `bernoulli_` costs more than the matrix product before it. Here a mask is raw
-bytes of numpy's SFC64 generator compared with a threshold, ten times faster or more; so p is a multiple of
-1/256, and the scale is that of the p which is really used. The bytes are all that the backward pass keeps.
+Drawing a mask with torch's `bernoulli_` takes longer than the matrix product before it. On the CPU a mask is
+raw bytes of numpy's SFC64 generator compared with a threshold, at least ten times faster; so p is rounded
+to a multiple of 1/256, and the scale is that of the rounded p. The backward pass needs only the bytes.
 """
 
 from __future__ import annotations
@@ -18,20 +18,37 @@ import torch
 from torch import Tensor, nn
 
 from jumok.errors import RecipeError
+from jumok.models.kernels.device import on_cpu
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 __all__ = ["Dropout", "seed_dropout"]
 
-_stream: ContextVar[numpy.random.SFC64 | None] = ContextVar("_stream", default=None)
+
+class _MaskStream:
+    """The random numbers of one training step: raw bytes for the CPU, torch generators for other devices."""
+
+    def __init__(self, entropy: list[int]) -> None:
+        self._seed = numpy.random.SeedSequence(entropy)
+        self.bits = numpy.random.SFC64(self._seed)
+        self._generators: dict[torch.device, torch.Generator] = {}
+
+    def generator(self, device: torch.device) -> torch.Generator:
+        """The torch generator of that device, seeded when first used."""
+        if device not in self._generators:
+            seed = int(self._seed.generate_state(1, numpy.uint64)[0])
+            self._generators[device] = torch.Generator(device).manual_seed(seed)
+        return self._generators[device]
+
+
+_stream: ContextVar[_MaskStream | None] = ContextVar("_stream", default=None)
 
 
 @contextmanager
 def seed_dropout(seed: int, step: int, rank: int = 0) -> Iterator[None]:
-    """Within this block a mask follows from the seed, step and rank, and from the number of masks before."""
-    entropy = [seed, step, rank] if rank else [seed, step]
-    token = _stream.set(numpy.random.SFC64(numpy.random.SeedSequence(entropy)))
+    """Within this block, masks follow from seed, step, rank and the number of masks drawn before."""
+    token = _stream.set(_MaskStream([seed, step, rank] if rank else [seed, step]))
     try:
         yield
     finally:
@@ -39,15 +56,15 @@ def seed_dropout(seed: int, step: int, rank: int = 0) -> Iterator[None]:
 
 
 class Dropout(nn.Module):
-    """Sets a share of the activations to 0 while training and scales the others up.
+    """In training, sets a share of the activations to 0 and scales up the others.
 
-    Outside `seed_dropout` the masks come from torch's own generator.
+    Outside `seed_dropout` the masks come from torch's default generator.
     """
 
     def __init__(self, share: float) -> None:
         super().__init__()
         if not 0 <= share < 1:
-            raise RecipeError(f"Dropout is a share from 0 to below 1. Received: {share}.")
+            raise RecipeError(f"Dropout must be at least 0 and below 1. Received: {share}.")
         self.share = share
 
     def extra_repr(self) -> str:
@@ -61,29 +78,35 @@ class Dropout(nn.Module):
         dropped: Tensor = _Drop.apply(states, mask, scale)  # type: ignore[no-untyped-call]
         return dropped
 
-    def add(self, states: Tensor, change: Tensor) -> Tensor:
-        """`states + dropout(change)` in one pass over them."""
+    def add(self, states: Tensor, output: Tensor) -> Tensor:
+        """`states + dropout(output)` in one pass over memory."""
         if not self.training or self.share == 0.0:
-            return states + change
-        mask, scale = draw_mask(change, self.share)
-        added: Tensor = _AddDropped.apply(states, change, mask, scale)  # type: ignore[no-untyped-call]
+            return states + output
+        mask, scale = draw_mask(output, self.share)
+        added: Tensor = _AddDropped.apply(states, output, mask, scale)  # type: ignore[no-untyped-call]
         return added
 
 
 def draw_mask(like: Tensor, share: float) -> tuple[Tensor, float]:
-    """Which activations stay, as uint8 0 and 1 in the shape of `like`, and the scale of those that do."""
+    """A mask in the shape of `like`, uint8 0 (dropped) or 1, and the factor of the remaining activations."""
     stream = _stream.get()
-    if stream is None:
-        return plain_mask(like, share)
+    if stream is not None and on_cpu(like):
+        return byte_mask(like, share, stream.bits)
+    return plain_mask(like, share, None if stream is None else stream.generator(like.device))
+
+
+def byte_mask(like: Tensor, share: float, bits: numpy.random.SFC64) -> tuple[Tensor, float]:
+    """The mask from random bytes, with `share` rounded to a multiple of 1/256."""
     threshold = min(max(round(share * 256), 1), 255)
-    draws = stream.random_raw(-(-like.numel() // 8)).view(numpy.uint8)[: like.numel()]
-    kept = numpy.greater_equal(draws, threshold).view(numpy.uint8)
-    return torch.from_numpy(kept).view(like.shape).to(like.device), 256 / (256 - threshold)
+    draws = bits.random_raw(-(-like.numel() // 8)).view(numpy.uint8)[: like.numel()]
+    mask = numpy.greater_equal(draws, threshold).view(numpy.uint8)
+    return torch.from_numpy(mask).view(like.shape), 256 / (256 - threshold)
 
 
-def plain_mask(like: Tensor, share: float) -> tuple[Tensor, float]:
-    """The same from torch's generator, exact in p."""
-    return torch.empty_like(like, dtype=torch.uint8).bernoulli_(1 - share), 1 / (1 - share)
+def plain_mask(like: Tensor, share: float, generator: torch.Generator | None = None) -> tuple[Tensor, float]:
+    """The mask from a torch generator, by default torch's own, with the exact `share`."""
+    mask = torch.empty_like(like, dtype=torch.uint8).bernoulli_(1 - share, generator=generator)
+    return mask, 1 / (1 - share)
 
 
 class _Drop(torch.autograd.Function):
@@ -101,10 +124,10 @@ class _Drop(torch.autograd.Function):
 
 class _AddDropped(torch.autograd.Function):
     @staticmethod
-    def forward(context: Any, states: Tensor, change: Tensor, mask: Tensor, scale: float) -> Tensor:
+    def forward(context: Any, states: Tensor, output: Tensor, mask: Tensor, scale: float) -> Tensor:
         context.save_for_backward(mask)
         context.scale = scale
-        return torch.addcmul(states, change, mask.to(change.dtype), value=scale)
+        return torch.addcmul(states, output, mask.to(output.dtype), value=scale)
 
     @staticmethod
     def backward(context: Any, gradient: Tensor) -> tuple[Tensor, Tensor, None, None]:

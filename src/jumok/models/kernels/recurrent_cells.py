@@ -1,19 +1,20 @@
-"""What recurrent cells do at a step, and their gradients by hand.
+"""One step of each recurrent cell, and its gradient by hand.
 
-With x the inputs already multiplied by their weights, u = s' R + b, s' the state before the step and
-δ = ∂loss/∂s:
+s' is the state before the step and δ = ∂loss/∂s. x are the inputs, already multiplied by their weights, and
+u = s' R + b; x_g and u_g are their columns of gate g, and a_g = x_g + u_g is its pre-activation.
 
     rnn    s = tanh(x + u)                                       ∂x = ∂u = δ (1 - s²)
-    gru    r, z = σ(x + u),  n = tanh(x + r u),                  Cho et al. 2014, as torch has it
+    gru    r = σ(a_r)   z = σ(a_z)   n = tanh(x_n + r u_n)       Cho et al. 2014, as in torch
            s = (1 - z) n + z s'
-           ∂xₙ = δ (1 - z)(1 - n²)        ∂uₙ = ∂xₙ r             ∂s' = δ z + ∂u Rᵀ
-           ∂r = ∂xₙ uₙ r (1 - r)          ∂z = δ (s' - n) z (1 - z)
-    lstm   i, f, o = σ(x + u),  g = tanh(x + u),                 Hochreiter & Schmidhuber 1997
-           c = f c' + i g,  s = o tanh(c)
-           γ = ∂c = γ' + δ o (1 - tanh² c)                        handed to the step before: γ f
-           ∂i = γ g i (1 - i)   ∂f = γ c' f (1 - f)   ∂g = γ i (1 - g²)   ∂o = δ tanh(c) o (1 - o)
+           ∂x_n = δ (1 - z)(1 - n²)       ∂u_n = ∂x_n r           ∂s' = δ z + ∂u Rᵀ
+           ∂a_r = ∂x_n u_n r (1 - r)      ∂a_z = δ (s' - n) z (1 - z)
+    lstm   i = σ(a_i)   f = σ(a_f)   o = σ(a_o)   g = tanh(a_g)  Hochreiter & Schmidhuber 1997; the forget
+           c = f c' + i g   s = o tanh(c)                        gate f: Gers, Schmidhuber & Cummins 2000
+           γ = ∂c = γ' + δ o (1 - tanh² c)                       γ f is γ' of the step before
+           ∂a_i = γ g i (1 - i)   ∂a_f = γ c' f (1 - f)   ∂a_g = γ i (1 - g²)   ∂a_o = δ tanh(c) o (1 - o)
 
-All but δ and γ is known before the way back begins: these factors are formed for all steps at once.
+Every gradient is δ or γ times a factor that is known before the backward pass begins, so the factors of all
+steps are computed at once.
 """
 
 from __future__ import annotations
@@ -24,188 +25,201 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
-__all__ = ["TRACES", "Gradients", "States", "Trace"]
+__all__ = ["ACTIVATIONS", "CellActivations", "GateGradients", "LayerState"]
 
-States = tuple[Tensor, ...]
-"""What a layer hands on, (…, row, width) each: its state and, of an LSTM, its cell."""
+LayerState = tuple[Tensor, ...]
+"""The recurrent state of a layer, tensors (…, row, width): the hidden state and, for an LSTM, the cell."""
 
 
-class Trace(ABC):
-    """What a layer did, step after step. Rows may have axes before them: a direction, for instance.
+class CellActivations(ABC):
+    """The activations of one layer at every step, saved for the backward pass.
 
-    `recurring` is u, with room for what else is made of the state in its first `extra` columns. Gradients are
-    kept in blocks of the width of a state: ∂u are the first of them and ∂x the last, which overlap in all but
-    what a GRU's n is given by x and u.
+    Rows may have leading axes, for instance a direction. `recurrent` is u, after `extra_columns` for another
+    product of the state (the attention query). Gradients are in blocks of the width of a state: ∂u is the
+    first `num_gates` blocks and ∂x the last `num_gates`. These are the same blocks, except in a GRU, where
+    ∂u_n differs from ∂x_n.
     """
 
-    gates: ClassVar[int]
-    blocks: ClassVar[int]
+    num_gates: ClassVar[int]
+    num_blocks: ClassVar[int]
 
-    def __init__(self, first: States, steps: int, extra: int) -> None:
-        *rows, width = first[0].shape
-        self.width, self.extra = width, extra
-        self.states = first[0].new_empty(steps + 1, *rows, width)
-        self.states[0] = first[0]
-        self.state = self.states.unbind(0)
-        self.recurring = first[0].new_empty(steps, *rows, extra + self.gates * width)
-        self.made = self.recurring.unbind(0)  # a tensor for each step: u and what else is made of the state
+    def __init__(self, initial: LayerState, steps: int, extra_columns: int) -> None:
+        *rows, width = initial[0].shape
+        self.width, self.extra_columns = width, extra_columns
+        self.states = initial[0].new_empty(steps + 1, *rows, width)
+        self.states[0] = initial[0]
+        self.state_at = self.states.unbind(0)
+        self.recurrent = initial[0].new_empty(steps, *rows, extra_columns + self.num_gates * width)
+        self.recurrent_at = self.recurrent.unbind(0)  # per step: the extra columns and u
 
-    def gate(self, start: int, end: int) -> tuple[Tensor, ...]:
-        """u of the gates from `start` to `end`, a tensor for each step."""
-        first = self.extra
-        return self.recurring[..., first + start * self.width : first + end * self.width].unbind(0)
-
-    @abstractmethod
-    def step(self, time: int, entering: Tensor) -> Tensor:
-        """The state after the step into which x (…, row, gates · width) enters."""
+    def u_of_gates(self, start: int, end: int) -> tuple[Tensor, ...]:
+        """u of the gates `start` … `end - 1`, one tensor per step."""
+        offset = self.extra_columns
+        return self.recurrent[..., offset + start * self.width : offset + end * self.width].unbind(0)
 
     @abstractmethod
-    def last(self) -> States:
-        """What the last step hands on."""
+    def step(self, time: int, x: Tensor) -> Tensor:
+        """Compute the step with inputs x (…, row, num_gates · width); return the state after it."""
+
+    @abstractmethod
+    def final_state(self) -> LayerState:
+        """The state after the last step."""
 
     @abstractmethod
     def write_factors(self, blocks: Tensor) -> None:
-        """What δ (or γ) is multiplied by for each block of gradients, (step, …, row, block, width)."""
+        """Write the factors of δ (or γ) for each block of gradients, (step, …, row, block, width)."""
 
     @abstractmethod
-    def back(self, time: int, gradient: Tensor, blocks: Tensor) -> Tensor | None:
-        """Turn a step's factors into gradients in place; the part of ∂s' that goes through no weights."""
+    def backward_step(self, time: int, gradient: Tensor, blocks: Tensor) -> Tensor | None:
+        """Turn a step's factors into gradients in place; return the direct gradient: ∂s' without ∂u Rᵀ."""
 
-    def begin_back(self, last: States) -> Tensor:
-        """Take the gradients of what was handed on; that of the state is the caller's to carry."""
-        return last[0]
+    def begin_backward(self, grad_last: LayerState) -> Tensor:
+        """Store the gradients of the last state; return that of the hidden state for the caller to carry."""
+        return grad_last[0]
 
-    def gradients_of_first(self) -> States:
-        """The gradients of what the first step was handed, that of the state excepted."""
+    def grad_initial_cell(self) -> LayerState:
+        """The gradient of an LSTM's initial cell; nothing for other cells."""
         return ()
 
 
-class RnnTrace(Trace):
-    gates, blocks = 1, 1
+class RnnActivations(CellActivations):
+    num_gates, num_blocks = 1, 1
 
-    def __init__(self, first: States, steps: int, extra: int) -> None:
-        super().__init__(first, steps, extra)
-        self._u = self.gate(0, 1)
+    def __init__(self, initial: LayerState, steps: int, extra_columns: int) -> None:
+        super().__init__(initial, steps, extra_columns)
+        self._u_at = self.u_of_gates(0, 1)
 
-    def step(self, time: int, entering: Tensor) -> Tensor:
-        return torch.add(entering, self._u[time], out=self.state[time + 1]).tanh_()
+    def step(self, time: int, x: Tensor) -> Tensor:
+        return torch.add(x, self._u_at[time], out=self.state_at[time + 1]).tanh_()
 
-    def last(self) -> States:
-        return (self.state[-1].clone(),)
+    def final_state(self) -> LayerState:
+        return (self.state_at[-1].clone(),)
 
     def write_factors(self, blocks: Tensor) -> None:
         torch.mul(self.states[1:], self.states[1:], out=blocks[..., 0, :]).neg_().add_(1)
 
-    def back(self, time: int, gradient: Tensor, blocks: Tensor) -> Tensor | None:
+    def backward_step(self, time: int, gradient: Tensor, blocks: Tensor) -> Tensor | None:
         blocks.mul_(gradient.unsqueeze(-2))
         return None
 
 
-class GruTrace(Trace):
-    """Blocks of gradients: ∂uₙ, ∂r, ∂z, ∂xₙ."""
+class GruActivations(CellActivations):
+    """Blocks of gradients: ∂u_n, ∂a_r, ∂a_z, ∂x_n. `recurrent` is in the order u_n, u_r, u_z."""
 
-    gates, blocks = 3, 4
+    num_gates, num_blocks = 3, 4
 
-    def __init__(self, first: States, steps: int, extra: int) -> None:
-        super().__init__(first, steps, extra)
+    def __init__(self, initial: LayerState, steps: int, extra_columns: int) -> None:
+        super().__init__(initial, steps, extra_columns)
         rows = self.states.shape[1:-1]
-        self._u_new, self._u_open = self.gate(0, 1), self.gate(1, 3)
-        self._open = self.states.new_empty(steps, *rows, 2 * self.width)
-        self._new = self.states.new_empty(steps, *rows, self.width)
-        self._reset_update, self._candidate = self._open.unbind(0), self._new.unbind(0)
-        self._reset, self._update = (half.unbind(0) for half in self._open.chunk(2, dim=-1))
+        self._u_candidate_at, self._u_reset_update_at = self.u_of_gates(0, 1), self.u_of_gates(1, 3)
+        self._activated = self.states.new_empty(steps, *rows, 2 * self.width)  # r, z
+        self._activated_at = self._activated.unbind(0)
+        self._reset_at, self._update_at = (half.unbind(0) for half in self._activated.chunk(2, dim=-1))
+        self._candidates = self.states.new_empty(steps, *rows, self.width)  # n
+        self._candidate_at = self._candidates.unbind(0)
 
-    def step(self, time: int, entering: Tensor) -> Tensor:
-        x_open, x_new = entering.tensor_split((2 * self.width,), dim=-1)
-        torch.add(x_open, self._u_open[time], out=self._reset_update[time]).sigmoid_()
-        new = torch.addcmul(x_new, self._reset[time], self._u_new[time], out=self._candidate[time]).tanh_()
-        return torch.lerp(new, self.state[time], self._update[time], out=self.state[time + 1])
+    def step(self, time: int, x: Tensor) -> Tensor:
+        x_reset_update, x_candidate = x.tensor_split((2 * self.width,), dim=-1)
+        torch.add(x_reset_update, self._u_reset_update_at[time], out=self._activated_at[time]).sigmoid_()
+        candidate = torch.addcmul(
+            x_candidate, self._reset_at[time], self._u_candidate_at[time], out=self._candidate_at[time]
+        ).tanh_()
+        return torch.lerp(candidate, self.state_at[time], self._update_at[time], out=self.state_at[time + 1])
 
-    def last(self) -> States:
-        return (self.state[-1].clone(),)
+    def final_state(self) -> LayerState:
+        return (self.state_at[-1].clone(),)
 
     def write_factors(self, blocks: Tensor) -> None:
-        reset, update = self._open.chunk(2, dim=-1)
-        u_new = self.recurring[..., self.extra : self.extra + self.width]
-        of_u_new, of_reset, of_update, of_x_new = blocks.unbind(-2)
-        torch.mul(1 - update, 1 - self._new * self._new, out=of_x_new)
-        torch.mul(of_x_new, reset, out=of_u_new)
-        torch.mul(of_u_new, u_new, out=of_reset).mul_(1 - reset)
-        torch.sub(self.states[:-1], self._new, out=of_update).mul_(update).mul_(1 - update)
+        reset, update = self._activated.chunk(2, dim=-1)
+        u_candidate = self.recurrent[..., self.extra_columns : self.extra_columns + self.width]
+        grad_u_candidate, grad_reset, grad_update, grad_x_candidate = blocks.unbind(-2)
+        torch.mul(1 - update, 1 - self._candidates * self._candidates, out=grad_x_candidate)
+        torch.mul(grad_x_candidate, reset, out=grad_u_candidate)
+        torch.mul(grad_u_candidate, u_candidate, out=grad_reset).mul_(1 - reset)
+        torch.sub(self.states[:-1], self._candidates, out=grad_update).mul_(update).mul_(1 - update)
 
-    def back(self, time: int, gradient: Tensor, blocks: Tensor) -> Tensor | None:
+    def backward_step(self, time: int, gradient: Tensor, blocks: Tensor) -> Tensor | None:
         blocks.mul_(gradient.unsqueeze(-2))
-        return gradient * self._update[time]
+        return gradient * self._update_at[time]
 
 
-class LstmTrace(Trace):
-    """Blocks of gradients: ∂i, ∂f, ∂g, ∂o."""
+class LstmActivations(CellActivations):
+    """Blocks of gradients: ∂a_i, ∂a_f, ∂a_g, ∂a_o."""
 
-    gates, blocks = 4, 4
+    num_gates, num_blocks = 4, 4
 
-    def __init__(self, first: States, steps: int, extra: int) -> None:
-        super().__init__(first, steps, extra)
+    def __init__(self, initial: LayerState, steps: int, extra_columns: int) -> None:
+        super().__init__(initial, steps, extra_columns)
         rows = self.states.shape[1:-1]
-        self._u = self.gate(0, 4)
-        self._gates = self.states.new_empty(steps, *rows, 4 * self.width)
-        self._gate = self._gates.unbind(0)
-        self._in, self._forget, self._new, self._out = (
-            part.unbind(0) for part in self._gates.chunk(4, dim=-1)
+        self._u_at = self.u_of_gates(0, 4)
+        self._activated = self.states.new_empty(steps, *rows, 4 * self.width)  # i, f, g, o
+        self._activated_at = self._activated.unbind(0)
+        self._input_at, self._forget_at, self._candidate_at, self._output_at = (
+            part.unbind(0) for part in self._activated.chunk(4, dim=-1)
         )
         self._cells = torch.empty_like(self.states)
-        self._cells[0] = first[1]
-        self._cell = self._cells.unbind(0)
-        self._bent = torch.empty_like(self._cells[1:])  # tanh c
-        self._bent_cell = self._bent.unbind(0)
+        self._cells[0] = initial[1]
+        self._cell_at = self._cells.unbind(0)
+        self._tanh_cells = torch.empty_like(self._cells[1:])
+        self._tanh_cell_at = self._tanh_cells.unbind(0)
 
-    def step(self, time: int, entering: Tensor) -> Tensor:
-        gates = torch.add(entering, self._u[time], out=self._gate[time])
-        gates[..., : 2 * self.width].sigmoid_()
-        self._out[time].sigmoid_()
-        new = self._new[time].tanh_()
-        cell = torch.mul(self._forget[time], self._cell[time], out=self._cell[time + 1])
-        torch.tanh(cell.addcmul_(self._in[time], new), out=self._bent_cell[time])
-        return torch.mul(self._out[time], self._bent_cell[time], out=self.state[time + 1])
+    def step(self, time: int, x: Tensor) -> Tensor:
+        pre_activations = torch.add(x, self._u_at[time], out=self._activated_at[time])  # activated in place
+        pre_activations[..., : 2 * self.width].sigmoid_()
+        self._output_at[time].sigmoid_()
+        candidate = self._candidate_at[time].tanh_()
+        cell = torch.mul(self._forget_at[time], self._cell_at[time], out=self._cell_at[time + 1])
+        torch.tanh(cell.addcmul_(self._input_at[time], candidate), out=self._tanh_cell_at[time])
+        return torch.mul(self._output_at[time], self._tanh_cell_at[time], out=self.state_at[time + 1])
 
-    def last(self) -> States:
-        return self.state[-1].clone(), self._cell[-1].clone()
+    def final_state(self) -> LayerState:
+        return self.state_at[-1].clone(), self._cell_at[-1].clone()
 
     def write_factors(self, blocks: Tensor) -> None:
-        into, forget, new, out = self._gates.chunk(4, dim=-1)
-        of_in, of_forget, of_new, of_out = blocks.unbind(-2)
-        torch.mul(new, into, out=of_in).mul_(1 - into)
-        torch.mul(self._cells[:-1], forget, out=of_forget).mul_(1 - forget)
-        torch.mul(into, 1 - new * new, out=of_new)
-        torch.mul(self._bent, out, out=of_out).mul_(1 - out)
-        self._of_cell = (out * (1 - self._bent * self._bent)).unbind(0)
+        input_gate, forget_gate, candidate, output_gate = self._activated.chunk(4, dim=-1)
+        grad_input, grad_forget, grad_candidate, grad_output = blocks.unbind(-2)
+        torch.mul(candidate, input_gate, out=grad_input).mul_(1 - input_gate)
+        torch.mul(self._cells[:-1], forget_gate, out=grad_forget).mul_(1 - forget_gate)
+        torch.mul(input_gate, 1 - candidate * candidate, out=grad_candidate)
+        torch.mul(self._tanh_cells, output_gate, out=grad_output).mul_(1 - output_gate)
+        self._cell_factor_at = (output_gate * (1 - self._tanh_cells * self._tanh_cells)).unbind(0)
 
-    def begin_back(self, last: States) -> Tensor:
-        self._carried = last[1]
-        return last[0]
+    def begin_backward(self, grad_last: LayerState) -> Tensor:
+        self._grad_cell = grad_last[1]
+        return grad_last[0]
 
-    def back(self, time: int, gradient: Tensor, blocks: Tensor) -> Tensor | None:
-        of_cell = torch.addcmul(self._carried, gradient, self._of_cell[time])  # γ
-        blocks[..., :3, :].mul_(of_cell.unsqueeze(-2))
+    def backward_step(self, time: int, gradient: Tensor, blocks: Tensor) -> Tensor | None:
+        grad_cell = torch.addcmul(self._grad_cell, gradient, self._cell_factor_at[time])  # γ
+        blocks[..., :3, :].mul_(grad_cell.unsqueeze(-2))
         blocks[..., 3, :].mul_(gradient)
-        self._carried = of_cell.mul_(self._forget[time])
+        self._grad_cell = grad_cell.mul_(self._forget_at[time])
         return None
 
-    def gradients_of_first(self) -> States:
-        return (self._carried,)
+    def grad_initial_cell(self) -> LayerState:
+        return (self._grad_cell,)
 
 
-TRACES: dict[type[nn.RNNBase], type[Trace]] = {nn.RNN: RnnTrace, nn.GRU: GruTrace, nn.LSTM: LstmTrace}
+ACTIVATIONS: dict[type[nn.RNNBase], type[CellActivations]] = {
+    nn.RNN: RnnActivations,
+    nn.GRU: GruActivations,
+    nn.LSTM: LstmActivations,
+}
 
 
-class Gradients:
-    """The gradients of a layer at every step, (step, …, row, extra + blocks · width), and parts of them."""
+class GateGradients:
+    """The gradients of a layer at every step, and views of them.
 
-    def __init__(self, trace: Trace) -> None:
-        width, extra = trace.width, trace.extra
-        self.whole = trace.states.new_empty(*trace.recurring.shape[:-1], extra + trace.blocks * width)
-        self.recurring = self.whole[..., : extra + trace.gates * width]  # ∂ of all that is made of the state
-        self.entering = self.whole[..., extra + (trace.blocks - trace.gates) * width :]  # ∂x
-        blocks = self.whole[..., extra:].view(*trace.states[1:].shape[:-1], trace.blocks, width)
-        trace.write_factors(blocks)
-        self.step = blocks.unbind(0)
-        self.recurring_step, self.entering_step = self.recurring.unbind(0), self.entering.unbind(0)
+    `all` is (step, …, row, extra_columns + num_blocks · width).
+    """
+
+    def __init__(self, activations: CellActivations) -> None:
+        width, extra_columns = activations.width, activations.extra_columns
+        num_gates, num_blocks = activations.num_gates, activations.num_blocks
+        steps_and_rows = activations.recurrent.shape[:-1]
+        self.all = activations.states.new_empty(*steps_and_rows, extra_columns + num_blocks * width)
+        self.recurrent = self.all[..., : extra_columns + num_gates * width]  # ∂ of the extra columns and u
+        self.inputs = self.all[..., extra_columns + (num_blocks - num_gates) * width :]  # ∂x
+        blocks = self.all[..., extra_columns:].view(*steps_and_rows, num_blocks, width)
+        activations.write_factors(blocks)
+        self.blocks_at = blocks.unbind(0)
+        self.recurrent_at, self.inputs_at = self.recurrent.unbind(0), self.inputs.unbind(0)

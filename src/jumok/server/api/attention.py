@@ -1,6 +1,6 @@
-"""Explanations, and the live page about attention: what a model looks at, and what changing that does.
+"""Explanations, and the requests of the live attention page: attention, and the effect of changing it.
 
-The questions and their answers are those of `jumok.viewer`, which runs in the workers.
+The requests and answers are those of `jumok.server.viewer`, which runs in the workers.
 """
 
 from __future__ import annotations
@@ -8,103 +8,95 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from pydantic import Field, ValidationError
-from starlette.responses import HTMLResponse, Response
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from starlette.responses import Response
 
+from jumok.analysis.changes import ChangeList, change_to_json, first_error
 from jumok.errors import DataError
-from jumok.look import page_with
-from jumok.questions import AskedChanges, Strict, first_fault
-from jumok.serve.contract import check_size, read_texts, require
-from jumok.serve.faults import Fault, invalid
-from jumok.serve.routes import Route
+from jumok.server.api.parameters import check_size, read_texts, require_strings
+from jumok.server.http_errors import HttpError, bad_request
+from jumok.server.routes import NOT_FOUND, Route
 
 if TYPE_CHECKING:
-    from jumok.serve.directions import Direction
-    from jumok.serve.routes import Call
+    from jumok.server.language_pairs import LanguagePair
+    from jumok.server.routes import RequestContext
 
-__all__ = ["ATTENTION", "NO_MODEL", "Question", "explain", "show_page"]
+__all__ = ["NO_SINGLE_MODEL", "ROUTES", "ExplainRequest", "named_pair"]
 
-NO_MODEL = "No single model translates in this direction, so there is no attention to see."
-PAGE_ASKS = ("explain", "rank-heads", "steps")
+NO_SINGLE_MODEL = "No single model translates in this direction, so there is no attention to see."
+PAGE_OPERATIONS = ("explain", "rank-heads", "steps")
 
 
-class Question(Strict):
-    """What /v1/explain takes beside the languages and the key. Changes are those of `jumok.explain`."""
+class ExplainRequest(BaseModel):
+    """The fields of /v1/explain besides the languages and the key."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
     q: str = Field(min_length=1, max_length=1_000)
     translation: str | None = Field(None, max_length=2_000)
-    changes: AskedChanges = Field([])
+    changes: ChangeList = Field([])
 
 
-async def explain(call: Call) -> Response:
-    """One sentence and one model: the explanation as `Explanation.to_json` gives it."""
-    read_texts(call, arrays=False)
-    require(call, "source", "target")
-    fields = dict(call.sent.fields)
-    direction = _direction(call, fields.pop("source"), fields.pop("target"))
+async def explain(context: RequestContext) -> Response:
+    """Explain one sentence by one model; the answer is what `explanation_to_json` writes."""
+    read_texts(context, allow_arrays=False)
+    require_strings(context, "source", "target")
+    fields = dict(context.fields)
+    pair = _single_model(context, fields.pop("source"), fields.pop("target"))
     try:
-        asked = Question.model_validate(fields)
+        request = ExplainRequest.model_validate(fields)
     except ValidationError as error:
-        raise invalid(first_fault(error)) from None
-    question = {"sentence": asked.q, "changes": [one.model_dump(mode="json") for one in asked.changes]}
-    if asked.translation is not None:
-        question["target"] = asked.translation
+        raise bad_request(first_error(error)) from None
+    body = {"sentence": request.q, "changes": [change_to_json(change) for change in request.changes]}
+    if request.translation is not None:
+        body["target"] = request.translation
     try:
-        return await _ask(call, direction, "explain", question)
+        return await _send_to_model(context, pair, "explain", body)
     except DataError as error:
-        # Well asked, but this model, or this sentence, has no such place.
-        raise Fault(409, str(error)) from None
+        # The request is valid, but this model or sentence has no such head or position.
+        raise HttpError(409, str(error)) from None
 
 
-async def show_page(call: Call) -> Response:
-    """The live page. Its questions carry no key, so a server that asks for keys does not show it."""
-    if call.service.keys:
-        raise Fault(404, "Where keys are asked for there is no live page; POST /v1/explain tells the same.")
-    direction = _named(call)
-    data = json.loads(await call.service.renderer.view(direction, "page", ""))
-    sentence = call.sent.fields.get("q", "")
-    data["live"]["sentence"] = sentence if isinstance(sentence, str) else ""
-    # The page brings a policy of its own, which names its one script.
-    return HTMLResponse(page_with(data), headers={"Content-Security-Policy": "frame-ancestors 'none'"})
-
-
-async def answer_page(call: Call) -> Response:
-    """What the live page asks."""
-    what = call.parameters["what"]
-    if what not in PAGE_ASKS:
-        raise Fault(404, "There is nothing at this address.")
+async def answer_page(context: RequestContext) -> Response:
+    """Answer a request of the live page."""
+    operation = context.path_parameters["operation"]
+    if operation not in PAGE_OPERATIONS:
+        raise HttpError(404, NOT_FOUND)
     try:
-        return await _ask(call, _named(call), what, call.sent.fields)
+        return await _send_to_model(context, named_pair(context), operation, context.fields)
     except DataError as error:
-        raise invalid(str(error)) from None
+        raise bad_request(str(error)) from None
 
 
-async def _ask(call: Call, direction: Direction, what: str, question: dict[str, Any]) -> Response:
-    check_size([text for text in question.values() if isinstance(text, str)], call.service)
+async def _send_to_model(
+    context: RequestContext, pair: LanguagePair, operation: str, body: dict[str, Any]
+) -> Response:
+    check_size([text for text in body.values() if isinstance(text, str)], context.service)
     try:
-        written = json.dumps(question)
+        encoded = json.dumps(body)
     except RecursionError:
-        raise invalid("it is nested too deeply") from None
-    answer = await call.service.renderer.view(direction, what, written)
+        raise bad_request("it is nested too deeply") from None
+    answer = await context.service.pipeline.explain(pair, operation, encoded)
     return Response(answer, media_type="application/json")
 
 
-def _named(call: Call) -> Direction:
-    """The model that an address names."""
-    for direction in call.service.directions.all:
-        if direction.name == call.parameters["direction"]:
-            return direction
-    raise Fault(400, NO_MODEL)
+def named_pair(context: RequestContext) -> LanguagePair:
+    """Return the language pair that the URL names."""
+    for pair in context.service.language_pairs.all:
+        if pair.name == context.path_parameters["direction"]:
+            return pair
+    raise HttpError(400, NO_SINGLE_MODEL)
 
 
-def _direction(call: Call, source: str, target: str) -> Direction:
-    """The one model that goes from a language to another."""
-    route = call.service.directions.route(source, target)
-    if route is None or len(route) != 1:
-        raise invalid(f"there is no model of its own from {source[:40]} to {target[:40]}")
-    return route[0]
+def _single_model(context: RequestContext, source: str, target: str) -> LanguagePair:
+    """Return the one model that translates from one language to another."""
+    path = context.service.language_pairs.pivot_path(source, target)
+    if path is None or len(path) != 1:
+        raise bad_request(f"no single model translates from {source[:40]} to {target[:40]}")
+    return path[0]
 
 
-ATTENTION = [
-    Route("POST", "/attention/{direction}/{what}", "attentionAnswer", answer_page, guarded=True),
+ROUTES = [
+    Route("POST", "/v1/explain", explain, guarded=True),
+    Route("POST", "/attention/{direction}/{operation}", answer_page, guarded=True),
 ]

@@ -1,307 +1,197 @@
-"""The contract of LibreTranslate: its routes, fields, messages and their order. Clients need no change."""
+"""The API of LibreTranslate: its routes, fields, messages and their order. Its clients work unchanged."""
 
 from __future__ import annotations
 
 import asyncio
-import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
-from jumok.corpus.languages import language_name
+from jumok.documents import DOCUMENT_FORMATS, DocumentTooLargeError, read_document, read_markup
 from jumok.errors import DataError
-from jumok.serve.detecting import detect
-from jumok.serve.faults import Fault, busy, invalid
-from jumok.serve.files import FILE_TYPES, read_document
-from jumok.serve.markup import read_markup
-from jumok.serve.queueing import Wish
-from jumok.serve.routes import Route
+from jumok.server.api.parameters import (
+    check_languages,
+    check_size,
+    find_pivot_paths,
+    read_integer,
+    read_texts,
+    require_strings,
+)
+from jumok.server.http_errors import HttpError, bad_request, retry_later
+from jumok.server.routes import Route
+from jumok.server.workers.queue import TranslateOptions
+from jumok.text.language_detection import detect_languages
+from jumok.text.languages import language_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from jumok.serve.directions import Direction, Directions
-    from jumok.serve.files import Document
-    from jumok.serve.routes import Call
-    from jumok.serve.service import Service
-    from jumok.serve.translating import Rendering
+    from jumok.documents import HtmlMarkup
+    from jumok.server.api.parameters import LanguageRouting
+    from jumok.server.language_pairs import PivotPath
+    from jumok.server.pipeline import TranslatedText
+    from jumok.server.routes import RequestContext
+    from jumok.server.service import Service
 
-__all__ = [
-    "CONTRACT",
-    "Asked",
-    "check_size",
-    "read_count",
-    "read_texts",
-    "render_all",
-    "require",
-    "routes_of",
-]
+__all__ = ["ROUTES"]
 
-AUTO = "auto"
-FORMATS = ("text", "html")
-FRONTEND_TIMEOUT = 500  # milliseconds a page waits for the next key before it asks
-FILE_NAME = re.compile(r"[A-Za-z0-9_-]{32}\.(?:txt|srt|html|po)")
+TEXT_FORMATS = ("text", "html")
+FRONTEND_TIMEOUT = 500  # milliseconds that a page waits for the next key press before it sends a request
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """Where texts come from and go to: a route for each, and what was detected where nobody said."""
-
-    routes: list[list[Direction]]
-    detected: list[dict[str, Any]] | None
-
-    @property
-    def pivots(self) -> list[str]:
-        """Third languages that any text goes through."""
-        codes = [direction.target for route in self.routes for direction in route[:-1]]
-        return list(dict.fromkeys(codes))
-
-
-# --- What is asked ------------------------------------------------------------------------------------------
-
-
-def read_texts(call: Call, *, arrays: bool = True) -> list[str]:
-    """`q`, as a list."""
-    q = call.sent.fields.get("q")
-    if not q and not isinstance(q, int | float):
-        raise invalid("missing q parameter")
-    texts = q if isinstance(q, list) else [q]
-    if not all(isinstance(text, str) for text in texts) or (isinstance(q, list) and not arrays):
-        raise invalid("q parameter is not a string" + " or an array of strings" * arrays)
-    return texts
-
-
-def require(call: Call, *names: str) -> None:
-    for name in names:
-        value = call.sent.fields.get(name)
-        if value is None or value == "":
-            raise invalid(f"missing {name} parameter")
-        if not isinstance(value, str):
-            raise invalid(f"{name} parameter is not a string")
-
-
-def read_count(call: Call, name: str, *, least: int, most: int) -> int:
-    """A number that may be left out, and may be a string as it is in a form."""
-    value = call.sent.fields.get(name, least)
-    if isinstance(value, str) and re.fullmatch(r"0|-?[1-9][0-9]{0,8}", value):
-        value = int(value)
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise invalid(f"{name} parameter is not a number")
-    if not least <= value <= most:
-        raise invalid(f"{name} parameter must be from {least} to {most}")
-    return value
-
-
-def check_size(texts: Sequence[str], service: Service) -> None:
-    for size, limit in (
-        (len(texts), service.limits.texts),
-        (sum(map(len, texts)), service.limits.characters),
-    ):
-        if size > limit:
-            raise invalid(f"request ({size}) exceeds text limit ({limit})")
-    service.metrics.add("characters", sum(map(len, texts)))
-
-
-def check_languages(call: Call) -> tuple[str, str]:
-    """Source and target, each known; whether one leads to the other is not asked here."""
-    source, target = call.sent.fields["source"], call.sent.fields["target"]
-    for code in (source, target):
-        if code not in call.service.directions.codes and not (code == AUTO and code is source):
-            raise Fault(400, f"{code[:40]} is not supported")
-    return source, target
-
-
-async def routes_of(texts: Sequence[str], call: Call) -> Asked:
-    """Check both languages, and find the way for each text."""
-    directions = call.service.directions
-    source, target = check_languages(call)
-    if source != AUTO:
-        return Asked([_route(directions, source, target)] * len(texts), None)
-    # What is in the target language already stays; where nothing tells, it is one that can be translated.
-    candidates = sorted(directions.sources(target), key=lambda code: code == target)
-    found = await asyncio.to_thread(lambda: [detect(text, candidates)[0] for text in texts])
-    told = [{"confidence": confidence, "language": code} for code, confidence in found]
-    return Asked([_route(directions, code, target) for code, _ in found], told)
-
-
-def _route(directions: Directions, source: str, target: str) -> list[Direction]:
-    route = directions.route(source, target)
-    if route is None:
-        raise Fault(
-            400,
-            f"{language_name(target)} ({target}) is not available as a target language from "
-            f"{language_name(source)} ({source})",
-        )
-    return route
-
-
-# --- Answers ------------------------------------------------------------------------------------------------
-
-
-async def translate(call: Call) -> Response:
-    texts = read_texts(call)
-    require(call, "source", "target")
-    if call.sent.fields.get("alternatives", 0) is None:
-        del call.sent.fields["alternatives"]
-    alternatives = read_count(call, "alternatives", least=0, most=call.service.limits.alternatives)
-    check_size(texts, call.service)
-    check_languages(call)
-    wanted = call.sent.fields.get("format")
-    wanted = "text" if wanted in (None, "") else wanted
-    if wanted not in FORMATS:
-        raise Fault(400, f"{str(wanted)[:40]} format is not supported")
-    asked = await routes_of(texts, call)
-    if wanted == "html":
-        documents = [await asyncio.to_thread(read_markup, text) for text in texts]
-        done = await _render_documents(call.service, documents, asked.routes, n_best=alternatives + 1)
+async def translate(context: RequestContext) -> Response:
+    texts = read_texts(context)
+    require_strings(context, "source", "target")
+    if context.fields.get("alternatives", 0) is None:
+        del context.fields["alternatives"]
+    max_alternatives = context.service.limits.max_alternatives
+    alternatives = read_integer(context, "alternatives", minimum=0, maximum=max_alternatives)
+    check_size(texts, context.service)
+    check_languages(context)
+    text_format = context.fields.get("format")
+    text_format = "text" if text_format in (None, "") else text_format
+    if text_format not in TEXT_FORMATS:
+        raise HttpError(400, f"{str(text_format)[:40]} format is not supported")
+    routing = await find_pivot_paths(texts, context)
+    if text_format == "html":
+        markups = [await asyncio.to_thread(read_markup, text) for text in texts]
+        ranked = await _translate_html(context.service, markups, routing.pivot_paths, n_best=alternatives + 1)
     else:
-        rendered = await render_all(call.service, texts, asked.routes, Wish(n_best=alternatives + 1))
-        done = [[one.text(), *(text for text, _ in one.alternatives())] for one in rendered]
-    return JSONResponse(
-        _as_asked(call.sent.fields["q"], done, asked, alternatives=alternatives), headers=_said(asked)
-    )
+        options = TranslateOptions(n_best=alternatives + 1)
+        translated = await context.service.pipeline.translate_all(texts, routing.pivot_paths, options)
+        ranked = [
+            [translation.text(), *(text for text, _ in translation.alternatives())]
+            for translation in translated
+        ]
+    answer = _to_answer(context.fields["q"], ranked, routing, alternatives=alternatives)
+    return JSONResponse(answer, headers=_pivot_header(routing))
 
 
-def _as_asked(
-    q: str | list[str], done: list[list[str]], asked: Asked, *, alternatives: int
+def _to_answer(
+    q: str | list[str], ranked: list[list[str]], routing: LanguageRouting, *, alternatives: int
 ) -> dict[str, Any]:
-    """One answer for a string, arrays for an array."""
-    many = isinstance(q, list)
-    best = [ranked[0] for ranked in done]
-    others = [ranked[1 : alternatives + 1] for ranked in done]
-    answer: dict[str, Any] = {"translatedText": best if many else best[0]}
-    if asked.detected is not None:
-        answer["detectedLanguage"] = asked.detected if many else asked.detected[0]
+    """Return single values if `q` is a string, arrays if it is an array."""
+    is_array = isinstance(q, list)
+    best = [texts[0] for texts in ranked]
+    others = [texts[1 : alternatives + 1] for texts in ranked]
+    answer: dict[str, Any] = {"translatedText": best if is_array else best[0]}
+    if routing.detected is not None:
+        answer["detectedLanguage"] = routing.detected if is_array else routing.detected[0]
     if alternatives:
-        answer["alternatives"] = others if many else others[0]
-    if asked.pivots:
-        answer["pivot"] = asked.pivots
+        answer["alternatives"] = others if is_array else others[0]
+    if routing.pivots:
+        answer["pivot"] = routing.pivots
     return answer
 
 
-def _said(asked: Asked) -> dict[str, str]:
-    return {"X-Translated-Through": ", ".join(asked.pivots)} if asked.pivots else {}
+def _pivot_header(routing: LanguageRouting) -> dict[str, str]:
+    return {"X-Translated-Through": ", ".join(routing.pivots)} if routing.pivots else {}
 
 
-async def render_all(
-    service: Service, texts: Sequence[str], routes: Sequence[list[Direction]], wish: Wish
-) -> list[Rendering]:
-    """All texts, those of one route together."""
-    by_route: dict[tuple[Direction, ...], list[int]] = {}
-    for number, route in enumerate(routes):
-        by_route.setdefault(tuple(route), []).append(number)
-    if len(by_route) == 1:
-        return await service.renderer.render(texts, routes[0], wish)
-    groups = await asyncio.gather(
-        *(
-            service.renderer.render([texts[n] for n in numbers], route, wish)
-            for route, numbers in by_route.items()
-        )
-    )
-    found = {
-        n: one
-        for numbers, group in zip(by_route.values(), groups, strict=True)
-        for n, one in zip(numbers, group, strict=True)
-    }
-    return [found[number] for number in range(len(texts))]
-
-
-async def _render_documents(
-    service: Service, documents: Sequence[Document], routes: Sequence[list[Direction]], *, n_best: int
+async def _translate_html(
+    service: Service, markups: Sequence[HtmlMarkup], pivot_paths: Sequence[PivotPath], *, n_best: int
 ) -> list[list[str]]:
-    texts = [text for document in documents for text in document.texts]
-    of_text = [route for document, route in zip(documents, routes, strict=True) for _ in document.texts]
-    rendered = iter(await render_all(service, texts, of_text, Wish(n_best, align=True)))
-    done = []
-    for document, route in zip(documents, routes, strict=True):
-        parts = [next(rendered) for _ in document.texts]
-        done.append(await asyncio.to_thread(_written, document, parts, n_best if route else 1))
-    return done
+    """Return the translations of each HTML text, best first, without duplicates."""
+    segments = [segment for markup in markups for segment in markup.segments]
+    paths = [path for markup, path in zip(markups, pivot_paths, strict=True) for _ in markup.segments]
+    options = TranslateOptions(n_best, align=True)
+    translated = iter(await service.pipeline.translate_all(segments, paths, options))
+    results = []
+    for markup, path in zip(markups, pivot_paths, strict=True):
+        segments_of_markup = [next(translated) for _ in markup.segments]
+        num_ranks = n_best if path else 1
+        results.append(await asyncio.to_thread(_fill_ranked, markup, segments_of_markup, num_ranks))
+    return results
 
 
-def _written(document: Document, parts: Sequence[Rendering], n_best: int) -> list[str]:
+def _fill_ranked(markup: HtmlMarkup, translated: Sequence[TranslatedText], num_ranks: int) -> list[str]:
     ranked = [
-        document.write([part.text(rank) for part in parts], [part.links(rank) for part in parts])
-        for rank in range(n_best)
+        markup.fill([segment.segment_translation(rank) for segment in translated])
+        for rank in range(num_ranks)
     ]
     return list(dict.fromkeys(ranked))
 
 
-async def detect_language(call: Call) -> Response:
-    texts = read_texts(call, arrays=False)
-    check_size(texts, call.service)
-    found = await asyncio.to_thread(detect, texts[0], call.service.directions.codes)
-    return JSONResponse([{"confidence": confidence, "language": code} for code, confidence in found])
+async def detect(context: RequestContext) -> Response:
+    texts = read_texts(context, allow_arrays=False)
+    check_size(texts, context.service)
+    detected = await asyncio.to_thread(detect_languages, texts[0], context.service.language_pairs.codes)
+    return JSONResponse([{"confidence": confidence, "language": code} for code, confidence in detected])
 
 
-async def translate_file(call: Call) -> Response:
-    sent = call.sent
-    if sent.file is None:
-        raise invalid("missing file parameter")
-    require(call, "source", "target")
+async def translate_file(context: RequestContext) -> Response:
+    request, service = context.request, context.service
+    if request.file is None:
+        raise bad_request("missing file parameter")
+    require_strings(context, "source", "target")
     try:
-        suffix, document = await asyncio.to_thread(
-            read_document, sent.file_name, sent.file, most_marks=call.service.limits.file_marks
+        document_format, document = await asyncio.to_thread(
+            read_document,
+            request.file_name,
+            request.file,
+            max_syntax_characters=service.limits.max_file_syntax_characters,
         )
+    except DocumentTooLargeError as error:
+        raise HttpError(413, str(error)) from None
     except DataError as error:
-        raise invalid(str(error)) from None
-    check_size(["".join(document.texts)], call.service)
-    asked = await routes_of(["\n".join(document.texts)], call)
-    [[written, *_]] = await _render_documents(call.service, [document], asked.routes, n_best=1)
-    name = call.service.shelf.put(written.encode("utf-8"), suffix)
-    address = f"{call.scheme}://{call.headers['host']}/download_file/{name}"
-    return JSONResponse({"translatedFileUrl": address}, headers=_said(asked))
+        raise bad_request(str(error)) from None
+    segments = document.segments
+    check_size(["".join(segments)], service)
+    routing = await find_pivot_paths(["\n".join(segments)], context)
+    paths = routing.pivot_paths * len(segments)
+    translated = await service.pipeline.translate_all(segments, paths, TranslateOptions(align=True))
+    data = await asyncio.to_thread(
+        lambda: document.write([text.segment_translation() for text in translated])
+    )
+    name = service.download_cache.put(data, document_format)
+    url = f"{context.scheme}://{context.headers['host']}/download_file/{name}"
+    return JSONResponse({"translatedFileUrl": url}, headers=_pivot_header(routing))
 
 
-async def download_file(call: Call) -> Response:
-    name = call.parameters["name"]
-    data = call.service.shelf.get(name) if FILE_NAME.fullmatch(name) else None
-    if data is None:
-        raise Fault(404, "There is no such file, or it is no longer kept.")
-    suffix = name[name.rindex(".") :]
-    # Never shown as a page of this server, whatever a browser thinks of it.
+async def download_file(context: RequestContext) -> Response:
+    file = context.service.download_cache.get(context.path_parameters["name"])
+    if file is None:
+        raise HttpError(404, "There is no such file, or it has expired.")
+    # A browser must never show it as a page of this server.
     headers = {
-        "Content-Disposition": f'attachment; filename="translated{suffix}"',
+        "Content-Disposition": f'attachment; filename="translated{file.document_format.suffix}"',
         "Content-Security-Policy": "sandbox; default-src 'none'",
     }
-    return Response(data, media_type=FILE_TYPES[suffix], headers=headers)
+    return Response(file.data, media_type=file.document_format.media_type, headers=headers)
 
 
-async def languages(call: Call) -> Response:
-    return JSONResponse(call.service.directions.listed())
+async def languages(context: RequestContext) -> Response:
+    return JSONResponse(context.service.language_pairs.to_json())
 
 
-async def frontend_settings(call: Call) -> Response:
-    service = call.service
-    first = service.directions.codes[:2]
-    source, target = ({"code": code, "name": language_name(code)} for code in first)
+async def frontend_settings(context: RequestContext) -> Response:
+    service = context.service
+    default_codes = service.language_pairs.codes[:2]
+    source, target = ({"code": code, "name": language_name(code)} for code in default_codes)
     return JSONResponse(
         {
-            "apiKeys": bool(service.keys),
-            "charLimit": service.limits.characters,
+            "apiKeys": bool(service.api_keys),
+            "charLimit": service.limits.max_characters,
             "filesTranslation": True,
             "frontendTimeout": FRONTEND_TIMEOUT,
-            "keyRequired": bool(service.keys),
+            "keyRequired": bool(service.api_keys),
             "language": {"source": source, "target": target},
             "suggestions": False,
-            "supportedFilesFormat": list(FILE_TYPES),
+            "supportedFilesFormat": [document_format.suffix for document_format in DOCUMENT_FORMATS],
         }
     )
 
 
-async def health(call: Call) -> Response:
-    """Whether it can translate: where no worker is left, somebody should be told."""
-    if not call.service.pool.pids:
-        raise busy(503, "No worker is ready.", 5)
+async def health(context: RequestContext) -> Response:
+    """Report whether the server can translate: 503 if no worker is ready."""
+    if not context.service.pool.pids:
+        raise retry_later(503, "No worker is ready.", 5)
     return JSONResponse({"status": "ok"})
 
 
-async def metrics(call: Call) -> Response:
-    service = call.service
-    text = service.metrics.text(
+async def metrics(context: RequestContext) -> Response:
+    service = context.service
+    text = service.metrics.to_text(
         waiting_sentences=len(service.queue),
         open_requests=service.queue.open_requests,
         workers=len(service.pool.pids),
@@ -309,13 +199,13 @@ async def metrics(call: Call) -> Response:
     return PlainTextResponse(text, media_type="text/plain; version=0.0.4; charset=utf-8")
 
 
-CONTRACT = [
-    Route("POST", "/translate", "translate", translate, guarded=True),
-    Route("POST", "/detect", "detect", detect_language, guarded=True),
-    Route("GET", "/languages", "languages", languages),
-    Route("POST", "/translate_file", "translateFile", translate_file, guarded=True),
-    Route("GET", "/download_file/{name}", "downloadFile", download_file),
-    Route("GET", "/frontend/settings", "frontendSettings", frontend_settings),
-    Route("GET", "/health", "health", health),
-    Route("GET", "/metrics", "metrics", metrics, guarded=True),
+ROUTES = [
+    Route("POST", "/translate", translate, guarded=True),
+    Route("POST", "/detect", detect, guarded=True),
+    Route("GET", "/languages", languages),
+    Route("POST", "/translate_file", translate_file, guarded=True),
+    Route("GET", "/download_file/{name}", download_file),
+    Route("GET", "/frontend/settings", frontend_settings),
+    Route("GET", "/health", health),
+    Route("GET", "/metrics", metrics, guarded=True),
 ]

@@ -1,4 +1,7 @@
-"""What LibreTranslate has no words for, under /v1/: scores, n-best, alignments, streams, explanations."""
+"""What LibreTranslate's API lacks, under /v1/: scores, n-best lists, alignments and streams.
+
+`/v1/explain` is in `attention.py`.
+"""
 
 from __future__ import annotations
 
@@ -9,47 +12,53 @@ from typing import TYPE_CHECKING, Any
 
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
-from jumok.serve.contract import check_size, read_count, read_texts, render_all, require, routes_of
-from jumok.serve.faults import invalid
-from jumok.serve.queueing import BusyError, Wish
-from jumok.serve.routes import Route
-from jumok.serve.sentences import lay_out, sentence_spans
-from jumok.serve.views import explain
+from jumok.server.api.parameters import (
+    check_size,
+    find_pivot_paths,
+    read_flag,
+    read_integer,
+    read_texts,
+    require_strings,
+)
+from jumok.server.http_errors import bad_request
+from jumok.server.routes import Route
+from jumok.server.workers.queue import BusyError, TranslateOptions
+from jumok.text.sentences import replace_sentences, sentence_spans
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
-    from jumok.serve.contract import Asked
-    from jumok.serve.directions import Direction
-    from jumok.serve.routes import Call
-    from jumok.serve.translating import Rendering
+    from jumok.server.api.parameters import LanguageRouting
+    from jumok.server.language_pairs import PivotPath
+    from jumok.server.pipeline import TranslatedText
+    from jumok.server.routes import RequestContext
 
-__all__ = ["VERSION_ONE"]
+__all__ = ["ROUTES"]
 
 
-async def translate(call: Call) -> Response:
-    texts, asked, wish = await _read(call)
-    rendered = await render_all(call.service, texts, asked.routes, wish)
+async def translate(context: RequestContext) -> Response:
+    texts, routing, options = await _read_request(context)
+    translated = await context.service.pipeline.translate_all(texts, routing.pivot_paths, options)
     answer: dict[str, Any] = {
-        "target": call.sent.fields["target"],
+        "target": context.fields["target"],
         "translations": [
-            {**_about(asked, number, call), **_told(one, wish)} for number, one in enumerate(rendered)
+            {**_routing_json(routing, index, context), **_translation_json(translation, options)}
+            for index, translation in enumerate(translated)
         ],
     }
     return JSONResponse(answer)
 
 
-async def stream(call: Call) -> Response:
-    """Server-sent events, in the order of the texts: `said`, `sentence`, `text`, and at last `done`."""
-    texts, asked, wish = await _read(call)
-    events = _events(call, texts, asked, wish._replace(watched=True))
-    first = await anext(events)  # what is refused is refused with a status, before the stream begins
-    # nginx would keep what it reads until it has several pages of it.
-    headers = {"X-Accel-Buffering": "no"}
-    return StreamingResponse(_with_first(first, events), media_type="text/event-stream", headers=headers)
+async def translate_stream(context: RequestContext) -> Response:
+    """Server-sent events, in the order of the texts: `said`, `sentence`, `text`, and finally `done`."""
+    texts, routing, options = await _read_request(context)
+    events = _events(context, texts, routing, options._replace(stream=True))
+    first = await anext(events)  # a request that is refused gets its status before the stream begins
+    headers = {"X-Accel-Buffering": "no"}  # nginx would buffer several pages before it sends any
+    return StreamingResponse(_prepend(first, events), media_type="text/event-stream", headers=headers)
 
 
-async def _with_first(first: str, events: AsyncIterator[str]) -> AsyncIterator[str]:
+async def _prepend(first: str, events: AsyncIterator[str]) -> AsyncIterator[str]:
     yield first
     try:
         async for event in events:
@@ -58,106 +67,107 @@ async def _with_first(first: str, events: AsyncIterator[str]) -> AsyncIterator[s
         yield _event("error", {"error": str(error)})
 
 
-async def _events(call: Call, texts: Sequence[str], asked: Asked, wish: Wish) -> AsyncIterator[str]:
-    renderer = call.service.renderer
-    deadline = renderer.deadline()
-    done = 0  # texts of which everything was told
+async def _events(
+    context: RequestContext, texts: Sequence[str], routing: LanguageRouting, options: TranslateOptions
+) -> AsyncIterator[str]:
+    pipeline = context.service.pipeline
+    deadline = pipeline.deadline()
+    num_done = 0  # texts whose events have all been sent
+    sentences: dict[int, list[str]] = {}  # text index → its sentences that have been translated
 
-    found: dict[int, list[str]] = {}  # the sentences of the text that is being told
+    def text_events(end: int) -> list[str]:
+        """Return the `text` events of the texts from `num_done` to `end`."""
+        events = []
+        for index in range(num_done, end):
+            text = _join_sentences(texts[index], sentences.pop(index, []), routing.pivot_paths[index])
+            data = {"number": index, "text": text, **_routing_json(routing, index, context)}
+            events.append(_event("text", data))
+        return events
 
-    def ended(until: int) -> list[str]:
-        told = []
-        for n in range(done, until):
-            whole = _joined(texts[n], found.pop(n, []), asked.routes[n])
-            told.append(_event("text", {"number": n, "text": whole, **_about(asked, n, call)}))
-        return told
-
-    # Neighbours that go the same way are queued together: with one source language that is all of them.
-    for route, group in groupby(range(len(texts)), key=lambda n: asked.routes[n]):
-        numbers = list(group)
-        of_group = [texts[n] for n in numbers]
-        async for n, place, heard in renderer.render_sentences(of_group, route, wish, deadline):
-            for event in ended(numbers[n]):
+    # Adjacent texts with the same path are queued together: with one source language, all of them.
+    for path, group in groupby(range(len(texts)), key=lambda index: routing.pivot_paths[index]):
+        indices = list(group)
+        results = pipeline.stream_sentences([texts[index] for index in indices], path, options, deadline)
+        async for group_index, sentence_index, result in results:
+            text_index = indices[group_index]
+            for event in text_events(text_index):
                 yield event
-            done = numbers[n]
-            where = {"number": done, "sentence": place}
-            if isinstance(heard, str):
-                yield _event("said", {**where, "text": heard})
+            num_done = text_index
+            location = {"number": text_index, "sentence": sentence_index}
+            if isinstance(result, str):
+                yield _event("said", {**location, "text": result})
             else:
-                found.setdefault(done, []).append(heard.text())
-                yield _event("sentence", {**where, **_told(heard, wish)})
-        for event in ended(numbers[-1] + 1):
+                sentences.setdefault(text_index, []).append(result.text())
+                yield _event("sentence", {**location, **_translation_json(result, options)})
+        for event in text_events(indices[-1] + 1):
             yield event
-        done = numbers[-1] + 1
+        num_done = indices[-1] + 1
     yield _event("done", {"texts": len(texts)})
 
 
-def _joined(text: str, sentences: Sequence[str], route: Sequence[Direction]) -> str:
-    """A text whose sentences were told one by one, with what stands between them."""
-    if not route:
+def _join_sentences(text: str, sentences: Sequence[str], path: PivotPath) -> str:
+    """Return a text whose sentences were streamed, with the characters between them."""
+    if not path:
         return text
-    return "".join(lay_out(text, sentence_spans(text), sentences, route[-1].target))
+    return "".join(replace_sentences(text, sentence_spans(text), sentences, path[-1].target))
 
 
-async def _read(call: Call) -> tuple[list[str], Asked, Wish]:
-    texts = read_texts(call)
-    require(call, "source", "target")
-    n_best = read_count(call, "n_best", least=1, most=call.service.limits.alternatives + 1)
-    align, greedy = (_read_flag(call, name) for name in ("alignment", "greedy"))
+async def _read_request(context: RequestContext) -> tuple[list[str], LanguageRouting, TranslateOptions]:
+    texts = read_texts(context)
+    require_strings(context, "source", "target")
+    max_n_best = context.service.limits.max_alternatives + 1
+    n_best = read_integer(context, "n_best", minimum=1, maximum=max_n_best)
+    align, greedy = (read_flag(context, name) for name in ("alignment", "greedy"))
     if greedy and n_best > 1:
-        raise invalid("greedy finds one translation: n_best parameter must be 1")
-    check_size(texts, call.service)
-    return texts, await routes_of(texts, call), Wish(n_best, align, greedy)
+        raise bad_request("greedy finds one translation: n_best parameter must be 1")
+    check_size(texts, context.service)
+    return texts, await find_pivot_paths(texts, context), TranslateOptions(n_best, align, greedy)
 
 
-def _read_flag(call: Call, name: str) -> bool:
-    value = call.sent.fields.get(name, False)
-    if not isinstance(value, bool) and value not in ("true", "false"):
-        raise invalid(f"{name} parameter is not true or false")
-    return value in (True, "true")
-
-
-def _about(asked: Asked, number: int, call: Call) -> dict[str, Any]:
-    """Which way a text went."""
-    route = asked.routes[number]
-    target = call.sent.fields["target"]
-    detected = {} if asked.detected is None else {"detectedLanguage": asked.detected[number]}
+def _routing_json(routing: LanguageRouting, index: int, context: RequestContext) -> dict[str, Any]:
+    """Return the source language, the detected one and the pivot languages of a text."""
+    path = routing.pivot_paths[index]
+    target = context.fields["target"]
+    detected = {} if routing.detected is None else {"detectedLanguage": routing.detected[index]}
     return {
-        "source": route[0].source if route else target,
+        "source": path[0].source if path else target,
         **detected,
-        "pivot": [direction.target for direction in route[:-1]],
+        "pivot": [pair.target for pair in path[:-1]],
     }
 
 
-def _told(one: Rendering, wish: Wish) -> dict[str, Any]:
-    told: dict[str, Any] = {
-        **_scored(one.text(), one.score()),
-        "alternatives": [_scored(text, score) for text, score in one.alternatives()],
+def _translation_json(translation: TranslatedText, options: TranslateOptions) -> dict[str, Any]:
+    data: dict[str, Any] = {
+        **_scored_json(translation.text(), translation.score()),
+        "alternatives": [_scored_json(text, score) for text, score in translation.alternatives()],
     }
-    if wish.align:
-        told["alignment"] = [
-            {"source": list(source), "target": list(target)} for source, target in one.links()
+    if options.align:
+        data["alignment"] = [
+            {"source": list(source), "target": list(target)} for source, target in translation.links()
         ]
-    return told
+    return data
 
 
-def _scored(text: str, score: float) -> dict[str, Any]:
-    """`score` is log p / length^penalty; `confidence` is the mean probability of a piece."""
-    finite = math.isfinite(score)
+def _scored_json(text: str, score: float) -> dict[str, Any]:
+    """Return a text, its score, and its confidence exp(score).
+
+    With length penalty 1 and no coverage penalty, the score of a sentence is its mean token log probability,
+    so its confidence is the geometric mean of the token probabilities.
+    """
+    is_finite = math.isfinite(score)
     return {
         "text": text,
-        "score": round(score, 5) if finite else None,
-        "confidence": round(min(1.0, math.exp(score)), 5) if finite else 0.0,
+        "score": round(score, 5) if is_finite else None,
+        "confidence": round(min(1.0, math.exp(score)), 5) if is_finite else 0.0,
     }
 
 
 def _event(name: str, data: dict[str, Any]) -> str:
-    # JSON holds no line break, so that whatever a model says stays inside its event.
+    # JSON contains no line break, so nothing that a model generates can end the event.
     return f"event: {name}\ndata: {json.dumps(data, ensure_ascii=True)}\n\n"
 
 
-VERSION_ONE = [
-    Route("POST", "/v1/translate", "translateWithScores", translate, guarded=True),
-    Route("POST", "/v1/translate/stream", "translateAsStream", stream, guarded=True),
-    Route("POST", "/v1/explain", "explain", explain, guarded=True),
+ROUTES = [
+    Route("POST", "/v1/translate", translate, guarded=True),
+    Route("POST", "/v1/translate/stream", translate_stream, guarded=True),
 ]

@@ -1,7 +1,13 @@
-"""The live page: a small server on loopback that asks models what a person wants to see."""
+"""The live page: a small server on loopback that computes explanations on request."""
 
-from jumok.viewer.answers import Viewed, Viewer
-from jumok.viewer.run import WatchedRun, is_run
-from jumok.viewer.server import ViewerServer
+from jumok.server.viewer.http_server import ViewerServer
+from jumok.server.viewer.run_monitor import RunMonitor, is_run_folder
+from jumok.server.viewer.service import ExplanationService, NamedTranslator
 
-__all__ = ["Viewed", "Viewer", "ViewerServer", "WatchedRun", "is_run"]
+__all__ = [
+    "ExplanationService",
+    "NamedTranslator",
+    "RunMonitor",
+    "ViewerServer",
+    "is_run_folder",
+]

@@ -1,8 +1,8 @@
-"""A server for one person on one computer: the page, and answers to what it asks.
+"""An HTTP server for one user on one computer: the page and its requests.
 
-It listens on loopback only, and its address holds a secret, so that other users and other pages of the same
-computer are not answered. Host and Origin are checked besides: a page that lets its own name point to this
-computer carries that name in both.
+It listens on loopback only, and its address contains a secret, so that other users and other pages on the
+same computer get no response. Host and Origin are checked too, against DNS rebinding: a page whose own name
+resolves to this computer sends that name in both.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any, cast
 
 from jumok.errors import DataError, JumokError
-from jumok.look import page_with
+from jumok.plots import page_with_data
 
 if TYPE_CHECKING:
-    from jumok.viewer.answers import Viewer
+    from jumok.server.viewer.service import ExplanationService
 
 __all__ = ["ViewerServer"]
 
 ADDRESS = "127.0.0.1"
-MOST_BYTES = 64 * 1024
-MOST_WAITING = 8
-SECONDS = 30
-LINES = "application/x-ndjson"
+MAX_BODY_BYTES = 64 * 1024
+MAX_CONCURRENT_REQUESTS = 8
+TIMEOUT_SECONDS = 30
+NDJSON = "application/x-ndjson"
 HEADERS = {
     "Cache-Control": "no-store",
     "Content-Security-Policy": "frame-ancestors 'none'",
@@ -38,14 +38,14 @@ HEADERS = {
 
 
 class ViewerServer(ThreadingHTTPServer):
-    """Serves a viewer's page until it is shut down. Port 0 takes one that is free."""
+    """Serves the live page until it is shut down. Port 0 selects a free port."""
 
     daemon_threads = True
 
-    def __init__(self, viewer: Viewer, *, port: int = 0) -> None:
-        self.viewer = viewer
+    def __init__(self, service: ExplanationService, *, port: int = 0) -> None:
+        self.service = service
         self.secret = secrets.token_urlsafe(16)
-        self.waiting = threading.BoundedSemaphore(MOST_WAITING)
+        self.request_slots = threading.BoundedSemaphore(MAX_CONCURRENT_REQUESTS)
         try:
             super().__init__((ADDRESS, port), Handler)
         except OSError as error:
@@ -63,7 +63,7 @@ class ViewerServer(ThreadingHTTPServer):
 
 
 class RefusedError(Exception):
-    """A request that is not answered, and how that is said."""
+    """A request that is refused, with the HTTP status of the response."""
 
     def __init__(self, status: HTTPStatus, message: str) -> None:
         super().__init__(message)
@@ -71,138 +71,143 @@ class RefusedError(Exception):
 
 
 class Handler(BaseHTTPRequestHandler):
-    """One connection. Nothing that it is asked is written anywhere."""
+    """One connection. Nothing about its requests is logged."""
 
     protocol_version = "HTTP/1.1"
     server_version = "jumok"
     sys_version = ""
-    timeout = SECONDS
+    timeout = TIMEOUT_SECONDS
 
     @property
     def viewer_server(self) -> ViewerServer:
         return cast("ViewerServer", self.server)
 
     def do_GET(self) -> None:
-        self._serve(self._page)
+        self._serve(self._send_page)
 
     def do_POST(self) -> None:
-        self._serve(self._answer)
+        self._serve(self._handle)
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002, the name of the method it replaces
-        """Sentences are nobody else's business."""
+        """Log nothing: the sentences are private."""
 
     def _serve(self, respond: Any) -> None:
         try:
             self._respond(respond)
-        except ConnectionError:  # whoever asked has left; a search that was still writing ends here
+        except ConnectionError:  # the client has disconnected; a search that is still running ends here
             self.close_connection = True
 
     def _respond(self, respond: Any) -> None:
         try:
-            respond(self._checked())
+            respond(self._check_request())
         except RefusedError as refused:
             self._fail(refused.status, str(refused))
         except JumokError as error:
             self._fail(HTTPStatus.BAD_REQUEST, str(error))
 
-    def _checked(self) -> str:
-        """What is asked for, after the secret; refused where the request comes from elsewhere."""
+    def _check_request(self) -> str:
+        """Return the path after the secret; refuse a request from another host or origin."""
         server = self.viewer_server
         if (
             self.headers.get_all("Host", []) != [host := self.headers.get("Host", "")]
             or host not in server.hosts
         ):
             raise RefusedError(
-                HTTPStatus.MISDIRECTED_REQUEST, "This server answers to this computer's own name only."
+                HTTPStatus.MISDIRECTED_REQUEST, "This server responds to this computer's own name only."
             )
         origin = self.headers.get("Origin")
         if origin is not None and origin != f"http://{host}":
-            raise RefusedError(HTTPStatus.FORBIDDEN, "Other pages are not answered.")
-        _, secret, what = [*self.path.split("?")[0].split("/", 2), "", ""][:3]
+            raise RefusedError(HTTPStatus.FORBIDDEN, "Requests from other pages are refused.")
+        _, secret, path = [*self.path.split("?")[0].split("/", 2), "", ""][:3]
         if not secrets.compare_digest(secret.encode(), server.secret.encode()):
             raise RefusedError(
                 HTTPStatus.NOT_FOUND, "There is nothing here. Open the address that jumok printed."
             )
-        return what
+        return path
 
-    def _page(self, what: str) -> None:
-        if what:
+    def _send_page(self, path: str) -> None:
+        if path:
             raise RefusedError(HTTPStatus.NOT_FOUND, "There is no such page.")
-        self._send(HTTPStatus.OK, "text/html", page_with(self.viewer_server.viewer.data()).encode())
+        self._send(
+            HTTPStatus.OK, "text/html", page_with_data(self.viewer_server.service.page_data()).encode()
+        )
 
-    def _answer(self, what: str) -> None:
+    def _handle(self, operation: str) -> None:
         server = self.viewer_server
-        if not server.viewer.knows(what):
-            raise RefusedError(HTTPStatus.NOT_FOUND, "That cannot be asked.")
+        if not server.service.supports(operation):
+            raise RefusedError(HTTPStatus.NOT_FOUND, "There is no such operation.")
         if self.headers.get_content_type() != "application/json":
-            raise RefusedError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "Questions are asked as application/json.")
-        body = self._body()
-        if not server.waiting.acquire(blocking=False):
+            raise RefusedError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "Send the request as application/json.")
+        body = self._read_body()
+        if not server.request_slots.acquire(blocking=False):
             raise RefusedError(
-                HTTPStatus.SERVICE_UNAVAILABLE, "Too many questions at once. Ask again in a moment."
+                HTTPStatus.SERVICE_UNAVAILABLE, "Too many requests at once. Try again in a moment."
             )
         try:
-            if LINES in self.headers.get("Accept", ""):
-                self._answer_in_lines(what, body)
+            if NDJSON in self.headers.get("Accept", ""):
+                self._stream(operation, body)
             else:
-                self._send(HTTPStatus.OK, "application/json", server.viewer.answer(what, body))
+                self._send(HTTPStatus.OK, "application/json", server.service.handle(operation, body))
         finally:
-            server.waiting.release()
+            server.request_slots.release()
 
-    def _answer_in_lines(self, what: str, body: bytes) -> None:
-        """A line for each beginning of the translation while it is written; the last line is the answer.
+    def _stream(self, operation: str, body: bytes) -> None:
+        """Send one line per partial translation; the last line is the response.
 
-        The status is sent with the first line, so a question that is refused before has its own; what goes
-        wrong later is told in the last line.
+        The status is sent with the first line, so a request that is refused before that has its own status;
+        a later error is the last line.
         """
-        begun = False
+        started = False
 
-        def tell(line: bytes) -> None:
-            nonlocal begun
-            if not begun:
-                self._head(HTTPStatus.OK, LINES, {"Transfer-Encoding": "chunked"})
-                begun = True
+        def send_line(line: bytes) -> None:
+            nonlocal started
+            if not started:
+                self._send_head(HTTPStatus.OK, NDJSON, {"Transfer-Encoding": "chunked"})
+                started = True
             self.wfile.write(b"%x\r\n%s\n\r\n" % (len(line) + 1, line))
 
         try:
-            answer = self.viewer_server.viewer.answer(what, body, lambda text: tell(_json({"begun": text})))
+            response = self.viewer_server.service.handle(
+                operation, body, lambda text: send_line(_json({"partial": text}))
+            )
         except JumokError as error:
-            if not begun:
+            if not started:
                 raise
-            answer = _json({"error": str(error)})
-        tell(answer)
+            response = _json({"error": str(error)})
+        send_line(response)
         self.wfile.write(b"0\r\n\r\n")
 
-    def _body(self) -> bytes:
+    def _read_body(self) -> bytes:
         length = self.headers.get("Content-Length", "")
         if "Transfer-Encoding" in self.headers or not (length.isascii() and length.isdigit()):
-            raise RefusedError(HTTPStatus.LENGTH_REQUIRED, "A question says how long it is.")
-        if int(length) > MOST_BYTES:
+            raise RefusedError(HTTPStatus.LENGTH_REQUIRED, "A request needs a Content-Length.")
+        if int(length) > MAX_BODY_BYTES:
             raise RefusedError(
-                HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"A question has at most {MOST_BYTES} bytes."
+                HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+                f"The request is too large. At most {MAX_BODY_BYTES:,} bytes are allowed.",
             )
         return self.rfile.read(int(length))
 
     def _fail(self, status: HTTPStatus, message: str) -> None:
-        # What was sent may not have been read: the connection must not be taken for a next request.
+        # The body may not have been read, so the connection cannot be used for a next request.
         self.close_connection = True
         self._send(status, "application/json", _json({"error": message}))
 
-    def _send(self, status: HTTPStatus, kind: str, body: bytes) -> None:
-        self._head(status, kind, {"Content-Length": str(len(body))})
+    def _send(self, status: HTTPStatus, content_type: str, body: bytes) -> None:
+        self._send_head(status, content_type, {"Content-Length": str(len(body))})
         self.wfile.write(body)
 
-    def _head(self, status: HTTPStatus, kind: str, further: dict[str, str]) -> None:
+    def _send_head(self, status: HTTPStatus, content_type: str, more_headers: dict[str, str]) -> None:
         self.send_response(status)
-        for name, value in {**HEADERS, **further}.items():
+        for name, value in {**HEADERS, **more_headers}.items():
             self.send_header(name, value)
         if self.close_connection:
             self.send_header("Connection", "close")
         if status == HTTPStatus.SERVICE_UNAVAILABLE:
             self.send_header("Retry-After", "1")
-        self.send_header("Content-Type", f"{kind}; charset=utf-8")
+        self.send_header("Content-Type", f"{content_type}; charset=utf-8")
         self.end_headers()
 
 
-def _json(told: dict[str, str]) -> bytes:
-    return json.dumps(told, ensure_ascii=False).encode()
+def _json(fields: dict[str, str]) -> bytes:
+    return json.dumps(fields, ensure_ascii=False).encode()

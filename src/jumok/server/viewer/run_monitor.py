@@ -1,42 +1,42 @@
-"""A run while it trains: its curves, and the model as it is in each checkpoint."""
+"""A training run, read while it trains: its metrics, and the model of each checkpoint."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
-from jumok.decoding import Translator, load
-from jumok.decoding.loading import load_vocabularies, training_facts
+from jumok.config.recipe import LanguageSettings
 from jumok.errors import DataError
-from jumok.models import build_model
-from jumok.recipe import LanguageSettings
-from jumok.storage import VOCABULARY_FILES, load_module_weights
-from jumok.training.checkpoint import saved_steps, stored_weights
-from jumok.training.folder import RunFolder
-from jumok.training.metrics import read_metrics
+from jumok.inference import Translator, load
+from jumok.inference.building import build_for_tokenizers
+from jumok.inference.loading import training_facts
+from jumok.storage import load_module_weights
+from jumok.text.tokenizer_files import read_tokenizers
+from jumok.training.loop.checkpoint import load_checkpoint_weights, saved_steps
+from jumok.training.loop.metrics import read_metrics
+from jumok.training.run.run_folder import RunFolder
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from jumok.models import TranslationModel
-    from jumok.text import Vocabularies
-    from jumok.training.folder import RunRecord
+    from jumok.training.run.run_folder import RunRecord
 
-__all__ = ["WatchedRun", "is_run"]
+__all__ = ["RunMonitor", "is_run_folder"]
 
 
-def is_run(path: Path) -> bool:
+def is_run_folder(path: Path) -> bool:
     return RunFolder(path).record_file.is_file()
 
 
-class WatchedRun:
-    """A run folder that is read and never written to."""
+class RunMonitor:
+    """Reads a run folder and never writes to it."""
 
     def __init__(self, path: Path) -> None:
         self.folder = RunFolder(path)
         self.name = path.resolve().name
 
     def report(self) -> dict[str, Any]:
-        """All its metrics so far, the steps whose models can be asked, and whether it is finished."""
+        """Return all metrics so far, the steps that have a checkpoint, and whether the run is finished."""
         record = self.folder.record()
         languages = record.recipe.languages if record is not None else LanguageSettings()
         return {
@@ -44,49 +44,43 @@ class WatchedRun:
             "finished": self.folder.model.is_dir(),
             "source_language": languages.source,
             "target_language": languages.target,
-            "checkpoints": self._steps(),
+            "checkpoints": self._checkpoint_steps(),
             "metrics": read_metrics(self.folder.metrics),
         }
 
     def newest(self) -> Translator | None:
-        """The finished model, or the newest checkpoint's; None where there is no translator yet."""
-        steps = self._steps()
+        """Return the finished model or that of the newest checkpoint; None if there is no translator yet."""
+        steps = self._checkpoint_steps()
         if steps and self.folder.model.is_dir():
-            return load(self.folder.model)
+            return load(self.folder.model, engine="torch")
         return self.translator(steps[-1]) if steps else None
 
     def translator(self, step: int) -> Translator:
-        """The model of one checkpoint."""
+        """Return the model of one checkpoint."""
         record = self._record()
-        if record is None or step not in self._steps():
-            raise DataError(f"{self.folder.path} has no checkpoint of step {step} any more.")
-        recipe, vocabularies = record.recipe, self._vocabularies()
-        model = build_model(
-            recipe.model,
-            source_pieces=vocabularies.source.size,
-            target_pieces=vocabularies.target.size,
-            shared=vocabularies.shared,
+        if record is None or step not in self._checkpoint_steps():
+            raise DataError(f"{self.folder.path} no longer has a checkpoint of step {step}.")
+        recipe = record.recipe
+        tokenizers = read_tokenizers(self.folder.path, shared=recipe.text.shared)
+        model = build_for_tokenizers(recipe.model, tokenizers)
+        averaged = recipe.training.ema_decay > 0
+        load_module_weights(
+            model, load_checkpoint_weights(self.folder.checkpoints, step, moving_average=averaged)
         )
-        averaged = recipe.training.ema > 0
-        load_module_weights(model, stored_weights(self.folder.checkpoints, step, moving_average=averaged))
         return Translator(
             cast("TranslationModel", model),
-            vocabularies,
+            tokenizers,
             search=recipe.search,
             source_language=recipe.languages.source,
             target_language=recipe.languages.target,
-            longest_source=recipe.training.longest,
+            max_source_tokens=recipe.training.max_sentence_tokens,
             training=training_facts(recipe, step, record.plan.revisions),
         )
 
     def _record(self) -> RunRecord | None:
-        """What was decided; None where nothing was yet, or where what is trained does not translate."""
+        """Return the run's record, or None if there is none yet or the model does not translate."""
         record = self.folder.record()
         return record if record is not None and record.recipe.model.task == "translate" else None
 
-    def _steps(self) -> list[int]:
+    def _checkpoint_steps(self) -> list[int]:
         return [] if self._record() is None else saved_steps(self.folder.checkpoints)
-
-    def _vocabularies(self) -> Vocabularies:
-        files = (self.folder.path / name for name in VOCABULARY_FILES)
-        return load_vocabularies({file.name: file.read_bytes() for file in files if file.is_file()})

@@ -1,4 +1,8 @@
-"""What a live page may ask, and what it is told. Every question is checked before a model sees it."""
+"""The operations of a live page; their requests are validated.
+
+They explain a sentence with a model or with a checkpoint of a run, rank heads, trace the steps of one
+weight, and report a run.
+"""
 
 from __future__ import annotations
 
@@ -8,30 +12,36 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from jumok.analysis import explain, model_facts
+from jumok.analysis.changes import ChangeList, first_error
+from jumok.analysis.json_format import cell_to_document, explanation_to_document
 from jumok.errors import DataError
-from jumok.explain import Cell, change_from_json, model_facts
-from jumok.explain.document import cell_to_document, to_document
-from jumok.questions import AskedChanges, Strict, first_fault
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from jumok.decoding import Translator
-    from jumok.explain import Explanation
-    from jumok.viewer.run import WatchedRun
+    from jumok.analysis import LiveExplanation
+    from jumok.inference import Translator
+    from jumok.server.viewer.run_monitor import RunMonitor
 
-__all__ = ["Viewed", "Viewer"]
+__all__ = ["ExplanationService", "NamedTranslator"]
 
-MOST_LETTERS = 1000
-KEPT = 16
-
-
-Asked = TypeVar("Asked", bound=BaseModel)
+MAX_CHARACTERS = 1000
+CACHE_SIZE = 16
 
 
-class CellPlace(Strict):
+class Request(BaseModel):
+    """Fields of exactly these names and types: neither 1.0 nor "1" is an index."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+AnyRequest = TypeVar("AnyRequest", bound=Request)
+
+
+class CellIndex(Request):
     site: str = Field(max_length=20)
     layer: int
     head: int
@@ -39,32 +49,32 @@ class CellPlace(Strict):
     key: int
 
 
-class Question(Strict):
-    """A sentence for a model, what is changed, and how the translation must begin or what it is."""
+class ExplainRequest(Request):
+    """A sentence for a model, the changes, and a prefix or a whole translation to explain."""
 
     model: int = Field(0, ge=0)
-    sentence: str = Field(max_length=MOST_LETTERS)
-    changes: AskedChanges = Field(default_factory=list)
-    forced_prefix: list[int] = Field(default_factory=list, max_length=512)
-    target: str | None = Field(None, max_length=2 * MOST_LETTERS)
-    cell: CellPlace | None = None
+    sentence: str = Field(max_length=MAX_CHARACTERS)
+    changes: ChangeList = Field(default_factory=list)
+    prefix: list[int] = Field(default_factory=list, max_length=512)
+    target: str | None = Field(None, max_length=2 * MAX_CHARACTERS)
+    cell: CellIndex | None = None
 
 
-class Snapshot(Strict):
+class CheckpointRequest(Request):
     """A sentence for the model of one checkpoint."""
 
     step: int = Field(ge=0)
-    sentence: str = Field(max_length=MOST_LETTERS)
+    sentence: str = Field(max_length=MAX_CHARACTERS)
 
 
 @dataclass(frozen=True, slots=True)
-class Viewed:
-    """A model that can be asked, and its name on the page."""
+class NamedTranslator:
+    """A translator and its name on the page."""
 
     name: str
     translator: Translator
 
-    def card(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         languages = {
             "source_language": self.translator.source_language,
             "target_language": self.translator.target_language,
@@ -72,111 +82,123 @@ class Viewed:
         return {"name": self.name, "facts": model_facts(self.translator.model) | languages}
 
 
-class Viewer:
-    """Models, and answers to what a page asks of them. One question is worked on at a time."""
+class ExplanationService:
+    """Answers a page's requests about models and a run, one at a time.
+
+    The last `cache_size` explanations are cached: steps and effects are requested for the one that is shown.
+    """
 
     def __init__(
-        self, models: Sequence[Viewed], *, sentence: str = "", run: WatchedRun | None = None, kept: int = KEPT
+        self,
+        models: Sequence[NamedTranslator],
+        *,
+        sentence: str = "",
+        run: RunMonitor | None = None,
+        cache_size: int = CACHE_SIZE,
     ) -> None:
-        """`kept` explanations are kept, so that steps and effects are asked of the one that is seen."""
         self._models = tuple(models)
         self._sentence = sentence
         self._run = run
-        self._most_kept = kept
+        self._cache_size = cache_size
         self._lock = threading.Lock()
-        self._known: OrderedDict[str, Explanation] = OrderedDict()
-        self._answers: dict[str, Callable[[bytes], Any]] = {
+        self._cache: OrderedDict[str, LiveExplanation] = OrderedDict()
+        self._operations: dict[str, Callable[[bytes], Any]] = {
             "rank-heads": self._rank_heads,
             "steps": self._steps,
         }
         if run is not None:
-            self._answers |= {"run": lambda _: run.report(), "snapshot": self._snapshot}
+            self._operations |= {"run": lambda _: run.report(), "snapshot": self._explain_checkpoint}
 
-    def data(self) -> dict[str, Any]:
-        """What the page must know before it asks."""
-        cards = [model.card() for model in self._models]
-        return {"live": {"models": cards, "run": self._run is not None, "sentence": self._sentence}}
+    def page_data(self) -> dict[str, Any]:
+        """Return the data that the page needs before its first request."""
+        models = [model.to_json() for model in self._models]
+        return {"live": {"models": models, "run": self._run is not None, "sentence": self._sentence}}
 
-    def knows(self, what: str) -> bool:
-        return what == "explain" or what in self._answers
+    def supports(self, operation: str) -> bool:
+        return operation == "explain" or operation in self._operations
 
-    def answer(self, what: str, body: bytes, hear: Callable[[str], None] | None = None) -> bytes:
-        """The answer to a question, as JSON. `hear` is told the translation while "explain" writes it."""
+    def handle(self, operation: str, body: bytes, on_partial: Callable[[str], None] | None = None) -> bytes:
+        """Return the response as JSON. During "explain", `on_partial` receives each partial translation."""
         with self._lock:
-            found = self._explain(body, hear) if what == "explain" else self._answers[what](body)
-        return json.dumps(found, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+            if operation == "explain":
+                response = self._explain(body, on_partial)
+            else:
+                response = self._operations[operation](body)
+        return json.dumps(response, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
 
-    def _explain(self, body: bytes, hear: Callable[[str], None] | None) -> dict[str, Any]:
-        return to_document(self._explanation(_question(body), hear), fine=True)
+    def _explain(self, body: bytes, on_partial: Callable[[str], None] | None) -> dict[str, Any]:
+        request = _parse(ExplainRequest, body)
+        return explanation_to_document(self._explanation(request, on_partial), four_decimals=True)
 
     def _rank_heads(self, body: bytes) -> dict[str, Any]:
-        told = to_document(self._explanation(_question(body)).with_effects(), weights=False)
-        effects = {site: one["effect"] for site, one in told["statistics"].items()}
-        return {"effect": effects, "group_effects": told["group_effects"]}
+        explanation = self._explanation(_parse(ExplainRequest, body)).with_effects()
+        document = explanation_to_document(explanation, weights=False)
+        effects = {site: tables["effect"] for site, tables in document["statistics"].items()}
+        return {"effect": effects, "group_effects": document["group_effects"]}
 
     def _steps(self, body: bytes) -> dict[str, Any]:
-        question = _question(body)
-        if question.cell is None:
-            raise DataError("Steps are those of one cell. Received: no cell.")
-        cell = Cell(**question.cell.model_dump())
-        steps = self._explanation(question).steps(cell.site, cell.layer, cell.head, cell.query, cell.key)
-        return cell_to_document(steps)
+        request = _parse(ExplainRequest, body)
+        if request.cell is None:
+            raise DataError("Name the cell whose steps you want. Received: no cell.")
+        return cell_to_document(self._explanation(request).steps(**request.cell.model_dump()))
 
-    def _snapshot(self, body: bytes) -> dict[str, Any]:
-        asked = _checked(Snapshot, body)
-        run = cast("WatchedRun", self._run)
-        return to_document(
-            self._kept(asked.model_dump_json(), lambda: run.translator(asked.step).explain(asked.sentence)),
-            fine=True,
+    def _explain_checkpoint(self, body: bytes) -> dict[str, Any]:
+        request = _parse(CheckpointRequest, body)
+        run = cast("RunMonitor", self._run)
+        explanation = self._cached(
+            request.model_dump_json(), lambda: explain(run.translator(request.step), request.sentence)
         )
+        return explanation_to_document(explanation, four_decimals=True)
 
-    def _explanation(self, question: Question, hear: Callable[[str], None] | None = None) -> Explanation:
-        key = question.model_dump_json(exclude={"cell"})
-        if hear is not None and key in self._known:
-            self._tell_again(question, self._known[key], hear)
-        return self._kept(key, lambda: self._explained(question, hear))
+    def _explanation(
+        self, request: ExplainRequest, on_partial: Callable[[str], None] | None = None
+    ) -> LiveExplanation:
+        key = request.model_dump_json(exclude={"cell"})
+        if on_partial is not None and key in self._cache:
+            self._replay(request, self._cache[key], on_partial)
+        return self._cached(key, lambda: self._compute(request, on_partial))
 
-    def _tell_again(self, question: Question, known: Explanation, hear: Callable[[str], None]) -> None:
-        """The beginnings of a translation that was searched for before, as if it were written now."""
-        if known.search is None:
+    def _replay(
+        self, request: ExplainRequest, cached: LiveExplanation, on_partial: Callable[[str], None]
+    ) -> None:
+        """Report every prefix of a cached translation, so that the page shows it grow."""
+        if cached.search is None:
             return
-        subwords = self._models[question.model].translator.vocabularies.target
-        for length in range(1, len(known.target.ids) + 1):
-            hear(subwords.decode(known.target.ids[:length]))
+        tokenizer = self._models[request.model].translator.tokenizers.target
+        for length in range(1, len(cached.target.ids) + 1):
+            on_partial(tokenizer.decode(cached.target.ids[:length]))
 
-    def _kept(self, key: str, make: Callable[[], Explanation]) -> Explanation:
-        if key not in self._known:
-            self._known[key] = make()
-        self._known.move_to_end(key)
-        while len(self._known) > self._most_kept:
-            self._known.popitem(last=False)
-        return self._known[key]
+    def _cached(self, key: str, compute: Callable[[], LiveExplanation]) -> LiveExplanation:
+        if key not in self._cache:
+            self._cache[key] = compute()
+        self._cache.move_to_end(key)
+        while len(self._cache) > self._cache_size:
+            self._cache.popitem(last=False)
+        return self._cache[key]
 
-    def _explained(self, question: Question, hear: Callable[[str], None] | None) -> Explanation:
-        if question.model >= len(self._models):
+    def _compute(self, request: ExplainRequest, on_partial: Callable[[str], None] | None) -> LiveExplanation:
+        if request.model >= len(self._models):
             raise DataError(
-                f"There are {len(self._models)} models, counted from 0. Received: {question.model}."
+                f"There are {len(self._models)} models, counted from 0. Received: {request.model}."
             )
-        translator = self._models[question.model].translator
-        pieces = translator.vocabularies.target.size
-        if not all(0 <= piece < pieces for piece in question.forced_prefix):
-            raise DataError(f"A translation begins with pieces from 0 to {pieces - 1}. Received: others.")
-        changes = [change_from_json(change.model_dump()) for change in question.changes]
-        return translator.explain(
-            question.sentence,
-            target=question.target,
-            forced_prefix=question.forced_prefix,
-            edit=changes or None,
-            hear=hear,
+        translator = self._models[request.model].translator
+        vocab_size = translator.tokenizers.target.vocab_size
+        if not all(0 <= token < vocab_size for token in request.prefix):
+            raise DataError(
+                f"A prefix has tokens from 0 to {vocab_size - 1}. Received: a token outside this range."
+            )
+        return explain(
+            translator,
+            request.sentence,
+            target=request.target,
+            prefix=request.prefix,
+            edit=request.changes or None,
+            on_partial=on_partial,
         )
 
 
-def _question(body: bytes) -> Question:
-    return _checked(Question, body)
-
-
-def _checked(kind: type[Asked], body: bytes) -> Asked:
+def _parse(request_type: type[AnyRequest], body: bytes) -> AnyRequest:
     try:
-        return kind.model_validate_json(body)
+        return request_type.model_validate_json(body)
     except ValidationError as error:
-        raise DataError(f"This cannot be answered: {first_fault(error)}.") from None
+        raise DataError(f"This request is not valid: {first_error(error)}.") from None

@@ -1,7 +1,17 @@
-"""A process that translates. `pool.py` starts it, one a core.
+"""A process that runs the models. `pool.py` starts one per core.
 
-It is told its models first, then one batch after another, on its standard input; when that is closed, by
-the end of the server however it came, it leaves.
+It reads messages from its standard input and answers each (`jumok.system.messages`). It ends when
+its input is closed, because the server has ended.
+
+    {"kind": "load", models, language_pairs, shortlist}   the first message
+        → {"kind": "ready", pid} | {"kind": "failed", message}
+    {"kind": "translate", model, texts, n_best, align, greedy, stream}
+        → any number of {"kind": "partial", index, text} if streamed, then
+          {"kind": "translations", translations} | {"kind": "failed", message}
+    {"kind": "explain", model, operation, body}           `body` and `answer` are JSON texts
+        → {"kind": "explanation", answer} | {"kind": "refused", message}
+
+A translation that failed is tried once more; a refused explanation is not, and its client gets the message.
 """
 
 from __future__ import annotations
@@ -12,147 +22,177 @@ import signal
 import sys
 from typing import IO, TYPE_CHECKING, Any
 
-from jumok.engines import load
 from jumok.errors import JumokError, ModelFolderError, UnsupportedError
-from jumok.serve.frames import pack, read_frame
-from jumok.serve.journal import note_error, write_journal
-from jumok.values import Pair
+from jumok.inference import load
+from jumok.server.event_log import configure_logging, log_error
+from jumok.system.messages import pack_message, read_message
+from jumok.types import Pair
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
-    from jumok.decoding import Translation, Translator
-    from jumok.viewer import Viewer
+    from jumok.inference import Translation, Translator
+    from jumok.server.viewer import ExplanationService
+    from jumok.system.messages import Message
+
+    OnPartial = Callable[[int, str], None]
 
 __all__ = ["main", "work"]
 
-WARM_UP = ["1 2 3 4 5 6 7 8 "[: 2 + 2 * (n % 8)] * (1 + n % 3) for n in range(256)]
-KEPT_EXPLANATIONS = 4
-"""What a person looks at, and what it looked like before the last changes."""
+# 256 texts of 1 to 24 digits.
+WARM_UP_TEXTS = ["1 2 3 4 5 6 7 8 "[: 2 + 2 * (n % 8)] * (1 + n % 3) for n in range(256)]
+MAX_CACHED_EXPLANATIONS = 4
+"""The explanation that a user sees, and those before their latest changes."""
 
 
-def work(orders: IO[bytes], answers: IO[bytes]) -> None:
-    """Load the models of the first order, then answer batches until there are no more."""
-    first = read_frame(orders)
-    if first is None:
+class ServerGoneError(Exception):
+    """The server no longer reads answers."""
+
+
+def work(requests: IO[bytes], answers: IO[bytes]) -> None:
+    """Load the models that the first message names, then answer messages until there are no more."""
+
+    def send(message: Message) -> None:
+        try:
+            answers.write(pack_message(message))
+            answers.flush()
+        except OSError as error:
+            raise ServerGoneError from error
+
+    load_message = read_message(requests)
+    if load_message is None:
         return
-
-    def answer(message: dict[str, Any]) -> None:
-        answers.write(pack(message))
-        answers.flush()
-
     try:
-        translators = [load(folder, cores=1, shortlist=first["shortlist"]) for folder in first["models"]]
-        _check_directions(translators, first["directions"])
+        translators = _load_translators(load_message)
     except (JumokError, OSError) as error:
-        answer({"error": str(error)})
+        send({"kind": "failed", "message": str(error)})
         return
+    send({"kind": "ready", "pid": os.getpid()})
+    services: dict[int, ExplanationService] = {}
+    while (message := read_message(requests)) is not None:
+        index = message["model"]
+        if message["kind"] == "explain":
+            send(_explain_safely(services, translators[index], message))
+        else:
+            send(_translate_safely(translators[index], message, send))
+
+
+def _load_translators(message: Message) -> list[Translator]:
+    translators = [load(folder, cores=1, shortlist=message["shortlist"]) for folder in message["models"]]
+    _check_language_pairs(translators, message["language_pairs"])
     for translator in translators:
-        # The first call of a process is several times slower than the next, and the first full batch takes
-        # the memory that all others use again.
-        translator.translate(WARM_UP)
-    answer({"ready": os.getpid()})
-    views: dict[int, Viewer] = {}
-    while (order := read_frame(orders)) is not None:
-        number = order["model"]
-        if order["view"]:
-            views[number] = views.get(number) or _viewer(translators[number])
-            answer({"candidates": [[_view(views[number], order["view"], text)] for text in order["texts"]]})
-            continue
-
-        def said(line: int, text: str) -> None:
-            answer({"said": [line, text]})
-
-        answer(_candidates_or_failure(translators[number], order, said if order["watched"] else None))
+        # The first call in a process is several times slower than the next, and the first full batch
+        # allocates the memory that all later ones reuse.
+        translator.translate(WARM_UP_TEXTS)
+    return translators
 
 
-def _check_directions(translators: Sequence[Translator], expected: list[str]) -> None:
-    """A folder may have been exchanged since the server read it, and a model is asked by its place."""
-    found = [f"{one.source_language}_{one.target_language}" for one in translators]
-    if found != expected:
+def _check_language_pairs(translators: Sequence[Translator], expected: list[str]) -> None:
+    """Refuse a folder that was replaced after the server read it: models are addressed by their index."""
+    loaded = [f"{translator.source_language}_{translator.target_language}" for translator in translators]
+    if loaded != expected:
         raise ModelFolderError(
-            f"The models translate {', '.join(found)} and no longer {', '.join(expected)}. "
+            f"The models translate {', '.join(loaded)} and no longer {', '.join(expected)}. "
             "Restart the server."
         )
 
 
-def _candidates_or_failure(translator: Translator, order: dict[str, Any], said: Any) -> dict[str, Any]:
-    """No text that anybody sends may cost a worker, which takes seconds to replace."""
+# --- Translations -------------------------------------------------------------------------------------------
+
+
+def _translate_safely(translator: Translator, message: Message, send: Callable[[Message], None]) -> Message:
+    """Translate a batch. No text that a client sends may end a worker, which takes seconds to replace."""
+
+    def on_partial(index: int, text: str) -> None:
+        send({"kind": "partial", "index": index, "text": text})
+
     try:
-        return {"candidates": _candidates(translator, order, said)}
-    except OSError:
-        raise  # nobody listens
+        translations = _translate(translator, message, on_partial if message["stream"] else None)
+    except ServerGoneError:
+        raise
     except Exception as error:
-        note_error("batch_failed", error)
-        return {"failed": type(error).__name__}
+        log_error("batch_failed", error)
+        return {"kind": "failed", "message": type(error).__name__}
+    return {"kind": "translations", "translations": translations}
 
 
-def _candidates(translator: Translator, order: dict[str, Any], said: Any) -> list[list[dict[str, Any]]]:
-    """For each text its translations, best first, with their scores and, if asked for, word links."""
-    n_best = int(order["n_best"])
-    beam = 1 if order["greedy"] else max(translator.search.beam, n_best)
-    found = translator.translate(order["texts"], beam=beam, n_best=n_best, said=said)
-    rows = [
-        [{"text": text, "score": score} for text, score in ((t.text, t.score), *t.alternatives)]
-        for t in found
+def _translate(
+    translator: Translator, message: Message, on_partial: OnPartial | None
+) -> list[list[dict[str, Any]]]:
+    """Return the candidates of each text, best first, with their scores and, if requested, word links."""
+    n_best = int(message["n_best"])
+    beam = 1 if message["greedy"] else max(translator.search.beam, n_best)
+    translations = translator.translate(message["texts"], beam=beam, n_best=n_best, on_partial=on_partial)
+    candidates = [
+        [{"text": text, "score": score} for text, score in ((best.text, best.score), *best.alternatives)]
+        for best in translations
     ]
-    if order["align"]:
-        _add_links(translator, found, rows)
-    return rows
+    if message["align"]:
+        _add_links(translator, translations, candidates)
+    return candidates
 
 
 def _add_links(
-    translator: Translator, found: Sequence[Translation], rows: Sequence[list[dict[str, Any]]]
+    translator: Translator, translations: Sequence[Translation], candidates: Sequence[list[dict[str, Any]]]
 ) -> None:
-    whole = [
+    unsplit = [
         (Pair(translation.source, candidate["text"]), candidate)
-        for translation, row in zip(found, rows, strict=True)
+        for translation, text_candidates in zip(translations, candidates, strict=True)
         if len(translation.parts) == 1
-        for candidate in row
+        for candidate in text_candidates
         if candidate["text"].strip()
     ]
     try:
-        alignments = translator.align_all([pair for pair, _ in whole]) if whole else []
-    except UnsupportedError:  # a model without attention: the front falls back on positions
+        alignments = translator.align_all([pair for pair, _ in unsplit]) if unsplit else []
+    except UnsupportedError:  # a model without attention: the server aligns by position
         return
-    for (_, candidate), alignment in zip(whole, alignments, strict=True):
+    for (_, candidate), alignment in zip(unsplit, alignments, strict=True):
         candidate["links"] = sorted(alignment.sure)
-    for translation, row in zip(found, rows, strict=True):
+    for translation, text_candidates in zip(translations, candidates, strict=True):
         if len(translation.parts) > 1:
-            row[0]["links"] = sorted(translation.alignment.sure)
+            text_candidates[0]["links"] = sorted(translation.alignment.sure)
 
 
-def _viewer(translator: Translator) -> Viewer:
-    from jumok.viewer import Viewed, Viewer  # which imports torch
+# --- Explanations -------------------------------------------------------------------------------------------
+
+
+def _explanation_service(translator: Translator) -> ExplanationService:
+    from jumok.server.viewer import ExplanationService, NamedTranslator  # start-up
 
     name = f"{translator.source_language} → {translator.target_language}"
-    return Viewer([Viewed(name, translator)], kept=KEPT_EXPLANATIONS)
+    return ExplanationService([NamedTranslator(name, translator)], cache_size=MAX_CACHED_EXPLANATIONS)
 
 
-def _view(viewer: Viewer, what: str, question: str) -> dict[str, Any]:
-    """What a page about attention is told, as JSON text; or why it is not."""
+def _explain_safely(
+    services: dict[int, ExplanationService], translator: Translator, message: Message
+) -> Message:
+    """Answer a request about attention, or refuse it with the reason. No request may end a worker."""
     try:
-        if what == "page":
-            return {"answer": json.dumps(viewer.data(), ensure_ascii=False)}
-        return {"answer": viewer.answer(what, question.encode()).decode()}
+        if (service := services.get(message["model"])) is None:
+            service = services[message["model"]] = _explanation_service(translator)
+        if message["operation"] == "page":
+            answer = json.dumps(service.page_data(), ensure_ascii=False)
+        else:
+            answer = service.handle(message["operation"], message["body"].encode()).decode()
     except JumokError as error:
-        return {"error": str(error)}
-    except Exception as error:  # a question comes from anybody, and must not cost a worker
-        note_error("view_failed", error)
-        return {"error": "This question cannot be answered."}
+        return {"kind": "refused", "message": str(error)}
+    except Exception as error:
+        log_error("view_failed", error)
+        return {"kind": "refused", "message": "The explanation failed; see the server log."}
+    return {"kind": "explanation", "answer": answer}
 
 
 def main() -> None:
-    """What `pool.py` runs in a process of its own."""
-    # Ctrl-C, and what systemd sends to every process of a service, are for the front: it lets workers finish.
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, signal.SIG_IGN)
+    """Run a worker on the standard streams of this process."""
+    # Ctrl-C, and systemd's SIGTERM to all processes of a service, are for the server: it lets workers finish.
+    for ignored in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(ignored, signal.SIG_IGN)
     answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # whatever a library prints must not stand between two answers
-    write_journal(sys.stderr)
+    os.dup2(2, 1)  # output of a library must not get between two answers
+    configure_logging(sys.stderr)
     try:
         work(sys.stdin.buffer, answers)
-    except BrokenPipeError:
+    except ServerGoneError:
         return
-    except Exception as error:  # its words could be those of a text
-        note_error("worker_failed", error)
+    except Exception as error:  # its message could contain a client's text
+        log_error("worker_failed", error)

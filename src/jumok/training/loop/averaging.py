@@ -4,8 +4,8 @@
     moving (EMA)    w̄ₙ = d w̄ₙ₋₁ + (1 - d) wₙ                  Polyak & Juditsky 1992
                     d = min(decay, (1 + n) / (10 + n))
 
-Running statistics of batch norms are averaged like weights. Of checkpoints near each other their mean is
-close to what the averaged weights would bring about; the finish keeps an average only if it validates better.
+Running statistics of batch norms are averaged like weights. For checkpoints near each other their mean is
+close to the statistics of the averaged weights; the finish uses an average only if it validates better.
 
 The moving average starts from random weights; the smaller d of the first steps forgets them quickly.
 """
@@ -25,15 +25,15 @@ __all__ = ["average_weights", "update_moving_average"]
 
 
 def average_weights(weights: Iterable[Mapping[str, Tensor]]) -> dict[str, Tensor]:
-    """The mean of several sets of weights, summed in float64 in the order given."""
+    """Return the mean of several sets of weights, summed in float64 in the given order."""
     total: dict[str, Tensor] = {}
-    kinds: dict[str, torch.dtype] = {}
+    dtypes: dict[str, torch.dtype] = {}
     count = 0
-    for count, one in enumerate(weights, 1):  # noqa: B007
-        for name, tensor in one.items():
-            kinds[name] = tensor.dtype
+    for count, tensors in enumerate(weights, 1):  # noqa: B007
+        for name, tensor in tensors.items():
+            dtypes[name] = tensor.dtype
             total[name] = total[name] + tensor.double() if name in total else tensor.double()
-    return {name: (tensor / count).to(kinds[name]) for name, tensor in total.items()}
+    return {name: (tensor / count).to(dtypes[name]) for name, tensor in total.items()}
 
 
 def update_moving_average(

@@ -1,14 +1,13 @@
-"""Checkpoints: `checkpoints/step-N/`, each written whole or not at all.
+"""Checkpoints: `checkpoints/step-N/`, each written atomically.
 
     weights.safetensors     the weights after N updates
-    optimiser.safetensors   Adam's two averages and its count
-    ema.safetensors         the moving average of the weights, where there is one
+    optimiser.safetensors   Adam's two averages and its step count
+    ema.safetensors         the moving average of the weights, if there is one
     state.json              the step, the time spent, the validations so far, the length of metrics.jsonl
-    manifest.json           sha256 and size of each of them
+    manifest.json           sha256 and size of each file
 
-No random state is stored: step N+1 draws all of it from (seed, N+1). A checkpoint of a step is never
-replaced by another of the same step, since both would hold the same weights; only a damaged one is moved
-away.
+No random state is stored: step N+1 seeds all generators with (seed, N+1, rank). A checkpoint is never
+overwritten, since another one of the same step would hold the same weights; a damaged one is renamed.
 """
 
 from __future__ import annotations
@@ -27,15 +26,22 @@ if TYPE_CHECKING:
 
     from torch import Tensor
 
-__all__ = ["Checkpoint", "load_newest", "remove_old", "save_checkpoint", "saved_steps", "stored_weights"]
+__all__ = [
+    "Checkpoint",
+    "load_checkpoint_weights",
+    "load_newest_checkpoint",
+    "remove_old_checkpoints",
+    "save_checkpoint",
+    "saved_steps",
+]
 
 _NAME = re.compile(r"step-(\d+)")
-FEWEST_KEPT = 2
+MIN_CHECKPOINTS = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """All that a run needs to go on as if nothing had happened."""
+    """All that a run needs to continue bit for bit."""
 
     step: int
     weights: Mapping[str, Tensor]
@@ -45,22 +51,22 @@ class Checkpoint:
 
 
 def saved_steps(folder: Path) -> list[int]:
-    """The steps of the checkpoints in a folder, oldest first, whole or not."""
+    """Return the steps of the checkpoints in a folder, oldest first, damaged ones included."""
     if not folder.is_dir():
         return []
-    return sorted(int(found[1]) for path in folder.iterdir() if (found := _NAME.fullmatch(path.name)))
+    return sorted(int(match[1]) for path in folder.iterdir() if (match := _NAME.fullmatch(path.name)))
 
 
 def save_checkpoint(folder: Path, checkpoint: Checkpoint) -> Path:
-    """Write `folder/step-N`. If it stands there already it holds the same weights, and is left alone."""
+    """Write `folder/step-N` and return its path. An existing one has the same weights and is left alone."""
     path = folder / f"step-{checkpoint.step}"
     if path.exists():
         return path
     earlier = saved_steps(folder)
-    kept = (
+    failure_note = (
         f"The checkpoint of step {earlier[-1]} is intact." if earlier else "There is no earlier checkpoint."
     )
-    write_folder(path, _files(checkpoint), intact=kept)
+    write_folder(path, _files(checkpoint), failure_note=failure_note)
     return path
 
 
@@ -72,19 +78,19 @@ def _files(checkpoint: Checkpoint) -> Iterator[tuple[str, bytes]]:
     yield "state.json", json.dumps({"step": checkpoint.step, **checkpoint.state}, indent=1).encode()
 
 
-def remove_old(folder: Path, needed: Collection[int]) -> None:
-    """Remove all checkpoints but the newest two and those whose step is needed."""
+def remove_old_checkpoints(folder: Path, needed: Collection[int]) -> None:
+    """Remove all checkpoints except the newest two and those of the steps in `needed`."""
     steps = saved_steps(folder)
-    for step in steps[:-FEWEST_KEPT]:
+    for step in steps[:-MIN_CHECKPOINTS]:
         if step not in needed:
             remove_folder(folder / f"step-{step}")
 
 
-def load_newest(folder: Path) -> tuple[Checkpoint | None, list[str]]:
-    """The newest whole checkpoint, and a sentence for each newer one that is damaged.
+def load_newest_checkpoint(folder: Path) -> tuple[Checkpoint | None, list[str]]:
+    """Return the newest undamaged checkpoint, and an error message for each newer, damaged one.
 
-    None only if there has never been one: where checkpoints exist but none is whole, starting again from zero
-    would throw away somebody's work without a word, so that is an error.
+    The checkpoint is None only if the folder has none. If all are damaged, this raises, since starting from
+    zero would silently discard the work.
     """
     damaged: list[str] = []
     for step in reversed(saved_steps(folder)):
@@ -96,18 +102,18 @@ def load_newest(folder: Path) -> tuple[Checkpoint | None, list[str]]:
             continue
         for later in saved_steps(folder):
             if later > step:
-                _move_away(folder / f"step-{later}")
+                _rename_damaged(folder / f"step-{later}")
         return checkpoint, damaged
     if damaged:
         raise RunFolderError(
-            f"None of the {len(damaged)} checkpoints in {folder} is whole:\n  " + "\n  ".join(damaged) + "\n"
-            "Training does not start again from zero by itself. Restore the folder, or start a run elsewhere."
+            f"All {len(damaged)} checkpoints in {folder} are damaged:\n  " + "\n  ".join(damaged) + "\n"
+            "Training does not restart from zero by itself. Restore the folder, or start a run in another."
         )
     return None, []
 
 
-def stored_weights(folder: Path, step: int, *, moving_average: bool) -> dict[str, Tensor]:
-    """The weights of one checkpoint, or their moving average, verified."""
+def load_checkpoint_weights(folder: Path, step: int, *, moving_average: bool) -> dict[str, Tensor]:
+    """Return the weights of one checkpoint, or their moving average, verified against the manifest."""
     path = folder / f"step-{step}"
     files = verify_folder(path)
     name = "ema.safetensors" if moving_average else "weights.safetensors"
@@ -134,9 +140,9 @@ def _read(path: Path) -> Checkpoint:
     )
 
 
-def _move_away(path: Path) -> None:
-    """Keep a damaged checkpoint for whoever wants to look at it, under a name that nothing reads."""
-    away = path.with_name(f"{path.name}.damaged")
-    if away.exists():
-        remove_folder(away)
-    path.rename(away)
+def _rename_damaged(path: Path) -> None:
+    """Rename a damaged checkpoint to `step-N.damaged`, which nothing reads; the user can inspect it."""
+    new_path = path.with_name(f"{path.name}.damaged")
+    if new_path.exists():
+        remove_folder(new_path)
+    path.rename(new_path)

@@ -1,8 +1,8 @@
-"""metrics.jsonl: one JSON object a line, appended as training goes, and TensorBoard where it is wanted.
+"""metrics.jsonl: one JSON object per line, appended while training; TensorBoard curves on request.
 
-A number that is not finite is written as null, since JSON has no word for it. A resumed run cuts the file
-back to the length that its checkpoint recorded, so that no step stands there twice and a line torn by a crash
-is gone. Whoever reads the file is given every line that can be read: one that cannot hides no other.
+A number that is not finite is written as null, since JSON cannot express it. A resumed run truncates the file
+to the length that its checkpoint recorded, so that no step occurs twice and a half-written line is gone.
+`read_metrics` skips damaged lines and returns all others.
 """
 
 from __future__ import annotations
@@ -20,43 +20,44 @@ if TYPE_CHECKING:
 
 __all__ = ["CurveWriter", "Metrics", "read_metrics", "tensorboard_writer"]
 
-_INTACT = "All checkpoints are intact."
+_FAILURE_NOTE = "All checkpoints are intact."
 
 
 class CurveWriter(Protocol):
-    """What is asked of TensorBoard's `SummaryWriter`."""
+    """The part of TensorBoard's `SummaryWriter` that is used here."""
 
     def add_scalar(self, tag: str, scalar_value: float, global_step: int) -> None: ...
     def close(self) -> None: ...
 
 
 class Metrics:
-    """Append numbers of a run to `metrics.jsonl`, and to curves where somebody draws them."""
+    """Appends the numbers of a run to `metrics.jsonl` and, if there is a writer, to TensorBoard curves."""
 
     def __init__(self, path: Path, *, length: int = 0, curves: CurveWriter | None = None) -> None:
-        """Cut the file back to `length` bytes, then append."""
+        """Truncate the file to `length` bytes; `write` appends after them."""
         self._curves = curves
         self._path = path
-        with disk_errors(path, _INTACT):
+        with disk_errors(path, _FAILURE_NOTE):
             path.touch()
             self._file = path.open("r+b")
             self._file.truncate(min(length, path.stat().st_size))
             self._file.seek(0, 2)
 
     def write(self, kind: str, step: int, values: dict[str, Any]) -> None:
-        told = {name: None if _is_odd(value) else value for name, value in values.items()}
-        line = json.dumps({"kind": kind, "step": step, **told}, ensure_ascii=False, allow_nan=False)
-        with disk_errors(self._path, _INTACT):
+        """Append one line; `kind` is "train" or "validation"."""
+        finite = {name: value if _is_finite(value) else None for name, value in values.items()}
+        line = json.dumps({"kind": kind, "step": step, **finite}, ensure_ascii=False, allow_nan=False)
+        with disk_errors(self._path, _FAILURE_NOTE):
             self._file.write(line.encode() + b"\n")
-            self._file.flush()  # whoever follows the file sees it at once
+            self._file.flush()  # so that a page that follows the file sees the line at once
         if self._curves is not None:
-            for name, value in told.items():
+            for name, value in finite.items():
                 if isinstance(value, int | float):
                     self._curves.add_scalar(f"{kind}/{name}", value, step)
 
     def length(self) -> int:
-        """Bytes so far, all of them handed to the operating system: what a checkpoint records."""
-        with disk_errors(self._path, _INTACT):
+        """Flush the file and return its length in bytes, which a checkpoint records."""
+        with disk_errors(self._path, _FAILURE_NOTE):
             self._file.flush()
         return self._file.tell()
 
@@ -66,41 +67,42 @@ class Metrics:
             self._curves.close()
 
 
-def _is_odd(value: object) -> bool:
-    return isinstance(value, float) and not math.isfinite(value)
+def _is_finite(value: object) -> bool:
+    return not isinstance(value, float) or math.isfinite(value)
 
 
 def read_metrics(path: Path) -> list[dict[str, Any]]:
-    """Every whole line that can be read; none where there is no file. The last line may be on its way."""
+    """Return all complete, undamaged lines; none if there is no file."""
     try:
         lines = path.read_bytes().split(b"\n")
     except FileNotFoundError:
         return []
-    return [told for line in lines[:-1] if (told := _told(line)) is not None]
+    # What follows the last newline is empty or half-written.
+    return [metrics for line in lines[:-1] if (metrics := _parse_line(line)) is not None]
 
 
-def _told(line: bytes) -> dict[str, Any] | None:
-    """What a line tells; None where it is damaged."""
+def _parse_line(line: bytes) -> dict[str, Any] | None:
+    """Return the object in a line; None if it is damaged."""
     try:
-        told = json.loads(line, parse_constant=_refuse)
+        content = json.loads(line, parse_constant=_reject_constant)
     except (ValueError, RecursionError):
         return None
-    return told if isinstance(told, dict) else None
+    return content if isinstance(content, dict) else None
 
 
-def _refuse(constant: str) -> None:
-    """Python reads NaN and Infinity as numbers; a page does not."""
+def _reject_constant(constant: str) -> None:
+    """Python parses NaN and Infinity; JavaScript does not."""
     raise ValueError(constant)
 
 
 def tensorboard_writer() -> Callable[[str], CurveWriter]:
-    """TensorBoard's writer, to be given a folder; an error where it is not installed."""
+    """Return TensorBoard's `SummaryWriter`; raise a RecipeError if it is not installed."""
     try:
-        from torch.utils.tensorboard import SummaryWriter
+        from torch.utils.tensorboard import SummaryWriter  # optional
     except ImportError:
         raise RecipeError(
-            "TensorBoard was asked for, but it is not installed. Install it with "
-            "`pip install jumok[tensorboard]`, or leave it off: metrics.jsonl holds the same numbers."
+            "TensorBoard is not installed. Install it with `pip install jumok[tensorboard]`, or train "
+            "without it: metrics.jsonl holds the same numbers."
         ) from None
     writer: Callable[[str], CurveWriter] = SummaryWriter
     return writer

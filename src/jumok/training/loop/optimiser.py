@@ -1,9 +1,9 @@
 """Adam, its state as named tensors, and the norm of a gradient.
 
-Adam with β₁ = .9, ε = 1e-9 (Vaswani et al. 2017, section 5.3) and the β₂ of the recipe. Decoupled weight
-decay (Loshchilov & Hutter 2019) touches matrices only: biases and the gains of layer norms have no reason to
-be small. With decay 0 this is plain Adam. The fused kernel updates all parameters in one pass over memory, on
-the CPU too.
+Adam with β₁ = .9, ε = 1e-9 (Vaswani et al. 2017, section 5.3) and the recipe's β₂. Decoupled weight decay
+(Loshchilov & Hutter 2019) applies to matrices only: biases and the gains of layer norms have no reason to be
+small. With decay 0 this is plain Adam. The fused kernel updates all parameters in one pass over memory, also
+on the CPU.
 """
 
 from __future__ import annotations
@@ -15,20 +15,32 @@ import torch
 from jumok.errors import RunFolderError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from torch import Tensor, nn
 
-    from jumok.recipe import TrainingSettings
+    from jumok.config.recipe import TrainingSettings
 
-__all__ = ["clip_gradients", "make_optimiser", "optimiser_tensors", "restore_optimiser", "squared_norm"]
+__all__ = [
+    "clip_gradients",
+    "make_optimiser",
+    "optimiser_tensors",
+    "reset_optimiser",
+    "restore_optimiser",
+    "squared_norm",
+    "trainable_parameters",
+]
 
-_STATE = ("exp_avg", "exp_avg_sq", "step")
+_STATE_KEYS = ("exp_avg", "exp_avg_sq", "step")
+
+
+def trainable_parameters(model: nn.Module) -> list[Tensor]:
+    return [parameter for parameter in model.parameters() if parameter.requires_grad]
 
 
 def make_optimiser(model: nn.Module, settings: TrainingSettings) -> torch.optim.Optimizer:
-    """Adam over the model's parameters. The learning rate is set before each step, from the schedule."""
-    parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    """Return Adam over the model's parameters. The schedule sets the learning rate before each step."""
+    parameters = trainable_parameters(model)
     groups: list[dict[str, Any]] = [
         {"params": [p for p in parameters if p.ndim >= 2], "weight_decay": settings.weight_decay},
         {"params": [p for p in parameters if p.ndim < 2], "weight_decay": 0.0},
@@ -39,33 +51,32 @@ def make_optimiser(model: nn.Module, settings: TrainingSettings) -> torch.optim.
 
 
 def squared_norm(gradients: Sequence[Tensor]) -> float:
-    """The square of the global norm of gradients; not finite if any of them is not."""
+    """Return the square of the global L2 norm; not finite if any gradient is not."""
     if not gradients:
         return 0.0
     return float(torch.nn.utils.get_total_norm(gradients, foreach=True)) ** 2
 
 
-def clip_gradients(parameters: Iterable[Tensor], norm: float, largest: float) -> None:
-    """Scale gradients to a global norm of at most `largest` (Pascanu et al. 2013); 0 leaves them alone."""
-    if largest and norm > largest:
-        gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]
-        torch._foreach_mul_(gradients, largest / norm)
+def clip_gradients(gradients: list[Tensor], norm: float, max_norm: float) -> None:
+    """Scale gradients of global norm `norm` down to `max_norm` (Pascanu et al. 2013); 0 means no clipping."""
+    if gradients and max_norm and norm > max_norm:
+        torch._foreach_mul_(gradients, max_norm / norm)
 
 
 def optimiser_tensors(optimiser: torch.optim.Optimizer, model: nn.Module) -> dict[str, Tensor]:
-    """Adam's state under the names of the parameters: `exp_avg/encoder.0.weight` and so on."""
+    """Return Adam's state by parameter name: `exp_avg/encoder.0.weight` and so on."""
     tensors = {}
     for name, parameter in model.named_parameters():
-        for part, value in optimiser.state.get(parameter, {}).items():
-            tensors[f"{part}/{name}"] = value
+        for key, value in optimiser.state.get(parameter, {}).items():
+            tensors[f"{key}/{name}"] = value
     return tensors
 
 
 def restore_optimiser(
     optimiser: torch.optim.Optimizer, model: nn.Module, tensors: Mapping[str, Tensor]
 ) -> None:
-    """The inverse of `optimiser_tensors`."""
-    expected = {f"{part}/{name}" for name, _ in model.named_parameters() for part in _STATE}
+    """Load Adam's state, as `optimiser_tensors` returned it."""
+    expected = {f"{key}/{name}" for name, _ in model.named_parameters() for key in _STATE_KEYS}
     if tensors and set(tensors) != expected:
         raise RunFolderError(
             "The optimiser's state does not belong to this model. Received: "
@@ -74,6 +85,14 @@ def restore_optimiser(
     for name, parameter in model.named_parameters():
         if tensors:
             state = optimiser.state[parameter]
-            for part in _STATE:  # in place where there is a place: a team shares it
-                given = tensors[f"{part}/{name}"]
-                state[part] = state[part].copy_(given) if part in state else given.clone()
+            for key in _STATE_KEYS:  # in place if it exists: it may be in memory that other ranks share
+                stored = tensors[f"{key}/{name}"]
+                state[key] = state[key].copy_(stored) if key in state else stored.clone()
+
+
+def reset_optimiser(optimiser: torch.optim.Optimizer) -> None:
+    """Return Adam's state to before the first step, in place."""
+    for key in _STATE_KEYS:
+        tensors = [state[key] for state in optimiser.state.values() if key in state]
+        if tensors:
+            torch._foreach_zero_(tensors)

@@ -1,4 +1,4 @@
-"""The learning rate of each step, as pure functions. Steps are counted from 1.
+"""The learning rate of each step, as pure functions. Steps count from 1.
 
     warm-up         lr(n) = peak · n / w                      n ≤ w
     inverse-sqrt    lr(n) = peak · √(w / n)                   Vaswani et al. 2017, eq. 3
@@ -8,9 +8,9 @@
 The paper writes width^-½ · min(n^-½, n · w^-3/2); its peak, reached at n = w, is (width · w)^-½. Here the
 peak is the setting, so that it means the same under every schedule.
 
-t(n) runs from 0 at the end of the warm-up to 1 at the last step. A run limited by minutes may learn on its
-way that the machine is slower or faster than measured; the plan is then revised and t runs on from where it
-was, at another pace, so that the rate still falls smoothly to zero at the last step.
+t(n) rises from 0 at the end of the warm-up to 1 at the last step. A run limited by minutes may find that the
+machine is slower or faster than measured. The plan is then revised: t continues from its current value with
+another slope, so that the rate still falls smoothly to zero at the last step.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from jumok.recipe import TrainingSettings
+    from jumok.config.recipe import TrainingSettings
 
 __all__ = ["Plan", "learning_rate"]
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How many steps a run has. A revision (step, total) holds from that step on; None: no end is planned."""
+    """The planned number of steps. A revision (step, total) applies from that step on; no total: no end."""
 
     revisions: tuple[tuple[int, int | None], ...]
 
@@ -39,25 +39,25 @@ class Plan:
         return Plan((*self.revisions, (step, total)))
 
     def until(self, step: int) -> Plan:
-        """The plan as it stood at this step, which a run that goes on from there revises anew."""
-        return Plan(tuple(one for one in self.revisions if one[0] <= step))
+        """Return the plan as it was at this step: a run resumed there makes later revisions again."""
+        return Plan(tuple(revision for revision in self.revisions if revision[0] <= step))
 
     def progress(self, step: int, warmup: int) -> float:
-        """t(step): the part of the way from the warm-up's end to the last step that has been gone."""
-        gone, here = 0.0, warmup
-        ends = [begin for begin, _ in self.revisions[1:]] + [step]
+        """Return t(step). Every step counts with the slope that the plan had at that step."""
+        share, previous_end = 0.0, warmup
+        ends = [start for start, _ in self.revisions[1:]] + [step]
         for (_, total), end in zip(self.revisions, ends, strict=True):
             end = min(end, step)
-            if total is None or end <= here:
+            if total is None or end <= previous_end:
                 continue
-            gone += (1 - gone) * (end - here) / max(total - here, 1)
-            here = end
-        return min(gone, 1.0)
+            share += (1 - share) * (end - previous_end) / max(total - previous_end, 1)
+            previous_end = end
+        return min(share, 1.0)
 
 
 def learning_rate(step: int, settings: TrainingSettings, plan: Plan) -> float:
-    """The rate of the update that leads to `step`."""
-    peak, warmup = settings.learning_rate, settings.warmup
+    """Return the learning rate of update `step`."""
+    peak, warmup = settings.learning_rate, settings.warmup_steps
     if step <= warmup:
         return peak * step / warmup
     if settings.schedule == "inverse-sqrt":

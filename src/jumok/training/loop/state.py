@@ -1,4 +1,4 @@
-"""Where a run stands, as far as it is not weights: what `state.json` of a checkpoint holds."""
+"""The state of a run besides its weights: what `state.json` of a checkpoint holds."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from jumok.recipe import TrainingSettings
+    from jumok.config.recipe import TrainingSettings
 
-__all__ = ["RunState", "ValidationRecord", "better"]
+__all__ = ["RunState", "ValidationRecord", "is_better"]
 
 
 @dataclass(frozen=True, slots=True)
 class ValidationRecord:
-    """One validation, as it is remembered."""
+    """The numbers of one validation."""
 
     step: int
     loss: float
@@ -24,9 +24,9 @@ class ValidationRecord:
     scores: Mapping[str, float]
 
     def quality(self, stop_on: str) -> tuple[float, float]:
-        """What decides, turned so that more is better: the score, and of equal scores the loss.
+        """Return a sort key, higher is better: first what `stop_on` names, then the loss.
 
-        A loss that is not finite is worse than any other, whatever the model happened to say.
+        A loss that is not finite ranks last, whatever the score.
         """
         if not math.isfinite(self.loss):
             return (-math.inf, -math.inf)
@@ -35,21 +35,22 @@ class ValidationRecord:
 
 @dataclass(slots=True)
 class RunState:
-    """The step, the time spent, the updates left out, every validation so far. It changes as the run goes."""
+    """The step, the time spent, the skipped updates and all validations so far. The trainer changes it."""
 
     step: int = 0
     seconds: float = 0.0
-    skipped: int = 0
-    skipped_in_a_row: int = 0
+    num_skipped: int = 0
+    num_skipped_in_a_row: int = 0
     validations: list[ValidationRecord] = field(default_factory=list)
-    warned: list[str] = field(default_factory=list)
+    warned_kinds: list[str] = field(default_factory=list)  # kinds of reported findings (detectors.py)
 
     def to_json(self, *, metrics_length: int) -> dict[str, Any]:
+        """Return the state for a checkpoint, with the length of the metrics file in bytes."""
         return {
             "seconds": self.seconds,
-            "skipped": self.skipped,
-            "skipped_in_a_row": self.skipped_in_a_row,
-            "warned": self.warned,
+            "skipped": self.num_skipped,
+            "skipped_in_a_row": self.num_skipped_in_a_row,
+            "warned": self.warned_kinds,
             "metrics_length": metrics_length,
             "validations": [
                 {
@@ -67,36 +68,36 @@ class RunState:
         return cls(
             step=step,
             seconds=content["seconds"],
-            skipped=content["skipped"],
-            skipped_in_a_row=content["skipped_in_a_row"],
-            warned=list(content["warned"]),
+            num_skipped=content["skipped"],
+            num_skipped_in_a_row=content["skipped_in_a_row"],
+            warned_kinds=list(content["warned"]),
             validations=[ValidationRecord(**record) for record in content["validations"]],
         )
 
-    def validated(self, step: int) -> bool:
+    def has_validation(self, step: int) -> bool:
         return any(record.step == step for record in self.validations)
 
     def best(self, stop_on: str) -> ValidationRecord | None:
-        """The best validation; of equal ones, the first."""
+        """Return the best validation; among equals, the first."""
         return next(iter(self.ranked(stop_on)), None)
 
     def ranked(self, stop_on: str) -> list[ValidationRecord]:
-        """All validations, the best first."""
+        """Return all validations, best first."""
         return sorted(self.validations, key=lambda record: record.quality(stop_on), reverse=True)
 
     def out_of_patience(self, settings: TrainingSettings) -> bool:
-        """Whether the last validations, as many as the patience, brought nothing better."""
+        """Whether the last `patience` validations brought no improvement."""
         best = self.best(settings.stop_on)
         if best is None or settings.patience == 0:
             return False
         return sum(record.step > best.step for record in self.validations) >= settings.patience
 
     def needed_steps(self, settings: TrainingSettings) -> set[int]:
-        """The checkpoints that the end of the run will ask for: the best, and those to be averaged."""
+        """Return the steps of the checkpoints that the finish needs: the best one, and those to average."""
         best = self.best(settings.stop_on)
-        last = [record.step for record in self.validations[-settings.average :]]
+        last = [record.step for record in self.validations[-settings.average_checkpoints :]]
         return {*last, *([best.step] if best else [])}
 
 
-def better(one: ValidationRecord, other: ValidationRecord, stop_on: str) -> bool:
-    return one.quality(stop_on) > other.quality(stop_on)
+def is_better(candidate: ValidationRecord, best: ValidationRecord, stop_on: str) -> bool:
+    return candidate.quality(stop_on) > best.quality(stop_on)

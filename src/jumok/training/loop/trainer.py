@@ -1,7 +1,8 @@
-"""The loop: update, validate, save, until there is a reason to stop.
+"""The training loop: update, validate, save, until there is a reason to stop.
 
-Step n reads batches (n-1)·k … n·k - 1 (k = accumulate) and draws all that is random from (seed, n). What a
-run does is therefore a function of its record and its data; killed and continued, it ends in the same bits.
+Step n reads batches (n-1)·k … n·k - 1 (k = accumulate) and seeds all randomness with (seed, n, rank). A
+run is therefore a function of its record and its data: killed and resumed, it ends with the same weights, bit
+for bit.
 """
 
 from __future__ import annotations
@@ -14,47 +15,49 @@ from typing import TYPE_CHECKING, Literal
 
 from jumok.errors import TrainingError
 from jumok.storage import load_module_weights, module_weights
-from jumok.training.average import update_moving_average
-from jumok.training.checkpoint import Checkpoint, remove_old, save_checkpoint, saved_steps
-from jumok.training.detectors import Evidence, inspect
 from jumok.training.events import Event, Progress, Saved, Validated, Warned
-from jumok.training.exhibits import exhibits_to_json
-from jumok.training.optimiser import optimiser_tensors, restore_optimiser
-from jumok.training.schedule import Plan, learning_rate
-from jumok.training.state import RunState, ValidationRecord
+from jumok.training.loop.averaging import update_moving_average
+from jumok.training.loop.checkpoint import Checkpoint, remove_old_checkpoints, save_checkpoint, saved_steps
+from jumok.training.loop.detectors import Evidence, run_detectors
+from jumok.training.loop.optimiser import optimiser_tensors, restore_optimiser
+from jumok.training.loop.schedule import Plan, learning_rate
+from jumok.training.loop.state import RunState, ValidationRecord
+from jumok.training.validation.snapshots import snapshot_to_json
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
-    from jumok.recipe import TrainingSettings
-    from jumok.training.metrics import Metrics
-    from jumok.training.tasks import Validation
-    from jumok.training.team import Team
-    from jumok.training.update import Update
-    from jumok.training.validation import ValidationResult
-    from jumok.values import AttentionMap
+    from torch import Tensor
+
+    from jumok.config.recipe import TrainingSettings
+    from jumok.training.loop.metrics import Metrics
+    from jumok.training.loop.update import Update
+    from jumok.training.parallel.group import DataParallelGroup
+    from jumok.training.validation.protocol import Validation, ValidationResult
+    from jumok.types import AttentionMap
 
 __all__ = ["Budget", "Trainer"]
 
 STEPS_BETWEEN_REPORTS = 20
 SECONDS_BETWEEN_REPORTS = 2.0
 SECONDS_BETWEEN_SAVES = 120.0
-MOST_SKIPPED_IN_A_ROW = 10
-WORTH_REVISING = 0.03  # of the steps that remain
-REVISED_AFTER, FEWEST_TIMED = 0.04, 5  # of the planned steps; updates
+MAX_SKIPPED_IN_A_ROW = 10
+MIN_REVISION = 0.03  # share of the remaining steps; the plan ignores smaller changes
+MIN_SHARE_BEFORE_REVISION = 0.04  # share of the planned steps, counted from the last revision
+MIN_UPDATES_BEFORE_REVISION = 5  # updates that this process has timed
 
-Reason = Literal["done", "patience", "interrupted"]
+StopReason = Literal["done", "patience", "interrupted"]
 
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """The seconds a run may take, and what a validation and the finish are expected to take of them."""
+    """The limits of a run, and the seconds that a validation and the finish are expected to take."""
 
-    total: float | None = None
-    validation: float = 0.0
-    finish: float = 0.0
-    most_steps: int | None = None
+    total_seconds: float | None = None
+    validation_seconds: float = 0.0
+    finish_seconds: float = 0.0
+    max_steps: int | None = None
 
 
 @dataclass(slots=True)
@@ -75,74 +78,73 @@ class Tally:
             self.tokens += update.tokens
             self.gradient_norm = update.gradient_norm
 
-    def due(self) -> bool:
-        waited = time.perf_counter() - self.started
-        return self.updates >= STEPS_BETWEEN_REPORTS or waited > SECONDS_BETWEEN_REPORTS
+    def is_due(self) -> bool:
+        elapsed = time.perf_counter() - self.started
+        return self.updates >= STEPS_BETWEEN_REPORTS or elapsed > SECONDS_BETWEEN_REPORTS
 
 
 class Trainer:
-    """One run on its way. `events` drives it; `reason` says, when they end, why."""
+    """One run. Iterating over `events()` trains; when they end, `stop_reason` says why."""
 
     def __init__(
         self,
         *,
-        team: Team,
+        group: DataParallelGroup,
         validation: Validation,
         settings: TrainingSettings,
         plan: Plan,
         checkpoints: Path,
         metrics: Metrics,
-        interrupted: Callable[[], bool],
-        revise: Callable[[Plan], None],
+        should_stop: Callable[[], bool],
+        on_plan_revised: Callable[[Plan], None],
         budget: Budget,
-        spent: float = 0.0,
+        seconds_spent: float = 0.0,
     ) -> None:
-        self.team, self.validation = team, validation
-        self.model, self.optimiser = team.model, team.optimiser
+        self.group, self.validation = group, validation
+        self.model, self.optimiser = group.model, group.optimiser
         self.settings, self.plan = settings, plan
         self.checkpoints, self.metrics = checkpoints, metrics
-        self.interrupted, self.revise, self.budget = interrupted, revise, budget
+        self.should_stop, self.on_plan_revised, self.budget = should_stop, on_plan_revised, budget
         self.state = RunState()
-        self.average = (
-            {name: w.clone() for name, w in module_weights(self.model).items()} if settings.ema else None
-        )
-        self.reason: Reason | None = None
-        self._clock = time.perf_counter() - spent
+        self.moving_average = _copy(module_weights(self.model)) if settings.ema_decay else None
+        self.stop_reason: StopReason | None = None
+        self._started_at = time.perf_counter() - seconds_spent
         self._saved_at = time.perf_counter()
         self._tally = Tally()
         self._training_loss = math.nan
         self._update_seconds = self._validation_seconds = 0.0
-        self._updates = self._validations = 0
+        self._num_updates = self._num_validations = 0
 
     def restore(self, checkpoint: Checkpoint) -> None:
-        """Continue from a checkpoint; the time that the run has taken so far counts."""
+        """Continue from a checkpoint. The time that the run has taken so far counts."""
         load_module_weights(self.model, checkpoint.weights)
         restore_optimiser(self.optimiser, self.model, checkpoint.optimiser)
-        if self.average is not None and checkpoint.moving_average is not None:
-            self.average = {name: tensor.clone() for name, tensor in checkpoint.moving_average.items()}
+        if self.moving_average is not None and checkpoint.moving_average is not None:
+            self.moving_average = _copy(checkpoint.moving_average)
         self.state = RunState.from_json(checkpoint.step, checkpoint.state)
-        self._clock -= self.state.seconds
+        self._started_at -= self.state.seconds
 
     @property
     def seconds(self) -> float:
-        return time.perf_counter() - self._clock
+        """The time that the run has taken, earlier sessions included."""
+        return time.perf_counter() - self._started_at
 
     def events(self) -> Iterator[Event]:
         """Train until there is a reason to stop."""
         while True:
             if self._validation_is_due():
                 yield from self._validate()
-            self.reason = self._reason_to_stop()
-            if self.reason is not None:
+            self.stop_reason = self._reason_to_stop()
+            if self.stop_reason is not None:
                 break
-            yield from self._advance()
+            yield from self._train_step()
             if time.perf_counter() - self._saved_at > SECONDS_BETWEEN_SAVES:
                 yield self._save()
-        if self.reason == "interrupted" and self.state.step > 0:
+        if self.stop_reason == "interrupted" and self.state.step > 0:
             yield self._save()
 
-    def _reason_to_stop(self) -> Reason | None:
-        if self.interrupted():
+    def _reason_to_stop(self) -> StopReason | None:
+        if self.should_stop():
             return "interrupted"
         if self.plan.steps is not None and self.state.step >= self.plan.steps:
             return "done"
@@ -150,48 +152,51 @@ class Trainer:
 
     # --- a step ---
 
-    def _advance(self) -> Iterator[Event]:
+    def _train_step(self) -> Iterator[Event]:
         started = time.perf_counter()
         step = self.state.step + 1
         rate = learning_rate(step, self.settings, self.plan)
-        update = self.team.update(step, rate)
+        update = self.group.update(step, rate)
         self.state.step = step
         if update.applied:
-            self.state.skipped_in_a_row = 0
-            if self.average is not None:
-                update_moving_average(self.average, module_weights(self.model), self.settings.ema, step)
+            self.state.num_skipped_in_a_row = 0
+            if self.moving_average is not None:
+                weights = module_weights(self.model)
+                update_moving_average(self.moving_average, weights, self.settings.ema_decay, step)
         else:
-            yield self._note_skipped(update)
+            yield self._record_skipped(update)
         self._tally.add(update)
-        self._updates += 1
+        self._num_updates += 1
         self._update_seconds += time.perf_counter() - started
-        if self._tally.due():
+        if self._tally.is_due():
             yield self._report(rate)
             self._revise_plan()
 
-    def _note_skipped(self, update: Update) -> Warned:
-        """An update left out; too many in a row and there is nothing to hope for."""
-        self.state.skipped += 1
-        self.state.skipped_in_a_row += 1
-        if self.state.skipped_in_a_row >= MOST_SKIPPED_IN_A_ROW:
+    def _record_skipped(self, update: Update) -> Warned:
+        """Count a skipped update and return the warning; raise if too many were skipped in a row."""
+        self.state.num_skipped += 1
+        self.state.num_skipped_in_a_row += 1
+        if self.state.num_skipped_in_a_row >= MAX_SKIPPED_IN_A_ROW:
             stored = saved_steps(self.checkpoints)
-            sound = [one.step for one in self.state.validations if math.isfinite(one.loss)]
-            good = [step for step in sound if step in stored]
-            kept = f"The checkpoint of step {good[-1]} is intact." if good else "No checkpoint is good."
+            finite = [record.step for record in self.state.validations if math.isfinite(record.loss)]
+            usable = [step for step in finite if step in stored]
+            checkpoint_note = (
+                f"The checkpoint of step {usable[-1]} is intact." if usable else "No checkpoint is usable."
+            )
             raise TrainingError(
-                f"The loss or its gradient was not finite in {MOST_SKIPPED_IN_A_ROW} updates in a row, up to "
-                f"step {self.state.step}; none of them touched the weights. {kept} Start a new run with a "
-                "lower training.learning_rate or a longer training.warmup."
+                f"The loss or its gradient was not finite in {MAX_SKIPPED_IN_A_ROW} updates in a row, up to "
+                f"step {self.state.step}; none of them changed the weights. {checkpoint_note} Start a "
+                "new run with a lower training.learning_rate or more training.warmup_steps."
             )
         return Warned(
             f"step {self.state.step}: the gradient is {update.gradient_norm} at a loss of "
-            f"{update.loss / update.tokens:.2f}, so this update was left out",
-            "One in a while does no harm. If it comes often, lower training.learning_rate.",
+            f"{update.loss / update.tokens:.2f}, so this update was skipped",
+            "A skipped update now and then does no harm. If it happens often, lower training.learning_rate.",
         )
 
     def _report(self, rate: float) -> Progress:
         tally, self._tally = self._tally, Tally()
-        tokens = tally.tokens or math.nan  # where every update was left out, there is no loss to tell
+        tokens = tally.tokens or math.nan  # if every update was skipped, there is no loss to report
         nll = tally.nll / tokens
         self._training_loss = nll if tally.tokens else self._training_loss
         progress = Progress(
@@ -220,107 +225,111 @@ class Trainer:
 
     # --- time ---
 
-    def _pace(self) -> float:
-        """Seconds a step takes, its share of a validation included."""
-        update = self._update_seconds / max(self._updates, 1)
-        expected = self.budget.validation if self.budget.total is not None else 0.0
-        validation = self._validation_seconds / self._validations if self._validations else expected
+    def _seconds_per_step(self) -> float:
+        """Return the mean seconds per step, its share of a validation included."""
+        update = self._update_seconds / max(self._num_updates, 1)
+        expected = self.budget.validation_seconds if self.budget.total_seconds is not None else 0.0
+        validation = self._validation_seconds / self._num_validations if self._num_validations else expected
         return update + validation / self.settings.validate_every
 
     def _seconds_left(self) -> float | None:
         if self.plan.steps is None:
             return None
-        return (self.plan.steps - self.state.step) * self._pace() + self.budget.finish
+        return (self.plan.steps - self.state.step) * self._seconds_per_step() + self.budget.finish_seconds
 
     def _revise_plan(self) -> None:
-        """Fit the remaining steps to the remaining time, where the measured pace did not hold.
+        """Fit the remaining steps to the remaining time if the speed is not the measured one.
 
-        The revision is written to the run's record before it takes effect, where a resumed run finds it.
+        The revision is written to the run's record before it takes effect, so that a resumed run reads it.
         """
         step, planned = self.state.step, self.plan.steps
-        if self.budget.total is None or planned is None or step <= self.settings.warmup or step >= planned:
+        if self.budget.total_seconds is None or planned is None:
             return
-        since = step - self.plan.revisions[-1][0]
-        if since < REVISED_AFTER * planned or self._updates < FEWEST_TIMED:
+        if step <= self.settings.warmup_steps or step >= planned:
             return
-        left = self.budget.total - self.seconds - self.budget.finish
-        possible = step + max(int(left / self._pace()), 1)
-        possible = min(possible, self.budget.most_steps or possible)
-        if abs(possible - planned) > WORTH_REVISING * (planned - step):
-            self.plan = self.plan.revised(step, possible)
-            self.revise(self.plan)
+        steps_since_revision = step - self.plan.revisions[-1][0]
+        if steps_since_revision < MIN_SHARE_BEFORE_REVISION * planned:
+            return
+        if self._num_updates < MIN_UPDATES_BEFORE_REVISION:
+            return
+        seconds_left = self.budget.total_seconds - self.seconds - self.budget.finish_seconds
+        possible_steps = step + max(int(seconds_left / self._seconds_per_step()), 1)
+        possible_steps = min(possible_steps, self.budget.max_steps or possible_steps)
+        if abs(possible_steps - planned) > MIN_REVISION * (planned - step):
+            self.plan = self.plan.revised(step, possible_steps)
+            self.on_plan_revised(self.plan)
 
     # --- validation ---
 
     def _validation_is_due(self) -> bool:
         step = self.state.step
-        at_the_end = self.plan.steps is not None and step >= self.plan.steps
-        due = step > 0 and (step % self.settings.validate_every == 0 or at_the_end)
-        return due and not self.state.validated(step) and not self.interrupted()
+        is_last = self.plan.steps is not None and step >= self.plan.steps
+        due = step > 0 and (step % self.settings.validate_every == 0 or is_last)
+        return due and not self.state.has_validation(step) and not self.should_stop()
 
     def _validate(self) -> Iterator[Event]:
         started = time.perf_counter()
         try:
-            with self._evaluated_weights():
-                result = self.validation.validate(self.model, beam=1, stop=self.interrupted)
+            with self._moving_average_loaded():
+                result = self.validation.validate(self.model, beam=1, should_stop=self.should_stop)
                 if result is None:
                     return
                 evidence = self._evidence(result)
-                attention = self.validation.look(self.model)
+                attention = self.validation.attention_snapshot(self.model)
         except Exception:
-            self._save()  # whatever is wrong with the validation, the steps are not lost
+            self._save()  # a failing validation must not lose the steps
             raise
         seconds = time.perf_counter() - started
-        self._validations, self._validation_seconds = (
-            self._validations + 1,
-            self._validation_seconds + seconds,
-        )
-        yield self._remember(result, attention, seconds)
-        for warning in inspect(evidence):
-            if warning.kind not in self.state.warned:
-                self.state.warned.append(warning.kind)
-                yield Warned(f"step {self.state.step}: {warning.message}", warning.advice)
+        self._num_validations += 1
+        self._validation_seconds += seconds
+        yield self._record_validation(result, attention, seconds)
+        for finding in run_detectors(evidence):
+            if finding.kind not in self.state.warned_kinds:
+                self.state.warned_kinds.append(finding.kind)
+                yield Warned(f"step {self.state.step}: {finding.message}", finding.advice)
         yield self._save()
-        self._tally.started += time.perf_counter() - started  # not the updates' time
+        self._tally.started += time.perf_counter() - started  # so that tokens per second covers updates only
 
-    def _remember(
+    def _record_validation(
         self, result: ValidationResult, attention: AttentionMap | None, seconds: float
     ) -> Validated:
         record = ValidationRecord(self.state.step, result.loss, self._training_loss, result.values())
         self.state.validations.append(record)
-        best = self.state.best(self.settings.stop_on) is record
+        is_best = self.state.best(self.settings.stop_on) is record
         numbers = {"loss": result.loss, **result.values(), "seconds": round(seconds, 2)}
-        exhibits = exhibits_to_json(result.samples, attention)
-        self.metrics.write("validation", self.state.step, {**numbers, **exhibits})
-        return Validated(self.state.step, result.loss, result.values(), result.samples, best, seconds)
+        snapshot = snapshot_to_json(result.samples, attention)
+        self.metrics.write("validation", self.state.step, {**numbers, **snapshot})
+        return Validated(self.state.step, result.loss, result.values(), result.samples, is_best, seconds)
 
     def _evidence(self, result: ValidationResult) -> Evidence:
         evidence = Evidence(
             step=self.state.step,
             steps=self.plan.steps,
-            warmup=self.settings.warmup,
+            warmup_steps=self.settings.warmup_steps,
             validations=tuple(self.state.validations),
-            loss=result.loss,
+            validation_loss=result.loss,
             training_loss=self._training_loss,
             hypotheses=result.hypotheses,
             references=result.references,
             unigram_entropy=self.validation.unigram_entropy,
-            odd_pieces=self.validation.odd_pieces,
+            byte_token_share=self.validation.byte_token_share,
         )
-        return replace(evidence, flatness=self.validation.flatness(self.model)) if evidence.late else evidence
+        return (
+            replace(evidence, flatness=self.validation.flatness(self.model)) if evidence.is_late else evidence
+        )
 
     @contextmanager
-    def _evaluated_weights(self) -> Iterator[None]:
-        """The moving average in the model's place, where there is one."""
-        if self.average is None:
+    def _moving_average_loaded(self) -> Iterator[None]:
+        """Within this block the model has the moving average as its weights, if there is one."""
+        if self.moving_average is None:
             yield
             return
-        own = {name: tensor.clone() for name, tensor in module_weights(self.model).items()}
-        load_module_weights(self.model, self.average)
+        weights = _copy(module_weights(self.model))
+        load_module_weights(self.model, self.moving_average)
         try:
             yield
         finally:
-            load_module_weights(self.model, own)
+            load_module_weights(self.model, weights)
 
     # --- saving ---
 
@@ -333,9 +342,13 @@ class Trainer:
                 step=self.state.step,
                 weights=module_weights(self.model),
                 optimiser=optimiser_tensors(self.optimiser, self.model),
-                moving_average=self.average,
+                moving_average=self.moving_average,
                 state=self.state.to_json(metrics_length=self.metrics.length()),
             ),
         )
-        remove_old(self.checkpoints, self.state.needed_steps(self.settings))
+        remove_old_checkpoints(self.checkpoints, needed=self.state.needed_steps(self.settings))
         return Saved(path, self.state.step)
+
+
+def _copy(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    return {name: tensor.clone() for name, tensor in weights.items()}

@@ -1,12 +1,11 @@
 """One update: forward, backward and a step of the optimiser, by one process or by several together.
 
-Everything random in update n follows from (seed, n) and the member's rank, so a resumed run needs no stored
-random state. A loss or gradient that is not finite never reaches the weights: the update is left out and
-reported.
+Everything random in update n follows from (seed, n, rank), so a resumed run needs no stored random state. If
+the loss or the gradient is not finite, the update is skipped and reported: the weights stay as they are.
 
-Several members share an update so: each takes every so-manieth row of the batches; when all have their
-gradients, the owner of a parameter adds them up; all agree on the norm; each owner steps Adam for what it
-owns. They meet three times. What comes out is a function of (seed, step, number of members).
+With world size w, rank r takes rows r, r+w, r+2w, … of each batch. The backend sums the gradients, all ranks
+agree on their norm, and each rank steps Adam for the parameters that it owns (`parallel/protocol.py`). The
+result is a function of (seed, step, world size).
 """
 
 from __future__ import annotations
@@ -19,30 +18,28 @@ import numpy
 import torch
 
 from jumok.models import BatchNorm
-from jumok.models.dropout import seed_dropout
-from jumok.training.board import Board
-from jumok.training.loss import sequence_loss
-from jumok.training.optimiser import clip_gradients, make_optimiser, squared_norm
-from jumok.values import PAD, Batch
+from jumok.models.kernels.cross_entropy import sequence_loss
+from jumok.models.kernels.dropout import seed_dropout
+from jumok.training.loop.optimiser import clip_gradients, make_optimiser, squared_norm
+from jumok.types import PAD, Batch
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from torch import Tensor
 
-    from jumok.corpus import Batches
+    from jumok.config.recipe import TrainingSettings
+    from jumok.data import Batches
     from jumok.models import Model
-    from jumok.recipe import TrainingSettings
+    from jumok.training.parallel.protocol import ParallelBackend
 
-__all__ = ["Member", "Update", "seed_step"]
+__all__ = ["Update", "Worker", "seed_step"]
 
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """What an update was like."""
+    """Sums over the target tokens of an update, and the norm of its gradient."""
 
-    loss: float  # sum of the smoothed loss
-    nll: float  # sum without smoothing
+    loss: float  # with label smoothing
+    nll: float  # without
     tokens: int
     gradient_norm: float
 
@@ -51,112 +48,70 @@ class Update:
         return math.isfinite(self.gradient_norm) and math.isfinite(self.loss)
 
 
-def nobody_to_meet() -> None:
-    """For a member that works alone."""
-
-
-class Member:
-    """One process that takes part in the updates, or the only one."""
+class Worker:
+    """One rank's share of every update; with a single process, all of it."""
 
     def __init__(
-        self,
-        model: Model,
-        batches: Batches,
-        settings: TrainingSettings,
-        *,
-        rank: int = 0,
-        members: int = 1,
-        handle: int | None = None,
+        self, model: Model, batches: Batches, settings: TrainingSettings, backend: ParallelBackend
     ) -> None:
-        self.model, self.batches, self.settings = model, batches, settings
-        self.rank, self.members = rank, members
-        self.board = Board(model, members, handle)
+        self.model, self.batches, self.settings, self.backend = model, batches, settings, backend
         self.optimiser = make_optimiser(model, settings)
-        self.board.hold_state(self.optimiser)
+        backend.bind_optimiser(self.optimiser)
 
-    def update(self, step: int, rate: float, meet: Callable[[], None] = nobody_to_meet) -> Update:
-        """This member's part of update `step` (counted from 1). `meet` returns when all have called it."""
+    def update(self, step: int, learning_rate: float) -> Update:
+        """Compute this rank's share of update `step`, counted from 1; return the sums over all ranks."""
         self.model.train()
         self.optimiser.zero_grad(set_to_none=True)
         statistics = [(tensor, tensor.clone()) for tensor in _running_statistics(self.model)]
-        notes = self.board.notes  # (member, loss · nll · squared norm)
-        tokens, notes[self.rank, 0], notes[self.rank, 1] = self._find_gradients(step)
-        self._post()
-        meet()
-        notes[self.rank, 2] = self._collect()
-        meet()
-        loss, nll, square = notes.sum(axis=0).tolist()
+        tokens, loss, nll = self._compute_gradients(step)
+        gradients = self.backend.reduce_gradients()
+        loss, nll, square = self.backend.sum_over_ranks([loss, nll, squared_norm(gradients)])
         update = Update(loss, nll, tokens, math.sqrt(square))
         if update.applied:
-            clip_gradients(self.board.parameters, update.gradient_norm, self.settings.clip)
+            clip_gradients(gradients, update.gradient_norm, self.settings.clip_norm)
             for group in self.optimiser.param_groups:
-                group["lr"] = rate
+                group["lr"] = learning_rate
             self.optimiser.step()
         else:
             for tensor, before in statistics:
                 tensor.copy_(before)
-        meet()
+        self.backend.share_parameters()
         return update
 
-    def _find_gradients(self, step: int) -> tuple[int, float, float]:
-        """Forward and backward. Gradients are divided by the pieces of all members' rows together."""
+    def _compute_gradients(self, step: int) -> tuple[int, float, float]:
+        """Run forward and backward; return (tokens of all ranks, loss, nll of this rank).
+
+        Gradients are divided by the tokens of all ranks, so their sum over the ranks is that of the batch.
+        """
+        rank, world_size = self.backend.rank, self.backend.world_size
         first = (step - 1) * self.settings.accumulate
         batches = [self.batches.batch(first + i) for i in range(self.settings.accumulate)]
-        tokens = sum(_pieces(batch) for batch in batches)
-        loss, nll = torch.zeros(()), torch.zeros(())
-        with seed_dropout(self.settings.seed, step, self.rank):
-            seed_step(self.settings.seed, step, self.rank)
+        tokens = sum(_count_tokens(batch) for batch in batches)
+        device = self.model.output.weight.device
+        loss, nll = torch.zeros((), device=device), torch.zeros((), device=device)
+        with seed_dropout(self.settings.seed, step, rank):
+            seed_step(self.settings.seed, step, rank)
             for batch in batches:
-                rows = _share(batch, self.rank, self.members)
+                rows = _rows_of_rank(batch, rank, world_size).to(device)
                 if len(rows):
                     sums = _backward(self.model, rows, self.settings.label_smoothing, tokens)
                     loss, nll = loss + sums[0], nll + sums[1]
         return tokens, float(loss), float(nll)
 
-    def _post(self) -> None:
-        """Put the gradients of the others' parameters where their owners find them."""
-        places, gradients = [], []
-        for number, owner in enumerate(self.board.owners):
-            parameter = self.board.parameters[number]
-            if owner != self.rank:
-                places.append(self.board.gradients[self.rank][number])
-                gradients.append(_gradient(parameter))
-                parameter.grad = None  # so that Adam passes it by
-        if places:
-            torch._foreach_copy_(places, gradients)
-
-    def _collect(self) -> float:
-        """Add what the others found for this member's parameters; the squared norm of the sums."""
-        own = [number for number, owner in enumerate(self.board.owners) if owner == self.rank]
-        sums = []
-        for number in own:
-            parameter = self.board.parameters[number]
-            parameter.grad = _gradient(parameter)
-            sums.append(parameter.grad)
-        for rank in range(self.members):
-            if rank != self.rank and own:
-                torch._foreach_add_(sums, [self.board.gradients[rank][number] for number in own])
-        return squared_norm(sums)
-
 
 def seed_step(seed: int, step: int, rank: int = 0) -> None:
-    """Make torch's own generator a function of (seed, step, rank) as well."""
+    """Seed torch's own generator with (seed, step, rank)."""
     entropy = [seed, step, rank] if rank else [seed, step]
     torch.manual_seed(int(numpy.random.SeedSequence(entropy).generate_state(1, numpy.uint64)[0] >> 1))
 
 
 def _running_statistics(model: Model) -> list[Tensor]:
-    """What a forward pass alone changes in a model, which an update that is left out must not.
+    """Return the buffers that a forward pass changes; a skipped update restores them.
 
-    A batch norm knows the rows of its own member. Stored are the statistics of the first one, and no other's
-    are ever read.
+    A batch norm sees only the rows of its rank. Checkpoints and validations use the statistics of rank 0.
     """
     norms = [module for module in model.modules() if isinstance(module, BatchNorm)]
     return [statistic for norm in norms for statistic in (norm.mean, norm.variance)]
-
-
-def _gradient(parameter: Tensor) -> Tensor:
-    return torch.zeros_like(parameter) if parameter.grad is None else parameter.grad
 
 
 def _backward(model: Model, batch: Batch, smoothing: float, tokens: int) -> tuple[Tensor, Tensor]:
@@ -167,21 +122,24 @@ def _backward(model: Model, batch: Batch, smoothing: float, tokens: int) -> tupl
     return sums.total.detach(), sums.nll
 
 
-def _pieces(batch: Batch) -> int:
-    """The pieces that a batch asks for: all of the target but `<s>` and padding."""
+def _count_tokens(batch: Batch) -> int:
+    """Return the number of tokens to predict: all of the target except `<s>` and padding."""
     if batch.target is None:
         raise ValueError("a batch for training needs its target side")
     return int((batch.target[:, 1:] != PAD).sum())
 
 
-def _share(batch: Batch, rank: int, members: int) -> Batch:
-    """A member's rows, with no more padding than they need. Rows of a batch are alike, so shares are too."""
-    if members == 1 or batch.target is None or batch.target_lengths is None:
+def _rows_of_rank(batch: Batch, rank: int, world_size: int) -> Batch:
+    """Return rows rank, rank + world_size, …, padded to the longest of them.
+
+    The rows of a batch have similar lengths, so all ranks have about the same work.
+    """
+    if world_size == 1 or batch.target is None or batch.target_lengths is None:
         return batch
-    sources, targets = batch.source_lengths[rank::members], batch.target_lengths[rank::members]
+    sources, targets = batch.source_lengths[rank::world_size], batch.target_lengths[rank::world_size]
     return Batch(
-        batch.source[rank::members, : int(sources.max()) if len(sources) else 0].contiguous(),
+        batch.source[rank::world_size, : int(sources.max()) if len(sources) else 0].contiguous(),
         sources,
-        batch.target[rank::members, : int(targets.max()) if len(targets) else 0].contiguous(),
+        batch.target[rank::world_size, : int(targets.max()) if len(targets) else 0].contiguous(),
         targets,
     )

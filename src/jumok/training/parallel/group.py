@@ -1,70 +1,84 @@
-"""A process a core, one thread each, on the same updates.
+"""The processes that train one model together: one per core, one thread each.
 
-The threads of one process wait for each other at the end of every operation, and a training step is hundreds
-of small ones. Processes meet three times an update instead (`update.py` says how they share it).
+The threads of one process wait for each other at the end of every operation, and an update is hundreds of
+small operations. Processes wait for each other three times per update (`protocol.py` says where).
 
-    team = Team(folder, recipe, …, members=2)      # this process is its first member
-    update = team.update(step=1, rate=1e-3)
+    with DataParallelGroup(model, batches, recipe, folder, world_size=2) as group:  # this process is rank 0
+        update = group.update(step=1, learning_rate=1e-3)
 
-The others are started as programs of their own, told where the run folder is, and then wait for orders on
-their standard input. When that is closed, by the end of this process however it came, they leave.
+Every other rank is a worker: a new Python process. Its standard input brings a task (its rank, the run
+folder), then orders (`system/messages.py`). When rank 0 ends, for whatever reason, the input is closed and
+the worker exits.
 """
 
 from __future__ import annotations
 
 import contextlib
-import json
 import os
-import struct
 import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 import torch
 
-from jumok.corpus import open_store
+from jumok.config.recipe import make_recipe
+from jumok.data import open_store
 from jumok.errors import TrainingError
-from jumok.pages import reuse_pages
-from jumok.processes import python_command
-from jumok.recipe import make_recipe
 from jumok.storage import load_module_weights, module_weights
-from jumok.training.folder import RunFolder
-from jumok.training.prepared import fresh_model, load_vocabularies, make_batches
-from jumok.training.update import Member, Update, nobody_to_meet
+from jumok.system.memory import reuse_freed_memory
+from jumok.system.messages import pack_message, read_message
+from jumok.system.processes import python_command
+from jumok.text.tokenizer_files import read_tokenizers
+from jumok.training.loop.optimiser import reset_optimiser
+from jumok.training.loop.update import Update, Worker
+from jumok.training.parallel.shared_memory import SharedMemory
+from jumok.training.parallel.single import SingleProcess
+from jumok.training.run.factories import fresh_model, make_batches
+from jumok.training.run.run_folder import RunFolder
 
 if TYPE_CHECKING:
-    from typing import IO
+    from typing import IO, Any
 
-    from jumok.corpus import Batches
+    from jumok.config.recipe import Recipe
+    from jumok.data import Batches
     from jumok.models import Model
-    from jumok.recipe import Recipe
+    from jumok.training.parallel.protocol import ParallelBackend
 
-__all__ = ["Team", "take_part"]
+__all__ = ["DataParallelGroup", "worker_main"]
 
-ORDER = struct.Struct("<qd")  # step, learning rate
-HERE = b"."
-MEMBER = "from jumok.training.team import take_part; take_part(sys.stdin.buffer, sys.stdout.buffer)"
-SECONDS_TO_LEAVE = 5.0
+WORKER_CODE = (
+    "from jumok.training.parallel.group import worker_main; worker_main(sys.stdin.buffer, sys.stdout.buffer)"
+)
+READY = {"kind": "ready"}  # from a worker: it has started, or has reached a barrier
+PROCEED = {"kind": "proceed"}  # to the workers: all ranks have reached the barrier
+EXIT_SECONDS = 5.0
 
 
-class Team:
-    """The processes that make the updates of a run together; with one member, this process by itself."""
+class DataParallelGroup:
+    """All ranks of a run, driven from rank 0; with `world_size=1`, this process alone."""
 
     def __init__(
-        self, model: Model, batches: Batches, recipe: Recipe, folder: RunFolder, *, members: int
+        self, model: Model, batches: Batches, recipe: Recipe, folder: RunFolder, *, world_size: int
     ) -> None:
-        self.members = members
-        self._threads = torch.get_num_threads()
-        self._member = Member(model, batches, recipe.training, members=members)
-        self.model, self.optimiser = model, self._member.optimiser
-        self._others = [self._start(folder, recipe, rank) for rank in range(1, members)]
-        self._member.board.release()
-        self._awaited = bool(self._others)
+        self.world_size = world_size
+        self._num_threads = torch.get_num_threads()
+        self._processes: list[subprocess.Popen[bytes]] = []
+        backend: ParallelBackend
+        if world_size == 1:
+            backend = SingleProcess(model)
+        else:
+            backend = memory = SharedMemory(model, rank=0, world_size=world_size, barrier=self._barrier)
+            tasks = [_task(folder, recipe, memory, rank) for rank in range(1, world_size)]
+            self._processes = [_start_worker(task) for task in tasks]
+            memory.close_block_fd()
+        self._rank_0 = Worker(model, batches, recipe.training, backend)
+        self.model, self.optimiser = model, self._rank_0.optimiser
+        self._is_ready = not self._processes
 
     @property
     def pids(self) -> list[int]:
-        """The processes of the others."""
-        return [process.pid for process in self._others]
+        """The process ids of ranks 1, 2, …"""
+        return [process.pid for process in self._processes]
 
     def __enter__(self) -> Self:
         return self
@@ -72,120 +86,129 @@ class Team:
     def __exit__(self, *error: object) -> None:
         self.close()
 
-    def update(self, step: int, rate: float) -> Update:
-        """Update `step`, counted from 1."""
-        if not self._others:
-            return self._member.update(step, rate, nobody_to_meet)
-        self.await_all()
+    def update(self, step: int, learning_rate: float) -> Update:
+        """Compute update `step`, counted from 1, on all ranks."""
+        if not self._processes:
+            return self._rank_0.update(step, learning_rate)
+        self.wait_until_ready()
         torch.set_num_threads(1)
         try:
-            self._tell_all(ORDER.pack(step, rate))
-            return self._member.update(step, rate, self._meet)
+            self._send_all({"kind": "update", "step": step, "learning_rate": learning_rate})
+            return self._rank_0.update(step, learning_rate)
         finally:
-            torch.set_num_threads(self._threads)
+            torch.set_num_threads(self._num_threads)
 
-    def await_all(self) -> None:
-        """Return when the others are ready for orders; they take a second or two to start."""
-        if self._awaited:
-            self._hear_from_all()
-            self._awaited = False
+    def wait_until_ready(self) -> None:
+        """Wait until all workers are ready for orders; they take a second or two to start."""
+        if not self._is_ready:
+            self._wait_for_all()
+            self._is_ready = True
 
-    def start_over(self, fresh: Model) -> None:
-        """Back to before the first update, with the weights of a fresh model."""
+    def reset(self, fresh: Model) -> None:
+        """Return to step 0 with the weights of a fresh model."""
         load_module_weights(self.model, module_weights(fresh))
-        self._member.board.forget_state()
+        reset_optimiser(self.optimiser)
 
     def close(self) -> None:
-        """Let the others go."""
-        for process in self._others:
+        """End the workers; this process keeps the weights and Adam's state."""
+        for process in self._processes:
             with contextlib.suppress(OSError):
                 _pipe(process.stdin).close()
-        for process in self._others:
+        for process in self._processes:
             try:
-                process.wait(SECONDS_TO_LEAVE)
+                process.wait(EXIT_SECONDS)
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
             _pipe(process.stdout).close()
-        self._others = []
+        self._processes = []
 
-    def _start(self, folder: RunFolder, recipe: Recipe, rank: int) -> subprocess.Popen[bytes]:
-        handle = self._member.board.handle
-        process = subprocess.Popen(
-            python_command(MEMBER),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            pass_fds=[handle],
-            env={**os.environ, "OMP_NUM_THREADS": "1"},
-            start_new_session=True,  # Ctrl-C is for the first member, which ends an update before it stops
-        )
-        task = {
-            "folder": str(folder.path),
-            "recipe": recipe.model_dump(mode="json", exclude_unset=True),
-            "rank": rank,
-            "members": self.members,
-            "handle": handle,
-        }
-        _pipe(process.stdin).write(json.dumps(task).encode() + b"\n")
-        _pipe(process.stdin).flush()
-        return process
+    def _barrier(self) -> None:
+        self._wait_for_all()
+        self._send_all(PROCEED)
 
-    def _meet(self) -> None:
-        self._hear_from_all()
-        self._tell_all(HERE)
-
-    def _tell_all(self, message: bytes) -> None:
-        for process in self._others:
+    def _send_all(self, message: dict[str, Any]) -> None:
+        data = pack_message(message)
+        for process in self._processes:
             try:
-                _pipe(process.stdin).write(message)
+                _pipe(process.stdin).write(data)
                 _pipe(process.stdin).flush()
             except OSError:
-                raise self._lost(process) from None
+                raise _worker_ended(process) from None
 
-    def _hear_from_all(self) -> None:
-        for process in self._others:
-            if _pipe(process.stdout).read(1) != HERE:
-                raise self._lost(process)
-
-    def _lost(self, process: subprocess.Popen[bytes]) -> TrainingError:
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(SECONDS_TO_LEAVE)
-        return TrainingError(
-            f"A process that trained with this one has ended (exit code {process.returncode}; -9 often means "
-            "that the memory was not enough). What was saved is intact: run the same command again, with "
-            "training.processes = 1 if it is a new run."
-        )
+    def _wait_for_all(self) -> None:
+        for process in self._processes:
+            if read_message(_pipe(process.stdout)) != READY:
+                raise _worker_ended(process)
 
 
-def take_part(orders: IO[bytes], answers: IO[bytes]) -> None:
-    """Be a further member of a team: answer the orders of its first member until there are no more."""
-    task = json.loads(orders.readline())
-    reuse_pages()
+def worker_main(orders: IO[bytes], replies: IO[bytes]) -> None:
+    """Run a rank other than 0: compute its share of every update that rank 0 orders, until `orders` ends."""
+    task = read_message(orders)
+    if task is None:
+        return
+    reuse_freed_memory()
     torch.set_num_threads(1)
     folder, recipe = RunFolder(Path(task["folder"])), make_recipe(task["recipe"])
-    vocabularies = load_vocabularies(folder, recipe)
-    batches = make_batches(recipe, open_store(folder.data), vocabularies)
-    place = {"rank": task["rank"], "members": task["members"], "handle": task["handle"]}
-    member = Member(fresh_model(folder, recipe, vocabularies), batches, recipe.training, **place)
-    member.board.release()
+    tokenizers = read_tokenizers(folder.path, shared=recipe.text.shared)
+    batches = make_batches(recipe, open_store(folder.data), tokenizers)
 
-    def answer() -> None:
-        answers.write(HERE)
-        answers.flush()
+    def send_ready() -> None:
+        replies.write(pack_message(READY))
+        replies.flush()
 
-    def meet() -> None:
-        answer()
-        if orders.read(1) != HERE:
+    def barrier() -> None:
+        send_ready()
+        if read_message(orders) != PROCEED:
             raise EOFError
 
-    answer()
-    with contextlib.suppress(EOFError):  # the first member is gone
-        while len(order := orders.read(ORDER.size)) == ORDER.size:
-            step, rate = ORDER.unpack(order)
-            member.update(step, rate, meet)
+    model = fresh_model(folder, recipe, tokenizers)
+    rank, world_size, block_fd = task["rank"], task["world_size"], task["block_fd"]
+    memory = SharedMemory(model, rank=rank, world_size=world_size, barrier=barrier, block_fd=block_fd)
+    memory.close_block_fd()
+    worker = Worker(model, batches, recipe.training, memory)
+    send_ready()
+    with contextlib.suppress(EOFError):  # rank 0 has ended
+        while (order := read_message(orders)) is not None:
+            worker.update(order["step"], order["learning_rate"])
+
+
+def _task(folder: RunFolder, recipe: Recipe, memory: SharedMemory, rank: int) -> dict[str, Any]:
+    """Return the first message to a worker."""
+    return {
+        "folder": str(folder.path),
+        "recipe": recipe.model_dump(mode="json", exclude_unset=True),
+        "rank": rank,
+        "world_size": memory.world_size,
+        "block_fd": memory.block_fd,
+    }
+
+
+def _start_worker(task: dict[str, Any]) -> subprocess.Popen[bytes]:
+    process = subprocess.Popen(
+        python_command(WORKER_CODE),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        pass_fds=[task["block_fd"]],
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        start_new_session=True,  # Ctrl-C is for rank 0, which finishes an update before it stops
+    )
+    _pipe(process.stdin).write(pack_message(task))
+    _pipe(process.stdin).flush()
+    return process
+
+
+def _worker_ended(process: subprocess.Popen[bytes]) -> TrainingError:
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(EXIT_SECONDS)
+    return TrainingError(
+        f"A worker process of this training has ended (exit code {process.returncode}; -9 often means that "
+        "memory ran out). All checkpoints are intact: run the same command again. A new run needs less "
+        "memory with training.processes = 1."
+    )
 
 
 def _pipe(pipe: IO[bytes] | None) -> IO[bytes]:
     if pipe is None:
-        raise ValueError("a member of a team is started with both its pipes")
+        raise ValueError("the worker was started without this pipe")
     return pipe

@@ -1,8 +1,10 @@
-"""The memory that the processes of a team share: weights, Adam's state, and each one's gradients.
+"""Several processes on one machine: weights, Adam's state and gradients in one block that all of them map.
 
-Every parameter of the model is laid into one block that all members map. A parameter has one owner, who alone
-adds up its gradients, steps Adam for it and writes its new value where all others read it; so nothing is ever
-sent, and no sum depends on who came first.
+The owner of a parameter sums its gradients, steps Adam for it and writes its new value where all others read
+it. So no tensor is sent, and no sum depends on which rank is first.
+
+    block    weights | exp_avg | exp_avg_sq | gradients of rank 0, 1, … | Adam's step per parameter    float32
+             statistics (rank, MAX_STATISTICS)                                                         float64
 """
 
 from __future__ import annotations
@@ -15,90 +17,147 @@ import numpy
 import torch
 
 from jumok.errors import UnsupportedError
+from jumok.training.loop.optimiser import trainable_parameters
+from jumok.training.parallel.protocol import gradient_or_zeros
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from torch import Tensor, nn
 
-__all__ = ["Board", "can_share_memory"]
+__all__ = ["SharedMemory", "can_share_memory"]
 
-ALIGNED = 16  # floats: a parameter begins on a cache line
-NOTES = 3  # what a member tells of its part of an update: loss, loss without smoothing, squared norm
+ALIGNMENT = 16  # floats: every parameter starts on a cache line
+MAX_STATISTICS = 3  # numbers per rank: loss, loss without smoothing, squared norm
 
 
 def can_share_memory() -> bool:
-    """Whether this system has memory without a name, which no crash can leave behind (Linux)."""
+    """Whether this system has anonymous shared memory, which a crash cannot leave behind (Linux)."""
     return hasattr(os, "memfd_create")
 
 
-class Board:
-    """One block of memory, cut up for a model and a number of members."""
+class SharedMemory:
+    """The backend of one rank among several on the same machine."""
 
-    def __init__(self, model: nn.Module, members: int, handle: int | None = None) -> None:
-        """Map the block behind `handle`, or make one: then the model's weights are its first content."""
-        self.parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
-        sizes = [-(-parameter.numel() // ALIGNED) * ALIGNED for parameter in self.parameters]
-        self._starts = [sum(sizes[:number]) for number in range(len(sizes))]
-        self.owners = _share_out(sizes, members)
-        block, counters = sum(sizes), -(-len(sizes) // ALIGNED) * ALIGNED
-        floats = (3 + members) * block + counters
-        is_new = handle is None
-        length = 4 * floats + 8 * NOTES * members
-        self.handle = _new_block(length, shared=members > 1) if handle is None else handle
-        memory = numpy.frombuffer(mmap.mmap(self.handle, length), dtype=numpy.uint8)
-        flat = torch.from_numpy(memory[: 4 * floats].view(numpy.float32))
-        weights, first, second, *gradients = (flat[i * block : (i + 1) * block] for i in range(3 + members))
-        self._adam = {"exp_avg": self._views(first), "exp_avg_sq": self._views(second)}
-        self._steps = list(flat[-counters:][: len(sizes)].unbind())
-        self.gradients = [self._views(part) for part in gradients]  # of a member, of a parameter
-        self.notes = memory[4 * floats :].view(numpy.float64).reshape(members, NOTES)
-        for parameter, place in zip(self.parameters, self._views(weights), strict=True):
-            if is_new:
-                place.copy_(parameter.detach())
-            parameter.data = place
+    def __init__(
+        self,
+        model: nn.Module,
+        *,
+        rank: int,
+        world_size: int,
+        barrier: Callable[[], None],
+        block_fd: int | None = None,
+    ) -> None:
+        """Map the block behind `block_fd`. Without one, create it and copy the model's weights into it.
 
-    def release(self) -> None:
-        """Let go of the handle, once all have mapped or inherited it: the memory then goes with its users."""
-        if self.handle >= 0:
-            os.close(self.handle)
-            self.handle = -1
+        `barrier` returns when all ranks have called it.
+        """
+        self.rank, self.world_size, self._barrier = rank, world_size, barrier
+        self.parameters = trainable_parameters(model)
+        sizes = [_aligned(parameter.numel()) for parameter in self.parameters]
+        self._offsets = [sum(sizes[:index]) for index in range(len(sizes))]
+        self.owners = assign_owners(sizes, world_size)
+        self._owned = [index for index, owner in enumerate(self.owners) if owner == rank]
+        is_new = block_fd is None
+        num_floats = (3 + world_size) * sum(sizes) + _aligned(len(sizes))
+        num_bytes = 4 * num_floats + 8 * MAX_STATISTICS * world_size
+        self.block_fd = _create_block(num_bytes) if block_fd is None else block_fd
+        memory = numpy.frombuffer(mmap.mmap(self.block_fd, num_bytes), dtype=numpy.uint8)
+        self._statistics = memory[4 * num_floats :].view(numpy.float64).reshape(world_size, MAX_STATISTICS)
+        floats = torch.from_numpy(memory[: 4 * num_floats].view(numpy.float32))
+        self._map_tensors(floats, sum(sizes), copy_weights=is_new)
 
-    def hold_state(self, optimiser: torch.optim.Optimizer) -> None:
-        """Lay Adam's state out here, where each owner finds that of its parameters."""
-        for number, parameter in enumerate(self.parameters):
-            state = {name: places[number] for name, places in self._adam.items()}
-            optimiser.state[parameter] = {"step": self._steps[number], **state}
+    def _map_tensors(self, floats: Tensor, size: int, *, copy_weights: bool) -> None:
+        """Make parameters, Adam's state and gradients views of the block. `size`: floats per section."""
+        weights, mean, square, *gradients = (
+            floats[i * size : (i + 1) * size] for i in range(3 + self.world_size)
+        )
+        self._adam = {"exp_avg": self._views(mean), "exp_avg_sq": self._views(square)}
+        self._adam_steps = list(floats[(3 + self.world_size) * size :][: len(self.parameters)].unbind())
+        self._gradients = [self._views(section) for section in gradients]  # [rank][parameter]
+        for parameter, view in zip(self.parameters, self._views(weights), strict=True):
+            if copy_weights:
+                view.copy_(parameter.detach())
+            parameter.data = view
 
-    def forget_state(self) -> None:
-        """Adam before its first step."""
-        for places in (*self._adam.values(), self._steps):
-            torch._foreach_zero_(places)
-
-    def _views(self, part: Tensor) -> list[Tensor]:
-        """A block in the shapes of the parameters."""
+    def _views(self, section: Tensor) -> list[Tensor]:
+        """Return views of a section of the block, one per parameter, in its shape."""
         return [
-            part[start : start + parameter.numel()].view(parameter.shape)
-            for start, parameter in zip(self._starts, self.parameters, strict=True)
+            section[offset : offset + parameter.numel()].view(parameter.shape)
+            for offset, parameter in zip(self._offsets, self.parameters, strict=True)
         ]
 
+    def close_block_fd(self) -> None:
+        """Close the descriptor once all ranks have mapped or inherited it; the mappings keep the memory."""
+        if self.block_fd >= 0:
+            os.close(self.block_fd)
+            self.block_fd = -1
 
-def _new_block(length: int, *, shared: bool) -> int:
-    """Zeros; the handle of memory that others can map, or -1, which stands for this process' own."""
-    if not shared:
-        return -1
+    def bind_optimiser(self, optimiser: torch.optim.Optimizer) -> None:
+        """Use the block's zeros as Adam's state: rank 0 stores the state of all owners in a checkpoint."""
+        for index, parameter in enumerate(self.parameters):
+            averages = {name: views[index] for name, views in self._adam.items()}
+            optimiser.state[parameter] = {"step": self._adam_steps[index], **averages}
+
+    def reduce_gradients(self) -> list[Tensor]:
+        self._publish_gradients()
+        self._barrier()
+        return self._sum_owned_gradients()
+
+    def _publish_gradients(self) -> None:
+        """Copy the gradients of parameters of other ranks into the block, where their owners read them."""
+        views, gradients = [], []
+        for index, owner in enumerate(self.owners):
+            if owner != self.rank:
+                parameter = self.parameters[index]
+                views.append(self._gradients[self.rank][index])
+                gradients.append(gradient_or_zeros(parameter))
+                parameter.grad = None  # so that Adam skips it
+        if views:
+            torch._foreach_copy_(views, gradients)
+
+    def _sum_owned_gradients(self) -> list[Tensor]:
+        """Add the other ranks' gradients, in order of rank, to this rank's own."""
+        sums = []
+        for index in self._owned:
+            parameter = self.parameters[index]
+            parameter.grad = gradient_or_zeros(parameter)
+            sums.append(parameter.grad)
+        for rank in range(self.world_size):
+            if rank != self.rank and self._owned:
+                torch._foreach_add_(sums, [self._gradients[rank][index] for index in self._owned])
+        return sums
+
+    def sum_over_ranks(self, values: Sequence[float]) -> list[float]:
+        self._statistics[self.rank, : len(values)] = values
+        self._barrier()
+        sums: list[float] = self._statistics[:, : len(values)].sum(axis=0).tolist()
+        return sums
+
+    def share_parameters(self) -> None:
+        self._barrier()
+
+
+def _aligned(length: int) -> int:
+    return -(-length // ALIGNMENT) * ALIGNMENT
+
+
+def _create_block(num_bytes: int) -> int:
+    """Return the descriptor of zeroed memory that other processes can map."""
     if not can_share_memory():
         raise UnsupportedError(
-            "Several processes share their weights in memory that this system does not offer (Linux does). "
+            "Several processes need shared memory that this system does not offer (Linux does). "
             "Set training.processes = 1."
         )
-    handle = os.memfd_create("jumok")
-    os.ftruncate(handle, length)
-    return handle
+    descriptor = os.memfd_create("jumok")
+    os.ftruncate(descriptor, num_bytes)
+    return descriptor
 
 
-def _share_out(sizes: list[int], members: int) -> list[int]:
-    """An owner for each parameter, so that all have about as much to do; the largest are given out first."""
-    loads, owners = [0] * members, [0] * len(sizes)
-    for number in sorted(range(len(sizes)), key=lambda i: (-sizes[i], i)):
-        owners[number] = loads.index(min(loads))
-        loads[owners[number]] += sizes[number]
+def assign_owners(sizes: Sequence[int], world_size: int) -> list[int]:
+    """Return the owner of each parameter: from the largest on, the rank that owns the fewest floats."""
+    loads, owners = [0] * world_size, [0] * len(sizes)
+    for index in sorted(range(len(sizes)), key=lambda i: (-sizes[i], i)):
+        owners[index] = loads.index(min(loads))
+        loads[owners[index]] += sizes[index]
     return owners

@@ -1,8 +1,8 @@
-"""The sentences of a run: cleaned, with a validation set apart, and what is known of them.
+"""The sentences of a run: cleaned, with the validation set held out, and counted.
 
-A corpus is read several times (to count, to learn pieces, to encode). Up to a million pairs stay in memory
-after the first time; beyond that the files are read again, so that ten million pairs need no more memory
-than one.
+A corpus is read several times (to count, to learn a vocabulary, to encode). Up to a million pairs are cached
+in memory after the first pass. Larger corpora are read from their files again, so that ten million pairs need
+little more memory than one million: some bytes per pair, for hashes.
 """
 
 from __future__ import annotations
@@ -11,165 +11,210 @@ import hashlib
 from collections import Counter
 from dataclasses import dataclass, field
 from itertools import chain, compress, filterfalse, islice
-from operator import not_
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from jumok.corpus import Cleaner, HoldOut, Part, hold_out_of, sentence_key, source_hashes
+from jumok.config.derive import CorpusFacts
+from jumok.data import Cleaner, CorpusPairs, HoldOut, hold_out_from_hashes, sentence_key, source_hashes
 from jumok.errors import DataError
 from jumok.text import split_words
-from jumok.training.derive import CorpusFacts
-from jumok.values import Pair
+from jumok.types import Pair
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from jumok.corpus import Corpus
+    from jumok.data import Corpus
 
 __all__ = ["Sentences", "read_sentences"]
 
-MOST_IN_MEMORY = 1_000_000
-MOST_COUNTED = 50_000
+MAX_CACHED_PAIRS = 1_000_000
+SAMPLE_PAIRS = 50_000
+BLOCK_PAIRS = 8192
 
 
 @dataclass(frozen=True)
 class Sentences:
-    """Training pairs that can be read again and again, and the validation pairs taken from them or given."""
+    """Training pairs that can be read any number of times, and the validation pairs."""
 
     corpora: Sequence[Corpus]
-    against: Sequence[Corpus]
-    validation: Sequence[Pair]
+    validation_corpora: Sequence[Corpus]
+    validation_pairs: Sequence[Pair]
     facts: CorpusFacts
     fingerprint: str
     skipped: Mapping[str, int]
     hold_out: HoldOut
-    kept: Sequence[Sequence[Pair]] | None = field(repr=False)
-    """Those to train on, of each corpus, where they are few enough to stay in memory."""
+    cached: Sequence[Sequence[Pair]] | None = field(repr=False)
+    """The training pairs of each corpus; None if there are too many for memory."""
 
-    def parts(self) -> list[Part]:
-        """The pairs of each corpus with its weight. The streams are to be read in their order, once."""
-        streams: Sequence[Iterable[Pair]] = self.kept if self.kept is not None else self._read_again()
+    def corpus_pairs(self) -> list[CorpusPairs]:
+        """Return the training pairs and the weight of each corpus. Read the streams once, in order."""
+        streams: Sequence[Iterable[Pair]] = self.cached if self.cached is not None else self._read_again()
         return [
-            Part(corpus.name, stream, corpus.weight)
+            CorpusPairs(corpus.name, stream, corpus.weight)
             for corpus, stream in zip(self.corpora, streams, strict=True)
         ]
 
     def _read_again(self) -> list[Iterator[Pair]]:
-        streams = _streams(Cleaner(against=self.against), self.corpora)
+        streams = _clean_streams(self.corpora, Cleaner(exclude=self.validation_corpora))
         return [filterfalse(self.hold_out.__contains__, stream) for stream in streams]
 
     def pairs(self) -> Iterator[Pair]:
-        return chain.from_iterable(part.pairs for part in self.parts())
+        return chain.from_iterable(corpus.pairs for corpus in self.corpus_pairs())
 
 
-def read_sentences(corpora: Sequence[Corpus], valid: Sequence[Corpus], *, held_out: int) -> Sentences:
-    """Read everything once. Sentences of the validation set are never trained on."""
-    cleaner = Cleaner(against=valid)
-    given = [
+def read_sentences(corpora: Sequence[Corpus], valid: Sequence[Corpus], *, held_out_pairs: int) -> Sentences:
+    """Read all corpora once. Sentences of the validation set are never trained on.
+
+    The validation set is `valid`; without it, about `held_out_pairs` pairs of the corpora.
+    """
+    reader = CorpusReader(corpora, valid)
+    validation_pairs = [
         pair for corpus in valid for pair in corpus.pairs() if (pair.source or corpus.plain) and pair.target
     ]
-    digest = hashlib.sha256(repr([corpus.weight for corpus in corpora]).encode())
-    kept, total, aligned = _read_once(_streams(cleaner, corpora), digest)
-    skipped = {fault.title: count for fault, count in cleaner.skipped.items() if count}
-    if not total:
-        reasons = ", ".join(f"{count:,} {reason}" for reason, count in skipped.items())
-        raise DataError(
-            f"No pair was left to train on. Received: {sum(skipped.values()):,} pairs; skipped: "
-            f"{reasons or 'none'}. `jumok check` with the same files shows examples of each."
-        )
-    _digest_pairs(digest, given)
-
-    def pairs(*, from_memory: bool = True) -> Iterator[Pair]:
-        if kept is not None and from_memory:
-            return chain.from_iterable(kept)
-        return chain.from_iterable(_streams(Cleaner(against=valid), corpora))
-
-    hold_out, validation = HoldOut(0), given
-    if not valid:
-        hashes = source_hashes(pairs())
-        hold_out = hold_out_of(hashes, count=held_out)
-        held = hold_out.among(hashes).tolist()
-        if kept is not None and not aligned:
-            validation = list(compress(pairs(), held))
-        else:  # alignments are read again, since the pairs in memory have lost them
-            validation = [pair for pair in pairs(from_memory=False) if pair in hold_out]
-    if not validation:
-        first, *others = ((pair.source or pair.target) for pair in islice(pairs(), MOST_COUNTED))
-        only = others and all(sentence_key(other) == sentence_key(first) for other in others)
-        same = f", all of {first[:60]!r}" if only else ""
-        raise DataError(
-            f"There is no sentence to validate on. Received: {total:,} pairs after cleaning{same}, "
-            f"{len(valid)} validation files. Give a validation set with --valid, or ten pairs or more of "
-            "different sources."
-        )
-    facts = _facts(pairs(), total, total - (0 if valid else len(validation)), corpora[0])
-    if kept is not None and not valid:
-        trained = map(not_, held)
-        kept = [list(compress(those, trained)) for those in kept]
+    reader.read()
+    reader.add_to_fingerprint(validation_pairs)
+    given_validation_set = Split(HoldOut(0), validation_pairs, reader.cached)
+    split = given_validation_set if valid else reader.split(held_out_pairs)
+    if not split.validation:
+        raise reader.no_validation_error()
     return Sentences(
         corpora=corpora,
-        against=valid,
-        validation=validation,
-        facts=facts,
-        fingerprint=digest.hexdigest(),
-        skipped=skipped,
-        hold_out=hold_out,
-        kept=kept,
+        validation_corpora=valid,
+        validation_pairs=split.validation,
+        facts=reader.facts(num_training=reader.num_pairs - (0 if valid else len(split.validation))),
+        fingerprint=reader.fingerprint(),
+        skipped=reader.skipped,
+        hold_out=split.hold_out,
+        cached=split.training,
     )
 
 
-def _streams(cleaner: Cleaner, corpora: Sequence[Corpus]) -> list[Iterator[Pair]]:
+class Split(NamedTuple):
+    """The validation pairs and the training pairs, and which pairs of the corpora are held out."""
+
+    hold_out: HoldOut  # holds out no pair if a validation set is given
+    validation: Sequence[Pair]
+    training: Sequence[Sequence[Pair]] | None  # by corpus; None: they are read from the files again
+
+
+class CorpusReader:
+    """Reads the clean pairs of several corpora: the first time from files, then from memory if they fit."""
+
+    def __init__(self, corpora: Sequence[Corpus], valid: Sequence[Corpus]) -> None:
+        self.corpora, self.valid = corpora, valid
+        self.cached: list[list[Pair]] | None = []  # by corpus; None if there are too many for memory
+        self.num_pairs = 0
+        self.skipped: dict[str, int] = {}
+        self._has_alignments = False
+        self._cleaner = Cleaner(exclude=valid)
+        self._digest = hashlib.sha256(repr([corpus.weight for corpus in corpora]).encode())
+
+    def read(self) -> None:
+        """Make the first pass: count, cache and fingerprint the pairs. Raise if none is left to train on."""
+        for stream in _clean_streams(self.corpora, self._cleaner):
+            if self.cached is not None:
+                self.cached.append([])
+            while block := list(islice(stream, BLOCK_PAIRS)):
+                self._add_block(block)
+        self.skipped = {fault.title: count for fault, count in self._cleaner.skipped.items() if count}
+        if not self.num_pairs:
+            reasons = ", ".join(f"{count:,} {reason}" for reason, count in self.skipped.items())
+            raise DataError(
+                f"No pair was left to train on. Received: {sum(self.skipped.values()):,} pairs; skipped: "
+                f"{reasons or 'none'}. `jumok check` with the same files shows examples of each."
+            )
+
+    def _add_block(self, block: list[Pair]) -> None:
+        self.add_to_fingerprint(block)
+        self.num_pairs += len(block)
+        self._has_alignments = self._has_alignments or any(pair.alignment is not None for pair in block)
+        if self.num_pairs > MAX_CACHED_PAIRS:
+            self.cached = None
+        if self.cached is not None:  # without alignments: they are not trained on, and larger than the text
+            self.cached[-1].extend(Pair(pair.source, pair.target) for pair in block)
+
+    def pairs(self) -> Iterator[Pair]:
+        """Yield all clean pairs again; those from memory have no alignments."""
+        return chain.from_iterable(self.cached) if self.cached is not None else self._read_again()
+
+    def _read_again(self) -> Iterator[Pair]:
+        return chain.from_iterable(_clean_streams(self.corpora, Cleaner(exclude=self.valid)))
+
+    def add_to_fingerprint(self, pairs: Sequence[Pair]) -> None:
+        text = "".join(f"{pair.source}\t{pair.target}\n" for pair in pairs)
+        self._digest.update(text.encode("utf-8", "surrogatepass"))
+
+    def fingerprint(self) -> str:
+        return self._digest.hexdigest()
+
+    def split(self, count: int) -> Split:
+        """Choose about `count` validation pairs by a hash of their source; the others are for training."""
+        hashes = source_hashes(self.pairs())
+        hold_out = hold_out_from_hashes(hashes, count=count)
+        is_held_out = hold_out.mask(hashes).tolist()
+        if self.cached is None or self._has_alignments:  # the cached pairs have lost their alignments
+            validation = [pair for pair in self._read_again() if pair in hold_out]
+        else:
+            validation = list(compress(self.pairs(), is_held_out))
+        return Split(hold_out, validation, self._cached_without(is_held_out))
+
+    def _cached_without(self, is_held_out: list[bool]) -> list[list[Pair]] | None:
+        """Return the cached pairs of each corpus that are not held out.
+
+        `is_held_out` has one value per pair of all corpora.
+        """
+        if self.cached is None:
+            return None
+        training, start = [], 0
+        for pairs in self.cached:
+            flags = is_held_out[start : start + len(pairs)]
+            training.append([pair for pair, held_out in zip(pairs, flags, strict=True) if not held_out])
+            start += len(pairs)
+        return training
+
+    def facts(self, *, num_training: int) -> CorpusFacts:
+        """Return the facts that settings are derived from.
+
+        They are counted on an evenly spaced sample of at least `SAMPLE_PAIRS` pairs, or on all.
+        """
+        stride = max(self.num_pairs // SAMPLE_PAIRS, 1)
+        source_units, target_units, num_counted = Counter[str](), Counter[str](), 0
+        for pair in islice(self.pairs(), 0, None, stride):
+            num_counted += 1
+            source_units.update(pair.source.split())
+            target_units.update(pair.target.split())
+        source, target = _count_words(source_units), _count_words(target_units)
+        scale = num_training / max(num_counted, 1)
+        corpus = self.corpora[0]
+        return CorpusFacts(
+            pairs=num_training,
+            source_words=round(source.total() * scale),
+            target_words=round(target.total() * scale),
+            distinct_source_words=len(source),
+            distinct_target_words=len(target),
+            distinct_characters=len({character for word in chain(source, target) for character in word}),
+            source_language=corpus.source_language,
+            target_language=corpus.target_language,
+            plain=corpus.plain,
+        )
+
+    def no_validation_error(self) -> DataError:
+        first, *others = ((pair.source or pair.target) for pair in islice(self.pairs(), SAMPLE_PAIRS))
+        all_same = others and all(sentence_key(other) == sentence_key(first) for other in others)
+        same = f", all of {first[:60]!r}" if all_same else ""
+        return DataError(
+            f"There is no sentence to validate on. Received: {self.num_pairs:,} pairs after cleaning{same}, "
+            f"{len(self.valid)} validation files. Give a validation set with --valid, or at least ten "
+            "pairs with different sources."
+        )
+
+
+def _clean_streams(corpora: Sequence[Corpus], cleaner: Cleaner) -> list[Iterator[Pair]]:
+    """Return one stream per corpus. Read them in order, since duplicates are found across corpora."""
     return [cleaner.clean(corpus) for corpus in corpora]
 
 
-def _read_once(
-    streams: Sequence[Iterator[Pair]], digest: hashlib._Hash
-) -> tuple[list[list[Pair]] | None, int, bool]:
-    """All pairs in lists, or None where they are too many; how many there are, and whether any is aligned."""
-    kept: list[list[Pair]] | None = []
-    total, aligned = 0, False
-    for stream in streams:
-        if kept is not None:
-            kept.append([])
-        while block := list(islice(stream, 8192)):
-            _digest_pairs(digest, block)
-            total += len(block)
-            aligned = aligned or any(pair.alignment is not None for pair in block)
-            kept = kept if total <= MOST_IN_MEMORY else None
-            if kept is not None:  # alignments are not trained on, and are larger than the sentences
-                kept[-1].extend(Pair(pair.source, pair.target) for pair in block)
-    return kept, total, aligned
-
-
-def _digest_pairs(digest: hashlib._Hash, pairs: Sequence[Pair]) -> None:
-    text = "".join(f"{pair.source}\t{pair.target}\n" for pair in pairs)
-    digest.update(text.encode("utf-8", "surrogatepass"))
-
-
-def _facts(pairs: Iterator[Pair], total: int, training: int, corpus: Corpus) -> CorpusFacts:
-    """What settings are derived from, counted on a sample: every k-th pair."""
-    stride = max(total // MOST_COUNTED, 1)
-    source, target, counted = Counter[str](), Counter[str](), 0
-    for pair in islice(pairs, 0, None, stride):
-        counted += 1
-        source.update(pair.source.split())
-        target.update(pair.target.split())
-    source, target = _words(source), _words(target)
-    share = training / max(counted, 1)
-    return CorpusFacts(
-        pairs=training,
-        source_words=round(source.total() * share),
-        target_words=round(target.total() * share),
-        distinct_source_words=len(source),
-        distinct_target_words=len(target),
-        distinct_characters=len({character for word in chain(source, target) for character in word}),
-        source_language=corpus.source_language,
-        target_language=corpus.target_language,
-        plain=corpus.plain,
-    )
-
-
-def _words(units: Counter[str]) -> Counter[str]:
-    """Words from what stands between spaces; each distinct unit is split once, which is most of the cost."""
+def _count_words(units: Counter[str]) -> Counter[str]:
+    """Split whitespace-separated units into words; each distinct unit once, since splitting is slow."""
     words = Counter[str]()
     for unit, count in units.items():
         for word in split_words(unit):

@@ -1,52 +1,53 @@
-"""What a run trains with, made from what lies in its folder: any process of a team makes the same."""
+"""The model, batches and validation set of a run, made from its folder; every rank makes the same."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from jumok.corpus import Batches, MaskedBatches
-from jumok.models import build_model
-from jumok.recipe import TransformerSettings
-from jumok.text import Vocabularies, load_subwords
-from jumok.training.start import begin_with
-from jumok.training.update import seed_step
+from jumok.config.recipe import TransformerSettings
+from jumok.data import Batches, MaskedBatches
+from jumok.inference.building import build_for_tokenizers
+from jumok.training.loop.update import seed_step
+from jumok.training.run.pretrained_encoder import load_encoder_weights
+from jumok.training.validation.plain_text import TextValidation
+from jumok.training.validation.translation import TranslationValidation
 
 if TYPE_CHECKING:
-    from jumok.corpus import PairStore
+    from collections.abc import Sequence
+
+    from jumok.config.recipe import Recipe
+    from jumok.data import PairStore
     from jumok.models import Model
-    from jumok.recipe import Recipe
-    from jumok.training.folder import RunFolder
+    from jumok.text import TokenizerPair
+    from jumok.training.run.run_folder import RunFolder
+    from jumok.training.validation.protocol import Validation
+    from jumok.types import Pair
 
-__all__ = ["fresh_model", "load_vocabularies", "make_batches"]
-
-
-def load_vocabularies(folder: RunFolder, recipe: Recipe) -> Vocabularies:
-    names = ["pieces.model"] if recipe.text.shared else ["source.model", "target.model"]
-    sides = [load_subwords(folder.path / name) for name in names]
-    return Vocabularies(source=sides[0], target=sides[-1], shared=recipe.text.shared)
+__all__ = ["fresh_model", "make_batches", "make_validation"]
 
 
-def make_batches(recipe: Recipe, store: PairStore, vocabularies: Vocabularies) -> Batches:
-    """The batches that the model of a recipe learns from."""
-    kind = MaskedBatches if recipe.model.task == "masked" else Batches
-    return kind(
+def make_batches(recipe: Recipe, store: PairStore, tokenizers: TokenizerPair) -> Batches:
+    """Return the training batches for the model's task."""
+    batches_class = MaskedBatches if recipe.model.task == "masked" else Batches
+    return batches_class(
         store,
         batch_tokens=recipe.training.batch_tokens,
         seed=recipe.training.seed,
-        vocabularies=vocabularies,
+        tokenizers=tokenizers,
         sampling=recipe.text.sampling,
     )
 
 
-def fresh_model(folder: RunFolder, recipe: Recipe, vocabularies: Vocabularies) -> Model:
-    """The model of step 0: a function of the settings, the seed and the encoder that it begins with."""
+def make_validation(pairs: Sequence[Pair], tokenizers: TokenizerPair, recipe: Recipe) -> Validation:
+    """Return the validation set for the model's task."""
+    validation_class = TranslationValidation if recipe.model.task == "translate" else TextValidation
+    return validation_class(pairs, tokenizers, recipe)
+
+
+def fresh_model(folder: RunFolder, recipe: Recipe, tokenizers: TokenizerPair) -> Model:
+    """Return the model of step 0: a function of the recipe, its seed and the pretrained encoder, if any."""
     seed_step(recipe.training.seed, 0)
-    model = build_model(
-        recipe.model,
-        source_pieces=vocabularies.source.size,
-        target_pieces=vocabularies.target.size,
-        shared=vocabularies.shared,
-    )
+    model = build_for_tokenizers(recipe.model, tokenizers)
     if isinstance(recipe.model, TransformerSettings) and recipe.model.encoder_from:
-        begin_with(model, folder.encoder)
+        load_encoder_weights(model, folder.encoder)
     return model

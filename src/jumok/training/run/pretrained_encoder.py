@@ -1,7 +1,7 @@
-"""A translator whose encoder begins as one that has read plain text (`--encoder-from`).
+"""A translator whose encoder starts from a pretrained one (`--encoder-from`).
 
-The encoder brings its pieces, its sizes and its weights. They are copied into the run folder when the run
-begins, and the run goes on without the folder that they came from.
+The pretrained encoder decides the source vocabulary, the sizes and the initial weights. They are copied into
+the run folder when the run starts, so that it can be resumed without the encoder's own folder.
 """
 
 from __future__ import annotations
@@ -11,123 +11,130 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from jumok.config.derive import DerivedSetting
+from jumok.config.recipe import AttentionSettings, EncoderOnlySettings, TransformerSettings
 from jumok.errors import RecipeError
 from jumok.models import encoder_part
-from jumok.recipe import AttentionSettings, EncoderOnlySettings, TransformerSettings
 from jumok.storage import (
     load_module_weights,
     module_weights,
-    read_model_folder,
+    read_model_with_weights,
     remove_folder,
     tensors_from_bytes,
     tensors_to_bytes,
     verify_folder,
     write_folder,
 )
-from jumok.text import Subwords
-from jumok.training.derive import Reason
+from jumok.text.tokenizer_files import tokenizers_from_files
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from torch import Tensor
 
+    from jumok.config.recipe import Recipe
     from jumok.models import Model
-    from jumok.recipe import Recipe
+    from jumok.text import Tokenizer
 
-__all__ = ["EncoderStart", "begin_with", "keep_start", "read_start"]
+__all__ = ["PretrainedEncoder", "load_encoder_weights", "read_encoder"]
 
 WEIGHTS = "weights.safetensors"
-# What the translator may choose for itself; every other setting that both have is the encoder's.
-_FREE = {"family", "dropout", "attention_dropout", "tied"}
-_OTHER_NAMES = {"layers": "encoder_layers", "attention": "encoder_attention"}
+# Settings that the translator does not take from the encoder; all others that both models have, it does.
+_NOT_FROM_ENCODER = {"family", "dropout", "attention_dropout", "tied"}
+_TRANSLATOR_NAMES = {"layers": "encoder_layers", "attention": "encoder_attention"}
 
 
 @dataclass(frozen=True)
-class EncoderStart:
-    """An encoder to begin with."""
+class PretrainedEncoder:
+    """The encoder of an encoder-only model, read from its model folder."""
 
     folder: str
     settings: EncoderOnlySettings
     language: str
-    pieces: Subwords
+    tokenizer: Tokenizer
     weights: Mapping[str, Tensor]
 
-    def reasons(self, asked: Recipe) -> list[Reason]:
-        """The settings that the encoder decides. All that was asked for otherwise is refused at once."""
-        settings = self._settings() | {"text.shared": False}
-        refused = [
-            f"  {name}: asked {have!r}, the encoder has {value!r}"
+    def decided_settings(self, overrides: Recipe) -> list[DerivedSetting]:
+        """Return the settings that the encoder decides; raise if an override differs from one."""
+        settings = self._translator_settings() | {"text.shared": False}
+        conflicts = [
+            f"  {name}: received {received!r}, the encoder has {value!r}"
             for name, value in settings.items()
-            if (have := _asked(asked, name)) not in (None, value)
+            if (received := _override(overrides, name)) not in (None, value)
         ]
-        if refused:
-            lines = "\n".join(refused)
+        if conflicts:
+            lines = "\n".join(conflicts)
             raise RecipeError(
                 f"These settings contradict the encoder in {self.folder}:\n{lines}\n"
-                "A translator that begins with an encoder has its sizes, and other pieces for its target. "
-                "Leave the settings out, or train another encoder with them."
+                "A translator takes its sizes from its pretrained encoder, and has another vocabulary for "
+                "its target. Leave the settings out, or train another encoder with them."
             )
         digest = hashlib.sha256(tensors_to_bytes(self.weights)).hexdigest()
-        reasons = [
-            Reason("model.encoder_from", self.folder, f"as asked; its weights have the sha256 {digest[:16]}"),
-            *(Reason(name, value, f"as in {self.folder}") for name, value in settings.items()),
+        decided = [
+            DerivedSetting("model.encoder_from", self.folder, f"as set; its sha256 is {digest[:16]}"),
+            *(DerivedSetting(name, value, f"as in {self.folder}") for name, value in settings.items()),
         ]
-        if _asked(asked, "model.decoder_layers") is None:
-            reasons.append(Reason("model.decoder_layers", self.settings.layers, "as deep as the encoder"))
-        return reasons
+        if _override(overrides, "model.decoder_layers") is None:
+            reason = "as deep as the encoder"
+            decided.append(DerivedSetting("model.decoder_layers", self.settings.layers, reason))
+        return decided
 
-    def _settings(self) -> dict[str, Any]:
-        own = {name: _plain(value) for name, value in self.settings}
-        named = {_OTHER_NAMES.get(name, name): own[name] for name in own if name not in _FREE}
+    def _translator_settings(self) -> dict[str, Any]:
+        """Return the encoder's settings under the translator's names, in the order of its fields."""
+        named = {
+            _TRANSLATOR_NAMES.get(name, name): _as_written(value)
+            for name, value in self.settings
+            if name not in _NOT_FROM_ENCODER
+        }
         return {f"model.{name}": named[name] for name in TransformerSettings.model_fields if name in named}
 
-    def refuse_other_language(self, source: str) -> None:
+    def check_language(self, source: str) -> None:
+        """Raise if the source language of the pairs is not the one that the encoder was trained on."""
         if self.language and source and self.language != source:
             raise RecipeError(
-                f"The encoder in {self.folder} has read {self.language}, and the source of these pairs is "
-                f"{source}. Turn the pairs round with --from {self.language}, or take another encoder."
+                f"The encoder in {self.folder} was trained on {self.language}, and the source of these pairs "
+                f"is {source}. Swap the sides with --from {self.language}, or use another encoder."
             )
 
+    def store(self, folder: Path) -> None:
+        """Copy the weights to a folder of the run, with their sha256."""
+        if folder.exists():
+            remove_folder(folder)
+        files = [(WEIGHTS, tensors_to_bytes(self.weights))]
+        metadata, failure_note = {"from": self.folder}, "No update has been made yet."
+        write_folder(folder, files, metadata=metadata, failure_note=failure_note)
 
-def read_start(folder: str) -> EncoderStart:
-    """The encoder in a model folder, all of its files verified."""
-    card, weights, files = read_model_folder(Path(folder))
+
+def read_encoder(folder: str) -> PretrainedEncoder:
+    """Return the encoder in a model folder, all files verified."""
+    card, weights, files = read_model_with_weights(Path(folder))
     settings = card.recipe.model
     if not isinstance(settings, EncoderOnlySettings):
         raise RecipeError(
-            f"The model in {folder} is {settings.family}, and --encoder-from takes an encoder alone. "
+            f"The model in {folder} is {settings.family}; --encoder-from takes an encoder-only model. "
             "Train one on plain text: `jumok train text.txt --model encoder-only --out …`."
         )
-    pieces = Subwords.from_bytes(files["pieces.model"])
-    return EncoderStart(folder, settings, card.recipe.languages.target, pieces, encoder_part(weights))
+    tokenizer = tokenizers_from_files(files).source
+    return PretrainedEncoder(folder, settings, card.recipe.languages.target, tokenizer, encoder_part(weights))
 
 
-def keep_start(start: EncoderStart, folder: Path) -> None:
-    """Copy the encoder's weights into a run folder, with their sha256."""
-    if folder.exists():
-        remove_folder(folder)
-    files = [(WEIGHTS, tensors_to_bytes(start.weights))]
-    write_folder(folder, files, facts={"from": start.folder}, intact="No step has been made yet.")
+def load_encoder_weights(model: Model, folder: Path) -> None:
+    """Load stored encoder weights into the encoder of a new model."""
+    weights = tensors_from_bytes(verify_folder(folder)[WEIGHTS], folder / WEIGHTS)
+    load_module_weights(model, {**module_weights(model), **weights})
 
 
-def begin_with(model: Model, folder: Path) -> None:
-    """Put the weights that were kept into the encoder of a new model."""
-    kept = tensors_from_bytes(verify_folder(folder)[WEIGHTS], folder / WEIGHTS)
-    load_module_weights(model, {**module_weights(model), **kept})
-
-
-def _asked(asked: Recipe, name: str) -> Any:
-    """The value that somebody set by name, or None."""
+def _override(overrides: Recipe, name: str) -> Any:
+    """Return the value that the user set for `section.field`; None if they did not."""
     section, _, field = name.partition(".")
-    settings = getattr(asked, section)
+    settings = getattr(overrides, section)
     if field not in settings.model_fields_set or (field, getattr(settings, field)) == ("size", "auto"):
         return None
-    return _plain(getattr(settings, field))
+    return _as_written(getattr(settings, field))
 
 
-def _plain(value: Any) -> Any:
-    """A setting as a person would write it: a mechanism without options is its name."""
+def _as_written(value: Any) -> Any:
+    """Return a setting as a user would write it: a mechanism without options is its name."""
     if isinstance(value, AttentionSettings):
         return value.model_dump() if value.options else value.kind
     return value

@@ -1,15 +1,15 @@
-"""The run folder: who may write to it, and whether a run may be continued as asked.
+"""The run folder: its files, its lock, and the record that a resumed run must match.
 
     run.json          what was decided before the first step: recipe, reasons, plan, fingerprint of the data
-    recipe.toml       the recipe again, for people
-    pieces.model      the vocabulary (source.model and target.model where not shared)
+    recipe.toml       the recipe again, for readers
+    pieces.model      the vocabulary (source.model and target.model if it is not shared)
     data/             the encoded pairs
-    encoder/          the weights that the encoder began with, where they came from another model
+    encoder/          the initial weights of a pretrained encoder
     checkpoints/      step-N/ …
-    metrics.jsonl     a line for each report
+    metrics.jsonl     one line per report
     model/            the result; it appears when the run is finished, and not before
 
-A folder `corpus/` may lie beside them: sentences that somebody keeps with their run, as `jumok demo` does.
+There may also be a folder `corpus/` with the sentences of the run; `jumok demo` writes one.
 """
 
 from __future__ import annotations
@@ -20,19 +20,20 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from jumok.config.derive import DerivedSetting
+from jumok.config.recipe import Recipe, differences, make_stored_recipe, recipe_to_toml
+from jumok.config.renamed import current_name
 from jumok.errors import ModelFolderError, RecipeError, RunFolderError
-from jumok.recipe import Recipe, differences, make_recipe, write_recipe
 from jumok.storage import (
-    checked_json,
     disk_errors,
     is_leftover,
+    json_with_checksum,
     jumok_version,
-    read_checked_json,
+    read_json_with_checksum,
     remove_leftovers,
     write_file,
 )
-from jumok.training.derive import Reason
-from jumok.training.schedule import Plan
+from jumok.training.loop.schedule import Plan
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -46,10 +47,10 @@ FORMAT = 2
 
 @dataclass(frozen=True, slots=True)
 class RunRecord:
-    """What a run has decided; everything after follows from it and the data, step by step."""
+    """The decisions of a run. They and the data determine every step."""
 
     recipe: Recipe
-    reasons: tuple[Reason, ...]
+    derived_settings: tuple[DerivedSetting, ...]
     plan: Plan
     fingerprint: str
     validation_seconds: float = 0.0
@@ -58,7 +59,7 @@ class RunRecord:
 
 @dataclass(frozen=True, slots=True)
 class RunFolder:
-    """Paths of a run folder, and the record in it."""
+    """The paths in a run folder, and its record."""
 
     path: Path
 
@@ -91,18 +92,18 @@ class RunFolder:
         return self.path / "model"
 
     @contextmanager
-    def claimed(self) -> Iterator[None]:
-        """Hold the folder for this process: two trainings in one folder would each undo the other.
+    def locked(self) -> Iterator[None]:
+        """Lock the folder for this process, since two runs in one folder would overwrite each other's files.
 
-        Folders that are made here go again if the run fails before it has anything to keep.
+        Folders created here are removed if the run fails before it has stored anything.
         """
-        self.refuse_foreign()
-        made = [folder for folder in (self.path, *self.path.parents) if not folder.exists()]
+        self.check_is_run_folder()
+        created = [folder for folder in (self.path, *self.path.parents) if not folder.exists()]
         with disk_errors(self.path, "Nothing has been touched."):
             self.path.mkdir(parents=True, exist_ok=True)
             lock = self.lock_file.open("w")
         with lock:
-            self._take(lock)
+            self._acquire(lock)
             try:
                 remove_leftovers(self.path)
                 remove_leftovers(self.checkpoints)
@@ -110,50 +111,50 @@ class RunFolder:
                     self._write({"format": FORMAT})
                 yield
             except BaseException:
-                self._withdraw(made)
+                self._remove_if_empty(created)
                 raise
 
-    def _take(self, lock: TextIO) -> None:
+    def _acquire(self, lock: TextIO) -> None:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            # Whoever held it before may have withdrawn: a lock on a file that is gone keeps nobody out.
-            taken = os.path.samestat(os.fstat(lock.fileno()), self.lock_file.stat())
+            # The process that held the lock may have removed the file since; then this lock protects nothing.
+            acquired = os.path.samestat(os.fstat(lock.fileno()), self.lock_file.stat())
         except (BlockingIOError, FileNotFoundError):
-            taken = False
-        if not taken:
+            acquired = False
+        if not acquired:
             raise RunFolderError(
                 f"Another process is training in {self.path}. Wait for it, or choose another folder."
             )
 
-    def _withdraw(self, made: list[Path]) -> None:
-        """Remove these folders, innermost first, if nothing is in them but a lock and an empty record."""
+    def _remove_if_empty(self, created: list[Path]) -> None:
+        """Remove these folders, innermost first, if they hold only a lock file and an empty record."""
         with suppress(OSError):
-            if made and {self.record_file, self.lock_file}.issuperset(self.path.iterdir()):
+            if created and {self.record_file, self.lock_file}.issuperset(self.path.iterdir()):
                 self.record_file.unlink(missing_ok=True)
-                self.lock_file.unlink()  # last: from here on others may come in
-                for folder in made:
+                self.lock_file.unlink()  # last: from here on another process may lock the folder
+                for folder in created:
                     folder.rmdir()
 
-    def refuse_foreign(self) -> None:
-        """Raise where the folder holds what no run of jumok has put there."""
+    def check_is_run_folder(self) -> None:
+        """Raise if the folder has contents that are not from a run of jumok."""
         if self.path.exists() and not self.path.is_dir():
             raise RunFolderError(
                 f"{self.path} is a file. A run needs a folder: choose another name with --out."
             )
         if not self.path.exists() or self.record_file.exists():
             return
-        others = sorted(path.name for path in self.path.iterdir() if path != self.lock_file)
-        others = [name for name in others if not is_leftover(name) and name != "corpus"]
-        if others:
+        names = sorted(path.name for path in self.path.iterdir() if path != self.lock_file)
+        foreign = [name for name in names if not is_leftover(name) and name != "corpus"]
+        if foreign:
             raise RunFolderError(
-                f"{self.path} is not empty and is not a run of jumok. Received: {', '.join(others[:5])}. "
+                f"{self.path} is not empty and is not a run of jumok. Received: {', '.join(foreign[:5])}. "
                 "Choose another folder, or an empty one."
             )
 
     def record(self) -> RunRecord | None:
-        """What was decided, or None if the run never came so far."""
+        """Return the record; None if the run ended before it was written."""
         try:
-            content = read_checked_json(self.record_file)
+            content = read_json_with_checksum(self.record_file)
             if content["format"] > FORMAT:
                 raise RunFolderError(
                     f"{self.path} was made by a newer jumok. Received format {content['format']}; this one "
@@ -163,9 +164,9 @@ class RunFolder:
                 return None
             if content["format"] < FORMAT:
                 raise RunFolderError(
-                    f"The run in {self.path} was started by an older jumok, whose record does not say all "
-                    f"that was decided. Received format {content['format']}; this one continues {FORMAT}. "
-                    "Start a new run in another folder."
+                    f"The run in {self.path} was started by an older jumok, whose record is incomplete. "
+                    f"Received format {content['format']}; this one continues {FORMAT}. Start a new run in "
+                    "another folder."
                 )
             return _record_from_json(content)
         except (ModelFolderError, RecipeError, KeyError, TypeError) as error:
@@ -174,8 +175,8 @@ class RunFolder:
             ) from None
 
     def write_record(self, record: RunRecord) -> None:
-        """Store the decisions. The record comes last: a folder that has one has all that it speaks of."""
-        write_file(self.path / "recipe.toml", write_recipe(record.recipe).encode())
+        """Store the decisions. `run.json` comes last, so a folder with it has everything it refers to."""
+        write_file(self.path / "recipe.toml", recipe_to_toml(record.recipe).encode())
         self._write(
             {
                 "format": FORMAT,
@@ -185,33 +186,35 @@ class RunFolder:
                 "validation_seconds": record.validation_seconds,
                 "finish_seconds": record.finish_seconds,
                 "reasons": [
-                    {"setting": reason.setting, "value": reason.value, "why": reason.why}
-                    for reason in record.reasons
+                    {"setting": setting.name, "value": setting.value, "why": setting.reason}
+                    for setting in record.derived_settings
                 ],
                 "recipe": record.recipe.model_dump(mode="json", exclude_none=True),
             }
         )
 
     def _write(self, content: dict[str, Any]) -> None:
-        write_file(self.record_file, checked_json(content))
+        write_file(self.record_file, json_with_checksum(content))
 
-    def refuse_other_settings(self, asked: Recipe, record: RunRecord) -> None:
-        """A run is continued with the settings that it was started with, or not at all."""
+    def check_same_settings(self, overrides: Recipe, record: RunRecord) -> None:
+        """Raise if an override differs from the settings that the run was started with."""
         changed = [
             (name, new, old)
-            for name, new, old in differences(asked, record.recipe)
+            for name, new, old in differences(overrides, record.recipe)
             if (name, new) != ("model.size", "auto")
         ]
         if changed:
-            lines = "\n".join(f"  {name}: asked {new!r}, the run has {old!r}" for name, new, old in changed)
+            lines = "\n".join(
+                f"  {name}: received {new!r}, the run has {old!r}" for name, new, old in changed
+            )
             raise RunFolderError(
                 f"{self.path} holds a run with other settings:\n{lines}\n"
-                "Its schedule was laid out with those, so they cannot change half-way. Leave them out to "
-                "continue the run, or choose another folder for a new one."
+                "A run cannot change them half-way. Leave them out to continue the run, or choose another "
+                "folder for a new one."
             )
 
-    def refuse_other_sentences(self, fingerprint: str, record: RunRecord) -> None:
-        """A run is continued on the sentences that it was started on, or not at all."""
+    def check_same_sentences(self, fingerprint: str, record: RunRecord) -> None:
+        """Raise if the sentences differ from those that the run was started on."""
         if fingerprint != record.fingerprint:
             raise RunFolderError(
                 f"{self.path} holds a run on other sentences. Received a corpus with fingerprint "
@@ -222,8 +225,11 @@ class RunFolder:
 
 def _record_from_json(content: dict[str, Any]) -> RunRecord:
     return RunRecord(
-        recipe=make_recipe(content["recipe"]),
-        reasons=tuple(Reason(**reason) for reason in content["reasons"]),
+        recipe=make_stored_recipe(content["recipe"]),
+        derived_settings=tuple(
+            DerivedSetting(current_name(stored["setting"]), stored["value"], stored["why"])
+            for stored in content["reasons"]
+        ),
         plan=Plan(tuple((step, total) for step, total in content["plan"])),
         fingerprint=content["fingerprint"],
         validation_seconds=content["validation_seconds"],

@@ -1,8 +1,7 @@
-"""How fast this machine trains this model: a few updates that are thrown away.
+"""How fast this machine trains this model, measured on a few updates that are discarded.
 
-Batches are taken from the beginning of the first epoch, whose order is random, so that short and long
-sentences come in their true proportion. The model that is measured is not the one that is trained: that one
-starts over from the seed.
+The batches are the first ones of the run. Their order is random, so short and long sentences occur in their
+true proportion. The measured model is reset to step 0 before training.
 """
 
 from __future__ import annotations
@@ -10,67 +9,68 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from jumok.training.derive import Pace
+from jumok.config.derive import TrainingCosts
 
 if TYPE_CHECKING:
-    from jumok.corpus import Batches
+    from jumok.config.recipe import TrainingSettings
+    from jumok.data import Batches
     from jumok.models import Model
-    from jumok.recipe import TrainingSettings
-    from jumok.training.tasks import Validation
-    from jumok.training.team import Team
+    from jumok.training.parallel.group import DataParallelGroup
+    from jumok.training.validation.protocol import Validation
 
-__all__ = ["measure_pace", "measure_team", "reckon_pace"]
+__all__ = ["estimate_costs", "measure_costs", "measure_update_seconds"]
 
-MOST_UPDATES, WARM_UP_UPDATES = 60, 2
-SHARE_OF_BUDGET, LONGEST_MEASUREMENT = 0.015, 15.0
-FINISH_IN_VALIDATIONS, CONVERTING_SECONDS = 2.5, 1.0
+MAX_UPDATES, WARM_UP_UPDATES = 60, 2
+MAX_SHARE_OF_MINUTES, MAX_SECONDS = 0.015, 15.0
+# Finishing a run takes as long as this many validations, plus the conversion of the model.
+FINISH_IN_VALIDATIONS, CONVERSION_SECONDS = 2.5, 1.0
 
 
-def measure_team(team: Team, settings: TrainingSettings) -> float:
-    """Seconds that a team takes for an update. Its model is spoilt by this."""
-    longest = LONGEST_MEASUREMENT
+def measure_update_seconds(group: DataParallelGroup, settings: TrainingSettings) -> float:
+    """Return the mean seconds per update. This changes the group's model.
+
+    The first updates do not count: they warm up caches and allocators.
+    """
+    max_seconds = MAX_SECONDS
     if settings.minutes is not None:
-        longest = min(longest, SHARE_OF_BUDGET * 60 * settings.minutes)
-    return _seconds_an_update(team, longest)
+        max_seconds = min(max_seconds, MAX_SHARE_OF_MINUTES * 60 * settings.minutes)
+    group.wait_until_ready()
+    seconds: list[float] = []
+    while len(seconds) < MAX_UPDATES and sum(seconds) < max_seconds:
+        started = time.perf_counter()
+        group.update(len(seconds) + 1, learning_rate=1e-6)
+        seconds.append(time.perf_counter() - started)
+    warm = seconds[WARM_UP_UPDATES:] or seconds[-1:]
+    return sum(warm) / len(warm)
 
 
-def measure_pace(
-    update: float,
+def measure_costs(
+    update_seconds: float,
     model: Model,
     batches: Batches,
     validation: Validation,
     settings: TrainingSettings,
     *,
-    spent: float,
-) -> Pace:
-    """The pace of a run whose updates take that many seconds each."""
+    seconds_spent: float,
+) -> TrainingCosts:
+    """Return the costs of a run whose updates take `update_seconds`, after measuring a validation."""
     started = time.perf_counter()
-    check = validation.estimate_seconds(model)
-    return Pace(
+    validation_seconds = validation.estimate_seconds(model)
+    num_validations = FINISH_IN_VALIDATIONS + (settings.average_checkpoints > 1)
+    return TrainingCosts(
         batches_per_epoch=batches.per_epoch,
-        update=update,
-        validation=check,
-        finish=(FINISH_IN_VALIDATIONS + (settings.average > 1)) * check + CONVERTING_SECONDS,
-        spent=spent + time.perf_counter() - started,
+        update_seconds=update_seconds,
+        validation_seconds=validation_seconds,
+        finish_seconds=num_validations * validation_seconds + CONVERSION_SECONDS,
+        preparation_seconds=seconds_spent + time.perf_counter() - started,
     )
 
 
-def reckon_pace(batches: Batches, validation: Validation, settings: TrainingSettings) -> Pace:
-    """The pace in updates instead of seconds, by counting pieces.
+def estimate_costs(batches: Batches, validation: Validation, settings: TrainingSettings) -> TrainingCosts:
+    """Return the costs in updates instead of seconds, by counting tokens.
 
-    Where no minutes are set nothing is measured, so that the same command gives the same run on any machine.
+    Without a time limit nothing is measured, so that the same command gives the same run on any machine.
     """
-    pieces = settings.batch_tokens * settings.accumulate
-    return Pace(batches.per_epoch, update=1.0, validation=validation.cost_in_pieces() / pieces)
-
-
-def _seconds_an_update(team: Team, longest: float) -> float:
-    """The mean over a random sample of updates, the first ones left out: they warm caches and allocators."""
-    team.await_all()
-    seconds: list[float] = []
-    while len(seconds) < MOST_UPDATES and sum(seconds) < longest:
-        started = time.perf_counter()
-        team.update(len(seconds) + 1, rate=1e-6)
-        seconds.append(time.perf_counter() - started)
-    counted = seconds[WARM_UP_UPDATES:] or seconds[-1:]
-    return sum(counted) / len(counted)
+    tokens = settings.batch_tokens * settings.accumulate
+    validation_in_updates = validation.cost_in_tokens() / tokens
+    return TrainingCosts(batches.per_epoch, update_seconds=1.0, validation_seconds=validation_in_updates)

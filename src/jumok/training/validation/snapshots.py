@@ -1,7 +1,6 @@
-"""What a run shows of itself at each validation, kept in the lines of metrics.jsonl.
+"""What metrics.jsonl shows of the model at each validation: sample translations and one attention map.
 
-The same few sentences come with their translations each time, and one of them with where the model looks
-while it reads the reference. Checkpoints go as a run goes on; what these lines tell of them stays.
+The sentences are the same at every validation. Snapshots stay when the checkpoint is removed.
 """
 
 from __future__ import annotations
@@ -9,65 +8,74 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from jumok.explain import Side, label_maps, site_weights
-from jumok.explain.packing import pack_weights
-from jumok.explain.sides import word_map
+from jumok.analysis import word_map
+from jumok.analysis.packing import pack_weights
+from jumok.inference import site_weights
+from jumok.inference.attention_maps import label_maps
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from jumok.analysis import TokenizedSentence
     from jumok.models import TranslationModel
     from jumok.training.events import Sample
-    from jumok.values import AttentionMap
+    from jumok.types import AttentionMap
 
-__all__ = ["exhibits_to_json", "fixed_sentence", "look_at_pair", "mean_word_map"]
+__all__ = ["cross_attention_map", "mean_word_map", "pick_snapshot_sentence", "snapshot_to_json"]
 
-MOST_PIECES = 16
-MOST_LETTERS = 300
-
-
-def fixed_sentence(lengths: Sequence[int]) -> int | None:
-    """Which sentence is looked at: the longest of at most 16 pieces; None where all are longer."""
-    short = [place for place, length in enumerate(lengths) if 0 < length <= MOST_PIECES]
-    return max(short, key=lambda place: lengths[place], default=None)
+MAX_TOKENS = 16
+MAX_CHARACTERS = 300
 
 
-def look_at_pair(model: TranslationModel, source: Side, target: Side) -> AttentionMap | None:
-    """From each word of the target to those of the source; None where a model does not look there."""
+def pick_snapshot_sentence(lengths: Sequence[int]) -> int | None:
+    """Return the index of the longest sentence of at most 16 tokens; None if all are longer."""
+    short = [index for index, length in enumerate(lengths) if 0 < length <= MAX_TOKENS]
+    return max(short, key=lambda index: lengths[index], default=None)
+
+
+def cross_attention_map(
+    model: TranslationModel, source: TokenizedSentence, target: TokenizedSentence
+) -> AttentionMap | None:
+    """Return the attention from target words to source words; None if the model has no cross-attention."""
     [sites] = site_weights(model, [source.ids], [target.ids])
-    maps = label_maps(sites, source.pieces, target.pieces)
+    maps = label_maps(sites, source.tokens, target.tokens)
     return mean_word_map(maps["cross"], source, target) if "cross" in maps else None
 
 
-def mean_word_map(attention: AttentionMap, source: Side, target: Side) -> AttentionMap:
-    """The mean over all layers and heads, between words: (1, 1, query, key)."""
+def mean_word_map(
+    attention: AttentionMap, source: TokenizedSentence, target: TokenizedSentence
+) -> AttentionMap:
+    """Return the mean over all layers and heads, between words: (1, 1, query, key)."""
     words = word_map(attention, source, target)
     return replace(words, weights=words.weights.mean(axis=(0, 1), keepdims=True))
 
 
-def exhibits_to_json(samples: Sequence[Sample], attention: AttentionMap | None) -> dict[str, Any]:
-    """As a line of metrics.jsonl tells them; what there is none of is left out."""
-    told: dict[str, Any] = {}
+def snapshot_to_json(samples: Sequence[Sample], attention: AttentionMap | None) -> dict[str, Any]:
+    """Return the fields of a validation line in metrics.jsonl; empty ones are omitted."""
+    fields: dict[str, Any] = {}
     if samples:
-        told["samples"] = [
+        fields["samples"] = [
             {
-                "source": _in_short(sample.source),
-                "reference": _in_short(sample.reference),
-                "hypothesis": _in_short(sample.hypothesis),
+                "source": _shorten(sample.source),
+                "reference": _shorten(sample.reference),
+                "hypothesis": _shorten(sample.hypothesis),
             }
             for sample in samples
         ]
     if attention is not None:
-        told["attention"] = {
+        fields["attention"] = {
             "site": attention.site,
             "queries": list(attention.queries),
             "keys": list(attention.keys),
-            "weights": pack_weights(attention.weights[0, 0], fine=True),
+            "weights": pack_weights(attention.weights[0, 0], four_decimals=True),
         }
-    return told
+    return fields
 
 
-def _in_short(text: str) -> str:
-    """On one line, whatever a reader takes for a line's end, and cut: a young model may babble."""
+def _shorten(text: str) -> str:
+    """Return one line of at most 300 characters: an untrained model may not stop.
+
+    Line separators other than a line feed are replaced too, since some readers split lines at them.
+    """
     line = " ".join(text.split())
-    return line if len(line) <= MOST_LETTERS else line[: MOST_LETTERS - 1] + "…"
+    return line if len(line) <= MAX_CHARACTERS else line[: MAX_CHARACTERS - 1] + "…"

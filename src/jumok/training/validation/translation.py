@@ -1,8 +1,8 @@
-"""What the validation set says of a model: its loss, and translations with their scores.
+"""Validation of a translator: its loss, and translations with their scores.
 
-The loss is teacher forced, over at most 2,000 pairs, none longer than those that are trained on. At most 400
-of them, spread evenly over the set, are also translated, greedily, since a loss does not show that a model
-repeats itself or stops too soon.
+The loss is teacher-forced, over at most 2,000 pairs, none longer than the training pairs. At most 400 of
+them, evenly spaced, are also translated greedily, since a loss does not show that a model repeats itself or
+stops too early.
 """
 
 from __future__ import annotations
@@ -11,107 +11,107 @@ import math
 import time
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TYPE_CHECKING, cast
 
 import torch
 
-from jumok.corpus import padded_batch
-from jumok.decoding import SearchPlan, Translator, greedy
-from jumok.decoding.engine import like_lengths
-from jumok.errors import DataError
+from jumok.analysis import TokenizedSentence
+from jumok.data import padded_batch
 from jumok.evaluation import score
-from jumok.explain import Side
+from jumok.inference import SearchPlan, Translator, greedy_search
+from jumok.inference.engines.protocol import length_buckets
+from jumok.models.kernels.cross_entropy import sequence_loss
 from jumok.storage import ScoreRecord
-from jumok.training.detectors import flatness, odd_piece_share, unigram_entropy
 from jumok.training.events import Sample
-from jumok.training.exhibits import fixed_sentence, look_at_pair
-from jumok.training.loss import sequence_loss
+from jumok.training.loop.detectors import byte_token_share, flatness, unigram_entropy
+from jumok.training.validation.protocol import (
+    MAX_PAIRS,
+    ValidationResult,
+    drop_too_long,
+    evenly_spaced,
+    never_stop,
+)
+from jumok.training.validation.snapshots import cross_attention_map, pick_snapshot_sentence
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
+    from jumok.config.recipe import Recipe
     from jumok.models import Model, TranslationModel
-    from jumok.recipe import Recipe
-    from jumok.text import Vocabularies
-    from jumok.values import AttentionMap, Batch, Pair
+    from jumok.text import TokenizerPair
+    from jumok.types import AttentionMap, Batch, Pair
 
-__all__ = ["ValidationResult", "ValidationSet", "never", "short_enough", "spread", "validation_loss"]
+__all__ = ["TranslationValidation", "validation_loss"]
 
-Item = TypeVar("Item")
-
-MOST_PAIRS = 2000
-MOST_TRANSLATED = 400
-SAMPLES = 3
-LOOKED_AT = 16
-
-
-def never() -> bool:
-    """Nobody asks to stop."""
-    return False
+MAX_TRANSLATED = 400
+NUM_SAMPLES = 3
+FLATNESS_PAIRS = 16
+TIMED_BATCHES, TIMED_TRANSLATIONS = 4, 50
 
 
 @dataclass(frozen=True, slots=True)
-class ValidationResult:
-    """What was found. `scores` carry their signatures."""
+class EncodedPair:
+    """A pair and its token ids, without special tokens."""
 
-    loss: float
-    scores: Mapping[str, ScoreRecord]
-    hypotheses: tuple[str, ...]
-    references: tuple[str, ...]
-    samples: tuple[Sample, ...]
+    pair: Pair
+    source: list[int]
+    target: list[int]
 
-    def values(self) -> dict[str, float]:
-        return {name: record.value for name, record in self.scores.items()}
+    @property
+    def length(self) -> int:
+        """The tokens of the longer side."""
+        return max(len(self.source), len(self.target))
 
 
-class ValidationSet:
+class TranslationValidation:
     """Validation pairs, encoded and batched once."""
 
-    def __init__(self, pairs: Sequence[Pair], vocabularies: Vocabularies, recipe: Recipe) -> None:
-        self._vocabularies = vocabularies
+    def __init__(self, pairs: Sequence[Pair], tokenizers: TokenizerPair, recipe: Recipe) -> None:
+        self._tokenizers = tokenizers
         self._language = recipe.languages.target
         self._search = recipe.search
-        some = spread(pairs, MOST_PAIRS)
-        sources = vocabularies.source.encode_batch([pair.source for pair in some])
-        targets = vocabularies.target.encode_batch([pair.target for pair in some])
-        lengths = [max(len(source), len(target)) for source, target in zip(sources, targets, strict=True)]
-        short = short_enough(lengths, recipe.training.longest)
-        self.left_out = len(some) - len(short)
-        self.pairs = [some[i] for i in short]
-        sources, targets = [sources[i] for i in short], [targets[i] for i in short]
-        self.translated = spread(self.pairs, MOST_TRANSLATED)
-        self._sources = spread(sources, MOST_TRANSLATED)
-        lengths = spread([lengths[i] for i in short], MOST_TRANSLATED)
-        self._fixed = fixed_sentence(lengths)
-        others = [place for place in range(len(lengths)) if place != self._fixed]
-        first = [] if self._fixed is None else [self._fixed]
-        self._shown = [*first, *spread(others, SAMPLES - len(first))]
-        self._source_lengths = [len(source) for source in sources]
-        self._target_lengths = [len(target) for target in targets]
-        self._batches = [
-            padded_batch([sources[i] for i in rows], [targets[i] for i in rows])
-            for rows in like_lengths(
-                [length + 2 for length in self._target_lengths], recipe.training.batch_tokens
-            )
-        ]
-        self._looked_at = padded_batch(spread(sources, LOOKED_AT), spread(targets, LOOKED_AT))
-        self.unigram_entropy = unigram_entropy(Counter(piece for ids in targets for piece in ids))
-        spelt = [piece for ids in targets for piece in vocabularies.target.pieces(ids)]
-        self.odd_pieces = odd_piece_share(spelt)
+        encoded = _encode(evenly_spaced(pairs, MAX_PAIRS), tokenizers)
+        lengths = [pair.length for pair in encoded]
+        self._encoded = drop_too_long(encoded, lengths, recipe.training.max_sentence_tokens)
+        self.num_too_long = len(encoded) - len(self._encoded)
+        self._translated = evenly_spaced(self._encoded, MAX_TRANSLATED)
+        self._snapshot_index = pick_snapshot_sentence([pair.length for pair in self._translated])
+        self._samples = self._pick_samples()
+        self._batches = _batches(self._encoded, recipe.training.batch_tokens)
+        self._flatness_batch = _batch(evenly_spaced(self._encoded, FLATNESS_PAIRS))
+        targets = [pair.target for pair in self._encoded]
+        self.unigram_entropy = unigram_entropy(Counter(token for ids in targets for token in ids))
+        tokens = [token for ids in targets for token in tokenizers.target.tokens(ids)]
+        self.byte_token_share = byte_token_share(tokens)
+
+    def _pick_samples(self) -> list[int]:
+        """Return indices into `translated` of the pairs that every validation shows, the snapshot's first."""
+        first = [] if self._snapshot_index is None else [self._snapshot_index]
+        others = [index for index in range(len(self._translated)) if index != self._snapshot_index]
+        return [*first, *evenly_spaced(others, NUM_SAMPLES - len(first))]
+
+    @property
+    def pairs(self) -> list[Pair]:
+        return [encoded.pair for encoded in self._encoded]
+
+    @property
+    def translated(self) -> list[Pair]:
+        """The pairs whose sources are translated."""
+        return [encoded.pair for encoded in self._translated]
 
     def __len__(self) -> int:
-        return len(self.pairs)
+        return len(self._encoded)
 
     def validate(
-        self, model: Model, beam: int, *, stop: Callable[[], bool] = never
+        self, model: Model, beam: int, *, should_stop: Callable[[], bool] = never_stop
     ) -> ValidationResult | None:
-        """Loss, translations and scores; None if `stop` said so before they were complete."""
-        loss = validation_loss(model, self._batches, stop=stop)
-        hypotheses = self.translate(model, beam, stop=stop) if loss is not None else None
+        loss = validation_loss(model, self._batches, should_stop=should_stop)
+        hypotheses = self.translate(model, beam, should_stop=should_stop) if loss is not None else None
         if loss is None or hypotheses is None:
             return None
-        references = [pair.target for pair in self.translated]
-        samples = tuple(Sample(self.translated[i].source, references[i], hypotheses[i]) for i in self._shown)
+        pairs = self.translated
+        references = [pair.target for pair in pairs]
+        samples = tuple(Sample(pairs[i].source, references[i], hypotheses[i]) for i in self._samples)
         return ValidationResult(
             loss=loss,
             scores=_score_records(hypotheses, references, self._language),
@@ -120,9 +120,25 @@ class ValidationSet:
             samples=samples,
         )
 
+    def translate(
+        self, model: Model, beam: int, *, should_stop: Callable[[], bool] = never_stop
+    ) -> list[str] | None:
+        """Translate the sources of `translated` exactly as a user of the model would; None if stopped."""
+
+        def abort_if_stopped(done: int, total: int) -> None:
+            if should_stop():
+                raise _StoppedError
+
+        translator = Translator(_as_translator(model), self._tokenizers, search=self._search)
+        try:
+            sources = [pair.source for pair in self.translated]
+            translations = translator.translate(sources, beam=beam, on_progress=abort_if_stopped)
+            return [translation.text for translation in translations]
+        except _StoppedError:
+            return None
+
     def flatness(self, model: Model) -> float:
-        """How flat the model's cross-attention is on a few sentences; NaN if it has none."""
-        batch = self._looked_at
+        batch = self._flatness_batch
         model.eval()
         with torch.no_grad():
             weights = model.attention(batch).get("cross")
@@ -130,59 +146,82 @@ class ValidationSet:
             return math.nan
         return flatness(weights, batch.target_lengths, batch.source_lengths)
 
-    def look(self, model: Model) -> AttentionMap | None:
-        """Where the model looks in the first sample, while it reads the reference; None if it looks nowhere.
+    def attention_snapshot(self, model: Model) -> AttentionMap | None:
+        """Return the cross-attention of the first sample; None if the model has none.
 
-        The reference, since it stays the same: so do the rows and columns of all maps of a run.
+        It is teacher-forced with the reference, so that all maps of a run have the same rows and columns.
         """
-        if self._fixed is None:
+        if self._snapshot_index is None:
             return None
-        pair, pieces = self.translated[self._fixed], self._vocabularies
-        source = Side.of(pair.source, pieces.source.encode(pair.source), pieces.source)
-        target = Side.of(pair.target, pieces.target.encode(pair.target), pieces.target)
-        return look_at_pair(_writes(model.eval()), source, target)
+        encoded, tokenizers = self._translated[self._snapshot_index], self._tokenizers
+        source = TokenizedSentence.from_ids(encoded.pair.source, encoded.source, tokenizers.source)
+        target = TokenizedSentence.from_ids(encoded.pair.target, encoded.target, tokenizers.target)
+        return cross_attention_map(_as_translator(model.eval()), source, target)
 
     def estimate_seconds(self, model: Model) -> float:
-        """About what a validation will take once the model has learnt to stop.
+        """Return about how long a validation will take once the model has learnt to stop.
 
-        An untrained model does not; so its translations are cut at the length that they will have.
+        An untrained model does not stop, so its translations are cut at the expected length.
         """
-        some = spread(self._batches, 4)
+        batches = evenly_spaced(self._batches, TIMED_BATCHES)
         started = time.perf_counter()
-        validation_loss(model, some)
-        loss = (time.perf_counter() - started) * len(self._batches) / len(some)
-        sources = spread(self._sources, 50)
-        ratio = sum(self._target_lengths) / max(sum(self._source_lengths), 1)
+        validation_loss(model, batches)
+        loss_seconds = (time.perf_counter() - started) * len(self._batches) / len(batches)
+        sources = evenly_spaced([pair.source for pair in self._translated], TIMED_TRANSLATIONS)
+        ratio = self._num_target_tokens() / max(sum(len(pair.source) for pair in self._encoded), 1)
+        plan = SearchPlan(beam=1, max_length_ratio=ratio, extra_tokens=1)
         started = time.perf_counter()
-        greedy(_writes(model), padded_batch(sources), SearchPlan(beam=1, longest=ratio, extra=1))
-        return loss + (time.perf_counter() - started) * len(self._sources) / len(sources)
+        greedy_search(_as_translator(model), padded_batch(sources), plan)
+        return loss_seconds + (time.perf_counter() - started) * len(self._translated) / len(sources)
 
-    def cost_in_pieces(self) -> float:
-        """A validation's cost in trained pieces: a forward pass costs a third of one, a search step three."""
-        return sum(self._target_lengths) * (1 / 3 + 3 * len(self.translated) / max(len(self.pairs), 1))
+    def cost_in_tokens(self) -> float:
+        """Return the cost: per token, a third of training for the loss, three times training for a search."""
+        translated_share = len(self._translated) / max(len(self._encoded), 1)
+        return self._num_target_tokens() * (1 / 3 + 3 * translated_share)
 
-    def translate(self, model: Model, beam: int, *, stop: Callable[[], bool] = never) -> list[str] | None:
-        """Translations of the pairs in `translated`, as a user of the model would get them."""
-
-        def check(done: int, total: int) -> None:
-            if stop():
-                raise _StoppedError
-
-        translator = Translator(_writes(model), self._vocabularies, search=self._search)
-        try:
-            sources = [pair.source for pair in self.translated]
-            return [found.text for found in translator.translate(sources, beam=beam, progress=check)]
-        except _StoppedError:
-            return None
+    def _num_target_tokens(self) -> int:
+        return sum(len(pair.target) for pair in self._encoded)
 
 
-def _writes(model: Model) -> TranslationModel:
-    """A model of which the task is to translate."""
+def validation_loss(
+    model: Model, batches: Sequence[Batch], *, should_stop: Callable[[], bool] = never_stop
+) -> float | None:
+    """Return the negative log-likelihood per target token, in nats; None if stopped."""
+    model.eval()
+    total, tokens = 0.0, 0
+    with torch.no_grad():
+        for batch in batches:
+            if should_stop():
+                return None
+            if batch.target is not None:
+                sums = sequence_loss(model(batch), batch.target[:, 1:], model.output, smoothing=0.0)
+                total, tokens = total + float(sums.nll), tokens + sums.tokens
+    return total / max(tokens, 1)
+
+
+def _encode(pairs: Sequence[Pair], tokenizers: TokenizerPair) -> list[EncodedPair]:
+    sources = tokenizers.source.encode_batch([pair.source for pair in pairs])
+    targets = tokenizers.target.encode_batch([pair.target for pair in pairs])
+    return [EncodedPair(*fields) for fields in zip(pairs, sources, targets, strict=True)]
+
+
+def _batches(pairs: Sequence[EncodedPair], batch_tokens: int) -> list[Batch]:
+    """Return batches of pairs with similar target lengths; `<s>` and `</s>` count."""
+    lengths = [len(pair.target) + 2 for pair in pairs]
+    return [_batch([pairs[i] for i in rows]) for rows in length_buckets(lengths, batch_tokens)]
+
+
+def _batch(pairs: Sequence[EncodedPair]) -> Batch:
+    return padded_batch([pair.source for pair in pairs], [pair.target for pair in pairs])
+
+
+def _as_translator(model: Model) -> TranslationModel:
+    """Narrow the type: a model of this validation translates."""
     return cast("TranslationModel", model)
 
 
 class _StoppedError(Exception):
-    """Raised within a translation to leave it."""
+    """Raised in a progress callback to abort a translation."""
 
 
 def _score_records(hypotheses: list[str], references: list[str], language: str) -> dict[str, ScoreRecord]:
@@ -191,37 +230,3 @@ def _score_records(hypotheses: list[str], references: list[str], language: str) 
         "bleu": ScoreRecord(scores.bleu, scores.bleu_signature),
         "chrf": ScoreRecord(scores.chrf, scores.chrf_signature),
     }
-
-
-def validation_loss(
-    model: Model, batches: Sequence[Batch], *, stop: Callable[[], bool] = never
-) -> float | None:
-    """Negative log-likelihood a target piece, in nats."""
-    model.eval()
-    total, tokens = 0.0, 0
-    with torch.no_grad():
-        for batch in batches:
-            if stop():
-                return None
-            if batch.target is not None:
-                sums = sequence_loss(model(batch), batch.target[:, 1:], model.output, smoothing=0.0)
-                total, tokens = total + float(sums.nll), tokens + sums.tokens
-    return total / max(tokens, 1)
-
-
-def short_enough(lengths: Sequence[int], longest: int) -> list[int]:
-    """Which of the validation pairs, of these lengths, are no longer than those that are trained on."""
-    short = [i for i, length in enumerate(lengths) if length <= longest]
-    if not short:
-        raise DataError(
-            f"There is no sentence to validate on: all {len(lengths):,} validation pairs have more than "
-            f"{longest} pieces on a side. Raise training.longest, or give shorter ones with --valid."
-        )
-    return short
-
-
-def spread(items: Sequence[Item], most: int) -> list[Item]:
-    """At most so many items, evenly spaced; the same ones every time."""
-    if len(items) <= most:
-        return list(items)
-    return [items[i * len(items) // most] for i in range(most)]

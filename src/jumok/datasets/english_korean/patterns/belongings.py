@@ -1,41 +1,56 @@
-"""What somebody has and needs, and the questions where, how many and whose."""
+"""Possession and need, and the questions "where", "how many" and "whose"."""
 
 from __future__ import annotations
 
-from jumok.corpus.english_korean.clauses import OBJECT, Clause, Complement
-from jumok.corpus.english_korean.conjugation import copula
-from jumok.corpus.english_korean.lexicon import nouns_of
-from jumok.corpus.english_korean.noun_phrases import NounPhrase, counted, indefinite, someone, thing
-from jumok.corpus.english_korean.patterns.descriptions import PERSON, POINTERS
-from jumok.corpus.english_korean.patterns.identities import SHOWN
-from jumok.corpus.english_korean.patterns.places import floated
-from jumok.corpus.english_korean.patterns.registry import ask, pattern, state
-from jumok.corpus.english_korean.scene import Eojeol, Scene, Sentence, Word, words
-from jumok.corpus.english_korean.verb_phrases import LOCATED, NEEDED, OWNED
+from jumok.datasets.english_korean.clauses import (
+    KOREAN_OBJECT_RANK,
+    KOREAN_PLACE_RANK,
+    OBJECT_RANK,
+    UNRANKED,
+    Clause,
+    Complement,
+)
+from jumok.datasets.english_korean.conjugation import copula
+from jumok.datasets.english_korean.lexicon import nouns_of
+from jumok.datasets.english_korean.noun_phrases import (
+    NounPhrase,
+    counted_phrase,
+    indefinite_phrase,
+    person_subject,
+    thing_phrase,
+)
+from jumok.datasets.english_korean.patterns.descriptions import PERSON, POINTERS
+from jumok.datasets.english_korean.patterns.identities import SHOWN
+from jumok.datasets.english_korean.patterns.places import floating_quantifier
+from jumok.datasets.english_korean.patterns.sentence import make_question, make_statement
+from jumok.datasets.english_korean.scene import Eojeol, Scene, Sentence, Word, words
+from jumok.datasets.english_korean.verb_phrases import LOCATED, NEEDED, OWNED
 
 
-@pattern(2)
 def somebody_has(scene: Scene) -> Sentence:
     """I have a camera."""
-    doer = someone(scene, PERSON)
+    subject = person_subject(scene, PERSON)
     entry = scene.pick_new(_OWNED_THINGS)
-    phrase = indefinite(scene, entry, adjective=0.25)
-    what = Complement(phrase.english, phrase.korean("이"), OBJECT, 60)
+    phrase = indefinite_phrase(scene, entry, p_adjective=0.25)
+    object_complement = Complement(phrase.english, phrase.korean("이"), OBJECT_RANK, KOREAN_OBJECT_RANK)
     negative, tense = scene.chance(0.3), scene.pick(("present", "present", "past"))
-    return state(scene, Clause(doer, OWNED, [what], tense=tense, negative=negative))
+    return make_statement(scene, Clause(subject, OWNED, [object_complement], tense=tense, negative=negative))
 
 
 _OWNED_THINGS = nouns_of("goods pet portable =money =younger_brother =friend =cousin =son =daughter =horse")
 
 
-@pattern(1.2)
-def somebody_has_so_many(scene: Scene) -> Sentence:
+def somebody_has_counted_things(scene: Scene) -> Sentence:
     """My friend has two cats."""
-    doer = someone(scene, PERSON)
+    subject = person_subject(scene, PERSON)
     entry = scene.pick_new(_COUNTED_THINGS)
-    phrase = counted(scene, entry)
-    what = Complement(phrase.english, floated(phrase), OBJECT, 60)
-    return state(scene, Clause(doer, OWNED, [what], tense=scene.pick(("present", "present", "past"))))
+    phrase = counted_phrase(scene, entry)
+    object_complement = Complement(
+        phrase.english, floating_quantifier(phrase), OBJECT_RANK, KOREAN_OBJECT_RANK
+    )
+    return make_statement(
+        scene, Clause(subject, OWNED, [object_complement], tense=scene.pick(("present", "present", "past")))
+    )
 
 
 _COUNTED_THINGS = tuple(
@@ -43,15 +58,16 @@ _COUNTED_THINGS = tuple(
 )
 
 
-@pattern(1.2)
 def somebody_needs(scene: Scene) -> Sentence:
     """I need an umbrella."""
-    doer = someone(scene, PERSON)
+    subject = person_subject(scene, PERSON)
     entry = scene.pick_new(_NEEDED_THINGS)
-    phrase = indefinite(scene, entry, adjective=0.25)
-    what = Complement(phrase.english, phrase.korean("이"), OBJECT, 60)
+    phrase = indefinite_phrase(scene, entry, p_adjective=0.25)
+    object_complement = Complement(phrase.english, phrase.korean("이"), OBJECT_RANK, KOREAN_OBJECT_RANK)
     tense = scene.pick(("present", "present", "past", "future"))
-    return state(scene, Clause(doer, NEEDED, [what], tense=tense, negative=scene.chance(0.25)))
+    return make_statement(
+        scene, Clause(subject, NEEDED, [object_complement], tense=tense, negative=scene.chance(0.25))
+    )
 
 
 _NEEDED_THINGS = nouns_of(
@@ -59,26 +75,29 @@ _NEEDED_THINGS = nouns_of(
 )
 
 
-@pattern(1)
 def where_is_it(scene: Scene) -> Sentence:
     """Where is my key?"""
     where = Word("where")
     if scene.chance(0.5):
-        doer = thing(scene, scene.pick_new(_LOST_THINGS), adjective=0.2, definite=True)
+        subject = thing_phrase(scene, scene.pick_new(_LOST_THINGS), p_adjective=0.2, definite=True)
     else:
-        doer = someone(scene, PERSON, you=0.1, others=True)
-    clause = Clause(doer, LOCATED, [Complement([], [Eojeol("어디에", (where,))], 0, 30)], question=True)
-    sentence = ask(scene, clause)
+        subject = person_subject(scene, PERSON, p_you=0.1, exclude_first_person=True)
+    clause = Clause(
+        subject,
+        LOCATED,
+        [Complement([], [Eojeol("어디에", (where,))], UNRANKED, KOREAN_PLACE_RANK)],
+        question=True,
+    )
+    sentence = make_question(scene, clause)
     return Sentence([where, *sentence.words], sentence.eojeols, "?")
 
 
 _LOST_THINGS = nouns_of("portable small goods")
 
 
-@pattern(1)
 def how_many(scene: Scene) -> Sentence:
     """How many books do you have?"""
-    doer = someone(scene, PERSON, you=0.5, others=True)
+    subject = person_subject(scene, PERSON, p_you=0.5, exclude_first_person=True)
     entry = scene.pick_new(_COUNTED_THINGS)
     how, many = words(["how", "many"])
     head = words(entry.plural)
@@ -88,12 +107,11 @@ def how_many(scene: Scene) -> Sentence:
         Eojeol("몇", (how, many)),
         Eojeol(entry.counter, (many,), [how, *head]),
     ]
-    clause = Clause(doer, OWNED, [Complement([], korean, 0, 60)], question=True)
-    sentence = ask(scene, clause)
+    clause = Clause(subject, OWNED, [Complement([], korean, UNRANKED, KOREAN_OBJECT_RANK)], question=True)
+    sentence = make_question(scene, clause)
     return Sentence([how, many, *head, *sentence.words], sentence.eojeols, "?")
 
 
-@pattern(0.8)
 def whose(scene: Scene) -> Sentence:
     """Whose umbrella is this?"""
     pointing, korean = scene.pick(POINTERS)

@@ -1,10 +1,20 @@
-"""What somebody or something is like, and the weather."""
+"""Descriptions of people and things, and the weather."""
 
 from __future__ import annotations
 
-from jumok.corpus.english_korean.clauses import Clause, Complement, degree, expression, time_for
-from jumok.corpus.english_korean.conjugation import Stem, conjugate, copula
-from jumok.corpus.english_korean.lexicon import (
+from jumok.datasets.english_korean.clauses import (
+    KOREAN_DEGREE_RANK,
+    KOREAN_PLACE_RANK,
+    PLACE_RANK,
+    UNRANKED,
+    Clause,
+    Complement,
+    degree,
+    expression_complement,
+    time_complement,
+)
+from jumok.datasets.english_korean.conjugation import Stem, conjugate, copula
+from jumok.datasets.english_korean.lexicon import (
     ADJECTIVES,
     CHARACTERS,
     DEGREES,
@@ -13,22 +23,22 @@ from jumok.corpus.english_korean.lexicon import (
     Noun,
     nouns_of,
 )
-from jumok.corpus.english_korean.noun_phrases import (
+from jumok.datasets.english_korean.noun_phrases import (
     NounPhrase,
-    human,
+    person_phrase,
+    person_subject,
     place_phrase,
-    someone,
-    thing,
+    thing_phrase,
 )
-from jumok.corpus.english_korean.patterns.registry import pattern, state
-from jumok.corpus.english_korean.scene import Eojeol, Scene, Sentence, Word, words
-from jumok.corpus.english_korean.verb_phrases import RAINS, SNOWS
+from jumok.datasets.english_korean.patterns.sentence import make_statement
+from jumok.datasets.english_korean.scene import Eojeol, Scene, Sentence, Word, words
+from jumok.datasets.english_korean.verb_phrases import RAINS, SNOWS
 
 PERSON = frozenset({"person"})
 
 
-def ending(scene: Scene, *, question: bool = False) -> str:
-    """How a main clause ends."""
+def final_ending(scene: Scene, *, question: bool = False) -> str:
+    """Return the function of the last word of a main clause."""
     if scene.polite:
         return "polite"
     return "question" if question else "statement"
@@ -37,74 +47,75 @@ def ending(scene: Scene, *, question: bool = False) -> str:
 # --- adjectives ---------------------------------------------------------------------------------------------
 
 
-def described_thing(scene: Scene, adjective: Adjective | None = None) -> tuple[NounPhrase, Adjective]:
-    """A thing and an adjective that may be said of it."""
+def thing_and_adjective(scene: Scene, adjective: Adjective | None = None) -> tuple[NounPhrase, Adjective]:
+    """Return a thing and an adjective that can describe it."""
     adjective = adjective or scene.pick(ADJECTIVES)
     entry = scene.pick_new(adjective.things)
-    scene.combine(adjective, entry)
+    scene.note_combination(adjective, entry)
     scene.used.add(adjective)
     return _definite(scene, entry), adjective
 
 
-def feeling(scene: Scene, *, you: float = 0.0, question: bool = False) -> tuple[NounPhrase, Adjective]:
-    """A person and how he or she is."""
+def person_and_state(
+    scene: Scene, *, p_you: float = 0.0, question: bool = False
+) -> tuple[NounPhrase, Adjective]:
+    """Return a person and a state or character trait."""
     adjective = scene.pick(STATES if scene.chance(0.6) else _GENERAL_CHARACTERS)
-    return someone(scene, PERSON, you=you, others=question), adjective
+    return person_subject(scene, PERSON, p_you=p_you, exclude_first_person=question), adjective
 
 
 _GENERAL_CHARACTERS = tuple(entry for entry in CHARACTERS if entry.english != "famous")
 
 
-@pattern(6)
-def a_thing_is_like_this(scene: Scene) -> Sentence:
+def thing_is_adjective(scene: Scene) -> Sentence:
     """The apple is very sweet."""
-    doer, adjective = described_thing(scene)
+    subject, adjective = thing_and_adjective(scene)
     negative = scene.chance(0.2)
     tense = scene.pick(("present", "present", "present", "past"))
     adverb = degree(scene) if not negative and scene.chance(0.4) else None
-    return state(scene, Clause(doer, adjective, tense=tense, negative=negative, adverb=adverb))
+    return make_statement(scene, Clause(subject, adjective, tense=tense, negative=negative, adverb=adverb))
 
 
-@pattern(3)
-def a_person_is_like_this(scene: Scene) -> Sentence:
+def person_is_adjective(scene: Scene) -> Sentence:
     """I am tired today."""
-    doer, adjective = feeling(scene, you=0.08)
+    subject, adjective = person_and_state(scene, p_you=0.08)
     tense = scene.pick(("present", "present", "past"))
     negative = scene.chance(0.2)
     adverb = personal_degree(scene) if not negative and scene.chance(0.35) else None
     is_state = adjective in STATES
-    when = [time_for(scene, tense)] if is_state and scene.chance(0.35) else []
-    return state(scene, Clause(doer, adjective, when, tense=tense, negative=negative, adverb=adverb))
+    when = [time_complement(scene, tense)] if is_state and scene.chance(0.35) else []
+    return make_statement(
+        scene, Clause(subject, adjective, when, tense=tense, negative=negative, adverb=adverb)
+    )
 
 
 def personal_degree(scene: Scene) -> Complement:
-    """very and really: nobody is "too healthy"."""
-    return expression(scene.pick(DEGREES[:2]), 0, 90)
+    """Return "very" or "really": nobody is "too healthy"."""
+    return expression_complement(scene.pick(DEGREES[:2]), UNRANKED, KOREAN_DEGREE_RANK)
 
 
-@pattern(1.5)
-def compared(scene: Scene) -> Sentence:
+def comparison(scene: Scene) -> Sentence:
     """The dog is bigger than the cat."""
     comparative, adjective = scene.pick(_COMPARATIVES)
     first = scene.pick_new(adjective.things)
     second = scene.pick_new(_COMPARABLE[adjective, first] or adjective.things)
-    scene.combine(adjective, first)
-    doer, other = _definite(scene, first), _definite(scene, second)
-    clause = Clause(doer, adjective, tense=scene.pick(("present", "present", "past")))
+    scene.note_combination(adjective, first)
+    subject, other = _definite(scene, first), _definite(scene, second)
+    clause = Clause(subject, adjective, tense=scene.pick(("present", "present", "past")))
     head = words(comparative.split())
     than = Word("than")
     clause.roles["verb"] = [head[-1]]
     more = Eojeol("더", (head[0],))
-    korean = [*doer.topic(), *other.korean("보다", (than,)), *clause.korean_predicate(ending(scene))]
+    korean = [*subject.topic(), *other.korean("보다", (than,)), *clause.korean_predicate(final_ending(scene))]
     korean.insert(len(korean) - 1, more)
-    return Sentence([*doer.english, *clause.front, *head, than, *other.english], korean)
+    return Sentence([*subject.english, *clause.front, *head, than, *other.english], korean)
 
 
 def _definite(scene: Scene, entry: Noun) -> NounPhrase:
     return (
-        human(scene, entry)
+        person_phrase(scene, entry)
         if "person" in entry.classes
-        else thing(scene, entry, adjective=0.0, definite=True)
+        else thing_phrase(scene, entry, p_adjective=0.0, definite=True)
     )
 
 
@@ -124,7 +135,7 @@ _COMPARATIVES = tuple(
 )
 
 
-# What may be held against what: things that have a class in common.
+# Comparable things have a class in common.
 _COMPARABLE = {
     (adjective, first): tuple(
         second
@@ -136,12 +147,11 @@ _COMPARABLE = {
 }
 
 
-@pattern(1)
-def the_most(scene: Scene) -> Sentence:
+def superlative(scene: Scene) -> Sentence:
     """This is the most expensive camera."""
     adjective = scene.pick(_SUPERLATIVES)
     entry = scene.pick_new(_SHOWABLE[adjective])
-    scene.combine(adjective, entry)
+    scene.note_combination(adjective, entry)
     pointing, korean = scene.pick(POINTERS)
     first, verb, the, most, quality = words([pointing, "is", "the", "most", adjective.english])
     head = words(entry.english)
@@ -170,30 +180,30 @@ _SUPERLATIVES = tuple(adjective for adjective, things in _SHOWABLE.items() if th
 POINTERS = (("this", "이것"), ("that", "저것"))
 
 
-@pattern(1)
 def somebody_looks(scene: Scene) -> Sentence:
     """The nurse looks tired."""
     adjective = scene.pick(STATES)
-    doer = someone(scene, PERSON, others=True)
+    subject = person_subject(scene, PERSON, exclude_first_person=True)
     tense = scene.pick(("present", "past"))
     adverb = personal_degree(scene) if scene.chance(0.4) else None
-    clause = Clause(doer, adjective, tense=tense, mode="look")
+    clause = Clause(subject, adjective, tense=tense, mode="look")
     if adverb is None:
-        return state(scene, clause)
-    english = [*doer.english, clause.main[0], *adverb.english, *clause.main[1:]]
-    clause.adverb = Complement([], adverb.korean, 0, 90)
-    return Sentence(english, clause.korean(ending(scene)))
+        return make_statement(scene, clause)
+    english = [*subject.english, clause.main[0], *adverb.english, *clause.main[1:]]
+    clause.adverb = Complement([], adverb.korean, UNRANKED, KOREAN_DEGREE_RANK)
+    return Sentence(english, clause.korean(final_ending(scene)))
 
 
-@pattern(1)
 def something_becomes(scene: Scene) -> Sentence:
     """The room became dark."""
     adjective = scene.pick(_CHANGING)
     if adjective in ADJECTIVES:
-        doer, _ = described_thing(scene, adjective)
+        subject, _ = thing_and_adjective(scene, adjective)
     else:
-        doer = someone(scene, PERSON)
-    return state(scene, Clause(doer, adjective, tense=scene.pick(("past", "past", "future")), mode="become"))
+        subject = person_subject(scene, PERSON)
+    return make_statement(
+        scene, Clause(subject, adjective, tense=scene.pick(("past", "past", "future")), mode="become")
+    )
 
 
 _CHANGES = frozenset(
@@ -218,32 +228,30 @@ _CHANGING = tuple(entry for entry in (*ADJECTIVES, *STATES) if entry.english in 
 # --- weather ------------------------------------------------------------------------------------------------
 
 
-def raining(
-    scene: Scene, tense: str, *, time: float = 0.0, place: float = 0.0, question: bool = False
+def weather_clause(
+    scene: Scene, tense: str, *, p_time: float = 0.0, p_place: float = 0.0, question: bool = False
 ) -> Clause:
-    """It rains; Korean says that rain comes."""
+    """Return "it rains" or "it snows": 비가 오다, 눈이 오다 (rain comes, snow comes)."""
     it = NounPhrase([Word("it")], "", ())
     it.dropped = True
     complements = []
-    if scene.chance(place):
+    if scene.chance(p_place):
         region = place_phrase(scene.pick_new(_REGIONS), "in")
-        complements.append(Complement(region.english, region.korean("에"), 30, 30))
-    if scene.chance(time):
-        complements.append(time_for(scene, tense))
+        complements.append(Complement(region.english, region.korean("에"), PLACE_RANK, KOREAN_PLACE_RANK))
+    if scene.chance(p_time):
+        complements.append(time_complement(scene, tense))
     return Clause(it, scene.pick((RAINS, SNOWS)), complements, tense=tense, question=question)
 
 
 _REGIONS = nouns_of("region")
 
 
-@pattern(1)
 def it_rains(scene: Scene) -> Sentence:
     """It rained in Seoul yesterday."""
     tense = scene.pick(("present", "past", "future"))
-    return state(scene, raining(scene, tense, time=0.8, place=0.4))
+    return make_statement(scene, weather_clause(scene, tense, p_time=0.8, p_place=0.4))
 
 
-@pattern(1)
 def the_weather_is(scene: Scene) -> Sentence:
     """The weather is cold today."""
     the, weather = words(["the", "weather"])
@@ -251,13 +259,18 @@ def the_weather_is(scene: Scene) -> Sentence:
     phrase.possible = (the,)
     adjective = scene.pick(_WEATHER)
     tense = scene.pick(("present", "past"))
-    when = [time_for(scene, tense)] if scene.chance(0.7) else []
+    when = [time_complement(scene, tense)] if scene.chance(0.7) else []
     negative = scene.chance(0.2)
     adverb = degree(scene) if not negative and scene.chance(0.4) else None
     clause = Clause(phrase, adjective, when, tense=tense, negative=negative, adverb=adverb)
-    early = [eojeol for complement in when for eojeol in complement.korean]
-    late = list(adverb.korean) if adverb else []
-    korean = [*early, *phrase.korean("이"), *late, *clause.korean_predicate(ending(scene))]
+    time_eojeols = [eojeol for complement in when for eojeol in complement.korean]
+    adverb_eojeols = list(adverb.korean) if adverb else []
+    korean = [
+        *time_eojeols,
+        *phrase.korean("이"),
+        *adverb_eojeols,
+        *clause.korean_predicate(final_ending(scene)),
+    ]
     return Sentence(clause.statement(), korean)
 
 

@@ -1,19 +1,20 @@
-"""Clauses inside clauses: who, that, and what people think and hope."""
+"""Relative clauses, and clauses after "think" and "hope"."""
 
 from __future__ import annotations
 
-from jumok.corpus.english_korean.clauses import (
-    OBJECT,
+from jumok.datasets.english_korean.clauses import (
+    KOREAN_OBJECT_RANK,
+    OBJECT_RANK,
     Action,
     Clause,
     Complement,
-    act,
-    going,
-    time_for,
+    going_action,
+    make_clause,
+    time_complement,
 )
-from jumok.corpus.english_korean.conjugation import stem
-from jumok.corpus.english_korean.english import verb_forms
-from jumok.corpus.english_korean.lexicon import (
+from jumok.datasets.english_korean.conjugation import stem
+from jumok.datasets.english_korean.english import verb_forms
+from jumok.datasets.english_korean.lexicon import (
     ADJECTIVES,
     INTRANSITIVE,
     MOTION,
@@ -23,21 +24,30 @@ from jumok.corpus.english_korean.lexicon import (
     human_verbs,
     nouns_of,
 )
-from jumok.corpus.english_korean.noun_phrases import CONJUNCTION, SINGULAR, NounPhrase, someone
-from jumok.corpus.english_korean.patterns.descriptions import PERSON, described_thing, ending, raining
-from jumok.corpus.english_korean.patterns.linking import activity, deed
-from jumok.corpus.english_korean.patterns.modes import doing
-from jumok.corpus.english_korean.patterns.registry import pattern
-from jumok.corpus.english_korean.scene import Scene, Sentence, Word, words
+from jumok.datasets.english_korean.noun_phrases import (
+    THAT_USED,
+    THIRD_PERSON_MENTIONED,
+    NounPhrase,
+    person_subject,
+)
+from jumok.datasets.english_korean.patterns.descriptions import (
+    PERSON,
+    final_ending,
+    thing_and_adjective,
+    weather_clause,
+)
+from jumok.datasets.english_korean.patterns.linking import lasting_action, tensed_action
+from jumok.datasets.english_korean.patterns.modes import action_of
+from jumok.datasets.english_korean.scene import Scene, Sentence, Word, words
 
 
 def thing_that_somebody(scene: Scene, verb: Verb, entry: Noun) -> NounPhrase:
-    """the book that I bought yesterday, 내가 어제 산 책."""
-    scene.used.update((entry, CONJUNCTION))
-    scene.combine(verb, entry)
-    doer = someone(scene, verb.subjects)
-    complements = [time_for(scene, "past")] if scene.chance(0.3) else []
-    clause = Clause(doer, verb, complements, tense="past")
+    """Return a thing with a relative clause: the book that I bought yesterday, 내가 어제 산 책."""
+    scene.used.update((entry, THAT_USED))
+    scene.note_combination(verb, entry)
+    subject = person_subject(scene, verb.subjects)
+    complements = [time_complement(scene, "past")] if scene.chance(0.3) else []
+    clause = Clause(subject, verb, complements, tense="past")
     the, that = words(["the", "that"])
     head = words(entry.english)
     clause.link(that)
@@ -49,7 +59,7 @@ def thing_that_somebody(scene: Scene, verb: Verb, entry: Noun) -> NounPhrase:
     return phrase
 
 
-_SAID_OF = {
+_ADJECTIVES_OF = {
     entry: tuple(adjective for adjective in ADJECTIVES if entry in adjective.things)
     for verb in TRANSITIVE
     for entry in verb.objects
@@ -61,67 +71,75 @@ _RELATIVE_THINGS = tuple(
     (verb, entry)
     for verb in _RELATIVE_VERBS
     for entry in verb.objects
-    if _SAID_OF[entry] and not entry.classes & {"meal", "study"}
+    if _ADJECTIVES_OF[entry] and not entry.classes & {"meal", "study"}
 )
 
 
 def person_who(scene: Scene) -> NounPhrase:
-    """the man who lives in Seoul, 서울에 사는 남자."""
-    entry = scene.pick_new(_RELATED_PEOPLE)
+    """Return a person with a relative clause: the man who lives in Seoul, 서울에 사는 남자."""
+    entry = scene.pick_new(_PEOPLE_WITH_RELATIVE_CLAUSE)
     the, who_word = words(["the", "who"])
     head = words(entry.english)
     phrase = NounPhrase([], entry.korean, head)
     phrase.possible = (the,)
-    scene.used.add(SINGULAR)
-    clause = _relative_of(scene, phrase, has_job="job" in entry.classes)
+    scene.used.add(THIRD_PERSON_MENTIONED)
+    clause = _relative_clause_of(scene, phrase, has_job="job" in entry.classes)
     clause.link(who_word)
     phrase.english = [the, *head, who_word, *clause.predicate_english()]
     phrase.before = clause.korean("relative", "")
     return phrase
 
 
-def _relative_of(scene: Scene, doer: NounPhrase, *, has_job: bool) -> Clause:
+def _relative_clause_of(scene: Scene, subject: NounPhrase, *, has_job: bool) -> Clause:
     draw = scene.random()
     if draw < 0.25:
-        return act(scene, going(scene, _LIVE), doer, tense="present", negative=0.0)
+        return make_clause(scene, going_action(scene, _LIVE), subject, tense="present", p_negative=0.0)
     if draw < 0.4 and not has_job:
-        return act(scene, Action(_WORK, []), doer, tense="present", negative=0.0, place=1.0)
+        return make_clause(scene, Action(_WORK, []), subject, tense="present", p_negative=0.0, p_place=1.0)
     if draw < 0.6:
-        return act(
-            scene, doing(scene, scene.pick(_HABITS), generic=True), doer, tense="present", negative=0.0
+        return make_clause(
+            scene,
+            action_of(scene, scene.pick(_HABITS), generic=True),
+            subject,
+            tense="present",
+            p_negative=0.0,
         )
     if draw < 0.8:
-        return act(scene, activity(scene), doer, tense="present", mode="progressive", negative=0.0)
-    return act(scene, doing(scene, scene.pick(_PAST_DEEDS)), doer, tense="past", negative=0.0)
+        return make_clause(
+            scene, lasting_action(scene), subject, tense="present", mode="progressive", p_negative=0.0
+        )
+    return make_clause(
+        scene, action_of(scene, scene.pick(_PAST_DEEDS)), subject, tense="past", p_negative=0.0
+    )
 
 
 _LIVE = next(verb for verb in MOTION if verb.forms.base == "live")
 _WORK = next(verb for verb in INTRANSITIVE if verb.forms.base == "work")
 _HABITS = human_verbs("teach study sell raise bake draw collect play like hate speak write")
 _PAST_DEEDS = human_verbs("buy make draw find help break sing fix sell write bake meet invite open bring")
-_RELATED_PEOPLE = nouns_of("job =man =woman")
+_PEOPLE_WITH_RELATIVE_CLAUSE = nouns_of("job =man =woman")
 
 
-@pattern(1.2)
 def the_thing_that(scene: Scene) -> Sentence:
     """The book that I read yesterday is interesting."""
     verb, entry = scene.pick(_RELATIVE_THINGS)
     phrase = thing_that_somebody(scene, verb, entry)
-    adjective = scene.pick(_SAID_OF[entry])
-    scene.combine(adjective, entry)
+    adjective = scene.pick(_ADJECTIVES_OF[entry])
+    scene.note_combination(adjective, entry)
     clause = Clause(phrase, adjective, tense=scene.pick(("present", "past")), negative=scene.chance(0.15))
-    return Sentence(clause.statement(), clause.korean(ending(scene)))
+    return Sentence(clause.statement(), clause.korean(final_ending(scene)))
 
 
-@pattern(0.9)
-def somebody_knows_the_one_who(scene: Scene) -> Sentence:
+def somebody_knows_the_person_who(scene: Scene) -> Sentence:
     """I know the man who lives in Seoul."""
     verb, tenses = scene.pick(_ACQUAINTED)
-    doer = someone(scene, verb.subjects)
+    subject = person_subject(scene, verb.subjects)
     phrase = person_who(scene)
-    what = Complement(phrase.english, phrase.korean("을"), OBJECT, 60)
-    clause = act(scene, Action(verb, [what]), doer, tense=scene.pick(tenses), negative=0.15)
-    return Sentence(clause.statement(), clause.korean(ending(scene)))
+    object_complement = Complement(phrase.english, phrase.korean("을"), OBJECT_RANK, KOREAN_OBJECT_RANK)
+    clause = make_clause(
+        scene, Action(verb, [object_complement]), subject, tense=scene.pick(tenses), p_negative=0.15
+    )
+    return Sentence(clause.statement(), clause.korean(final_ending(scene)))
 
 
 _ACQUAINTED = (
@@ -130,25 +148,23 @@ _ACQUAINTED = (
 )
 
 
-@pattern(0.9)
-def the_one_who_does(scene: Scene) -> Sentence:
+def the_person_who_does(scene: Scene) -> Sentence:
     """The woman who works at the bank likes coffee."""
-    doer = person_who(scene)
-    clause = act(scene, deed(scene), doer, negative=0.1)
-    return Sentence(clause.statement(), clause.korean(ending(scene)))
+    subject = person_who(scene)
+    clause = make_clause(scene, tensed_action(scene), subject, p_negative=0.1)
+    return Sentence(clause.statement(), clause.korean(final_ending(scene)))
 
 
-@pattern(0.6)
-def somebody_does_it_with_the_thing_that(scene: Scene) -> Sentence:
+def somebody_handles_the_thing_that(scene: Scene) -> Sentence:
     """I lost the umbrella that my father bought."""
     verb = scene.pick(_HANDLING)
     making, entry = scene.pick(_HANDLED[verb])
     phrase = thing_that_somebody(scene, making, entry)
-    doer = someone(scene, verb.subjects)
-    scene.combine(verb, entry)
-    what = Complement(phrase.english, phrase.korean("을"), OBJECT, 60)
-    clause = Clause(doer, verb, [what], tense=scene.pick(("past", "future")))
-    return Sentence(clause.statement(), clause.korean(ending(scene)))
+    subject = person_subject(scene, verb.subjects)
+    scene.note_combination(verb, entry)
+    object_complement = Complement(phrase.english, phrase.korean("을"), OBJECT_RANK, KOREAN_OBJECT_RANK)
+    clause = Clause(subject, verb, [object_complement], tense=scene.pick(("past", "future")))
+    return Sentence(clause.statement(), clause.korean(final_ending(scene)))
 
 
 _HANDLING = human_verbs("lose find sell use eat break fix wear wash move")
@@ -166,33 +182,31 @@ _HANDLED = {
 # --- thinking and hoping ------------------------------------------------------------------------------------
 
 
-@pattern(0.9)
 def somebody_thinks(scene: Scene) -> Sentence:
     """I think that the movie is interesting."""
-    thinker = someone(scene, PERSON)
-    scene.used.add(CONJUNCTION)
-    doer, adjective = described_thing(scene)
-    inner = Clause(doer, adjective, tense="present", negative=scene.chance(0.2))
+    thinker = person_subject(scene, PERSON)
+    scene.used.add(THAT_USED)
+    subject, adjective = thing_and_adjective(scene)
+    inner = Clause(subject, adjective, tense="present", negative=scene.chance(0.2))
     that = Word("that")
     inner.link(that)
     outer = Clause(thinker, _THINK, tense="present", negative=False)
-    korean = [*thinker.topic(), *inner.korean("quote", "이"), *outer.korean(ending(scene), "")]
+    korean = [*thinker.topic(), *inner.korean("quote", "이"), *outer.korean(final_ending(scene), "")]
     return Sentence([*outer.statement(), that, *inner.statement()], korean)
 
 
-@pattern(0.6)
 def somebody_hopes(scene: Scene) -> Sentence:
     """I hope that it snows tomorrow."""
-    thinker = someone(scene, PERSON)
-    scene.used.add(CONJUNCTION)
+    thinker = person_subject(scene, PERSON)
+    scene.used.add(THAT_USED)
     that = Word("that")
     if scene.chance(0.3):
-        inner = raining(scene, "present")
+        inner = weather_clause(scene, "present")
     else:
-        inner = act(scene, deed(scene), tense="present", negative=0.1)
+        inner = make_clause(scene, tensed_action(scene), tense="present", p_negative=0.1)
     inner.link(that)
     outer = Clause(thinker, _HOPE, tense="present")
-    korean = [*thinker.topic(), *inner.korean("hope", "이"), *outer.korean(ending(scene), "")]
+    korean = [*thinker.topic(), *inner.korean("hope", "이"), *outer.korean(final_ending(scene), "")]
     return Sentence([*outer.statement(), that, *inner.statement()], korean)
 
 

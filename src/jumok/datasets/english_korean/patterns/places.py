@@ -1,24 +1,30 @@
-"""Where somebody or something is: under the table, at the hospital."""
+"""Location: "under the table", "at the hospital"."""
 
 from __future__ import annotations
 
-from jumok.corpus.english_korean.clauses import Clause, Complement, time_for
-from jumok.corpus.english_korean.lexicon import RELATIONS, Expression, Noun, nouns_of
-from jumok.corpus.english_korean.noun_phrases import (
-    NounPhrase,
-    counted,
-    indefinite,
-    place_phrase,
-    someone,
-    thing,
+from jumok.datasets.english_korean.clauses import (
+    KOREAN_PLACE_RANK,
+    PLACE_RANK,
+    Clause,
+    Complement,
+    time_complement,
 )
-from jumok.corpus.english_korean.patterns.descriptions import PERSON, ending
-from jumok.corpus.english_korean.patterns.registry import pattern, state
-from jumok.corpus.english_korean.scene import Eojeol, Scene, Sentence, Word, words
-from jumok.corpus.english_korean.verb_phrases import LOCATED
+from jumok.datasets.english_korean.lexicon import RELATIONS, Expression, Noun, nouns_of
+from jumok.datasets.english_korean.noun_phrases import (
+    NounPhrase,
+    counted_phrase,
+    indefinite_phrase,
+    person_subject,
+    place_phrase,
+    thing_phrase,
+)
+from jumok.datasets.english_korean.patterns.descriptions import PERSON, final_ending
+from jumok.datasets.english_korean.patterns.sentence import make_statement
+from jumok.datasets.english_korean.scene import Eojeol, Scene, Sentence, Word, words
+from jumok.datasets.english_korean.verb_phrases import LOCATED
 
-# (relation, what is related to what): small things lie in bags, trees stand in front of schools.
-_SCENES = tuple(
+# (relation, grounds, figures): small things are in bags, trees in front of schools.
+_RELATED_NOUNS = tuple(
     (next(entry for entry in RELATIONS if entry.key == relation), nouns_of(grounds), nouns_of(figures))
     for relation, grounds, figures in (
         ("in", "=bag =box", "portable small fruit =book =newspaper =letter"),
@@ -41,54 +47,52 @@ _SCENES = tuple(
 )
 
 
-def located(scene: Scene) -> tuple[Complement, Noun]:
-    """A place described by a relation ("under the desk"), and something that may be there."""
-    relation, grounds, figures = scene.pick(_SCENES)
+def place_and_thing(scene: Scene) -> tuple[Complement, Noun]:
+    """Return a place described by a relation ("under the desk"), and a thing that can be there."""
+    relation, grounds, figures = scene.pick(_RELATED_NOUNS)
     ground = scene.pick_new(grounds)
-    return beside(relation, ground), scene.pick_new(figures)
+    return relation_complement(relation, ground), scene.pick_new(figures)
 
 
-def beside(relation: Expression, ground: Noun) -> Complement:
-    """under the desk, 책상 밑에."""
+def relation_complement(relation: Expression, ground: Noun) -> Complement:
+    """Return "under the desk", 책상 밑에."""
     lead = words(relation.english)
     head = words(ground.english)
     the = [Word("the")] if ground.has_article or "place" in ground.classes else []
     korean = [Eojeol(ground.korean, head, the), Eojeol(relation.korean[0] + "에", lead)]
-    return Complement([*lead, *the, *head], korean, 30, 30)
+    return Complement([*lead, *the, *head], korean, PLACE_RANK, KOREAN_PLACE_RANK)
 
 
-@pattern(2.5)
 def there_is(scene: Scene) -> Sentence:
     """There is a cat under the table."""
-    where, entry = located(scene)
-    phrase = indefinite(scene, entry, adjective=0.2)
+    location, entry = place_and_thing(scene)
+    phrase = indefinite_phrase(scene, entry, p_adjective=0.2)
     question = scene.chance(0.25)
     tense = scene.pick(("present", "present", "past"))
     clause = Clause(phrase, LOCATED, tense=tense)
     there = Word("there")
     clause.link(there)
-    final = ending(scene, question=question)
-    korean = where.korean + phrase.korean("이") + clause.korean_predicate(final)
+    final = final_ending(scene, question=question)
+    korean = location.korean + phrase.korean("이") + clause.korean_predicate(final)
     if question:
-        return Sentence([*clause.front, there, *phrase.english, *where.english], korean, "?")
-    return Sentence([there, *clause.front, *phrase.english, *where.english], korean)
+        return Sentence([*clause.front, there, *phrase.english, *location.english], korean, "?")
+    return Sentence([there, *clause.front, *phrase.english, *location.english], korean)
 
 
-@pattern(1.2)
 def there_is_no(scene: Scene) -> Sentence:
     """There is no milk in the refrigerator."""
-    where, entry = located(scene)
-    phrase = bare(entry)
+    location, entry = place_and_thing(scene)
+    phrase = bare_noun(entry)
     clause = Clause(phrase, LOCATED, tense=scene.pick(("present", "past")), negative=True)
     there, no = words(["there", "no"])
     clause.roles["not"] = [no]
     clause.link(there)
-    korean = where.korean + phrase.korean("이") + clause.korean_predicate(ending(scene))
-    return Sentence([there, *clause.front, no, *phrase.english, *where.english], korean)
+    korean = location.korean + phrase.korean("이") + clause.korean_predicate(final_ending(scene))
+    return Sentence([there, *clause.front, no, *phrase.english, *location.english], korean)
 
 
-def bare(entry: Noun) -> NounPhrase:
-    """The noun alone: milk, key, shoes."""
+def bare_noun(entry: Noun) -> NounPhrase:
+    """Return the noun without a determiner: milk, key, shoes."""
     head = words(entry.english)
     phrase = NounPhrase(head, entry.korean, head)
     if entry.form == "plural":
@@ -96,49 +100,46 @@ def bare(entry: Noun) -> NounPhrase:
     return phrase
 
 
-@pattern(1.5)
-def there_are_so_many(scene: Scene) -> Sentence:
+def there_are_counted_things(scene: Scene) -> Sentence:
     """There are three books on the desk."""
-    where, entry = located(scene)
+    location, entry = place_and_thing(scene)
     while entry.form != "count":
-        where, entry = located(scene)
-    phrase = counted(scene, entry)
+        location, entry = place_and_thing(scene)
+    phrase = counted_phrase(scene, entry)
     clause = Clause(phrase, LOCATED, tense=scene.pick(("present", "present", "past")))
     there = Word("there")
     clause.link(there)
-    korean = where.korean + floated(phrase) + clause.korean_predicate(ending(scene))
-    return Sentence([there, *clause.front, *phrase.english, *where.english], korean)
+    korean = location.korean + floating_quantifier(phrase) + clause.korean_predicate(final_ending(scene))
+    return Sentence([there, *clause.front, *phrase.english, *location.english], korean)
 
 
-def floated(phrase: NounPhrase) -> list[Eojeol]:
-    """With 있다 the particle stands on the noun and the number follows: 책이 두 권."""
+def floating_quantifier(phrase: NounPhrase) -> list[Eojeol]:
+    """Return the noun with its particle, then the number: 책이 두 권, as 있다 requires."""
     first, number = phrase.before
     subject = NounPhrase(list(first.sure), first.text, first.sure)
-    return [*subject.korean("이"), number, Eojeol(phrase.text, phrase.sure, phrase.possible)]
+    return [*subject.korean("이"), number, Eojeol(phrase.last_word, phrase.sure, phrase.possible)]
 
 
-@pattern(2)
 def a_thing_is_somewhere(scene: Scene) -> Sentence:
     """The key is in the bag."""
-    where, entry = located(scene)
-    doer = thing(scene, entry, adjective=0.15, definite=True)
+    location, entry = place_and_thing(scene)
+    subject = thing_phrase(scene, entry, p_adjective=0.15, definite=True)
     clause = Clause(
-        doer, LOCATED, [where], tense=scene.pick(("present", "past")), negative=scene.chance(0.25)
+        subject, LOCATED, [location], tense=scene.pick(("present", "past")), negative=scene.chance(0.25)
     )
-    return state(scene, clause)
+    return make_statement(scene, clause)
 
 
-@pattern(1.5)
 def a_person_is_somewhere(scene: Scene) -> Sentence:
     """My grandmother is at the hospital."""
-    doer = someone(scene, PERSON)
+    subject = person_subject(scene, PERSON)
     entry = scene.pick_new(_WHEREABOUTS)
     phrase = place_phrase(entry, entry.preposition)
-    where = Complement(phrase.english, phrase.korean("에"), 30, 30)
+    location = Complement(phrase.english, phrase.korean("에"), PLACE_RANK, KOREAN_PLACE_RANK)
     tense = scene.pick(("present", "past", "future"))
-    complements = [where, time_for(scene, tense)] if scene.chance(0.3) else [where]
-    clause = Clause(doer, LOCATED, complements, tense=tense, negative=scene.chance(0.2))
-    return state(scene, clause)
+    complements = [location, time_complement(scene, tense)] if scene.chance(0.3) else [location]
+    clause = Clause(subject, LOCATED, complements, tense=tense, negative=scene.chance(0.2))
+    return make_statement(scene, clause)
 
 
 _WHEREABOUTS = tuple(entry for entry in nouns_of("place") if entry.key not in ("river", "sea"))

@@ -1,99 +1,115 @@
-"""Questions: yes or no, what, who, where, when, why and how."""
+"""Yes-no questions, and questions with "what", "who", "where", "when", "why" and "how"."""
 
 from __future__ import annotations
 
 from collections import Counter
 
-from jumok.corpus.english_korean.clauses import (
-    OBJECT,
+from jumok.datasets.english_korean.clauses import (
+    KOREAN_MANNER_RANK,
+    KOREAN_OBJECT_RANK,
+    KOREAN_PLACE_RANK,
+    KOREAN_TIME_RANK,
+    OBJECT_RANK,
     STATIVE,
+    UNRANKED,
     Clause,
     Complement,
-    act,
     any_action,
-    going,
-    intransitive,
-    place_of,
-    time_for,
-    transitive,
+    going_action,
+    intransitive_action,
+    make_clause,
+    place_complement,
+    time_complement,
+    transitive_action,
 )
-from jumok.corpus.english_korean.lexicon import INTRANSITIVE, MOTION, TRANSITIVE
-from jumok.corpus.english_korean.noun_phrases import NounPhrase, human, someone, subject
-from jumok.corpus.english_korean.patterns.descriptions import described_thing, ending, feeling
-from jumok.corpus.english_korean.patterns.identities import being
-from jumok.corpus.english_korean.patterns.modes import deed
-from jumok.corpus.english_korean.patterns.registry import ask, pattern
-from jumok.corpus.english_korean.scene import Eojeol, Scene, Sentence, Word
-from jumok.corpus.english_korean.verb_phrases import COPULA
+from jumok.datasets.english_korean.lexicon import INTRANSITIVE, MOTION, TRANSITIVE
+from jumok.datasets.english_korean.noun_phrases import (
+    NounPhrase,
+    person_phrase,
+    person_subject,
+    subject_phrase,
+)
+from jumok.datasets.english_korean.patterns.descriptions import (
+    final_ending,
+    person_and_state,
+    thing_and_adjective,
+)
+from jumok.datasets.english_korean.patterns.identities import copula_eojeols
+from jumok.datasets.english_korean.patterns.modes import voluntary_action
+from jumok.datasets.english_korean.patterns.sentence import make_question
+from jumok.datasets.english_korean.scene import Eojeol, Scene, Sentence, Word
+from jumok.datasets.english_korean.verb_phrases import COPULA
 
 _TENSES = ("present", "present", "past", "future")
 
 
-@pattern(3)
 def does_somebody(scene: Scene) -> Sentence:
     """Do you like cats?"""
-    clause = act(
+    clause = make_clause(
         scene,
         any_action(scene),
         tense=scene.pick(_TENSES),
         question=True,
-        negative=0.0,
-        time=0.3,
-        place=0.2,
-        you=0.4,
+        p_negative=0.0,
+        p_time=0.3,
+        p_place=0.2,
+        p_you=0.4,
     )
-    return ask(scene, clause)
+    return make_question(scene, clause)
 
 
-@pattern(1)
 def can_somebody(scene: Scene) -> Sentence:
     """Can you play the piano?"""
-    clause = act(scene, deed(scene), tense="present", question=True, negative=0.0, mode="can", you=0.5)
-    return ask(scene, clause)
+    clause = make_clause(
+        scene, voluntary_action(scene), tense="present", question=True, p_negative=0.0, mode="can", p_you=0.5
+    )
+    return make_question(scene, clause)
 
 
-@pattern(1)
 def does_somebody_want(scene: Scene) -> Sentence:
     """Do you want to watch a movie?"""
-    clause = act(scene, deed(scene), tense="present", question=True, negative=0.0, mode="want", you=0.5)
-    return ask(scene, clause)
+    clause = make_clause(
+        scene, voluntary_action(scene), tense="present", question=True, p_negative=0.0, mode="want", p_you=0.5
+    )
+    return make_question(scene, clause)
 
 
-@pattern(2.5)
-def is_it_like_this(scene: Scene) -> Sentence:
+def is_it_adjective(scene: Scene) -> Sentence:
     """Is the soup hot? Are you tired?"""
-    doer, adjective = described_thing(scene) if scene.chance(0.5) else feeling(scene, you=0.4, question=True)
-    return ask(
-        scene, Clause(doer, adjective, tense=scene.pick(("present", "present", "past")), question=True)
+    subject, adjective = (
+        thing_and_adjective(scene) if scene.chance(0.5) else person_and_state(scene, p_you=0.4, question=True)
+    )
+    return make_question(
+        scene, Clause(subject, adjective, tense=scene.pick(("present", "present", "past")), question=True)
     )
 
 
-@pattern(2)
 def what(scene: Scene) -> Sentence:
     """What did Minsu buy at the market?"""
-    verb = scene.pick(_PLAIN_VERBS)
-    doer = subject(scene, verb, question=True, you=0.35)
+    verb = scene.pick(_WHAT_VERBS)
+    subject = subject_phrase(scene, verb, question=True, p_you=0.35)
     word = Word("what")
-    complements = [Complement([], [Eojeol("무엇을", (word,))], OBJECT, 60)]
+    complements = [Complement([], [Eojeol("무엇을", (word,))], OBJECT_RANK, KOREAN_OBJECT_RANK)]
     tense = scene.pick(_TENSES)
     if verb.places and scene.chance(0.4):
-        complements.append(place_of(scene, verb))
+        complements.append(place_complement(scene, verb))
     if scene.chance(0.3):
-        complements.append(time_for(scene, tense))
-    sentence = ask(scene, Clause(doer, verb, complements, tense=tense, question=True))
+        complements.append(time_complement(scene, tense))
+    sentence = make_question(scene, Clause(subject, verb, complements, tense=tense, question=True))
     return Sentence([word, *sentence.words], sentence.eojeols, "?")
 
 
-_SHARED_ENGLISH = Counter(
-    base_after
-    for base_after, _ in {
+_KOREAN_VERBS_PER_ENGLISH = Counter(
+    english
+    for english, _ in {
         ((verb.forms.base, verb.after), verb.stem) for verb in (*TRANSITIVE, *INTRANSITIVE, *MOTION)
     }
 )
-_PLAIN_VERBS = tuple(
+# Verbs with one translation only, because "what" does not tell which object is meant.
+_WHAT_VERBS = tuple(
     verb
     for verb in TRANSITIVE
-    if _SHARED_ENGLISH[verb.forms.base, verb.after] == 1
+    if _KOREAN_VERBS_PER_ENGLISH[verb.forms.base, verb.after] == 1
     and "on" not in verb.after  # not "turn on on Sunday"
     and not any(entry.classes & {"person", "elder"} for entry in verb.objects)
 )
@@ -102,94 +118,103 @@ _WHOM_VERBS = tuple(
 )
 
 
-@pattern(1)
 def whom(scene: Scene) -> Sentence:
     """Whom did you meet yesterday?"""
     verb = scene.pick(_WHOM_VERBS)
-    doer = someone(scene, verb.subjects, you=0.4, others=True)
+    subject = person_subject(scene, verb.subjects, p_you=0.4, exclude_first_person=True)
     word = Word("whom")
     tense = scene.pick(_TENSES)
-    complements = [Complement([], [Eojeol("누구를", (word,))], OBJECT, 60)]
+    complements = [Complement([], [Eojeol("누구를", (word,))], OBJECT_RANK, KOREAN_OBJECT_RANK)]
     if verb.forms.base not in STATIVE and scene.chance(0.5):
-        complements.append(time_for(scene, tense))
-    sentence = ask(scene, Clause(doer, verb, complements, tense=tense, question=True))
+        complements.append(time_complement(scene, tense))
+    sentence = make_question(scene, Clause(subject, verb, complements, tense=tense, question=True))
     return Sentence([word, *sentence.words], sentence.eojeols, "?")
 
 
-@pattern(1.5)
 def who(scene: Scene) -> Sentence:
     """Who broke the window?"""
     word = Word("who")
-    doer = NounPhrase([word], "누구", (word,))
-    doer.definite = False
-    clause = act(scene, any_action(scene), doer, tense=scene.pick(_TENSES), negative=0.0, time=0.2, place=0.2)
-    return Sentence(clause.statement(), clause.korean(ending(scene, question=True), "이"), "?")
+    subject = NounPhrase([word], "누구", (word,))
+    subject.definite = False
+    clause = make_clause(
+        scene, any_action(scene), subject, tense=scene.pick(_TENSES), p_negative=0.0, p_time=0.2, p_place=0.2
+    )
+    return Sentence(clause.statement(), clause.korean(final_ending(scene, question=True), "이"), "?")
 
 
-@pattern(1.5)
 def where(scene: Scene) -> Sentence:
     """Where did you buy the bag?"""
     word = Word("where")
     if scene.chance(0.3):
-        verb = scene.pick(_GOING)
-        complements = [Complement([], [Eojeol("어디에", (word,))], OBJECT, 60)]
+        verb = scene.pick(_GO_AND_LIVE)
+        complements = [Complement([], [Eojeol("어디에", (word,))], OBJECT_RANK, KOREAN_OBJECT_RANK)]
     else:
-        verb = scene.pick(_PLACED)
-        action = transitive(scene, verb) if verb.objects else intransitive(scene, verb)
-        complements = [*action.complements, Complement([], [Eojeol("어디에서", (word,))], OBJECT, 30)]
-    doer = subject(scene, verb, question=True, you=0.4)
-    sentence = ask(scene, Clause(doer, verb, complements, tense=scene.pick(_TENSES), question=True))
+        verb = scene.pick(_VERBS_WITH_PLACES)
+        action = transitive_action(scene, verb) if verb.objects else intransitive_action(scene, verb)
+        complements = [
+            *action.complements,
+            Complement([], [Eojeol("어디에서", (word,))], OBJECT_RANK, KOREAN_PLACE_RANK),
+        ]
+    subject = subject_phrase(scene, verb, question=True, p_you=0.4)
+    sentence = make_question(
+        scene, Clause(subject, verb, complements, tense=scene.pick(_TENSES), question=True)
+    )
     return Sentence([word, *sentence.words], sentence.eojeols, "?")
 
 
-_GOING = tuple(verb for verb in MOTION if verb.forms.base in ("go", "live"))
-_PLACED = tuple(verb for verb in (*TRANSITIVE, *INTRANSITIVE) if len(verb.places) > 2)
+_GO_AND_LIVE = tuple(verb for verb in MOTION if verb.forms.base in ("go", "live"))
+_GO = tuple(verb for verb in MOTION if verb.forms.base == "go")
+_VERBS_WITH_PLACES = tuple(verb for verb in (*TRANSITIVE, *INTRANSITIVE) if len(verb.places) > 2)
 
 
-@pattern(1.5)
 def when(scene: Scene) -> Sentence:
     """When will your mother come home?"""
-    return _asked_with(scene, "when", "언제", 10)
+    return _adverbial_question(scene, "when", "언제")
 
 
-@pattern(1.5)
 def why(scene: Scene) -> Sentence:
     """Why did he sell the car?"""
-    return _asked_with(scene, "why", "왜", 10)
+    return _adverbial_question(scene, "why", "왜")
 
 
-def _asked_with(scene: Scene, english: str, korean: str, rank: int) -> Sentence:
+def _adverbial_question(scene: Scene, english: str, korean: str) -> Sentence:
     word = Word(english)
-    action = deed(scene)
-    clause = act(scene, action, tense=scene.pick(_TENSES), question=True, negative=0.0, you=0.4)
-    clause.complements = [*clause.complements, Complement([], [Eojeol(korean, (word,))], 0, rank)]
-    sentence = ask(scene, clause)
+    action = voluntary_action(scene)
+    clause = make_clause(scene, action, tense=scene.pick(_TENSES), question=True, p_negative=0.0, p_you=0.4)
+    clause.complements = [
+        *clause.complements,
+        Complement([], [Eojeol(korean, (word,))], UNRANKED, KOREAN_TIME_RANK),
+    ]
+    sentence = make_question(scene, clause)
     return Sentence([word, *sentence.words], sentence.eojeols, "?")
 
 
-@pattern(0.8)
 def how(scene: Scene) -> Sentence:
     """How do you go to school?"""
     word = Word("how")
-    action = going(scene, scene.pick(_GOING[:1]))
-    clause = act(scene, action, tense=scene.pick(_TENSES), question=True, negative=0.0, you=0.4)
-    clause.complements = [*clause.complements, Complement([], [Eojeol("어떻게", (word,))], 0, 70)]
-    sentence = ask(scene, clause)
+    action = going_action(scene, scene.pick(_GO))
+    clause = make_clause(scene, action, tense=scene.pick(_TENSES), question=True, p_negative=0.0, p_you=0.4)
+    clause.complements = [
+        *clause.complements,
+        Complement([], [Eojeol("어떻게", (word,))], UNRANKED, KOREAN_MANNER_RANK),
+    ]
+    sentence = make_question(scene, clause)
     return Sentence([word, *sentence.words], sentence.eojeols, "?")
 
 
-@pattern(0.8)
 def who_is(scene: Scene) -> Sentence:
     """Who is that tall man?"""
     word = Word("who")
-    doer = human(scene, scene.pick_new(_STRANGERS), adjective=0.4, indefinite=0.0)
-    clause = Clause(doer, COPULA, tense=scene.pick(("present", "past")), question=True)
+    subject = person_phrase(
+        scene, scene.pick_new(_PERSONS_OUTSIDE_THE_FAMILY), p_adjective=0.4, p_indefinite=0.0
+    )
+    clause = Clause(subject, COPULA, tense=scene.pick(("present", "past")), question=True)
     unknown = NounPhrase([word], "누구", (word,))
-    korean = being(doer, unknown, clause, ending(scene, question=True))
+    korean = copula_eojeols(subject, unknown, clause, final_ending(scene, question=True))
     return Sentence([word, *clause.question()], korean, "?")
 
 
-_STRANGERS = tuple(
+_PERSONS_OUTSIDE_THE_FAMILY = tuple(
     entry
     for verb in TRANSITIVE
     if verb.forms.base == "help"

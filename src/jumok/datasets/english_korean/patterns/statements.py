@@ -1,27 +1,33 @@
-"""Simple statements about what somebody does."""
+"""Statements with one action."""
 
 from __future__ import annotations
 
-from jumok.corpus.english_korean.clauses import (
-    COMPANION,
-    MANNER,
-    OBJECT,
-    PLACE,
+from jumok.datasets.english_korean.clauses import (
+    COMPANION_RANK,
+    KOREAN_COMPANY_RANK,
+    KOREAN_MANNER_RANK,
+    KOREAN_MEANS_RANK,
+    KOREAN_OBJECT_RANK,
+    KOREAN_PLACE_RANK,
+    MANNER_RANK,
+    OBJECT_RANK,
+    PLACE_RANK,
+    UNRANKED,
     Action,
     Clause,
     Complement,
-    act,
-    companion,
-    giving,
-    going,
-    how,
-    intransitive,
-    object_of,
-    time_for,
-    transitive,
+    adverb_complement,
+    companion_complement,
+    giving_action,
+    going_action,
+    intransitive_action,
+    make_clause,
+    object_phrase,
+    time_complement,
+    transitive_action,
 )
-from jumok.corpus.english_korean.hangul import attach
-from jumok.corpus.english_korean.lexicon import (
+from jumok.datasets.english_korean.hangul import attach
+from jumok.datasets.english_korean.lexicon import (
     INTRANSITIVE,
     MANNERS,
     MOTION,
@@ -29,257 +35,264 @@ from jumok.corpus.english_korean.lexicon import (
     human_verbs,
     nouns_of,
 )
-from jumok.corpus.english_korean.noun_phrases import (
+from jumok.datasets.english_korean.noun_phrases import (
     MEASURABLE,
     NounPhrase,
-    counted,
-    indefinite,
-    measured,
+    counted_phrase,
+    indefinite_phrase,
+    measured_phrase,
+    person_subject,
     place_phrase,
-    someone,
-    subject,
-    thing,
+    subject_phrase,
+    thing_phrase,
 )
-from jumok.corpus.english_korean.patterns.registry import pattern, state
-from jumok.corpus.english_korean.scene import Eojeol, Scene, Sentence, Word
+from jumok.datasets.english_korean.patterns.sentence import make_statement
+from jumok.datasets.english_korean.scene import Eojeol, Scene, Sentence, Word
 
 
-@pattern(2)
-def somebody_does(scene: Scene) -> Sentence:
+def intransitive_statement(scene: Scene) -> Sentence:
     """The girl laughs loudly."""
-    return state(scene, act(scene, intransitive(scene), negative=0.2, indefinite=0.15))
+    return make_statement(
+        scene, make_clause(scene, intransitive_action(scene), p_negative=0.2, p_indefinite=0.15)
+    )
 
 
-@pattern(2)
-def somebody_does_somewhere(scene: Scene) -> Sentence:
+def intransitive_with_place(scene: Scene) -> Sentence:
     """Minsu swims in the sea."""
-    verb = scene.pick(_PLACED_INTRANSITIVE)
-    return state(scene, act(scene, intransitive(scene, verb), place=1.0, time=0.3, indefinite=0.15))
+    verb = scene.pick(_INTRANSITIVE_WITH_PLACES)
+    return make_statement(
+        scene,
+        make_clause(scene, intransitive_action(scene, verb), p_place=1.0, p_time=0.3, p_indefinite=0.15),
+    )
 
 
-@pattern(1.5)
-def somebody_does_sometime(scene: Scene) -> Sentence:
+def intransitive_with_time(scene: Scene) -> Sentence:
     """I will exercise tomorrow."""
-    return state(scene, act(scene, intransitive(scene), time=1.0))
+    return make_statement(scene, make_clause(scene, intransitive_action(scene), p_time=1.0))
 
 
-@pattern(6)
-def something_is_done(scene: Scene) -> Sentence:
+def transitive_statement(scene: Scene) -> Sentence:
     """She reads a book."""
-    return state(scene, act(scene, transitive(scene), negative=0.2, indefinite=0.15))
+    return make_statement(
+        scene, make_clause(scene, transitive_action(scene), p_negative=0.2, p_indefinite=0.15)
+    )
 
 
-@pattern(3)
-def something_is_done_sometime(scene: Scene) -> Sentence:
+def transitive_with_time(scene: Scene) -> Sentence:
     """I bought a hat yesterday."""
-    return state(scene, act(scene, transitive(scene), time=1.0))
+    return make_statement(scene, make_clause(scene, transitive_action(scene), p_time=1.0))
 
 
-@pattern(3)
-def something_is_done_somewhere(scene: Scene) -> Sentence:
+def transitive_with_place(scene: Scene) -> Sentence:
     """We eat lunch at the restaurant."""
-    return state(scene, act(scene, transitive(scene, scene.pick(_PLACED)), place=1.0, time=0.3))
+    return make_statement(
+        scene,
+        make_clause(scene, transitive_action(scene, scene.pick(_VERBS_WITH_PLACES)), p_place=1.0, p_time=0.3),
+    )
 
 
-@pattern(2)
-def something_is_done_somehow(scene: Scene) -> Sentence:
+def action_with_manner(scene: Scene) -> Sentence:
     """My father drives the car slowly."""
-    entry, verbs = scene.pick(_BY_MANNER)
+    entry, verbs = scene.pick(_VERBS_BY_MANNER)
     verb = scene.pick(verbs)
     if verb.objects:
-        action = transitive(scene, verb)
+        action = transitive_action(scene, verb)
     else:
-        action = going(scene, verb) if verb.joint[0] else intransitive(scene, verb)
-    somehow = how(entry)
-    return state(scene, act(scene, Action(verb, [*action.complements, somehow]), negative=0.0, time=0.25))
+        action = going_action(scene, verb) if verb.adpositions[0] else intransitive_action(scene, verb)
+    manner = adverb_complement(entry)
+    return make_statement(
+        scene, make_clause(scene, Action(verb, [*action.complements, manner]), p_negative=0.0, p_time=0.25)
+    )
 
 
-@pattern(1.5)
 def time_comes_first(scene: Scene) -> Sentence:
     """Yesterday, I met my friend at the park."""
     tense = scene.pick(("past", "future"))
-    clause = act(scene, transitive(scene), tense=tense, place=0.3)
-    when = time_for(scene, tense)
+    clause = make_clause(scene, transitive_action(scene), tense=tense, p_place=0.3)
+    when = time_complement(scene, tense)
     comma = Word(",")
     ending = "polite" if scene.polite else "statement"
     return Sentence([*when.english, comma, *clause.statement()], when.korean + clause.korean(ending))
 
 
-@pattern(2)
-def something_is_often_done(scene: Scene) -> Sentence:
+def action_with_frequency(scene: Scene) -> Sentence:
     """I often drink coffee in the morning."""
-    action = transitive(scene) if scene.chance(0.7) else intransitive(scene)
-    clause = act(scene, action, tense="present", often=1.0, negative=0.0, place=0.25)
-    return state(scene, clause)
+    action = transitive_action(scene) if scene.chance(0.7) else intransitive_action(scene)
+    clause = make_clause(scene, action, tense="present", p_often=1.0, p_negative=0.0, p_place=0.25)
+    return make_statement(scene, clause)
 
 
-@pattern(1)
-def something_is_never_done(scene: Scene) -> Sentence:
+def action_with_never(scene: Scene) -> Sentence:
     """He never eats meat."""
-    verb = scene.pick(_HABITUAL)
-    doer = subject(scene, verb)
-    phrase = object_of(scene, verb, generic=True)
+    verb = scene.pick(_HABIT_VERBS)
+    subject = subject_phrase(scene, verb)
+    phrase = object_phrase(scene, verb, generic=True)
     never = Word("never")
-    # English stays affirmative, Korean negates the verb and says 전혀.
-    positive = Clause(doer, verb)
-    negative = Clause(doer, verb, [Complement([], phrase.korean("을"), OBJECT, 60)], negative=True)
+    # The English verb is affirmative; Korean negates it and adds 전혀.
+    positive = Clause(subject, verb)
+    negative = Clause(
+        subject, verb, [Complement([], phrase.korean("을"), OBJECT_RANK, KOREAN_OBJECT_RANK)], negative=True
+    )
     negative.roles = {**positive.roles, "not": [never]}
-    negative.adverb = Complement([], [Eojeol("전혀", (never,))], 0, 70)
+    negative.adverb = Complement([], [Eojeol("전혀", (never,))], UNRANKED, KOREAN_MANNER_RANK)
     korean = negative.korean("polite" if scene.polite else "statement")
-    return Sentence([*doer.english, never, *positive.main, *phrase.english], korean)
+    return Sentence([*subject.english, never, *positive.main, *phrase.english], korean)
 
 
-@pattern(3)
 def somebody_goes(scene: Scene) -> Sentence:
     """I go to school every day."""
-    return state(scene, act(scene, going(scene, scene.pick(MOTION)), time=0.5, manners=0.15))
+    return make_statement(
+        scene, make_clause(scene, going_action(scene, scene.pick(MOTION)), p_time=0.5, p_manner=0.15)
+    )
 
 
-@pattern(1.5)
 def somebody_goes_by_vehicle(scene: Scene) -> Sentence:
     """My mother goes to the market by bus."""
-    verb = scene.pick(_TRAVELS)
-    vehicles, places = scene.pick(_JOURNEYS)
+    verb = scene.pick(_GO_AND_COME)
+    vehicles, places = scene.pick(_VEHICLES_AND_GOALS)
     entry = scene.pick_new(places)
-    scene.combine(verb, entry)
+    scene.note_combination(verb, entry)
     goal = place_phrase(entry, "to")
     by, vehicle = Word("by"), scene.pick_new(vehicles)
     word = Word(vehicle.english[0])
     complements = [
-        Complement(goal.english, goal.korean("에"), OBJECT, 60),
-        Complement([by, word], [Eojeol(attach(vehicle.korean, "으로"), (word,), (by,))], COMPANION, 50),
+        Complement(goal.english, goal.korean("에"), OBJECT_RANK, KOREAN_OBJECT_RANK),
+        Complement(
+            [by, word],
+            [Eojeol(attach(vehicle.korean, "으로"), (word,), (by,))],
+            COMPANION_RANK,
+            KOREAN_MEANS_RANK,
+        ),
     ]
-    return state(scene, act(scene, Action(verb, complements), time=0.25))
+    return make_statement(scene, make_clause(scene, Action(verb, complements), p_time=0.25))
 
 
-@pattern(1.5)
 def somebody_goes_with_somebody(scene: Scene) -> Sentence:
     """He went to the park with Minsu."""
-    action = going(scene, scene.pick(_TRAVELS))
-    doer = someone(scene, action.verb.subjects)
-    action = Action(action.verb, [*action.complements, companion(scene)])
-    return state(scene, act(scene, action, doer, time=0.25))
+    action = going_action(scene, scene.pick(_GO_AND_COME))
+    subject = person_subject(scene, action.verb.subjects)
+    action = Action(action.verb, [*action.complements, companion_complement(scene)])
+    return make_statement(scene, make_clause(scene, action, subject, p_time=0.25))
 
 
-@pattern(1.5)
-def something_is_done_with_somebody(scene: Scene) -> Sentence:
+def transitive_with_companion(scene: Scene) -> Sentence:
     """I played tennis with my younger sister."""
-    action = transitive(scene, scene.pick(_SHARED))
-    doer = someone(scene, action.verb.subjects)
-    action = Action(action.verb, [*action.complements, companion(scene)])
-    return state(scene, act(scene, action, doer, place=0.2, time=0.2))
+    action = transitive_action(scene, scene.pick(_JOINT_ACTION_VERBS))
+    subject = person_subject(scene, action.verb.subjects)
+    action = Action(action.verb, [*action.complements, companion_complement(scene)])
+    return make_statement(scene, make_clause(scene, action, subject, p_place=0.2, p_time=0.2))
 
 
-@pattern(1)
 def somebody_walks_from_to(scene: Scene) -> Sentence:
     """I walked from home to the station."""
-    verb = scene.pick(_COVERING)
-    start, goal = scene.pick_new(_ENDS), scene.pick_new(_ENDS[1:])
+    verb = scene.pick(_WALKING_VERBS)
+    start, goal = scene.pick_new(_STARTS), scene.pick_new(_GOALS)
     departure, arrival = place_phrase(start, "from"), place_phrase(goal, "")
     to = Word("to")
     way = [
-        Complement(departure.english, departure.korean("에서"), OBJECT, 30),
-        Complement([to, *arrival.english], arrival.korean("까지", (to,)), OBJECT + 1, 31),
+        Complement(departure.english, departure.korean("에서"), OBJECT_RANK, KOREAN_PLACE_RANK),
+        Complement(
+            [to, *arrival.english], arrival.korean("까지", (to,)), OBJECT_RANK + 1, KOREAN_PLACE_RANK + 1
+        ),
     ]
-    return state(scene, act(scene, Action(verb, way), someone(scene, verb.subjects), time=0.3))
+    return make_statement(
+        scene, make_clause(scene, Action(verb, way), person_subject(scene, verb.subjects), p_time=0.3)
+    )
 
 
-@pattern(2)
-def something_is_given(scene: Scene) -> Sentence:
+def somebody_gives(scene: Scene) -> Sentence:
     """I gave a flower to my mother."""
-    return state(scene, act(scene, giving(scene), time=0.25))
+    return make_statement(scene, make_clause(scene, giving_action(scene), p_time=0.25))
 
 
-@pattern(2.5)
-def things_are_counted(scene: Scene) -> Sentence:
+def counted_objects(scene: Scene) -> Sentence:
     """Yuna bought three apples."""
-    verb, entry = scene.pick(_COUNTED)
-    scene.combine(verb, entry)
-    phrase = counted(scene, entry)
-    action = Action(verb, [Complement(phrase.english, phrase.korean("을"), OBJECT, 60)])
-    return state(scene, act(scene, action, tense=scene.pick(("past", "future")), negative=0.0, time=0.25))
+    verb, entry = scene.pick(_VERBS_WITH_COUNTED_OBJECT)
+    scene.note_combination(verb, entry)
+    phrase = counted_phrase(scene, entry)
+    action = Action(verb, [Complement(phrase.english, phrase.korean("을"), OBJECT_RANK, KOREAN_OBJECT_RANK)])
+    return make_statement(
+        scene, make_clause(scene, action, tense=scene.pick(("past", "future")), p_negative=0.0, p_time=0.25)
+    )
 
 
-@pattern(1.5)
-def things_are_measured(scene: Scene) -> Sentence:
+def measured_objects(scene: Scene) -> Sentence:
     """I drank two cups of coffee."""
-    verb, entry = scene.pick(_MEASURED)
-    scene.combine(verb, entry)
-    phrase = measured(scene, entry)
-    action = Action(verb, [Complement(phrase.english, phrase.korean("을"), OBJECT, 60)])
-    return state(scene, act(scene, action, tense=scene.pick(("past", "future")), negative=0.0, time=0.25))
+    verb, entry = scene.pick(_VERBS_WITH_MEASURED_OBJECT)
+    scene.note_combination(verb, entry)
+    phrase = measured_phrase(scene, entry)
+    action = Action(verb, [Complement(phrase.english, phrase.korean("을"), OBJECT_RANK, KOREAN_OBJECT_RANK)])
+    return make_statement(
+        scene, make_clause(scene, action, tense=scene.pick(("past", "future")), p_negative=0.0, p_time=0.25)
+    )
 
 
-@pattern(1)
-def something_is_done_with_a_tool(scene: Scene) -> Sentence:
+def transitive_with_tool(scene: Scene) -> Sentence:
     """I wrote a letter with a pencil."""
-    verb, objects, tools = scene.pick(_TOOLS)
-    phrase = object_of(scene, verb, scene.pick_new(objects))
-    tool = indefinite(scene, scene.pick_new(tools), adjective=0.2)
+    verb, objects, tools = scene.pick(_VERBS_WITH_OBJECTS_AND_TOOLS)
+    phrase = object_phrase(scene, verb, scene.pick_new(objects))
+    tool = indefinite_phrase(scene, scene.pick_new(tools), p_adjective=0.2)
     lead = Word("with")
-    using = Complement([lead, *tool.english], tool.korean("으로", (lead,)), PLACE, 50)
-    what = Complement(phrase.english, phrase.korean("을"), OBJECT, 60)
-    return state(scene, act(scene, Action(verb, [what, using]), time=0.2))
+    using = Complement([lead, *tool.english], tool.korean("으로", (lead,)), PLACE_RANK, KOREAN_MEANS_RANK)
+    object_complement = Complement(phrase.english, phrase.korean("을"), OBJECT_RANK, KOREAN_OBJECT_RANK)
+    return make_statement(scene, make_clause(scene, Action(verb, [object_complement, using]), p_time=0.2))
 
 
-@pattern(1.5)
-def two_things_together(scene: Scene) -> Sentence:
+def two_objects(scene: Scene) -> Sentence:
     """I bought bread and milk."""
-    verb = scene.pick(_JOINING)
-    first, second = object_of(scene, verb), object_of(scene, verb)
+    verb = scene.pick(_TWO_OBJECT_VERBS)
+    first, second = object_phrase(scene, verb), object_phrase(scene, verb)
     joining = Word("and")
     both = Complement(
         [*first.english, joining, *second.english],
         first.korean("과", (joining,)) + second.korean("을"),
-        OBJECT,
-        60,
+        OBJECT_RANK,
+        KOREAN_OBJECT_RANK,
     )
-    return state(scene, act(scene, Action(verb, [both]), place=0.2, time=0.2))
+    return make_statement(scene, make_clause(scene, Action(verb, [both]), p_place=0.2, p_time=0.2))
 
 
-@pattern(1)
 def somebody_also_does(scene: Scene) -> Sentence:
     """Minsu also likes cats."""
-    clause = act(scene, transitive(scene), tense=scene.pick(("present", "past")), negative=0.0)
+    clause = make_clause(
+        scene, transitive_action(scene), tense=scene.pick(("present", "past")), p_negative=0.0
+    )
     also = Word("also")
-    doer = clause.subject
+    subject = clause.subject
     ending = "polite" if scene.polite else "statement"
-    english = [*doer.english, also, *clause.main, *clause.after()]
-    korean = _respectful_too(doer, also) + clause.korean(ending, "")
+    english = [*subject.english, also, *clause.main, *clause.words_after_verb()]
+    korean = _also_subject(subject, also) + clause.korean(ending, "")
     return Sentence(english, korean)
 
 
-def _respectful_too(doer: NounPhrase, also: Word) -> list[Eojeol]:
-    return doer.korean("께서도" if doer.respected else "도", (also,))
+def _also_subject(subject: NounPhrase, also: Word) -> list[Eojeol]:
+    return subject.korean("께서도" if subject.honorific else "도", (also,))
 
 
-@pattern(1)
-def only_this_is_done(scene: Scene) -> Sentence:
+def only_this_object(scene: Scene) -> Sentence:
     """I only drink water."""
-    verb = scene.pick(_HABITUAL)
-    doer = subject(scene, verb)
-    phrase = object_of(scene, verb, generic=scene.chance(0.6))
+    verb = scene.pick(_HABIT_VERBS)
+    subject = subject_phrase(scene, verb)
+    phrase = object_phrase(scene, verb, generic=scene.chance(0.6))
     only = Word("only")
-    complement = Complement(phrase.english, phrase.korean("만", (only,)), OBJECT, 60)
-    adverb = Complement([only], [], 0, 5)
-    return state(scene, Clause(doer, verb, [complement], adverb=adverb))
+    complement = Complement(phrase.english, phrase.korean("만", (only,)), OBJECT_RANK, KOREAN_OBJECT_RANK)
+    adverb = Complement([only], [], UNRANKED, UNRANKED)
+    return make_statement(scene, Clause(subject, verb, [complement], adverb=adverb))
 
 
-@pattern(1.5)
 def somebody_is_wearing(scene: Scene) -> Sentence:
     """The woman is wearing a red hat."""
-    verb = scene.pick(_WEARING)
-    doer = someone(scene, verb.subjects)
-    phrase = thing(scene, scene.pick_new(verb.objects), adjective=0.6, owned_by_others=False)
-    action = Action(verb, [Complement(phrase.english, phrase.korean("을"), OBJECT, 60)])
+    verb = scene.pick(_WEARING_VERBS)
+    subject = person_subject(scene, verb.subjects)
+    phrase = thing_phrase(scene, scene.pick_new(verb.objects), p_adjective=0.6, may_have_possessor=False)
+    action = Action(verb, [Complement(phrase.english, phrase.korean("을"), OBJECT_RANK, KOREAN_OBJECT_RANK)])
     tense = scene.pick(("present", "present", "past"))
-    return state(scene, act(scene, action, doer, tense=tense, mode="progressive"))
+    return make_statement(scene, make_clause(scene, action, subject, tense=tense, mode="progressive"))
 
 
-@pattern(1)
 def two_people_do(scene: Scene) -> Sentence:
     """Minsu and Yuna play soccer together."""
-    action = transitive(scene, scene.pick(_SHARED))
+    action = transitive_action(scene, scene.pick(_JOINT_ACTION_VERBS))
     first, second = scene.pick_new(_NAMES), scene.pick_new(_NAMES)
     left, joining, right, together = (
         Word(first.english[0]),
@@ -287,30 +300,32 @@ def two_people_do(scene: Scene) -> Sentence:
         Word(second.english[0]),
         Word("together"),
     )
-    doer = NounPhrase([left, joining, right], second.korean, (right,))
-    doer.before = [Eojeol(first.korean + "와", (left,), (joining,))]
-    doer.agreement = "plural"
-    joint = Complement([together], [Eojeol("함께", (together,))], MANNER, 15)
-    return state(scene, act(scene, Action(action.verb, [*action.complements, joint]), doer, time=0.2))
+    subject = NounPhrase([left, joining, right], second.korean, (right,))
+    subject.before = [Eojeol(first.korean + "와", (left,), (joining,))]
+    subject.agreement = "plural"
+    jointly = Complement([together], [Eojeol("함께", (together,))], MANNER_RANK, KOREAN_COMPANY_RANK)
+    return make_statement(
+        scene, make_clause(scene, Action(action.verb, [*action.complements, jointly]), subject, p_time=0.2)
+    )
 
 
-_PLACED = tuple(verb for verb in TRANSITIVE if verb.places)
-_PLACED_INTRANSITIVE = tuple(verb for verb in INTRANSITIVE if verb.places)
-_BY_MANNER = tuple(
+_VERBS_WITH_PLACES = tuple(verb for verb in TRANSITIVE if verb.places)
+_INTRANSITIVE_WITH_PLACES = tuple(verb for verb in INTRANSITIVE if verb.places)
+_VERBS_BY_MANNER = tuple(
     (entry, tuple(verb for verb in (*TRANSITIVE, *INTRANSITIVE, *MOTION) if entry in verb.manners))
     for entry in MANNERS
 )
-_HABITUAL = human_verbs("eat drink watch wear clean bake sell write cook sing ride")
-_SHARED = human_verbs("eat drink study watch listen make cook clean practice sing play")
-_JOINING = tuple(
+_HABIT_VERBS = human_verbs("eat drink watch wear clean bake sell write cook sing ride")
+_JOINT_ACTION_VERBS = human_verbs("eat drink study watch listen make cook clean practice sing play")
+_TWO_OBJECT_VERBS = tuple(
     verb
     for verb in human_verbs("eat drink buy sell study learn like hate make wash bring draw")
     if verb.variety > 4
 )
-_COVERING = human_verbs("walk run")
-_WEARING = human_verbs("wear")
-_TRAVELS = tuple(verb for verb in MOTION if verb.forms.base in ("go", "come"))
-_JOURNEYS = (
+_WALKING_VERBS = human_verbs("walk run")
+_WEARING_VERBS = human_verbs("wear")
+_GO_AND_COME = tuple(verb for verb in MOTION if verb.forms.base in ("go", "come"))
+_VEHICLES_AND_GOALS = (
     (
         nouns_of("=bus =train =taxi =subway =bicycle =car"),
         nouns_of("landmark =home =airport =company =office =beach"),
@@ -318,9 +333,10 @@ _JOURNEYS = (
     (nouns_of("=airplane =boat"), nouns_of("=Japan =Korea =America =Busan")),
     (nouns_of("=bus =train =car"), nouns_of("=Seoul =Busan =city =beach =mountain")),
 )
-_ENDS = (*nouns_of("=home"), *nouns_of("landmark"))  # "to home" is no English
+_GOALS = nouns_of("landmark")  # not home: "to home" is not English
+_STARTS = (*nouns_of("=home"), *_GOALS)
 _NAMES = nouns_of("name")
-_COUNTED = tuple(
+_VERBS_WITH_COUNTED_OBJECT = tuple(
     (verb, entry)
     for verb in human_verbs(
         "eat buy sell draw borrow read receive write make move break collect plant choose find wash carry "
@@ -329,13 +345,13 @@ _COUNTED = tuple(
     for entry in dict.fromkeys(verb.objects)
     if entry.form == "count" and not entry.classes & {"elder", "kin", "place"}
 )
-_MEASURED = tuple(
+_VERBS_WITH_MEASURED_OBJECT = tuple(
     (verb, entry)
     for verb in human_verbs("eat drink buy sell pour")
     for entry in MEASURABLE
     if entry in verb.objects
 )
-_TOOLS = tuple(
+_VERBS_WITH_OBJECTS_AND_TOOLS = tuple(
     (verb, tuple(entry for entry in nouns_of(objects) if entry in verb.objects), nouns_of(tools))
     for base, objects, tools in (
         ("write", "writing", "=pencil =computer"),

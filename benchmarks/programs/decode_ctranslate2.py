@@ -1,0 +1,57 @@
+"""CTranslate2 itself on token ids, with one setting of workers, threads and batch size.
+
+`vectors` is 1 for the vector instructions that jumok selects, 0 for the default of CTranslate2.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from benchmarks.programs.report import parse, repeat, report
+from benchmarks.settings import VOCAB_SIZE
+from jumok.inference import require_ctranslate2
+from jumok.inference.engines.ctranslate2_tokens import token_names
+
+WARM_UP_LINES = 64
+
+
+def main() -> None:
+    options = parse(
+        model=Path,
+        tokens=Path,
+        beam=int,
+        length=int,
+        workers=int,
+        threads=int,
+        batch=int,
+        vectors=int,
+        seconds=float,
+    )
+    if options.vectors:
+        require_ctranslate2()
+    from ctranslate2 import Translator
+
+    translator = Translator(
+        str(options.model), device="cpu", inter_threads=options.workers, intra_threads=options.threads
+    )
+    names = token_names(VOCAB_SIZE)
+    sentences = json.loads(options.tokens.read_text(encoding="utf-8"))
+    sources = [[names[token] for token in tokens] for tokens in sentences]
+
+    def translate(limit: int | None = None) -> None:
+        translator.translate_batch(
+            sources[:limit],
+            beam_size=options.beam,
+            max_batch_size=options.batch,
+            batch_type="tokens",
+            min_decoding_length=options.length,
+            max_decoding_length=options.length,
+        )
+
+    translate(WARM_UP_LINES)
+    report(tokens_per_s=options.length * len(sources) / repeat(translate, options.seconds))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,42 @@
+"""Hugging Face `generate` with a MarianMT model of the same size, on token ids sorted by length."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import torch
+
+from benchmarks.programs.marian import make_marian
+from benchmarks.programs.report import parse, repeat, report
+from benchmarks.settings import VOCAB_SIZE
+from jumok.types import END, PAD
+
+
+def main() -> None:
+    options = parse(size=str, tokens=Path, sentences=int, beam=int, length=int, batch=int, seconds=float)
+    model = make_marian(options.size, vocab_size=VOCAB_SIZE).eval()
+    sentences = json.loads(options.tokens.read_text(encoding="utf-8"))
+    sources = sorted(sentences[: options.sentences or None], key=len)
+    batches = [sources[first : first + options.batch] for first in range(0, len(sources), options.batch)]
+
+    def translate(limit: int | None = None) -> None:
+        for batch in batches[:limit]:
+            rows = [torch.tensor([*tokens, END]) for tokens in batch]
+            padded = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=PAD)
+            model.generate(
+                input_ids=padded,
+                attention_mask=(padded != PAD).long(),
+                num_beams=options.beam,
+                do_sample=False,
+                min_new_tokens=options.length,
+                max_new_tokens=options.length,
+            )
+
+    with torch.inference_mode():
+        translate(1)
+        report(tokens_per_s=options.length * len(sources) / repeat(translate, options.seconds))
+
+
+if __name__ == "__main__":
+    main()

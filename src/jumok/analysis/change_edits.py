@@ -1,0 +1,168 @@
+"""Changes applied to a model's weights: from `Change` values to an `Edit`, which every model takes.
+
+Indices of a change are those of an explanation's maps. A decoder-only model has one map over source and
+target together; there a change of "cross" affects the part in which target queries attend to source keys.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import singledispatch
+from typing import TYPE_CHECKING
+
+from jumok.analysis.changes import Change, Paint, Pin, Silence
+from jumok.errors import DataError
+from jumok.models import DecoderOnly
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from torch import Tensor
+
+    from jumok.attention import AttentionSite, Edit
+    from jumok.models import TranslationModel
+
+    HeadGroup = tuple[str, Sequence[tuple[int, int]]]
+    """A site, and (layer, head) of some of its heads."""
+
+__all__ = ["check_changes", "edit_from_changes", "silence_per_row"]
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """The part of a weights tensor (row, head, query, key) that belongs to one site."""
+
+    queries: slice
+    keys: slice
+    first_query: int  # the index in the site's map of the first query in the window
+
+    def index_of(self, query: int) -> int | None:
+        """Return the tensor's index of a query of the site, or None if the tensor does not have it."""
+        index = self.queries.start + query - self.first_query
+        return index if self.queries.start <= index < self.queries.stop else None
+
+
+@singledispatch
+def apply_change(change: Change, weights: Tensor, window: Window) -> None:
+    """Write the change into the weights of the selected heads, (row, head, query, key)."""
+    raise NotImplementedError(type(change).__name__)
+
+
+@apply_change.register(Silence)
+def _silence(change: Silence, weights: Tensor, window: Window) -> None:
+    weights[:, :, window.queries, window.keys] = 0.0
+
+
+@apply_change.register(Paint)
+def _paint(change: Paint, weights: Tensor, window: Window) -> None:
+    query = window.index_of(change.query)
+    if query is None:
+        return
+    row_weights = weights[:, :, query]  # (row, head, key)
+    key = window.keys.start + change.key
+    total = row_weights.sum(dim=-1, keepdim=True)
+    rest = total - row_weights[..., key, None]
+    # If this key had all the weight, there is no rest to rescale: the row then sums to less.
+    row_weights *= (total - change.weight).clamp(min=0) / rest.clamp(min=1e-12)
+    row_weights[..., key] = change.weight
+
+
+@apply_change.register(Pin)
+def _pin(change: Pin, weights: Tensor, window: Window) -> None:
+    keys = [window.keys.start + key for key in change.keys]
+    for index in change.queries:
+        query = window.index_of(index)
+        if query is None:
+            continue
+        row_weights = weights[:, :, query]  # (row, head, key)
+        shares = row_weights[..., keys]
+        pinned = shares.sum(dim=-1, keepdim=True)
+        shares = (shares / pinned.clamp(min=1e-12)).where(pinned > 1e-12, 1 / len(keys))
+        total = row_weights.sum(dim=-1, keepdim=True)
+        row_weights.zero_()
+        row_weights[..., keys] = shares * total.where(total > 0, 1.0)
+
+
+def check_changes(
+    changes: Sequence[Change], shapes: Mapping[str, tuple[int, ...]], model: TranslationModel
+) -> None:
+    """Refuse changes that name an index outside the maps or a masked cell.
+
+    `shapes` are those of the maps, (layer, head, query, key) per site.
+    """
+    causal = ("encoder", "decoder") if isinstance(model, DecoderOnly) else ("decoder",)
+    for change in changes:
+        if change.site not in shapes:
+            known = ", ".join(shapes) or "none"
+            raise DataError(f'This model has no attention "{change.site}". It has: {known}.')
+        layers, heads, queries, keys = shapes[change.site]
+        named_queries, named_keys = change.cells()
+        named = {"layer": ([change.layer], layers), "head": ([change.head], heads)}
+        named |= {"query": (list(named_queries), queries), "key": (list(named_keys), keys)}
+        for axis, (indices, count) in named.items():
+            for index in indices:
+                if index is not None and index not in range(count):
+                    raise DataError(
+                        f'The attention "{change.site}" of this sentence has no {axis} {index}: there are '
+                        f"{count}, counted from 0. Received: {change}."
+                    )
+        earliest = min(named_queries, default=keys)
+        if change.site in causal and max(named_keys, default=0) > earliest:
+            raise DataError(
+                f'The attention "{change.site}" of this model is causal: query {earliest} attends to the '
+                f"keys from 0 to {earliest}. Received: {change}. Choose an earlier key or a later query."
+            )
+
+
+def edit_from_changes(changes: Sequence[Change], model: TranslationModel, source_length: int) -> Edit | None:
+    """Return the edit that makes these changes. `source_length` counts the source's `</s>`."""
+    if not changes:
+        return None
+
+    def edit(weights: Tensor, attention_site: AttentionSite, /) -> Tensor:
+        edited = weights
+        for change in changes:
+            window = _window(change.site, model, source_length, attention_site, weights)
+            if window is None or change.layer not in (None, attention_site.layer):
+                continue
+            edited = edited.clone() if edited is weights else edited
+            heads = slice(None) if change.head is None else slice(change.head, change.head + 1)
+            apply_change(change, edited[:, heads], window)
+        return edited
+
+    return edit
+
+
+def silence_per_row(
+    groups: Sequence[HeadGroup], model: TranslationModel, source_length: int, inner: Edit | None
+) -> Edit:
+    """Return an edit that silences the heads of group r in row r of a batch, after the edit `inner`."""
+
+    def edit(weights: Tensor, attention_site: AttentionSite, /) -> Tensor:
+        edited = (weights if inner is None else inner(weights, attention_site)).clone()
+        for row, sentence in enumerate(attention_site.rows.tolist()):
+            site, heads = groups[sentence]
+            window = _window(site, model, source_length, attention_site, weights)
+            if window is None:
+                continue
+            for layer, head in heads:
+                if layer == attention_site.layer:
+                    edited[row, head, window.queries, window.keys] = 0.0
+        return edited
+
+    return edit
+
+
+def _window(
+    site: str, model: TranslationModel, source_length: int, attention_site: AttentionSite, weights: Tensor
+) -> Window | None:
+    """Return the part of the weights of `attention_site` that belongs to a site, or None if there is none."""
+    queries, keys = weights.shape[-2:]
+    offset = attention_site.query_offset
+    if not isinstance(model, DecoderOnly):
+        return Window(slice(0, queries), slice(0, keys), offset) if site == attention_site.name else None
+    begin, end = (0, source_length) if site == "encoder" else (source_length, offset + queries)
+    start = min(max(0, begin - offset), queries)
+    stop = max(start, min(end - offset, queries))
+    columns = slice(source_length, keys) if site == "decoder" else slice(0, min(source_length, keys))
+    return Window(slice(start, stop), columns, offset + start - begin)

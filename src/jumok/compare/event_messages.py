@@ -1,0 +1,56 @@
+"""Training events as JSON messages, for the pipe between a comparison and its workers."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from jumok.config.derive import DerivedSetting
+from jumok.config.recipe import make_recipe
+from jumok.training import Finished, Progress, Sample, Saved, Stage, Started, Validated, Warned
+
+if TYPE_CHECKING:
+    from jumok.system.messages import Message
+    from jumok.training import Event
+
+__all__ = ["event_from_message", "event_to_message"]
+
+EVENTS: dict[str, type[Event]] = {
+    event.__name__: event for event in (Stage, Started, Progress, Validated, Saved, Warned, Finished)
+}
+
+
+def event_to_message(event: Event) -> Message:
+    """Return {"event": name of the class, …}: its fields as JSON values."""
+    values: dict[str, Any] = {field.name: getattr(event, field.name) for field in fields(event)}
+    match event:
+        case Started():
+            values["recipe"] = event.recipe.model_dump(mode="json", exclude_unset=True)
+            values["derived_settings"] = [asdict(setting) for setting in event.derived_settings]
+        case Validated():
+            values["samples"] = [asdict(sample) for sample in event.samples]
+            values["scores"] = dict(event.scores)
+        case Saved():
+            values["path"] = str(event.path)
+        case Finished():
+            values["model_folder"] = None if event.model_folder is None else str(event.model_folder)
+            values["scores"] = dict(event.scores)
+    return {"event": type(event).__name__, **values}
+
+
+def event_from_message(message: Message) -> Event:
+    """Return the event that `event_to_message` has written."""
+    values = {name: value for name, value in message.items() if name != "event"}
+    match message["event"]:
+        case "Started":
+            values["recipe"] = make_recipe(values["recipe"])
+            derived = values["derived_settings"]
+            values["derived_settings"] = tuple(DerivedSetting(**setting) for setting in derived)
+        case "Validated":
+            values["samples"] = tuple(Sample(**sample) for sample in values["samples"])
+        case "Saved":
+            values["path"] = Path(values["path"])
+        case "Finished":
+            values["model_folder"] = None if values["model_folder"] is None else Path(values["model_folder"])
+    return EVENTS[message["event"]](**values)

@@ -1,0 +1,44 @@
+"""The split of a sentence.
+
+Two rules separate the splits. A small share of the combinations of a predicate with its complement is held
+out: a sentence with such a combination is never in the training set, so validation and test contain
+combinations that no model has seen, although each of their words is frequent in training. All other sentences
+are assigned by a hash of the English text without the tag, so that a sentence and its polite form stay
+together.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from zlib import crc32
+
+__all__ = ["SPLITS", "combination_split", "sentence_split"]
+
+SPLITS = ("train", "valid", "test")
+
+# Valid and test each get this many. Four in ten of their sentences then contain a held-out combination.
+_COMBINATIONS_PER_1000 = 60
+_SENTENCES_PER_1000 = 30
+
+
+def _split_by_hash(text: str, per_1000: int) -> str:
+    """Return "valid" and "test" for this many of 1000 hashes each, else "train"."""
+    bucket = crc32(text.encode()) % 1000
+    if bucket < per_1000:
+        return "test"
+    return "valid" if bucket < 2 * per_1000 else "train"
+
+
+@cache
+def combination_split(predicate: str, complement: str) -> str:
+    """Return the split that a combination of lexemes is reserved for, or "train" if it may occur anywhere."""
+    return _split_by_hash(f"{predicate} + {complement}", _COMBINATIONS_PER_1000)
+
+
+def sentence_split(english: str, combinations: set[str]) -> str:
+    """Return the split of a sentence; `combinations` are the splits reserved for its combinations."""
+    if "test" in combinations:
+        return "test"
+    if "valid" in combinations:
+        return "valid"
+    return _split_by_hash(english, _SENTENCES_PER_1000)

@@ -1,0 +1,64 @@
+"""A document: segments of text to translate, and the file written back with their translations.
+
+document_format = find_format("page.html")
+document = document_format.read(data)          bytes in
+document.segments                              the texts to translate, in order
+document.write(translations)                   bytes out; everything else is unchanged
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from jumok.text import Span
+
+__all__ = ["Document", "DocumentFormat", "SegmentTranslation", "SpanLink"]
+
+SpanLink = tuple["Span", "Span"]
+"""A character span of the source and the span of the translation it is aligned to."""
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentTranslation:
+    """The translation of one segment, and the word links by which inline markup moves with its words."""
+
+    text: str
+    links: Sequence[SpanLink] = ()
+
+
+class Document(Protocol):
+    """A parsed file."""
+
+    @property
+    def segments(self) -> list[str]: ...
+
+    def write(self, translations: Sequence[SegmentTranslation]) -> bytes:
+        """Return the file with each segment replaced by its translation, in the order of `segments`."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentFormat:
+    """A file format: its suffixes, its parser, and the characters that make parsing expensive."""
+
+    suffixes: tuple[str, ...]
+    """Lower case, with the dot. Translated files get the first one."""
+    media_type: str
+    read: Callable[[bytes], Document]
+    """Raises a DataError if the bytes are not of this format."""
+    syntax_characters: bytes = b""
+    """ASCII characters that start a tag or an entity or end a line. Each costs time to parse, so they are
+    counted before parsing.
+    """
+
+    @property
+    def suffix(self) -> str:
+        return self.suffixes[0]
+
+    def count_syntax_characters(self, data: bytes) -> int:
+        """Return an upper bound on the number of tags, entities and line ends."""
+        return sum(map(data.count, self.syntax_characters))

@@ -1,0 +1,125 @@
+"""gettext catalogues (.po): entries without a translation are filled in; the others and the header stay."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import partial
+from io import StringIO
+from typing import TYPE_CHECKING
+
+from jumok.documents.document import DocumentFormat
+from jumok.documents.text_document import CompositeTemplate, declare_utf8, line_end_of, read_text, split_lines
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from jumok.documents.document import SegmentTranslation
+    from jumok.documents.text_document import TextTemplate
+
+__all__ = ["PO"]
+
+_PLACEHOLDER = re.compile(r"%(?:\(\w++\))?+[-#0 +]*+\d*+(?:\.\d++)?+[a-zA-Z%]|\{[^{}]*+\}")
+_STRING_LINE = re.compile(r'\s*(?:(msg\w+(?:\[\d+\])?)\s+)?"(.*)"\s*$')
+
+
+@dataclass(frozen=True, slots=True)
+class UntranslatedEntry:
+    """An entry without a translation: its comments and keys verbatim, and the texts to translate."""
+
+    comments: str
+    keys: str
+    sources: list[str]
+    slots: list[str]  # msgstr, or msgstr[0], msgstr[1], …
+
+    @property
+    def segments(self) -> list[str]:
+        return self.sources
+
+    def fill(self, translations: Sequence[SegmentTranslation]) -> str:
+        texts = [translation.text for translation in translations]
+        comments = self.comments
+        if any(
+            sorted(_PLACEHOLDER.findall(source)) != sorted(_PLACEHOLDER.findall(target))
+            for source, target in zip(self.sources, texts, strict=True)
+        ):
+            comments += "#, fuzzy\n"  # a lost placeholder would crash the program: a translator must check it
+        filled = [
+            f'{slot} "{_escape(texts[min(index, len(texts) - 1)])}"\n'
+            for index, slot in enumerate(self.slots)
+        ]
+        return (comments + self.keys + "".join(filled)).removesuffix("\n")
+
+
+def _parse(text: str) -> CompositeTemplate:
+    parts: list[str | TextTemplate] = []
+    for entry in _split_entries(text.replace("\r\n", "\n")):
+        untranslated = _read_untranslated(entry)
+        if untranslated is None:
+            # Only the header declares a charset.
+            parts.append(declare_utf8(entry, r"\"Content-Type:[^\"\n]*?"))
+        else:
+            parts.extend([untranslated, "\n" * entry.endswith("\n")])
+    return CompositeTemplate(parts, line_end_of(text))
+
+
+def _split_entries(text: str) -> Iterator[str]:
+    """Yield entries and empty lines. An entry ends at an empty line, or where the next one starts."""
+    entry: list[str] = []
+    has_msgstr = False
+    for line in StringIO(text):
+        stripped = line.strip()
+        if not stripped or (has_msgstr and stripped.startswith(("#", "msgctxt", "msgid"))):
+            yield "".join(entry)
+            entry, has_msgstr = [], False
+        entry.append(line)
+        if not stripped:
+            yield entry.pop()
+        has_msgstr = has_msgstr or stripped.startswith("msgstr")
+    yield "".join(entry)
+
+
+def _read_untranslated(entry: str) -> UntranslatedEntry | None:
+    """Return an entry if it has no translation; None for everything else."""
+    comments, key_lines = [], []
+    strings: dict[str, list[str]] = {}
+    name = ""
+    for line in split_lines(entry):
+        if line.startswith("#"):
+            comments.append(line)
+            continue
+        match = _STRING_LINE.match(line)
+        if not match or not (match[1] or name):
+            return None
+        name = match[1] or name
+        strings.setdefault(name, []).append(match[2])
+        if not name.startswith("msgstr"):
+            key_lines.append(line)
+    values = {name: "".join(parts) for name, parts in strings.items()}
+    slots = [name for name in values if name.startswith("msgstr")]
+    if not values.get("msgid") or not slots or any(values[slot] for slot in slots):
+        return None
+    sources = [_unescape(values[name]) for name in ("msgid", "msgid_plural") if name in values]
+    if len(slots) == 1:  # a language with one form uses it for every number, so the plural is translated
+        sources = sources[-1:]
+    return UntranslatedEntry(
+        "".join(f"{line}\n" for line in comments), "\n".join(key_lines) + "\n", sources, slots
+    )
+
+
+def _unescape(text: str) -> str:
+    characters = {"n": "\n", "t": "\t", "r": "\r"}
+    return re.sub(r"\\(.)", lambda match: characters.get(match[1], match[1]), text)
+
+
+def _escape(text: str) -> str:
+    escapes = {"\n": "\\n", "\t": "\\t", "\r": "\\r", '"': '\\"', "\\": "\\\\"}
+    return "".join(escapes.get(character, character) for character in text)
+
+
+PO = DocumentFormat(
+    (".po",),
+    "text/x-gettext-translation; charset=utf-8",
+    partial(read_text, parse=_parse),
+    syntax_characters=b"\n",
+)

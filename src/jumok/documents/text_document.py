@@ -1,0 +1,106 @@
+"""Documents that are UTF-8 text: decoded, parsed into a template of segments, and encoded again.
+
+A byte order mark and the line ends of the file are preserved.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from io import StringIO
+from typing import TYPE_CHECKING, Protocol
+
+from jumok.errors import DataError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from jumok.documents.document import SegmentTranslation
+
+__all__ = [
+    "CompositeTemplate",
+    "TextDocument",
+    "TextTemplate",
+    "declare_utf8",
+    "line_end_of",
+    "read_text",
+    "split_lines",
+]
+
+_BYTE_ORDER_MARK = "\ufeff"
+
+
+class TextTemplate(Protocol):
+    """Text with segments to translate, and everything else verbatim."""
+
+    @property
+    def segments(self) -> list[str]: ...
+
+    def fill(self, translations: Sequence[SegmentTranslation]) -> str:
+        """Return the text with each segment replaced by its translation."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class CompositeTemplate:
+    """Templates with verbatim text between them."""
+
+    parts: list[str | TextTemplate]
+    line_end: str = "\n"
+    """The line end of the file; inside the parts lines end in a line feed."""
+
+    @property
+    def segments(self) -> list[str]:
+        return [text for part in self.parts if not isinstance(part, str) for text in part.segments]
+
+    def fill(self, translations: Sequence[SegmentTranslation]) -> str:
+        filled, start = [], 0
+        for part in self.parts:
+            if isinstance(part, str):
+                filled.append(part)
+            else:
+                end = start + len(part.segments)
+                filled.append(part.fill(translations[start:end]))
+                start = end
+        return "".join(filled).replace("\n", self.line_end)
+
+
+@dataclass(frozen=True, slots=True)
+class TextDocument:
+    """A template with the encoding of its file."""
+
+    template: TextTemplate
+    byte_order_mark: bool = False
+
+    @property
+    def segments(self) -> list[str]:
+        return self.template.segments
+
+    def write(self, translations: Sequence[SegmentTranslation]) -> bytes:
+        return (_BYTE_ORDER_MARK * self.byte_order_mark + self.template.fill(translations)).encode()
+
+
+def read_text(data: bytes, parse: Callable[[str], TextTemplate]) -> TextDocument:
+    """Decode a file and parse its text."""
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise DataError(
+            f"The file is not UTF-8 (byte {error.start + 1:,}). Convert it and send it again."
+        ) from None
+    return TextDocument(parse(text), data.startswith(_BYTE_ORDER_MARK.encode()))
+
+
+def declare_utf8(text: str, declaration: str) -> str:
+    """Replace a charset declared after the pattern `declaration`: the translated file is UTF-8."""
+    other_charset = rf"({declaration}charset\s*=\s*[\"']?)(?!utf-8\b)[\w.:-]+"
+    return re.sub(other_charset, r"\1UTF-8", text, flags=re.IGNORECASE)
+
+
+def line_end_of(text: str) -> str:
+    return "\r\n" if "\r\n" in text else "\n"
+
+
+def split_lines(text: str) -> list[str]:
+    """Split at "\\n" only: `str.splitlines` also splits at characters that Unicode calls line breaks."""
+    return [line.removesuffix("\n") for line in StringIO(text)]

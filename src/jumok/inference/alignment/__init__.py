@@ -1,0 +1,1 @@
+"""Word alignments: links read from attention, and symmetrisation of two directions."""

@@ -1,0 +1,34 @@
+"""The labels of attention maps.
+
+    site      queries (rows)                keys (columns)
+    encoder   source tokens, </s>           source tokens, </s>
+    decoder   target tokens, </s>           <s>, target tokens
+    cross     target tokens, </s>           source tokens, </s>
+
+A row of "decoder" and "cross" is the step that produces the token of its label; the keys of "decoder" are the
+tokens that this step has read.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from jumok.types import AttentionMap
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+__all__ = ["BEGIN_LABEL", "END_LABEL", "label_maps"]
+
+BEGIN_LABEL, END_LABEL = "<s>", "</s>"
+
+
+def label_maps(
+    weights: Mapping[str, NDArray[Any]], source: Sequence[str], target: Sequence[str]
+) -> dict[str, AttentionMap]:
+    """Return one labelled map per site. `source` and `target` are tokens without special tokens."""
+    read, produced, keys = (BEGIN_LABEL, *target), (*target, END_LABEL), (*source, END_LABEL)
+    labels = {"encoder": (keys, keys), "decoder": (produced, read), "cross": (produced, keys)}
+    return {site: AttentionMap(site, array, *labels[site]) for site, array in weights.items()}

@@ -1,0 +1,1 @@
+"""Search: greedy, sampling and beam search over any Stepper."""

@@ -1,0 +1,243 @@
+"""Refusing settings that cannot be combined, before anything is read or built."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from jumok.attention import POSITIONS, Widths, check_options, find_entry
+from jumok.config.recipe import EXTRA_TOKENS, BlockSettings, RecurrentSettings, make_recipe
+from jumok.errors import UnsupportedError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from jumok.config.recipe import AttentionSettings, ModelSettings, Recipe
+
+__all__ = [
+    "ATTENTION_NEEDS",
+    "NO_ATTENTION",
+    "attention_order",
+    "attention_overrides",
+    "check_model",
+    "check_recipe",
+    "fill_max_keys",
+]
+
+NO_ATTENTION = "none"
+
+ATTENTION_NEEDS: dict[str, dict[str, tuple[str, ...]]] = {
+    "transformer": {
+        "encoder_attention": (),
+        "decoder_attention": ("causal", "incremental"),
+        "cross_attention": ("cross",),
+    },
+    "recurrent": {"attention": ("cross",)},
+    "decoder-only": {"attention": ("causal", "incremental", "left_padding")},
+    "encoder-only": {"attention": ()},
+}
+"""Per family, the settings that name a mechanism, and what the mechanism must support there."""
+
+POSITION_NEEDS = {
+    "products": "its scores are not products of queries and keys",
+    "bias": "it has no scores to which a bias could be added",
+}
+"""Why a mechanism that lacks this support cannot be combined with positions that need it."""
+
+
+def check_recipe(recipe: Recipe) -> None:
+    """Refuse a model that cannot be built, or that does not fit the rest of its recipe."""
+    check_model(recipe.model)
+    _check_learned_positions(recipe)
+    _check_max_keys(recipe)
+    _check_coverage(recipe)
+
+
+def check_model(settings: ModelSettings) -> None:
+    """Refuse a model whose settings cannot be combined."""
+    if isinstance(settings, RecurrentSettings):
+        _check_recurrent(settings)
+        return
+    if "heads" in settings.model_fields_set:  # else they are derived, from a width that may be derived too
+        Widths.of(settings.width, settings.heads)
+    for setting, (mechanism, needs) in _mechanisms(settings).items():
+        _check_mechanism(mechanism, needs, setting=setting)
+        if "cross" not in needs:
+            _check_positions(settings, mechanism, setting=setting)
+        _check_dropout(mechanism, settings.attention_dropout, setting=setting)
+
+
+def attention_overrides(family: str, mechanism: str) -> dict[str, str]:
+    """The settings that select a mechanism at every site of a family that can use it."""
+    needs_by_setting = ATTENTION_NEEDS[family]
+    if len(needs_by_setting) == 1:
+        return {f"model.{setting}": mechanism for setting in needs_by_setting}
+    if mechanism == NO_ATTENTION:
+        return {"model.cross_attention": mechanism}  # which `check_model` refuses, with the reason
+    supports = find_entry(mechanism).supports
+    return {
+        f"model.{setting}": mechanism
+        for setting, needs in needs_by_setting.items()
+        if not supports.missing(*needs)
+    }
+
+
+def attention_order(settings: RecurrentSettings) -> str:
+    """Whether a recurrent decoder attends "before" or "after" its step."""
+    return find_entry(settings.attention.kind).order if settings.order == "auto" else settings.order
+
+
+def fill_max_keys(recipe: Recipe) -> Recipe:
+    """The recipe with `max_keys` filled in for mechanisms with a fixed number of positions."""
+    filled = {
+        setting: {"kind": mechanism.kind, **mechanism.options, "max_keys": needed}
+        for setting, mechanism, needed in _mechanisms_with_max_keys(recipe)
+        if "max_keys" not in mechanism.options
+    }
+    return make_recipe(recipe.model_dump(exclude_unset=True), **filled) if filled else recipe
+
+
+def _mechanisms(model: ModelSettings) -> dict[str, tuple[AttentionSettings, tuple[str, ...]]]:
+    """Each mechanism of a model by the setting that names it, with what it must support there."""
+    return {
+        f"model.{setting}": (getattr(model, setting), needs)
+        for setting, needs in ATTENTION_NEEDS[model.family].items()
+    }
+
+
+# --- Lengths ------------------------------------------------------------------------------------------------
+
+
+def _max_source_tokens(recipe: Recipe) -> int:
+    """Tokens of the longest source, `</s>` included."""
+    return recipe.training.max_sentence_tokens + 1
+
+
+def _max_target_tokens(recipe: Recipe) -> int:
+    """Tokens of the longest translation that a search may try, `<s>` included."""
+    limit = recipe.training.max_sentence_tokens * recipe.search.max_length_ratio
+    return int(limit) + EXTRA_TOKENS + 1
+
+
+MAX_SEQUENCE_TOKENS: dict[str, Callable[[Recipe], int]] = {
+    "transformer": _max_target_tokens,
+    "decoder-only": lambda recipe: _max_source_tokens(recipe) + _max_target_tokens(recipe),
+    "encoder-only": _max_source_tokens,
+}
+"""Per family with positions, the length of the longest sequence that it reads or writes."""
+
+
+def _check_learned_positions(recipe: Recipe) -> None:
+    """Learned positions must cover the longest translation that a search may try."""
+    model = recipe.model
+    if not isinstance(model, BlockSettings) or model.positions != "learned":
+        return
+    needed = MAX_SEQUENCE_TOKENS[model.family](recipe)
+    if model.max_positions < needed:
+        raise UnsupportedError(
+            f"Learned positions must cover {needed} positions, for sources of training.max_sentence_tokens = "
+            f"{recipe.training.max_sentence_tokens} tokens and the longest translation that a search tries. "
+            f"Received: model.max_positions = {model.max_positions}. Raise it, lower "
+            'training.max_sentence_tokens, or set model.positions to "sinusoidal", which has no limit.'
+        )
+
+
+def _check_max_keys(recipe: Recipe) -> None:
+    """A mechanism with `max_keys` must cover the longest sentence of training and of a search."""
+    for setting, mechanism, needed in _mechanisms_with_max_keys(recipe):
+        max_keys = mechanism.options.get("max_keys", needed)
+        if max_keys < needed:
+            value = f'{{ kind = "{mechanism.kind}", max_keys = {needed} }}'
+            raise UnsupportedError(
+                f'{setting} = "{mechanism.kind}" must cover {needed} positions, for sentences of '
+                f"training.max_sentence_tokens = {recipe.training.max_sentence_tokens} tokens and the "
+                f"longest translation that a search tries. Received: max_keys = {max_keys}. "
+                f"Set {setting} = {value}, "
+                'lower training.max_sentence_tokens, or choose "luong-general", which has no limit.'
+            )
+
+
+def _mechanisms_with_max_keys(recipe: Recipe) -> Iterator[tuple[str, AttentionSettings, int]]:
+    """Mechanisms with a fixed number of positions: setting, mechanism, positions needed."""
+    for setting, (mechanism, _) in _mechanisms(recipe.model).items():
+        if mechanism.kind != NO_ATTENTION and hasattr(check_options(mechanism), "max_keys"):
+            over_target = setting == "model.decoder_attention"
+            yield setting, mechanism, (_max_target_tokens if over_target else _max_source_tokens)(recipe)
+
+
+# --- Combinations -------------------------------------------------------------------------------------------
+
+
+def _check_coverage(recipe: Recipe) -> None:
+    """The coverage penalty needs attention to the source."""
+    model, penalty = recipe.model, recipe.search.coverage_penalty
+    if penalty and isinstance(model, RecurrentSettings) and model.attention.kind == NO_ATTENTION:
+        raise UnsupportedError(
+            "The coverage penalty needs attention to the source, and this model has none. "
+            f"Received: search.coverage_penalty = {penalty:g}. Set it to 0 or choose a model.attention."
+        )
+
+
+def _check_recurrent(settings: RecurrentSettings) -> None:
+    if settings.bidirectional and settings.width % 2:
+        raise UnsupportedError(
+            "A bidirectional encoder gives half of model.width to each direction. "
+            f"Received: model.width = {settings.width}. Set an even width, or model.bidirectional = false."
+        )
+    attends = settings.attention.kind != NO_ATTENTION
+    if attends:
+        _check_mechanism(
+            settings.attention, ATTENTION_NEEDS["recurrent"]["attention"], setting="model.attention"
+        )
+    if settings.input_feeding and not attends:
+        raise UnsupportedError(
+            "Input feeding needs attention, and this model has none. "
+            "Set model.input_feeding = false, or choose a model.attention."
+        )
+    if settings.input_feeding and attention_order(settings) == "before":
+        raise UnsupportedError(
+            "A decoder that attends before its step already has the context as an input of that step. "
+            'Set model.input_feeding = false, or model.order = "after".'
+        )
+
+
+def _check_mechanism(mechanism: AttentionSettings, needs: tuple[str, ...], *, setting: str) -> None:
+    if mechanism.kind == NO_ATTENTION:
+        raise UnsupportedError(
+            f'{setting} cannot be "{NO_ATTENTION}": a Transformer consists of attention. '
+            f"For a model without attention use `--model recurrent --attention {NO_ATTENTION}`."
+        )
+    check_options(mechanism)
+    missing = find_entry(mechanism.kind).supports.missing(*needs)
+    if missing:
+        raise UnsupportedError(
+            f'{setting} cannot be "{mechanism.kind}": it does not support {" and ".join(missing)}. '
+            'Set it to "scaled-dot", which works everywhere.'
+        )
+
+
+def _check_positions(settings: BlockSettings, mechanism: AttentionSettings, *, setting: str) -> None:
+    """The mechanism of a self-attention must support the kind of positions."""
+    kind = settings.positions
+    missing = find_entry(mechanism.kind).supports.missing(*POSITIONS[kind].needs)
+    if missing:
+        raise UnsupportedError(
+            f'model.positions cannot be "{kind}" if {setting} is "{mechanism.kind}": '
+            f"{' and '.join(POSITION_NEEDS[need] for need in missing)}. "
+            'Set model.positions to "sinusoidal", which works with every mechanism, or '
+            f'{setting} to "scaled-dot".'
+        )
+    if kind == "rotary" and settings.width // settings.heads % 2:
+        raise UnsupportedError(
+            "Rotary positions rotate pairs of columns and need heads of even width. Received: "
+            f"model.width / model.heads = {settings.width // settings.heads}. "
+            'Change model.heads so that the width of a head is even, or set model.positions to "alibi".'
+        )
+
+
+def _check_dropout(mechanism: AttentionSettings, share: float, *, setting: str) -> None:
+    if share and find_entry(mechanism.kind).supports.missing("dropout"):
+        raise UnsupportedError(
+            f"model.attention_dropout drops attention weights. Received: {share}, and {setting} = "
+            f'"{mechanism.kind}", which forms none in training. Set model.attention_dropout = 0 '
+            f'(model.dropout works everywhere), or {setting} = "scaled-dot".'
+        )

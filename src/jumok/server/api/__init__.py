@@ -1,0 +1,10 @@
+"""The HTTP API: LibreTranslate's routes, version 1, and attention.
+
+Each module lists its `ROUTES`. A new module is added to `API_ROUTES`, and its routes to `server/openapi.py`.
+"""
+
+from jumok.server.api import attention, libretranslate, v1
+
+__all__ = ["API_ROUTES"]
+
+API_ROUTES = (*libretranslate.ROUTES, *v1.ROUTES, *attention.ROUTES)

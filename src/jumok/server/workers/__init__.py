@@ -1,0 +1,1 @@
+"""Worker processes that run the models, and the queue that feeds them."""

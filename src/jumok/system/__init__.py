@@ -1,0 +1,1 @@
+"""What jumok uses of the operating system: processes, messages between them, memory, signals."""

@@ -1,0 +1,1 @@
+"""Data-parallel training: the protocol that an update speaks, and its backends."""

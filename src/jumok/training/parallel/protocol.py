@@ -1,0 +1,60 @@
+"""What an update needs from the processes that train one model together.
+
+    backend             parameters                         for
+    SingleProcess       stay in the model's tensors        one process
+    SharedMemory        in one block that all ranks map    several processes on one machine
+
+Every parameter has one owner: the rank that sums its gradients and steps Adam for it (ZeRO stage 1,
+Rajbhandari et al. 2020). The three collectives correspond to reduce-scatter, all-reduce and all-gather. Each
+rank calls them in this order:
+
+    gradients = backend.reduce_gradients()
+    loss, nll, square = backend.sum_over_ranks([loss, nll, squared_norm(gradients)])
+    optimiser.step()                    # steps the parameters that have a gradient: the rank's own
+    backend.share_parameters()
+
+Rank 0 writes the checkpoints, with Adam's state of all parameters: it sees that of the other owners in shared
+memory. A backend without shared memory would have to gather it first.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import torch
+    from torch import Tensor
+
+__all__ = ["ParallelBackend", "gradient_or_zeros"]
+
+
+class ParallelBackend(Protocol):
+    """The processes that train one model together, seen from one of them."""
+
+    @property
+    def rank(self) -> int: ...
+
+    @property
+    def world_size(self) -> int: ...
+
+    def bind_optimiser(self, optimiser: torch.optim.Optimizer) -> None:
+        """Create Adam's state, all zeros, where this backend stores it."""
+
+    def reduce_gradients(self) -> list[Tensor]:
+        """Sum every parameter's gradient over the ranks; return the sums of this rank's own parameters.
+
+        Afterwards `.grad` of an owned parameter is that sum, and `.grad` of every other parameter is None.
+        """
+
+    def sum_over_ranks(self, values: Sequence[float]) -> list[float]:
+        """Return the element-wise sum over all ranks, the same bits on each."""
+
+    def share_parameters(self) -> None:
+        """Wait until every rank sees the values that the owners have written."""
+
+
+def gradient_or_zeros(parameter: Tensor) -> Tensor:
+    """Return the gradient, or zeros if the backward pass did not reach the parameter."""
+    return parameter.new_zeros(parameter.shape) if parameter.grad is None else parameter.grad

@@ -1,0 +1,1 @@
+"""A run from sentence pairs to a model folder: prepare, train, finish, resume."""

@@ -1,0 +1,305 @@
+"""Everything that is decided before the first step: vocabulary, encoded pairs, settings, number of steps.
+
+A new run decides it and stores it in its folder. A resumed run reads it from there. A run that takes over a
+pretrained encoder is a new run in which the encoder decides some of the settings.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from jumok.config.derive import DerivedSetting, derive, derive_schedule, derive_search, this_machine
+from jumok.config.recipe import TransformerSettings, make_recipe
+from jumok.data import open_store, write_store
+from jumok.errors import StorageError
+from jumok.models import check_recipe
+from jumok.storage import write_file
+from jumok.text import TokenizerPair, train_tokenizer, train_tokenizers
+from jumok.text.tokenizer_files import read_tokenizers, tokenizers_to_files
+from jumok.training.events import Event, Stage
+from jumok.training.loop.schedule import Plan
+from jumok.training.parallel.group import DataParallelGroup
+from jumok.training.parallel.shared_memory import can_share_memory
+from jumok.training.run.corpus_reader import read_sentences
+from jumok.training.run.factories import fresh_model, make_batches, make_validation
+from jumok.training.run.inputs import open_inputs
+from jumok.training.run.pretrained_encoder import read_encoder
+from jumok.training.run.run_folder import RunRecord
+from jumok.training.run.speed import estimate_costs, measure_costs, measure_update_seconds
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Sequence
+
+    from jumok.config.derive import TrainingCosts
+    from jumok.config.recipe import Recipe
+    from jumok.data import Batches, PairStore
+    from jumok.training.run.corpus_reader import Sentences
+    from jumok.training.run.inputs import InputFile
+    from jumok.training.run.run_folder import RunFolder
+    from jumok.training.validation.protocol import Validation
+
+__all__ = ["PreparedRun", "TrainingData", "prepare_run", "read_inputs"]
+
+MIN_MINUTES_FOR_PROCESSES = 1.0  # worker processes take some seconds to start
+
+
+@dataclass(frozen=True)
+class TrainingData:
+    """What a run trains and validates with."""
+
+    folder: RunFolder
+    tokenizers: TokenizerPair
+    store: PairStore
+    validation: Validation
+
+    def batches(self, recipe: Recipe) -> Batches:
+        return make_batches(recipe, self.store, self.tokenizers)
+
+    def make_group(self, recipe: Recipe, world_size: int) -> DataParallelGroup:
+        """Return a group at step 0."""
+        model = fresh_model(self.folder, recipe, self.tokenizers)
+        return DataParallelGroup(model, self.batches(recipe), recipe, self.folder, world_size=world_size)
+
+
+@dataclass(frozen=True)
+class PreparedRun:
+    """A run before its first step. `started`: when its preparation began (`time.perf_counter`)."""
+
+    data: TrainingData
+    record: RunRecord
+    started: float
+    measured_group: DataParallelGroup | None = None  # started to measure its speed, and ready to train
+
+    def make_group(self) -> DataParallelGroup:
+        """Return the processes of this run, at step 0."""
+        recipe = self.record.recipe
+        if self.measured_group is None:
+            return self.data.make_group(recipe, recipe.training.processes)
+        self.measured_group.reset(fresh_model(self.data.folder, recipe, self.data.tokenizers))
+        return self.measured_group
+
+
+def prepare_run(
+    folder: RunFolder, overrides: Recipe, pairs: Sequence[InputFile], valid: Sequence[InputFile]
+) -> Generator[Event, None, PreparedRun]:
+    record = folder.record()
+    if record is not None:
+        return (yield from _prepare_resumed(folder, record, overrides, pairs, valid))
+    if isinstance(overrides.model, TransformerSettings) and overrides.model.encoder_from is not None:
+        encoder = overrides.model.encoder_from
+        return (yield from _prepare_with_encoder(folder, encoder, overrides, pairs, valid))
+    return (yield from _prepare_new(folder, overrides, pairs, valid))
+
+
+def read_inputs(pairs: Sequence[InputFile], valid: Sequence[InputFile], recipe: Recipe) -> Sentences:
+    corpora, validation = open_inputs(pairs, valid, recipe)
+    return read_sentences(corpora, validation, held_out_pairs=recipe.training.held_out_pairs)
+
+
+# --- the three kinds of run ---
+
+
+def _prepare_resumed(
+    folder: RunFolder,
+    record: RunRecord,
+    overrides: Recipe,
+    pairs: Sequence[InputFile],
+    valid: Sequence[InputFile],
+) -> Generator[Event, None, PreparedRun]:
+    """Read what the first session prepared; encode the pairs again if they were deleted."""
+    started, recipe = time.perf_counter(), record.recipe
+    folder.check_same_settings(overrides, record)  # before the sentences are read, which may take minutes
+    sentences = yield from _read(pairs, valid, recipe, started)
+    folder.check_same_sentences(sentences.fingerprint, record)
+    tokenizers = read_tokenizers(folder.path, shared=recipe.text.shared)
+    try:
+        store = open_store(folder.data)
+    except StorageError:
+        if folder.data.exists():
+            raise
+        store = _encode(folder, recipe, sentences, tokenizers)
+    validation = make_validation(sentences.validation_pairs, tokenizers, recipe)
+    return PreparedRun(TrainingData(folder, tokenizers, store, validation), record, started)
+
+
+def _prepare_new(
+    folder: RunFolder, overrides: Recipe, pairs: Sequence[InputFile], valid: Sequence[InputFile]
+) -> Generator[Event, None, PreparedRun]:
+    started = time.perf_counter()
+    sentences = yield from _read(pairs, valid, overrides, started)
+    recipe, derived = derive(overrides, sentences.facts, this_machine())
+    learning_started = time.perf_counter()
+    sources = (pair.source for pair in sentences.pairs())
+    targets = (pair.target for pair in sentences.pairs())
+    tokenizers = train_tokenizers(sources, targets, recipe.text, recipe.text.vocab_size)
+    yield _store_tokenizers(folder, tokenizers, learning_started)
+    new_run = _NewRun(folder, overrides, sentences, tokenizers, started)
+    return (yield from _finish_preparation(new_run, recipe, derived))
+
+
+def _prepare_with_encoder(
+    folder: RunFolder,
+    encoder_folder: str,
+    overrides: Recipe,
+    pairs: Sequence[InputFile],
+    valid: Sequence[InputFile],
+) -> Generator[Event, None, PreparedRun]:
+    """Prepare a new run whose encoder is pretrained: it decides sizes, source vocabulary, initial weights."""
+    started = time.perf_counter()
+    encoder = read_encoder(encoder_folder)
+    from_encoder = encoder.decided_settings(overrides)
+    encoder_settings = {setting.name: setting.value for setting in from_encoder}
+    overrides = make_recipe(overrides.model_dump(exclude_unset=True), **encoder_settings)
+    check_recipe(overrides)
+    sentences = yield from _read(pairs, valid, overrides, started)
+    recipe, derived = derive(overrides, sentences.facts, this_machine())
+    encoder.check_language(recipe.languages.source)
+    encoder.store(folder.encoder)
+    learning_started = time.perf_counter()
+    targets = (pair.target for pair in sentences.pairs())
+    target = train_tokenizer(targets, recipe.text, vocab_size=recipe.text.vocab_size)
+    tokenizers = TokenizerPair(source=encoder.tokenizer, target=target, shared=False)
+    yield _store_tokenizers(folder, tokenizers, learning_started)
+    from_corpus = [setting for setting in derived if setting.name not in encoder_settings]
+    new_run = _NewRun(folder, overrides, sentences, tokenizers, started)
+    return (yield from _finish_preparation(new_run, recipe, [*from_encoder, *from_corpus]))
+
+
+# --- the stages of a new run ---
+
+
+@dataclass(frozen=True)
+class _NewRun:
+    """A new run, once its tokenizers are learnt."""
+
+    folder: RunFolder
+    overrides: Recipe
+    sentences: Sentences
+    tokenizers: TokenizerPair
+    started: float
+
+
+def _read(
+    pairs: Sequence[InputFile], valid: Sequence[InputFile], recipe: Recipe, started: float
+) -> Generator[Event, None, Sentences]:
+    sentences = read_inputs(pairs, valid, recipe)
+    yield Stage("reading", _describe_reading(sentences), time.perf_counter() - started)
+    return sentences
+
+
+def _describe_reading(sentences: Sentences) -> str:
+    counts = ", ".join(f"{count:,} {reason}" for reason, count in sentences.skipped.items())
+    skipped = f"; skipped: {counts}" if counts else ""
+    facts = sentences.facts
+    return f"{facts.pairs:,} {facts.noun}, {len(sentences.validation_pairs):,} for validation{skipped}"
+
+
+def _store_tokenizers(folder: RunFolder, tokenizers: TokenizerPair, started: float) -> Stage:
+    for name, data in tokenizers_to_files(tokenizers).items():
+        write_file(folder.path / name, data)
+    sizes = sorted({tokenizers.source.vocab_size, tokenizers.target.vocab_size})
+    detail = " and ".join(f"{size:,}" for size in sizes) + " tokens"
+    return Stage("learning vocabulary", detail, time.perf_counter() - started)
+
+
+def _finish_preparation(
+    new_run: _NewRun, recipe: Recipe, derived: list[DerivedSetting]
+) -> Generator[Event, None, PreparedRun]:
+    """Encode the pairs, measure the speed, decide the number of processes and steps, write the record."""
+    encoding_started = time.perf_counter()
+    folder, sentences, tokenizers = new_run.folder, new_run.sentences, new_run.tokenizers
+    store = _encode(folder, recipe, sentences, tokenizers)
+    recipe, search_settings = derive_search(recipe, new_run.overrides, store)
+    validation = make_validation(sentences.validation_pairs, tokenizers, recipe)
+    data = TrainingData(folder, tokenizers, store, validation)
+    yield Stage("encoding", _describe_encoding(data, recipe), time.perf_counter() - encoding_started)
+    group, process_settings = None, list[DerivedSetting]()
+    if new_run.overrides.training.minutes is None:
+        costs = estimate_costs(data.batches(recipe), validation, recipe.training)
+    else:
+        group, costs, process_settings = yield from _measure(new_run, data, recipe)
+        processes = {"training.processes": group.world_size}
+        recipe = make_recipe(recipe.model_dump(exclude_unset=True), **processes)
+    recipe, steps, schedule_settings = derive_schedule(recipe, new_run.overrides, costs)
+    record = RunRecord(
+        recipe=recipe,
+        derived_settings=(*derived, *search_settings, *process_settings, *schedule_settings),
+        plan=Plan(((0, steps),)),
+        fingerprint=sentences.fingerprint,
+        validation_seconds=costs.validation_seconds,
+        finish_seconds=costs.finish_seconds,
+    )
+    folder.write_record(record)
+    return PreparedRun(data, record, new_run.started, group)
+
+
+def _encode(folder: RunFolder, recipe: Recipe, sentences: Sentences, tokenizers: TokenizerPair) -> PairStore:
+    return write_store(
+        folder.data,
+        sentences.corpus_pairs(),
+        tokenizers,
+        max_tokens=recipe.training.max_sentence_tokens,
+        store_text=recipe.text.sampling > 0,
+    )
+
+
+def _describe_encoding(data: TrainingData, recipe: Recipe) -> str:
+    store, max_tokens = data.store, recipe.training.max_sentence_tokens
+    num_tokens = int(store.target_lengths.sum()) - 2 * len(store)  # without <s> and </s>
+    counts = {"": sum(store.skipped.values()), " for validation": data.validation.num_too_long}
+    too_long = " and ".join(f"{count:,}{purpose}" for purpose, count in counts.items() if count)
+    skipped = f"; skipped: {too_long} with more than {max_tokens} tokens" if too_long else ""
+    nouns = ("pairs", "target tokens") if recipe.model.task == "translate" else ("sentences", "tokens")
+    return f"{len(store):,} {nouns[0]}, {num_tokens:,} {nouns[1]}{skipped}"
+
+
+# --- how many processes ---
+
+
+def _measure(
+    new_run: _NewRun, data: TrainingData, recipe: Recipe
+) -> Generator[Event, None, tuple[DataParallelGroup, TrainingCosts, list[DerivedSetting]]]:
+    """Measure how fast this machine trains; return the fastest group of processes and its costs."""
+    started = time.perf_counter()
+    group, update_seconds, derived = _choose_group(new_run, data, recipe)
+    costs = measure_costs(
+        update_seconds,
+        group.model,
+        data.batches(recipe),
+        data.validation,
+        recipe.training,
+        seconds_spent=time.perf_counter() - new_run.started,
+    )
+    milliseconds, validation_seconds = costs.update_seconds * 1000, costs.validation_seconds
+    detail = f"{milliseconds:.0f} ms per update, {validation_seconds:.1f} s per validation"
+    yield Stage("measuring", detail, time.perf_counter() - started)
+    return group, costs, derived
+
+
+def _choose_group(
+    new_run: _NewRun, data: TrainingData, recipe: Recipe
+) -> tuple[DataParallelGroup, float, list[DerivedSetting]]:
+    """Start the processes; return them, their seconds per update, and the reason for their number.
+
+    If the user did not set the number, the faster is chosen: one process per core, or one process with one
+    thread per core.
+    """
+    settings, cores = recipe.training, this_machine().cores
+    if "processes" in new_run.overrides.training.model_fields_set:
+        group = data.make_group(recipe, settings.processes)
+        return group, measure_update_seconds(group, settings), []
+    single = data.make_group(recipe, 1)
+    single_seconds = measure_update_seconds(single, settings)
+    too_short = (settings.minutes or 0) < MIN_MINUTES_FOR_PROCESSES
+    if cores == 1 or too_short or not can_share_memory():
+        return single, single_seconds, []
+    group = data.make_group(recipe, cores)
+    seconds = measure_update_seconds(group, settings)
+    if seconds < single_seconds:
+        why = f"{seconds * 1000:.0f} ms per update; {single_seconds * 1000:.0f} with threads in one process"
+        return group, seconds, [DerivedSetting("training.processes", cores, why)]
+    group.close()
+    why = f"{single_seconds * 1000:.0f} ms per update; {seconds * 1000:.0f} with {cores} processes"
+    return single, single_seconds, [DerivedSetting("training.processes", 1, why)]

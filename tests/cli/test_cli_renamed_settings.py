@@ -1,0 +1,56 @@
+"""Old names of settings and options on the command line: they work, and one line says the new name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from cli_calls import spawn
+
+from jumok.cli.arguments import RENAMED_OPTIONS, rename_options
+from jumok.errors import RecipeError, RenamedSettingWarning
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_old_options_become_new_ones() -> None:
+    arguments = ["translate", "m", "--longest=1.5", "--no-repeat", "3", "--", "--longest"]
+    with pytest.warns(RenamedSettingWarning) as caught:
+        renamed = rename_options(arguments)
+    assert renamed == [
+        "translate",
+        "m",
+        "--max-length-ratio=1.5",
+        "--no-repeat-ngram-size",
+        "3",
+        "--",
+        "--longest",
+    ]
+    assert len(caught) == 2
+    assert rename_options(renamed) == renamed
+
+
+@pytest.mark.parametrize(("old", "new"), RENAMED_OPTIONS.items())
+def test_both_names_of_an_option_are_refused(old: str, new: str) -> None:
+    with pytest.raises(RecipeError, match=f"{old} is the old name of {new}"):
+        rename_options(["translate", "m", old, "2", f"{new}=2"])
+
+
+@pytest.mark.medium
+def test_an_old_option_prints_one_line(model: Path) -> None:
+    old = spawn("translate", model, "--longest", "0.1", stdin=b"one two three\n")
+    new = spawn("translate", model, "--max-length-ratio", "0.1", stdin=b"one two three\n")
+    assert (old.returncode, old.stdout) == (0, new.stdout)
+    assert old.stderr.decode() == (
+        "jumok translate: --longest is now --max-length-ratio; the old name works until 1.0.\n"
+    )
+    assert new.stderr == b""
+
+
+def test_an_old_setting_is_reported_once(tmp_path: Path) -> None:
+    result = spawn("train", tmp_path / "none.tsv", "--out", tmp_path / "run", "--set", "training.warmup=3")
+    assert result.returncode == 2
+    assert result.stderr.decode().count("training.warmup is now training.warmup_steps") == 1
+    assert "Traceback" not in result.stderr.decode()
+    assert result.stderr.decode().startswith("jumok train: training.warmup is now training.warmup_steps; ")

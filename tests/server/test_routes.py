@@ -1,0 +1,40 @@
+"""The tables of the server agree: routes, OpenAPI document, document formats and docs/serve.md."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from jumok.documents import DOCUMENT_FORMATS
+from jumok.server import pages
+from jumok.server.api import API_ROUTES
+from jumok.server.language_pairs import LanguagePair, LanguagePairs
+from jumok.server.openapi import openapi_document
+from jumok.server.service import ServerSettings, Service
+
+REPOSITORY = Path(__file__).parents[2]
+LIVE_PAGE_REQUEST = ("POST", "/attention/{direction}/{operation}")
+"""Only the live attention page sends it; a client uses /v1/explain."""
+
+
+def test_the_openapi_document_has_every_api_route_and_no_other() -> None:
+    service = Service(ServerSettings(models=()), LanguagePairs([LanguagePair(0, "en", "de")]))
+    paths = openapi_document(service)["paths"]
+    documented = [(method.upper(), path) for path, operations in paths.items() for method in operations]
+    routes = [(route.method, route.path) for route in API_ROUTES]
+    assert sorted([*documented, LIVE_PAGE_REQUEST]) == sorted(routes)
+    ids = [operation["operationId"] for operations in paths.values() for operation in operations.values()]
+    assert len(set(ids)) == len(ids)
+
+
+def test_no_route_occurs_twice() -> None:
+    routes = [(route.method, route.path) for route in (*API_ROUTES, *pages.ROUTES)]
+    assert len(set(routes)) == len(routes)
+
+
+def test_the_documentation_names_every_suffix_and_every_api_path() -> None:
+    page = (REPOSITORY / "docs" / "serve.md").read_text(encoding="utf-8")
+    for document_format in DOCUMENT_FORMATS:
+        for suffix in document_format.suffixes:
+            assert f"`{suffix}`" in page, suffix
+    for route in API_ROUTES:
+        assert route.path.partition("{")[0].rstrip("/") in page, route.path

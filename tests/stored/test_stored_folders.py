@@ -1,0 +1,259 @@
+"""Folders that jumok wrote before its modules and settings were renamed must always load.
+
+`make_folders.py` describes these folders and made them. The tests use them as a user does: through
+`import jumok` and the command line. They compare texts and scores, not bits, which differ between machines;
+for the stored sentences no translation depends on rounding.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import runpy
+import shutil
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+import pytest
+
+import jumok
+from jumok.analysis import explanation_from_json, explanation_to_json
+
+HERE = Path(__file__).resolve().parent
+PAIRS, TEXT = HERE / "pairs.en-ko.tsv", HERE / "text.en.txt"
+RECIPE = HERE / "half-way" / "written.toml"
+EXPECTED = json.loads((HERE / "expected.json").read_text(encoding="utf-8"))
+TRANSLATORS: dict[str, dict[str, Any]] = EXPECTED["translators"]
+CONVERTIBLE = [name for name, expected in TRANSLATORS.items() if "ctranslate2" in expected["engines"]]
+TEXT_MODELS = list(EXPECTED["scores"])
+INTERRUPTED_RUNS = ["single", "team", "written", "encoder-from"]
+STOPPED_AT, STEPS = 40, 80
+
+# Old names of renamed settings, each with a value that differs from that of the run `written`.
+DIFFERENT_VALUES = [
+    "text.pieces=64",
+    "model.places=57",
+    'model.cross_attention={ kind = "luong-location", longest = 34 }',
+    "training.longest=13",
+    "training.warmup=21",
+    "training.average=3",
+    "training.ema=0.5",
+    "training.clip=3.5",
+    "training.held_out=7",
+    "search.longest=1.5",
+    "search.no_repeat=3",
+]
+
+# An old name in a recipe gives a warning with the new name.
+IGNORE_OLD_NAMES = pytest.mark.filterwarnings("ignore::jumok.errors.RenamedSettingWarning")
+
+
+class Result(NamedTuple):
+    """Exit code and output of a command."""
+
+    code: int
+    out: str
+    err: str
+
+
+class Call(Protocol):
+    def __call__(self, *arguments: str | Path) -> Result: ...
+
+
+@pytest.fixture
+def call(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Call:
+    """`python -m jumok ARGUMENTS` in this process, which saves the seconds that importing torch takes."""
+
+    def run(*arguments: str | Path) -> Result:
+        capsys.readouterr()
+        monkeypatch.setattr(sys, "argv", ["jumok", *map(str, arguments)])
+        sys.modules.pop("jumok.__main__", None)
+        with pytest.raises(SystemExit) as exit_info:
+            runpy.run_module("jumok", run_name="__main__")
+        captured = capsys.readouterr()
+        return Result(int(exit_info.value.code or 0), captured.out, captured.err)
+
+    return run
+
+
+def model_folder(name: str) -> Path:
+    return HERE / "models" / name
+
+
+def translate_sources(translator: jumok.Translator, name: str, **search: Any) -> list[str]:
+    sources = [line["source"] for line in TRANSLATORS[name]["lines"]]
+    return [translation.text for translation in translator.translate(sources, **search)]
+
+
+def expected(name: str, key: str) -> list[Any]:
+    return [line[key] for line in TRANSLATORS[name]["lines"]]
+
+
+# --- model folders ---
+
+
+def test_every_stored_model_is_tested() -> None:
+    names = {path.name for path in (HERE / "models").iterdir()}
+    assert names == {*TRANSLATORS, *TEXT_MODELS}
+
+
+@pytest.mark.parametrize("name", TRANSLATORS)
+def test_a_stored_model_gives_the_expected_translations(name: str) -> None:
+    """The longest lines are split at `training.longest` tokens; unsplit, their translations would differ."""
+    translator = jumok.load(model_folder(name), engine="torch")
+    assert translate_sources(translator, name) == expected(name, "beam")
+    assert translate_sources(translator, name, beam=1) == expected(name, "greedy")
+
+
+@pytest.mark.parametrize("name", TRANSLATORS)
+def test_a_stored_model_gives_the_expected_scores(name: str) -> None:
+    """A small numerical change may leave the texts as they are, but not the scores."""
+    translator = jumok.load(model_folder(name), engine="torch")
+    scores = [translation.score for translation in translator.translate(expected(name, "source"))]
+    assert scores == pytest.approx(expected(name, "score"), abs=1e-3)
+
+
+@pytest.mark.parametrize("name", CONVERTIBLE)
+def test_a_stored_model_runs_on_ctranslate2(name: str) -> None:
+    translator = jumok.load(model_folder(name), engine="ctranslate2", cores=1)
+    assert translate_sources(translator, name) == expected(name, "beam")
+    assert translate_sources(translator, name, beam=1) == expected(name, "greedy")
+
+
+@pytest.mark.parametrize("engine", ["torch", "ctranslate2"])
+def test_a_stored_shortlist_is_used(engine: str) -> None:
+    translator = jumok.load(model_folder("transformer"), engine=engine, cores=1, shortlist=True)
+    assert translate_sources(translator, "transformer") == expected("transformer", "beam")
+
+
+@pytest.mark.parametrize("name", TRANSLATORS)
+def test_a_stored_model_can_be_explained(name: str) -> None:
+    translator = jumok.load(model_folder(name), engine="torch")
+    explanation = jumok.explain(translator, expected(name, "source")[0])
+    assert explanation.text == expected(name, "beam")[0]
+    assert explanation_from_json(explanation_to_json(explanation)).text == explanation.text
+
+
+@pytest.mark.parametrize("name", [*TRANSLATORS, *TEXT_MODELS])
+def test_info_verifies_a_stored_model(name: str, call: Call) -> None:
+    result = call("info", model_folder(name), "--json")
+    assert result.code == 0, result.err
+    info = json.loads(result.out)
+    assert info["parameters"] >= info["facts"]["parameters"] > 0  # batch norms store more than they train
+    assert info["shortlist"] == (name == "transformer")
+
+
+def test_the_stored_explanation_opens_and_agrees_with_its_model() -> None:
+    stored = jumok.open_explanation(HERE / "explanation.json")
+    new = jumok.explain(jumok.load(model_folder("transformer"), engine="torch"), stored.source.text)
+    assert (stored.text, stored.score) == (new.text, pytest.approx(new.score, abs=1e-3))
+    assert set(stored.attention) == set(new.attention)
+    for site, attention in stored.attention.items():
+        assert attention.weights == pytest.approx(new.attention[site].weights, abs=2 / 255)
+
+
+# --- text models ---
+
+
+def test_the_stored_language_model_gives_the_expected_completions() -> None:
+    lines = EXPECTED["language-model"]
+    model = jumok.load_text_model(model_folder("language-model"))
+    assert model.complete([line["beginning"] for line in lines]) == [line["text"] for line in lines]
+
+
+@pytest.mark.parametrize("name", TEXT_MODELS)
+def test_a_stored_text_model_has_the_expected_loss(name: str, tmp_path: Path, call: Call) -> None:
+    """The loss depends on every weight; whether the long line is left out depends on `training.longest`."""
+    text = tmp_path / TEXT.name
+    too_long = " ".join(["one two three four"] * 4) + ".\n"
+    text.write_text(TEXT.read_text(encoding="utf-8") + too_long, encoding="utf-8")
+    result = call("evaluate", model_folder(name), text, "--json")
+    assert result.code == 0, result.err
+    scores, before = json.loads(result.out), EXPECTED["scores"][name]
+    assert scores["left_out"] == 1
+    for key in ("task", "sentences", "tokens"):
+        assert scores[key] == before[key]
+    # The first word of a line can only be guessed, so accuracy varies a little.
+    assert scores["accuracy"] == pytest.approx(before["accuracy"], abs=0.02)
+    assert scores["loss"] == pytest.approx(before["loss"], abs=1e-3)
+
+
+# --- interrupted run folders ---
+
+
+@pytest.fixture
+def moved(tmp_path: Path) -> Path:
+    """A copy of the interrupted runs and their pairs, at another path than that of their training."""
+    shutil.copytree(HERE / "half-way", tmp_path / "half-way")
+    shutil.copy(PAIRS, tmp_path)
+    return tmp_path
+
+
+def metric_lines(run: Path) -> list[str]:
+    return (run / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
+
+
+def assert_resumed_and_finished(name: str, moved: Path, call: Call) -> None:
+    """Check that the run resumed from its checkpoint and did all steps, and that its model translates."""
+    before = [
+        line for line in metric_lines(HERE / "half-way" / name) if json.loads(line)["step"] <= STOPPED_AT
+    ]
+    run = moved / "half-way" / name
+    assert before
+    assert metric_lines(run)[: len(before)] == before  # a restart would have measured other times
+    info = json.loads(call("info", run / "model", "--json").out)
+    assert info["facts"]["steps"] == STEPS
+    source, target = PAIRS.read_text(encoding="utf-8").splitlines()[0].split("\t")[:2]
+    translator = jumok.load(run / "model", engine="torch")
+    assert translator.translate([source])[0].text
+    assert jumok.explain(translator, source, target=target).text == target
+
+
+@pytest.mark.medium
+@pytest.mark.parametrize("name", INTERRUPTED_RUNS)
+def test_a_stored_run_resumes_and_finishes(name: str, moved: Path, call: Call) -> None:
+    """The same command resumes it, without settings, and without the model that `encoder_from` names."""
+    result = call("train", moved / PAIRS.name, "--out", moved / "half-way" / name)
+    assert result.code == 0, result.err
+    assert_resumed_and_finished(name, moved, call)
+
+
+@IGNORE_OLD_NAMES
+@pytest.mark.medium
+def test_a_run_resumes_with_its_recipe_in_old_names(moved: Path, call: Call) -> None:
+    """The old names are read as the new ones, so the recipe has the settings of the run."""
+    run = moved / "half-way" / "written"
+    result = call("train", moved / PAIRS.name, "--out", run, "--recipe", moved / "half-way" / RECIPE.name)
+    assert result.code == 0, result.err
+    assert_resumed_and_finished("written", moved, call)
+
+
+@IGNORE_OLD_NAMES
+@pytest.mark.parametrize("setting", DIFFERENT_VALUES)
+def test_an_old_name_with_a_different_value_is_refused(setting: str, moved: Path, call: Call) -> None:
+    """If the old name were ignored, the run would resume."""
+    run, recipe = moved / "half-way" / "written", moved / "half-way" / RECIPE.name
+    result = call("train", moved / PAIRS.name, "--out", run, "--recipe", recipe, "--set", setting)
+    assert result.code == 2, result.err
+    assert "other settings" in result.err
+    assert not (run / "model").exists()
+
+
+@IGNORE_OLD_NAMES
+@pytest.mark.medium
+def test_a_recipe_in_old_names_starts_a_new_run(moved: Path, call: Call) -> None:
+    result = call("train", PAIRS, "--out", moved / "new", "--recipe", RECIPE, "--steps", "2")
+    assert result.code == 0, result.err
+    assert jumok.load(moved / "new" / "model", engine="torch").translate(["one two."])
+
+
+# --- stored files ---
+
+
+def test_no_stored_file_contains_an_absolute_path() -> None:
+    paths = [path for path in HERE.rglob("*") if path.suffix in {".json", ".jsonl", ".toml"}]
+    assert paths
+    for path in paths:
+        text = path.read_text(encoding="utf-8")
+        assert not re.search(r"(?<![\w.:/+])/(?:[a-z]{2,8}|Users)/", text), path

@@ -1,0 +1,61 @@
+"""The browser tests that `make test` includes: the page opens, and every panel shows.
+
+As in all tests with `open_page`, a page that logs an error or sends a request to another host fails the test.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from page_browser import PANELS, MonitoredPage, assert_every_panel_shows, serving, wait_for_responses
+from playwright.sync_api import expect
+
+from jumok.analysis import explain, save_explanation
+from jumok.server.viewer import ExplanationService, NamedTranslator
+from random_translators import SENTENCE, family_translator
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from playwright.sync_api import Browser, Page
+
+    OpenPage = Callable[..., Page]
+
+pytestmark = [pytest.mark.medium, pytest.mark.web]
+
+
+@pytest.mark.parametrize("language", ["en", "ko"])
+def test_a_saved_page_shows_every_panel(open_page: OpenPage, tmp_path: Path, language: str) -> None:
+    file = tmp_path / "page.html"
+    save_explanation(explain(family_translator("transformer"), SENTENCE), file)
+    page = open_page(f"{file.as_uri()}#language={language}")
+    expect(page.locator("html")).to_have_attribute("lang", language)
+    expect(page.locator("[role=tab]")).to_have_count(len(PANELS))
+    assert_every_panel_shows(page)
+
+
+def test_a_live_page_translates_what_is_typed_and_shows_every_panel(open_page: OpenPage) -> None:
+    models = [NamedTranslator(name, family_translator(name)) for name in ("transformer", "bahdanau")]
+    with serving(ExplanationService(models, sentence=SENTENCE)) as address:
+        page = open_page(address)
+        page.get_by_label("Sentence", exact=True).fill("a river")
+        expect(page.locator("[data-word=source-1]")).to_have_text("river")
+        expect(page.get_by_test_id("translation")).not_to_be_empty()
+        assert_every_panel_shows(page)
+        for panel in ("change", "compare"):
+            page.locator(f"#tab-{panel}").click()
+            expect(page.get_by_role("application").first).to_be_visible()
+        wait_for_responses(page)
+
+
+def test_an_error_or_a_request_to_another_host_is_noticed(browser: Browser) -> None:
+    """The tests above rely on this."""
+    page = browser.new_page()
+    monitored = MonitoredPage(page, expects_refusal=False)
+    with page.expect_event("requestfailed"):
+        page.set_content("<script>console.error('oops')</script><img src='http://elsewhere.invalid/'>")
+    page.close()
+    assert "error: oops" in monitored.faults
+    assert "request to another host: http://elsewhere.invalid/" in monitored.faults

@@ -1,0 +1,109 @@
+/** Requests of a live page to its server. The address contains a secret, so paths are relative to the page. */
+
+import type { Change } from "./changes";
+import { checkFormat, type Cell, type CellSteps, type Explanation, type GroupEffect, type Site, type Table } from "./format";
+import type { MetricsLine } from "./metrics";
+
+export interface ExplainRequest {
+  model: number;
+  sentence: string;
+  changes: Change[];
+  prefix: number[];
+  target?: string;
+}
+
+export interface RunReport {
+  name: string;
+  finished: boolean;
+  source_language: string;
+  target_language: string;
+  checkpoints: number[];
+  metrics: MetricsLine[];
+}
+
+/** The number of open requests is an attribute of the body, for tests that wait until the page is complete. */
+let pending = 0;
+
+async function track<Answer>(answer: Promise<Answer>): Promise<Answer> {
+  document.body.dataset.pending = String(++pending);
+  return answer.finally(() => (document.body.dataset.pending = String(--pending)));
+}
+
+/** The server does not respond. */
+export class ServerGoneError extends Error {}
+
+function send(operation: string, request: object, options: { accept?: string; signal?: AbortSignal } = {}): Promise<Response> {
+  return fetch(operation, {
+    method: "POST",
+    headers: { "Content-Type": "application/json", Accept: options.accept ?? "application/json" },
+    body: JSON.stringify(request),
+    signal: options.signal,
+  }).catch((error: unknown) => {
+    throw options.signal?.aborted ? error : new ServerGoneError(String(error));
+  });
+}
+
+function post<Answer>(operation: string, request: object): Promise<Answer> {
+  return track(fetchJson(operation, request));
+}
+
+async function fetchJson<Answer>(operation: string, request: object): Promise<Answer> {
+  const response = await send(operation, request);
+  const body = await response.json();
+  if (!response.ok) throw new Error(body.error ?? response.statusText);
+  return body as Answer;
+}
+
+export async function explain(request: ExplainRequest): Promise<Explanation> {
+  return checkFormat(await post<Explanation>("explain", request));
+}
+
+type OnPartial = (text: string, index: number) => Promise<void>;
+
+/** Explain, and call `onPartial` with each partial translation while the model produces it. */
+export function explainStreaming(request: ExplainRequest, onPartial: OnPartial, signal: AbortSignal): Promise<Explanation> {
+  return track(streamExplanation(request, onPartial, signal));
+}
+
+async function streamExplanation(request: ExplainRequest, onPartial: OnPartial, signal: AbortSignal): Promise<Explanation> {
+  const response = await send("explain", request, { accept: "application/x-ndjson", signal });
+  let last: { partial?: string; error?: string } = {};
+  let index = 0;
+  for await (const line of readLines(response)) {
+    last = JSON.parse(line);
+    if (last.partial !== undefined) await onPartial(last.partial, index++);
+  }
+  if (last.error !== undefined) throw new Error(last.error);
+  return checkFormat(last as Explanation);
+}
+
+async function* readLines(response: Response): AsyncGenerator<string> {
+  const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = "";
+  for (let chunk = await reader.read(); !chunk.done; chunk = await reader.read()) {
+    const lines = (rest + chunk.value).split("\n");
+    rest = lines.pop()!;
+    yield* lines;
+  }
+  if (rest) yield rest;
+}
+
+/** The same explanation with the effect of silencing each head. */
+export async function withEffects(explanation: Explanation, request: ExplainRequest): Promise<Explanation> {
+  const { effect: tables, group_effects } = await post<{ effect: Partial<Record<Site, Table>>; group_effects: GroupEffect[] }>("rank-heads", request);
+  const statistics = { ...explanation.statistics };
+  for (const [site, effect] of Object.entries(tables) as [Site, Table][]) statistics[site] = { ...statistics[site]!, effect };
+  return { ...explanation, statistics, group_effects };
+}
+
+export function fetchSteps(request: ExplainRequest & { cell: Cell }): Promise<CellSteps> {
+  return post("steps", request);
+}
+
+export async function explainWithCheckpoint(step: number, sentence: string): Promise<Explanation> {
+  return checkFormat(await post<Explanation>("snapshot", { step, sentence }));
+}
+
+export function fetchRun(): Promise<RunReport> {
+  return post("run", {});
+}

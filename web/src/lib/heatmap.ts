@@ -1,0 +1,182 @@
+/** Drawing a map: on a canvas for the page, as SVG for files. Both use the same layout. */
+
+import { css, differenceColour, textColour, weightColour, type Theme } from "./colour";
+import { formatWeight, type AttentionMap } from "./maps";
+import { escape } from "./save";
+
+export interface Layout {
+  cell: number;
+  left: number;
+  top: number;
+  width: number;
+  height: number;
+  rotatedLabels: boolean;
+  font: number;
+}
+
+export interface Style {
+  theme: Theme;
+  /** The value at the end of the colour scale. */
+  scaleMax: number;
+  signed: boolean;
+}
+
+export const FONTS = 'system-ui, "Noto Sans KR", "Noto Sans CJK KR", "Apple SD Gothic Neo", "Malgun Gothic", sans-serif';
+const TEXT_COLOURS = { light: "#1c2430", dark: "#e6eaf0" };
+const BACKGROUNDS = { light: "#ffffff", dark: "#14171c" };
+const GAP = 8;
+const MAX_LABEL = 150;
+
+/** The estimated width of a text in ems: Hangul and Chinese characters are about twice as wide as Latin ones. */
+export function widthInEms(text: string): number {
+  let width = 0;
+  for (const character of text) width += character > "\u2e7f" ? 1 : /[ilj.,'!:;|·]/.test(character) ? 0.32 : /[mwMW@]/.test(character) ? 0.88 : 0.58;
+  return width;
+}
+
+function truncate(text: string, maxEms: number): string {
+  if (widthInEms(text) <= maxEms) return text;
+  let start = "";
+  for (const character of text) {
+    if (widthInEms(start + character) > maxEms - 1) break;
+    start += character;
+  }
+  return `${start}…`;
+}
+
+export function computeLayout(map: AttentionMap, availableWidth: number, maxCell = 46): Layout {
+  const maxWidth = (labels: string[]) => Math.max(1, ...labels.map(widthInEms));
+  const font = 13;
+  const left = Math.min(MAX_LABEL, maxWidth(map.rowLabels) * font) + GAP + 4;
+  const cell = Math.max(3, Math.min(maxCell, (availableWidth - left - 2) / Math.max(1, map.columns)));
+  const size = Math.max(7, Math.min(font, cell * 0.95));
+  const labelWidth = maxWidth(map.columnLabels) * size;
+  const rotatedLabels = labelWidth > cell - 4;
+  const top = (rotatedLabels ? Math.min(MAX_LABEL, labelWidth) : size) + GAP + 4;
+  return { cell, left, top, width: left + cell * map.columns + 2, height: top + cell * map.rows + 2, rotatedLabels, font: size };
+}
+
+export function cellColour(map: AttentionMap, index: number, style: Style): number {
+  const value = map.values[index];
+  return style.signed ? differenceColour(style.theme, value, style.scaleMax) : weightColour(style.theme, value, style.scaleMax);
+}
+
+/** The smallest n for which every n-th label fits. */
+function stride(layout: Layout): number {
+  return Math.max(1, Math.ceil((layout.font * 1.05) / layout.cell));
+}
+
+/** The labels of a map with their positions and rotations. */
+function* labelPositions(map: AttentionMap, layout: Layout) {
+  const { cell, left, top, font, rotatedLabels } = layout;
+  const every = stride(layout);
+  for (let row = 0; row < map.rows; row += every)
+    yield { text: truncate(map.rowLabels[row], (left - GAP) / font), x: left - GAP, y: top + (row + 0.5) * cell, rotation: 0, anchor: "end" as const };
+  for (let column = 0; column < map.columns; column += every)
+    yield {
+      text: truncate(map.columnLabels[column], rotatedLabels ? (top - GAP) / font : cell / font + 0.3),
+      x: left + (column + 0.5) * cell,
+      y: top - GAP,
+      rotation: rotatedLabels ? -90 : 0,
+      anchor: rotatedLabels ? ("start" as const) : ("middle" as const),
+    };
+}
+
+function hasNumbers(layout: Layout): boolean {
+  return layout.cell >= 34;
+}
+
+function shortNumber(value: number): string {
+  return value.toFixed(2).replace(/^(-?)0\./, "$1.");
+}
+
+export function drawMap(canvas: HTMLCanvasElement, map: AttentionMap, layout: Layout, style: Style): void {
+  const pixelRatio = Math.max(1, devicePixelRatio || 1);
+  canvas.width = Math.ceil(layout.width * pixelRatio);
+  canvas.height = Math.ceil(layout.height * pixelRatio);
+  const context = canvas.getContext("2d")!;
+  context.setTransform(pixelRatio, 0, 0, pixelRatio, 0, 0);
+  const { cell, left, top } = layout;
+  drawCells(context, map, layout, style);
+  context.textBaseline = "middle";
+  context.fillStyle = TEXT_COLOURS[style.theme];
+  context.font = `${layout.font}px ${FONTS}`;
+  for (const { text, x, y, rotation, anchor } of labelPositions(map, layout)) {
+    context.save();
+    context.translate(x, y - (rotation || anchor === "end" ? 0 : layout.font / 2));
+    context.rotate((rotation * Math.PI) / 180);
+    context.textAlign = anchor === "middle" ? "center" : anchor;
+    context.fillText(text, 0, 0);
+    context.restore();
+  }
+  if (!hasNumbers(layout)) return;
+  context.font = `${Math.min(12, cell * 0.3)}px ${FONTS}`;
+  context.textAlign = "center";
+  for (let i = 0; i < map.values.length; i++) {
+    if (Math.abs(map.values[i]) < 0.05) continue;
+    context.fillStyle = textColour(cellColour(map, i, style));
+    context.fillText(shortNumber(map.values[i]), left + ((i % map.columns) + 0.5) * cell, top + (Math.floor(i / map.columns) + 0.5) * cell);
+  }
+}
+
+function drawCells(context: CanvasRenderingContext2D, map: AttentionMap, { cell, left, top }: Layout, style: Style): void {
+  if (!map.values.length) return;
+  if (cell >= 12) {
+    for (let i = 0; i < map.values.length; i++) {
+      context.fillStyle = css(cellColour(map, i, style));
+      context.beginPath();
+      context.roundRect(left + (i % map.columns) * cell + 0.5, top + Math.floor(i / map.columns) * cell + 0.5, cell - 1, cell - 1, Math.min(3, cell / 8));
+      context.fill();
+    }
+    return;
+  }
+  const image = document.createElement("canvas");
+  drawPixels(image, map, style);
+  context.imageSmoothingEnabled = false;
+  context.drawImage(image, left, top, cell * map.columns, cell * map.rows);
+}
+
+/** Draw one pixel per cell; CSS or the caller scales the picture. */
+export function drawPixels(canvas: HTMLCanvasElement, map: Pick<AttentionMap, "rows" | "columns" | "values">, style: Style): void {
+  canvas.width = Math.max(1, map.columns);
+  canvas.height = Math.max(1, map.rows);
+  const context = canvas.getContext("2d")!;
+  const image = context.createImageData(canvas.width, canvas.height);
+  const pixels = new Uint32Array(image.data.buffer);
+  for (let i = 0; i < map.values.length; i++) pixels[i] = cellColour(map as AttentionMap, i, style);
+  context.putImageData(image, 0, 0);
+}
+
+/** The same drawing as SVG; every cell has its weight as a tooltip. */
+export function mapSvg(map: AttentionMap, layout: Layout, style: Style): string {
+  const { cell, left, top, width, height, font } = layout;
+  const parts = [
+    `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" font-family='${FONTS}' font-size="${font}">`,
+    `<rect width="100%" height="100%" fill="${BACKGROUNDS[style.theme]}"/>`,
+  ];
+  for (let i = 0; i < map.values.length; i++) {
+    const row = Math.floor(i / map.columns);
+    const column = i % map.columns;
+    const colour = cellColour(map, i, style);
+    const value = map.values[i];
+    const [x, y] = [left + column * cell, top + row * cell];
+    parts.push(
+      `<rect x="${x.toFixed(2)}" y="${y.toFixed(2)}" width="${(cell - 0.5).toFixed(2)}" height="${(cell - 0.5).toFixed(2)}" fill="${css(colour)}">` +
+        `<title>${escape(`${map.rowLabels[row]} → ${map.columnLabels[column]}: ${formatWeight(map, value)}`)}</title></rect>`,
+    );
+    if (hasNumbers(layout) && Math.abs(value) >= 0.05)
+      parts.push(
+        `<text x="${x + cell / 2}" y="${y + cell / 2}" font-size="${Math.min(12, cell * 0.3)}" fill="${textColour(colour)}" text-anchor="middle" dominant-baseline="central">${shortNumber(value)}</text>`,
+      );
+  }
+  for (const { text, x, y, rotation, anchor } of labelPositions(map, layout))
+    parts.push(
+      `<text x="${x.toFixed(2)}" y="${y.toFixed(2)}" fill="${TEXT_COLOURS[style.theme]}" text-anchor="${anchor}"` +
+        `${rotation || anchor === "end" ? ' dominant-baseline="central"' : ""}${rotation ? ` transform="rotate(${rotation} ${x.toFixed(2)} ${y.toFixed(2)})"` : ""}>${escape(text)}</text>`,
+    );
+  return `${parts.join("")}</svg>`;
+}
+
+export function background(theme: Theme): string {
+  return BACKGROUNDS[theme];
+}
