@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from jumok.storage import SEPARATE_VOCABULARIES, SHARED_VOCABULARY
+from jumok.text.character_map import refuse_character_map
 from jumok.text.tokenizer import Tokenizer, TokenizerPair, load_tokenizer
 
 if TYPE_CHECKING:
@@ -30,7 +31,10 @@ def tokenizers_to_files(tokenizers: TokenizerPair) -> dict[str, bytes]:
 def tokenizers_from_files(files: Mapping[str, bytes]) -> TokenizerPair:
     """Return the tokenizers; the inverse of `tokenizers_to_files`."""
     shared = SHARED_VOCABULARY[0] in files
-    return _pair([Tokenizer.from_bytes(files[name]) for name in _file_names(shared=shared)])
+    sides = [files[name] for name in _file_names(shared=shared)]
+    for data in sides:
+        refuse_character_map(data)
+    return _pair([Tokenizer.from_bytes(data) for data in sides])
 
 
 def read_tokenizers(folder: Path, *, shared: bool) -> TokenizerPair:

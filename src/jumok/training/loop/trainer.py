@@ -346,8 +346,11 @@ class Trainer:
                 state=self.state.to_json(metrics_length=self.metrics.length()),
             ),
         )
-        remove_old_checkpoints(self.checkpoints, needed=self.state.needed_steps(self.settings))
+        self.remove_old_checkpoints()
         return Saved(path, self.state.step)
+
+    def remove_old_checkpoints(self) -> None:
+        remove_old_checkpoints(self.checkpoints, needed=self.state.needed_steps(self.settings))
 
 
 def _copy(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:

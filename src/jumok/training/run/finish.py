@@ -84,6 +84,7 @@ def finish_run(
         tokenizers_to_files(tokenizers),
         failure_note="All checkpoints are intact; the same command finishes the run.",
     )
+    trainer.remove_old_checkpoints()
     scored = f", scored with beam {recipe.search.beam}" if translates else ""
     yield Stage("finishing", f"{choice.description}{scored}", trainer.seconds - started)
     yield Finished(
