@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import hashlib
 import re
-import unicodedata
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+
+from jumok.text.normalisation import to_nfc
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -33,9 +34,7 @@ _PUNCTUATION = re.compile(
 
 def sentence_key(text: str) -> str:
     """Return a sentence without the case, punctuation, spaces and composition in which copies differ."""
-    if not text.isascii():
-        text = unicodedata.normalize("NFC", text)
-    return _PUNCTUATION.sub(" ", text.casefold()).strip()
+    return _PUNCTUATION.sub(" ", to_nfc(text).casefold()).strip()
 
 
 @dataclass(frozen=True, slots=True)
