@@ -63,10 +63,11 @@ def is_composed(text: str) -> bool:
 
 def bound_marks(text: str) -> str:
     """Put a joiner after every 30 combining marks of a run, counted in the canonical decomposition."""
-    parts, end = [], 0
+    parts: list[str] = []
+    end = 0
     for run in _POSSIBLE_RUN.finditer(text):
         start = max(run.start() - 1, end)  # the letter before may end with marks when it is decomposed
-        parts += text[end:start], _bounded(text[start : run.end()])
+        parts += [text[end:start], _bounded(text[start : run.end()])]
         end = run.end()
     return "".join([*parts, text[end:]]) if parts else text
 

@@ -131,6 +131,8 @@ def _train(run: PreparedRun, curves: CurveWriter | None) -> Iterator[Event]:
             trainer.restore(checkpoint)
             trainer.remove_old_checkpoints()  # an earlier session may have been killed before it did
         yield _started_event(run, trainer, checkpoint.step if checkpoint else None)
+        if run.warning is not None:
+            yield run.warning
         yield from trainer.events()
         group.close()
         if trainer.stop_reason == "interrupted":
