@@ -182,7 +182,7 @@ def test_the_client_deep_translator_works_unchanged(served: Served, expected: di
 
 
 def test_requests_as_mastodon_sends_them_work(served: Served) -> None:
-    """Without a key, `api_key` is null; others leave `format` empty, which is text to LibreTranslate."""
+    """Mastodon without a key sends a null `api_key`. Other clients send an empty `format`: it means text."""
     fields = {"q": ["<p>one two</p>"], "source": "auto", "target": "de", "format": "html", "api_key": None}
     answer = served.post("/translate", fields)
     assert answer.status == 200, answer.text
