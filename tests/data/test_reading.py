@@ -504,7 +504,7 @@ def test_arguments_that_are_not_corpora_are_refused(arguments: list[str], messag
 
 
 @pytest.mark.usefixtures("folder")
-def test_the_same_file_swapped_and_not_swapped_agree() -> None:
+def test_only_a_file_in_the_opposite_direction_is_swapped() -> None:
     corpora = open_corpora(["pairs.en-de.tsv", "pairs.de-en.tsv"], source="de")
     assert [corpus.swapped for corpus in corpora] == [True, False]
 

@@ -81,7 +81,7 @@ def test_a_stream_has_one_event_per_sentence(served: Served, model: Path) -> Non
     expected = jumok.load(model).translate(["one two three.", "Four five six.", "seven", "eight"])
     sentences = [data for name, data in events if name == "sentence"]
     assert [data["text"] for data in sentences] == [translation.text for translation in expected]
-    assert [(data["number"], data["sentence"]) for data in sentences] == [(0, 0), (0, 1), (0, 2), (2, 0)]
+    assert [(data["index"], data["sentence"]) for data in sentences] == [(0, 0), (0, 1), (0, 2), (2, 0)]
 
 
 def test_a_stream_has_each_whole_text_too(served: Served) -> None:
@@ -106,8 +106,7 @@ def test_a_greedy_stream_has_one_event_per_token(served: Served, model: Path) ->
     [expected] = jumok.load(model).translate(["one two three four five"], beam=1)
     events = stream(served, q="one two three four five", greedy=True)
     *partial, sentence, text, done = events
-    # "said" is the public name of the event that has the text so far.
-    assert [name for name, _ in partial] == ["said"] * len(partial)
+    assert [name for name, _ in partial] == ["partial"] * len(partial)
     assert [sentence[0], text[0], done[0]] == ["sentence", "text", "done"]
     assert sentence[1]["text"] == expected.text
     texts = [data["text"] for _, data in partial]

@@ -2,9 +2,10 @@
 
     python kill_driver.py FOLDER < scenarios.json > results.json
 
-A scenario is a list of kills. Each kill happens in a fork of this process, which has imported everything: a
-run takes one second instead of five. A fork sends itself the given signal at the N-th call of a named
-function: before it, after it, or (for writes) in the middle. The last fork of a scenario runs to the end.
+A scenario has `kills`, a list, and optional `settings`. Each kill happens in a fork of this process, which
+has imported everything: a run takes one second instead of five. A fork sends itself the given signal at the
+N-th call of a named function: before it, after it, or (for writes) in the middle. The last fork of a scenario
+runs to the end.
 """
 
 from __future__ import annotations

@@ -118,7 +118,7 @@ def _additive(inputs: HeadInputs) -> Iterator[Step]:
     yield vector("query part", "W_q s", query)
     yield vector("key part", "W_k hᵢ", key)
     yield vector("hidden", "tanh(W_q s + W_k hᵢ)", torch.tanh(query + key))
-    yield vector("energy", "v", mechanism.energies()[inputs.head])
+    yield vector("energy", "v", mechanism.score_vectors()[inputs.head])
 
 
 def _general(inputs: HeadInputs) -> Iterator[Step]:

@@ -100,9 +100,9 @@ class Additive(SoftmaxMechanism):
     def _compare(self, query: Tensor, keys: Tensor) -> Tensor:
         """vᵀ tanh(query + key) for every pair of projected query and key, (batch, head, query, key)."""
         hidden = (query[:, :, :, None] + keys[:, :, None]).tanh_()  # (batch, head, query, key, units)
-        return (hidden @ self.energies()[:, None, :, None]).squeeze(-1)
+        return (hidden @ self.score_vectors()[:, None, :, None]).squeeze(-1)
 
-    def energies(self) -> Tensor:
+    def score_vectors(self) -> Tensor:
         """v of each head, (head, units)."""
         if self.gain is None:
             return self.energy

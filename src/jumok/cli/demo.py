@@ -1,7 +1,7 @@
 """`jumok demo`: every step once, on the built-in corpus, in a few minutes.
 
 It generates English–Korean pairs, trains on them with no setting but the time, scores the model on unseen
-combinations, translates a few sentences and draws what the model attended to.
+pairs, translates a few sentences and draws what the model attended to.
 """
 
 from __future__ import annotations

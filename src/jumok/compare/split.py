@@ -37,7 +37,7 @@ __all__ = ["Split", "median_length_source", "split_pairs"]
 
 MAX_HELD_OUT = 1000
 RECORD = "split.json"
-# A header without language codes: no first pair can be mistaken for one.
+# Always written, so that the reader never takes the first pair for a header.
 HEADER = "source\ttarget\talignment\n"
 _BREAKS = re.compile(r"[\t\n\r]+")
 

@@ -153,7 +153,10 @@ def max_positions_for(recipe: Recipe) -> int:
 
 
 def training_facts(recipe: Recipe, steps: int, plan: Sequence[tuple[int, int | None]]) -> dict[str, Any]:
-    """Return what determined the learning rate of every step, with the revisions of the plan."""
+    """Return what determined the learning rate of every step.
+
+    `plan` has (from step, planned steps) per revision.
+    """
     training = recipe.training
     return {
         "schedule": training.schedule,

@@ -154,9 +154,9 @@ class Translator:
         text ("": none). `sampling` draws tokens instead of searching. `search` overrides settings of the
         model's recipe by name, such as `beam=1`. A batch has about `batch_tokens` source tokens (None: the
         engine's default). Without `scores` a greedy search may be faster and its scores NaN.
-        `on_progress(done, total)` counts sentences. In a greedy search (beam 1), `on_partial(index, text)`
-        receives the translation of a text so far, after every token; not for texts that are split into
-        segments.
+        `on_progress(done, total)` counts segments: one per text, none for a text without words, several for a
+        text that is split. In a greedy search (beam 1), `on_partial(index, text)` receives the translation of
+        a text so far, after every token; not for texts that are split into segments.
         """
         plan = self._plan(n_best, sampling, search)
         pending = self._submit(

@@ -119,7 +119,7 @@ def _max_target_tokens(recipe: Recipe) -> int:
 
 
 MAX_SEQUENCE_TOKENS: dict[str, Callable[[Recipe], int]] = {
-    "transformer": _max_target_tokens,
+    "transformer": lambda recipe: max(_max_source_tokens(recipe), _max_target_tokens(recipe)),
     "decoder-only": lambda recipe: _max_source_tokens(recipe) + _max_target_tokens(recipe),
     "encoder-only": _max_source_tokens,
 }
@@ -127,15 +127,15 @@ MAX_SEQUENCE_TOKENS: dict[str, Callable[[Recipe], int]] = {
 
 
 def _check_learned_positions(recipe: Recipe) -> None:
-    """Learned positions must cover the longest translation that a search may try."""
+    """Learned positions must cover the longest sequence that the model reads or writes."""
     model = recipe.model
     if not isinstance(model, BlockSettings) or model.positions != "learned":
         return
     needed = MAX_SEQUENCE_TOKENS[model.family](recipe)
     if model.max_positions < needed:
         raise UnsupportedError(
-            f"Learned positions must cover {needed} positions, for sources of training.max_sentence_tokens = "
-            f"{recipe.training.max_sentence_tokens} tokens and the longest translation that a search tries. "
+            f"Learned positions must cover {needed} positions, the longest sequence of this {model.family} "
+            f"model with training.max_sentence_tokens = {recipe.training.max_sentence_tokens}. "
             f"Received: model.max_positions = {model.max_positions}. Raise it, lower "
             'training.max_sentence_tokens, or set model.positions to "sinusoidal", which has no limit.'
         )

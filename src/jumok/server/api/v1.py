@@ -50,7 +50,7 @@ async def translate(context: RequestContext) -> Response:
 
 
 async def translate_stream(context: RequestContext) -> Response:
-    """Server-sent events, in the order of the texts: `said`, `sentence`, `text`, and finally `done`."""
+    """Server-sent events, in the order of the texts: `partial`, `sentence`, `text`, and finally `done`."""
     texts, routing, options = await _read_request(context)
     events = _events(context, texts, routing, options._replace(stream=True))
     first = await anext(events)  # a request that is refused gets its status before the stream begins
@@ -80,7 +80,7 @@ async def _events(
         events = []
         for index in range(num_done, end):
             text = _join_sentences(texts[index], sentences.pop(index, []), routing.pivot_paths[index])
-            data = {"number": index, "text": text, **_routing_json(routing, index, context)}
+            data = {"index": index, "text": text, **_routing_json(routing, index, context)}
             events.append(_event("text", data))
         return events
 
@@ -93,9 +93,9 @@ async def _events(
             for event in text_events(text_index):
                 yield event
             num_done = text_index
-            location = {"number": text_index, "sentence": sentence_index}
+            location = {"index": text_index, "sentence": sentence_index}
             if isinstance(result, str):
-                yield _event("said", {**location, "text": result})
+                yield _event("partial", {**location, "text": result})
             else:
                 sentences.setdefault(text_index, []).append(result.text())
                 yield _event("sentence", {**location, **_translation_json(result, options)})

@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
     from jumok.config.recipe import Recipe
 
-__all__ = ["InputFile", "open_inputs"]
+__all__ = ["CorpusInput", "open_inputs"]
 
-InputFile = str | Path | Corpus
+CorpusInput = str | Path | Corpus
 """A file of pairs or of plain text, or an open corpus. Two parallel text files are two items in a row."""
 
 
 def open_inputs(
-    pairs: Sequence[InputFile], valid: Sequence[InputFile], recipe: Recipe
+    pairs: Sequence[CorpusInput], valid: Sequence[CorpusInput], recipe: Recipe
 ) -> tuple[list[Corpus], list[Corpus]]:
     """Return the training corpora and the validation corpora; raise if the model cannot learn from them."""
     model, languages = recipe.model, recipe.languages
@@ -38,7 +38,7 @@ def open_inputs(
         validation = _open(valid, first.source_language, first.target_language, plain=first.plain)
     opened = (*corpora, *validation)
     if any(corpus.plain != (first.plain if plain is None else plain) for corpus in opened):
-        expected = "plain text" if first.plain or plain else "sentence pairs"
+        expected = "plain text" if (first.plain if plain is None else plain) else "sentence pairs"
         names = ", ".join(corpus.name for corpus in opened)
         raise DataError(f"This {model.family} model learns from {expected}. Received: {names}.")
     if first.plain:
@@ -46,7 +46,7 @@ def open_inputs(
     return corpora, validation
 
 
-def _open(files: Sequence[InputFile], source: str, target: str, *, plain: bool | None) -> list[Corpus]:
+def _open(files: Sequence[CorpusInput], source: str, target: str, *, plain: bool | None) -> list[Corpus]:
     """Open paths as plain text (True), as pairs (False), or as their content suggests (None)."""
     corpora = [file for file in files if isinstance(file, Corpus)]
     paths = [str(file) for file in files if not isinstance(file, Corpus)]

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from jumok.data import Batches, PairStore
     from jumok.training.events import Warned
     from jumok.training.run.corpus_reader import Sentences
-    from jumok.training.run.inputs import InputFile
+    from jumok.training.run.inputs import CorpusInput
     from jumok.training.run.run_folder import RunFolder
     from jumok.training.validation.protocol import Validation
 
@@ -89,7 +89,7 @@ class PreparedRun:
 
 
 def prepare_run(
-    folder: RunFolder, overrides: Recipe, pairs: Sequence[InputFile], valid: Sequence[InputFile]
+    folder: RunFolder, overrides: Recipe, pairs: Sequence[CorpusInput], valid: Sequence[CorpusInput]
 ) -> Generator[Event, None, PreparedRun]:
     record = folder.record()
     if record is not None:
@@ -100,7 +100,7 @@ def prepare_run(
     return (yield from _prepare_new(folder, overrides, pairs, valid))
 
 
-def read_inputs(pairs: Sequence[InputFile], valid: Sequence[InputFile], recipe: Recipe) -> Sentences:
+def read_inputs(pairs: Sequence[CorpusInput], valid: Sequence[CorpusInput], recipe: Recipe) -> Sentences:
     corpora, validation = open_inputs(pairs, valid, recipe)
     return read_sentences(corpora, validation, held_out_pairs=recipe.training.held_out_pairs)
 
@@ -112,8 +112,8 @@ def _prepare_resumed(
     folder: RunFolder,
     record: RunRecord,
     overrides: Recipe,
-    pairs: Sequence[InputFile],
-    valid: Sequence[InputFile],
+    pairs: Sequence[CorpusInput],
+    valid: Sequence[CorpusInput],
 ) -> Generator[Event, None, PreparedRun]:
     """Read what the first session prepared; encode the pairs again if they were deleted."""
     started, recipe = time.perf_counter(), record.recipe
@@ -132,7 +132,7 @@ def _prepare_resumed(
 
 
 def _prepare_new(
-    folder: RunFolder, overrides: Recipe, pairs: Sequence[InputFile], valid: Sequence[InputFile]
+    folder: RunFolder, overrides: Recipe, pairs: Sequence[CorpusInput], valid: Sequence[CorpusInput]
 ) -> Generator[Event, None, PreparedRun]:
     started = time.perf_counter()
     sentences = yield from _read(pairs, valid, overrides, started)
@@ -150,8 +150,8 @@ def _prepare_with_encoder(
     folder: RunFolder,
     encoder_folder: str,
     overrides: Recipe,
-    pairs: Sequence[InputFile],
-    valid: Sequence[InputFile],
+    pairs: Sequence[CorpusInput],
+    valid: Sequence[CorpusInput],
 ) -> Generator[Event, None, PreparedRun]:
     """Prepare a new run whose encoder is pretrained: it decides sizes, source vocabulary, initial weights."""
     started = time.perf_counter()
@@ -189,7 +189,7 @@ class _NewRun:
 
 
 def _read(
-    pairs: Sequence[InputFile], valid: Sequence[InputFile], recipe: Recipe, started: float
+    pairs: Sequence[CorpusInput], valid: Sequence[CorpusInput], recipe: Recipe, started: float
 ) -> Generator[Event, None, Sentences]:
     sentences = read_inputs(pairs, valid, recipe)
     yield Stage("reading", _describe_reading(sentences), time.perf_counter() - started)

@@ -177,7 +177,7 @@ class RunFolder:
             ) from None
 
     def write_record(self, record: RunRecord) -> None:
-        """Store the decisions. `run.json` comes last, so a folder with it has everything it refers to."""
+        """Store the decisions. `run.json` is replaced last: with a recipe in it, the rest is there."""
         write_file(self.path / "recipe.toml", recipe_to_toml(record.recipe).encode())
         self._write(
             {

@@ -36,17 +36,17 @@ if TYPE_CHECKING:
     from jumok.config.recipe import Recipe
     from jumok.training.loop.metrics import CurveWriter
     from jumok.training.parallel.group import DataParallelGroup
-    from jumok.training.run.inputs import InputFile
+    from jumok.training.run.inputs import CorpusInput
     from jumok.training.run.preparation import PreparedRun
 
 __all__ = ["train", "training_events"]
 
 
 def train(
-    pairs: InputFile | Sequence[InputFile],
+    pairs: CorpusInput | Sequence[CorpusInput],
     *,
     out: str | Path,
-    valid: InputFile | Sequence[InputFile] = (),
+    valid: CorpusInput | Sequence[CorpusInput] = (),
     recipe: Recipe | None = None,
     tensorboard: bool = False,
     **settings: Any,
@@ -64,10 +64,10 @@ def train(
 
 
 def training_events(
-    pairs: InputFile | Sequence[InputFile],
+    pairs: CorpusInput | Sequence[CorpusInput],
     *,
     out: str | Path,
-    valid: InputFile | Sequence[InputFile] = (),
+    valid: CorpusInput | Sequence[CorpusInput] = (),
     recipe: Recipe | None = None,
     tensorboard: bool = False,
     **settings: Any,
@@ -89,12 +89,12 @@ def training_events(
         yield from _train(run, make_writer(str(folder.path / "tensorboard")) if make_writer else None)
 
 
-def _as_list(files: InputFile | Sequence[InputFile]) -> list[InputFile]:
+def _as_list(files: CorpusInput | Sequence[CorpusInput]) -> list[CorpusInput]:
     return [files] if isinstance(files, str | Path | Corpus) else list(files)
 
 
 def _finished_event(
-    folder: RunFolder, overrides: Recipe, pairs: list[InputFile], valid: list[InputFile]
+    folder: RunFolder, overrides: Recipe, pairs: list[CorpusInput], valid: list[CorpusInput]
 ) -> Finished:
     """Return the last event of a finished run; raise if it has other settings or other sentences."""
     card, _, _ = read_model_with_weights(folder.model)
