@@ -570,6 +570,14 @@ class TestUserCache:
         with pytest.raises(StorageError, match="JUMOK_CACHE"):
             private_folder("checked", make=True)
 
+    def test_a_sticky_folder_such_as_a_tmpfs_of_a_container_is_used(self, cache: Path) -> None:
+        cache.mkdir()
+        cache.chmod(0o1777)
+        assert remember_checked("abc")
+        assert is_checked("abc")
+        (cache / "checked").chmod(0o1777)  # but only jumok makes the folders in it
+        assert not is_checked("abc")
+
     def test_an_entry_of_the_list_that_others_can_write_is_not_believed(self, cache: Path) -> None:
         remember_checked("abc")
         (cache / "checked" / "abc").chmod(0o666)

@@ -51,35 +51,32 @@ def private_folder(name: str, *, make: bool = False) -> Path:
             make_folder(folder.parent, mode=0o700)
             with suppress(FileExistsError):
                 folder.mkdir(mode=0o700)
-        for path in (folder.parent, folder):
-            with suppress(FileNotFoundError):
-                _check_private(path, path.stat() if path is folder.parent else path.lstat())
+        with suppress(FileNotFoundError):
+            _check_private(folder.parent, folder.parent.stat(), sticky_allowed=True)
+            _check_private(folder, folder.lstat())
     return folder
 
 
-def _check_private(path: Path, status: os.stat_result) -> None:
+def _check_private(path: Path, status: os.stat_result, *, sticky_allowed: bool = False) -> None:
     """Raise if somebody else owns a path or may write to it.
 
     The superuser may, of course. So may the group of a user who is alone in it: many systems give each user a
-    group of the same number, and let it write to all that the user makes.
+    group of the same number, and let it write to all that the user makes. In a sticky folder, such as /tmp or
+    a tmpfs of a container, others can add names but not replace those of this user.
     """
     if stat.S_ISLNK(status.st_mode):
-        raise StorageError(f"{path} is a symbolic link, so it is not used. Remove it, or {_lower(ADVICE)}.")
+        raise StorageError(f"{path} is a symbolic link, so it is not used. Remove it. {ADVICE} to keep it.")
     if status.st_uid not in (os.geteuid(), 0):
         raise StorageError(
             f"{path} belongs to another user (number {status.st_uid}), so nothing in it is used. {ADVICE}."
         )
     others = stat.S_IWOTH if status.st_gid == status.st_uid else stat.S_IWOTH | stat.S_IWGRP
-    if status.st_mode & others:
+    if status.st_mode & others and not (sticky_allowed and status.st_mode & stat.S_ISVTX):
         raise StorageError(
             f"Other users may write to {path} (mode {stat.S_IMODE(status.st_mode):o}), so nothing in it is "
-            f"used. Take that permission away (`chmod go-w {path}`) and delete its content, or "
-            f"{_lower(ADVICE)}."
+            f"used. Take that permission away (`chmod go-w {path}`) and delete its content, or set "
+            "JUMOK_CACHE to a folder that does not exist yet: jumok makes it for this user alone."
         )
-
-
-def _lower(text: str) -> str:
-    return text[0].lower() + text[1:]
 
 
 def is_checked(digest: str) -> bool:
