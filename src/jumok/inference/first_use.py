@@ -19,13 +19,18 @@ from jumok.system.processes import python_command
 if TYPE_CHECKING:
     from jumok.storage import StoredModel
 
-__all__ = ["REFUSED", "check_conversion", "check_tokenizers"]
+__all__ = ["check_conversion", "check_tokenizers"]
 
 REFUSED = 3
-"""Exit code of a child that refuses the files with the error message on its standard output."""
+"""Exit code of a child that refuses the files, with the error message on its standard output."""
 MAX_SECONDS = 900.0
 
-# This imports only `jumok.text`, so that the first use takes a tenth of a second longer.
+_REFUSE = f"""
+except ModelFolderError as error:
+    sys.stdout.buffer.write(str(error).encode())
+    sys.exit({REFUSED})
+"""
+# This imports only `jumok.text`, so that a first use takes a tenth of a second longer.
 _TRY_TOKENIZERS = f"""
 import sys
 from jumok.errors import ModelFolderError
@@ -37,11 +42,14 @@ try:
         refuse_character_map(data)
         tokenizer = Tokenizer(data)
         tokenizer.decode(tokenizer.encode("Hello, 세계! \\u0301"))
-except ModelFolderError as error:
-    sys.stdout.buffer.write(str(error).encode())
-    sys.exit({REFUSED})
-"""
-_TRY_CONVERSION = "from jumok.inference.loading import try_conversion; try_conversion()"
+{_REFUSE}"""
+_TRY_CONVERSION = f"""
+import sys
+from jumok.errors import ModelFolderError
+from jumok.inference.loading import try_conversion
+try:
+    try_conversion(*sys.argv[1:])
+{_REFUSE}"""
 
 
 def check_tokenizers(stored: StoredModel) -> None:

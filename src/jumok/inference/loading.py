@@ -5,7 +5,6 @@ CTranslate2 needs neither torch nor numpy, so both are imported only when the mo
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -19,7 +18,7 @@ from jumok.errors import (
 )
 from jumok.inference.engines.cache import evict, get_or_create
 from jumok.inference.engines.ctranslate2_engine import CTranslate2Engine, require_ctranslate2
-from jumok.inference.first_use import REFUSED, check_conversion, check_tokenizers
+from jumok.inference.first_use import check_conversion, check_tokenizers
 from jumok.inference.search.plan import SearchPlan
 from jumok.inference.shortlist import Shortlist
 from jumok.inference.translator import LazyModel, Translator
@@ -281,24 +280,20 @@ def _start_engine(files: dict[str, bytes], vocab_size: int, options: dict[str, A
         raise _LoadError(f"{type(error).__name__}: {error}") from error
 
 
-def try_conversion() -> None:
-    """Convert the model in the folder `sys.argv[1]`, store and run it: the child of `check_conversion`."""
-    folder, digest = sys.argv[1:]
+def try_conversion(folder: str, digest: str) -> None:
+    """Convert the model in a folder, store the result and run it: the work of `check_conversion`'s child."""
+    stored = read_stored_model(Path(folder))
+    if stored.digest != digest:
+        raise ModelFolderError("it was changed while it was being loaded. Load it again.")
+    tokenizers = tokenizers_from_files(stored.tokenizers)
+    stored = stored.without_weights()
+    model = LazyModel(lambda: _build(stored, tokenizers))
     try:
-        stored = read_stored_model(Path(folder))
-        if stored.digest != digest:
-            raise ModelFolderError("it was changed while it was being loaded. Load it again.")
-        tokenizers = tokenizers_from_files(stored.tokenizers)
-        stored = stored.without_weights()
-        model = LazyModel(lambda: _build(stored, tokenizers))
         engine = _converted_engine(stored, tokenizers, model, {"cores": 1})
-        source = tokenizers.source.encode("Hello, 세계!")
-        list(engine.search([source], SearchPlan(beam=1, max_length_ratio=1.0), prefixes=[[]]))
-    except ModelFolderError as error:
-        sys.stdout.buffer.write(str(error).encode())
-        sys.exit(REFUSED)
     except UnsupportedError:
-        pass  # torch runs this model
+        return  # torch runs this model
+    source = tokenizers.source.encode("Hello, 세계!")
+    list(engine.search([source], SearchPlan(beam=1, max_length_ratio=1.0), prefixes=[[]]))
 
 
 def _precision(card: ModelCard) -> str:
