@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 from jumok.errors import TrainingError
-from jumok.storage import load_module_weights, module_weights
+from jumok.storage import load_module_weights, module_weights, remove_leftovers
 from jumok.training.events import Event, Progress, Saved, Validated, Warned
 from jumok.training.loop.averaging import update_moving_average
 from jumok.training.loop.checkpoint import Checkpoint, remove_old_checkpoints, save_checkpoint, saved_steps
@@ -362,7 +362,9 @@ class Trainer:
         return Saved(path, self.state.step)
 
     def remove_old_checkpoints(self) -> None:
+        """Remove the checkpoints that nothing needs, and what an earlier removal could not."""
         remove_old_checkpoints(self.checkpoints, needed=self.state.needed_steps(self.settings))
+        remove_leftovers(self.checkpoints)
 
 
 def _copy(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
