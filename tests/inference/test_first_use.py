@@ -23,6 +23,7 @@ from jumok.inference import first_use, loading
 from jumok.inference.engines.ctranslate2_engine import CTranslate2Engine
 from jumok.storage import cache_folder, json_with_checksum, read_stored_model
 from jumok.text.character_map import refuse_character_map
+from jumok.text.tokenizer_files import read_tokenizers
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -244,3 +245,12 @@ def test_whatever_ctranslate2_raises_the_model_is_converted_again(
     monkeypatch.setattr(loading, "evict", lambda key: (conversions.append(key), evict(key)))
     assert jumok.load(folder).engine.name == "ctranslate2"
     assert len(conversions) == 1
+
+
+def test_a_run_folder_of_a_stranger_is_refused_too(strange_folder: Path) -> None:
+    """A run folder has the tokenizer without a manifest."""
+    pieces = (strange_folder / "pieces.model").read_bytes()
+    assert read_tokenizers(strange_folder, shared=True).shared
+    (strange_folder / "pieces.model").write_bytes(pieces + field(3, field(2, CHARACTER_MAP)))
+    with pytest.raises(ModelFolderError, match=r"pieces\.model: .*precompiled character map"):
+        read_tokenizers(strange_folder, shared=True)

@@ -117,7 +117,7 @@ def _direction(translator: Translator) -> str:
 
 
 def _refuse_other_languages(translator: Translator, baseline: Translator, against: Path | None) -> None:
-    """Raise if two models translate between other languages: their scores cannot be compared."""
+    """Raise if two models translate between different languages: their scores cannot be compared."""
     from jumok.text.languages import find_language  # start-up
 
     def code(model: Translator, side: str) -> str:
@@ -128,7 +128,7 @@ def _refuse_other_languages(translator: Translator, baseline: Translator, agains
     for side in ("source_language", "target_language"):
         if len({code(translator, side), code(baseline, side)} - {""}) > 1:
             raise RecipeError(
-                f"The two models translate between other languages: this one {_direction(translator)}, "
+                f"The two models translate between different languages: this one {_direction(translator)}, "
                 f"{against} {_direction(baseline)}. Compare models of the same direction."
             )
 

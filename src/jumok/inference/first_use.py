@@ -30,17 +30,15 @@ except ModelFolderError as error:
     sys.stdout.buffer.write(str(error).encode())
     sys.exit({REFUSED})
 """
-# This imports only `jumok.text`, so that a first use takes a tenth of a second longer.
+# Arguments: name and size of each file, whose contents follow each other on the standard input.
 _TRY_TOKENIZERS = f"""
 import sys
 from jumok.errors import ModelFolderError
-from jumok.text.character_map import refuse_character_map
-from jumok.text.tokenizer import Tokenizer
+from jumok.text.tokenizer_files import tokenizers_from_files
+sizes = dict(zip(sys.argv[1::2], map(int, sys.argv[2::2]), strict=True))
 try:
-    for size in sys.argv[1:]:
-        data = sys.stdin.buffer.read(int(size))
-        refuse_character_map(data)
-        tokenizer = Tokenizer(data)
+    tokenizers = tokenizers_from_files({{name: sys.stdin.buffer.read(sizes[name]) for name in sizes}})
+    for tokenizer in (tokenizers.source, tokenizers.target):
         tokenizer.decode(tokenizer.encode("Hello, 세계! \\u0301"))
 {_REFUSE}"""
 _TRY_CONVERSION = f"""
@@ -56,9 +54,10 @@ def check_tokenizers(stored: StoredModel) -> None:
     """Raise a ModelFolderError if SentencePiece crashes on the tokenizers of a folder, or refuses them."""
     if is_checked(stored.digest):
         return
-    files = list(stored.tokenizers.values())
-    command = python_command(_TRY_TOKENIZERS, *(str(len(data)) for data in files))
-    if _run("SentencePiece", command, stored, b"".join(files)):
+    files = stored.tokenizers
+    arguments = [text for name, data in files.items() for text in (name, str(len(data)))]
+    command = python_command(_TRY_TOKENIZERS, *arguments)
+    if _run("SentencePiece", command, stored, b"".join(files.values())):
         remember_checked(stored.digest)
 
 

@@ -152,7 +152,7 @@ def write_file(
 
 def open_lock_file(path: Path) -> BinaryIO:
     """Open or make an empty file to lock. A symbolic link is not followed, and nothing is truncated."""
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600)
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
     return os.fdopen(descriptor, "rb+", buffering=0)
 
 
@@ -199,7 +199,10 @@ def write_and_sync(path: Path, data: bytes) -> None:
 
 def _sync_folder(folder: Path) -> None:
     """Flush the names in a folder to the disk; file systems that cannot do this report EINVAL."""
-    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        descriptor = os.open(folder, os.O_RDONLY)
+    except PermissionError:  # a folder that may be written to and not read
+        return
     try:
         os.fsync(descriptor)
     except OSError as error:

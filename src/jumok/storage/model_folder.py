@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
@@ -109,7 +110,8 @@ def save_model(
         raise StorageError(f"{folder} exists already. Choose another name, or move the old model away.")
     files = [*tokenizers.items(), (WEIGHTS, tensors_to_bytes(weights))]
     write_folder(folder, files, metadata=_card_to_json(card), manifest=CARD, failure_note=failure_note)
-    _remember(checksum(read_manifest(folder / CARD)))
+    with suppress(StorageError):  # the model is stored, whatever happens when the card is read
+        _remember(checksum(read_manifest(folder / CARD)))
 
 
 def _remember(digest: str) -> None:
