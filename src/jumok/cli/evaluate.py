@@ -13,10 +13,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from jumok.cli.arguments import EngineOption, ModelArgument, PairsArgument, ShortlistOption, report_fallback
-from jumok.errors import RecipeError
+from jumok.errors import DataError, RecipeError
 
 if TYPE_CHECKING:
     from jumok.evaluation import Comparison
+    from jumok.inference import Translator
+
+SUSPICIOUS_CHRF = 30.0
+"""Below this score, a test set is checked for swapped sides, which takes a second."""
 
 
 def evaluate(
@@ -47,7 +51,7 @@ def evaluate(
     tokens.
     """
     from jumok.data import open_corpora  # start-up
-    from jumok.evaluation import compare, evaluate_translator  # start-up
+    from jumok.evaluation import compare, evaluate_translator, looks_swapped  # start-up
     from jumok.inference import load  # start-up
     from jumok.storage import disk_errors, read_stored_model  # start-up
 
@@ -60,18 +64,27 @@ def evaluate(
         return
     translator = load(model, engine=engine, shortlist=shortlist)
     report_fallback(translator.engine)
+    baseline_translator = load(against, engine=engine) if against is not None else None
+    if baseline_translator is not None:
+        _refuse_other_languages(translator, baseline_translator, against)
     languages = {"source": translator.source_language or None, "target": translator.target_language or None}
     test = [pair for corpus in open_corpora(pairs, **languages) for pair in corpus.pairs()]
     search: dict[str, Any] = {"beam": beam, "length_penalty": length_penalty}
     scoring: dict[str, Any] = {"tokenize": tokenize, "lowercase": lowercase}
     evaluation = evaluate_translator(translator, test, **search, **scoring)
+    if evaluation.scores.chrf < SUSPICIOUS_CHRF and looks_swapped(translator, test):
+        raise DataError(
+            f"The sides of {' and '.join(pairs)} seem to be swapped: the model translates "
+            f"{_direction(translator)}, and it finds the sources far more probable as translations of the "
+            "references. Swap the files or columns, or name files after their languages (test.en test.de)."
+        )
     scores: dict[str, Any] = evaluation.as_dict()
     if out is not None:
         with disk_errors(out, "No other file was written."):
             out.write_text("".join(f"{text}\n" for text in evaluation.translations), encoding="utf-8")
-    if against is not None:
+    if baseline_translator is not None:
         baseline = evaluate_translator(
-            load(against, engine=engine), test, metrics=("bleu", "chrf"), **search, **scoring
+            baseline_translator, test, metrics=("bleu", "chrf"), **search, **scoring
         )
         compared = compare(
             baseline.translations,
@@ -94,6 +107,30 @@ def evaluate(
     if against is not None:
         for comparison in compared.values():
             typer.echo(_verdict(comparison, str(against)))
+
+
+def _direction(translator: Translator) -> str:
+    from jumok.text.languages import language_name  # start-up
+
+    codes = (translator.source_language, translator.target_language)
+    return " → ".join(language_name(code) if code else "an unknown language" for code in codes)
+
+
+def _refuse_other_languages(translator: Translator, baseline: Translator, against: Path | None) -> None:
+    """Raise if two models translate between different languages: their scores cannot be compared."""
+    from jumok.text.languages import find_language  # start-up
+
+    def code(model: Translator, side: str) -> str:
+        name = getattr(model, side)
+        language = find_language(name)
+        return language.code if language else name
+
+    for side in ("source_language", "target_language"):
+        if len({code(translator, side), code(baseline, side)} - {""}) > 1:
+            raise RecipeError(
+                f"The two models translate between different languages: this one {_direction(translator)}, "
+                f"{against} {_direction(baseline)}. Compare models of the same direction."
+            )
 
 
 def _refuse_options(options: dict[str, Any]) -> None:

@@ -263,8 +263,9 @@ class TrainingSettings(Settings):
     """Stop after this many updates."""
     epochs: float | None = Field(None, gt=0)
     """Stop after this many passes over the corpus."""
-    minutes: float | None = Field(None, gt=0)
-    """Stop after about this many minutes. A short measurement converts them to steps, stored with the run."""
+    minutes: float | None = Field(None, gt=0, le=525_600)
+    """Stop after about this many minutes (at most a year). A short measurement converts them to steps, stored
+    with the run."""
     batch_tokens: int = Field(4096, ge=16)
     """Target tokens per batch, including padding. Derived from the size of the corpus."""
     accumulate: int = Field(1, ge=1)

@@ -20,7 +20,14 @@ from jumok.data.corpus_report import (
     check_corpora,
 )
 from jumok.data.faults import CleaningLimits, Fault
-from jumok.data.hold_out import HoldOut, choose_hold_out, hold_out_from_hashes, sentence_key, source_hashes
+from jumok.data.hold_out import (
+    HoldOut,
+    choose_hold_out,
+    fingerprint_pairs,
+    hold_out_from_hashes,
+    sentence_key,
+    source_hashes,
+)
 from jumok.data.masking import MaskedBatches, mask_tokens
 from jumok.data.readers import HeaderWarning, holds_pairs
 from jumok.data.store import CorpusPairs, PairStore, open_store, write_store
@@ -45,6 +52,7 @@ __all__ = [
     "choose_hold_out",
     "clean_pairs",
     "corpus_of_pairs",
+    "fingerprint_pairs",
     "hold_out_from_hashes",
     "holds_pairs",
     "mask_tokens",

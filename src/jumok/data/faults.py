@@ -7,7 +7,6 @@ applied to blocks of pairs, because one test of a whole block often shows that n
 from __future__ import annotations
 
 import re
-import unicodedata
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from jumok.text.languages import LANGUAGES
+from jumok.text.normalisation import is_composed
 from jumok.text.scripts import (
     CONTROL,
     JOINER,
@@ -217,11 +217,9 @@ def _matches(pattern: re.Pattern[str], side: Characters) -> NDArray[np.bool_]:
 
 
 def _not_composed(side: Characters, sentences: Sequence[str]) -> NDArray[np.bool_]:
-    if unicodedata.is_normalized("NFC", side.text):
+    if is_composed(side.text):
         return _empty_mask(side)
-    return np.fromiter(
-        (not unicodedata.is_normalized("NFC", sentence) for sentence in sentences), bool, count=len(sentences)
-    )
+    return np.fromiter((not is_composed(sentence) for sentence in sentences), bool, count=len(sentences))
 
 
 def _empty_mask(side: Characters) -> NDArray[np.bool_]:

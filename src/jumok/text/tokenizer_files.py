@@ -11,11 +11,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from jumok.storage import SEPARATE_VOCABULARIES, SHARED_VOCABULARY
-from jumok.text.tokenizer import Tokenizer, TokenizerPair, load_tokenizer
+from jumok.text.tokenizer import TokenizerPair, load_tokenizer, tokenizer_from_file
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
+
+    from jumok.text.tokenizer import Tokenizer
 
 __all__ = ["read_tokenizers", "tokenizers_from_files", "tokenizers_to_files"]
 
@@ -30,7 +32,7 @@ def tokenizers_to_files(tokenizers: TokenizerPair) -> dict[str, bytes]:
 def tokenizers_from_files(files: Mapping[str, bytes]) -> TokenizerPair:
     """Return the tokenizers; the inverse of `tokenizers_to_files`."""
     shared = SHARED_VOCABULARY[0] in files
-    return _pair([Tokenizer.from_bytes(files[name]) for name in _file_names(shared=shared)])
+    return _pair([tokenizer_from_file(files[name]) for name in _file_names(shared=shared)])
 
 
 def read_tokenizers(folder: Path, *, shared: bool) -> TokenizerPair:

@@ -27,7 +27,12 @@ from jumok.training.run.factories import fresh_model, make_batches, make_validat
 from jumok.training.run.inputs import open_inputs
 from jumok.training.run.pretrained_encoder import read_encoder
 from jumok.training.run.run_folder import RunRecord
-from jumok.training.run.speed import estimate_costs, measure_costs, measure_update_seconds
+from jumok.training.run.speed import (
+    estimate_costs,
+    measure_costs,
+    measure_update_seconds,
+    warn_about_plan,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
@@ -35,6 +40,7 @@ if TYPE_CHECKING:
     from jumok.config.derive import TrainingCosts
     from jumok.config.recipe import Recipe
     from jumok.data import Batches, PairStore
+    from jumok.training.events import Warned
     from jumok.training.run.corpus_reader import Sentences
     from jumok.training.run.inputs import CorpusInput
     from jumok.training.run.run_folder import RunFolder
@@ -71,6 +77,7 @@ class PreparedRun:
     record: RunRecord
     started: float
     measured_group: DataParallelGroup | None = None  # started to measure its speed, and ready to train
+    warning: Warned | None = None  # about the number of steps
 
     def make_group(self) -> DataParallelGroup:
         """Return the processes of this run, at step 0."""
@@ -232,7 +239,8 @@ def _finish_preparation(
         finish_seconds=costs.finish_seconds,
     )
     folder.write_record(record)
-    return PreparedRun(data, record, new_run.started, group)
+    warning = warn_about_plan(recipe.training, steps, costs)
+    return PreparedRun(data, record, new_run.started, group, warning)
 
 
 def _encode(folder: RunFolder, recipe: Recipe, sentences: Sentences, tokenizers: TokenizerPair) -> PairStore:

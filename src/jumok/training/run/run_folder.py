@@ -29,6 +29,8 @@ from jumok.storage import (
     is_leftover,
     json_with_checksum,
     jumok_version,
+    make_folder,
+    open_lock_file,
     read_json_with_checksum,
     remove_leftovers,
     write_file,
@@ -38,7 +40,7 @@ from jumok.training.loop.schedule import Plan
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
-    from typing import TextIO
+    from typing import BinaryIO
 
 __all__ = ["RunFolder", "RunRecord"]
 
@@ -100,8 +102,8 @@ class RunFolder:
         self.check_is_run_folder()
         created = [folder for folder in (self.path, *self.path.parents) if not folder.exists()]
         with disk_errors(self.path, "Nothing has been touched."):
-            self.path.mkdir(parents=True, exist_ok=True)
-            lock = self.lock_file.open("w")
+            make_folder(self.path)
+            lock = open_lock_file(self.lock_file)
         with lock:
             self._acquire(lock)
             try:
@@ -114,7 +116,7 @@ class RunFolder:
                 self._remove_if_empty(created)
                 raise
 
-    def _acquire(self, lock: TextIO) -> None:
+    def _acquire(self, lock: BinaryIO) -> None:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             # The process that held the lock may have removed the file since; then this lock protects nothing.

@@ -129,7 +129,10 @@ def _train(run: PreparedRun, curves: CurveWriter | None) -> Iterator[Event]:
         trainer = _make_trainer(run, group, metrics, should_stop, checkpoint.step if checkpoint else 0)
         if checkpoint is not None:
             trainer.restore(checkpoint)
+            trainer.remove_old_checkpoints()  # an earlier session may have been killed before it did
         yield _started_event(run, trainer, checkpoint.step if checkpoint else None)
+        if run.warning is not None:
+            yield run.warning
         yield from trainer.events()
         group.close()
         if trainer.stop_reason == "interrupted":
