@@ -103,7 +103,7 @@ def test_attention_sets_the_mechanism_at_every_site_that_supports_it(
     result = call("train", pairs, "--out", tmp_path / "run", "--attention", "efficient", *options)
     assert result.code == 0, result.err
     text = call("info", tmp_path / "run" / "model").out
-    assert "encoder attention efficient, cross attention efficient" in text
+    assert "encoder attention efficient, decoder attention efficient, cross attention efficient" in text
 
 
 @pytest.mark.parametrize(
