@@ -202,8 +202,9 @@ def _causal_context(query: Tensor, keys: Tensor, values: Tensor, offset: int) ->
         pad(values[:, :, own], missing),
     )
     contexts = []
-    for chunk in zip(*(part.split(CHUNK, dim=2) for part in rows), strict=True):
-        context, before = _chunk_context(*chunk, before)
+    for start in range(0, queries, CHUNK):
+        features, own_keys, own_values = (part[:, :, start : start + CHUNK] for part in rows)
+        context, before = _chunk_context(features, own_keys, own_values, before)
         contexts.append(context)
     return contexts[0] if len(contexts) == 1 else torch.cat(contexts, dim=2)
 
@@ -219,9 +220,9 @@ def _chunk_context(features: Tensor, keys: Tensor, values: Tensor, before: MapSu
     totals = carried.totals.transpose(-2, -1) + exponentials.cumsum(dim=2)  # up to each position
     if keys.shape[2] > 1 and _too_small(totals, keys, before):
         # Each half has its own largest key. A single position is never too small: its sum is at least 1.
-        halves = [part.split(-(-keys.shape[2] // 2), dim=2) for part in (features, keys, values)]
-        first, before = _chunk_context(*(half[0] for half in halves), before)
-        second, after = _chunk_context(*(half[1] for half in halves), before)
+        half = keys.shape[2] // 2
+        first, before = _chunk_context(features[:, :, :half], keys[:, :, :half], values[:, :, :half], before)
+        second, after = _chunk_context(features[:, :, half:], keys[:, :, half:], values[:, :, half:], before)
         return torch.cat([first, second], dim=2), after
     shares = features / totals.masked_fill(totals == 0, 1.0)  # of each e^(k - h), for each query
     within_chunk = (shares @ exponentials.transpose(-2, -1)).tril()  # (batch, head, query, key)
