@@ -25,7 +25,15 @@ if TYPE_CHECKING:
 
     from jumok.attention.contract import HeadShape
 
-__all__ = ["ConcatSettings", "LocationSettings", "LuongConcat", "LuongDot", "LuongGeneral", "LuongLocation"]
+__all__ = [
+    "ConcatSettings",
+    "LocationSettings",
+    "LuongConcat",
+    "LuongDot",
+    "LuongGeneral",
+    "LuongLocation",
+    "require_equal_widths",
+]
 
 
 class ConcatSettings(Settings):
@@ -36,6 +44,15 @@ class ConcatSettings(Settings):
 class LocationSettings(Settings):
     max_keys: int = Field(256, ge=1)
     """The largest number of keys."""
+
+
+def require_equal_widths(shape: HeadShape) -> None:
+    """Refuse queries and keys that cannot be multiplied or added without a matrix between them."""
+    if shape.query != shape.key:
+        raise UnsupportedError(
+            "A score without a matrix needs queries and keys of the same width. Received: queries of width "
+            f'{shape.query} and keys of width {shape.key}. "luong-general" allows different widths.'
+        )
 
 
 class _ProductScore(SoftmaxMechanism):
@@ -52,11 +69,7 @@ class LuongDot(_ProductScore):
 
     def __init__(self, shape: HeadShape, *, causal: bool = False, dropout: nn.Module | None = None) -> None:
         super().__init__(shape, causal=causal, dropout=dropout)
-        if shape.query != shape.key:
-            raise UnsupportedError(
-                "A dot product needs queries and keys of the same width. Received: queries of width "
-                f'{shape.query} and keys of width {shape.key}. "luong-general" allows different widths.'
-            )
+        require_equal_widths(shape)
 
 
 class LuongGeneral(_ProductScore):

@@ -58,6 +58,20 @@ __all__ = [
 Size = Literal["auto", "tiny", "small", "base", "big"]
 NormName = Literal["layer", "rms", "batch"]
 PositionName = Literal["sinusoidal", "learned", "none", "rotary", "alibi", "relative-keys", "relative-bias"]
+InitialiserName = Literal[
+    "xavier-uniform",
+    "xavier-normal",
+    "he-uniform",
+    "he-normal",
+    "lecun-uniform",
+    "lecun-normal",
+    "orthogonal",
+    "normal",
+    "truncated-normal",
+    "uniform",
+    "zeros",
+    "ones",
+]
 Task = Literal["translate", "language-model", "masked"]
 """What a model learns: to translate a source, to predict the next token, or to predict masked tokens."""
 
@@ -145,7 +159,17 @@ class BlockSettings(Settings):
     feed_forward: int = Field(1024, ge=8, le=65536)
     """Width of the hidden layer of the position-wise network."""
     heads: int = Field(4, ge=1, le=64)
-    """Attention heads per block; must divide the width."""
+    """Attention heads per block; must divide the width unless key_width and value_width are set."""
+    key_width: int | None = Field(None, ge=1, le=8192)
+    """Width of the queries and keys of a head; default: the width divided by the heads."""
+    value_width: int | None = Field(None, ge=1, le=8192)
+    """Width of the values of a head; default: the width divided by the heads."""
+    key_value_groups: int | None = Field(None, ge=1, le=64)
+    """Groups of heads that share keys and values; 1 is multi-query attention; default: a group per head."""
+    attention_bias: bool = False
+    """Add biases to the projections of attention; the paper has none."""
+    attention_init: InitialiserName = "xavier-uniform"
+    """Initial values of the projections of attention."""
     dropout: float = Field(0.1, ge=0, lt=1)
     """Share of activations dropped while training. Derived from the size of the corpus."""
     attention_dropout: float = Field(0.0, ge=0, lt=1)

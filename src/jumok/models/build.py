@@ -23,7 +23,7 @@ from jumok.models.recurrent import (
     TokenEmbedding,
 )
 from jumok.models.transformer import DecoderBlock, EncoderBlock, Transformer
-from jumok.models.validate import NO_ATTENTION, attention_order, check_model
+from jumok.models.validate import NO_ATTENTION, attention_order, check_model, head_widths
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -274,9 +274,14 @@ def _attention(
 ) -> Attention:
     return make_attention(
         mechanism,
-        width=settings.width,
+        width=head_widths(settings),
         heads=settings.heads,
         causal=causal,
         dropout=Dropout(settings.attention_dropout) if settings.attention_dropout else None,
         positions=positions,
+        projections={
+            "groups": settings.key_value_groups,
+            "bias": settings.attention_bias,
+            "initialiser": settings.attention_init,
+        },
     )

@@ -21,6 +21,7 @@ __all__ = [
     "check_model",
     "check_recipe",
     "fill_max_keys",
+    "head_widths",
 ]
 
 NO_ATTENTION = "none"
@@ -58,7 +59,8 @@ def check_model(settings: ModelSettings) -> None:
         _check_recurrent(settings)
         return
     if "heads" in settings.model_fields_set:  # else they are derived, from a width that may be derived too
-        Widths.of(settings.width, settings.heads)
+        head_widths(settings)
+        _check_groups(settings)
     for setting, (mechanism, needs) in _mechanisms(settings).items():
         _check_mechanism(mechanism, needs, setting=setting)
         if "cross" not in needs:
@@ -79,6 +81,11 @@ def attention_overrides(family: str, mechanism: str) -> dict[str, str]:
         for setting, needs in needs_by_setting.items()
         if not supports.missing(*needs)
     }
+
+
+def head_widths(settings: BlockSettings) -> Widths:
+    """The widths of every attention of the model; refuses heads that cannot share the width."""
+    return Widths.of(settings.width, settings.heads, key=settings.key_width, value=settings.value_width)
 
 
 def attention_order(settings: RecurrentSettings) -> str:
@@ -226,11 +233,23 @@ def _check_positions(settings: BlockSettings, mechanism: AttentionSettings, *, s
             'Set model.positions to "sinusoidal", which works with every mechanism, or '
             f'{setting} to "scaled-dot".'
         )
-    if kind == "rotary" and settings.width // settings.heads % 2:
+    key_width = settings.key_width or settings.width // settings.heads
+    if kind == "rotary" and key_width % 2:
+        name = "model.width / model.heads" if settings.key_width is None else "model.key_width"
         raise UnsupportedError(
             "Rotary positions rotate pairs of columns and need heads of even width. Received: "
-            f"model.width / model.heads = {settings.width // settings.heads}. "
-            'Change model.heads so that the width of a head is even, or set model.positions to "alibi".'
+            f"{name} = {key_width}. "
+            "Change model.heads or model.key_width so that the width of a head is even, or set "
+            'model.positions to "alibi".'
+        )
+
+
+def _check_groups(settings: BlockSettings) -> None:
+    groups = settings.key_value_groups
+    if groups is not None and settings.heads % groups:
+        raise UnsupportedError(
+            "model.key_value_groups must divide model.heads. "
+            f"Received: {groups} groups for {settings.heads} heads."
         )
 
 
