@@ -1,4 +1,5 @@
 import math
+from pathlib import Path
 
 import pytest
 import torch
@@ -12,6 +13,7 @@ from jumok.config.recipe import (
     EncoderOnlySettings,
     TransformerSettings,
     make_recipe,
+    read_recipe,
 )
 from jumok.errors import RecipeError, UnsupportedError
 from jumok.models import attention_overrides, build_model, check_model, check_recipe, fill_max_keys
@@ -111,6 +113,24 @@ def test_the_base_model_has_the_size_of_the_paper():
     sizes = [sum(value.numel() for value in each.parameters()) / 1e6 for each in (model, with_biases)]
     assert sizes[0] == pytest.approx(63, abs=0.5)
     assert sizes[1] - sizes[0] == pytest.approx(18 * 4 * 512 / 1e6)
+
+
+@pytest.mark.parametrize(
+    ("name", "million"),
+    [
+        ("rnnsearch-50", 83.6),  # three matrices of 30,000 × 620, and 28 million in cells and attention
+        ("rnnencdec-50", 67.2),
+        ("transformer-base", 63.0),
+        ("transformer-big", 214.2),  # the paper: 213
+    ],
+)
+def test_recipes_of_papers_have_their_size(name, million):
+    recipe = make_recipe(read_recipe(Path(name)))
+    check_recipe(recipe)
+    size, shared = recipe.text.vocab_size, recipe.text.shared
+    with torch.device("meta"):
+        model = build_model(recipe.model, source_vocab_size=size, target_vocab_size=size, shared=shared)
+    assert sum(value.numel() for value in model.parameters()) / 1e6 == pytest.approx(million, abs=0.05)
 
 
 def test_the_same_seed_gives_the_same_model():

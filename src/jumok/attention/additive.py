@@ -18,6 +18,7 @@ from pydantic import Field
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
+from jumok.attention.contract import Supports
 from jumok.attention.scored import SoftmaxMechanism
 from jumok.config.recipe import Settings
 
@@ -79,6 +80,8 @@ class Additive(SoftmaxMechanism):
     `normed` learns the length of v (`gain`) separately from its direction and adds a bias to the hidden
     layer. The gain starts at √(1 / units), as in TensorFlow's normed BahdanauAttention.
     """
+
+    supports = Supports(widths=True)
 
     gain: nn.Parameter | None
     bias: nn.Parameter | None

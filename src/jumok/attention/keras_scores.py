@@ -19,7 +19,6 @@ from torch import Tensor, nn
 
 from jumok.attention.additive import compare_in_parts
 from jumok.attention.contract import HeadShape, Supports
-from jumok.attention.luong import require_equal_widths
 from jumok.attention.scored import SoftmaxMechanism
 from jumok.config.recipe import Settings
 
@@ -53,7 +52,6 @@ class _KerasScore(SoftmaxMechanism):
         dropout: nn.Module | None = None,
     ) -> None:
         super().__init__(shape, causal=causal, dropout=dropout)
-        require_equal_widths(shape)
         self.factor = nn.Parameter(self.first_factor(shape)) if use_scale else None
 
     def first_factor(self, shape: HeadShape) -> Tensor:

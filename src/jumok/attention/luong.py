@@ -32,7 +32,6 @@ __all__ = [
     "LuongDot",
     "LuongGeneral",
     "LuongLocation",
-    "require_equal_widths",
 ]
 
 
@@ -44,15 +43,6 @@ class ConcatSettings(Settings):
 class LocationSettings(Settings):
     max_keys: int = Field(256, ge=1)
     """The largest number of keys."""
-
-
-def require_equal_widths(shape: HeadShape) -> None:
-    """Refuse queries and keys that cannot be multiplied or added without a matrix between them."""
-    if shape.query != shape.key:
-        raise UnsupportedError(
-            "A score without a matrix needs queries and keys of the same width. Received: queries of width "
-            f'{shape.query} and keys of width {shape.key}. "luong-general" allows different widths.'
-        )
 
 
 class _ProductScore(SoftmaxMechanism):
@@ -67,13 +57,11 @@ class LuongDot(_ProductScore):
 
     supports = Supports(products=True)
 
-    def __init__(self, shape: HeadShape, *, causal: bool = False, dropout: nn.Module | None = None) -> None:
-        super().__init__(shape, causal=causal, dropout=dropout)
-        require_equal_widths(shape)
-
 
 class LuongGeneral(_ProductScore):
     """A dot product with keys multiplied by W. `prepare` computes W h̄ once per memory."""
+
+    supports = Supports(widths=True)
 
     def __init__(self, shape: HeadShape, *, causal: bool = False, dropout: nn.Module | None = None) -> None:
         super().__init__(shape, causal=causal, dropout=dropout)
@@ -110,7 +98,7 @@ class LuongLocation(SoftmaxMechanism):
     masked keys, the softmax runs over the remaining positions.
     """
 
-    supports = Supports(left_padding=False)
+    supports = Supports(left_padding=False, widths=True)
 
     def __init__(
         self,

@@ -18,6 +18,7 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from jumok.attention.additive import compare_in_parts
+from jumok.attention.contract import Supports
 from jumok.attention.scored import SoftmaxMechanism
 from jumok.config.recipe import Settings
 
@@ -43,6 +44,8 @@ class NetworkScore(SoftmaxMechanism):
 
     `network` replaces the one that the other options describe. It must treat every pair by itself.
     """
+
+    supports = Supports(widths=True)
 
     def __init__(
         self,

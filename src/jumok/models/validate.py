@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from jumok.attention import POSITIONS, Widths, check_options, find_entry
+import torch
+
+from jumok.attention import POSITIONS, Widths, check_options, find_entry, make_single_head
 from jumok.config.recipe import EXTRA_TOKENS, BlockSettings, RecurrentSettings, make_recipe
 from jumok.errors import UnsupportedError
 
@@ -20,6 +22,7 @@ __all__ = [
     "attention_overrides",
     "check_model",
     "check_recipe",
+    "encoder_width",
     "fill_max_keys",
     "head_widths",
 ]
@@ -86,6 +89,11 @@ def attention_overrides(family: str, mechanism: str) -> dict[str, str]:
 def head_widths(settings: BlockSettings) -> Widths:
     """The widths of every attention of the model; refuses heads that cannot share the width."""
     return Widths.of(settings.width, settings.heads, key=settings.key_width, value=settings.value_width)
+
+
+def encoder_width(settings: RecurrentSettings) -> int:
+    """The width of the states of a recurrent encoder."""
+    return settings.width if settings.encoder_width is None else settings.encoder_width
 
 
 def attention_order(settings: RecurrentSettings) -> str:
@@ -185,16 +193,20 @@ def _check_coverage(recipe: Recipe) -> None:
 
 
 def _check_recurrent(settings: RecurrentSettings) -> None:
-    if settings.bidirectional and settings.width % 2:
+    if settings.bidirectional and encoder_width(settings) % 2:
+        name = "model.width" if settings.encoder_width is None else "model.encoder_width"
         raise UnsupportedError(
-            "A bidirectional encoder gives half of model.width to each direction. "
-            f"Received: model.width = {settings.width}. Set an even width, or model.bidirectional = false."
+            f"A bidirectional encoder gives half of {name} to each direction. Received: {name} = "
+            f"{encoder_width(settings)}. Set an even width, or model.bidirectional = false."
         )
     attends = settings.attention.kind != NO_ATTENTION
     if attends:
         _check_mechanism(
             settings.attention, ATTENTION_NEEDS["recurrent"]["attention"], setting="model.attention"
         )
+    if attends and settings.encoder_width is not None and "width" in settings.model_fields_set:
+        with torch.device("meta"):  # some mechanisms refuse queries and keys of different widths
+            make_single_head(settings.attention, query=settings.width, key=settings.encoder_width)
     if settings.input_feeding and not attends:
         raise UnsupportedError(
             "Input feeding needs attention, and this model has none. "
