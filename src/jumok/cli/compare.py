@@ -44,7 +44,11 @@ def compare(
         typer.Option(metavar="FAMILY[:ATTENTION]", help="One system to compare. Can be repeated."),
     ] = None,
     recipe: Annotated[
-        list[Path] | None, typer.Option(help="A recipe.toml to compare. Can be repeated.")
+        list[Path] | None,
+        typer.Option(
+            metavar="FILE|NAME",
+            help="A recipe.toml to compare, or a recipe that `jumok models` lists. Can be repeated.",
+        ),
     ] = None,
     minutes: Annotated[float | None, typer.Option(help="Minutes of training for each system.")] = None,
     steps: Annotated[int | None, typer.Option(help="Updates for each system.")] = None,

@@ -41,7 +41,11 @@ def train(
     epochs: Annotated[float | None, typer.Option(help=setting_help(TrainingSettings, "epochs"))] = None,
     seed: Annotated[int | None, typer.Option(help=setting_help(TrainingSettings, "seed"))] = None,
     recipe: Annotated[
-        Path | None, typer.Option(help="A recipe.toml with settings; options override it.")
+        Path | None,
+        typer.Option(
+            metavar="FILE|NAME",
+            help="A recipe.toml with settings, or a recipe that `jumok models` lists; options override it.",
+        ),
     ] = None,
     settings: Annotated[
         list[str] | None,
