@@ -36,8 +36,11 @@ class Document(Protocol):
     @property
     def segments(self) -> list[str]: ...
 
-    def write(self, translations: Sequence[SegmentTranslation]) -> bytes:
-        """Return the file with each segment replaced by its translation, in the order of `segments`."""
+    def write(self, translations: Sequence[SegmentTranslation], language: str = "") -> bytes:
+        """Return the file with each segment replaced by its translation, in the order of `segments`.
+
+        A format that declares its language, direction or fonts declares those of `language` ("": unchanged).
+        """
         ...
 
 

@@ -1,4 +1,4 @@
-"""Documents that are UTF-8 text: decoded, parsed into a template of segments, and encoded again.
+"""Documents that are text: decoded, parsed into a template of segments, and encoded again.
 
 A byte order mark and the line ends of the file are preserved.
 """
@@ -6,6 +6,7 @@ A byte order mark and the line ends of the file are preserved.
 from __future__ import annotations
 
 import re
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from dataclasses import dataclass
 from io import StringIO
 from typing import TYPE_CHECKING, Protocol
@@ -70,25 +71,43 @@ class TextDocument:
     """A template with the encoding of its file."""
 
     template: TextTemplate
+    encoding: str
     byte_order_mark: bool = False
+    set_language: Callable[[str, str], str] | None = None
+    """Returns the text with its language declared; None: the format declares none."""
 
     @property
     def segments(self) -> list[str]:
         return self.template.segments
 
-    def write(self, translations: Sequence[SegmentTranslation]) -> bytes:
-        return (_BYTE_ORDER_MARK * self.byte_order_mark + self.template.fill(translations)).encode()
+    def write(self, translations: Sequence[SegmentTranslation], language: str = "") -> bytes:
+        text = self.template.fill(translations)
+        if language and self.set_language is not None:
+            text = self.set_language(text, language)
+        return (_BYTE_ORDER_MARK * self.byte_order_mark + text).encode(self.encoding)
 
 
-def read_text(data: bytes, parse: Callable[[str], TextTemplate]) -> TextDocument:
-    """Decode a file and parse its text."""
+def read_text(
+    data: bytes,
+    parse: Callable[[str], TextTemplate],
+    set_language: Callable[[str, str], str] | None = None,
+    *,
+    allow_utf16: bool = False,
+) -> TextDocument:
+    """Decode a file and parse its text. UTF-16 is recognised by its byte order mark."""
+    encoding = "utf-8"
+    if allow_utf16 and data.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
+        encoding = "utf-16-le" if data.startswith(BOM_UTF16_LE) else "utf-16-be"
     try:
-        text = data.decode("utf-8-sig")
+        text = data.decode(encoding)
     except UnicodeDecodeError as error:
+        name = encoding.upper().removesuffix("-LE").removesuffix("-BE")
         raise DataError(
-            f"The file is not UTF-8 (byte {error.start + 1:,}). Convert it and send it again."
+            f"The file is not {name} (byte {error.start + 1:,}). Convert it to UTF-8 and send it again."
         ) from None
-    return TextDocument(parse(text), data.startswith(_BYTE_ORDER_MARK.encode()))
+    has_mark = text.startswith(_BYTE_ORDER_MARK)
+    template = parse(text.removeprefix(_BYTE_ORDER_MARK))
+    return TextDocument(template, encoding, has_mark, set_language)
 
 
 def declare_utf8(text: str, declaration: str) -> str:
