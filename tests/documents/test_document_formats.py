@@ -299,7 +299,18 @@ def test_unicode_line_separators_do_not_end_a_line() -> None:
     assert shout(subtitles) == "0:00:01,0 --> 0\r\nONE TWO\r\n\r\nx\r\n"
 
 
-@pytest.mark.parametrize(("name", "words"), [("a.pdf", "Known types"), ("a", "not UTF-8")])
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("a.pdf", "save it as .docx"),
+        ("a.doc", "save it as .docx"),
+        ("a.xls", "save it as .xlsx"),
+        ("a.ppt", "save it as .pptx"),
+        ("a.rtf", "save it as .docx"),
+        ("a.exe", "Known types"),
+        ("a", "not UTF-8"),
+    ],
+)
 def test_an_unreadable_file_is_refused_with_a_reason(name: str, words: str) -> None:
     with pytest.raises(DataError, match=words):
         read_document(name, b"\xff")

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from jumok.text import Span
 
@@ -58,10 +58,14 @@ class DocumentFormat:
     counted before parsing.
     """
 
+    unpack: Callable[[bytes], Iterable[bytes]] | None = None
+    """Yields the parts of an archive that are parsed; None: the file itself is."""
+
     @property
     def suffix(self) -> str:
         return self.suffixes[0]
 
     def count_syntax_characters(self, data: bytes) -> int:
         """Return an upper bound on the number of tags, entities and line ends."""
-        return sum(map(data.count, self.syntax_characters))
+        parts = [data] if self.unpack is None else self.unpack(data)
+        return sum(sum(map(part.count, self.syntax_characters)) for part in parts)

@@ -386,8 +386,8 @@ def _fill_segment(segment: Segment, translation: SegmentTranslation, keep_unchan
     return segment.indent + "".join(
         escape(piece, quote=False)
         if isinstance(piece, str)
+        else piece.element.opening
+        if piece.begins
         else piece.element.closing
-        if not piece.begins
-        else piece.element.opening + " " * piece.element.space_after
         for piece in place(segment, translation)
     )

@@ -8,7 +8,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from jumok.documents.epub import EPUB
 from jumok.documents.html import HTML
+from jumok.documents.ooxml import DOCX, PPTX, XLSX
+from jumok.documents.open_document import ODP, ODT
 from jumok.documents.plain_text import PLAIN_TEXT
 from jumok.documents.po import PO
 from jumok.documents.srt import SRT
@@ -26,7 +29,7 @@ __all__ = [
     "read_document",
 ]
 
-DOCUMENT_FORMATS = (PLAIN_TEXT, SRT, HTML, PO)
+DOCUMENT_FORMATS = (PLAIN_TEXT, DOCX, PPTX, XLSX, ODT, ODP, EPUB, HTML, SRT, PO)
 
 _BY_SUFFIX = {
     suffix: document_format for document_format in DOCUMENT_FORMATS for suffix in document_format.suffixes

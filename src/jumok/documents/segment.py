@@ -89,15 +89,23 @@ class SegmentBuilder:
         self._length = 0
         self._elements: list[tuple[Element, Ancestors]] = []
         self._open: Ancestors = ()
+        self._last_atomic: Element | None = None  # if no text has followed it
         self._num_ignored = 0  # open elements deeper than MAX_DEPTH
 
     def add_text(self, text: str) -> None:
-        self._text.append(text)
-        self._length += len(text)
+        atomic = self._last_atomic
+        if atomic is not None and text.startswith(" ") and (not self._text or self._text[-1][-1] == " "):
+            atomic.space_after = True
+            text = text[1:]
+        if text:
+            self._text.append(text)
+            self._length += len(text)
+            self._last_atomic = None
 
     def add_atomic(self, raw: str) -> None:
         """Add something that is written as a whole, next to the word that it precedes or follows."""
-        self._elements.append((Element(raw, "", self._length, self._length, atomic=True), self._open))
+        self._last_atomic = Element(raw, "", self._length, self._length, atomic=True)
+        self._elements.append((self._last_atomic, self._open))
 
     def open_element(self, element: Element) -> None:
         if len(self._open) == MAX_DEPTH:
@@ -197,6 +205,7 @@ class _Placer:
             self.go_to(enclosing)
             if element.atomic:
                 self.output.append(Tag(element, begins=True))
+                self.add_text(" " * element.space_after)
             else:  # it stays open for its own content; whatever comes next closes it
                 self.go_to((*enclosing, element))
                 added.add(element)
