@@ -17,7 +17,7 @@ from jumok.documents.html import HtmlFile, set_html_language
 from jumok.documents.html_markup import INLINE, VOID, HtmlMarkup, read_tokens
 from jumok.documents.html_tokenizer import HtmlToken, TokenKind
 from jumok.documents.languages import is_right_to_left
-from jumok.documents.xml_template import TextElementReader
+from jumok.documents.xml_reader import TextElementReader
 from jumok.documents.xml_tree import decode_xml, read_xml
 from jumok.documents.zip_document import ArchivePart, ZipDocument, open_archive, read_part, unpack_parts
 from jumok.errors import DataError

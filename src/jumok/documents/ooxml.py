@@ -16,9 +16,10 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from jumok.documents.document import DocumentFormat
+from jumok.documents.marked_template import SegmentMark
 from jumok.documents.ooxml_language import set_ooxml_language
 from jumok.documents.segment import LINE_BREAK, TAB, Element, SegmentBuilder, Tag, has_letters
-from jumok.documents.xml_template import SegmentMark, XmlReader, escape_xml
+from jumok.documents.xml_reader import XmlReader, escape_xml
 from jumok.documents.xml_tree import decode_xml, read_xml
 from jumok.documents.zip_document import ArchivePart, ZipDocument, open_archive, read_part, unpack_parts
 from jumok.errors import DataError

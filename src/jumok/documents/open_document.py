@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 
 from jumok.documents.document import DocumentFormat
 from jumok.documents.languages import east_asian_font, is_east_asian, is_right_to_left, locale_of
+from jumok.documents.marked_template import SegmentMark, render_tags
 from jumok.documents.segment import LINE_BREAK, TAB, Element, SegmentBuilder, has_letters
-from jumok.documents.xml_template import SegmentMark, XmlReader, escape_xml, render_tags
+from jumok.documents.xml_reader import XmlReader, escape_xml
 from jumok.documents.xml_tree import decode_xml, read_xml
 from jumok.documents.zip_document import ArchivePart, ZipDocument, open_archive, read_part, unpack_parts
 from jumok.errors import DataError

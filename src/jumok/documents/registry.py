@@ -10,11 +10,14 @@ from typing import TYPE_CHECKING
 
 from jumok.documents.epub import EPUB
 from jumok.documents.html import HTML
+from jumok.documents.ios_strings import STRINGS
+from jumok.documents.json_messages import ARB, JSON, XCSTRINGS
 from jumok.documents.ooxml import DOCX, PPTX, XLSX
 from jumok.documents.open_document import ODP, ODT
 from jumok.documents.plain_text import PLAIN_TEXT
 from jumok.documents.po import PO
 from jumok.documents.srt import SRT
+from jumok.documents.yaml_messages import YAML
 from jumok.errors import DataError
 
 if TYPE_CHECKING:
@@ -29,7 +32,23 @@ __all__ = [
     "read_document",
 ]
 
-DOCUMENT_FORMATS = (PLAIN_TEXT, DOCX, PPTX, XLSX, ODT, ODP, EPUB, HTML, SRT, PO)
+DOCUMENT_FORMATS = (
+    PLAIN_TEXT,
+    DOCX,
+    PPTX,
+    XLSX,
+    ODT,
+    ODP,
+    EPUB,
+    HTML,
+    SRT,
+    PO,
+    JSON,
+    ARB,
+    YAML,
+    STRINGS,
+    XCSTRINGS,
+)
 
 _BY_SUFFIX = {
     suffix: document_format for document_format in DOCUMENT_FORMATS for suffix in document_format.suffixes

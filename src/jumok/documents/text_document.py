@@ -21,8 +21,10 @@ if TYPE_CHECKING:
 __all__ = [
     "CompositeTemplate",
     "TextDocument",
+    "TextEncoding",
     "TextTemplate",
     "declare_utf8",
+    "decode_text",
     "line_end_of",
     "read_text",
     "split_lines",
@@ -67,12 +69,22 @@ class CompositeTemplate:
 
 
 @dataclass(frozen=True, slots=True)
+class TextEncoding:
+    """How the text of a file is encoded."""
+
+    name: str
+    byte_order_mark: bool
+
+    def encode(self, text: str) -> bytes:
+        return (_BYTE_ORDER_MARK * self.byte_order_mark + text).encode(self.name)
+
+
+@dataclass(frozen=True, slots=True)
 class TextDocument:
     """A template with the encoding of its file."""
 
     template: TextTemplate
-    encoding: str
-    byte_order_mark: bool = False
+    encoding: TextEncoding
     set_language: Callable[[str, str], str] | None = None
     """Returns the text with its language declared; None: the format declares none."""
 
@@ -84,7 +96,7 @@ class TextDocument:
         text = self.template.fill(translations)
         if language and self.set_language is not None:
             text = self.set_language(text, language)
-        return (_BYTE_ORDER_MARK * self.byte_order_mark + text).encode(self.encoding)
+        return self.encoding.encode(text)
 
 
 def read_text(
@@ -94,20 +106,25 @@ def read_text(
     *,
     allow_utf16: bool = False,
 ) -> TextDocument:
-    """Decode a file and parse its text. UTF-16 is recognised by its byte order mark."""
-    encoding = "utf-8"
+    """Decode a file and parse its text."""
+    text, encoding = decode_text(data, allow_utf16=allow_utf16)
+    return TextDocument(parse(text), encoding, set_language)
+
+
+def decode_text(data: bytes, *, allow_utf16: bool = False) -> tuple[str, TextEncoding]:
+    """Return the text of a file and its encoding. UTF-16 is recognised by its byte order mark."""
+    name = "utf-8"
     if allow_utf16 and data.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
-        encoding = "utf-16-le" if data.startswith(BOM_UTF16_LE) else "utf-16-be"
+        name = "utf-16-le" if data.startswith(BOM_UTF16_LE) else "utf-16-be"
     try:
-        text = data.decode(encoding)
+        text = data.decode(name)
     except UnicodeDecodeError as error:
-        name = encoding.upper().removesuffix("-LE").removesuffix("-BE")
         raise DataError(
-            f"The file is not {name} (byte {error.start + 1:,}). Convert it to UTF-8 and send it again."
+            f"The file is not {'UTF-8' if name == 'utf-8' else 'UTF-16'} (byte {error.start + 1:,}). "
+            "Convert it to UTF-8 and send it again."
         ) from None
     has_mark = text.startswith(_BYTE_ORDER_MARK)
-    template = parse(text.removeprefix(_BYTE_ORDER_MARK))
-    return TextDocument(template, encoding, has_mark, set_language)
+    return text.removeprefix(_BYTE_ORDER_MARK), TextEncoding(name, has_mark)
 
 
 def declare_utf8(text: str, declaration: str) -> str:

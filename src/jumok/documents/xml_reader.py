@@ -1,68 +1,32 @@
-"""XML with segments: the file as text in which each segment is a mark, replaced when the file is written.
-
-Marks can be nested: an image with a text box, or a footnote, is an atomic element of one segment and has
-segments of its own.
-"""
+"""Read XML: every paragraph, however the format calls it, becomes a segment; the rest stays as it is."""
 
 from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from functools import partial
 from html import escape
 from typing import TYPE_CHECKING
 
-from jumok.documents.segment import Segment, Tag, has_letters, place
+from jumok.documents.marked_template import MarkedTemplate, SegmentMark, render_tags
+from jumok.documents.segment import Segment, has_letters
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+    from collections.abc import Container, Iterator
 
-    from jumok.documents.document import SegmentTranslation
     from jumok.documents.xml_tree import XmlNode, XmlSource
 
-    Render = Callable[[Sequence[str | Tag]], str]
+__all__ = ["TextElementReader", "XmlReader", "escape_xml", "render_xml"]
 
-__all__ = ["SegmentMark", "TextElementReader", "XmlReader", "XmlTemplate", "escape_xml", "render_tags"]
-
-_MARK = re.compile("\0([0-9]+)\0")  # XML contains no NUL
 _NOT_XML = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 
 
-@dataclass(frozen=True, slots=True)
-class SegmentMark:
-    """A segment, and how it is written in this format."""
-
-    segment: Segment
-    render: Render
-    before: str = ""
-    after: str = ""
-    """Markup that stays before and after the words, whatever their order."""
-    fills_target: bool = False
-    """Whether the translation is written beside the source, so that it is never left as it was."""
+def escape_xml(text: str) -> str:
+    """Return text as XML content, without the characters that XML does not allow."""
+    return escape(_NOT_XML.sub("", text), quote=False)
 
 
-class XmlTemplate:
-    """Text with marks, and the segments that replace them. A reader adds marks and sets `markup`."""
-
-    def __init__(self) -> None:
-        self.markup = ""
-        self._marks: list[SegmentMark] = []
-
-    def add(self, mark: SegmentMark) -> str:
-        """Return what stands for the segment in the markup."""
-        self._marks.append(mark)
-        return f"\0{len(self._marks) - 1}\0"
-
-    @property
-    def segments(self) -> list[str]:
-        return [mark.segment.text for mark in self._marks]
-
-    def fill(self, translations: Sequence[SegmentTranslation]) -> str:
-        def replace(found: re.Match[str]) -> str:
-            index = int(found[1])
-            return _MARK.sub(replace, _fill_mark(self._marks[index], translations[index]))
-
-        return _MARK.sub(replace, self.markup)
+render_xml = partial(render_tags, encode=escape_xml)
 
 
 class XmlReader(ABC):
@@ -70,7 +34,7 @@ class XmlReader(ABC):
 
     def __init__(self, source: XmlSource) -> None:
         self.source = source
-        self.template = XmlTemplate()
+        self.template = MarkedTemplate()
         self._markup_of: dict[XmlNode, str] = {}  # of the paragraphs that have been read
 
     @abstractmethod
@@ -85,7 +49,7 @@ class XmlReader(ABC):
     def read_content(self, node: XmlNode) -> str | None:
         """Return the mark for the content of a paragraph; None if it has nothing to translate."""
 
-    def read(self) -> XmlTemplate:
+    def read(self) -> MarkedTemplate:
         source, root = self.source, self.source.root
         before, after = source.raw(0, root.start), source.data[root.end :].decode()
         self.template.markup = before + self.markup(root) + after
@@ -141,28 +105,4 @@ class TextElementReader(XmlReader):
         text = node.content()
         if not has_letters(text):
             return None
-        return self.template.add(SegmentMark(Segment(text, [], self.raw_content(node)), render_tags))
-
-
-def _fill_mark(mark: SegmentMark, translation: SegmentTranslation) -> str:
-    segment = mark.segment
-    if translation.text == segment.text and segment.raw is not None and not mark.fills_target:
-        return segment.raw
-    return mark.before + mark.render(place(segment, translation)) + mark.after
-
-
-def escape_xml(text: str) -> str:
-    """Return text as XML content, without the characters that XML does not allow."""
-    return escape(_NOT_XML.sub("", text), quote=False)
-
-
-def render_tags(pieces: Iterable[str | Tag], encode: Callable[[str], str] = escape_xml) -> str:
-    """Write text and tags one after the other, as in formats whose text has tags inside."""
-    return "".join(
-        encode(piece)
-        if isinstance(piece, str)
-        else piece.element.opening
-        if piece.begins
-        else piece.element.closing
-        for piece in pieces
-    )
+        return self.template.add(SegmentMark(Segment(text, [], self.raw_content(node)), render_xml))
