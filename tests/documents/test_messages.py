@@ -59,11 +59,12 @@ def test_placeholders_tags_and_choices_survive(text: str, segments: list[str], f
 
 
 def test_a_placeholder_moves_with_its_word() -> None:
-    message = Message("{name} goes home")
-    assert message.segments == ["goes home"]
-    source, target = word_spans("goes home"), word_spans("집에 간다")
-    links = [(source[0], target[1]), (source[1], target[0])]
-    assert message.fill([SegmentTranslation("집에 간다", links)]) == "집에 {name} 간다"
+    message = Message("{name} goes to {place} often")
+    assert message.segments == ["goes to often"]
+    source, target = word_spans("goes to often"), word_spans("자주 간다")
+    links = [(source[0], target[1]), (source[2], target[0])]
+    # What begins the message still begins it.
+    assert message.fill([SegmentTranslation("자주 간다", links)]) == "{name} {place} 자주 간다"
 
 
 JSON_FILE = """{

@@ -16,7 +16,7 @@ from jumok.documents.ooxml import DOCX, PPTX, XLSX
 from jumok.documents.open_document import ODP, ODT
 from jumok.documents.plain_text import PLAIN_TEXT
 from jumok.documents.po import PO
-from jumok.documents.srt import SRT
+from jumok.documents.subtitles import SRT
 from jumok.documents.yaml_messages import YAML
 from jumok.errors import DataError
 

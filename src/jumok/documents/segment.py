@@ -278,7 +278,8 @@ def _anchor_elements(
 ) -> tuple[Anchors, Anchors]:
     """Return the elements that are around no target word, by the word that they precede or follow.
 
-    An image stays before the word that it precedes; a footnote stays after the word that it is attached to.
+    An image stays before the word that it precedes; a footnote stays after the word that it is attached to;
+    what begins the segment still begins it.
     Elements before no aligned word have the index `len(words)`.
     """
     indices = {word: index for index, word in enumerate(words)}
@@ -288,10 +289,14 @@ def _anchor_elements(
         first_target[start] = min(first_target.get(start, len(words)), indices[target])
         last_target[end] = max(last_target.get(end, 0), indices[target])
     starts = sorted(first_target)
+    num_leading_spaces = len(segment.text) - len(segment.text.lstrip())
     before: Anchors = {}
     after: Anchors = {}
     for element, ancestors in segment.elements:
         if not element.atomic and element in placed:
+            continue
+        if element.atomic and element.start <= num_leading_spaces:
+            before.setdefault(0, []).append((element, ancestors))
             continue
         if element.start in last_target and element.start not in first_target:
             after.setdefault(last_target[element.start], []).append((element, ancestors))
