@@ -1,4 +1,4 @@
-"""Messages of programs: JSON, ARB, YAML, .strings, .xcstrings. Placeholders survive, files keep their form."""
+"""Messages in JSON, ARB, YAML, .strings and .xcstrings: placeholders survive, files keep their form."""
 
 from __future__ import annotations
 

@@ -27,7 +27,8 @@ NOTE = (
 )
 BODY = (
     "<text:tracked-changes><text:deletion><text:p>deleted</text:p></text:deletion></text:tracked-changes>"
-    '<text:h>A heading</text:h>\n<text:p>My name <text:span text:style-name="T1">is</text:span> Michael</text:p>'
+    "<text:h>A heading</text:h>\n"
+    '<text:p>My name <text:span text:style-name="T1">is</text:span> Michael</text:p>'
     "<table:table><table:table-cell><text:p>a cell</text:p></table:table-cell></table:table>"
     f"<text:p>before {BOX}after</text:p><text:p>word{NOTE} end</text:p>"
     "<text:p>one<text:tab/>two<text:line-break/>three <text:s/>four &amp; five</text:p>"
@@ -35,13 +36,14 @@ BODY = (
     '<text:p>edi<text:span text:style-name="T2">ted</text:span> '
     '<text:a xlink:href="x">link</text:a></text:p>'
 )
-AUTOMATIC = (
-    '<style:style style:name="T1" style:family="text"><style:text-properties fo:font-weight="bold"/></style:style>'
-    '<style:style style:name="T2" style:family="text"><style:text-properties officeooo:rsid="0012"/></style:style>'
+AUTOMATIC = "".join(
+    f'<style:style style:name="{name}" style:family="text"><style:text-properties {format_}/></style:style>'
+    for name, format_ in (("T1", 'fo:font-weight="bold"'), ("T2", 'officeooo:rsid="0012"'))
 )
 STYLES = (
     '<style:default-style style:family="paragraph"><style:paragraph-properties/>'
-    '<style:text-properties fo:language="en" fo:country="US" style:font-name-asian="X" style:language-asian="zh"/>'
+    '<style:text-properties fo:language="en" fo:country="US" style:font-name-asian="X" '
+    'style:language-asian="zh"/>'
     "</style:default-style><style:header><text:p>the header</text:p></style:header>"
 )
 TEXT = make_open_document(BODY, styles=STYLES, automatic=AUTOMATIC)
@@ -115,7 +117,8 @@ def test_the_language_is_declared(language: str, expected: list[str]) -> None:
 def test_slides_and_their_notes_are_translated() -> None:
     page = (
         "<draw:page><draw:frame><draw:text-box><text:p>a slide</text:p></draw:text-box></draw:frame>"
-        "<presentation:notes><draw:text-box><text:p>say this</text:p></draw:text-box></presentation:notes></draw:page>"
+        "<presentation:notes><draw:text-box><text:p>say this</text:p></draw:text-box></presentation:notes>"
+        "</draw:page>"
     )
     data = make_open_document(page, kind="presentation")
     _, document = read_document("a.odp", data)
@@ -130,15 +133,15 @@ def test_a_file_of_another_kind_is_refused() -> None:
 
 
 PAGE = (
-    f'{XML}<!DOCTYPE html>\n<html xmlns="http://www.w3.org/1999/xhtml" xml:lang="en" lang="en"><head><title>One'
-    '</title><script src="x"/></head>\n<body><p><a id="p1"/>My name <b>is</b>  Michael</p>'
+    f'{XML}<!DOCTYPE html>\n<html xmlns="http://www.w3.org/1999/xhtml" xml:lang="en" lang="en"><head>'
+    '<title>One</title><script src="x"/></head>\n<body><p><a id="p1"/>My name <b>is</b>  Michael</p>'
     "<p>caf&#233;&#160;here<br/>next</p><pre>code here</pre><p/><div>last</div></body></html>\n"
 )
 BOOK = make_zip(
     {
         "mimetype": "application/epub+zip",
-        "META-INF/container.xml": '<container xmlns="urn:oasis:names:tc:opendocument:xmlns:container"><rootfiles>'
-        '<rootfile full-path="OEBPS/book.opf"/></rootfiles></container>',
+        "META-INF/container.xml": '<container xmlns="urn:oasis:names:tc:opendocument:xmlns:container">'
+        '<rootfiles><rootfile full-path="OEBPS/book.opf"/></rootfiles></container>',
         "OEBPS/book.opf": '<package xmlns="http://www.idpf.org/2007/opf" '
         'xmlns:dc="http://purl.org/dc/elements/1.1/"><metadata><dc:title>A book</dc:title>'
         '<dc:language>en</dc:language></metadata><manifest><item href="text/one%20page.xhtml" '

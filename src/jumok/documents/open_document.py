@@ -27,6 +27,7 @@ __all__ = ["ODP", "ODT"]
 _OASIS = "urn:oasis:names:tc:opendocument:xmlns:"
 _PREFIXES = {f"{_OASIS}{name}:1.0": name for name in ("text", "office", "style")}
 _PREFIXES["http://openoffice.org/2009/office"] = "officeooo"
+_MEDIA_TYPE = "application/vnd.oasis.opendocument."
 _PARAGRAPHS = frozenset(["text:p", "text:h"])
 _WRAPPERS = frozenset(["text:a", "text:meta"])
 _STAY_BEFORE = frozenset(["text:bookmark-start", "text:change-start", "text:reference-mark-start"])
@@ -122,7 +123,8 @@ def _encode(text: str, prefix: str) -> str:
 def _read(data: bytes, kind: str) -> ZipDocument:
     parts = {}
     with open_archive(data) as archive:
-        if read_part(archive, "mimetype").strip() != f"application/vnd.oasis.opendocument.{kind}".encode():
+        # LibreOffice also writes text-web and text-template.
+        if not read_part(archive, "mimetype").startswith(f"{_MEDIA_TYPE}{kind}".encode()):
             raise DataError(f"This archive is no OpenDocument {kind}: its part mimetype says something else.")
         for name in _PARTS:
             if name in archive.namelist():
@@ -167,7 +169,7 @@ def _set_attribute(style: str, name: str, attribute: str, value: str) -> str:
 def _format(suffix: str, kind: str) -> DocumentFormat:
     return DocumentFormat(
         (suffix,),
-        f"application/vnd.oasis.opendocument.{kind}",
+        f"{_MEDIA_TYPE}{kind}",
         partial(_read, kind=kind),
         syntax_characters=b"<",
         unpack=partial(unpack_parts, has_text=_PARTS.__contains__),

@@ -8,15 +8,18 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from jumok.documents.android import ANDROID
 from jumok.documents.epub import EPUB
 from jumok.documents.html import HTML
 from jumok.documents.ios_strings import STRINGS
 from jumok.documents.json_messages import ARB, JSON, XCSTRINGS
+from jumok.documents.markdown import MARKDOWN
 from jumok.documents.ooxml import DOCX, PPTX, XLSX
 from jumok.documents.open_document import ODP, ODT
 from jumok.documents.plain_text import PLAIN_TEXT
 from jumok.documents.po import PO
-from jumok.documents.subtitles import SRT
+from jumok.documents.subtitles import SRT, VTT
+from jumok.documents.xliff import XLIFF
 from jumok.documents.yaml_messages import YAML
 from jumok.errors import DataError
 
@@ -34,18 +37,22 @@ __all__ = [
 
 DOCUMENT_FORMATS = (
     PLAIN_TEXT,
+    MARKDOWN,
+    HTML,
+    EPUB,
     DOCX,
     PPTX,
     XLSX,
     ODT,
     ODP,
-    EPUB,
-    HTML,
     SRT,
+    VTT,
     PO,
+    XLIFF,
     JSON,
     ARB,
     YAML,
+    ANDROID,
     STRINGS,
     XCSTRINGS,
 )

@@ -63,7 +63,7 @@ class ZipDocument:
         with open_archive(self.data) as archive, zipfile.ZipFile(output, "w") as written:
             written.comment = archive.comment
             for info in archive.infolist():
-                original = archive.read(info)
+                original = read_part(archive, info.filename)
                 data = filled.get(info.filename, original)
                 if language and self.set_language is not None:
                     data = self.set_language(info.filename, data, language)
