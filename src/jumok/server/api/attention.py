@@ -84,7 +84,7 @@ async def _send_to_model(
             f"The request is too large. It has {len(encoded):,} bytes as JSON; at most "
             f"{MAX_REQUEST_BYTES:,} are allowed.",
         )
-    answer = await context.service.pipeline.explain(pair, operation, encoded)
+    answer = await context.service.pipeline.explain(pair, operation, encoded, context.client)
     return Response(answer, media_type="application/json")
 
 
