@@ -16,6 +16,8 @@ class Limits:
     max_texts: int = 1_000
     """Texts per array."""
     max_alternatives: int = 10
+    max_request_seconds: float = 8.0
+    """Seconds that an idle server may need for a request, by estimate."""
     max_body_bytes: int = 2 * 2**20
     """Checked while the body arrives, before it is parsed."""
     max_total_body_bytes: int = 128 * 2**20

@@ -13,13 +13,7 @@ from itertools import accumulate, islice
 from typing import TYPE_CHECKING, Any
 
 from jumok.documents import SegmentTranslation
-from jumok.server.workers.pending import (
-    BatchKey,
-    BusyError,
-    PendingExplanation,
-    PendingSentence,
-    RequestTooLargeError,
-)
+from jumok.server.workers.pending import BatchKey, BusyError, PendingExplanation, PendingSentence
 from jumok.server.workers.speed import CHARACTERS_PER_SENTENCE
 from jumok.text.sentences import replace_sentences, sentence_spans
 from jumok.text.words import word_spans
@@ -137,12 +131,7 @@ class TranslationPipeline:
             seconds += sum(
                 self._queue.speed.seconds_of_texts(key, texts_of_path) for key in _batch_keys(path, options)
             )
-        if seconds > (limit := self._queue.max_request_seconds):
-            workers = self._queue.num_workers
-            raise RequestTooLargeError(
-                f"This request would take about {seconds / workers:,.0f} seconds, and at most "
-                f"{limit / workers:,.0f} are allowed. Send less text, or fewer alternatives, per request."
-            )
+        self._queue.check_size(seconds)
         sentences = min(MAX_AHEAD, len(texts) + characters // CHARACTERS_PER_SENTENCE)
         self._queue.admit(
             request,

@@ -22,7 +22,7 @@ from jumok.server.api.parameters import (
 )
 from jumok.server.http_errors import bad_request
 from jumok.server.routes import Route
-from jumok.server.workers.pending import BusyError, TranslateOptions
+from jumok.server.workers.pending import BusyError, RequestTooLargeError, TranslateOptions
 from jumok.text.sentences import replace_sentences, sentence_spans
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ async def _prepend(first: str, events: AsyncIterator[str]) -> AsyncIterator[str]
     try:
         async for event in events:
             yield event
-    except BusyError as error:
+    except (BusyError, RequestTooLargeError) as error:
         yield _event("error", {"error": str(error)})
 
 

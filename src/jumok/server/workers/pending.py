@@ -35,7 +35,13 @@ class BusyError(JumokError):
 
 
 class RequestTooLargeError(JumokError):
-    """A request that could not be answered in time even if there were no other."""
+    """A request that is too much work even if there were no other."""
+
+    def __init__(self, seconds: float, limit: float) -> None:
+        super().__init__(
+            f"This request would take about {seconds:,.0f} seconds, and at most {limit:,.0f} are allowed. "
+            "Send less text, or fewer alternatives, per request."
+        )
 
 
 class TranslateOptions(NamedTuple):
@@ -81,6 +87,8 @@ class OpenRequest:
     deadline: float
     seconds: float = 0.0
     """Estimated seconds of work, of one worker, that are left."""
+    received: float = 0.0
+    """Seconds of work that it has received."""
     is_long: bool = False
     slowness: float = 1.0
     """How many times longer its sentences take than estimated."""

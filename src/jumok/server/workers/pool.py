@@ -205,7 +205,7 @@ class WorkerHandle:
             self._try_again(work)
             return
         self._restart_delay = 0.0
-        self._queue.complete(work, seconds)
+        self._queue.complete(work, answer["cpu_seconds"], seconds)
         self._on_event("batch", sentences=len(items), seconds=seconds)
         _resolve(work, answer)
 

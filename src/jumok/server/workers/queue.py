@@ -22,9 +22,10 @@ from jumok.server.workers.pending import (
     OpenRequest,
     PendingExplanation,
     PendingSentence,
+    RequestTooLargeError,
     pending_items,
 )
-from jumok.server.workers.speed import WorkSpeed
+from jumok.server.workers.speed import SMOOTHING, WorkSpeed
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
@@ -53,6 +54,9 @@ URGENT_SHARE, URGENT_FACTOR = 0.7, 3.0
 """A request that needs more than this share of its remaining time gets more turns, by this factor."""
 TURN_FACTOR = 4.0
 """Each second of work puts the next turn of a request this many seconds back, behind newer requests."""
+TOO_LARGE_FACTOR = 1.25
+"""A request is given up if it takes this many times more than a request may: estimates are not exact."""
+MAX_CROWDING = 20.0
 USABLE_SHARE = 0.9
 """The share of the time for a request that may be promised to requests: estimates are not exact."""
 
@@ -72,6 +76,7 @@ class WorkQueue:
         self._waiting_items = 0
         self._waiting_characters = 0
         self._seconds = 0.0  # of work of all open requests
+        self._crowding = 1.0  # seconds that a second of work takes; more if the machine has other work
         self._num_explaining = 0
         self._num_free_workers = 0
         self._idle: list[asyncio.Future[None]] = []  # one per free worker; the last has worked most recently
@@ -84,7 +89,7 @@ class WorkQueue:
     @property
     def seconds_behind(self) -> float:
         """Seconds that the workers need for all open requests, by estimate."""
-        return self._seconds / self.num_workers
+        return self._seconds * self._crowding / self.num_workers
 
     # --- Requests -------------------------------------------------------------------------------------------
 
@@ -109,14 +114,10 @@ class WorkQueue:
         self._virtual_time = max(self._virtual_time, min([self._virtual_time + passed, *waiting]))
         self._virtual_time_set = now
 
-    @property
-    def max_request_seconds(self) -> float:
-        """The most work, in seconds of one worker, that a request may be when there is no other."""
-        return 2 / 3 * self._capacity
-
-    @property
-    def _capacity(self) -> float:
-        return USABLE_SHARE * self._limits.request_timeout * self.num_workers
+    def check_size(self, seconds: float) -> None:
+        """Refuse a request that is too much work for one request, whatever else waits."""
+        if seconds > self._limits.max_request_seconds * self.num_workers:
+            raise RequestTooLargeError(seconds / self.num_workers, self._limits.max_request_seconds)
 
     def admit(self, request: OpenRequest, seconds: float, *, sentences: int = 1, characters: int = 0) -> None:
         """Accept a request of so much work, or raise a BusyError at once.
@@ -125,8 +126,9 @@ class WorkQueue:
         always room for another client.
         """
         limits, client = self._limits, request.client
+        capacity = USABLE_SHARE * limits.request_timeout * self.num_workers / self._crowding
         fits = (
-            _fits(self._capacity, self._seconds, client.seconds, seconds)
+            _fits(capacity, self._seconds, client.seconds, seconds)
             and _fits(limits.max_queued_sentences, self._waiting_items, client.waiting_items, sentences)
             and _fits(
                 limits.max_queued_characters, self._waiting_characters, client.waiting_characters, characters
@@ -207,25 +209,42 @@ class WorkQueue:
         finally:
             self._num_free_workers -= 1
 
-    def complete(self, work: Work, seconds: float) -> None:
-        """Record that a worker has done this work. Batches that are large enough measure its speed."""
+    def complete(self, work: Work, seconds: float, elapsed: float) -> None:
+        """Record that a worker has done this work in so many CPU seconds, and seconds of the clock."""
         items = pending_items(work)
         estimated = sum(item.seconds for item in items)
         for item in items:
             self._settle(item.request, item.seconds)
             if estimated:
+                share = item.seconds / estimated
+                item.request.received += share * seconds
                 # A client pays for the time that its sentences took, not for the estimate.
-                item.request.client.virtual_time += item.seconds * (seconds / estimated - 1)
+                item.request.client.virtual_time += share * seconds - item.seconds
         if isinstance(work, PendingExplanation):
             self.release_explanation()
             self.speed.measure_explanation(seconds)
             return
         if estimated:
-            slowness = min(max(seconds / estimated, 0.25), 100.0)
-            for request in {item.request for item in items}:
-                request.slowness += (slowness - request.slowness) / 2
+            self._review(dict.fromkeys(item.request for item in items), seconds / estimated)
         if len(items) >= FEW_SENTENCES or seconds >= BATCH_SECONDS / 2:
             self.speed.measure_batch(work, seconds)
+            crowding = min(max(elapsed / max(seconds, 1e-3), 1.0), MAX_CROWDING)
+            self._crowding += SMOOTHING * (crowding - self._crowding)
+
+    def _review(self, requests: Iterable[OpenRequest], slowness: float) -> None:
+        """Correct the estimates of requests, and give up one that turns out to be far too large."""
+        limit = self._limits.max_request_seconds * self.num_workers
+        for request in requests:
+            request.slowness += (min(max(slowness, 0.25), 100.0) - request.slowness) / 2
+            expected = request.received + request.seconds * request.slowness
+            if request.is_long and expected > TOO_LARGE_FACTOR * limit:
+                for item in request.waiting:
+                    if not item.future.done():
+                        item.future.set_exception(
+                            RequestTooLargeError(
+                                expected / self.num_workers, self._limits.max_request_seconds
+                            )
+                        )
 
     def release_explanation(self) -> None:
         """Allow another explanation to be computed in place of one that has ended."""

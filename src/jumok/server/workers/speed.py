@@ -1,4 +1,7 @@
-"""How long sentences take: measured on batches, per model and options."""
+"""How long sentences take: measured on batches, per model and options.
+
+Seconds are CPU seconds of a worker, so that a busy machine does not make texts look longer.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,9 @@ if TYPE_CHECKING:
 __all__ = ["WorkSpeed", "text_size"]
 
 SENTENCE_SIZE = 8
-"""What a sentence costs besides its bytes, in bytes: a file can have 100,000 sentences of one letter."""
+"""What a sentence costs besides its text, in letters: a file can have 100,000 sentences of one letter."""
+RARE_CHARACTER_SIZE = 12
+"""What a character beyond U+FFFF costs: it is a token per byte, and a token is about three letters."""
 CHARACTERS_PER_SENTENCE = 100
 """A guess for texts that have not been split yet."""
 SMOOTHING = 0.2
@@ -22,16 +27,20 @@ FIRST_EXPLANATION_SECONDS = 1.0
 
 
 def text_size(text: str) -> int:
-    """Return the size of a sentence in bytes: a character outside the vocabulary is a token per byte."""
-    return len(text.encode("utf-8", "surrogatepass")) + SENTENCE_SIZE
+    """Return what a sentence costs, in letters: an estimate without the model's tokenizer."""
+    if text.isascii():
+        return len(text) + SENTENCE_SIZE
+    num_rare = len(text.encode("utf-16-le", "surrogatepass")) // 2 - len(text)
+    num_bytes = len(text.encode("utf-8", "surrogatepass"))
+    return num_bytes + (RARE_CHARACTER_SIZE - 4) * num_rare + SENTENCE_SIZE
 
 
 class WorkSpeed:
     """Estimates the seconds that one worker needs. Until anything is measured, everything takes 0 seconds."""
 
     def __init__(self) -> None:
-        self._of_key: dict[BatchKey, float] = {}  # bytes per second
-        self._of_model: dict[int, float] = {}  # bytes per second with the default options
+        self._of_key: dict[BatchKey, float] = {}  # letters per second
+        self._of_model: dict[int, float] = {}  # letters per second with the default options
         self._explanation_seconds = FIRST_EXPLANATION_SECONDS
 
     def set_first(self, speeds: Sequence[float]) -> None:
@@ -43,12 +52,12 @@ class WorkSpeed:
         """Return the estimated seconds of one sentence in a batch, or of an explanation."""
         if not isinstance(item, PendingSentence):
             return self._explanation_seconds
-        return text_size(item.text) * self._seconds_per_byte(item.key)
+        return text_size(item.text) * self._seconds_per_letter(item.key)
 
     def seconds_of_texts(self, key: BatchKey, texts: Iterable[str]) -> float:
         """Return the estimated seconds of texts that have not been split into sentences yet."""
         size = sum(text_size(text) + len(text) // CHARACTERS_PER_SENTENCE * SENTENCE_SIZE for text in texts)
-        return size * self._seconds_per_byte(key)
+        return size * self._seconds_per_letter(key)
 
     def measure_batch(self, batch: Sequence[PendingSentence], seconds: float) -> None:
         key = batch[0].key
@@ -60,7 +69,7 @@ class WorkSpeed:
     def measure_explanation(self, seconds: float) -> None:
         self._explanation_seconds = _smoothed(self._explanation_seconds, seconds)
 
-    def _seconds_per_byte(self, key: BatchKey) -> float:
+    def _seconds_per_letter(self, key: BatchKey) -> float:
         if speed := self._of_key.get(key):
             return 1 / speed
         speed = self._of_model.get(key.model_index)
@@ -74,4 +83,4 @@ def _smoothed(before: float | None, new: float) -> float:
 def _relative_work(options: TranslateOptions) -> float:
     """Return a guess how much more work these options are than the default ones, until it is measured."""
     work = 0.5 if options.greedy else (3 + options.n_best) / 4  # the beam has at least n_best hypotheses
-    return 1.5 * work if options.align else work
+    return work + 0.4 * options.n_best if options.align else work  # each of them is aligned

@@ -4,12 +4,12 @@ It reads messages from its standard input and answers each (`jumok.system.messag
 its input is closed, because the server has ended.
 
     {"kind": "load", models, language_pairs, shortlist}   the first message
-        → {"kind": "ready", pid, speeds: bytes per second of each model} | {"kind": "failed", message}
+        → {"kind": "ready", pid, speeds: letters per second of each model} | {"kind": "failed", message}
     {"kind": "translate", model, texts, n_best, align, greedy, stream}
         → any number of {"kind": "partial", index, text} if streamed, then
-          {"kind": "translations", translations} | {"kind": "failed", message}
+          {"kind": "translations", translations, cpu_seconds} | {"kind": "failed", message}
     {"kind": "explain", model, operation, body}           `body` and `answer` are JSON texts
-        → {"kind": "explanation", answer} | {"kind": "refused", message}
+        → {"kind": "explanation", answer, cpu_seconds} | {"kind": "refused", message, cpu_seconds}
 
 A translation that failed is tried once more; a refused explanation is not, and its client gets the message.
 A thread sends heartbeats over a second pipe (`heartbeat.py`).
@@ -17,6 +17,7 @@ A thread sends heartbeats over a second pipe (`heartbeat.py`).
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -76,12 +77,18 @@ def work(requests: IO[bytes], answers: IO[bytes]) -> None:
         return
     send({"kind": "ready", "pid": os.getpid(), "speeds": speeds})
     services: dict[int, ExplanationService] = {}
+    aligning: set[int] = set()
     while (message := read_message(requests)) is not None:
         index = message["model"]
+        if message.get("align") and index not in aligning:
+            aligning.add(index)
+            _warm_up_alignment(translators[index])
+        started = time.process_time()
         if message["kind"] == "explain":
-            send(_explain_safely(services, translators[index], message))
+            answer = _explain_safely(services, translators[index], message)
         else:
-            send(_translate_safely(translators[index], message, send))
+            answer = _translate_safely(translators[index], message, send)
+        send({**answer, "cpu_seconds": time.process_time() - started})
 
 
 def _load_translators(message: Message) -> list[Translator]:
@@ -91,15 +98,21 @@ def _load_translators(message: Message) -> list[Translator]:
 
 
 def _warm_up(translator: Translator) -> float:
-    """Translate a full batch, and return a first guess of the speed in bytes per second.
+    """Translate a full batch, and return a first guess of the speed in letters per second.
 
     The first call in a process is several times slower than the next, and the first full batch allocates the
     memory that all later ones reuse.
     """
-    started = time.perf_counter()
+    started = time.process_time()
     translator.translate(WARM_UP_TEXTS)
-    seconds = time.perf_counter() - started
+    seconds = max(time.process_time() - started, 1e-3)
     return WARM_UP_SPEEDUP * sum(map(text_size, WARM_UP_TEXTS)) / seconds
+
+
+def _warm_up_alignment(translator: Translator) -> None:
+    """Load torch, before the time of the first aligned batch is taken: it would seem many times slower."""
+    with contextlib.suppress(JumokError):
+        translator.align_all([Pair(WARM_UP_TEXTS[0], WARM_UP_TEXTS[0])])
 
 
 def _check_language_pairs(translators: Sequence[Translator], expected: list[str]) -> None:
