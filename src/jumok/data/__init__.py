@@ -6,6 +6,7 @@ from jumok.data.cleaning import Cleaner, clean_pairs
 from jumok.data.corpora import (
     Corpus,
     corpus_of_pairs,
+    is_pair,
     open_corpora,
     open_corpus,
     open_pairs_or_text,
@@ -47,6 +48,7 @@ __all__ = [
     "corpus_of_pairs",
     "hold_out_from_hashes",
     "holds_pairs",
+    "is_pair",
     "mask_tokens",
     "open_corpora",
     "open_corpus",

@@ -42,7 +42,7 @@ class Fault(Enum):
     EMPTY = ("empty", True, "one side is empty")
     TOO_LONG = ("too long", True, "more than {0.max_words} words or {0.max_characters:,} characters")
     REPLACED = ("replaced characters", True, "U+FFFD: letters were lost when the text was decoded")
-    MOJIBAKE = ("mojibake", True, "UTF-8 read as another encoding: Ã© for é")
+    MOJIBAKE = ("mojibake", True, "text read in a wrong encoding: Ã© for é, ³ª´Â for 나는")
     CONTROL = ("control characters", True, "invisible characters that no text needs")
     WRONG_SCRIPT = ("wrong script", True, "hardly any letters in the script of its language")
     UNTRANSLATED = ("untranslated", True, "source and target are the same")
@@ -102,9 +102,12 @@ Findings = dict[Fault, "NDArray[np.bool_]"]
 # like, which start a sequence of three bytes.
 _WINDOWS_1252 = "€‚ƒ„…†‡ˆ‰Š‹ŒŽ‘’“”•–—˜™š›œžŸ"
 _CONTINUATION = "\x80-\x9f¡-ª¬-º¼-¿€‚ƒ„†‡ˆ‰Š‹ŒŽ•˜™š›œžŸ"
-_MOJIBAKE = re.compile(
+_UTF8 = (
     f"[ÃÂÐÑ][{_CONTINUATION}]|â[€‚„\x80-\x9f][{_CONTINUATION}{_WINDOWS_1252}]|[à-ï][{_CONTINUATION}]{{2}}|ðŸ"
 )
+# Korean or Chinese, two bytes per character, that was decoded as Latin-1: three such in a row, with a sign.
+_TWO_BYTES = r"(?=[°-È¡-þ]{0,5}[¡-¿])(?:[°-È][¡-þ]){3}"
+_MOJIBAKE = re.compile(f"{_UTF8}|{_TWO_BYTES}")
 _SCRIPTS_WITHOUT_JOINERS = frozenset({"Latin", "Cyrillic", "Greek", "Hangul", "Han"})
 _ENTITY = re.compile(r"&(?:[a-zA-Z]{2,8}|#\d{1,6}|#x[0-9a-fA-F]{1,5});")
 

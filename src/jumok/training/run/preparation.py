@@ -30,13 +30,13 @@ from jumok.training.run.run_folder import RunRecord
 from jumok.training.run.speed import estimate_costs, measure_costs, measure_update_seconds
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Sequence
+    from collections.abc import Generator
 
     from jumok.config.derive import TrainingCosts
     from jumok.config.recipe import Recipe
     from jumok.data import Batches, PairStore
     from jumok.training.run.corpus_reader import Sentences
-    from jumok.training.run.inputs import InputFile
+    from jumok.training.run.inputs import Inputs
     from jumok.training.run.run_folder import RunFolder
     from jumok.training.validation.protocol import Validation
 
@@ -81,20 +81,18 @@ class PreparedRun:
         return self.measured_group
 
 
-def prepare_run(
-    folder: RunFolder, overrides: Recipe, pairs: Sequence[InputFile], valid: Sequence[InputFile]
-) -> Generator[Event, None, PreparedRun]:
+def prepare_run(folder: RunFolder, overrides: Recipe, inputs: Inputs) -> Generator[Event, None, PreparedRun]:
     record = folder.record()
     if record is not None:
-        return (yield from _prepare_resumed(folder, record, overrides, pairs, valid))
+        return (yield from _prepare_resumed(folder, record, overrides, inputs))
     if isinstance(overrides.model, TransformerSettings) and overrides.model.encoder_from is not None:
         encoder = overrides.model.encoder_from
-        return (yield from _prepare_with_encoder(folder, encoder, overrides, pairs, valid))
-    return (yield from _prepare_new(folder, overrides, pairs, valid))
+        return (yield from _prepare_with_encoder(folder, encoder, overrides, inputs))
+    return (yield from _prepare_new(folder, overrides, inputs))
 
 
-def read_inputs(pairs: Sequence[InputFile], valid: Sequence[InputFile], recipe: Recipe) -> Sentences:
-    corpora, validation = open_inputs(pairs, valid, recipe)
+def read_inputs(inputs: Inputs, recipe: Recipe) -> Sentences:
+    corpora, validation = open_inputs(inputs, recipe)
     return read_sentences(corpora, validation, held_out_pairs=recipe.training.held_out_pairs)
 
 
@@ -105,13 +103,12 @@ def _prepare_resumed(
     folder: RunFolder,
     record: RunRecord,
     overrides: Recipe,
-    pairs: Sequence[InputFile],
-    valid: Sequence[InputFile],
+    inputs: Inputs,
 ) -> Generator[Event, None, PreparedRun]:
     """Read what the first session prepared; encode the pairs again if they were deleted."""
     started, recipe = time.perf_counter(), record.recipe
     folder.check_same_settings(overrides, record)  # before the sentences are read, which may take minutes
-    sentences = yield from _read(pairs, valid, recipe, started)
+    sentences = yield from _read(inputs, recipe, started)
     folder.check_same_sentences(sentences.fingerprint, record)
     tokenizers = read_tokenizers(folder.path, shared=recipe.text.shared)
     try:
@@ -124,11 +121,9 @@ def _prepare_resumed(
     return PreparedRun(TrainingData(folder, tokenizers, store, validation), record, started)
 
 
-def _prepare_new(
-    folder: RunFolder, overrides: Recipe, pairs: Sequence[InputFile], valid: Sequence[InputFile]
-) -> Generator[Event, None, PreparedRun]:
+def _prepare_new(folder: RunFolder, overrides: Recipe, inputs: Inputs) -> Generator[Event, None, PreparedRun]:
     started = time.perf_counter()
-    sentences = yield from _read(pairs, valid, overrides, started)
+    sentences = yield from _read(inputs, overrides, started)
     recipe, derived = derive(overrides, sentences.facts, this_machine())
     learning_started = time.perf_counter()
     sources = (pair.source for pair in sentences.pairs())
@@ -143,8 +138,7 @@ def _prepare_with_encoder(
     folder: RunFolder,
     encoder_folder: str,
     overrides: Recipe,
-    pairs: Sequence[InputFile],
-    valid: Sequence[InputFile],
+    inputs: Inputs,
 ) -> Generator[Event, None, PreparedRun]:
     """Prepare a new run whose encoder is pretrained: it decides sizes, source vocabulary, initial weights."""
     started = time.perf_counter()
@@ -153,7 +147,7 @@ def _prepare_with_encoder(
     encoder_settings = {setting.name: setting.value for setting in from_encoder}
     overrides = make_recipe(overrides.model_dump(exclude_unset=True), **encoder_settings)
     check_recipe(overrides)
-    sentences = yield from _read(pairs, valid, overrides, started)
+    sentences = yield from _read(inputs, overrides, started)
     recipe, derived = derive(overrides, sentences.facts, this_machine())
     encoder.check_language(recipe.languages.source)
     encoder.store(folder.encoder)
@@ -181,10 +175,8 @@ class _NewRun:
     started: float
 
 
-def _read(
-    pairs: Sequence[InputFile], valid: Sequence[InputFile], recipe: Recipe, started: float
-) -> Generator[Event, None, Sentences]:
-    sentences = read_inputs(pairs, valid, recipe)
+def _read(inputs: Inputs, recipe: Recipe, started: float) -> Generator[Event, None, Sentences]:
+    sentences = read_inputs(inputs, recipe)
     yield Stage("reading", _describe_reading(sentences), time.perf_counter() - started)
     return sentences
 
