@@ -243,9 +243,7 @@ def _member_blocks(file: InputFile, raw: IO[bytes]) -> Iterator[bytes]:
             raise _damage_error(file, "it is missing") from None
         if info.flag_bits & 1:
             raise DataError(f"{file.name} is encrypted. Save it without a password.")
-        produced = 0
+        _check_expansion(file, info.file_size, info.compress_size)  # zipfile reads no more than file_size
         with archive.open(info) as member:
             while block := member.read(_BLOCK_BYTES):
-                produced += len(block)
-                _check_expansion(file, produced, info.compress_size)
                 yield block

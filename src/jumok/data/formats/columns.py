@@ -99,7 +99,7 @@ def _find(table: Table, sample: list[list[str]], options: ReadOptions) -> Choice
     if languages is not None:
         _warn_of_unknown_codes(table.file, first)
         return Choice(header=True, languages=languages, width=width if table.ragged else 0)
-    named = _columns_in_header(table, first, options)
+    named = _columns_in_header(table, sample, options)
     if named is not None:
         return named
     if width <= 2 and not (width == 1 and table.ragged):
@@ -115,14 +115,17 @@ def _find(table: Table, sample: list[list[str]], options: ReadOptions) -> Choice
     raise _choose_error(table, first, width)
 
 
-def _columns_in_header(table: Table, cells: list[str], options: ReadOptions) -> Choice | None:
+def _columns_in_header(table: Table, sample: list[list[str]], options: ReadOptions) -> Choice | None:
     """Return the columns of a header with more than two columns that name two languages, if there is one."""
-    names = [cell.strip() for cell in cells]
+    names = [cell.strip() for cell in sample[0]]
     if len(names) < 3 or any(len(name) > _MAX_HEADER_CELL or name[:1].isdigit() for name in names):
         return None
     folded = [name.casefold() for name in names]
     pair = [next((i for i, name in enumerate(folded) if name in known), -1) for known in _COLUMN_NAMES]
     codes = [language.code if (language := find_language(name)) else "" for name in names]
+    for index in range(len(codes)):  # `id` is Indonesian, or a column of numbers
+        if len(sample) > 1 and not _is_text_column(sample[1:], index, len(names), ragged=True):
+            codes[index] = ""
     if min(pair) < 0:
         wanted = (options.source, options.target)
         pair = [codes.index(code) if code and code in codes else -1 for code in wanted]
@@ -165,7 +168,7 @@ def _requested(table: Table, sample: list[list[str]], options: ReadOptions) -> C
     chosen = [names[index] if index < len(names) else "" for index in indices]
     languages = header_languages(chosen)
     note = f"columns {indices[0] + 1} and {indices[1] + 1} of {width}"
-    header = languages is not None or _columns_in_header(table, names, options) is not None
+    header = languages is not None or _columns_in_header(table, sample, options) is not None
     return Choice(indices[0], indices[1], width, header, languages or ("", ""), note)
 
 
