@@ -83,7 +83,9 @@ def test_planted_faults_are_reported(call: Call, faulty: Path) -> None:
     skipped = len(PLANTED) - len(KEPT_FAULTS)
     total = len(PLANTED) + len(GOOD)
     assert f"{total - skipped} of {total} pairs are left, {skipped} would be skipped." in result.out
-    assert "Training would be refused: no pair can be held out for validation, as fewer than ten" in result.out
+    assert (
+        "Training would be refused: no pair can be held out for validation, as fewer than ten" in result.out
+    )
     assert "\x07" not in result.out
     assert "\\x07" in result.out
 

@@ -131,7 +131,10 @@ def test_bytes_that_fit_no_encoding_are_not_guessed() -> None:
 def test_korean_that_was_converted_from_latin1_is_mojibake(tmp_path: Path) -> None:
     """What the advice of earlier versions made of a CP949 file is found, without knowing the languages."""
     broken = [KOREAN.encode("cp949").decode("latin1"), "그녀는 책을 읽는다.".encode("cp949").decode("latin1")]
-    good = [("Æther and Œuvre, naïve café?", "¿Qué? «Ça va», 20 °C ± ½."), ("Jäääär", "öö ÄÖÜ")]
+    good = [
+        ("Æther and Œuvre, naïve café?", "¿Qué? «Ça va», 20 °C ± ½."),
+        ("Jäääär", "öö ÄÖÜ ···· °C ¹²³ ÀÈÉÂ"),
+    ]
     path = tmp_path / "pairs.tsv"
     path.write_text(
         "".join(f"{a}\t{b}\n" for a, b in [("I go.", broken[0]), ("She reads.", broken[1]), *good])

@@ -314,7 +314,8 @@ ODS_ROWS = """
 <table:table-row><table:table-cell/><table:table-cell><text:p>en</text:p></table:table-cell>
 <table:table-cell><text:p>ko</text:p></table:table-cell></table:table-row>
 <table:table-row><table:table-cell table:number-columns-repeated="1"/>
-<table:table-cell office:value-type="string"><office:annotation><text:p>A comment.</text:p></office:annotation>
+<table:table-cell office:value-type="string">
+<office:annotation><text:p>A comment.</text:p></office:annotation>
 <text:p>Save<text:s/><text:span>now</text:span>.</text:p></table:table-cell>
 <table:table-cell><text:p>지금 저장하세요.</text:p></table:table-cell>
 <table:table-cell table:number-columns-repeated="16380"/></table:table-row>
@@ -373,7 +374,7 @@ OTHERS = ": the others are no text"
         ("a.csv", "en;ko\nSave now.;지금 저장하세요.\nHi, you.;안녕, 너.\n", "separated by a semicolon"),
         ("a.csv", "id,en,ko,by\n1,Save now.,지금 저장하세요.,Kim\n", "columns 'en' and 'ko' of 4"),
         ("a.tsv", f"no\tSource\tTarget\n1\t{TWO_CELLS}\n", "columns 'Source' and 'Target' of 3"),
-        ("a.tsv", f"\ufeff1\t{SAVE.source}\t23\t{SAVE.target}\n4\ta\t5\tb\n", f"columns 2 and 4 of 4{OTHERS}"),
+        ("a.tsv", f"\ufeff1\t{SAVE.source}\t23\t{SAVE.target}\n4\ta\t5\tb", f"columns 2 and 4 of 4{OTHERS}"),
         ("a.tsv", f"0.91\t{TWO_CELLS}\n1.0\tHi.\t안녕.\n", f"columns 2 and 3 of 3{OTHERS}"),
         ("a.txt", f"{TWO_CELLS}\tCC-BY 2.0 (France) Attribution: #1 (A)\n", f"columns 1 and 2 of 3{OTHERS}"),
         ("a.tsv", f"{TWO_CELLS}\t0-1\n", ""),

@@ -25,6 +25,7 @@ from jumok.errors import RecipeError
 
 if TYPE_CHECKING:
     from jumok.evaluation import Comparison
+    from jumok.types import Pair
 
 
 def evaluate(
@@ -78,6 +79,7 @@ def evaluate(
     languages = {"source": translator.source_language or None, "target": translator.target_language or None}
     reading: dict[str, Any] = {**languages, "columns": columns, "encoding": encoding}
     test = [pair for corpus in open_corpora(pairs, **reading) for pair in corpus.pairs()]
+    _refuse_swapped_sides(test, translator.source_language, translator.target_language)
     search: dict[str, Any] = {"beam": beam, "length_penalty": length_penalty}
     scoring: dict[str, Any] = {"tokenize": tokenize, "lowercase": lowercase}
     evaluation = evaluate_translator(translator, test, **search, **scoring)
@@ -110,6 +112,17 @@ def evaluate(
     if against is not None:
         for comparison in compared.values():
             typer.echo(_verdict(comparison, str(against)))
+
+
+def _refuse_swapped_sides(test: list[Pair], source: str, target: str) -> None:
+    from jumok.data import describe_languages  # start-up
+    from jumok.errors import DataError  # start-up
+
+    beginning = test[:200]
+    texts = " ".join(pair.source for pair in beginning), " ".join(pair.target for pair in beginning)
+    message, swapped = describe_languages(*texts, source, target)
+    if swapped:
+        raise DataError(f"{message} The model translates {source} → {target}.")
 
 
 def _refuse_options(options: dict[str, Any]) -> None:

@@ -19,6 +19,7 @@ from jumok.data.corpus_report import (
     FaultReport,
     SideReport,
     check_corpora,
+    describe_languages,
 )
 from jumok.data.faults import CleaningLimits, Fault
 from jumok.data.hold_out import HoldOut, choose_hold_out, hold_out_from_hashes, sentence_key, source_hashes
@@ -46,6 +47,7 @@ __all__ = [
     "choose_hold_out",
     "clean_pairs",
     "corpus_of_pairs",
+    "describe_languages",
     "hold_out_from_hashes",
     "holds_pairs",
     "is_pair",

@@ -102,12 +102,11 @@ Findings = dict[Fault, "NDArray[np.bool_]"]
 # like, which start a sequence of three bytes.
 _WINDOWS_1252 = "€‚ƒ„…†‡ˆ‰Š‹ŒŽ‘’“”•–—˜™š›œžŸ"
 _CONTINUATION = "\x80-\x9f¡-ª¬-º¼-¿€‚ƒ„†‡ˆ‰Š‹ŒŽ•˜™š›œžŸ"
-_UTF8 = (
+_MOJIBAKE = re.compile(
     f"[ÃÂÐÑ][{_CONTINUATION}]|â[€‚„\x80-\x9f][{_CONTINUATION}{_WINDOWS_1252}]|[à-ï][{_CONTINUATION}]{{2}}|ðŸ"
 )
-# Korean or Chinese, two bytes per character, that was decoded as Latin-1: three such in a row, with a sign.
-_TWO_BYTES = r"(?=[°-È¡-þ]{0,5}[¡-¿])(?:[°-È][¡-þ]){3}"
-_MOJIBAKE = re.compile(f"{_UTF8}|{_TWO_BYTES}")
+# Korean or Chinese, two bytes per character, that was decoded as Latin-1: two characters in a row.
+_TWO_BYTE_MOJIBAKE = re.compile("[°-È][¡-þ][°-È][¡-þ]")
 _SCRIPTS_WITHOUT_JOINERS = frozenset({"Latin", "Cyrillic", "Greek", "Hangul", "Han"})
 _ENTITY = re.compile(r"&(?:[a-zA-Z]{2,8}|#\d{1,6}|#x[0-9a-fA-F]{1,5});")
 
@@ -159,7 +158,7 @@ class Inspector:
             Fault.CONTROL: side.count(CONTROL) > 0,
             Fault.ZERO_WIDTH: side.count(*_zero_width(scripts)) > 0,
             Fault.WRONG_SCRIPT: self._wrong_script(side, scripts),
-            Fault.MOJIBAKE: _matches(_MOJIBAKE, side),
+            Fault.MOJIBAKE: _matches(_MOJIBAKE, side) | _two_byte_mojibake(side),
             Fault.ENTITY: _matches(_ENTITY, side) if "&" in side.text else _empty_mask(side),
             Fault.NOT_COMPOSED: _not_composed(side, sentences),
         }
@@ -215,6 +214,17 @@ def _matches(pattern: re.Pattern[str], side: Characters) -> NDArray[np.bool_]:
     mask = _empty_mask(side)
     if not side.text.isascii() or pattern is _ENTITY:
         for match in pattern.finditer(side.text):
+            mask[side.sentence_at(match.start())] = True
+    return mask
+
+
+def _two_byte_mojibake(side: Characters) -> NDArray[np.bool_]:
+    """Find signs among accented letters, ³ª´Â: a row of one sign, or of letters only, is good text."""
+    mask = _empty_mask(side)
+    if side.text.isascii():
+        return mask
+    for match in _TWO_BYTE_MOJIBAKE.finditer(side.text):
+        if len(set(match[0])) > 2 and any(character <= "¿" for character in match[0]):
             mask[side.sentence_at(match.start())] = True
     return mask
 

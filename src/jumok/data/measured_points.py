@@ -24,6 +24,7 @@ class MeasuredPoint:
 
 
 MEASURED_POINTS = (
+    MeasuredPoint("Multi30k English–German, picture captions", 1_000, 3, 10.9, "13a"),
     MeasuredPoint("Multi30k English–German, picture captions", 29_000, 15, 34.8, "13a"),
     MeasuredPoint("Multi30k English–German, lowercased and tokenized", 29_000, 45, 40.5, "none"),
     MeasuredPoint("built-in English–Korean, generated sentences", 120_000, 3, 97.1, "13a"),

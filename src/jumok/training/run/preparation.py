@@ -26,7 +26,7 @@ from jumok.training.run.corpus_reader import read_sentences
 from jumok.training.run.factories import fresh_model, make_batches, make_validation
 from jumok.training.run.inputs import open_inputs
 from jumok.training.run.pretrained_encoder import read_encoder
-from jumok.training.run.run_folder import RunRecord
+from jumok.training.run.run_folder import RunRecord, no_more_tokens
 from jumok.training.run.speed import estimate_costs, measure_costs, measure_update_seconds
 
 if TYPE_CHECKING:
@@ -129,7 +129,8 @@ def _prepare_new(folder: RunFolder, overrides: Recipe, inputs: Inputs) -> Genera
     sources = (pair.source for pair in sentences.pairs())
     targets = (pair.target for pair in sentences.pairs())
     tokenizers = train_tokenizers(sources, targets, recipe.text, recipe.text.vocab_size)
-    yield _store_tokenizers(folder, tokenizers, learning_started)
+    yield _store_tokenizers(folder, tokenizers, learning_started, recipe.text.vocab_size)
+    recipe, derived = _with_learned_size(recipe, derived, tokenizers)
     new_run = _NewRun(folder, overrides, sentences, tokenizers, started)
     return (yield from _finish_preparation(new_run, recipe, derived))
 
@@ -155,7 +156,8 @@ def _prepare_with_encoder(
     targets = (pair.target for pair in sentences.pairs())
     target = train_tokenizer(targets, recipe.text, vocab_size=recipe.text.vocab_size)
     tokenizers = TokenizerPair(source=encoder.tokenizer, target=target, shared=False)
-    yield _store_tokenizers(folder, tokenizers, learning_started)
+    yield _store_tokenizers(folder, tokenizers, learning_started, recipe.text.vocab_size)
+    recipe, derived = _with_learned_size(recipe, derived, tokenizers)
     from_corpus = [setting for setting in derived if setting.name not in encoder_settings]
     new_run = _NewRun(folder, overrides, sentences, tokenizers, started)
     return (yield from _finish_preparation(new_run, recipe, [*from_encoder, *from_corpus]))
@@ -188,12 +190,29 @@ def _describe_reading(sentences: Sentences) -> str:
     return f"{facts.pairs:,} {facts.noun}, {len(sentences.validation_pairs):,} for validation{skipped}"
 
 
-def _store_tokenizers(folder: RunFolder, tokenizers: TokenizerPair, started: float) -> Stage:
+def _store_tokenizers(folder: RunFolder, tokenizers: TokenizerPair, started: float, requested: int) -> Stage:
     for name, data in tokenizers_to_files(tokenizers).items():
         write_file(folder.path / name, data)
     sizes = sorted({tokenizers.source.vocab_size, tokenizers.target.vocab_size})
     detail = " and ".join(f"{size:,}" for size in sizes) + " tokens"
+    if sizes[-1] < requested:
+        detail += f"; {no_more_tokens(requested)}"
     return Stage("learning vocabulary", detail, time.perf_counter() - started)
+
+
+def _with_learned_size(
+    recipe: Recipe, derived: list[DerivedSetting], tokenizers: TokenizerPair
+) -> tuple[Recipe, list[DerivedSetting]]:
+    """Return the recipe with the vocabulary size that was learnt, if that is smaller than requested."""
+    requested, learned = recipe.text.vocab_size, tokenizers.target.vocab_size
+    if tokenizers.shared is False:
+        learned = max(learned, tokenizers.source.vocab_size)
+    if learned >= requested:
+        return recipe, derived
+    others = [setting for setting in derived if setting.name != "text.vocab_size"]
+    size = DerivedSetting("text.vocab_size", learned, no_more_tokens(requested))
+    recipe = make_recipe(recipe.model_dump(exclude_unset=True), **{size.name: size.value})
+    return recipe, [*others, size]
 
 
 def _finish_preparation(
