@@ -90,7 +90,7 @@ def encoding_advice(
         return f"It is {kind}"
     encoding = find_utf16(head)
     if encoding is not None:
-        return f"It looks like {encoding.title}. {use(encoding)}"
+        return f"It looks like {encoding.title}: {use(encoding)}"
     if _control_share(head) > _MAX_CONTROL_SHARE:
         return "It is binary data, not text. Is it the right file?"
     bad_lines = [bad_line, *(line for line in others if not _is_utf8(line))]

@@ -75,7 +75,7 @@ def _read_head(file: InputFile) -> tuple[bytes, Iterator[bytes]]:
         raise DataError(f"{file.name} is not a text file: it is {kind}")
     start = head[:_HEAD_BYTES]
     if len(start) >= _MIN_BYTES_TO_FIND_UTF16 and (encoding := find_utf16(start)):
-        raise DataError(f"{file.name} is not UTF-8 text. It looks like {encoding.title}. {_use(encoding)}")
+        raise DataError(f"{file.name} is not UTF-8 text. It looks like {encoding.title}: {_use(encoding)}")
     return head, blocks
 
 
