@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -20,8 +21,6 @@ from jumok.inference import Shortlist
 from jumok.storage import store_shortlist
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from serve_process import Served
 
 REQUEST = {"q": "one two. three four. five", "source": "en", "target": "de"}
@@ -326,6 +325,17 @@ def test_a_model_with_invalid_language_codes_is_refused(tmp_path: Path, source: 
         folder = make_digits(tmp_path, source, target)
     with pytest.raises(ModelFolderError, match="needs two languages"):
         read_language_pairs([folder])
+
+
+def test_a_model_of_plain_text_is_refused_for_the_true_reason() -> None:
+    from jumok.errors import ModelFolderError
+    from jumok.server.language_pairs import read_language_pairs
+
+    stored = Path(__file__).parent.parent / "stored" / "models" / "language-model"
+    with pytest.raises(
+        ModelFolderError, match=r"model of plain text \(language-model\), which does not trans"
+    ):
+        read_language_pairs([stored])
 
 
 def test_two_models_of_one_language_pair_are_refused(model: Path, capsys: pytest.CaptureFixture[str]) -> None:

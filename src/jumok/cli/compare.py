@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from jumok.cli.arguments import (
+    ColumnsOption,
+    EncodingOption,
     FromOption,
     PairsArgument,
     ToOption,
@@ -67,6 +69,8 @@ def compare(
     ] = None,
     source: FromOption = None,
     target: ToOption = None,
+    columns: ColumnsOption = "",
+    encoding: EncodingOption = "",
     sentence: Annotated[
         str | None,
         typer.Option(
@@ -108,6 +112,8 @@ def compare(
         test=test or (),
         source=source or languages.source or None,
         target=target or languages.target or None,
+        columns=columns,
+        encoding=encoding,
     )
     sentence = sentence or median_length_source(split.test_pairs())
     _run(systems, split, out, sentence)

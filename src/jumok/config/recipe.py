@@ -282,13 +282,16 @@ ModelSettings = Annotated[
 ]
 
 
+MAX_MINUTES = 366 * 24 * 60  # a year
+
+
 class TrainingSettings(Settings):
     section = "training"
     steps: int | None = Field(None, ge=1)
     """Stop after this many updates."""
     epochs: float | None = Field(None, gt=0)
     """Stop after this many passes over the corpus."""
-    minutes: float | None = Field(None, gt=0, le=525_600)
+    minutes: float | None = Field(None, gt=0, le=MAX_MINUTES)
     """Stop after about this many minutes (at most a year). A short measurement converts them to steps, stored
     with the run."""
     batch_tokens: int = Field(4096, ge=16)
@@ -376,7 +379,9 @@ def make_recipe(settings: dict[str, Any] | None = None, **overrides: Any) -> Rec
     try:
         return Recipe.model_validate(nested)
     except ValidationError as error:
-        raise RecipeError(_explain(error)) from None
+        faults = _explain(error)
+        lines = [f"  {name}: {fault}" for name, fault in faults.items()]
+        raise RecipeError("\n".join(["The recipe cannot be used:", *lines]), faults) from None
 
 
 def make_stored_recipe(settings: dict[str, Any]) -> Recipe:
@@ -481,21 +486,33 @@ def _toml(value: Any) -> str:
     return repr(value)
 
 
-def _explain(error: ValidationError) -> str:
-    """Return a message with all errors, one per line; an unknown name gets the closest known one."""
-    lines = ["The recipe cannot be used:"]
+def _explain(error: ValidationError) -> dict[str, str]:
+    """Return what is wrong with each setting; an unknown name gets the closest known one."""
+    faults: dict[str, str] = {}
     for detail in error.errors():
         path = [str(part) for part in detail["loc"]]
         section, name = _settings_at(path[:-1]), ".".join(_without_family(path))
         if detail["type"] == "extra_forbidden":
-            lines.append(f"  {name}: there is no such setting.{suggest(path[-1], section.model_fields)}")
+            faults[name] = _explain_unknown(path[-1], section)
         elif detail["type"] == "union_tag_invalid":
             family, known = _family(detail["input"]), ", ".join(SETTINGS_BY_FAMILY)
             hint = suggest(family, SETTINGS_BY_FAMILY)
-            lines.append(f"  model.family: there is no family {family!r}.{hint} Known: {known}.")
+            faults["model.family"] = f"there is no family {family!r}.{hint} Known: {known}."
         else:
-            lines.append(f"  {name}: {detail['msg']}. Received: {detail['input']!r}")
-    return "\n".join(lines)
+            faults[name] = f"{detail['msg']}. Received: {detail['input']!r}"
+    return faults
+
+
+def _explain_unknown(name: str, section: type[BaseModel]) -> str:
+    """Say which families have a setting that this section lacks, or which setting may be meant."""
+    families = [family for family, settings in SETTINGS_BY_FAMILY.items() if name in settings.model_fields]
+    if section not in SETTINGS_BY_FAMILY.values() or not families:
+        return f"there is no such setting.{suggest(name, section.model_fields)}"
+    own = next(family for family, settings in SETTINGS_BY_FAMILY.items() if settings is section)
+    alike = [known for known in section.model_fields if known in name or name in known]
+    instead = alike or [known for known in section.model_fields if known != "family"]
+    owners = " and ".join(families)
+    return f"the family {own} has no such setting ({owners} have it). It has: {', '.join(instead)}."
 
 
 def _without_family(path: list[str]) -> list[str]:

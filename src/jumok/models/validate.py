@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from jumok.attention import POSITIONS, Widths, check_options, find_entry, make_single_head
+from jumok.config.derive import SIZES
 from jumok.config.recipe import EXTRA_TOKENS, BlockSettings, RecurrentSettings, make_recipe
 from jumok.errors import UnsupportedError
 
@@ -56,13 +57,29 @@ def check_recipe(recipe: Recipe) -> None:
     _check_coverage(recipe)
 
 
+def _check_heads(settings: BlockSettings) -> None:
+    """Refuse a number of heads that does not divide the width, or any width that a size could give."""
+    if "width" in settings.model_fields_set:
+        head_widths(settings)
+        return
+    widths = {name: size[2] for name, size in SIZES.items() if settings.size in ("auto", name)}
+    if all(width % settings.heads for width in widths.values()):
+        listed = ", ".join(f"{width} ({name})" for name, width in widths.items())
+        smallest = min(widths.values())
+        divisors = ", ".join(str(count) for count in range(1, 65) if smallest % count == 0)
+        raise UnsupportedError(
+            f"{settings.heads} heads cannot share the width of any size evenly. Widths: {listed}. "
+            f"Possible: {divisors}, or set model.width too."
+        )
+
+
 def check_model(settings: ModelSettings) -> None:
     """Refuse a model whose settings cannot be combined."""
     if isinstance(settings, RecurrentSettings):
         _check_recurrent(settings)
         return
     if "heads" in settings.model_fields_set:  # else they are derived, from a width that may be derived too
-        head_widths(settings)
+        _check_heads(settings)
         _check_groups(settings)
     for setting, (mechanism, needs) in _mechanisms(settings).items():
         _check_mechanism(mechanism, needs, setting=setting)
