@@ -100,6 +100,7 @@ def test_a_bahdanau_model_trains_like_its_plain_twin(cell, layers, dtype, monkey
         encoder_layers=layers,
         decoder_layers=layers,
         attention=AttentionSettings(kind="bahdanau", units=10, normed=layers == 2),
+        encoder_width=14 if layers == 3 else None,
     )
     fast = train_once(model)
     use_plain_twins(monkeypatch)

@@ -62,6 +62,12 @@ def test_a_healthy_run_has_no_findings() -> None:
     assert run_detectors(HEALTHY) == []
 
 
+def test_odd_tokens_are_usual_in_a_small_corpus() -> None:
+    [finding] = run_detectors(replace(HEALTHY, byte_token_share=0.2))
+    assert "usual if the training text is small" in finding.advice
+    assert "vocab_size" not in finding.advice, "it may be as large as the text allows already"
+
+
 @pytest.mark.parametrize("kind", BROKEN)
 def test_each_problem_is_found(kind: str) -> None:
     findings = run_detectors(replace(HEALTHY, **BROKEN[kind]))  # type: ignore[arg-type]

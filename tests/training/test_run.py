@@ -194,8 +194,11 @@ class TestSettings:
         ("settings", "message"),
         [
             ({"model.width": 32, "model.heads": 5}, "5 heads cannot share a width of 32 evenly"),
-            ({"model.heads": 3}, "3 heads cannot share a width"),
-            ({"model.family": "decoder-only", "model.heads": 3}, "3 heads cannot share a width"),
+            ({"model.heads": 3}, "3 heads cannot share the width of any size"),
+            (
+                {"model.family": "decoder-only", "model.heads": 3},
+                "3 heads cannot share the width of any size",
+            ),
             (
                 {"model.family": "recurrent", "model.attention": "none", "search.coverage_penalty": 0.2},
                 r"needs attention.*Received: search\.coverage_penalty = 0\.2",
@@ -234,6 +237,26 @@ class TestSettings:
         alone = corpus_of_pairs([long], source="en", target="de")
         with pytest.raises(DataError, match=r"all 1 validation pairs have more than 200 tokens.*--valid"):
             list(training_events(digit_corpus(100), valid=alone, out=tmp_path / "other", **SHORT))
+
+    def test_pairs_in_memory(self, tmp_path: Path) -> None:
+        pairs = [(pair.source, pair.target) for pair in digit_pairs(100, 1)]
+        settings = {**SHORT, "languages.source": "en", "languages.target": "German"}
+        folder = train(pairs, valid=pairs[:20], out=tmp_path / "run", **settings)
+        card, _, _ = read_model_with_weights(folder)
+        assert [corpus.name for corpus in card.corpora] == ["pairs"]
+        assert (card.recipe.languages.source, card.recipe.languages.target) == ("en", "de")
+        assert train(pairs, valid=pairs[:20], out=tmp_path / "run", **settings) == folder  # finished already
+        with pytest.raises(DataError, match="Pair 2 is not a sentence and its translation"):
+            train([("a", "b"), ("c",)], out=tmp_path / "other")
+
+    def test_columns_and_encoding(self, tmp_path: Path) -> None:
+        rows = [f"{n};{pair.source};{pair.target};x" for n, pair in enumerate(digit_pairs(100, 1))]
+        file = tmp_path / "table.csv"
+        file.write_bytes("\n".join(rows).encode("cp1252"))
+        folder = train(file, out=tmp_path / "run", columns="2,3", encoding="cp1252", **SHORT)
+        assert jumok.load(folder, engine="torch").translate(["one"])
+        card = (folder / "jumok.json").read_text(encoding="utf-8")
+        assert str(tmp_path) not in card, "paths do not travel with a model that is given away"
 
     def test_train_returns_the_model_folder(self, tmp_path: Path) -> None:
         folder = train(digit_corpus(100), out=str(tmp_path / "run"), **SHORT)

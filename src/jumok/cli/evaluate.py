@@ -12,12 +12,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from jumok.cli.arguments import EngineOption, ModelArgument, PairsArgument, ShortlistOption, report_fallback
+from jumok.cli.arguments import (
+    ColumnsOption,
+    EncodingOption,
+    EngineOption,
+    ModelArgument,
+    PairsArgument,
+    ShortlistOption,
+    report_fallback,
+)
 from jumok.errors import DataError, RecipeError
 
 if TYPE_CHECKING:
     from jumok.evaluation import Comparison
     from jumok.inference import Translator
+    from jumok.types import Pair
 
 SUSPICIOUS_CHRF = 30.0
 """Below this score, a test set is checked for swapped sides, which takes a second."""
@@ -42,6 +51,8 @@ def evaluate(
         ),
     ] = None,
     lowercase: Annotated[bool, typer.Option(help="Ignore case.")] = False,
+    columns: ColumnsOption = "",
+    encoding: EncodingOption = "",
     out: Annotated[Path | None, typer.Option(help="Also write the translations to this file.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
@@ -57,10 +68,15 @@ def evaluate(
 
     if read_stored_model(model).card.recipe.model.task != "translate":
         options = {"--against": against, "--beam": beam, "--length-penalty": length_penalty}
-        others = {"--tokenize": tokenize, "--lowercase": lowercase or None, "--out": out}
+        others = {
+            "--columns": columns or None,
+            "--tokenize": tokenize,
+            "--lowercase": lowercase or None,
+            "--out": out,
+        }
         others["--shortlist"] = shortlist or None
         _refuse_options({**options, **others, "--engine": None if engine == "auto" else engine})
-        _evaluate_text(model, pairs, as_json=as_json)
+        _evaluate_text(model, pairs, encoding=encoding, as_json=as_json)
         return
     translator = load(model, engine=engine, shortlist=shortlist)
     report_fallback(translator.engine)
@@ -68,7 +84,9 @@ def evaluate(
     if baseline_translator is not None:
         _refuse_other_languages(translator, baseline_translator, against)
     languages = {"source": translator.source_language or None, "target": translator.target_language or None}
-    test = [pair for corpus in open_corpora(pairs, **languages) for pair in corpus.pairs()]
+    reading: dict[str, Any] = {**languages, "columns": columns, "encoding": encoding}
+    test = [pair for corpus in open_corpora(pairs, **reading) for pair in corpus.pairs()]
+    _refuse_swapped_sides(test, translator.source_language, translator.target_language)
     search: dict[str, Any] = {"beam": beam, "length_penalty": length_penalty}
     scoring: dict[str, Any] = {"tokenize": tokenize, "lowercase": lowercase}
     evaluation = evaluate_translator(translator, test, **search, **scoring)
@@ -133,6 +151,16 @@ def _refuse_other_languages(translator: Translator, baseline: Translator, agains
             )
 
 
+def _refuse_swapped_sides(test: list[Pair], source: str, target: str) -> None:
+    from jumok.data import describe_languages  # start-up
+
+    beginning = test[:200]
+    texts = " ".join(pair.source for pair in beginning), " ".join(pair.target for pair in beginning)
+    message, swapped = describe_languages(*texts, source, target)
+    if swapped:
+        raise DataError(f"{message} The model translates {source} → {target}.")
+
+
 def _refuse_options(options: dict[str, Any]) -> None:
     given = ", ".join(name for name, value in options.items() if value is not None)
     if given:
@@ -141,13 +169,13 @@ def _refuse_options(options: dict[str, Any]) -> None:
         )
 
 
-def _evaluate_text(folder: Path, texts: list[str], *, as_json: bool) -> None:
+def _evaluate_text(folder: Path, texts: list[str], *, encoding: str, as_json: bool) -> None:
     from jumok.data import open_texts  # start-up
     from jumok.evaluation import evaluate_text  # start-up
     from jumok.inference import load_text_model  # start-up
 
     model = load_text_model(folder)
-    corpora = open_texts(texts, language=model.language or None)
+    corpora = open_texts(texts, language=model.language or None, encoding=encoding)
     scores = evaluate_text(model, [pair.target for corpus in corpora for pair in corpus.pairs()]).as_dict()
     if left_out := int(scores["left_out"]):
         typer.echo(

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from jumok.cli.arguments import ModelArgument, PairsArgument, report_fallback
+from jumok.cli.arguments import ColumnsOption, EncodingOption, ModelArgument, PairsArgument, report_fallback
 from jumok.errors import DataError
 
 MAX_PAIRS = 200_000
@@ -23,6 +23,8 @@ def shortlist(
             metavar="PAIRS", help="Pairs to measure the cost on; those that training held out if not given."
         ),
     ] = None,
+    columns: ColumnsOption = "",
+    encoding: EncodingOption = "",
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Learn from the training pairs which few target tokens a translation of each source token can contain.
@@ -40,10 +42,11 @@ def shortlist(
     translator = load(model)
     report_fallback(translator.engine)
     languages = {"source": translator.source_language or None, "target": translator.target_language or None}
+    reading: dict[str, Any] = {**languages, "columns": columns, "encoding": encoding}
     card = read_stored_model(model).card
     sentences = read_sentences(
-        open_corpora(pairs, **languages),
-        open_corpora(valid, **languages) if valid else [],
+        open_corpora(pairs, **reading),
+        open_corpora(valid, **reading) if valid else [],
         held_out_pairs=card.recipe.training.held_out_pairs,
     )
     held_out = fingerprint_pairs(sentences.validation_pairs)

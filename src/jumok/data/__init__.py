@@ -6,6 +6,7 @@ from jumok.data.cleaning import Cleaner, clean_pairs
 from jumok.data.corpora import (
     Corpus,
     corpus_of_pairs,
+    is_pair,
     open_corpora,
     open_corpus,
     open_pairs_or_text,
@@ -18,6 +19,7 @@ from jumok.data.corpus_report import (
     FaultReport,
     SideReport,
     check_corpora,
+    describe_languages,
 )
 from jumok.data.faults import CleaningLimits, Fault
 from jumok.data.hold_out import (
@@ -52,9 +54,11 @@ __all__ = [
     "choose_hold_out",
     "clean_pairs",
     "corpus_of_pairs",
+    "describe_languages",
     "fingerprint_pairs",
     "hold_out_from_hashes",
     "holds_pairs",
+    "is_pair",
     "mask_tokens",
     "open_corpora",
     "open_corpus",

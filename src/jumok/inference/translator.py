@@ -451,6 +451,9 @@ def _check_texts(texts: Sequence[str], prefixes: Sequence[str]) -> None:
         raise DataError(
             f"translate takes a list of texts. Received: one text, {texts[:40]!r}. Write translate([text])."
         )
+    for number, text in enumerate(texts, start=1):
+        if not isinstance(text, str):
+            raise DataError(f"Texts are strings. Received: {text!r} as text {number:,}.")
     if len(prefixes) != len(texts):
         raise DataError(
             f"There must be one prefix per text. Received: {len(prefixes)} prefixes for {len(texts)} texts. "

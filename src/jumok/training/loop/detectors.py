@@ -109,8 +109,9 @@ def byte_tokens(evidence: Evidence) -> Finding | None:
     return Finding(
         "odd tokens",
         f"{evidence.byte_token_share:.0%} of the validation tokens are single bytes or unknown",
-        "The validation text has characters that hardly occur in the training text. Check the languages and "
-        "the encoding of both, or raise text.vocab_size.",
+        "The validation text has characters that hardly occur in the training text. That is usual if the "
+        "training text is small; more of it helps. If it is large, check the languages and the encoding of "
+        "both.",
     )
 
 

@@ -11,8 +11,10 @@ All of it is computed from the checkpoints. A run killed here does it again when
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
+from jumok.config.recipe import make_recipe
 from jumok.errors import ModelFolderError, TrainingError
 from jumok.evaluation import measure_int8_cost
 from jumok.inference import INT8_COSTS, Translator, choose_read_out
@@ -25,7 +27,6 @@ from jumok.training.loop.state import USELESS_RATIO, ValidationRecord
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Mapping, Sequence
-    from pathlib import Path
 
     from torch import Tensor
 
@@ -181,6 +182,14 @@ def _read_out(translator: Translator, pairs: Sequence[Pair]) -> ReadOut | None:
     return choose_read_out(translator.attended_pairs((gold or list(pairs))[:MAX_READ_OUT_PAIRS]))
 
 
+def _without_folders(recipe: Recipe) -> Recipe:
+    """Return the recipe without the folder of a pretrained encoder: the model may be given away."""
+    encoder = getattr(recipe.model, "encoder_from", None)
+    if encoder is None:
+        return recipe
+    return make_recipe(recipe.model_dump(exclude_unset=True), **{"model.encoder_from": Path(encoder).name})
+
+
 def _model_card(
     trainer: Trainer,
     recipe: Recipe,
@@ -191,7 +200,7 @@ def _model_card(
     facts: Mapping[str, float | None],
 ) -> ModelCard:
     return ModelCard(
-        recipe=recipe,
+        recipe=_without_folders(recipe),
         scores=result.scores,
         read_out=read_out,
         corpora=tuple(

@@ -72,7 +72,11 @@ class PretrainedEncoder:
         digest = hashlib.sha256(tensors_to_bytes(self.weights)).hexdigest()
         decided = [
             DerivedSetting("model.encoder_from", self.folder, f"as set; its sha256 is {digest[:16]}"),
-            *(DerivedSetting(name, value, f"as in {self.folder}") for name, value in settings.items()),
+            *(
+                DerivedSetting(name, value, f"as in {self.folder}")
+                for name, value in settings.items()
+                if value is not None  # not set, in the encoder and in the translator
+            ),
         ]
         if _override(overrides, "model.decoder_layers") is None:
             reason = "as deep as the encoder"

@@ -204,6 +204,7 @@ class RunFolder:
             (name, new, old)
             for name, new, old in differences(overrides, record.recipe)
             if (name, new) != ("model.size", "auto")
+            and not (name == "text.vocab_size" and _is_requested_size(new, record))
         ]
         if changed:
             lines = "\n".join(
@@ -223,6 +224,19 @@ class RunFolder:
                 f"{fingerprint[:12]}; the run was started with {record.fingerprint[:12]}. Give the same "
                 "files to continue the run, or choose another folder for a new one."
             )
+
+
+def no_more_tokens(requested: int) -> str:
+    """Return why a vocabulary is smaller than requested."""
+    return f"{requested:,} were requested, but the text has no more"
+
+
+def _is_requested_size(vocab_size: int, record: RunRecord) -> bool:
+    """Return whether this vocabulary size was requested when the run started, and could not be learnt."""
+    why = no_more_tokens(vocab_size)
+    return any(
+        (setting.name, setting.reason) == ("text.vocab_size", why) for setting in record.derived_settings
+    )
 
 
 def _record_from_json(content: dict[str, Any]) -> RunRecord:
