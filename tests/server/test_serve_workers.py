@@ -857,7 +857,10 @@ def free_port() -> int:
 
 
 @pytest.mark.slow
-def test_a_killed_worker_is_replaced_and_every_request_is_answered(model: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("signal_number", [signal.SIGKILL, signal.SIGSTOP])
+def test_a_lost_worker_is_replaced_and_every_request_is_answered(
+    model: Path, tmp_path: Path, signal_number: int
+) -> None:
     with serving(tmp_path, model, "--workers", "2") as served:
         victims = served.worker_pids()
         assert len(victims) == 2
@@ -873,15 +876,14 @@ def test_a_killed_worker_is_replaced_and_every_request_is_answered(model: Path, 
             running = [clients.submit(ask, number) for number in range(8)]
             try:
                 time.sleep(1)
-                os.kill(victims[0], signal.SIGKILL)
+                os.kill(victims[0], signal_number)
                 served.wait_for("worker_lost")
                 served.wait_for("worker_ready", 3)
             finally:
                 stop.set()
             for future in running:
                 future.result()
-        assert set(statuses) <= {200, 503}
-        assert statuses.count(200) > len(statuses) / 2
+        assert set(statuses) == {200}
         assert victims[0] not in served.worker_pids()
         assert len(served.worker_pids()) == 2
 
