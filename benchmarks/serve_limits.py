@@ -235,7 +235,7 @@ GREEDY: dict[str, Kind] = {kind.name: kind for kind in itertools.chain(_texts(),
 GREEDY_NAMES = (
     "/translate: sentences",
     "/translate html, alternatives 10: paragraphs",
-    "/translate: emoji",
+    "/translate: random letters",
     "/translate_file: x.html",
     "/attention/…/rank-heads: long translation",
 )

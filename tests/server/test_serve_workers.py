@@ -143,6 +143,20 @@ def test_a_request_that_cannot_be_done_in_time_is_refused_at_once() -> None:
     asyncio.run(run())
 
 
+def test_a_document_of_a_client_with_much_work_is_refused_before_it_is_read() -> None:
+    async def run() -> None:
+        queue = with_speed(WorkQueue(Limits(), workers=1), 1_000)
+        pipeline = TranslationPipeline(queue, Limits())
+        pipeline.check_room("greedy", 20_000)
+        open_request(queue, "greedy", seconds=34)
+        with pytest.raises(BusyError):
+            pipeline.check_room("greedy", 20_000)
+        pipeline.check_room("modest", 20_000)
+        assert queue.open_requests == 1
+
+    asyncio.run(run())
+
+
 def test_work_counts_until_it_is_done_or_nobody_waits_for_it() -> None:
     async def run() -> None:
         queue = with_speed(WorkQueue(Limits(), workers=1), 1_008 / 5)  # a sentence takes 5 seconds
