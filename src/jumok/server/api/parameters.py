@@ -117,19 +117,15 @@ async def find_pivot_paths(texts: Sequence[str], context: RequestContext) -> Lan
     # Text in the target language stays unchanged. The target is the last candidate, so a text that could be
     # in either language is translated.
     candidates = sorted(pairs.sources(target), key=lambda code: code == target)
-<<<<<<< HEAD
-    best = await asyncio.to_thread(lambda: [detect_languages(text, candidates)[0] for text in texts])
+    best = await context.service.run_in_thread(
+        lambda: [detect_languages(text, candidates)[0] for text in texts]
+    )
     for text, (_, confidence) in zip(texts, best, strict=True):
         if not confidence and any(character.isalpha() for character in text):
             raise bad_request(
                 f"the language of this text was not recognised: {text[:40]!r}. "
                 f"Set source to one of: {', '.join(candidates)}"
             )
-=======
-    best = await context.service.run_in_thread(
-        lambda: [detect_languages(text, candidates)[0] for text in texts]
-    )
->>>>>>> server
     detected = [{"confidence": confidence, "language": code} for code, confidence in best]
     return LanguageRouting([_pivot_path(pairs, code, target) for code, _ in best], detected)
 
