@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import io
+import random
 import time
 import tracemalloc
 import zipfile
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -541,6 +543,31 @@ def test_hostile_files_are_refused_quickly_in_little_memory(tmp_path: Path, name
     assert "root:" not in str(refusal.value)
     assert time.process_time() - started < 1
     assert peak < 100e6
+
+
+def test_damaged_files_are_read_or_refused(tmp_path: Path) -> None:
+    """Whatever stands in a file, only a DataError leaves its reader."""
+    generator = random.Random(1)
+    originals = [
+        path for path in sorted(WRITTEN_BY_TOOLS.iterdir()) if path.is_file() and path.suffix != ".py"
+    ]
+    for number in range(300):
+        original = generator.choice(originals)
+        content = bytearray(original.read_bytes())
+        for _ in range(generator.choice([1, 3, 9])):
+            position = generator.randrange(len(content))
+            content[position : position + generator.choice([0, 1, 20])] = generator.choice(
+                [b"<", b"</a>", b"&", b'"', b"\0", b"\xff", b"\n", bytes(content[:40])]
+            )
+        damaged = tmp_path / f"{number}{original.suffix}"
+        damaged.write_bytes(content)
+        with suppress(DataError):
+            list(open_corpus(damaged).pairs())
+
+
+def test_commas_in_every_row_do_not_hide_the_separator(tmp_path: Path) -> None:
+    corpus = corpus_at(tmp_path / "a.csv", "Hello, you.;안녕, 너.\nBye, you.;잘 가, 너.\n")
+    assert list(corpus.pairs()) == [Pair("Hello, you.", "안녕, 너."), Pair("Bye, you.", "잘 가, 너.")]
 
 
 def test_a_document_type_without_entities_is_fine(tmp_path: Path) -> None:
