@@ -122,6 +122,8 @@ def test_what_a_tmx_has_not_is_said(tmp_path: Path) -> None:
         open_corpus(tmp_path / "m.tmx", source="de", target="en", columns="1,2")
     with pytest.raises(DataError, match=r"units are in en \(1\).*variants"):
         corpus_at(tmp_path / "n.tmx", tmx(tuv("en-US", "a") + tuv("en-GB", "b")))
+    late = tmx(*[tuv("en", "a") + tuv("de", "b")] * 1200, tuv("en", "a") + tuv("ko", "c"))
+    assert list(corpus_at(tmp_path / "q.tmx", late, source="en", target="ko").pairs()) == [Pair("a", "c")]
     with pytest.raises(DataError, match="XML, but not TMX"):
         corpus_at(tmp_path / "o.tmx", "<html><body/></html>")
     with pytest.raises(DataError, match=r"not well-formed XML: .* on line 4"):

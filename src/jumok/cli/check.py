@@ -119,7 +119,7 @@ def _show_measured_points(console: Console, pairs: int) -> None:
     """Quote what training reached on corpora of similar size. It says nothing about these pairs."""
     from jumok.data.measured_points import nearest_points  # start-up
 
-    console.print("For comparison, measured on two CPU cores (docs/quality.md has the commands):")
+    console.print("For comparison, measured on one or two CPU cores (docs/quality.md has the commands):")
     for point in nearest_points(pairs):
         score = f"BLEU {point.bleu} ({point.tokenizer})"
         console.print(f"  {point.pairs:>9,} pairs, {point.minutes} min: {score} on {point.corpus}")

@@ -91,7 +91,7 @@ class Corpus:
 
 def is_pair(item: object) -> bool:
     """Return whether an item is a sentence and its translation, not the name of a file."""
-    return isinstance(item, Pair) or (isinstance(item, tuple | list) and not isinstance(item, str))
+    return isinstance(item, Pair | tuple | list)
 
 
 def corpus_of_pairs(
