@@ -492,6 +492,10 @@ def test_downloads_of_opus_and_tatoeba(tmp_path: Path) -> None:
     assert list(corpus_at(tmp_path / "en-ko.tmx", memory).pairs()) == list(moses.pairs())
     anki = zipped(**{"_about.txt": "a\tb\n", "kor.txt": f"{SAVE.source}\t{SAVE.target}\tCC-BY 2.0\n"})
     assert list(corpus_at(tmp_path / "kor-eng.zip", anki).pairs()) == [SAVE]
+    with_licence = zipped(**{"LICENSE.txt": "Lizenz für\n".encode("latin1"), "x.tsv": "a\tb\n"})
+    assert list(corpus_at(tmp_path / "l.zip", with_licence).pairs()) == [Pair("a", "b")]
+    regional = corpus_at(tmp_path / "r.zip", zipped(**{"x.en-zh_CN.en": "a\n", "x.en-zh_CN.zh_CN": "b\n"}))
+    assert (regional.source_language, regional.target_language) == ("en", "zh")
     pairs = f"1\t{SAVE.source}\t2\t{SAVE.target}\n"
     tatoeba = corpus_at(tmp_path / "Sentence pairs in English-Korean - 2026-11-01.tsv", pairs)
     assert (tatoeba.source_language, tatoeba.target_language) == ("en", "ko")
