@@ -9,6 +9,7 @@ from jumok.data.corpora import (
     is_pair,
     open_corpora,
     open_corpus,
+    open_held_out,
     open_pairs_or_text,
     open_texts,
 )
@@ -62,6 +63,7 @@ __all__ = [
     "mask_tokens",
     "open_corpora",
     "open_corpus",
+    "open_held_out",
     "open_pairs_or_text",
     "open_store",
     "open_texts",
