@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 __all__ = ["ArchivePart", "ZipDocument", "open_archive", "read_part", "unpack_parts"]
 
-MAX_PARTS = 20_000
+MAX_DIRECTORY_BYTES = 2**20
+"""Of the list of parts, about a hundred bytes each; documents have some hundred parts."""
 MAX_PART_BYTES = 128 * 2**20
 MAX_TOTAL_BYTES = 2**30
 MAX_RATIO = 200
@@ -88,13 +89,12 @@ def open_archive(data: bytes) -> zipfile.ZipFile:
             "The file is protected by a password, or in the format of Office 97. Open it, save it without a "
             "password in the current format, and try again."
         )
+    _check_directory(data)
     try:
         archive = zipfile.ZipFile(io.BytesIO(data))
     except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
         raise DataError(f"The file is damaged: it is no zip archive ({error}).") from None
     infos = archive.infolist()
-    if len(infos) > MAX_PARTS:
-        raise DataError(f"The archive has {len(infos):,} parts. At most {MAX_PARTS:,} are read.")
     if sum(info.file_size for info in infos) > MAX_TOTAL_BYTES:
         raise DataError(f"The archive would inflate to more than {MAX_TOTAL_BYTES // 2**20:,} MB.")
     if len({info.filename for info in infos}) < len(infos):
@@ -102,6 +102,15 @@ def open_archive(data: bytes) -> zipfile.ZipFile:
     for info in infos:
         _check_part(info)
     return archive
+
+
+def _check_directory(data: bytes) -> None:
+    """Refuse a list of parts that would take long to read, by its size at the end of the archive."""
+    end = data.rfind(b"PK\5\6")
+    num_bytes = int.from_bytes(data[end + 12 : end + 16], "little") if end >= 0 else 0
+    is_zip64 = end >= 20 and data.startswith(b"PK\6\7", end - 20)
+    if num_bytes > MAX_DIRECTORY_BYTES or is_zip64:
+        raise DataError("The archive has more parts than any document. It is not read.")
 
 
 def _check_part(info: zipfile.ZipInfo) -> None:

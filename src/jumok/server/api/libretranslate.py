@@ -140,8 +140,9 @@ async def translate_file(context: RequestContext) -> Response:
     routing = await find_pivot_paths(["\n".join(segments)], context)
     paths = routing.pivot_paths * len(segments)
     translated = await service.pipeline.translate_all(segments, paths, TranslateOptions(align=True))
+    target = context.fields["target"]
     data = await asyncio.to_thread(
-        lambda: document.write([text.segment_translation() for text in translated])
+        lambda: document.write([text.segment_translation() for text in translated], target)
     )
     name = service.download_cache.put(data, document_format)
     url = f"{context.scheme}://{context.headers['host']}/download_file/{name}"
