@@ -74,6 +74,7 @@ _CHARACTERS = {
     "w:softHyphen": "",
 }
 _NOTED_BY_WORD = re.compile(r"<(\w+:)?(lang|noProof)\b[^<>]*/>")
+_EMPTY_PROPERTIES = re.compile(r"<([\w:]*rPr)>\s*</\1>")
 _PART_NAMES = {
     "docx": r"word/(document\d*|header\d*|footer\d*|footnotes|endnotes|comments)\.xml"
     r"|word/(charts/chart|diagrams/data|diagrams/drawing)\d+\.xml",
@@ -161,10 +162,12 @@ class _Reader(XmlReader):
         while index < len(children):
             child = children[index]
             index += 1
-            if _field_part(child) == "begin":
+            part = _field_part(child)
+            if part == "begin":
                 index = self._read_field(children, index - 1, paragraph)
-            elif _field_part(child):
-                paragraph.after.append(self.markup(child))  # of a field that began in an earlier paragraph
+            elif part:  # of a field that began in an earlier paragraph
+                ends_words = part == "end" and paragraph.texts
+                (paragraph.after if ends_words else paragraph.before).append(self.markup(child))
             else:
                 self._read_child(child, paragraph)
 
@@ -202,7 +205,7 @@ class _Reader(XmlReader):
             return
         raw_properties = "" if properties is None else source.raw_node(properties)
         if node.name == "w:r":
-            raw_properties = _NOTED_BY_WORD.sub("", raw_properties)
+            raw_properties = _EMPTY_PROPERTIES.sub("", _NOTED_BY_WORD.sub("", raw_properties))
         prefix = _file_prefix(source, node)
         run = Run(f"<{prefix}r>{raw_properties}", f"</{prefix}r>", dialect=node.name[:1], prefix=prefix)
         for child in node.children:

@@ -11,6 +11,7 @@ import zlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from jumok.documents.xml_reader import remove_invalid_characters
 from jumok.errors import DataError
 
 if TYPE_CHECKING:
@@ -77,7 +78,8 @@ class ZipDocument:
         start = 0
         for name, part in self.parts.items():
             end = start + len(part.template.segments)
-            filled[name] = part.template.fill(translations[start:end]).encode(part.encoding)
+            text = remove_invalid_characters(part.template.fill(translations[start:end]))
+            filled[name] = text.encode(part.encoding, "xmlcharrefreplace")
             start = end
         return filled
 
