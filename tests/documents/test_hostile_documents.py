@@ -29,6 +29,12 @@ EXTERNAL = (
 )
 
 
+FIELD_LINK = (
+    '<w:r><w:fldChar w:fldCharType="begin"/></w:r><w:r><w:instrText>HYPERLINK</w:instrText></w:r>'
+    '<w:r><w:fldChar w:fldCharType="separate"/></w:r>'
+)
+
+
 def zeros(size: int) -> bytes:
     return b"<a>" + b" " * size + b"</a>"
 
@@ -57,6 +63,7 @@ BOMBS: dict[str, Callable[[], bytes]] = {
     "laughs.docx": lambda: zip_of("word/document.xml", LAUGHS.encode()),
     "external.xml": EXTERNAL.encode,
     "deep.xml": lambda: b"<a>" * 2_000 + b"</a>" * 2_000,
+    "deep.docx": lambda: make_docx("<w:p>" + "<w:ins>" * 300 + "</w:ins>" * 300 + "</w:p>"),
     "deep.json": lambda: b'{"a":' * 200_000,
 }
 
@@ -86,6 +93,26 @@ def test_a_declared_size_that_is_too_small_is_not_exceeded() -> None:
     size = (2**20 + 7).to_bytes(4, "little")
     with pytest.raises(DataError, match="damaged"):
         read_document("a.docx", data.replace(size, (10).to_bytes(4, "little")))
+
+
+@pytest.mark.parametrize(
+    ("unit", "end"),
+    [
+        ('<w:r><w:fldChar w:fldCharType="begin"/></w:r>', ""),
+        (FIELD_LINK, '<w:r><w:fldChar w:fldCharType="end"/></w:r>'),
+        ('<w:r><w:fldChar w:fldCharType="end"/></w:r>', ""),
+        ("<w:ins>", "</w:ins>"),
+    ],
+)
+def test_hostile_paragraphs_cost_linear_time(unit: str, end: str) -> None:
+    def cost(count: int) -> float:
+        count = min(count, 150) if unit == "<w:ins>" else count
+        data = make_docx(f"<w:p>{unit * count}{run('one')}{end * count}</w:p>")
+        started = time.process_time()
+        shout(read_document("a.docx", data)[1])
+        return time.process_time() - started
+
+    assert cost(4_000) < 8 * cost(1_000) + 0.2
 
 
 def test_the_tags_of_an_archive_are_counted_before_they_are_parsed() -> None:
