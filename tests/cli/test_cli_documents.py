@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import random
 import subprocess
 import sys
+import time
 import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,6 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 from cli_calls import spawn
 
+from jumok.data import holds_pairs
 from jumok.documents import files as document_files
 
 if TYPE_CHECKING:
@@ -61,6 +64,31 @@ def test_a_word_document_is_translated_and_declares_its_language(call: Call, tmp
     assert 'w:eastAsia="ko-KR"' in styles
 
 
+@pytest.mark.slow
+@pytest.mark.no_cover
+def test_five_thousand_paragraphs_with_pictures_take_less_than_a_minute(call: Call, tmp_path: Path) -> None:
+    source, out = tmp_path / "a.docx", tmp_path / "b.docx"
+    generator = random.Random(1)
+    digits = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]
+    paragraphs = []
+    for _ in range(5_000):
+        first, bold, last = (" ".join(generator.choices(digits, k=3)) for _ in range(3))
+        runs = f"<w:r><w:t>{first} </w:t></w:r><w:r><w:rPr><w:b/></w:rPr><w:t>{bold}</w:t></w:r>"
+        paragraphs.append(f"<w:p>{runs}<w:r><w:t> {last}.</w:t></w:r><w:r><w:drawing/></w:r></w:p>")
+    body = f"<w:body>{''.join(paragraphs)}</w:body>"
+    with zipfile.ZipFile(source, "w") as archive:
+        archive.writestr("[Content_Types].xml", "<Types/>")
+        archive.writestr("word/document.xml", f'<w:document xmlns:w="{WORD}">{body}</w:document>')
+        for number in range(100):
+            archive.writestr(f"word/media/image{number}.png", generator.randbytes(100_000))
+    started = time.process_time()
+    assert call("translate", MODEL, source, "--out", out).code == 0
+    assert time.process_time() - started < 60
+    with zipfile.ZipFile(out) as archive:
+        document = archive.read("word/document.xml").decode()
+    assert document.count("<w:p>") == document.count("<w:drawing/>") == 5_000
+
+
 def test_a_file_that_exists_is_not_overwritten_without_a_word(call: Call, page: Path, tmp_path: Path) -> None:
     out = tmp_path / "out.html"
     out.write_text("mine", encoding="utf-8")
@@ -77,13 +105,15 @@ def test_a_folder_is_translated_file_by_file(call: Call, page: Path, tmp_path: P
     page.rename(folder / "deep" / "page.html")
     (folder / "a.srt").write_text("1\n00:00:01,000 --> 00:00:02,000\ntwo four.\n", encoding="utf-8")
     (folder / "picture.png").write_bytes(b"\x89PNG")
+    (folder / ".git").mkdir()
+    (folder / ".git" / "config.json").write_text("{}", encoding="utf-8")
     result = call("translate", MODEL, folder, "--out", tmp_path / "out")
     assert result.code == 0
     assert "2 documents were translated" in result.err
     assert "picture.png" in result.err
     assert (tmp_path / "out" / "deep" / "page.html").read_text(encoding="utf-8") == TRANSLATED
     assert "이 사." in (tmp_path / "out" / "a.srt").read_text(encoding="utf-8")
-    assert not (tmp_path / "out" / "picture.png").exists()
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["a.srt", "deep"]
 
 
 def test_a_damaged_file_of_a_folder_does_not_stop_the_others(call: Call, page: Path, tmp_path: Path) -> None:
@@ -107,6 +137,19 @@ def test_exact_matches_of_a_memory_are_taken_over(call: Call, page: Path, tmp_pa
     assert "<p>구 영 구.</p>" in written
     assert "<b>" in written
     assert written.replace("<b>", "").replace("</b>", "").count("둘 넷 아홉.") == 1
+
+
+TMX = """<?xml version="1.0"?><tmx version="1.4"><header srclang="en"/><body><tu>
+<tuv xml:lang="en"><seg>two four nine.</seg></tuv>
+<tuv xml:lang="ko"><seg>둘 넷 아홉.</seg></tuv></tu></body></tmx>"""
+
+
+@pytest.mark.skipif(not holds_pairs("memory.tmx"), reason="no reader of pairs in TMX yet")
+def test_a_memory_may_be_tmx(call: Call, page: Path, tmp_path: Path) -> None:
+    memory, out = tmp_path / "memory.tmx", tmp_path / "out.html"
+    memory.write_text(TMX, encoding="utf-8")
+    result = call("translate", MODEL, page, "--out", out, "--memory", memory)
+    assert "1 segments and sentences were taken from the memory" in result.err
 
 
 def test_nothing_is_half_written(

@@ -45,7 +45,7 @@ def test_messages_keep_their_placeholders(served: Served) -> None:
 def test_a_zip_bomb_is_refused(served: Served) -> None:
     output = io.BytesIO()
     with zipfile.ZipFile(output, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("word/document.xml", bytes(8 * 2**20))
+        archive.writestr("word/document.xml", bytes(32 * 2**20))
     answer = served.post_file("a.docx", output.getvalue(), source="en", target="de")
     assert answer.status == 400
     assert "No real document does" in answer.json["error"]

@@ -27,8 +27,9 @@ MAX_DIRECTORY_BYTES = 2**20
 MAX_PART_BYTES = 128 * 2**20
 MAX_TOTAL_BYTES = 2**30
 MAX_RATIO = 200
-"""An inflated part may be this many times as large as in the archive, if it is larger than a megabyte. XML of
-office programs is 5 to 50 times as large, a zip bomb a thousand times."""
+"""A part that is larger than MAX_SAFE_BYTES may be this many times as large as in the archive. XML of office
+programs is 5 to 50 times as large, a zip bomb a thousand times."""
+MAX_SAFE_BYTES = 16 * 2**20
 _OLE_SIGNATURE = b"\xd0\xcf\x11\xe0"
 
 
@@ -118,7 +119,7 @@ def _check_directory(data: bytes) -> None:
 def _check_part(info: zipfile.ZipInfo) -> None:
     if info.flag_bits & 1:
         raise DataError("The archive is encrypted. Save it without a password and try again.")
-    is_suspicious = info.file_size > 2**20 and info.file_size > MAX_RATIO * max(info.compress_size, 1)
+    is_suspicious = info.file_size > max(MAX_SAFE_BYTES, MAX_RATIO * info.compress_size)
     if info.file_size > MAX_PART_BYTES or is_suspicious:
         raise DataError(
             f"The part {info.filename[:60]} would inflate from {info.compress_size:,} to {info.file_size:,} "
