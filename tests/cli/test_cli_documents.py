@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 import pytest
 from cli_calls import spawn
 
+import jumok
+from jumok.cli.document_files import SegmentTranslator
 from jumok.data import holds_pairs
 from jumok.documents import files as document_files
 
@@ -150,6 +152,18 @@ def test_a_memory_may_be_tmx(call: Call, page: Path, tmp_path: Path) -> None:
     memory.write_text(TMX, encoding="utf-8")
     result = call("translate", MODEL, page, "--out", out, "--memory", memory)
     assert "1 segments and sentences were taken from the memory" in result.err
+
+
+def test_the_progress_counts_translating_and_aligning(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("jumok.cli.document_files._ALIGNED_AT_ONCE", 2)
+    seen: list[tuple[int, int]] = []
+    translate = SegmentTranslator(
+        jumok.load(MODEL), {}, on_progress=lambda done, total: seen.append((done, total))
+    )
+    texts = [f"two {digit} nine." for digit in ("one", "four", "five")]
+    assert [translation.text for translation in translate(texts)] == ["이 일 구.", "이 사 구.", "이 오 구."]
+    assert seen[-2:] == [(5, 6), (6, 6)]
+    assert seen == sorted(seen)
 
 
 def test_nothing_is_half_written(

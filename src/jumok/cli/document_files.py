@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 __all__ = ["SegmentTranslator", "print_document", "read_memory", "translate_documents"]
 
+_ALIGNED_AT_ONCE = 1_024  # pairs; between them the progress is shown
+
 
 class SegmentTranslator:
     """Translates segments sentence by sentence, with the word links that inline markup needs.
@@ -75,7 +77,7 @@ class SegmentTranslator:
     def _candidates(self, sentences: Sequence[str]) -> dict[str, Candidate]:
         new = [sentence for sentence in sentences if sentence not in self._memory]
         translations = self._translator.translate(
-            new, scores=False, on_progress=self._on_progress, **self._search
+            new, scores=False, on_progress=lambda done, total: self._report(done, 2 * total), **self._search
         )
         known = [Pair(sentence, self._memory[sentence]) for sentence in sentences if sentence in self._memory]
         self.num_from_memory += len(known)
@@ -95,10 +97,20 @@ class SegmentTranslator:
         return {source: Candidate(text, 0.0, links[source]) for source, text in texts.items()}
 
     def _links(self, pairs: Sequence[Pair]) -> Sequence[tuple[tuple[int, int], ...] | None]:
+        """Return the word links of each pair. Aligning is the second half of the progress."""
+        links: list[tuple[tuple[int, int], ...] | None] = []
         try:
-            return [tuple(sorted(alignment.sure)) for alignment in self._translator.align_all(pairs)]
+            for start in range(0, len(pairs), _ALIGNED_AT_ONCE):
+                block = pairs[start : start + _ALIGNED_AT_ONCE]
+                links += [tuple(sorted(alignment.sure)) for alignment in self._translator.align_all(block)]
+                self._report(len(pairs) + len(links), 2 * len(pairs))
         except UnsupportedError:  # a model without cross-attention
             return [None] * len(pairs)
+        return links
+
+    def _report(self, done: int, total: int) -> None:
+        if self._on_progress is not None:
+            self._on_progress(done, total)
 
 
 def read_memory(path: Path, translator: Translator) -> dict[str, str]:
@@ -170,15 +182,16 @@ def _segment_progress(label: str) -> Iterator[OnProgress | None]:
         yield None
         return
     from rich.console import Console  # start-up
+    from rich.markup import escape  # start-up
     from rich.progress import (  # start-up
         BarColumn,
-        MofNCompleteColumn,
         Progress,
+        TaskProgressColumn,
         TextColumn,
         TimeRemainingColumn,
     )
 
-    columns = (TextColumn(label), BarColumn(24), MofNCompleteColumn(), TimeRemainingColumn())
+    columns = (TextColumn("{task.description}"), BarColumn(24), TaskProgressColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True)) as bar:
-        task = bar.add_task("", total=None)
+        task = bar.add_task(escape(label), total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)
