@@ -144,8 +144,9 @@ async def translate_file(context: RequestContext) -> Response:
     paths = routing.pivot_paths * len(segments)
     options = TranslateOptions(align=True)
     translated = await service.pipeline.translate_all(segments, paths, options, context.client)
+    target = context.fields["target"]
     data = await service.run_in_thread(
-        lambda: document.write([text.segment_translation() for text in translated])
+        lambda: document.write([text.segment_translation() for text in translated], target)
     )
     name = service.download_cache.put(data, document_format)
     url = f"{context.scheme}://{context.headers['host']}/download_file/{name}"
