@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
-from jumok.datasets.english_korean.clauses import STATIVE, TIMES_BY_TENSE
+from jumok.datasets.english_korean.clauses import fitting_times
 from jumok.datasets.english_korean.lexicon import (
     ADJECTIVES,
     ATTRIBUTES,
@@ -42,10 +42,7 @@ def content_words() -> tuple[str, ...]:
     entries = [
         *(f"{noun.key} {noun.korean}" for noun in NOUNS),
         *(" ".join([verb.forms.base, *verb.after, *verb.before, f"{verb.stem.text}다"]) for verb in verbs),
-        *(
-            " ".join([adjective.english, *adjective.before, f"{adjective.stem.text}다"])
-            for adjective in adjectives
-        ),
+        *(f"{adjective.english} {adjective.dictionary_form}" for adjective in adjectives),
         *(" ".join([*adverb.english, *adverb.korean]) for adverb in adverbs),
     ]
     return tuple(dict.fromkeys(entries))
@@ -64,15 +61,22 @@ def capacity() -> int:
     animals: subject × verb with object × polarity × time that fits the tense, in two styles.
     """
     subjects = _NUM_PRONOUNS_AND_NAMES + 2 * _NUM_PERSON_NOUNS
-    times = sum(len(entries) for entries in TIMES_BY_TENSE.values())
-    objects = sum(_num_object_phrases(verb) for verb in TRANSITIVE if _is_counted(verb))
-    return subjects * objects * 2 * times * 2
+    objects_and_times = sum(
+        _num_object_phrases(verb) * _num_times(verb) for verb in TRANSITIVE if _is_counted(verb)
+    )
+    return subjects * objects_and_times * 2 * 2
 
 
 def _is_counted(verb: Verb) -> bool:
-    """Return whether a verb takes a time, shows its tense and allows every person as its subject."""
-    shows_tense = verb.forms.base != verb.forms.past
-    return shows_tense and "person" in verb.subjects and verb.forms.base not in STATIVE
+    """Return whether a verb shows its tense and allows every person as its subject."""
+    return verb.forms.base != verb.forms.past and "person" in verb.subjects
+
+
+def _num_times(verb: Verb) -> int:
+    """Return the number of times in the past and future, which take every object."""
+    return sum(
+        len(fitting_times(verb.times, tense, is_meal=True)) for tense in verb.tenses if tense != "present"
+    )
 
 
 def _num_object_phrases(verb: Verb) -> int:
@@ -98,4 +102,4 @@ def all_stems() -> tuple[Stem, ...]:
         *(adjective.honorific_stem for adjective in adjectives if adjective.honorific_stem),
         *(mode.stem for mode in MODES.values() if mode.stem),
     ]
-    return tuple(dict.fromkeys(stems))
+    return tuple(dict.fromkeys(entry for entry in stems if entry.kind != "determiner"))

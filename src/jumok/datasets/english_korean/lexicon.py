@@ -8,11 +8,15 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from jumok.datasets.english_korean import expressions, nouns, predicates
-from jumok.datasets.english_korean.conjugation import Stem, stem
+from jumok.datasets.english_korean.conjugation import Stem, conjugate, stem
 from jumok.datasets.english_korean.english import VerbForms, plural_of, verb_forms
 from jumok.datasets.english_korean.splits import combination_split
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 __all__ = [
     "ADJECTIVES",
@@ -28,6 +32,7 @@ __all__ = [
     "NUMBERS",
     "RELATIONS",
     "STATES",
+    "TENSES",
     "TIMES",
     "TRANSITIVE",
     "Adjective",
@@ -36,8 +41,12 @@ __all__ = [
     "Verb",
     "human_verbs",
     "nouns_of",
+    "named_by",
     "reserved_split",
 ]
+
+TENSES = ("present", "past", "future")
+_STATIVE = frozenset(predicates.STATIVE_VERBS.split())
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -77,6 +86,21 @@ class Verb:
     key: str = ""
     variety: int = 0  # distinct objects or places
     humble: Verb | None = None  # 드리다, used when an elder is the recipient
+    times: frozenset[str] = frozenset()  # kinds of times that fit it
+    tenses: tuple[str, ...] = TENSES  # of a statement
+    is_repeatable: bool = False  # people do it to the same thing again and again
+    is_creation: bool = False  # its object comes into being
+    means_kind: bool = False  # its object means the kind: "collect stones"
+    object_places: Mapping[Noun, tuple[Noun, ...]] = field(default_factory=dict)  # the places that fit each
+
+    @property
+    def is_stative(self) -> bool:
+        """Whether it describes knowing or feeling."""
+        return self.forms.base in _STATIVE
+
+    def can_be_at(self, place: Noun, entry: Noun | None) -> bool:
+        """Return whether it happens to this object at this place."""
+        return place in (self.places if entry is None else self.object_places.get(entry, self.places))
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -91,14 +115,26 @@ class Adjective:
     key: str = ""
     variety: int = 0
 
+    @property
+    def attributive(self) -> str:
+        """The Korean form before a noun: 예쁜, 새."""
+        return self.stem.text if self.stem.kind == "determiner" else conjugate(self.stem, "는")
+
+    @property
+    def dictionary_form(self) -> str:
+        """The Korean word: 예쁘다, 키가 크다, 새."""
+        ending = "" if self.stem.kind == "determiner" else "다"
+        return " ".join([*self.before, self.stem.text + ending])
+
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Expression:
-    """An adverb, a time or a number: its words on both sides and the tenses it fits."""
+    """An adverb, a time or a number: its words on both sides; a time also has tenses and a kind."""
 
     english: tuple[str, ...]
     korean: tuple[str, ...]
     tenses: frozenset[str] = field(default_factory=frozenset)
+    kind: str = ""
 
     @property
     def key(self) -> str:
@@ -135,6 +171,8 @@ def _read_nouns() -> tuple[Noun, ...]:
 
 
 NOUNS = _read_nouns()
+_NOUN_NAMES = frozenset(entry.key for entry in NOUNS)
+_NOUN_CLASSES = frozenset(name for entry in NOUNS for name in entry.classes)
 
 
 def nouns_of(specification: str) -> tuple[Noun, ...]:
@@ -142,12 +180,20 @@ def nouns_of(specification: str) -> tuple[Noun, ...]:
     items = specification.split()
     names = {item[1:].replace("_", " ") for item in items if item[0] == "="}
     classes = frozenset(item for item in items if item[0] != "=")
+    unknown = (names - _NOUN_NAMES) | (classes - _NOUN_CLASSES)
+    if unknown:
+        raise ValueError(f"No noun and no class of nouns is called {', '.join(sorted(unknown))}.")
     return tuple(entry for entry in NOUNS if entry.key in names or entry.classes & classes)
 
 
 def _read_expressions(table: str) -> tuple[Expression, ...]:
     return tuple(
-        Expression(tuple(row[0].split()), tuple(row[1].split()), frozenset(" ".join(row[2:]).split()))
+        Expression(
+            tuple(row[0].split()),
+            tuple(row[1].split()),
+            frozenset(" ".join(row[2:3]).split()),
+            "".join(row[3:]),
+        )
         for row in _rows(table)
     )
 
@@ -176,7 +222,7 @@ def _balance(lists: list[tuple[Noun, ...]]) -> list[tuple[Noun, ...]]:
 
 def _split_stem(form: str, kind: str) -> tuple[tuple[str, ...], Stem]:
     *before, last = form.split()
-    return tuple(before), stem(last, kind)
+    return tuple(before), stem(last, kind if "다" in last else "determiner")
 
 
 def _read_honorific(form: str, kind: str) -> Stem | None:
@@ -190,7 +236,7 @@ def _read_verbs(table: str, *, is_motion: bool = False) -> tuple[Verb, ...]:
 
 
 def _read_verb(row: list[str], objects: tuple[Noun, ...], is_motion: bool) -> Verb:
-    english, korean, subject_cell, object_cell, place_cell, manner_cell, honorific = row
+    english, korean, subject_cell, object_cell, place_cell, manner_cell, honorific, time_cell = row
     first, *irregular = english.split("/")
     base, *after = first.split("_")
     before, korean_stem = _split_stem(korean, "verb")
@@ -212,15 +258,59 @@ def _read_verb(row: list[str], objects: tuple[Noun, ...], is_motion: bool) -> Ve
         adpositions=(object_cell.split()[0], object_cell.split()[1]) if is_motion else ("", ""),
         key=f"{first} {korean_stem.text}",
         variety=len(set(objects or places)),
+        times=_time_kinds(time_cell),
+        tenses=_tenses_of(base, korean_stem),
+        is_repeatable="again" in time_cell.split(),
+        is_creation=named_by(predicates.CREATION, base, korean_stem),
+        means_kind=named_by(predicates.KIND_VERBS, base, korean_stem),
+        object_places=_places_of_objects(first, objects, places),
     )
 
 
+def named_by(names: str, english: str, korean: Stem) -> bool:
+    """Return whether a list names this word, by its English or as english/korean."""
+    return english in names.split() or f"{english}/{korean.text}다" in names.split()
+
+
+def _time_kinds(cell: str) -> frozenset[str]:
+    """Return the kinds of times of a cell with profiles and kinds."""
+    profiles = expressions.TIME_PROFILES
+    return frozenset(kind for name in cell.split() for kind in profiles.get(name, name).split())
+
+
+def _tenses_of(base: str, korean: Stem) -> tuple[str, ...]:
+    if named_by(predicates.PAST_VERBS, base, korean):
+        return ("past",)
+    if named_by(predicates.PAST_AND_FUTURE_VERBS, base, korean):
+        return ("past", "future")
+    return ("present", "past") if base in _STATIVE else TENSES
+
+
+def _places_of_objects(
+    name: str, objects: tuple[Noun, ...], places: tuple[Noun, ...]
+) -> dict[Noun, tuple[Noun, ...]]:
+    """Return the places of each object: books are bought at the bookstore, cakes at the bakery."""
+    accepted = [
+        (nouns_of(place_cell), nouns_of(object_cell))
+        for verbs, place_cell, object_cell in _rows(predicates.PLACES_OF_OBJECTS)
+        if name in verbs.split()
+    ]
+    return {
+        entry: tuple(
+            place
+            for place in places
+            if all(entry in entries for restricted, entries in accepted if place in restricted)
+        )
+        for entry in dict.fromkeys(objects)
+    }
+
+
 def _read_giving() -> tuple[Verb, ...]:
-    """Read verbs of giving: the last column is the humble form, used when an elder is the recipient."""
+    """Read verbs of giving: the column before the times is the humble form, used when an elder is the recipient."""
     verbs = []
     for row in _rows(predicates.GIVING):
-        (verb,) = _read_verbs(" | ".join([*row[:-1], ""]))
-        before, humble_stem = _split_stem(row[-1], "verb") if row[-1] else (verb.before, verb.stem)
+        (verb,) = _read_verbs(" | ".join([*row[:-2], "", row[-1]]))
+        before, humble_stem = _split_stem(row[-2], "verb") if row[-2] else (verb.before, verb.stem)
         verbs.append(replace(verb, humble=replace(verb, stem=humble_stem, before=before)))
     return tuple(verbs)
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from jumok.datasets.english_korean.conjugation import conjugate
 from jumok.datasets.english_korean.english import article
 from jumok.datasets.english_korean.hangul import attach
+from jumok.datasets.english_korean import predicates
 from jumok.datasets.english_korean.lexicon import (
     ADJECTIVES,
     ATTRIBUTES,
@@ -20,6 +20,7 @@ from jumok.datasets.english_korean.lexicon import (
     Adjective,
     Noun,
     Verb,
+    named_by,
     nouns_of,
 )
 from jumok.datasets.english_korean.scene import Eojeol, Scene, Word, words
@@ -113,6 +114,8 @@ def pronoun_subject(scene: Scene, name: str) -> NounPhrase:
     """Return a pronoun as a subject. Polite style omits "you" and uses an honorific verb."""
     pronoun = PRONOUNS[name]
     scene.used.add(name)
+    if name in ("he", "she"):
+        scene.used.add(THIRD_PERSON_MENTIONED)
     word = Word(pronoun.subject)
     phrase = NounPhrase([word], pronoun.polite if scene.polite else pronoun.plain, (word,))
     phrase.agreement = pronoun.agreement
@@ -130,28 +133,40 @@ def pronoun_object(scene: Scene, name: str) -> NounPhrase:
     return NounPhrase([word], pronoun.polite if scene.polite else pronoun.plain, (word,))
 
 
-# Adjectives that can precede each noun.
+# Adjectives that can precede each noun, and those that can if the thing does not exist yet.
 _DESCRIPTIONS: dict[Noun, tuple[Adjective, ...]] = {
     entry: tuple(
         adjective
         for adjective in (*ADJECTIVES, *CHARACTERS, *ATTRIBUTES)
-        if entry in adjective.things and adjective.english not in ("far", "near")
+        if entry in adjective.things
+        and not named_by(predicates.PREDICATIVE, adjective.english, adjective.stem)
     )
     for entry in NOUNS
 }
+_CREATED_DESCRIPTIONS = {
+    entry: tuple(
+        adjective for adjective in adjectives if adjective.english in predicates.CREATED.split()
+    )
+    for entry, adjectives in _DESCRIPTIONS.items()
+}
 
 
-def optional_adjective(scene: Scene, entry: Noun, probability: float) -> tuple[list[Word], list[Eojeol]]:
+def optional_adjective(
+    scene: Scene, entry: Noun, probability: float, *, created: bool = False
+) -> tuple[list[Word], list[Eojeol]]:
     """Return an adjective before the noun with this probability, else nothing."""
-    options = _DESCRIPTIONS[entry]
+    options = (_CREATED_DESCRIPTIONS if created else _DESCRIPTIONS)[entry]
     if not options or not scene.chance(probability):
         return [], []
-    adjective = scene.pick_new(options)
+    return described(scene, entry, scene.pick_new(options))
+
+
+def described(scene: Scene, entry: Noun, adjective: Adjective) -> tuple[list[Word], list[Eojeol]]:
+    """Return this adjective before the noun."""
     scene.note_combination(adjective, entry)
     word = Word(adjective.english)
     korean = [Eojeol(text, (word,)) for text in adjective.before]
-    korean.append(Eojeol(conjugate(adjective.stem, "는"), (word,)))
-    return [word], korean
+    return [word], [*korean, Eojeol(adjective.attributive, (word,))]
 
 
 def _possessor(scene: Scene, entry: Noun) -> tuple[list[Word], list[Eojeol]]:
@@ -167,8 +182,8 @@ def _possessor(scene: Scene, entry: Noun) -> tuple[list[Word], list[Eojeol]]:
             name = "I"  # "Minsu … his" may need 자기
         else:
             scene.used.add(HIS_OR_HER_USED)
-    if name == "you" and scene.polite:
-        name = "we"  # a polite sentence cannot say 네
+    if (name == "you" and scene.polite) or (name == "we" and not entry.classes & _SHARED):
+        name = "I"  # a polite sentence cannot say 네; things that one person uses are not 우리
     pronoun = PRONOUNS[name]
     word = Word(pronoun.possessive)
     if name == "I" and "ours" in entry.classes:
@@ -177,6 +192,7 @@ def _possessor(scene: Scene, entry: Noun) -> tuple[list[Word], list[Eojeol]]:
     return [word], [Eojeol(korean, (word,))]
 
 
+_SHARED = frozenset({"kin", "ours", "elder"})
 _POSSESSORS = ("he", "she", "we", "you", "he", "she")
 _NAMES = nouns_of("name")
 _KOREAN_NAME = {entry.english[0]: entry.korean for entry in _NAMES}
@@ -208,13 +224,16 @@ def _assemble(
 
 # Entries of `Scene.used`, besides the words that the sentence has used.
 THIRD_PERSON_MENTIONED, HIS_OR_HER_USED, THAT_USED = "a third person", "his or her", "that"
+SPECIFIC_THING = "a specific thing"  # "this apple", which nobody eats every day
 
 # Things without a possessor such as "my" or "Minsu's".
-_UNOWNED = frozenset({"film", "wild", "tiny", "shut", "heard", "plant", "food", "drink"})
+_UNOWNED = frozenset(
+    {"film", "wild", "tiny", "shut", "heard", "plant", "food", "drink", "duty", "medicine", "transit"}
+)
 _BARE = frozenset({"meal", "sport", "study"})
-_ONLY_ARTICLES = frozenset({"transit", "instrument"})
+_ONLY_ARTICLES = frozenset({"transit"})
 _ONLY_DEFINITE = frozenset({"definite", "place"})
-_GENERIC_WITH_THE = frozenset({"definite", "place", "instrument"})  # "play the piano"
+_GENERIC_WITH_THE = frozenset({"definite", "place", "instrument"})  # "play the piano", "listen to the radio"
 
 
 def thing_phrase(
@@ -225,29 +244,34 @@ def thing_phrase(
     generic: bool = False,
     definite: bool = False,
     may_have_possessor: bool = True,
+    created: bool = False,
 ) -> NounPhrase:
     """Return a thing with a determiner that fits it, and an adjective with this probability.
 
     `generic` means the kind ("cats", "bread"), as after "like"; `definite` excludes "a"; without
-    `may_have_possessor` it has no possessor.
+    `may_have_possessor` it has no possessor. What is `created` cannot be pointed at.
     """
     scene.used.add(entry)
     if entry.form == "name":
         return _assemble(entry, ([], []), ([], []))
     if generic:
-        if entry.classes & _GENERIC_WITH_THE:
+        if entry.classes & _GENERIC_WITH_THE or entry.key == "radio":
             return _assemble(entry, ([Word("the")], []), ([], []))
-        return _assemble(entry, ([], []), ([], []), plural=entry.form == "count")
-    description = ([], []) if entry.classes & _BARE else optional_adjective(scene, entry, p_adjective)
+        is_plural = entry.form == "count" and entry.key != "television"
+        return _assemble(entry, ([], []), ([], []), plural=is_plural)
+    description: tuple[list[Word], list[Eojeol]] = ([], [])
+    if not entry.classes & _BARE:
+        description = optional_adjective(scene, entry, p_adjective, created=created)
     can_be_owned = may_have_possessor and not entry.classes & _UNOWNED
     if entry.form != "count":
         return _uncounted(scene, entry, description, definite, can_be_owned)
     if entry.classes & _ONLY_DEFINITE:
         return _assemble(entry, ([Word("the")], []), description)
     draw = scene.random()
-    if draw < 0.34 and not definite:
+    if not definite and draw < (0.6 if created else 0.34):
         return _indefinite(entry, description)
-    if draw < 0.62 or entry.classes & _ONLY_ARTICLES:
+    scene.used.add(SPECIFIC_THING)
+    if draw < 0.62 or created or entry.classes & _ONLY_ARTICLES:
         return _assemble(entry, ([Word("the")], []), description)
     if draw < 0.78 and can_be_owned:
         return _assemble(entry, _possessor(scene, entry), description)
@@ -286,6 +310,7 @@ def _uncounted(
     draw = scene.random()
     if entry.classes & _BARE or (draw < 0.5 and not definite):
         return _assemble(entry, ([], []), description)
+    scene.used.add(SPECIFIC_THING)
     if draw < 0.75 or not can_be_owned:
         return _assemble(entry, ([Word("the")], []), description)
     return _assemble(entry, _possessor(scene, entry), description)
@@ -327,8 +352,9 @@ def person_subject(
     p_you: float = 0.0,
     p_indefinite: float = 0.0,
     exclude_first_person: bool = False,
+    pool: tuple[Noun, ...] = (),
 ) -> NounPhrase:
-    """Return a person as a subject.
+    """Return a person as a subject: a pronoun, a name, or a noun of the pool (by default all that fit).
 
     `p_you` and `p_indefinite` are the probabilities of "you" and "a"; `exclude_first_person` excludes "I" and
     "we", because people do not ask about their own actions.
@@ -346,6 +372,8 @@ def person_subject(
     scene.used.add(THIRD_PERSON_MENTIONED)
     if draw < 0.60:
         return person_phrase(scene, scene.pick_new(_NAMES))
+    if pool:
+        return person_phrase(scene, scene.pick_new(pool))
     if draw < 0.72 and "young" not in subjects:
         return person_phrase(scene, scene.pick_new(_ELDERS))
     pool = _PERSONS if "person" in subjects else _CHILDREN if "young" in subjects else _ADULTS
@@ -387,10 +415,17 @@ def subject_phrase(
     )
 
 
+# Things of which people count two or three, not nine.
+_FEW = frozenset(
+    {"vehicle", "driven", "mount", "furniture", "used", "mended", "instrument", "pet", "farmed", "container",
+     "worn_body", "worn_head", "worn_finger", "writing", "fragile", "film", "wild"}
+)  # fmt: skip
+
+
 def counted_phrase(scene: Scene, entry: Noun) -> NounPhrase:
     """Return a noun with a number: two books, 책 두 권."""
     scene.used.add(entry)
-    number = scene.pick(NUMBERS)
+    number = scene.pick(NUMBERS[:3] if entry.classes & _FEW else NUMBERS)
     plural = number.english[0] != "one"
     number_word = Word(number.english[0])
     head = words(entry.plural if plural else entry.english)
@@ -458,3 +493,10 @@ def owned_phrase(scene: Scene, entry: Noun, *, p_adjective: float = 0.15) -> Nou
     """Return a thing with its possessor: my bag, Minsu's old bicycle."""
     scene.used.add(entry)
     return _assemble(entry, _possessor(scene, entry), optional_adjective(scene, entry, p_adjective))
+
+
+def demonstrated_phrase(scene: Scene, entry: Noun, english: str) -> NounPhrase:
+    """Return "this bag" or "that bag"."""
+    scene.used.add(entry)
+    word = Word(english)
+    return _assemble(entry, ([word], [Eojeol(_DEMONSTRATIVES[english], (word,))]), ([], []))

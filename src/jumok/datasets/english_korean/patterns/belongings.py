@@ -29,6 +29,7 @@ from jumok.datasets.english_korean.verb_phrases import LOCATED, NEEDED, OWNED
 
 def somebody_has(scene: Scene) -> Sentence:
     """I have a camera."""
+    scene.used.add("you")
     subject = person_subject(scene, PERSON)
     entry = scene.pick_new(_OWNED_THINGS)
     phrase = indefinite_phrase(scene, entry, p_adjective=0.25)
@@ -37,11 +38,15 @@ def somebody_has(scene: Scene) -> Sentence:
     return make_statement(scene, Clause(subject, OWNED, [object_complement], tense=tense, negative=negative))
 
 
-_OWNED_THINGS = nouns_of("goods pet portable =money =younger_brother =friend =cousin =son =daughter =horse")
+_OWNED_THINGS = nouns_of(
+    "furniture clothes mended =book portable instrument pet =money =younger_brother =friend =cousin =son "
+    "=daughter =horse =cow =bag =box =cup =knife =spoon =pencil =ball =toy =doll =map =picture =car =key"
+)
 
 
 def somebody_has_counted_things(scene: Scene) -> Sentence:
     """My friend has two cats."""
+    scene.used.add("you")  # people know what they have
     subject = person_subject(scene, PERSON)
     entry = scene.pick_new(_COUNTED_THINGS)
     phrase = counted_phrase(scene, entry)
@@ -62,7 +67,7 @@ def somebody_needs(scene: Scene) -> Sentence:
     """I need an umbrella."""
     subject = person_subject(scene, PERSON)
     entry = scene.pick_new(_NEEDED_THINGS)
-    phrase = indefinite_phrase(scene, entry, p_adjective=0.25)
+    phrase = indefinite_phrase(scene, entry, p_adjective=0.0 if "person" in entry.classes else 0.25)
     object_complement = Complement(phrase.english, phrase.korean("이"), OBJECT_RANK, KOREAN_OBJECT_RANK)
     tense = scene.pick(("present", "present", "past", "future"))
     return make_statement(

@@ -10,18 +10,19 @@ from jumok.datasets.english_korean.clauses import (
     KOREAN_PLACE_RANK,
     KOREAN_TIME_RANK,
     OBJECT_RANK,
-    STATIVE,
     UNRANKED,
+    Action,
     Clause,
     Complement,
     any_action,
     going_action,
-    intransitive_action,
     make_clause,
+    pick_tense,
     place_complement,
-    time_complement,
-    transitive_action,
+    place_particle,
+    time_of_action,
 )
+from jumok.datasets.english_korean.hangul import attach
 from jumok.datasets.english_korean.lexicon import INTRANSITIVE, MOTION, TRANSITIVE
 from jumok.datasets.english_korean.noun_phrases import (
     NounPhrase,
@@ -35,7 +36,8 @@ from jumok.datasets.english_korean.patterns.descriptions import (
     thing_and_adjective,
 )
 from jumok.datasets.english_korean.patterns.identities import copula_eojeols
-from jumok.datasets.english_korean.patterns.modes import voluntary_action
+from jumok.datasets.english_korean.patterns.frames import frame_action, frames_of
+from jumok.datasets.english_korean.patterns.modes import POSSIBLE, WANTED
 from jumok.datasets.english_korean.patterns.sentence import make_question
 from jumok.datasets.english_korean.scene import Eojeol, Scene, Sentence, Word
 from jumok.datasets.english_korean.verb_phrases import COPULA
@@ -45,10 +47,11 @@ _TENSES = ("present", "present", "past", "future")
 
 def does_somebody(scene: Scene) -> Sentence:
     """Do you like cats?"""
+    action = any_action(scene)
     clause = make_clause(
         scene,
-        any_action(scene),
-        tense=scene.pick(_TENSES),
+        action,
+        tense=pick_tense(scene, action.verb, _TENSES),
         question=True,
         p_negative=0.0,
         p_time=0.3,
@@ -61,7 +64,13 @@ def does_somebody(scene: Scene) -> Sentence:
 def can_somebody(scene: Scene) -> Sentence:
     """Can you play the piano?"""
     clause = make_clause(
-        scene, voluntary_action(scene), tense="present", question=True, p_negative=0.0, mode="can", p_you=0.5
+        scene,
+        frame_action(scene, POSSIBLE),
+        tense="present",
+        question=True,
+        p_negative=0.0,
+        mode="can",
+        p_you=0.5,
     )
     return make_question(scene, clause)
 
@@ -69,7 +78,13 @@ def can_somebody(scene: Scene) -> Sentence:
 def does_somebody_want(scene: Scene) -> Sentence:
     """Do you want to watch a movie?"""
     clause = make_clause(
-        scene, voluntary_action(scene), tense="present", question=True, p_negative=0.0, mode="want", p_you=0.5
+        scene,
+        frame_action(scene, WANTED),
+        tense="present",
+        question=True,
+        p_negative=0.0,
+        mode="want",
+        p_you=0.5,
     )
     return make_question(scene, clause)
 
@@ -88,13 +103,15 @@ def what(scene: Scene) -> Sentence:
     """What did Minsu buy at the market?"""
     verb = scene.pick(_WHAT_VERBS)
     subject = subject_phrase(scene, verb, question=True, p_you=0.35)
+    subject.definite = True  # "what does a lion eat" asks about lions
     word = Word("what")
-    complements = [Complement([], [Eojeol("무엇을", (word,))], OBJECT_RANK, KOREAN_OBJECT_RANK)]
-    tense = scene.pick(_TENSES)
+    unknown = "어디를" if verb.forms.base == "visit" else "무엇을"
+    complements = [Complement([], [Eojeol(unknown, (word,))], OBJECT_RANK, KOREAN_OBJECT_RANK)]
+    tense = pick_tense(scene, verb, _TENSES)
     if verb.places and scene.chance(0.4):
-        complements.append(place_complement(scene, verb))
+        complements.append(place_complement(scene, verb, verb.places))
     if scene.chance(0.3):
-        complements.append(time_complement(scene, tense))
+        complements += time_of_action(scene, Action(verb, []), tense)
     sentence = make_question(scene, Clause(subject, verb, complements, tense=tense, question=True))
     return Sentence([word, *sentence.words], sentence.eojeols, "?")
 
@@ -111,6 +128,8 @@ _WHAT_VERBS = tuple(
     for verb in TRANSITIVE
     if _KOREAN_VERBS_PER_ENGLISH[verb.forms.base, verb.after] == 1
     and "on" not in verb.after  # not "turn on on Sunday"
+    and verb.variety > 2  # "what did you finish" has one answer
+    and verb.forms.base not in ("speak", "build", "catch", "throw", "raise", "clean")
     and not any(entry.classes & {"person", "elder"} for entry in verb.objects)
 )
 _WHOM_VERBS = tuple(
@@ -123,10 +142,10 @@ def whom(scene: Scene) -> Sentence:
     verb = scene.pick(_WHOM_VERBS)
     subject = person_subject(scene, verb.subjects, p_you=0.4, exclude_first_person=True)
     word = Word("whom")
-    tense = scene.pick(_TENSES)
+    tense = pick_tense(scene, verb, _TENSES)
     complements = [Complement([], [Eojeol("누구를", (word,))], OBJECT_RANK, KOREAN_OBJECT_RANK)]
-    if verb.forms.base not in STATIVE and scene.chance(0.5):
-        complements.append(time_complement(scene, tense))
+    if scene.chance(0.5):
+        complements += time_of_action(scene, Action(verb, []), tense)
     sentence = make_question(scene, Clause(subject, verb, complements, tense=tense, question=True))
     return Sentence([word, *sentence.words], sentence.eojeols, "?")
 
@@ -136,9 +155,9 @@ def who(scene: Scene) -> Sentence:
     word = Word("who")
     subject = NounPhrase([word], "누구", (word,))
     subject.definite = False
-    clause = make_clause(
-        scene, any_action(scene), subject, tense=scene.pick(_TENSES), p_negative=0.0, p_time=0.2, p_place=0.2
-    )
+    action = any_action(scene)
+    tense = pick_tense(scene, action.verb, _TENSES)
+    clause = make_clause(scene, action, subject, tense=tense, p_negative=0.0, p_time=0.2, p_place=0.2)
     return Sentence(clause.statement(), clause.korean(final_ending(scene, question=True), "이"), "?")
 
 
@@ -149,22 +168,29 @@ def where(scene: Scene) -> Sentence:
         verb = scene.pick(_GO_AND_LIVE)
         complements = [Complement([], [Eojeol("어디에", (word,))], OBJECT_RANK, KOREAN_OBJECT_RANK)]
     else:
-        verb = scene.pick(_VERBS_WITH_PLACES)
-        action = transitive_action(scene, verb) if verb.objects else intransitive_action(scene, verb)
+        action = frame_action(scene, _PLACED)
+        verb = action.verb
+        unknown = attach("어디", place_particle(verb))
         complements = [
             *action.complements,
-            Complement([], [Eojeol("어디에서", (word,))], OBJECT_RANK, KOREAN_PLACE_RANK),
+            Complement([], [Eojeol(unknown, (word,))], OBJECT_RANK, KOREAN_PLACE_RANK),
         ]
     subject = subject_phrase(scene, verb, question=True, p_you=0.4)
-    sentence = make_question(
-        scene, Clause(subject, verb, complements, tense=scene.pick(_TENSES), question=True)
-    )
+    subject.definite = True
+    tense = pick_tense(scene, verb, _TENSES)
+    sentence = make_question(scene, Clause(subject, verb, complements, tense=tense, question=True))
     return Sentence([word, *sentence.words], sentence.eojeols, "?")
 
 
 _GO_AND_LIVE = tuple(verb for verb in MOTION if verb.forms.base in ("go", "live"))
 _GO = tuple(verb for verb in MOTION if verb.forms.base == "go")
-_VERBS_WITH_PLACES = tuple(verb for verb in (*TRANSITIVE, *INTRANSITIVE) if len(verb.places) > 2)
+_PLACED = frames_of(
+    tuple(
+        verb
+        for verb in (*TRANSITIVE, *INTRANSITIVE)
+        if len(verb.places) > 2 and verb.forms.base not in ("wait", "raise")
+    )
+)
 
 
 def when(scene: Scene) -> Sentence:
@@ -179,8 +205,9 @@ def why(scene: Scene) -> Sentence:
 
 def _adverbial_question(scene: Scene, english: str, korean: str) -> Sentence:
     word = Word(english)
-    action = voluntary_action(scene)
-    clause = make_clause(scene, action, tense=scene.pick(_TENSES), question=True, p_negative=0.0, p_you=0.4)
+    action = frame_action(scene, _ASKED)
+    tense = pick_tense(scene, action.verb, _TENSES)
+    clause = make_clause(scene, action, tense=tense, question=True, p_negative=0.0, p_you=0.4)
     clause.complements = [
         *clause.complements,
         Complement([], [Eojeol(korean, (word,))], UNRANKED, KOREAN_TIME_RANK),
@@ -189,11 +216,15 @@ def _adverbial_question(scene: Scene, english: str, korean: str) -> Sentence:
     return Sentence([word, *sentence.words], sentence.eojeols, "?")
 
 
+_ASKED = tuple(frame for frame in WANTED if frame.verb.forms.base not in ("live", "raise", "sit", "receive"))
+
+
 def how(scene: Scene) -> Sentence:
     """How do you go to school?"""
     word = Word("how")
     action = going_action(scene, scene.pick(_GO))
-    clause = make_clause(scene, action, tense=scene.pick(_TENSES), question=True, p_negative=0.0, p_you=0.4)
+    tense = scene.pick(_TENSES)
+    clause = make_clause(scene, action, tense=tense, question=True, p_negative=0.0, p_you=0.4)
     clause.complements = [
         *clause.complements,
         Complement([], [Eojeol("어떻게", (word,))], UNRANKED, KOREAN_MANNER_RANK),
