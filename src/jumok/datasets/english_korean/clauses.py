@@ -73,7 +73,6 @@ __all__ = [
     "going_action",
     "intransitive_action",
     "make_clause",
-    "manner_complement",
     "object_phrase",
     "place_complement",
     "time_complement",
@@ -349,14 +348,14 @@ def degree(scene: Scene, adjective: Adjective) -> Complement:
 _COMPLAINTS = frozenset(predicates.COMPLAINTS.split())
 
 
-def manner_complement(scene: Scene, verb: Verb, subject: NounPhrase) -> Complement:
-    """Return an adverb of manner that fits the verb; several people do nothing "alone"."""
-    entry = scene.pick(verb.manners)
-    while entry is ALONE and subject.agreement == "plural":
-        if verb.manners == (ALONE,):
-            return Complement([], [], UNRANKED, UNRANKED)
-        entry = scene.pick(verb.manners)
-    return adverb_complement(scene, entry)
+@cache
+def _fitting_manners(verb: Verb, *, is_plain: bool, is_plural: bool) -> tuple[Expression, ...]:
+    """Return the adverbs of manner that fit: several people do nothing alone, nobody decides to dance well."""
+    return tuple(
+        entry
+        for entry in verb.manners
+        if not (entry is ALONE and is_plural) and (is_plain or entry.key in ("alone", "early", "hard"))
+    )
 
 
 def adverb_complement(scene: Scene, entry: Expression) -> Complement:
@@ -433,10 +432,15 @@ def object_phrase(
     return thing_phrase(
         scene,
         entry,
-        generic=generic or means_kind or is_known,
+        generic=generic or means_kind or is_known or _is_sold_food(verb, entry),
         may_have_possessor=verb.forms.base not in _UNOWNED_OBJECTS and "off" not in verb.after,
         created=verb.is_creation,
     )
+
+
+def _is_sold_food(verb: Verb, entry: Noun) -> bool:
+    """Return whether a seller means the kind: farmers sell potatoes, not this potato."""
+    return verb.forms.base == "sell" and bool(entry.classes & {"food", "drink"})
 
 
 def _object_pronoun(scene: Scene) -> NounPhrase | None:
@@ -535,12 +539,18 @@ def make_clause(
 ) -> Clause:
     """Return a clause with a subject and an action; `p_…` are probabilities."""
     verb = action.verb
+    tense = tense or pick_tense(scene, verb)
+    if tense == "present" and mode == "simple":
+        p_indefinite = 0.0  # "a scientist sleeps" is no news
     subject = subject or subject_phrase(
         scene, verb, p_you=p_you, p_indefinite=p_indefinite, question=question
     )
-    tense = tense or pick_tense(scene, verb)
-    is_negative = scene.chance(p_negative)
-    complements, adverb = _optional_parts(scene, action, subject, tense, is_negative, chances)
+    is_negative = subject.definite and scene.chance(p_negative)
+    is_plain = mode in ("simple", "progressive") and not question
+    manners = _fitting_manners(verb, is_plain=is_plain, is_plural=subject.agreement == "plural")
+    if is_negative or mode == "skill":
+        manners = ()
+    complements, adverb = _optional_parts(scene, action, manners, tense, chances)
     clause_tense = tense
     if mode == "simple" and tense == "present":
         subject.definite = True  # "a bird sleeps" is true of birds: 새는
@@ -560,12 +570,13 @@ def make_clause(
 
 def pick_tense(scene: Scene, verb: Verb, tenses: tuple[str, ...] = ("present", *TENSES, "past")) -> str:
     """Return one of these tenses that fits the verb."""
-    tense = scene.pick(tenses)
-    return tense if tense in verb.tenses else scene.pick(verb.tenses)
+    if verb.tenses is not TENSES:
+        tenses = tuple(tense for tense in tenses if tense in verb.tenses) or verb.tenses
+    return scene.pick(tenses)
 
 
 def _optional_parts(
-    scene: Scene, action: Action, subject: NounPhrase, tense: str, is_negative: bool, chances: Chances
+    scene: Scene, action: Action, manners: tuple[Expression, ...], tense: str, chances: Chances
 ) -> tuple[list[Complement], Complement | None]:
     """Return the complements of an action with optional ones, and an optional adverb."""
     verb, complements = action.verb, action.complements
@@ -573,12 +584,12 @@ def _optional_parts(
     p_often, p_time = chances.get("p_often", 0.0), chances.get("p_time", 0.0)
     if not complements and not p_manner:
         p_manner = 0.25  # now and then "she dances alone", not always "she dances"
-    if p_manner and verb.manners and not is_negative and scene.chance(p_manner):
-        complements = [*complements, manner_complement(scene, verb, subject)]
+    if p_manner and manners and scene.chance(p_manner):
+        complements = [*complements, adverb_complement(scene, scene.pick(manners))]
     if p_place and scene.chance(p_place):
         places = places_of(action)
         complements = [*complements, place_complement(scene, verb, places)] if places else complements
-    if p_often and tense == "present" and not is_negative and scene.chance(p_often):
+    if p_often and tense == "present" and scene.chance(p_often):
         return complements, frequency(scene)
     if p_time and scene.chance(p_time):
         complements = [*complements, *time_of_action(scene, action, tense)]

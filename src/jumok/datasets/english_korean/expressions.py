@@ -38,7 +38,7 @@ TIME_PROFILES = {
     "state": "",
     "event": "hour day part morning night week weekday",
     "daylight": "hour day part morning week weekday",
-    "daily": "hour day part morning night week weekday daily",
+    "daily": "hour day part morning night weekday daily",
     "active": "hour day part morning week weekday daily mornings weekly",
     "moment": "hour day part morning",
     "routine": "hour day part morning night week weekday daily weekly",

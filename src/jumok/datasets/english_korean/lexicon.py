@@ -250,7 +250,7 @@ def _read_verb(row: list[str], objects: tuple[Noun, ...], is_motion: bool) -> Ve
         before=before,
         honorific_stem=honorific_stem,
         subjects=subjects,
-        human_subject=bool(subjects & {"person", "adult", "young", "elder"}),
+        human_subject=bool(subjects & {"person", "adult", "young", "elder", "seller", "tutor"}),
         actors=tuple(entry for entry in nouns_of(subject_cell) if not entry.classes & {"person", "elder"}),
         objects=objects,
         places=places,
@@ -259,7 +259,7 @@ def _read_verb(row: list[str], objects: tuple[Noun, ...], is_motion: bool) -> Ve
         key=f"{first} {korean_stem.text}",
         variety=len(set(objects or places)),
         times=_time_kinds(time_cell),
-        tenses=_tenses_of(base, korean_stem),
+        tenses=_tenses_of(base, korean_stem, subject_cell),
         is_repeatable="again" in time_cell.split(),
         is_creation=named_by(predicates.CREATION, base, korean_stem),
         means_kind=named_by(predicates.KIND_VERBS, base, korean_stem),
@@ -278,12 +278,13 @@ def _time_kinds(cell: str) -> frozenset[str]:
     return frozenset(kind for name in cell.split() for kind in profiles.get(name, name).split())
 
 
-def _tenses_of(base: str, korean: Stem) -> tuple[str, ...]:
+def _tenses_of(base: str, korean: Stem, subjects: str) -> tuple[str, ...]:
     if named_by(predicates.PAST_VERBS, base, korean):
         return ("past",)
     if named_by(predicates.PAST_AND_FUTURE_VERBS, base, korean):
         return ("past", "future")
-    return ("present", "past") if base in _STATIVE else TENSES
+    has_plans = base not in _STATIVE and not any(entry.classes & {"animal"} for entry in nouns_of(subjects))
+    return TENSES if has_plans else ("present", "past")
 
 
 def _places_of_objects(

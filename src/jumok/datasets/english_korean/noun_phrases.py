@@ -6,6 +6,7 @@ subject of a main clause is its topic (은/는), an indefinite one is new inform
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from jumok.datasets.english_korean.english import article
@@ -228,7 +229,8 @@ SPECIFIC_THING = "a specific thing"  # "this apple", which nobody eats every day
 
 # Things without a possessor such as "my" or "Minsu's".
 _UNOWNED = frozenset(
-    {"film", "wild", "tiny", "shut", "heard", "plant", "food", "drink", "duty", "medicine", "transit"}
+    {"film", "wild", "tiny", "shut", "heard", "plant", "food", "drink", "duty", "medicine", "transit",
+     "found"}
 )
 _BARE = frozenset({"meal", "sport", "study"})
 _ONLY_ARTICLES = frozenset({"transit"})
@@ -268,7 +270,7 @@ def thing_phrase(
     if entry.classes & _ONLY_DEFINITE:
         return _assemble(entry, ([Word("the")], []), description)
     draw = scene.random()
-    if not definite and draw < (0.6 if created else 0.34):
+    if (not definite and draw < (0.8 if created else 0.34)) or (created and description[0]):
         return _indefinite(entry, description)
     scene.used.add(SPECIFIC_THING)
     if draw < 0.62 or created or entry.classes & _ONLY_ARTICLES:
@@ -308,7 +310,8 @@ def _uncounted(
 ) -> NounPhrase:
     """Return "bread", "the bread", "my shoes": no number, hence no "a"."""
     draw = scene.random()
-    if entry.classes & _BARE or (draw < 0.5 and not definite):
+    is_definite = definite or "definite" in entry.classes
+    if entry.classes & _BARE or (draw < 0.5 and not is_definite):
         return _assemble(entry, ([], []), description)
     scene.used.add(SPECIFIC_THING)
     if draw < 0.75 or not can_be_owned:
@@ -338,11 +341,13 @@ def person_phrase(
     return _assemble(entry, ([Word("the")], []), description, plural=plural, plural_suffix=plural)
 
 
-# Nouns for people, by the requirement of a verb.
-_ADULTS = nouns_of("adult")
-_CHILDREN = nouns_of("young")
-_PERSONS = nouns_of("person")
 _ELDERS = nouns_of("elder")
+
+
+@cache
+def _people(subjects: frozenset[str]) -> tuple[Noun, ...]:
+    """Return the nouns for people of these classes, without elders."""
+    return tuple(entry for entry in nouns_of(" ".join(subjects)) if "elder" not in entry.classes)
 
 
 def person_subject(
@@ -376,8 +381,7 @@ def person_subject(
         return person_phrase(scene, scene.pick_new(pool))
     if draw < 0.72 and "young" not in subjects:
         return person_phrase(scene, scene.pick_new(_ELDERS))
-    pool = _PERSONS if "person" in subjects else _CHILDREN if "young" in subjects else _ADULTS
-    return person_phrase(scene, scene.pick_new(pool), p_indefinite=p_indefinite)
+    return person_phrase(scene, scene.pick_new(_people(subjects)), p_indefinite=p_indefinite)
 
 
 _COMMON_PRONOUNS = ("I", "I", "I", "he", "he", "she", "she", "we", "we", "they", "you")

@@ -9,25 +9,25 @@ restrict the verbs and adjectives of a noun, so that no chair eats; an instrumen
 from __future__ import annotations
 
 PEOPLE = """
-student          학생      명  person job young
+student          학생      명  person job young tutor
 doctor           의사      명  person job adult adult_job
 nurse            간호사    명  person job adult adult_job
 singer           가수      명  person job adult adult_job
-writer           작가      명  person job adult adult_job
-farmer           농부      명  person job adult adult_job
+writer           작가      명  person job adult adult_job tutor
+farmer           농부      명  person job adult adult_job seller
 chef             요리사    명  person job adult adult_job
 painter          화가      명  person job adult adult_job
 soldier          군인      명  person job adult adult_job
 actor            배우      명  person job adult adult_job
-scientist        과학자    명  person job adult adult_job
+scientist        과학자    명  person job adult adult_job tutor
 police_officer   경찰관    명  person job adult adult_job
 child/children   아이      명  person young little
 boy              소년      명  person young little
 girl             소녀      명  person young little
-man/men          남자      명  person adult
-woman/women      여자      명  person adult
-friend           친구      명  person adult kin
-cousin           사촌      명  person adult kin
+man/men          남자      명  person adult seller tutor
+woman/women      여자      명  person adult seller tutor
+friend           친구      명  person adult kin seller tutor
+cousin           사촌      명  person adult kin seller tutor
 younger_brother  남동생    명  person young kin
 younger_sister   여동생    명  person young kin
 son              아들      명  person young kin
@@ -38,11 +38,11 @@ grandmother      할머니    분  elder kin ours
 grandfather      할아버지  분  elder kin ours
 teacher          선생님    분  elder ours
 professor        교수님    분  elder ours
-=Minsu           민수      명  person adult name
-=Jisu            지수      명  person adult name
-=Yuna            유나      명  person adult name
-=Mina            미나      명  person adult name
-=Minho           민호      명  person adult name
+=Minsu           민수      명  person adult name seller tutor
+=Jisu            지수      명  person adult name seller tutor
+=Yuna            유나      명  person adult name seller tutor
+=Mina            미나      명  person adult name seller tutor
+=Minho           민호      명  person adult name seller tutor
 """
 
 ANIMALS = """
@@ -104,7 +104,7 @@ email            이메일    통    text writing sent lengthy
 report           보고서    개    text writing duty
 story            이야기    개    text heard known
 movie            영화      편    film known
-~news            뉴스      개    heard
+~news            뉴스      개    heard definite
 ~music           음악      곡    heard melody
 song             노래      곡    heard melody sung known
 radio            라디오    대    heard device goods mended device_small
@@ -169,7 +169,7 @@ photo            사진      장    shown sent photographed brought
 gift             선물      개    goods sent given
 flower           꽃        송이  goods plant drawn given colored
 tree             나무      그루  plant drawn
-stone            돌        개    thrown dropped collected
+stone            돌        개    thrown dropped collected found
 ball             공        개    goods thrown dropped colored brought
 toy              장난감    개    goods handmade collected given dropped
 doll             인형      개    goods handmade collected given
@@ -189,8 +189,8 @@ airplane         비행기    대    vehicle transit
 # A place has two more columns before its classes: its English preposition, and whether it takes "the".
 PLACES = """
 home             집        채    at  -    dining studying resting ours destination returned visited
-school           학교      개    at  -    indoor studying meeting built ours landmark destination returned visited
-library          도서관    개    at  the  indoor studying resting landmark destination visited
+school           학교      개    at  -    indoor studying meeting ours landmark destination returned visited
+library          도서관    개    at  the  indoor studying landmark destination visited
 park             공원      개    in  the  outdoor meeting resting playing landmark destination visited
 market           시장      개    at  the  shopping landmark destination
 store            가게      개    at  the  indoor shopping landmark destination visited
@@ -201,7 +201,7 @@ bank             은행      개    at  the  indoor working landmark destination
 museum           박물관    개    at  the  indoor meeting landmark destination visited
 station          역        개    at  the  meeting landmark destination
 airport          공항      개    at  the  meeting destination
-hotel            호텔      개    at  the  indoor resting built dining destination returned visited
+hotel            호텔      개    at  the  indoor resting dining destination returned visited
 cafe             카페      개    at  the  indoor dining meeting studying destination visited
 bookstore        서점      개    at  the  indoor shopping meeting destination visited
 bakery           빵집      개    at  the  indoor shopping working destination visited

@@ -24,7 +24,7 @@ read/read/read        | 읽다       | person | text | studying resting | slowly
 write/wrote/written   | 쓰다       | person | writing | studying | quickly slowly alone | | routine
 study                 | 공부하다   | person | study | studying | hard alone | | routine
 learn                 | 배우다     | person | study sport instrument | =school | quickly hard | | course
-teach/taught          | 가르치다   | adult elder | study | =school | well | | course
+teach/taught          | 가르치다   | tutor elder | study | =school | well | | course
 speak/spoke/spoken    | 하다       | person | language | | slowly quickly | | state
 practice              | 연습하다   | person | sport instrument | | hard alone | | routine
 do/did/done           | 하다       | young | =homework | studying | quickly alone | | routine
@@ -38,13 +38,13 @@ play                  | 치다       | person | =tennis | =park =school | well |
 play                  | 치다       | person | struck | =home =room =school | well quietly | | routine again
 play                  | 켜다       | person | bowed | =home =room =school | well quietly | | routine again
 buy/bought            | 사다       | person | goods food drink =ticket | shopping | quickly | | errand
-sell/sold             | 팔다       | adult | goods food drink | shopping | | | errand
+sell/sold             | 팔다       | seller | goods food drink | shopping | | | errand
 make/made             | 만들다     | person | homemade handmade | =home | quickly well | | daylight
 cook                  | 요리하다   | person | cooked | cooking | quickly alone | | daylight weekly
 bake                  | 굽다:ㅂ    | person | baked | cooking =bakery | well | | daylight weekly
 wash                  | 씻다       | person | fruit vegetable washable dish | cooking | carefully quickly | | daylight
-clean                 | 청소하다   | person | cleaned | | quickly carefully | | active again
-open                  | 열다       | person | shut opened | | quietly carefully | | event mornings again
+clean                 | 청소하다   | person | cleaned | | quickly alone | | active again
+open                  | 열다       | person | shut opened | | quietly carefully | | event again
 close                 | 닫다       | person | shut | | quietly | | event again
 turn_on               | 켜다       | person | device lamp | | | | event again
 turn_off              | 끄다       | person | device lamp | | | | event again
@@ -54,7 +54,7 @@ find/found            | 찾다       | person | portable small | =home =room =of
 lose/lost             | 잃어버리다 | person | portable small =money | =library =hotel =museum =station =market =airport | | | event
 borrow                | 빌리다     | person | lent | | | | daylight
 bring/brought         | 가져오다   | person | brought given | | | | daylight
-choose/chose/chosen   | 고르다:르  | person | clothes given =book | =market =store =bookstore | carefully slowly | | event
+choose/chose/chosen   | 고르다:르  | person | clothes given =book | =market =store =bookstore | slowly | | event
 draw/drew/drawn       | 그리다     | person | drawn animal | =park =room =school | well | | daylight
 take/took/taken       | 찍다       | person | photographed | =park =garden =farm =beach =mountain | well | | daylight
 take/took/taken       | 타다       | person | transit | | | | active again
@@ -74,7 +74,7 @@ pour                  | 따르다     | person | drink | =kitchen | slowly | | m
 plant                 | 심다       | person | plant | =garden =park =farm | | | growing
 build/built           | 짓다:ㅅ    | adult | built | town region | | | project
 raise                 | 기르다:르  | person | pet farmed | =home =farm | | | state
-hug/hugged/hugged/hugging | 안다   | person | little =dog =cat =doll | | | | moment
+hug/hugged/hugged/hugging | 안다   | person | little =dog =cat | | | | moment
 wear/wore/worn        | 입다       | person | worn_body | | | | daily weekday again
 wear/wore/worn        | 신다       | person | worn_foot | | | | daily weekday again
 wear/wore/worn        | 쓰다       | person | worn_head | | | | daily weekday again
@@ -125,9 +125,9 @@ get_up/got/gotten/getting | 일어나다 | person |  | | early late | | rising
 
 # Movement and rest. The object column contains the English preposition and the Korean particle of the place.
 MOTION = """
-go/went/gone          | 가다       | person | to 에 | destination | quickly alone early | | trip errand
-come/came/come        | 오다       | person | to 에 | visited | quickly alone early late | | trip errand
-return                | 돌아가다   | person | to 으로 | town region returned | quickly alone late | | event
+go/went/gone          | 가다       | person | to 에 | destination | alone early | | trip errand
+come/came/come        | 오다       | person | to 에 | visited | alone early late | | trip errand
+return                | 돌아가다   | person | to 으로 | town region returned | alone | | event
 move                  | 이사하다   | person | to 으로 | region town | | | project
 leave/left            | 떠나다     | person | for 으로 | region | early alone | | trip
 arrive                | 도착하다   | person | at 에 | =station =airport =hotel =school region | early late | | event
@@ -152,7 +152,7 @@ PAST_AND_FUTURE_VERBS = "find finish receive move/이사하다 leave build invit
 STATIVE_VERBS = "know like hate love trust miss understand remember forget"
 INABILITY = "이해하다 기억하다 찾다 받다"
 # Verbs whose object comes into being, so that it has no owner, no price and no place to point at.
-CREATION = "make bake cook write draw build plant take/찍다"
+CREATION = "make bake cook write draw build plant raise take/찍다"
 # Verbs after which a noun means the kind: "collect stones", "like dogs".
 KIND_VERBS = "like hate collect"
 
@@ -255,7 +255,7 @@ famous                | 유명하다   | =singer =writer =painter =actor =scient
 # Only before a noun: "the bag is new" would need another Korean word. 새 has no other form.
 ATTRIBUTES = """
 new                   | 새         | goods =novel =movie |
-old                   | 오래되다   | goods vehicle sized |
+old                   | 오래되다   | goods sized |
 young                 | 젊다       | adult_job =man =woman |
 """
 
@@ -264,7 +264,7 @@ COMPLAINTS = (
     "big small long short expensive heavy slow hot cold dirty spicy sweet difficult boring noisy dark far easy"
 )
 # Adjectives that do not precede a noun: "the dirty dish" would need a reason why people eat from it.
-PREDICATIVE = "far near dirty heavy slow dark noisy boring dangerous hot/덥다 cold/춥다"
+PREDICATIVE = "far near dirty heavy slow dark noisy boring dangerous expensive cheap hot/덥다 cold/춥다"
 # Adjectives of things that do not exist yet.
 CREATED = "big small long short pretty beautiful good delicious sweet spicy warm interesting cute"
 # What people think about a thing: a matter of opinion, unlike its colour.

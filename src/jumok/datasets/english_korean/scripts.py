@@ -34,8 +34,6 @@ wash dish =fruit; pour =coffee =tea | rest; watch =television =news; listen_to =
 practice sport; practice instrument | rest; drink =water; go =home; listen_to =music
 receive =letter =email =gift =photo | write =email =letter; laugh; cry
 buy =book =novel =newspaper =flower =gift =cake | go =home =park =cafe; meet =friend =cousin name
-go =market =store =bakery | cook; make homemade; prepare meal; clean =kitchen
-go =library =school =office | go =cafe =park =home =restaurant; meet =friend name; exercise
 travel | rest; write =letter =email; send =photo; meet =friend
 """
 
@@ -52,7 +50,10 @@ sell =car | buy =bicycle; take/타다 =bus =subway
 drive | sleep; rest; listen_to =music =radio
 swim; run; walk; exercise; play team | swim; run; walk; exercise; play team =tennis
 wash =fruit =vegetables =tomato =carrot | cook; make =soup =sandwich; prepare =lunch =dinner
-come | play team =tennis; eat meal; cook; bake; make homemade; drink =coffee =tea; watch =movie; walk; clean =room =house; prepare meal; sing; dance; swim
+come =home =Seoul =Busan =Korea | eat meal; cook; bake; make homemade; drink =coffee =tea; watch =movie; clean =room =house; prepare meal
+come =park =beach =school | play team =tennis; walk; run; dance; sing
+come =cafe =restaurant =bakery | drink =coffee =tea =juice; eat =cake =lunch =bread; go =cafe =restaurant
+come =library =museum =bookstore | study; meet name =friend; go =library =museum =bookstore
 go =park =beach | swim; run; walk; play team; go =park =beach
 go =market =store =bakery =bookstore | clean; cook; wash dish; rest; go =market =store
 plant | plant; draw =flower =tree
@@ -67,10 +68,11 @@ go =market =store | buy food
 go =library | study; borrow =book
 go =bookstore | buy =book =novel =newspaper =map
 go =Korea | learn =Korean; visit =museum; eat =kimchi; meet =friend
-go =beach =mountain =park | take/찍다; rest; walk; draw =flower =tree
+go =beach =park | take/찍다; rest; walk; draw =flower =tree
+go =mountain | take/찍다; rest; draw =flower =tree
 buy =camera | take/찍다; travel
-buy =car | drive =car; travel; sell =bicycle
-buy =bicycle | ride =bicycle; sell =car
+buy =car | travel; sell =bicycle
+buy =bicycle | sell =car; exercise
 buy =computer | write =email =report; study; watch =movie
 buy =vegetables =meat =fish =noodles | cook; make =soup; prepare =dinner =lunch
 sell =house =car | buy =house =car; move/이사하다; travel
@@ -78,15 +80,18 @@ exercise; swim; run; walk | sleep; rest; drink =water =juice =milk; eat meal
 meet =friend =cousin name | eat meal =noodles =cake; drink =coffee =tea; watch =movie; walk; play team =tennis; go =cafe =park
 travel; go =Japan =America | take/찍다; buy =gift; visit =museum; write =letter; send =photo
 receive =money | buy
-lose =ticket =phone =umbrella =wallet | buy =ticket =phone =umbrella =wallet
-bake; cook; make homemade | wash dish; clean =kitchen; invite =friend =cousin name
+lose =ticket | buy =ticket
+lose =phone | buy =phone
+lose =umbrella | buy =umbrella
+lose =money =wallet | cry
+bake; cook; make homemade | invite =friend =cousin name
 practice sport; practice instrument | rest; play team =tennis; play instrument
 """
 
 # What people are compared in: "I drink coffee, and Minsu drinks tea."
 TOPICS = """
 cook; bake; clean; wash; watch; listen_to =music =radio; rest; sleep; make homemade; prepare; draw; practice instrument; write; study
-study; learn study; teach; do; write =report =letter =email; go =school =library; practice instrument
+study; learn study; teach; do; write =report =letter =email; practice instrument
 play; swim; run; walk; exercise; ride; practice sport; dance; go =park =beach =mountain =playground
 buy; choose; go =market =store =bookstore =bakery
 eat; drink
@@ -95,7 +100,9 @@ travel; go region; take/타다 =train =airplane =bus =boat; visit region
 like food drink; hate food drink; eat food; drink
 like sport; hate sport; play team =tennis; practice sport; learn sport
 like study; hate study; study; learn study; teach
-like animal; hate animal; raise; draw animal
+like animal; hate animal
+raise =dog =cat =bird =rabbit
+raise =horse =cow =duck
 take/타다; drive; ride; walk; run
 clean; wash; cook; fix; move; carry; buy =vegetables =fruit =meat =milk
 meet; help; wait_for; invite
@@ -104,7 +111,7 @@ meet; help; wait_for; invite
 # What people hope of others.
 HOPED = """
 come; return; go =school =hospital =Korea; study; learn; cook; bake; make homemade; help; sing; dance; rest; \
-sleep; invite; send =letter =email =photo =money; write =letter =email =novel; clean; finish; do; buy =house =car =cake =flower; \
+sleep; invite; send =letter =email =photo =money; write =letter =email =novel; clean; finish; buy =house =car =cake =flower; \
 practice; play instrument
 """
 
@@ -127,7 +134,7 @@ sick    | rest; sleep; take/먹다; go =hospital | work; exercise; swim; study; 
 hungry  | eat food meal; cook; make =sandwich =soup =noodles; buy =bread =sandwich =banana | study; exercise; clean; dance; sleep
 thirsty | drink =water =juice =milk; pour =water =juice =milk; buy =water =juice | run; sing; dance; walk; exercise
 happy   | laugh; sing; dance; hug =child =dog =cat | cry
-sad     | cry; listen_to =music =song; hug =doll =dog =cat | laugh; dance; sing; eat =dinner =lunch; sleep
+sad     | cry; listen_to =music =song; hug =dog =cat | laugh; dance; sing; eat =dinner =lunch; sleep
 lonely  | cry; raise =dog =cat =bird =rabbit; meet =friend =cousin; invite =friend =cousin; write =letter =email | laugh; sing; dance
 """
 
@@ -146,7 +153,7 @@ sing | cook; clean; walk; work; drive; bake; make homemade; wash; ride =bicycle;
 drink =coffee =tea =juice =water =milk | study; work; write; wait; watch =movie =television =news; walk; listen_to =music =radio; draw; rest
 eat =apple =banana =cookie =bread =sandwich =chocolate =ice_cream =cake | watch =movie =television =news; walk; work; study; wait; listen_to =music =radio
 cry | write =letter; watch =movie; listen_to =song =music
-laugh | watch =movie =television; dance; walk
+laugh | watch =movie =television; dance; play team
 """
 
 # What people may be told, allowed and forbidden to do, and what they propose.

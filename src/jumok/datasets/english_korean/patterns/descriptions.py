@@ -66,8 +66,10 @@ def person_and_state(
     scene: Scene, *, p_you: float = 0.0, question: bool = False
 ) -> tuple[NounPhrase, Adjective]:
     """Return a person and a state or character trait."""
-    adjective = scene.pick(STATES if scene.chance(0.6) else _GENERAL_CHARACTERS)
-    return person_subject(scene, PERSON, p_you=p_you, exclude_first_person=question), adjective
+    subject = person_subject(scene, PERSON, p_you=p_you, exclude_first_person=question)
+    is_known = subject.english[0].text == "you" and not question  # nobody tells people that they are thirsty
+    is_state = scene.chance(0.6) and not is_known
+    return subject, scene.pick(STATES if is_state else _GENERAL_CHARACTERS)
 
 
 _GENERAL_CHARACTERS = tuple(entry for entry in CHARACTERS if entry.english != "famous")
@@ -78,7 +80,8 @@ def thing_is_adjective(scene: Scene) -> Sentence:
     subject, adjective = thing_and_adjective(scene)
     negative = scene.chance(0.2)
     tense = scene.pick(("present", "present", "present", "past"))
-    adverb = degree(scene, adjective) if not negative and scene.chance(0.4) else None
+    has_degree = not negative and adjective.stem.irregular != "ㅎ"  # nothing is very yellow
+    adverb = degree(scene, adjective) if has_degree and scene.chance(0.4) else None
     return make_statement(scene, Clause(subject, adjective, tense=tense, negative=negative, adverb=adverb))
 
 
@@ -125,7 +128,8 @@ def comparison(scene: Scene) -> Sentence:
         first, second = scene.pick_new(compared)
         subject, other = _definite(scene, first), _definite(scene, second)
     scene.note_combination(adjective, first)
-    tense = "present" if adjective in CHARACTERS else scene.pick(("present", "present", "past"))
+    is_lasting = adjective in CHARACTERS or "study" in first.classes
+    tense = "present" if is_lasting else scene.pick(("present", "present", "past"))
     clause = Clause(subject, adjective, tense=tense)
     head = words(comparative.split())
     than = Word("than")

@@ -11,6 +11,7 @@ from jumok.datasets.english_korean.clauses import (
     Complement,
     going_action,
     make_clause,
+    pick_tense,
     time_of_action,
 )
 from jumok.datasets.english_korean.conjugation import stem
@@ -119,7 +120,7 @@ def _relative_clause_of(scene: Scene, subject: NounPhrase, *, has_job: bool) -> 
 _LIVE = next(verb for verb in MOTION if verb.forms.base == "live")
 _WORK = next(verb for verb in INTRANSITIVE if verb.forms.base == "work")
 _HABITS = read_frames(
-    "study; raise; draw; collect; play; like food drink sport animal; hate food drink sport animal; speak; "
+    "study; raise; draw; collect; play sport; play instrument; like food drink sport animal; hate food drink sport animal; speak; "
     "learn; write =novel; ride =bicycle"
 )
 _PAST_DEEDS = read_frames(
@@ -173,7 +174,7 @@ def somebody_handles_the_thing_that(scene: Scene) -> Sentence:
     subject = person_subject(scene, verb.subjects)
     scene.note_combination(verb, entry)
     object_complement = Complement(phrase.english, phrase.korean("을"), OBJECT_RANK, KOREAN_OBJECT_RANK)
-    clause = Clause(subject, verb, [object_complement], tense=scene.pick(("past", "future")))
+    clause = Clause(subject, verb, [object_complement], tense=pick_tense(scene, verb, ("past", "future")))
     return Sentence(clause.statement(), clause.korean(final_ending(scene)))
 
 

@@ -25,7 +25,12 @@ from jumok.datasets.english_korean.lexicon import (
     human_verbs,
     nouns_of,
 )
-from jumok.datasets.english_korean.noun_phrases import NounPhrase, pronoun_subject, thing_phrase
+from jumok.datasets.english_korean.noun_phrases import (
+    THIRD_PERSON_MENTIONED,
+    NounPhrase,
+    pronoun_subject,
+    thing_phrase,
+)
 from jumok.datasets.english_korean.patterns.descriptions import final_ending, weather_clause
 from jumok.datasets.english_korean.patterns.frames import (
     Frame,
@@ -153,6 +158,8 @@ def clauses_on_a_topic(
 ) -> list[Clause]:
     """Return clauses with different subjects about one topic, in one tense."""
     topic = scene.pick(ADULT_TOPICS if subject else _TOPICS)
+    if subject:
+        scene.used.add(THIRD_PERSON_MENTIONED)
     actions = [frame_action(scene, topic) for _ in range(count)]
     tense = scene.pick(("present", "past"))
     if any(tense not in action.verb.tenses for action in actions):
@@ -342,10 +349,11 @@ def if_then(scene: Scene) -> Sentence:
     condition_action, result_action = frame_action(scene, conditions), frame_action(scene, results)
     p_negative = float(not is_same_person and scene.chance(0.2))  # both or none
     if is_same_person:
-        subject = random_pronoun(scene, you=True)
+        subject = random_pronoun(scene)
         repeated = repeated_subject(subject)
     else:
         subject = fitting_subject(scene, condition_action, p_you=0.2)
+        scene.used.add("you")  # nobody tells people what they will do
         repeated = fitting_subject(scene, result_action)
     condition = make_clause(scene, condition_action, subject, tense="present", p_negative=p_negative)
     condition.link(joining)

@@ -129,7 +129,7 @@ _WHAT_VERBS = tuple(
     if _KOREAN_VERBS_PER_ENGLISH[verb.forms.base, verb.after] == 1
     and "on" not in verb.after  # not "turn on on Sunday"
     and verb.variety > 2  # "what did you finish" has one answer
-    and verb.forms.base not in ("speak", "build", "catch", "throw", "raise", "clean")
+    and verb.forms.base not in ("speak", "build", "catch", "throw", "raise", "clean", "bite", "chase")
     and not any(entry.classes & {"person", "elder"} for entry in verb.objects)
 )
 _WHOM_VERBS = tuple(
@@ -188,7 +188,7 @@ _PLACED = frames_of(
     tuple(
         verb
         for verb in (*TRANSITIVE, *INTRANSITIVE)
-        if len(verb.places) > 2 and verb.forms.base not in ("wait", "raise")
+        if len(verb.places) > 2 and verb.forms.base not in ("wait", "raise", "cry", "laugh")
     )
 )
 
@@ -216,7 +216,7 @@ def _adverbial_question(scene: Scene, english: str, korean: str) -> Sentence:
     return Sentence([word, *sentence.words], sentence.eojeols, "?")
 
 
-_ASKED = tuple(frame for frame in WANTED if frame.verb.forms.base not in ("live", "raise", "sit", "receive"))
+_ASKED = tuple(frame for frame in WANTED if frame.verb.forms.base not in ("live", "raise", "sit", "receive", "collect", "speak", "wait"))
 
 
 def how(scene: Scene) -> Sentence:
@@ -239,7 +239,7 @@ def who_is(scene: Scene) -> Sentence:
     subject = person_phrase(
         scene, scene.pick_new(_PERSONS_OUTSIDE_THE_FAMILY), p_adjective=0.4, p_indefinite=0.0
     )
-    clause = Clause(subject, COPULA, tense=scene.pick(("present", "past")), question=True)
+    clause = Clause(subject, COPULA, question=True)
     unknown = NounPhrase([word], "누구", (word,))
     korean = copula_eojeols(subject, unknown, clause, final_ending(scene, question=True))
     return Sentence([word, *clause.question()], korean, "?")

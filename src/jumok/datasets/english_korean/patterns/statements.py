@@ -52,7 +52,7 @@ from jumok.datasets.english_korean.noun_phrases import (
     subject_phrase,
     thing_phrase,
 )
-from jumok.datasets.english_korean.patterns.frames import frame_action, frames_of, read_frames
+from jumok.datasets.english_korean.patterns.frames import Frame, frame_action, frames_of, read_frames
 from jumok.datasets.english_korean.patterns.linking import SIMILAR
 from jumok.datasets.english_korean.patterns.sentence import make_statement
 from jumok.datasets.english_korean.scene import Eojeol, Scene, Sentence, Word
@@ -267,7 +267,7 @@ def two_objects(scene: Scene) -> Sentence:
         OBJECT_RANK,
         KOREAN_OBJECT_RANK,
     )
-    return make_statement(scene, make_clause(scene, Action(verb, [both]), p_time=0.2))
+    return make_statement(scene, make_clause(scene, Action(verb, [both]), p_negative=0.0, p_time=0.2))
 
 
 def _one_of_two(scene: Scene, verb: Verb, entry: Noun) -> NounPhrase:
@@ -345,13 +345,23 @@ _TIMED_VERBS = tuple(
     for verb in TRANSITIVE
     if all(fitting_times(verb.times, tense, is_meal=True) for tense in ("past", "future"))
 )
+_OFTEN = frozenset({"laugh", "cry", "get", "buy"})
 _REPEATED, _REPEATED_INTRANSITIVE = (
-    tuple(verb for verb in verbs if verb.times & HABITUAL or verb.forms.base in ("laugh", "cry", "get", "buy"))
+    tuple(verb for verb in verbs if (verb.times & HABITUAL and "year" not in verb.times) or verb.forms.base in _OFTEN)
     for verbs in (TRANSITIVE, INTRANSITIVE)
 )
 _FRAMES_BY_MANNER = tuple(
-    (entry, frames_of(tuple(verb for verb in (*TRANSITIVE, *INTRANSITIVE, *MOTION) if entry in verb.manners)))
-    for entry in MANNERS
+    (
+        manner,
+        tuple(
+            Frame(verb, tuple(place for place in entries if "region" not in place.classes))
+            if verb.forms.base in ("go", "come")  # early and late are for short ways
+            else Frame(verb, entries)
+            for verb, entries in frames_of((*TRANSITIVE, *INTRANSITIVE, *MOTION))
+            if manner in verb.manners
+        ),
+    )
+    for manner in MANNERS
 )
 # What people do not do at all, and what they do to one kind of thing only.
 _AVOIDED = read_frames(

@@ -33,7 +33,10 @@ def three_people(scene: Scene) -> Sentence:
 def rain_so_and(scene: Scene) -> Sentence:
     """It rained yesterday, so I cleaned the house and listened to music."""
     cause = weather_clause(scene, "past", p_time=0.5)
-    first_action, second_action = (frame_action(scene, INDOORS) for _ in range(2))
+    first_action = frame_action(scene, _INDOORS_AWAKE)
+    second_action = frame_action(scene, INDOORS)
+    while second_action.verb.forms.base == first_action.verb.forms.base:
+        second_action = frame_action(scene, INDOORS)
     first = make_clause(scene, first_action, tense="past", p_negative=0.0)
     second = Clause(first.subject, second_action.verb, second_action.complements, tense="past")
     comma, joining, then = words([",", "so", "and"])
@@ -43,6 +46,9 @@ def rain_so_and(scene: Scene) -> Sentence:
     return Sentence(
         english, cause.korean("so") + first.korean("then") + second.korean(final_ending(scene), "")
     )
+
+
+_INDOORS_AWAKE = tuple(frame for frame in INDOORS if frame.verb.forms.base not in ("sleep", "rest"))
 
 
 def if_and(scene: Scene) -> Sentence:
