@@ -412,6 +412,8 @@ _KNOWN_THINGS = frozenset(
     for base in bases.split()
     for entry in nouns_of(specification)
 )
+# Verbs for which a quality of the thing does not matter.
+_PLAIN_OBJECTS = frozenset({"wash", "clean", "break", "pour", "wait", "finish", "visit", "close"})
 _UNOWNED_OBJECTS = frozenset({"wear", "buy", "sell", "choose", "need"})
 
 
@@ -432,6 +434,7 @@ def object_phrase(
     return thing_phrase(
         scene,
         entry,
+        p_adjective=0.0 if verb.forms.base in _PLAIN_OBJECTS else 0.22,
         generic=generic or means_kind or is_known or _is_sold_food(verb, entry),
         may_have_possessor=verb.forms.base not in _UNOWNED_OBJECTS and "off" not in verb.after,
         created=verb.is_creation,
@@ -516,7 +519,7 @@ def any_action(scene: Scene) -> Action:
 
 
 class Chances(TypedDict, total=False):
-    """Probability of each optional part of a clause; 0 if not given."""
+    """Probability of each optional part of a clause; 0 if not given, except for manner."""
 
     p_manner: float
     p_place: float
@@ -580,10 +583,9 @@ def _optional_parts(
 ) -> tuple[list[Complement], Complement | None]:
     """Return the complements of an action with optional ones, and an optional adverb."""
     verb, complements = action.verb, action.complements
-    p_manner, p_place = chances.get("p_manner", 0.0), chances.get("p_place", 0.0)
+    # Now and then "she dances alone", not always "she dances".
+    p_manner, p_place = chances.get("p_manner", 0.0 if complements else 0.25), chances.get("p_place", 0.0)
     p_often, p_time = chances.get("p_often", 0.0), chances.get("p_time", 0.0)
-    if not complements and not p_manner:
-        p_manner = 0.25  # now and then "she dances alone", not always "she dances"
     if p_manner and manners and scene.chance(p_manner):
         complements = [*complements, adverb_complement(scene, scene.pick(manners))]
     if p_place and scene.chance(p_place):

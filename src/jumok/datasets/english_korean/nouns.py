@@ -84,11 +84,11 @@ sandwich         샌드위치  개    food homemade
 ~fruit           과일      개    food fresh washable
 +noodles         국수      그릇  food hot cooked spicy homemade
 +vegetables      채소      개    food fresh washable cooked
-~water           물        잔    drink brewed
-~milk            우유      잔    drink brewed fresh
-~coffee          커피      잔    drink brewed sweet
-~tea             차        잔    drink brewed
-~juice           주스      잔    drink sweet
+~water           물        잔    drink beverage brewed
+~milk            우유      잔    drink beverage brewed fresh
+~coffee          커피      잔    drink beverage brewed sweet
+~tea             차        잔    drink beverage brewed
+~juice           주스      잔    drink beverage sweet
 ~beer            맥주      잔    drink alcohol
 ~breakfast       아침      끼    meal
 ~lunch           점심      끼    meal

@@ -18,7 +18,8 @@ eat/ate/eaten         | 먹다       | person | food meal | dining | quickly slo
 eat/ate/eaten         | 먹다       | =tiger =lion =dog =fox =bear | =meat | | quickly slowly | | animal
 eat/ate/eaten         | 먹다       | =cat =bear | =fish | | quickly slowly | | animal
 eat/ate/eaten         | 먹다       | =rabbit =horse =cow =monkey =mouse | =apple =banana =carrot =tomato =vegetables | | quickly slowly | | animal
-drink/drank/drunk     | 마시다     | person | drink | dining | quickly slowly alone | 드시다 | daily
+drink/drank/drunk     | 마시다     | person | beverage | dining | quickly slowly alone | 드시다 | daily
+drink/drank/drunk     | 마시다     | adult elder | =beer | dining | quickly slowly alone | 드시다 | event
 take/took/taken       | 먹다       | person | medicine | | | 드시다 | daily again
 read/read/read        | 읽다       | person | text | studying resting | slowly quietly alone | | daily
 write/wrote/written   | 쓰다       | person | writing | studying | quickly slowly alone | | routine
@@ -37,7 +38,7 @@ play                  | 하다       | person | team | playing =school | alone |
 play                  | 치다       | person | =tennis | =park =school | well | | routine
 play                  | 치다       | person | struck | =home =room =school | well quietly | | routine again
 play                  | 켜다       | person | bowed | =home =room =school | well quietly | | routine again
-buy/bought            | 사다       | person | goods food drink =ticket | shopping | quickly | | errand
+buy/bought            | 사다       | person | goods food beverage =ticket | shopping | quickly | | errand
 sell/sold             | 팔다       | seller | goods food drink | shopping | | | errand
 make/made             | 만들다     | person | homemade handmade | =home | quickly well | | daylight
 cook                  | 요리하다   | person | cooked | cooking | quickly alone | | daylight weekly
@@ -70,7 +71,7 @@ move                  | 옮기다     | person | load furniture | | slowly caref
 pick_up               | 줍다:ㅂ    | person | dropped | =park =playground =beach | | | moment
 collect               | 모으다     | person | collected | | | | state
 break/broke/broken    | 깨다       | person | fragile | | | | event
-pour                  | 따르다     | person | drink | =kitchen | slowly | | moment
+pour                  | 따르다     | person | beverage | =kitchen | slowly | | moment
 plant                 | 심다       | person | plant | =garden =park =farm | | | growing
 build/built           | 짓다:ㅅ    | adult | built | town region | | | project
 raise                 | 기르다:르  | person | pet farmed | =home =farm | | | state
@@ -160,7 +161,7 @@ KIND_VERBS = "like hate collect"
 PLACES_OF_OBJECTS = """
 buy sell choose | =bookstore | =book =newspaper =novel =map
 buy sell        | =bakery    | baked_goods =sandwich
-buy sell choose | =market    | food clothes =beer =juice =milk =flower =knife =dish =cup =spoon =bag
+buy sell choose | =market    | food clothes =juice =milk =flower =knife =dish =cup =spoon =bag
 buy sell choose | =store     | food drink clothes device_small =bag =box =cup =dish =umbrella =pencil =ball =toy =doll =knife =spoon =clock =wallet =guitar =violin =chair =ring =gift
 eat drink       | =cafe      | =cake =cookie =sandwich =bread =ice_cream =chocolate =coffee =tea =juice =milk =water
 eat drink       | =restaurant | =rice =meat =fish =soup =kimchi =noodles =vegetables =bread meal =beer =water =juice =tea =coffee
@@ -264,7 +265,7 @@ COMPLAINTS = (
     "big small long short expensive heavy slow hot cold dirty spicy sweet difficult boring noisy dark far easy"
 )
 # Adjectives that do not precede a noun: "the dirty dish" would need a reason why people eat from it.
-PREDICATIVE = "far near dirty heavy slow dark noisy boring dangerous expensive cheap hot/덥다 cold/춥다"
+PREDICATIVE = "far near clean dirty heavy slow dark noisy boring dangerous expensive cheap hot/덥다 cold/춥다"
 # Adjectives of things that do not exist yet.
 CREATED = "big small long short pretty beautiful good delicious sweet spicy warm interesting cute"
 # What people think about a thing: a matter of opinion, unlike its colour.

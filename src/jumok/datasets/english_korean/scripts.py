@@ -9,10 +9,10 @@ from __future__ import annotations
 
 # What people do in turn: earlier | later. "After …", "before …" and "… and …" use it.
 SEQUENCES = """
-buy =meat =fish =noodles =vegetables =egg | cook =meat =fish =noodles =vegetables =egg; make =soup; prepare =dinner =lunch
+buy =meat =fish =noodles =vegetables =egg | make =soup; prepare =dinner =lunch
 wash =fruit =vegetables =carrot =tomato | make =soup =sandwich; cook =meat =fish; prepare =lunch =dinner
 cook; bake; make =soup =noodles =sandwich =cake; prepare meal | wash dish; clean =kitchen; rest; drink =coffee =tea
-cook =meat =fish =noodles =vegetables | eat =rice =kimchi =bread; drink =water =juice =beer
+cook =meat =fish =noodles =vegetables | eat =rice =kimchi =bread; drink =water =juice
 eat meal =rice =noodles =meat =soup | drink =coffee =tea =milk =water =juice; wash dish; take/먹다; walk; rest; clean =kitchen
 eat meal =rice =noodles | watch =movie =television =news; listen_to =music =radio; exercise; study; go =park =cafe
 study; do; finish; write =report =email =letter; work | rest; sleep; watch =movie =television; listen_to =music =radio
@@ -29,34 +29,33 @@ open =window =door | clean =room =kitchen =house
 wear =coat =shoes =hat =gloves =boots | go =park =market =school =store =mountain; walk
 buy =ticket | take/타다 =train =airplane =boat =bus; watch =movie; go =Busan =Seoul =Japan
 meet =friend =cousin name | eat meal =noodles =cake; drink =coffee =tea; watch =movie; walk; play team =tennis; go =cafe =park =museum
-plant; fix; move; carry | rest; drink =water =juice =coffee; eat meal
+plant; fix; move/옮기다; carry | rest; drink =water =juice =coffee; eat meal
 wash dish =fruit; pour =coffee =tea | rest; watch =television =news; listen_to =radio
 practice sport; practice instrument | rest; drink =water; go =home; listen_to =music
-receive =letter =email =gift =photo | write =email =letter; laugh; cry
+receive =letter =email =gift =photo | write =email =letter
 buy =book =novel =newspaper =flower =gift =cake | go =home =park =cafe; meet =friend =cousin name
 travel | rest; write =letter =email; send =photo; meet =friend
 """
 
 # Conditions and what other people then do: condition | result. Both may be negated.
 REWARDS = """
-clean; wash dish; do; finish; study; practice instrument | buy =toy =doll =ball =bicycle =cake =ice_cream =chocolate; \
+clean =room =house =kitchen; wash dish; do; finish =homework; study | buy =toy =doll =ball =bicycle =cake =ice_cream =chocolate; \
 make =cookie =cake =sandwich =noodles; bake =cookie =cake =bread; cook =noodles =meat =fish
-buy =meat =fish =egg =noodles =vegetables | cook =meat =fish =egg =noodles =vegetables; make =soup =noodles; prepare =dinner =lunch
+buy =meat =fish =egg =noodles =vegetables | make =soup; prepare =dinner =lunch
 cook; bake =bread =cake; make =soup =sandwich; prepare meal | wash dish; clean =kitchen; buy =fruit =juice =milk =ice_cream
 sing; play instrument | dance; sing
 turn_on =television =computer | watch =movie =news =television; turn_off =radio =light
 turn_on =radio | dance; listen_to =music =news; turn_off =television
-sell =car | buy =bicycle; take/타다 =bus =subway
 drive | sleep; rest; listen_to =music =radio
 swim; run; walk; exercise; play team | swim; run; walk; exercise; play team =tennis
 wash =fruit =vegetables =tomato =carrot | cook; make =soup =sandwich; prepare =lunch =dinner
 come =home =Seoul =Busan =Korea | eat meal; cook; bake; make homemade; drink =coffee =tea; watch =movie; clean =room =house; prepare meal
 come =park =beach =school | play team =tennis; walk; run; dance; sing
-come =cafe =restaurant =bakery | drink =coffee =tea =juice; eat =cake =lunch =bread; go =cafe =restaurant
+come =cafe =restaurant | drink =coffee =tea =juice; eat =cake =lunch =bread; go =cafe =restaurant
 come =library =museum =bookstore | study; meet name =friend; go =library =museum =bookstore
-go =park =beach | swim; run; walk; play team; go =park =beach
+go =beach | swim; walk; go =beach
+go =park | run; walk; play team; go =park
 go =market =store =bakery =bookstore | clean; cook; wash dish; rest; go =market =store
-plant | plant; draw =flower =tree
 dance; laugh; sing | dance; laugh; sing
 """
 
@@ -80,10 +79,6 @@ exercise; swim; run; walk | sleep; rest; drink =water =juice =milk; eat meal
 meet =friend =cousin name | eat meal =noodles =cake; drink =coffee =tea; watch =movie; walk; play team =tennis; go =cafe =park
 travel; go =Japan =America | take/찍다; buy =gift; visit =museum; write =letter; send =photo
 receive =money | buy
-lose =ticket | buy =ticket
-lose =phone | buy =phone
-lose =umbrella | buy =umbrella
-lose =money =wallet | cry
 bake; cook; make homemade | invite =friend =cousin name
 practice sport; practice instrument | rest; play team =tennis; play instrument
 """
@@ -97,15 +92,23 @@ buy; choose; go =market =store =bookstore =bakery
 eat; drink
 eat; drink; buy food drink; cook; bake
 travel; go region; take/타다 =train =airplane =bus =boat; visit region
-like food drink; hate food drink; eat food; drink
-like sport; hate sport; play team =tennis; practice sport; learn sport
-like study; hate study; study; learn study; teach
+like food drink; hate food drink
+like sport; hate sport
+play team =tennis; practice sport; learn sport
+like study; hate study
 like animal; hate animal
 raise =dog =cat =bird =rabbit
-raise =horse =cow =duck
 take/타다; drive; ride; walk; run
-clean; wash; cook; fix; move; carry; buy =vegetables =fruit =meat =milk
+clean; wash; cook; fix; move/옮기다; carry; buy =vegetables =fruit =meat =milk
 meet; help; wait_for; invite
+"""
+
+# Work and what others do meanwhile: "I worked, but Minsu slept."
+CONTRASTS = """
+work; study; clean; cook; write =report =email; do; wash dish; fix; move/옮기다; carry | rest; sleep; watch; listen_to =music =radio; dance; \
+walk; swim; play team =tennis; play instrument; drink =coffee =tea; go =park =cafe =beach; eat =cake =ice_cream =cookie
+go =school =office =library; take/타다 =bus =train =subway | go =park =beach =home =hospital; walk; rest; take/타다 =taxi; stay =hotel
+buy =book =bag =hat =shoes =computer | buy =toy =doll =flower =ticket =cake; rest; go =cafe =home
 """
 
 # What people hope of others.
@@ -131,10 +134,10 @@ STATES = """
 tired   | sleep; rest; go =home | exercise; study; run; walk; work; clean; cook; dance; play team
 busy    | | watch; play team =tennis; travel; rest; meet =friend name; sleep; exercise; cook; clean; eat =lunch =breakfast
 sick    | rest; sleep; take/먹다; go =hospital | work; exercise; swim; study; drive; go =school =office; play team
-hungry  | eat food meal; cook; make =sandwich =soup =noodles; buy =bread =sandwich =banana | study; exercise; clean; dance; sleep
-thirsty | drink =water =juice =milk; pour =water =juice =milk; buy =water =juice | run; sing; dance; walk; exercise
-happy   | laugh; sing; dance; hug =child =dog =cat | cry
-sad     | cry; listen_to =music =song; hug =dog =cat | laugh; dance; sing; eat =dinner =lunch; sleep
+hungry  | eat food meal; cook; make =sandwich =soup =noodles; buy =bread =sandwich =banana | study; exercise; clean; dance
+thirsty | drink =water =juice =milk; buy =water =juice | run; dance; walk; exercise
+happy   | laugh; sing; dance | cry
+sad     | cry; listen_to =music =song | laugh; dance; sing; eat =dinner =lunch
 lonely  | cry; raise =dog =cat =bird =rabbit; meet =friend =cousin; invite =friend =cousin; write =letter =email | laugh; sing; dance
 """
 

@@ -184,6 +184,7 @@ _HANDLED = {
         (making, entry)
         for making, entry in _RELATIVE_THINGS
         if entry in verb.objects
+        and not (verb.forms.base == "sell" and "food" in entry.classes)
         and making.forms.base in ("buy", "make", "borrow", "bring", "choose", "bake", "receive")
     )
     for verb in _HANDLING

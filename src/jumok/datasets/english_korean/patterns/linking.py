@@ -14,6 +14,7 @@ from jumok.datasets.english_korean.clauses import (
     going_action,
     make_clause,
     time_complement,
+    transitive_action,
 )
 from jumok.datasets.english_korean.lexicon import (
     INTRANSITIVE,
@@ -28,6 +29,7 @@ from jumok.datasets.english_korean.lexicon import (
 from jumok.datasets.english_korean.noun_phrases import (
     THIRD_PERSON_MENTIONED,
     NounPhrase,
+    person_subject,
     pronoun_subject,
     thing_phrase,
 )
@@ -88,7 +90,7 @@ def _actions_at(place: Noun) -> Frames:
     """Return what people do at a place: they go to the library and study there."""
     frames = []
     for verb in (*TRANSITIVE, *INTRANSITIVE):
-        if "person" not in verb.subjects or verb.forms.base in (*NOT_LASTING, "raise", "read", "build"):
+        if "person" not in verb.subjects or verb.forms.base in (*NOT_LASTING, "raise", "read", "build", "travel"):
             continue
         entries = tuple(entry for entry in verb.objects if place in verb.object_places[entry])
         if entries or (not verb.objects and place in verb.places):
@@ -98,7 +100,7 @@ def _actions_at(place: Noun) -> Frames:
 
 ACTIONS_AT = {place: actions for place in nouns_of("destination") if (actions := _actions_at(place))}
 _GOALS = tuple(ACTIONS_AT)
-INDOOR_GOALS = tuple(place for place in _GOALS if place.key == "home" or "indoor" in place.classes)
+INDOOR_GOALS = nouns_of("=home =library =cafe")
 _SEQUENCES = read_rows(scripts.SEQUENCES)
 
 
@@ -116,19 +118,23 @@ def actions_in_turn(scene: Scene) -> tuple[Action, Action]:
 
 
 def consecutive_actions(
-    scene: Scene, *, tense: str = "", goals: tuple[Noun, ...] = _GOALS
+    scene: Scene, *, tense: str = "", is_bad_weather: bool = False
 ) -> tuple[Clause, Clause, Word, list[Eojeol]]:
     """Return two consecutive actions of one person, "and", and the Korean of the first.
 
     The Korean conjunction is 가서 after a movement to the place of the second action, otherwise 고.
     """
+    scene.used.add("you")
     is_going = scene.chance(0.4)
-    first_action, second_action = movement_and_action(scene, goals) if is_going else actions_in_turn(scene)
+    if is_going:
+        first_action, second_action = movement_and_action(scene, INDOOR_GOALS if is_bad_weather else _GOALS)
+    else:
+        first_action, second_action = (indoor_actions if is_bad_weather else actions_in_turn)(scene)
     subject = fitting_subject(scene, first_action, second_action)
     tense = tense or scene.pick(("present", "past", "past", "future"))
     if "present" not in first_action.verb.tenses and tense == "present":
         tense = "past"
-    first = make_clause(scene, first_action, subject, tense=tense, p_negative=0.0)
+    first = make_clause(scene, first_action, subject, tense=tense, p_negative=0.0, p_manner=0.0)
     second = Clause(first.subject, second_action.verb, second_action.complements, tense=first.tense)
     if first.tense == "future":  # "will go and sleep": they share "will"
         second.front = []
@@ -153,25 +159,16 @@ ADULT_TOPICS = tuple(
 )
 
 
-def clauses_on_a_topic(
-    scene: Scene, count: int, *, p_negative: float, subject: Callable[[Scene], NounPhrase] | None = None
-) -> list[Clause]:
+def clauses_on_a_topic(scene: Scene, count: int, *, p_negative: float) -> list[Clause]:
     """Return clauses with different subjects about one topic, in one tense."""
-    topic = scene.pick(ADULT_TOPICS if subject else _TOPICS)
-    if subject:
-        scene.used.add(THIRD_PERSON_MENTIONED)
+    scene.used.add("you")
+    topic = scene.pick(_TOPICS)
     actions = [frame_action(scene, topic) for _ in range(count)]
     tense = scene.pick(("present", "past"))
     if any(tense not in action.verb.tenses for action in actions):
         tense = "past"
     return [
-        make_clause(
-            scene,
-            action,
-            subject(scene) if subject else None,
-            tense=tense,
-            p_negative=p_negative if i == count - 1 else 0.0,
-        )
+        make_clause(scene, action, tense=tense, p_negative=p_negative if i == count - 1 else 0.0)
         for i, action in enumerate(actions)
     ]
 
@@ -186,12 +183,40 @@ def and_another_subject(scene: Scene) -> Sentence:
 
 
 def but_another_subject(scene: Scene) -> Sentence:
-    """My friend went home, but I worked at the office."""
-    first, second = clauses_on_a_topic(scene, 2, p_negative=0.15)
+    """My friend worked, but I slept. Minsu drank coffee, but I drank tea."""
+    first, second = contrasting_clauses(scene)
     comma, joining = words([",", "but"])
     first.link(joining)
     korean = first.korean("but") + second.korean(final_ending(scene))
     return Sentence([*first.statement(), comma, joining, *second.statement()], korean)
+
+
+def contrasting_clauses(scene: Scene, subject: Callable[[Scene], NounPhrase] | None = None) -> list[Clause]:
+    """Return what two people do: work and leisure, or the same to different things of a kind."""
+    scene.used.add("you")
+    if subject:
+        scene.used.add(THIRD_PERSON_MENTIONED)
+    if scene.chance(0.4):
+        left, right = scene.pick(_CONTRASTS)
+        actions = [frame_action(scene, left), frame_action(scene, right)]
+    else:
+        verb, entries = scene.pick(_SIMILAR_OBJECTS)
+        first = scene.pick_new(entries)
+        second = scene.pick_new(tuple(entry for entry in SIMILAR[first] if entry in entries))
+        actions = [transitive_action(scene, verb, entry) for entry in (first, second)]
+    tense = scene.pick(("present", "past"))
+    if any(tense not in action.verb.tenses for action in actions):
+        tense = "past"
+    return [
+        make_clause(
+            scene,
+            action,
+            subject(scene) if subject else None,
+            tense=tense,
+            p_negative=0.2 if is_second and action.verb is actions[0].verb else 0.0,
+        )
+        for is_second, action in enumerate(actions)
+    ]
 
 
 def likes_but_not(scene: Scene) -> Sentence:
@@ -232,6 +257,27 @@ for _line in comparisons.KINDS.strip().splitlines():
     for _entry in _kind:
         _others = tuple(other for other in _kind if other is not _entry)
         SIMILAR[_entry] = tuple(dict.fromkeys((*SIMILAR.get(_entry, ()), *_others)))
+_SIMILAR_OBJECTS = tuple(
+    (verb, entries)
+    for verb in human_verbs(
+        "eat drink buy study learn teach like hate make cook bake play practice watch choose draw raise visit "
+        "ride wash sing listen sell clean"
+    )
+    if verb.forms.base != verb.forms.past
+    and "young" not in verb.subjects
+    and len(
+        entries := tuple(
+            entry
+            for entry in dict.fromkeys(verb.objects)
+            if any(other in verb.objects for other in SIMILAR.get(entry, ()))
+        )
+    )
+    > 1
+)
+_CONTRASTS = tuple(
+    tuple(without_ambiguous_tense(tuple(f for f in frames if "young" not in f.verb.subjects)) for frames in row)
+    for row in read_rows(scripts.CONTRASTS)
+)
 _LIKABLE = tuple(
     entry
     for entry in dict.fromkeys(_LIKE.objects)
@@ -246,6 +292,15 @@ for _line in scripts.STATES.strip().splitlines():
     _EFFECTS[_state] = (read_frames(_done), read_frames(_not_done))
 _STATES_WITH_EFFECT = tuple(_EFFECTS)
 INDOORS, OUTDOORS = read_frames(scripts.INDOORS), read_frames(scripts.OUTDOORS)
+_INDOORS_AWAKE = tuple(frame for frame in INDOORS if frame.verb.forms.base not in ("sleep", "rest"))
+
+
+def indoor_actions(scene: Scene) -> tuple[Action, Action]:
+    """Return two different things that people do at home."""
+    first, second = frame_action(scene, _INDOORS_AWAKE), frame_action(scene, INDOORS)
+    while second.verb.forms.base == first.verb.forms.base:
+        second = frame_action(scene, INDOORS)
+    return first, second
 
 
 def effect_of(
@@ -257,7 +312,7 @@ def effect_of(
     action = frame_action(scene, done if positive else not_done)
     negative = positive if contrary else not positive
     subject = subject or fitting_subject(scene, action)
-    return make_clause(scene, action, subject, tense=tense, p_negative=float(negative))
+    return make_clause(scene, action, subject, tense=tense, p_negative=float(negative), p_manner=0.0)
 
 
 def state_and_effect(
@@ -266,6 +321,8 @@ def state_and_effect(
     """Return a state, its effect on the same person, and their topic: 나는 피곤해서 집에서 쉬었다."""
     subject = random_pronoun(scene)
     state = scene.pick(_STATES_WITH_EFFECT)
+    while contrary and state.english == "happy":
+        state = scene.pick(_STATES_WITH_EFFECT)
     first = Clause(subject, state, tense=tense)
     first.link(joining)
     repeated = repeated_subject(subject)
@@ -345,19 +402,21 @@ def if_then(scene: Scene) -> Sentence:
     """If Minsu comes to Seoul, we will play soccer."""
     joining, comma = words(["if", ","])
     is_same_person = scene.chance(0.5)
-    conditions, results = scene.pick(_CONSEQUENCES if is_same_person else _REWARDS)
+    row = scene.pick(_CONSEQUENCES if is_same_person else _REWARDS)
+    conditions, results = row
     condition_action, result_action = frame_action(scene, conditions), frame_action(scene, results)
     p_negative = float(not is_same_person and scene.chance(0.2))  # both or none
     if is_same_person:
         subject = random_pronoun(scene)
         repeated = repeated_subject(subject)
     else:
-        subject = fitting_subject(scene, condition_action, p_you=0.2)
+        pool = _CHILDREN if row is _REWARDS[0] else _FAMILY
+        subject = person_subject(scene, condition_action.verb.subjects, p_you=0.2, pool=pool)
         scene.used.add("you")  # nobody tells people what they will do
-        repeated = fitting_subject(scene, result_action)
-    condition = make_clause(scene, condition_action, subject, tense="present", p_negative=p_negative)
+        repeated = person_subject(scene, result_action.verb.subjects, pool=_FAMILY)
+    condition = make_clause(scene, condition_action, subject, tense="present", p_negative=p_negative, p_manner=0.0)
     condition.link(joining)
-    result = make_clause(scene, result_action, repeated, tense="future", p_negative=p_negative)
+    result = make_clause(scene, result_action, repeated, tense="future", p_negative=p_negative, p_manner=0.0)
     english = [joining, *condition.statement(), comma, *result.statement()]
     if is_same_person:
         korean = shared_topic(subject, repeated) + condition.korean("if", "")
@@ -365,12 +424,15 @@ def if_then(scene: Scene) -> Sentence:
     return Sentence(english, condition.korean("if", "이") + result.korean(final_ending(scene)))
 
 
-_REWARDS = read_rows(scripts.REWARDS)
+_FAMILY = nouns_of("kin")
+_CHILDREN = nouns_of("=son =daughter =younger_brother =younger_sister =child =boy =girl")
+_REWARDS = read_rows(scripts.REWARDS)  # the first row is about children
 _CONSEQUENCES = read_rows(scripts.CONSEQUENCES)
 
 
 def moment_and_lasting_actions(scene: Scene, count: int) -> tuple[Action, list[Action]]:
     """Return something that happens, and what others are doing there: coming home, sleeping."""
+    scene.used.add("you")
     if scene.chance(0.6):
         goal = scene.pick_new(_ARRIVALS)
         verb = scene.pick(tuple(verb for verb in _ARRIVING_VERBS if goal in verb.places))
@@ -399,10 +461,10 @@ def when_then(scene: Scene) -> Sentence:
     """When I came home, my mother was making bread."""
     joining, comma = words(["when", ","])
     moment, (lasting,) = moment_and_lasting_actions(scene, 1)
-    first = make_clause(scene, moment, tense="past", p_negative=0.0)
+    first = make_clause(scene, moment, tense="past", p_negative=0.0, p_manner=0.0)
     first.link(joining)
     subject = fitting_subject(scene, lasting)
-    second = make_clause(scene, lasting, subject, tense="past", mode="progressive", p_negative=0.0)
+    second = make_clause(scene, lasting, subject, tense="past", mode="progressive", p_negative=0.0, p_manner=0.0)
     korean = first.korean("when", "이") + second.korean(final_ending(scene))
     return Sentence([joining, *first.statement(), comma, *second.statement()], korean)
 
@@ -425,10 +487,10 @@ def _before_or_after(scene: Scene, word: str) -> Sentence:
     tense = scene.pick(("present", "past"))
     if any(tense not in action.verb.tenses for action in (earlier, later)):
         tense = "past"
-    first = make_clause(scene, side_action, subject, tense=tense, p_negative=0.0)
+    first = make_clause(scene, side_action, subject, tense=tense, p_negative=0.0, p_manner=0.0)
     first.link(joining)
     repeated = repeated_subject(subject)
-    second = make_clause(scene, main_action, repeated, tense=tense, p_negative=0.0)
+    second = make_clause(scene, main_action, repeated, tense=tense, p_negative=0.0, p_manner=0.0)
     korean = shared_topic(subject, repeated) + first.korean(word, "") + second.korean(final_ending(scene), "")
     return Sentence([joining, *first.statement(), comma, *second.statement()], korean)
 
@@ -439,9 +501,9 @@ def while_clause(scene: Scene) -> Sentence:
     main_frames, side_frames = scene.pick(_WHILE)
     main_action, side_action = frame_action(scene, main_frames), frame_action(scene, side_frames)
     subject, tense = random_pronoun(scene), scene.pick(("present", "past"))
-    main = make_clause(scene, main_action, subject, tense=tense, p_negative=0.0)
+    main = make_clause(scene, main_action, subject, tense=tense, p_negative=0.0, p_manner=0.0)
     repeated = repeated_subject(subject)
-    side = make_clause(scene, side_action, repeated, tense=tense, p_negative=0.0)
+    side = make_clause(scene, side_action, repeated, tense=tense, p_negative=0.0, p_manner=0.0)
     side.link(joining)
     korean = shared_topic(subject, repeated) + side.korean("while", "") + main.korean(final_ending(scene), "")
     return Sentence([*main.statement(), joining, *side.statement()], korean)

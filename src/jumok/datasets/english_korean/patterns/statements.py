@@ -406,7 +406,7 @@ _NAMES = nouns_of("name")
 _VERBS_WITH_COUNTED_OBJECT = tuple(
     (verb, entry)
     for verb in human_verbs(
-        "eat buy sell draw borrow read receive write make move break collect plant choose find wash carry "
+        "eat buy sell draw borrow read receive write make move break plant choose find wash carry "
         "bring bake raise send meet invite fix"
     )
     for entry in dict.fromkeys(verb.objects)

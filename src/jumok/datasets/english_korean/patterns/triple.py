@@ -7,12 +7,13 @@ from jumok.datasets.english_korean.patterns.descriptions import final_ending, we
 from jumok.datasets.english_korean.patterns.embedding import person_who
 from jumok.datasets.english_korean.patterns.frames import fitting_subject, frame_action
 from jumok.datasets.english_korean.patterns.linking import (
-    INDOOR_GOALS,
     INDOORS,
     NEXT_DAYS,
     OUTDOORS,
     clauses_on_a_topic,
     consecutive_actions,
+    contrasting_clauses,
+    indoor_actions,
     moment_and_lasting_actions,
     random_pronoun,
     repeated_subject,
@@ -33,11 +34,8 @@ def three_people(scene: Scene) -> Sentence:
 def rain_so_and(scene: Scene) -> Sentence:
     """It rained yesterday, so I cleaned the house and listened to music."""
     cause = weather_clause(scene, "past", p_time=0.5)
-    first_action = frame_action(scene, _INDOORS_AWAKE)
-    second_action = frame_action(scene, INDOORS)
-    while second_action.verb.forms.base == first_action.verb.forms.base:
-        second_action = frame_action(scene, INDOORS)
-    first = make_clause(scene, first_action, tense="past", p_negative=0.0)
+    first_action, second_action = indoor_actions(scene)
+    first = make_clause(scene, first_action, tense="past", p_negative=0.0, p_manner=0.0)
     second = Clause(first.subject, second_action.verb, second_action.complements, tense="past")
     comma, joining, then = words([",", "so", "and"])
     cause.link(joining)
@@ -48,9 +46,6 @@ def rain_so_and(scene: Scene) -> Sentence:
     )
 
 
-_INDOORS_AWAKE = tuple(frame for frame in INDOORS if frame.verb.forms.base not in ("sleep", "rest"))
-
-
 def if_and(scene: Scene) -> Sentence:
     """If it rains tomorrow, I will go home and play the piano."""
     joining, comma = words(["if", ","])
@@ -58,7 +53,7 @@ def if_and(scene: Scene) -> Sentence:
     if scene.chance(0.7):
         condition.complements = time_complement(scene, "future", NEXT_DAYS)
     condition.link(joining)
-    first, second, then, opening = consecutive_actions(scene, tense="future", goals=INDOOR_GOALS)
+    first, second, then, opening = consecutive_actions(scene, tense="future", is_bad_weather=True)
     english = [joining, *condition.statement(), comma, *first.statement(), then, *second.predicate_english()]
     return Sentence(english, condition.korean("if") + opening + second.korean(final_ending(scene), ""))
 
@@ -70,7 +65,7 @@ def wanted_but_rain_so(scene: Scene) -> Sentence:
     wish = make_clause(scene, wanted, subject, tense="past", mode="want", p_negative=0.0, p_place=0.4)
     obstacle = weather_clause(scene, "past")
     repeated = repeated_subject(subject)
-    result = make_clause(scene, frame_action(scene, INDOORS), repeated, tense="past", p_negative=0.0)
+    result = make_clause(scene, frame_action(scene, INDOORS), repeated, tense="past", p_negative=0.0, p_manner=0.0)
     comma, but, second_comma, so = words([",", "but", ",", "so"])
     wish.link(but)
     obstacle.link(so)
@@ -88,7 +83,7 @@ def when_two_people(scene: Scene) -> Sentence:
     """When I came home, my mother was making bread, and my younger brother was sleeping."""
     joining, comma, second_comma, conjunction = words(["when", ",", ",", "and"])
     moment, lasting = moment_and_lasting_actions(scene, 2)
-    first = make_clause(scene, moment, tense="past", p_negative=0.0)
+    first = make_clause(scene, moment, tense="past", p_negative=0.0, p_manner=0.0)
     first.link(joining)
     second, third = (
         make_clause(
@@ -113,7 +108,7 @@ def when_two_people(scene: Scene) -> Sentence:
 
 def person_who_but_person_who(scene: Scene) -> Sentence:
     """The man who lives in Seoul likes coffee, but the woman who works at the bank likes tea."""
-    first, second = clauses_on_a_topic(scene, 2, p_negative=0.1, subject=person_who)
+    first, second = contrasting_clauses(scene, person_who)
     comma, joining = words([",", "but"])
     first.link(joining)
     english = [*first.statement(), comma, joining, *second.statement()]
