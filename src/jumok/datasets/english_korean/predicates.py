@@ -45,10 +45,10 @@ cook                  | 요리하다   | person | cooked | cooking | quickly alo
 bake                  | 굽다:ㅂ    | person | baked | cooking =bakery | well | | daylight weekly
 wash                  | 씻다       | person | fruit vegetable washable dish | cooking | carefully quickly | | daylight
 clean                 | 청소하다   | person | cleaned | | quickly alone | | active again
-open                  | 열다       | person | shut opened | | quietly carefully | | event again
-close                 | 닫다       | person | shut | | quietly | | event again
-turn_on               | 켜다       | person | device lamp | | | | event again
-turn_off              | 끄다       | person | device lamp | | | | event again
+open                  | 열다       | person | shut opened | | quietly carefully | | moment night again
+close                 | 닫다       | person | shut | | quietly | | moment night again
+turn_on               | 켜다       | person | device lamp | | | | moment night again
+turn_off              | 끄다       | person | device lamp | | | | moment night again
 fix                   | 고치다     | adult | mended | | quickly well | | daylight
 use                   | 사용하다   | person | used | | carefully | | routine again
 find/found            | 찾다       | person | portable small | =home =room =office =classroom | | | event
@@ -113,8 +113,8 @@ run/ran/run/running   | 달리다     | =fox =tiger =lion |  | =mountain | quick
 swim/swam/swum/swimming | 수영하다 | person |  | swimming | alone slowly | | active
 work                  | 일하다     | adult elder |  | working | hard alone | | routine
 rest                  | 쉬다       | person |  | resting | quietly alone | | routine
-laugh                 | 웃다       | person |  | =school =room =cafe | loudly quietly | | moment
-cry                   | 울다       | person |  | =room =park =station | loudly quietly alone | | moment night
+laugh                 | 웃다       | person |  | =school =room =cafe | loudly quietly | | hour
+cry                   | 울다       | person |  | =room =park =station | loudly quietly alone | | hour
 dance                 | 춤추다     | person |  | =park =beach =school | alone well | | event weekly
 exercise              | 운동하다   | person |  | =park =playground =room | hard alone | | active
 travel                | 여행하다   | person |  | region | alone | | trip season
@@ -255,8 +255,8 @@ famous                | 유명하다   | =singer =writer =painter =actor =scient
 
 # Only before a noun: "the bag is new" would need another Korean word. 새 has no other form.
 ATTRIBUTES = """
-new                   | 새         | goods =novel =movie |
-old                   | 오래되다   | goods sized |
+new                   | 새         | clothes mended furniture instrument =bag =box =wallet =cup =dish =toy =doll =ball =book =novel =movie =car =knife =umbrella =ring |
+old                   | 오래되다   | clothes mended furniture instrument =bag =box =wallet =book =newspaper =toy =doll =ball =house =car =map =picture =umbrella =ring =knife |
 young                 | 젊다       | adult_job =man =woman |
 """
 

@@ -34,7 +34,6 @@ wash dish =fruit; pour =coffee =tea | rest; watch =television =news; listen_to =
 practice sport; practice instrument | rest; drink =water; go =home; listen_to =music
 receive =letter =email =gift =photo | write =email =letter
 buy =book =novel =newspaper =flower =gift =cake | go =home =park =cafe; meet =friend =cousin name
-travel | rest; write =letter =email; send =photo; meet =friend
 """
 
 # Conditions and what other people then do: condition | result. Both may be negated.
@@ -91,7 +90,7 @@ play; swim; run; walk; exercise; ride; practice sport; dance; go =park =beach =m
 buy; choose; go =market =store =bookstore =bakery
 eat; drink
 eat; drink; buy food drink; cook; bake
-travel; go region; take/타다 =train =airplane =bus =boat; visit region
+go region; take/타다 =train =airplane =bus =boat; visit region
 like food drink; hate food drink
 like sport; hate sport
 play team =tennis; practice sport; learn sport

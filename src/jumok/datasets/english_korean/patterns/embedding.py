@@ -45,7 +45,7 @@ from jumok.datasets.english_korean.scene import Scene, Sentence, Word, words
 
 def thing_that_somebody(scene: Scene, verb: Verb, entry: Noun) -> NounPhrase:
     """Return a thing with a relative clause: the book that I bought yesterday, 내가 어제 산 책."""
-    scene.used.update((entry, THAT_USED))
+    scene.used.update((entry, THAT_USED, "he", "she"))  # "he wore the hat that he bought" needs 자기
     scene.note_combination(verb, entry)
     subject = person_subject(scene, verb.subjects)
     complements = time_of_action(scene, Action(verb, [], entry), "past") if scene.chance(0.3) else []

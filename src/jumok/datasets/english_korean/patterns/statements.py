@@ -375,12 +375,12 @@ _EXCLUSIVE = read_frames(
     "take/타다 =bus =subway =train =taxi; draw animal =flower =tree; raise; trust name kin; bake"
 )
 _JOINT_ACTIONS = read_frames(
-    "eat; drink; study; watch; listen_to; make homemade; cook; bake; clean; practice; sing; play; buy; plant; "
+    "eat; drink; study; watch; listen_to; make homemade; cook; bake; clean; practice; sing; play sport; play instrument; buy; plant; "
     "prepare; learn; draw; wash; visit; take/타다; move/옮기다; carry"
 )
 _TWO_OBJECTS = tuple(
     (verb, entries)
-    for verb in human_verbs("eat drink buy sell study learn like hate make wash bring draw wear cook bake choose")
+    for verb in human_verbs("eat drink buy sell study learn like hate make wash bring draw cook bake choose")
     if len(
         entries := tuple(
             entry for entry in verb.objects if any(other in verb.objects for other in SIMILAR.get(entry, ()))
