@@ -31,8 +31,8 @@ practice              | 연습하다   | person | sport instrument | | hard alon
 do/did/done           | 하다       | young | =homework | studying | quickly alone | | routine
 finish                | 끝내다     | young | =homework | | quickly | | event
 finish                | 끝내다     | adult | =report | | quickly | | event
-watch                 | 보다       | person | film =news =television | =home | quietly alone | | routine
-listen_to             | 듣다:ㄷ    | person | heard | =home =room =cafe | quietly alone | | active
+watch                 | 보다       | person | film =news =television | =home | quietly alone | | daily weekly
+listen_to             | 듣다:ㄷ    | person | heard | =home =room =cafe | quietly alone | | daily mornings weekly
 sing/sang/sung        | 부르다:르  | person | sung | =park =school =room | loudly well | | event
 play                  | 하다       | person | team | playing =school | alone | | routine
 play                  | 치다       | person | =tennis | =park =school | well | | routine

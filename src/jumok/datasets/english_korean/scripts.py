@@ -32,7 +32,6 @@ meet =friend =cousin name | eat meal =noodles =cake; drink =coffee =tea; watch =
 plant; fix; move/옮기다; carry | rest; drink =water =juice =coffee; eat meal
 wash dish =fruit; pour =coffee =tea | rest; watch =television =news; listen_to =radio
 practice sport; practice instrument | rest; drink =water; go =home; listen_to =music
-receive =letter =email =gift =photo | write =email =letter
 buy =book =novel =newspaper =flower =gift =cake | go =home =park =cafe; meet =friend =cousin name
 """
 
@@ -211,7 +210,7 @@ EXPERIENCES = """
 eat =kimchi =fish =strawberry =carrot =chocolate =ice_cream =cake =noodles; drink =beer =coffee =tea; ride; drive; raise; \
 make =kimchi =cake =chocolate =cookie =bread =doll =toy =chair =noodles; bake; learn; teach; visit; meet; fix; draw; plant; \
 write =novel =letter =report; play; borrow =umbrella =camera =bicycle; take/타다 =airplane =boat =train =subway; use =map =camera =computer; \
-build =house =hotel; collect; read =novel =newspaper; sing; sell =car =bicycle =computer =camera =fruit; wear =skirt =dress =hat =glasses =boots; \
+build =house =hotel; collect; read =novel =newspaper; sing; sell =car =bicycle =computer =camera =fruit; \
 practice; invite; help; send =letter =email =gift; receive =letter =gift
 """
 SKILLS = """

@@ -307,6 +307,7 @@ def effect_of(
     scene: Scene, state: Adjective | None, subject: NounPhrase | None, tense: str, *, contrary: bool = False
 ) -> Clause:
     """Return what somebody does or does not do in a state (or in bad weather), or contrary to it."""
+    scene.used.add("you")
     done, not_done = (INDOORS, OUTDOORS) if state is None else _EFFECTS[state]
     positive = bool(done) and scene.chance(0.6)
     action = frame_action(scene, done if positive else not_done)
@@ -411,7 +412,9 @@ def if_then(scene: Scene) -> Sentence:
         repeated = repeated_subject(subject)
     else:
         pool = _CHILDREN if row is _REWARDS[0] else _FAMILY
-        subject = person_subject(scene, condition_action.verb.subjects, p_you=0.2, pool=pool)
+        subject = person_subject(
+            scene, condition_action.verb.subjects, p_you=0.2, exclude_first_person=True, pool=pool
+        )
         scene.used.add("you")  # nobody tells people what they will do
         repeated = person_subject(scene, result_action.verb.subjects, pool=_FAMILY)
     condition = make_clause(scene, condition_action, subject, tense="present", p_negative=p_negative, p_manner=0.0)

@@ -129,6 +129,7 @@ def somebody_began(scene: Scene) -> Sentence:
 
 def somebody_likes_doing(scene: Scene) -> Sentence:
     """My grandfather likes listening to music."""
+    scene.used.add("you")
     action = frame_action(scene, _PASTIMES, generic=True)
     return make_statement(scene, make_clause(scene, action, tense="present", mode="enjoy", p_negative=0.2))
 
@@ -144,6 +145,7 @@ def somebody_is_going_to(scene: Scene) -> Sentence:
 
 def somebody_has_done(scene: Scene) -> Sentence:
     """I have never eaten kimchi."""
+    scene.used.add("you")
     action = frame_action(scene, _EXPERIENCES, generic=True)
     return make_statement(
         scene, make_clause(scene, action, tense="present", mode="experience", p_negative=0.5)

@@ -134,6 +134,7 @@ def action_with_frequency(scene: Scene) -> Sentence:
 
 def action_with_never(scene: Scene) -> Sentence:
     """He never eats meat."""
+    scene.used.add("you")
     verb, entries = scene.pick(_AVOIDED)
     subject = subject_phrase(scene, verb)
     phrase = object_phrase(scene, verb, scene.pick_new(entries), generic=True)
@@ -297,6 +298,7 @@ def _also_subject(subject: NounPhrase, also: Word) -> list[Eojeol]:
 
 def only_this_object(scene: Scene) -> Sentence:
     """I only drink water."""
+    scene.used.add("you")
     verb, entries = scene.pick(_EXCLUSIVE)
     subject = subject_phrase(scene, verb)
     phrase = object_phrase(scene, verb, scene.pick_new(entries), generic=True)

@@ -33,6 +33,7 @@ def three_people(scene: Scene) -> Sentence:
 
 def rain_so_and(scene: Scene) -> Sentence:
     """It rained yesterday, so I cleaned the house and listened to music."""
+    scene.used.add("you")
     cause = weather_clause(scene, "past", p_time=0.5)
     first_action, second_action = indoor_actions(scene)
     first = make_clause(scene, first_action, tense="past", p_negative=0.0, p_manner=0.0)
