@@ -404,6 +404,7 @@ def companion_complement(scene: Scene) -> Complement:
 
 _COMPANIONS = nouns_of("kin name =student =child")
 _RECIPIENTS = nouns_of("person elder")
+_CHILDREN = nouns_of("little name =son =daughter =younger_brother =younger_sister")
 _HUMAN = frozenset({"person", "elder"})
 # Things of which people mean the one they know: "play the piano", "listen to the radio".
 _KNOWN_THINGS = frozenset(
@@ -413,7 +414,7 @@ _KNOWN_THINGS = frozenset(
     for entry in nouns_of(specification)
 )
 # Verbs for which a quality of the thing does not matter.
-_PLAIN_OBJECTS = frozenset({"wash", "clean", "break", "pour", "wait", "finish", "visit", "close"})
+_PLAIN_OBJECTS = frozenset({"wash", "clean", "break", "pour", "wait", "finish", "visit", "close", "chase", "bite"})
 _UNOWNED_OBJECTS = frozenset({"wear", "buy", "sell", "choose", "need"})
 
 
@@ -489,8 +490,10 @@ def going_action(scene: Scene, verb: Verb | None = None, goal: Noun | None = Non
 def giving_action(scene: Scene, verb: Verb | None = None) -> Action:
     """Return a verb of giving with gift and recipient; the verb is humble if the recipient is an elder."""
     verb = verb or scene.pick(GIVING)
-    gift = object_phrase(scene, verb)
-    recipient = person_phrase(scene, scene.pick_new(_RECIPIENTS), p_indefinite=0.0)
+    entry = scene.pick_new(verb.objects)
+    gift = object_phrase(scene, verb, entry)
+    recipients = _CHILDREN if entry.key in ("toy", "doll") else _RECIPIENTS
+    recipient = person_phrase(scene, scene.pick_new(recipients), p_indefinite=0.0)
     if recipient.honorific and verb.humble is not None:
         verb = verb.humble
     to = Word("to")

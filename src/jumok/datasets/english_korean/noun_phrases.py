@@ -232,6 +232,7 @@ _UNOWNED = frozenset(
     {"film", "wild", "tiny", "shut", "heard", "plant", "food", "drink", "duty", "medicine", "transit",
      "found"}
 )
+_BULKY = frozenset({"furniture", "vehicle", "mount", "mended", "device", "instrument"})  # people mean one
 _BARE = frozenset({"meal", "sport", "study"})
 _ONLY_ARTICLES = frozenset({"transit"})
 _ONLY_DEFINITE = frozenset({"definite", "place"})
@@ -279,6 +280,8 @@ def thing_phrase(
         return _assemble(entry, _possessor(scene, entry), description)
     if draw < 0.90:
         return _assemble(entry, _demonstrative(scene, _DEMONSTRATIVES), description)
+    if entry.classes & _BULKY:
+        return _assemble(entry, ([Word("the")], []), description)
     if draw < 0.95:
         determiner = _demonstrative(scene, _PLURAL_DEMONSTRATIVES)
         return _assemble(entry, determiner, description, plural=True, plural_suffix=True)

@@ -63,24 +63,24 @@ ride/rode/ridden      | 타다       | person | mount | =park =farm =beach | wel
 drive/drove/driven    | 운전하다   | adult | driven | | slowly carefully | | daylight again
 send/sent             | 보내다     | person | sent | | | | event
 receive               | 받다       | person | sent given | | | | event
-throw/threw/thrown    | 던지다     | person | thrown | playing | | | moment
-catch/caught          | 잡다       | person | =ball =mouse | | quickly | | moment
-push                  | 밀다       | person | pushed | | slowly | | moment
+throw/threw/thrown    | 던지다     | person | thrown | playing | | | hour morning
+catch/caught          | 잡다       | person | =ball =mouse | | quickly | | hour morning
+push                  | 밀다       | person | pushed | | slowly | | hour morning
 carry                 | 나르다:르  | adult | load | | carefully | | daylight
 move                  | 옮기다     | person | load furniture | | slowly carefully | | daylight
-pick_up               | 줍다:ㅂ    | person | dropped | =park =playground =beach | | | moment
+pick_up               | 줍다:ㅂ    | person | dropped | =park =playground =beach | | | hour morning
 collect               | 모으다     | person | collected | | | | state
 break/broke/broken    | 깨다       | person | fragile | | | | event
-pour                  | 따르다     | person | beverage | =kitchen | slowly | | moment
+pour                  | 따르다     | person | beverage | =kitchen | slowly | | hour morning
 plant                 | 심다       | person | plant | =garden =park =farm | | | growing
 build/built           | 짓다:ㅅ    | adult | built | town region | | | project
 raise                 | 기르다:르  | person | pet farmed | =home =farm | | | state
-hug/hugged/hugged/hugging | 안다   | person | little =dog =cat | | | | moment
+hug/hugged/hugged/hugging | 안다   | person | little =dog =cat | | | | hour morning
 wear/wore/worn        | 입다       | person | worn_body | | | | daily weekday again
 wear/wore/worn        | 신다       | person | worn_foot | | | | daily weekday again
 wear/wore/worn        | 쓰다       | person | worn_head | | | | daily weekday again
 wear/wore/worn        | 끼다       | person | worn_hand worn_finger | | | | daily weekday again
-take_off/took/taken   | 벗다       | person | worn_body worn_foot worn_head worn_hand | | quickly | | moment
+take_off/took/taken   | 벗다       | person | worn_body worn_foot worn_head worn_hand | | quickly | | hour morning
 chase                 | 쫓다       | =dog =cat =fox | =rabbit =bird =mouse =duck | =garden =farm | quickly | | animal
 chase                 | 쫓다       | =tiger =lion | =rabbit =fox =monkey | =mountain | quickly | | animal
 bite/bit/bitten       | 물다       | =dog | =ball =doll =shoes =gloves | | | | animal
@@ -249,7 +249,7 @@ tall                  | 키가 크다  | person |
 strong                | 힘이 세다  | =man =woman =soldier =police_officer =farmer =boy =friend =cousin name =horse =cow =bear =tiger =lion |
 diligent              | 부지런하다 | person |
 lazy                  | 게으르다:르 | =student =boy =girl =man =woman =friend =cousin name =cat |
-brave                 | 용감하다   | =soldier =police_officer =boy =girl =child =man =woman name =dog |
+brave                 | 용감하다   | =soldier =police_officer =boy =girl =child =man =woman name |
 famous                | 유명하다   | =singer =writer =painter =actor =scientist =chef =doctor |
 """
 

@@ -51,9 +51,6 @@ come =home =Seoul =Busan =Korea | eat meal; cook; bake; make homemade; drink =co
 come =park =beach =school | play team =tennis; walk; run; dance; sing
 come =cafe =restaurant | drink =coffee =tea =juice; eat =cake =lunch =bread; go =cafe =restaurant
 come =library =museum =bookstore | study; meet name =friend; go =library =museum =bookstore
-go =beach | swim; walk; go =beach
-go =park | run; walk; play team; go =park
-go =market =store =bakery =bookstore | clean; cook; wash dish; rest; go =market =store
 dance; laugh; sing | dance; laugh; sing
 """
 
@@ -70,7 +67,7 @@ go =mountain | take/찍다; rest; draw =flower =tree
 buy =camera | take/찍다; travel
 buy =car | travel; sell =bicycle
 buy =bicycle | sell =car; exercise
-buy =computer | write =email =report; study; watch =movie
+buy =computer | write =email =report; watch =movie
 buy =vegetables =meat =fish =noodles | cook; make =soup; prepare =dinner =lunch
 sell =house =car | buy =house =car; move/이사하다; travel
 exercise; swim; run; walk | sleep; rest; drink =water =juice =milk; eat meal
@@ -107,6 +104,14 @@ work; study; clean; cook; write =report =email; do; wash dish; fix; move/옮기�
 walk; swim; play team =tennis; play instrument; drink =coffee =tea; go =park =cafe =beach; eat =cake =ice_cream =cookie
 go =school =office =library; take/타다 =bus =train =subway | go =park =beach =home =hospital; walk; rest; take/타다 =taxi; stay =hotel
 buy =book =bag =hat =shoes =computer | buy =toy =doll =flower =ticket =cake; rest; go =cafe =home
+"""
+
+# What tells something about a person: "The man who lives in Seoul likes coffee."
+TELLING = """
+like food drink sport study animal; hate food drink sport study animal; eat meal; drink beverage; study; learn; teach; write =novel =letter; \
+play sport; play instrument; raise =dog =cat =bird; buy =car =house =bag =flower =cake =camera; sell =car =fruit =bread; meet; help; invite; \
+visit; take/타다; drive; ride; go; come; watch =movie =news; listen_to =music =news =radio; cook; bake; clean; practice; fix; draw; lose; \
+find; receive; send =letter =gift =email; know; trust; love; miss; understand study; plant; build =house
 """
 
 # What people hope of others.

@@ -39,7 +39,7 @@ from jumok.datasets.english_korean.patterns.descriptions import (
     weather_clause,
 )
 from jumok.datasets.english_korean.patterns.frames import frame_action, read_frames
-from jumok.datasets.english_korean.patterns.linking import ADULT_TOPICS, without_ambiguous_tense
+from jumok.datasets.english_korean.patterns.linking import without_ambiguous_tense
 from jumok.datasets.english_korean.scene import Scene, Sentence, Word, words
 
 
@@ -161,9 +161,12 @@ _ACQUAINTED = (
 def the_person_who_does(scene: Scene) -> Sentence:
     """The woman who works at the bank likes coffee."""
     subject = person_who(scene)
-    action = frame_action(scene, scene.pick(ADULT_TOPICS))
+    action = frame_action(scene, _TELLING)
     clause = make_clause(scene, action, subject, p_negative=0.1)
     return Sentence(clause.statement(), clause.korean(final_ending(scene)))
+
+
+_TELLING = without_ambiguous_tense(read_frames(scripts.TELLING))
 
 
 def somebody_handles_the_thing_that(scene: Scene) -> Sentence:

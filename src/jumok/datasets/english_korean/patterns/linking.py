@@ -153,10 +153,6 @@ def and_then(scene: Scene) -> Sentence:
 
 _TOPICS = tuple(without_ambiguous_tense(frames) for (frames,) in read_rows(scripts.TOPICS))
 
-# For grown-ups, who have no homework.
-ADULT_TOPICS = tuple(
-    tuple(frame for frame in topic if "young" not in frame.verb.subjects) for topic in _TOPICS
-)
 
 
 def clauses_on_a_topic(scene: Scene, count: int, *, p_negative: float) -> list[Clause]:
@@ -260,7 +256,7 @@ for _line in comparisons.KINDS.strip().splitlines():
 _SIMILAR_OBJECTS = tuple(
     (verb, entries)
     for verb in human_verbs(
-        "eat drink buy study learn teach like hate make cook bake play practice watch choose draw raise visit "
+        "eat drink buy study learn teach like hate cook bake play practice watch choose draw raise visit "
         "ride wash sing listen sell clean"
     )
     if verb.forms.base != verb.forms.past

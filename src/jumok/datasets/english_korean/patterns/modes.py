@@ -176,7 +176,7 @@ def command(scene: Scene) -> Sentence:
     places = places_of(action)
     if places and scene.chance(0.3):
         complements = [*complements, place_complement(scene, action.verb, places)]
-    if scene.chance(0.3):
+    if scene.chance(0.3) and action.verb.forms.base not in _MISHAPS:
         complements = [*complements, *time_complement(scene, "future", kinds_of(scene, action, "") & _SOON)]
     if is_negative:
         clause = Clause(subject, action.verb, complements, negative=True)
@@ -187,6 +187,7 @@ def command(scene: Scene) -> Sentence:
     return Sentence(clause.predicate_english(), clause.korean("polite" if scene.polite else "command"))
 
 
+_MISHAPS = frozenset({"break", "lose", "forget"})
 _SOON = frozenset({"day", "night", "part", "weekday"})
 
 

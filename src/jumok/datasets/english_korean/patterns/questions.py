@@ -188,7 +188,7 @@ _PLACED = frames_of(
     tuple(
         verb
         for verb in (*TRANSITIVE, *INTRANSITIVE)
-        if len(verb.places) > 2 and verb.forms.base not in ("wait", "raise", "cry", "laugh", "choose")
+        if len(verb.places) > 2 and verb.forms.base not in ("wait", "raise", "cry", "laugh", "choose", "throw", "pick")
     )
 )
 
