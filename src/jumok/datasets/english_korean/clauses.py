@@ -27,6 +27,7 @@ from jumok.datasets.english_korean.lexicon import (
     nouns_of,
 )
 from jumok.datasets.english_korean.noun_phrases import (
+    ONE_PERSON,
     SPECIFIC_THING,
     NounPhrase,
     person_phrase,
@@ -430,6 +431,8 @@ def object_phrase(
     scene.note_combination(verb, entry)
     if entry.classes & _HUMAN:
         return person_phrase(scene, entry)
+    if entry.form == "count" and (verb.forms.base == "wear" or "off" in verb.after):
+        scene.used.add(ONE_PERSON)
     means_kind = verb.means_kind and not entry.classes & {"melody", "film", "text"}
     is_known = (verb.forms.base, entry) in _KNOWN_THINGS
     return thing_phrase(

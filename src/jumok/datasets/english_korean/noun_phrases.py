@@ -225,6 +225,7 @@ def _assemble(
 
 # Entries of `Scene.used`, besides the words that the sentence has used.
 THIRD_PERSON_MENTIONED, HIS_OR_HER_USED, THAT_USED = "a third person", "his or her", "that"
+ONE_PERSON = "one person"  # who wears the hat
 SPECIFIC_THING = "a specific thing"  # "this apple", which nobody eats every day
 
 # Things without a possessor such as "my" or "Minsu's".
@@ -340,7 +341,7 @@ def person_phrase(
         return _indefinite(entry, description)
     if draw < 0.25:
         return _assemble(entry, _demonstrative(scene, _DEMONSTRATIVES), description)
-    plural = draw < 0.45
+    plural = draw < 0.45 and ONE_PERSON not in scene.used
     return _assemble(entry, ([Word("the")], []), description, plural=plural, plural_suffix=plural)
 
 
@@ -402,8 +403,10 @@ def _unused_pronoun(scene: Scene, exclude_first_person: bool, names: tuple[str, 
             continue
         if name in ("he", "she") and THIRD_PERSON_MENTIONED in used:
             continue  # "Minsu …, and he": the same man?
+        if name in ("we", "they") and ONE_PERSON in used:
+            continue
         return name
-    return "they"
+    return "they" if ONE_PERSON not in used or exclude_first_person else "I"
 
 
 def subject_phrase(
@@ -425,7 +428,7 @@ def subject_phrase(
 # Things of which people count two or three, not nine.
 _FEW = frozenset(
     {"vehicle", "driven", "mount", "furniture", "used", "mended", "instrument", "pet", "farmed", "container",
-     "worn_body", "worn_head", "worn_finger", "writing", "fragile", "film", "wild"}
+     "worn_body", "worn_head", "worn_finger", "writing", "fragile", "film", "wild", "few"}
 )  # fmt: skip
 
 

@@ -159,7 +159,7 @@ camera           카메라    대    goods portable used mended weighty lent bro
 refrigerator     냉장고    대    goods container mended
 umbrella         우산      개    goods portable used colored lent brought
 key              열쇠      개    portable small brought
-wallet           지갑      개    goods portable small brought
+wallet           지갑      개    goods portable small brought few
 pencil           연필      자루  goods small used tool_write lent brought
 knife/knives     칼        개    goods used brought
 spoon            숟가락    개    goods used

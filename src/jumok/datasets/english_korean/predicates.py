@@ -196,7 +196,7 @@ expensive             | 비싸다     | goods food alcohol |
 cheap                 | 싸다       | goods food alcohol |
 heavy                 | 무겁다:ㅂ  | weighty =stone =bed =bicycle |
 light                 | 가볍다:ㅂ  | =bag =chair =computer =camera =umbrella =shoes =bicycle =coat |
-fast                  | 빠르다:르  | vehicle =horse =dog =tiger =lion =rabbit |
+fast                  | 빠르다:르  | vehicle =horse =tiger |
 slow                  | 느리다     | =bus =train =boat =car =computer |
 hot                   | 뜨겁다:ㅂ  | hot =coffee =tea =water |
 cold                  | 차갑다:ㅂ  | =water =milk =juice =beer =coffee =noodles |

@@ -102,7 +102,8 @@ meet; help; wait_for; invite
 CONTRASTS = """
 work; study; clean; cook; write =report =email; do; wash dish; fix; move/옮기다; carry | rest; sleep; watch; listen_to =music =radio; dance; \
 walk; swim; play team =tennis; play instrument; drink =coffee =tea; go =park =cafe =beach; eat =cake =ice_cream =cookie
-go =school =office =library; take/타다 =bus =train =subway | go =park =beach =home =hospital; walk; rest; take/타다 =taxi; stay =hotel
+go =school =office =library | go =park =beach =home =hospital; rest; sleep; stay =hotel
+take/타다 =bus =train =subway | walk; take/타다 =taxi; drive =car; ride =bicycle
 buy =book =bag =hat =shoes =computer | buy =toy =doll =flower =ticket =cake; rest; go =cafe =home
 """
 
@@ -128,7 +129,7 @@ make =soup =noodles =cookie =cake; cook =noodles; rest; sleep; study; write =let
 play instrument; practice instrument
 """
 OUTDOORS = """
-swim; run; walk; exercise; ride =bicycle; plant =flower =tree; travel; play team =tennis; go =park =beach =mountain; \
+swim; run; walk; exercise; ride =bicycle; plant =flower =tree; play team =tennis; go =park =beach =mountain; \
 take/찍다
 """
 
@@ -146,8 +147,8 @@ lonely  | cry; raise =dog =cat =bird =rabbit; meet =friend =cousin; invite =frie
 
 # What people are doing when something happens, and what happens.
 LASTING = """
-watch; listen_to; cook; bake; clean; write; draw; study; sleep; rest; cry; dance; exercise; eat; drink; wash; practice; \
-play; fix; make homemade; do; prepare meal
+watch; listen_to; cook; bake; clean; write; draw; study; sleep; rest; cry; dance; exercise; eat; drink; wash; practice instrument; \
+play instrument; fix; make homemade; do; prepare meal
 """
 MOMENTS = """
 open =door =window; close =door =window; turn_on; turn_off; break; finish; find
@@ -172,7 +173,7 @@ learn; borrow; hug little; run; walk; sleep; rest; exercise; dance; wait; get_up
 FORBIDDEN = """
 open; close; turn_on; turn_off; eat food; drink; use; buy; sell; read =letter =email =newspaper; take/찍다; throw; push; \
 move/옮기다; drive; ride; wear; take_off; borrow; bring; send; pour; sing; play team =tennis; play instrument; watch; listen_to; \
-invite; wait_for; run; swim; sleep; dance; laugh; cry; go =sea =river =mountain =beach =park =market =hospital =office; sit; pick_up; \
+invite; wait_for; run; swim; sleep; dance; laugh; cry; go =sea =river =mountain =beach =park =market =office; sit; pick_up; \
 meet; forget; lose; break; trust; take/타다 =boat =airplane =train =taxi
 """
 PERMITTED = """
@@ -223,5 +224,5 @@ drive; ride; swim; dance; bake; cook; make homemade handmade; fix; speak; use =c
 """
 BEGUN = """
 read; write; study; learn; teach; practice; cook; clean; draw; collect; build; raise; make; eat food; listen_to; sing; cry; laugh; walk; \
-run; dance; work; exercise; play; wash; bake; watch; prepare; use; fix; drink; do; sell
+run; dance; work; exercise; play; wash; bake; watch; prepare; fix; drink; do; sell
 """

@@ -27,6 +27,7 @@ from jumok.datasets.english_korean.lexicon import (
     nouns_of,
 )
 from jumok.datasets.english_korean.noun_phrases import (
+    ONE_PERSON,
     THAT_USED,
     THIRD_PERSON_MENTIONED,
     NounPhrase,
@@ -174,6 +175,8 @@ def somebody_handles_the_thing_that(scene: Scene) -> Sentence:
     verb = scene.pick(_HANDLING)
     making, entry = scene.pick(_HANDLED[verb])
     phrase = thing_that_somebody(scene, making, entry)
+    if verb.forms.base == "wear" and entry.form == "count":
+        scene.used.add(ONE_PERSON)
     subject = person_subject(scene, verb.subjects)
     scene.note_combination(verb, entry)
     object_complement = Complement(phrase.english, phrase.korean("을"), OBJECT_RANK, KOREAN_OBJECT_RANK)

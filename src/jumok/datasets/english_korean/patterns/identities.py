@@ -49,14 +49,14 @@ def somebody_is_something(scene: Scene) -> Sentence:
     """My younger sister is a nurse."""
     subject = person_subject(scene, PERSON, p_you=0.0 if scene.polite else 0.05, pool=_RELATIVES)
     entry = scene.pick_new(_JOBS)
-    complement = profession(scene, entry, subject)
     tense = scene.pick(("present", "present", "past"))
+    complement = profession(scene, entry, subject, p_adjective=0.3 if tense == "present" else 0.0)
     clause = Clause(subject, COPULA, tense=tense, negative=scene.chance(0.25))
     english = [*clause.statement(), *complement.english]
     return Sentence(english, copula_eojeols(subject, complement, clause, final_ending(scene)))
 
 
-def profession(scene: Scene, entry: Noun, subject: NounPhrase, *, p_adjective: float = 0.25) -> NounPhrase:
+def profession(scene: Scene, entry: Noun, subject: NounPhrase, *, p_adjective: float) -> NounPhrase:
     """Return "a nurse", "a famous singer", or "singers" after a plural, which Korean does not mark."""
     if subject.agreement == "plural" and subject.english[0].text != "you":
         head = words(entry.plural)

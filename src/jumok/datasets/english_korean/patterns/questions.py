@@ -127,7 +127,7 @@ _WHAT_VERBS = tuple(
     verb
     for verb in TRANSITIVE
     if _KOREAN_VERBS_PER_ENGLISH[verb.forms.base, verb.after] == 1
-    and "on" not in verb.after  # not "turn on on Sunday"
+    and not {"on", "off"} & set(verb.after)  # not "turn on on Sunday"
     and verb.variety > 2  # "what did you finish" has one answer
     and verb.forms.base not in ("speak", "build", "catch", "throw", "raise", "clean", "bite", "chase")
     and not any(entry.classes & {"person", "elder"} for entry in verb.objects)

@@ -43,6 +43,7 @@ from jumok.datasets.english_korean.lexicon import (
 )
 from jumok.datasets.english_korean.noun_phrases import (
     MEASURABLE,
+    ONE_PERSON,
     NounPhrase,
     counted_phrase,
     indefinite_phrase,
@@ -311,8 +312,11 @@ def only_this_object(scene: Scene) -> Sentence:
 def somebody_is_wearing(scene: Scene) -> Sentence:
     """The woman is wearing a red hat."""
     verb = scene.pick(_WEARING_VERBS)
+    entry = scene.pick_new(verb.objects)
+    phrase = thing_phrase(scene, entry, p_adjective=0.6, may_have_possessor=False)
+    if entry.form == "count":
+        scene.used.add(ONE_PERSON)
     subject = person_subject(scene, verb.subjects)
-    phrase = thing_phrase(scene, scene.pick_new(verb.objects), p_adjective=0.6, may_have_possessor=False)
     action = Action(verb, [Complement(phrase.english, phrase.korean("을"), OBJECT_RANK, KOREAN_OBJECT_RANK)])
     tense = scene.pick(("present", "present", "past"))
     return make_statement(scene, make_clause(scene, action, subject, tense=tense, mode="progressive"))
