@@ -288,7 +288,7 @@ def fitting_times(kinds: frozenset[str], tense: str, *, is_meal: bool = False) -
     the kind "now".
     """
     if tense == "present":
-        kinds = (kinds if kinds & HABITUAL else kinds & {"season", "now"}) - {"day"}
+        kinds = (kinds if kinds & HABITUAL else kinds & {"spring", "winter", "now"}) - {"day"}
         kinds |= {"day"} if "now" in kinds else frozenset()
     return tuple(
         entry
@@ -440,6 +440,7 @@ def object_phrase(
         entry,
         p_adjective=0.0 if verb.forms.base in _PLAIN_OBJECTS else 0.22,
         generic=generic or means_kind or is_known or _is_sold_food(verb, entry),
+        definite=verb.forms.base in ("understand", "remember", "forget"),
         may_have_possessor=verb.forms.base not in _UNOWNED_OBJECTS and "off" not in verb.after,
         created=verb.is_creation,
     )

@@ -28,8 +28,8 @@ at night              | 밤에         | past present future | night
 on Monday             | 월요일에     | past future         | weekday
 on Friday             | 금요일에     | past future         | weekday
 on Sunday             | 일요일에     | past future         | weekday
-in spring             | 봄에         | present future      | season
-in winter             | 겨울에       | present future      | season
+in spring             | 봄에         | present future      | spring
+in winter             | 겨울에       | present future      | winter
 """
 
 # Kinds of times by what a verb describes. "again" means that people do it to the same thing again and again
@@ -46,7 +46,7 @@ TIME_PROFILES = {
     "course": "week weekday year daily weekly",
     "trip": "day week weekday year",
     "project": "week year",
-    "growing": "day morning week weekday year season",
+    "growing": "day morning week weekday year spring",
     "animal": "hour day part morning night daily",
     "rising": "day morning weekday",
 }

@@ -94,9 +94,9 @@ class Verb:
     object_places: Mapping[Noun, tuple[Noun, ...]] = field(default_factory=dict)  # the places that fit each
 
     @property
-    def is_stative(self) -> bool:
-        """Whether it describes knowing or feeling."""
-        return self.forms.base in _STATIVE
+    def is_habitual(self) -> bool:
+        """Whether people do it regularly, or it describes a state; then a question can be in the present."""
+        return not self.times or bool(self.times & {"daily", "weekly"})
 
     def can_be_at(self, place: Noun, entry: Noun | None) -> bool:
         """Return whether it happens to this object at this place."""
@@ -250,7 +250,7 @@ def _read_verb(row: list[str], objects: tuple[Noun, ...], is_motion: bool) -> Ve
         before=before,
         honorific_stem=honorific_stem,
         subjects=subjects,
-        human_subject=bool(subjects & {"person", "adult", "young", "elder", "seller", "tutor"}),
+        human_subject=bool(subjects & {"person", "adult", "young", "elder", "seller", "tutor", "female"}),
         actors=tuple(entry for entry in nouns_of(subject_cell) if not entry.classes & {"person", "elder"}),
         objects=objects,
         places=places,
@@ -283,7 +283,7 @@ def _tenses_of(base: str, korean: Stem, subjects: str) -> tuple[str, ...]:
         return ("past",)
     if named_by(predicates.PAST_AND_FUTURE_VERBS, base, korean):
         return ("past", "future")
-    has_plans = base not in _STATIVE and not any(entry.classes & {"animal"} for entry in nouns_of(subjects))
+    has_plans = base not in _STATIVE and base not in predicates.PRESENT_AND_PAST_VERBS.split() and not any(entry.classes & {"animal"} for entry in nouns_of(subjects))
     return TENSES if has_plans else ("present", "past")
 
 

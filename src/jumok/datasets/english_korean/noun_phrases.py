@@ -371,6 +371,8 @@ def person_subject(
     if p_you and scene.chance(p_you):
         return pronoun_subject(scene, "you")
     draw = scene.random()
+    if "female" in subjects and HIS_OR_HER_USED not in scene.used:
+        return _female_subject(scene, exclude_first_person)
     if HIS_OR_HER_USED in scene.used:
         return pronoun_subject(scene, _unused_pronoun(scene, exclude_first_person, _PRONOUNS_BUT_HE_AND_SHE))
     if draw < 0.46:
@@ -388,6 +390,16 @@ def person_subject(
     return person_phrase(scene, scene.pick_new(_people(subjects)), p_indefinite=p_indefinite)
 
 
+def _female_subject(scene: Scene, exclude_first_person: bool) -> NounPhrase:
+    """Return somebody who wears a skirt."""
+    name = _unused_pronoun(scene, exclude_first_person, ("I", "she", "she"))
+    if scene.chance(0.5) and name != "they":
+        return pronoun_subject(scene, name)
+    scene.used.add(THIRD_PERSON_MENTIONED)
+    return person_phrase(scene, scene.pick_new(_WOMEN))
+
+
+_WOMEN = nouns_of("female")
 _COMMON_PRONOUNS = ("I", "I", "I", "he", "he", "she", "she", "we", "we", "they", "you")
 _PRONOUNS_BUT_HE_AND_SHE = ("I", "I", "we", "they", "you")
 

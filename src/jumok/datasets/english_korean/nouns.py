@@ -23,25 +23,25 @@ scientist        과학자    명  person job adult adult_job tutor
 police_officer   경찰관    명  person job adult adult_job
 child/children   아이      명  person young little
 boy              소년      명  person young little
-girl             소녀      명  person young little
+girl             소녀      명  person young little female
 man/men          남자      명  person adult seller tutor
-woman/women      여자      명  person adult seller tutor
+woman/women      여자      명  person adult seller tutor female
 friend           친구      명  person adult kin seller tutor
 cousin           사촌      명  person adult kin seller tutor
 younger_brother  남동생    명  person young kin
-younger_sister   여동생    명  person young kin
+younger_sister   여동생    명  person young kin female
 son              아들      명  person young kin
-daughter         딸        명  person young kin
-mother           어머니    분  elder kin ours
+daughter         딸        명  person young kin female
+mother           어머니    분  elder kin ours female
 father           아버지    분  elder kin ours
-grandmother      할머니    분  elder kin ours
+grandmother      할머니    분  elder kin ours female
 grandfather      할아버지  분  elder kin ours
 teacher          선생님    분  elder ours
 professor        교수님    분  elder ours
 =Minsu           민수      명  person adult name seller tutor
-=Jisu            지수      명  person adult name seller tutor
-=Yuna            유나      명  person adult name seller tutor
-=Mina            미나      명  person adult name seller tutor
+=Jisu            지수      명  person adult name seller tutor female
+=Yuna            유나      명  person adult name seller tutor female
+=Mina            미나      명  person adult name seller tutor female
 =Minho           민호      명  person adult name seller tutor
 """
 

@@ -73,14 +73,15 @@ collect               | 모으다     | person | collected | | | | state
 break/broke/broken    | 깨다       | person | fragile | | | | event
 pour                  | 따르다     | person | beverage | =kitchen | slowly | | hour morning
 plant                 | 심다       | person | plant | =garden =park =farm | | | growing
-build/built           | 짓다:ㅅ    | adult | built | town region | | | project
+build/built           | 짓다:ㅅ    | adult | built | town region | | | year
 raise                 | 기르다:르  | person | pet farmed | =home =farm | | | state
 hug/hugged/hugged/hugging | 안다   | person | little =dog =cat | | | | hour morning
-wear/wore/worn        | 입다       | person | worn_body | | | | daily weekday again
-wear/wore/worn        | 신다       | person | worn_foot | | | | daily weekday again
-wear/wore/worn        | 쓰다       | person | worn_head | | | | daily weekday again
-wear/wore/worn        | 끼다       | person | worn_hand worn_finger | | | | daily weekday again
-take_off/took/taken   | 벗다       | person | worn_body worn_foot worn_head worn_hand | | quickly | | hour morning
+wear/wore/worn        | 입다       | female | =skirt =dress | | | | day weekday daily again
+wear/wore/worn        | 입다       | person | =shirt =coat =pants | | | | day weekday daily again
+wear/wore/worn        | 신다       | person | worn_foot | | | | day weekday daily again
+wear/wore/worn        | 쓰다       | person | worn_head | | | | day weekday daily again
+wear/wore/worn        | 끼다       | person | worn_hand worn_finger | | | | day weekday daily again
+take_off/took/taken   | 벗다       | person | =coat =hat =glasses worn_foot worn_hand | | quickly | | hour morning
 chase                 | 쫓다       | =dog =cat =fox | =rabbit =bird =mouse =duck | =garden =farm | quickly | | animal
 chase                 | 쫓다       | =tiger =lion | =rabbit =fox =monkey | =mountain | quickly | | animal
 bite/bit/bitten       | 물다       | =dog | =ball =doll =shoes =gloves | | | | animal
@@ -113,11 +114,11 @@ run/ran/run/running   | 달리다     | =fox =tiger =lion |  | =mountain | quick
 swim/swam/swum/swimming | 수영하다 | person |  | swimming | alone slowly | | active
 work                  | 일하다     | adult elder |  | working | hard alone | | routine
 rest                  | 쉬다       | person |  | resting | quietly alone | | routine
-laugh                 | 웃다       | person |  | =school =room =cafe | loudly quietly | | hour
-cry                   | 울다       | person |  | =room =park =station | loudly quietly alone | | hour
+laugh                 | 웃다       | person |  |  | loudly quietly | | hour
+cry                   | 울다       | person |  |  | loudly quietly alone | | hour
 dance                 | 춤추다     | person |  | =park =beach =school | alone well | | event weekly
 exercise              | 운동하다   | person |  | =park =playground =room | hard alone | | active
-travel                | 여행하다   | person |  | region | alone | | trip season
+travel                | 여행하다   | person |  | region | alone | | trip spring winter
 play                  | 놀다       | young |  | playing | quietly alone | | routine
 play                  | 놀다       | =dog =cat =rabbit |  | =garden =park | quietly | | animal
 wait                  | 기다리다   | person |  | meeting | quietly alone | | moment
@@ -149,6 +150,7 @@ show/showed/shown     | 보여 주다  | person | shown =ticket =letter =doll | 
 # Verbs that are strange in some tenses: nobody plans to lose a key, and "I lose a key" needs a habit.
 PAST_VERBS = "lose break forget"
 PAST_AND_FUTURE_VERBS = "find finish receive move/이사하다 leave build invite borrow choose catch arrive visit stay"
+PRESENT_AND_PAST_VERBS = "laugh cry"  # nobody plans them
 # States have no future here ("I will know the song" is a guess), and their negation is inability: 이해하지 못하다.
 STATIVE_VERBS = "know like hate love trust miss understand remember forget"
 INABILITY = "이해하다 기억하다 찾다 받다"

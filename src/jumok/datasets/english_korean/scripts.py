@@ -101,7 +101,7 @@ meet; help; wait_for; invite
 # Work and what others do meanwhile: "I worked, but Minsu slept."
 CONTRASTS = """
 work; study; clean; cook; write =report =email; do; wash dish; fix; move/옮기다; carry | rest; sleep; watch; listen_to =music =radio; dance; \
-walk; swim; play team =tennis; play instrument; drink =coffee =tea; go =park =cafe =beach; eat =cake =ice_cream =cookie
+play team =tennis; play instrument; drink =coffee =tea; go =park =cafe =beach; eat =cake =ice_cream =cookie
 go =school =office =library | go =park =beach =home =hospital; rest; sleep; stay =hotel
 take/타다 =bus =train =subway | walk; take/타다 =taxi; drive =car; ride =bicycle
 buy =book =bag =hat =shoes =computer | buy =toy =doll =flower =ticket =cake; rest; go =cafe =home
@@ -117,8 +117,8 @@ find; receive; send =letter =gift =email; know; trust; love; miss; understand st
 
 # What people hope of others.
 HOPED = """
-come; return; go =school =hospital =Korea; study; learn; cook; bake; make homemade; help; sing; dance; rest; \
-sleep; invite; send =letter =email =photo =money; write =letter =email =novel; clean; finish; buy =house =car =cake =flower; \
+come; return; go =hospital =Korea; study; learn; cook; bake; make homemade; help; sing; dance; rest; \
+sleep; invite; send =letter =email =photo; write =letter =email =novel; clean; finish; buy =house =car =cake =flower; \
 practice; play instrument
 """
 
@@ -201,10 +201,10 @@ meet; wait_for; invite; prepare; visit; sleep; walk; run; swim; work; rest; danc
 come; return; move/이사하다; leave; live; stay; sit; open; move/옮기다
 """
 POSSIBLE = """
-eat food; drink; read; write; study; learn; teach; speak; practice; do; finish; watch; listen_to; sing; play; buy; sell; make; cook; \
+eat food; drink; read; write; study; learn; teach; speak; practice; do; finish; watch; listen_to; sing; play sport; play instrument; buy; sell; make; cook; \
 bake; wash; clean; open; close; turn_on; turn_off; fix; use; find; borrow; bring; choose; draw; take/찍다; take/타다; ride; drive; send; \
 throw; catch; push; carry; move/옮기다; plant; build; raise; help; meet; wait_for; invite; understand; remember; prepare; visit; \
-sleep; walk; run; swim; work; rest; dance; exercise; travel; wait; get_up; go; come; return; stay; trust; wear
+sleep; walk; run; swim; work; rest; dance; exercise; travel; wait; get_up; go; come; return; stay; trust
 """
 # Actions of which people like the kind, have some experience, or have the skill.
 PASTIMES = """
@@ -220,7 +220,7 @@ build =house =hotel; collect; read =novel =newspaper; sing; sell =car =bicycle =
 practice; invite; help; send =letter =email =gift; receive =letter =gift
 """
 SKILLS = """
-drive; ride; swim; dance; bake; cook; make homemade handmade; fix; speak; use =computer =camera =map; draw; play; raise; plant; sing
+drive; ride; swim; dance; bake; cook; make homemade handmade; fix; speak; use =computer =camera =map; draw; play sport; play instrument; raise; plant; sing
 """
 BEGUN = """
 read; write; study; learn; teach; practice; cook; clean; draw; collect; build; raise; make; eat food; listen_to; sing; cry; laugh; walk; \

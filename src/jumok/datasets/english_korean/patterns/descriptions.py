@@ -303,12 +303,12 @@ def _weather_time(scene: Scene, tense: str, season: str) -> list[Complement]:
     times = [
         entry
         for entry in fitting_times(_WEATHER_KINDS, tense)
-        if entry.kind != "season" or entry.key == season
+        if entry.kind not in ("spring", "winter") or entry.key == season
     ]
     return [expression_complement(scene.pick(times), TIME_RANK, KOREAN_TIME_RANK)] if times else []
 
 
-_WEATHER_KINDS = frozenset({"day", "morning", "night", "week", "weekday", "now", "season"})
+_WEATHER_KINDS = frozenset({"day", "morning", "night", "week", "weekday", "now", "spring", "winter"})
 _REGIONS = nouns_of("region")
 
 

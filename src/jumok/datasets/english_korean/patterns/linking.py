@@ -27,6 +27,7 @@ from jumok.datasets.english_korean.lexicon import (
     nouns_of,
 )
 from jumok.datasets.english_korean.noun_phrases import (
+    HIS_OR_HER_USED,
     THIRD_PERSON_MENTIONED,
     NounPhrase,
     person_subject,
@@ -83,6 +84,8 @@ def random_pronoun(scene: Scene, *, you: bool = False) -> NounPhrase:
         if you and not scene.polite
         else ("I", "I", "he", "she", "we", "they")
     )
+    if HIS_OR_HER_USED in scene.used:
+        names = ("I", "we", "they")  # "he … his" may need 자기
     return pronoun_subject(scene, scene.pick(names))
 
 

@@ -23,7 +23,7 @@ from jumok.datasets.english_korean.clauses import (
     time_of_action,
 )
 from jumok.datasets.english_korean.hangul import attach
-from jumok.datasets.english_korean.lexicon import INTRANSITIVE, MOTION, TRANSITIVE
+from jumok.datasets.english_korean.lexicon import INTRANSITIVE, MOTION, TRANSITIVE, Verb
 from jumok.datasets.english_korean.noun_phrases import (
     NounPhrase,
     person_phrase,
@@ -43,6 +43,20 @@ from jumok.datasets.english_korean.scene import Eojeol, Scene, Sentence, Word
 from jumok.datasets.english_korean.verb_phrases import COPULA
 
 _TENSES = ("present", "present", "past", "future")
+_EVENT_TENSES = ("past", "past", "future")
+
+
+def _asked_tense(scene: Scene, verb: Verb) -> str:
+    """Return a tense in which people ask about an action: in the present only about habits and states."""
+    return pick_tense(scene, verb, _TENSES if verb.is_habitual else _EVENT_TENSES)
+
+
+def _tense_of_place_or_time(scene: Scene, action: Action) -> str:
+    """Return a tense in which people ask where or when: "where do you eat an egg" is no question."""
+    entry = action.entry
+    is_regular = entry is None or bool(entry.classes & {"study", "sport", "meal", "instrument", "place"})
+    is_regular = is_regular or action.verb.is_repeatable
+    return pick_tense(scene, action.verb, _TENSES if is_regular else _EVENT_TENSES)
 
 
 def does_somebody(scene: Scene) -> Sentence:
@@ -51,7 +65,7 @@ def does_somebody(scene: Scene) -> Sentence:
     clause = make_clause(
         scene,
         action,
-        tense=pick_tense(scene, action.verb, _TENSES),
+        tense=_asked_tense(scene, action.verb),
         question=True,
         p_negative=0.0,
         p_time=0.3,
@@ -107,7 +121,7 @@ def what(scene: Scene) -> Sentence:
     word = Word("what")
     unknown = "어디를" if verb.forms.base == "visit" else "무엇을"
     complements = [Complement([], [Eojeol(unknown, (word,))], OBJECT_RANK, KOREAN_OBJECT_RANK)]
-    tense = pick_tense(scene, verb, _TENSES)
+    tense = _asked_tense(scene, verb)
     if verb.places and scene.chance(0.4):
         complements.append(place_complement(scene, verb, verb.places))
     if scene.chance(0.3):
@@ -156,7 +170,7 @@ def who(scene: Scene) -> Sentence:
     subject = NounPhrase([word], "누구", (word,))
     subject.definite = False
     action = any_action(scene)
-    tense = pick_tense(scene, action.verb, _TENSES)
+    tense = _asked_tense(scene, action.verb)
     clause = make_clause(scene, action, subject, tense=tense, p_negative=0.0, p_time=0.2, p_place=0.2)
     return Sentence(clause.statement(), clause.korean(final_ending(scene, question=True), "이"), "?")
 
@@ -166,10 +180,11 @@ def where(scene: Scene) -> Sentence:
     word = Word("where")
     if scene.chance(0.3):
         verb = scene.pick(_GO_AND_LIVE)
+        tense = pick_tense(scene, verb, _TENSES)
         complements = [Complement([], [Eojeol("어디에", (word,))], OBJECT_RANK, KOREAN_OBJECT_RANK)]
     else:
         action = frame_action(scene, _PLACED)
-        verb = action.verb
+        verb, tense = action.verb, _tense_of_place_or_time(scene, action)
         unknown = attach("어디", place_particle(verb))
         complements = [
             *action.complements,
@@ -177,7 +192,6 @@ def where(scene: Scene) -> Sentence:
         ]
     subject = subject_phrase(scene, verb, question=True, p_you=0.4)
     subject.definite = True
-    tense = pick_tense(scene, verb, _TENSES)
     sentence = make_question(scene, Clause(subject, verb, complements, tense=tense, question=True))
     return Sentence([word, *sentence.words], sentence.eojeols, "?")
 
@@ -206,7 +220,7 @@ def why(scene: Scene) -> Sentence:
 def _adverbial_question(scene: Scene, english: str, korean: str) -> Sentence:
     word = Word(english)
     action = frame_action(scene, _ASKED)
-    tense = pick_tense(scene, action.verb, _TENSES)
+    tense = _tense_of_place_or_time(scene, action)
     clause = make_clause(scene, action, tense=tense, question=True, p_negative=0.0, p_you=0.4)
     clause.complements = [
         *clause.complements,
@@ -216,7 +230,7 @@ def _adverbial_question(scene: Scene, english: str, korean: str) -> Sentence:
     return Sentence([word, *sentence.words], sentence.eojeols, "?")
 
 
-_ASKED = tuple(frame for frame in WANTED if frame.verb.forms.base not in ("live", "raise", "sit", "receive", "collect", "speak", "wait"))
+_ASKED = tuple(frame for frame in WANTED if frame.verb.forms.base not in ("live", "raise", "sit", "receive", "collect", "speak", "wait", "get", "finish"))
 
 
 def how(scene: Scene) -> Sentence:
