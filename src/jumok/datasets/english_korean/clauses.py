@@ -29,6 +29,7 @@ from jumok.datasets.english_korean.lexicon import (
 from jumok.datasets.english_korean.noun_phrases import (
     ONE_PERSON,
     SPECIFIC_THING,
+    UNOWNED,
     NounPhrase,
     person_phrase,
     place_phrase,
@@ -335,9 +336,14 @@ _DAY_PARTS = frozenset(
 )
 
 
-def frequency(scene: Scene) -> Complement:
+def frequency(scene: Scene, verb: Verb) -> Complement:
     """Return "always", "often" …: before the verb in English, first in Korean."""
-    return expression_complement(scene.pick(FREQUENCIES), UNRANKED, KOREAN_FREQUENCY_RANK)
+    options = FREQUENCIES if verb.objects and verb.human_subject else _WITHOUT_USUALLY
+    return expression_complement(scene.pick(options), UNRANKED, KOREAN_FREQUENCY_RANK)
+
+
+# "A lion usually runs" leaves open when it does not.
+_WITHOUT_USUALLY = tuple(entry for entry in FREQUENCIES if entry.key != "usually")
 
 
 def degree(scene: Scene, adjective: Adjective) -> Complement:
@@ -441,9 +447,18 @@ def object_phrase(
         p_adjective=0.0 if verb.forms.base in _PLAIN_OBJECTS else 0.22,
         generic=generic or means_kind or is_known or _is_sold_food(verb, entry),
         definite=verb.forms.base in ("understand", "remember", "forget"),
-        may_have_possessor=verb.forms.base not in _UNOWNED_OBJECTS and "off" not in verb.after,
+        may_have_possessor=_takes_owned_object(verb),
         created=verb.is_creation,
     )
+
+
+def _takes_owned_object(verb: Verb) -> bool:
+    return verb.forms.base not in _UNOWNED_OBJECTS and "off" not in verb.after
+
+
+def may_be_owned(verb: Verb, entry: Noun) -> bool:
+    """Return whether the object of a verb can have a possessor: "I lost Minsu's umbrella"."""
+    return _takes_owned_object(verb) and not entry.classes & UNOWNED
 
 
 def _is_sold_food(verb: Verb, entry: Noun) -> bool:
@@ -578,8 +593,9 @@ def make_clause(
     )
 
 
-def pick_tense(scene: Scene, verb: Verb, tenses: tuple[str, ...] = ("present", *TENSES, "past")) -> str:
-    """Return one of these tenses that fits the verb."""
+def pick_tense(scene: Scene, verb: Verb, tenses: tuple[str, ...] = ()) -> str:
+    """Return one of these tenses that fits the verb; by default the present is rare for events."""
+    tenses = tenses or (_HABIT_TENSES if verb.is_habitual else _EVENT_TENSES)
     if verb.tenses is not TENSES:
         tenses = tuple(tense for tense in tenses if tense in verb.tenses) or verb.tenses
     return scene.pick(tenses)
@@ -599,12 +615,14 @@ def _optional_parts(
         places = places_of(action)
         complements = [*complements, place_complement(scene, verb, places)] if places else complements
     if p_often and tense == "present" and scene.chance(p_often):
-        return complements, frequency(scene)
+        return complements, frequency(scene, verb)
     if p_time and scene.chance(p_time):
         complements = [*complements, *time_of_action(scene, action, tense)]
     return complements, None
 
 
+_HABIT_TENSES = ("present", "present", "past", "past", "future")
+_EVENT_TENSES = ("present", "past", "past", "past", "future", "future")
 _HABIT_WORDS = frozenset({"every", "weekends"})
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
-from jumok.datasets.english_korean.clauses import fitting_times
+from jumok.datasets.english_korean.clauses import fitting_times, may_be_owned
 from jumok.datasets.english_korean.lexicon import (
     ADJECTIVES,
     ATTRIBUTES,
@@ -57,7 +57,7 @@ _NUM_PERSON_NOUNS = sum(1 for noun in NOUNS if "job" in noun.classes)
 def capacity() -> int:
     """Return a lower bound of the number of distinct pairs.
 
-    It counts only the pattern "transitive with time", without adjectives, possessors, elders and
+    It counts only the pattern "transitive with time", without adjectives, the present, elders and
     animals: subject × verb with object × polarity × time that fits the tense, in two styles.
     """
     subjects = _NUM_PRONOUNS_AND_NAMES + 2 * _NUM_PERSON_NOUNS
@@ -80,13 +80,15 @@ def _num_times(verb: Verb) -> int:
 
 
 def _num_object_phrases(verb: Verb) -> int:
-    return sum(_num_determiners(noun) for noun in set(verb.objects))
+    return sum(_num_determiners(verb, noun) for noun in set(verb.objects))
 
 
-def _num_determiners(noun: Noun) -> int:
-    """Return the number of determiners: a, the, this, that for count nouns, at least one for the others."""
+def _num_determiners(verb: Verb, noun: Noun) -> int:
+    """Return the number of determiners: a, the, this, that and eight possessors, or at least one."""
     limited = noun.classes & {"person", "elder", "place", "definite", "transit", "instrument"}
-    return 4 if noun.form == "count" and not limited else 1
+    if noun.form != "count" or limited or verb.is_creation or verb.means_kind:
+        return 1
+    return 12 if may_be_owned(verb, noun) else 4
 
 
 @cache

@@ -229,7 +229,7 @@ ONE_PERSON = "one person"  # who wears the hat
 SPECIFIC_THING = "a specific thing"  # "this apple", which nobody eats every day
 
 # Things without a possessor such as "my" or "Minsu's".
-_UNOWNED = frozenset(
+UNOWNED = frozenset(
     {"film", "wild", "tiny", "shut", "heard", "plant", "food", "drink", "duty", "medicine", "transit",
      "found"}
 )
@@ -266,7 +266,7 @@ def thing_phrase(
     description: tuple[list[Word], list[Eojeol]] = ([], [])
     if not entry.classes & _BARE:
         description = optional_adjective(scene, entry, p_adjective, created=created)
-    can_be_owned = may_have_possessor and not entry.classes & _UNOWNED
+    can_be_owned = may_have_possessor and not entry.classes & UNOWNED
     if entry.form != "count":
         return _uncounted(scene, entry, description, definite, can_be_owned)
     if entry.classes & _ONLY_DEFINITE:
@@ -444,10 +444,10 @@ _FEW = frozenset(
 )  # fmt: skip
 
 
-def counted_phrase(scene: Scene, entry: Noun) -> NounPhrase:
-    """Return a noun with a number: two books, 책 두 권."""
+def counted_phrase(scene: Scene, entry: Noun, maximum: int = 10) -> NounPhrase:
+    """Return a noun with a number up to this one: two books, 책 두 권."""
     scene.used.add(entry)
-    number = scene.pick(NUMBERS[:3] if entry.classes & _FEW else NUMBERS)
+    number = scene.pick(NUMBERS[: 3 if entry.classes & _FEW else maximum])
     plural = number.english[0] != "one"
     number_word = Word(number.english[0])
     head = words(entry.plural if plural else entry.english)

@@ -22,7 +22,8 @@ drink/drank/drunk     | 마시다     | person | beverage | dining | quickly slo
 drink/drank/drunk     | 마시다     | adult elder | =beer | dining | quickly slowly alone | 드시다 | event
 take/took/taken       | 먹다       | person | medicine | | | 드시다 | daily again
 read/read/read        | 읽다       | person | text | studying resting | slowly quietly alone | | daily
-write/wrote/written   | 쓰다       | person | writing | studying | quickly slowly alone | | routine
+write/wrote/written   | 쓰다       | person | =letter =email =report | studying | quickly slowly alone | | routine
+write/wrote/written   | 쓰다       | person | =novel | studying | alone | | year
 study                 | 공부하다   | person | study | studying | hard alone | | routine
 learn                 | 배우다     | person | study sport instrument | =school | quickly hard | | course
 teach/taught          | 가르치다   | tutor elder | study | =school | well | | course
@@ -50,7 +51,7 @@ close                 | 닫다       | person | shut | | quietly | | moment nigh
 turn_on               | 켜다       | person | device lamp | | | | moment night again
 turn_off              | 끄다       | person | device lamp | | | | moment night again
 fix                   | 고치다     | adult | mended | | quickly well | | daylight
-use                   | 사용하다   | person | used | | carefully | | routine again
+use                   | 사용하다   | person | used | | | | routine again
 find/found            | 찾다       | person | portable small | =home =room =office =classroom | | | event
 lose/lost             | 잃어버리다 | person | portable small =money | =library =hotel =museum =station =market =airport | | | event
 borrow                | 빌리다     | person | lent | | | | daylight

@@ -168,7 +168,7 @@ REQUESTED = """
 open; close; turn_on; turn_off; clean; wash; eat; drink; read; write =letter =email =report; study; do; finish; practice; sing; \
 buy; cook; bake; make homemade; use; find; bring; choose; draw; take/찍다; take/타다; take/먹다; send; throw =ball; catch =ball; \
 push; move/옮기다; carry; pick_up; pour; plant; take_off; help; wait_for; invite; prepare; visit =museum =farm; listen_to; watch; \
-learn; borrow; hug little; run; walk; sleep; rest; exercise; dance; wait; get_up; go; come; return; sit; drive; wear
+learn; borrow; hug little; run; walk; sleep; rest; exercise; dance; wait; go; come; return; sit; drive; wear
 """
 FORBIDDEN = """
 open; close; turn_on; turn_off; eat food; drink; use; buy; sell; read =letter =email =newspaper; take/찍다; throw; push; \
@@ -190,7 +190,7 @@ OBLIGED = """
 clean; wash; do; finish; study; learn study; teach; write =report =letter =email; practice; work; go; come; return; take/먹다; \
 take/타다; buy; sell =car =house =bicycle =computer =camera; cook; prepare; fix; move/옮기다; carry; bring; send; find; borrow; help; \
 meet; wait_for; invite; visit; use; open; close; turn_on; turn_off; drive; wear =coat =gloves =boots =hat =glasses =shoes; \
-take_off =shoes =coat =hat =gloves; exercise; rest; sleep; get_up; wait; run; walk; leave; choose; plant; build; read =book =newspaper \
+take_off =shoes =coat =hat =gloves; exercise; rest; sleep; wait; run; walk; leave; choose; plant; build; read =book =newspaper \
 =report =letter
 """
 # What people want, plan and decide to do, and what they can do.

@@ -126,6 +126,7 @@ def time_comes_first(scene: Scene) -> Sentence:
 
 def action_with_frequency(scene: Scene) -> Sentence:
     """I often drink coffee in the morning."""
+    scene.used.add("you")
     verb = scene.pick(_REPEATED if scene.chance(0.7) else _REPEATED_INTRANSITIVE)
     is_generic = not verb.is_repeatable or scene.chance(0.3)
     action = transitive_action(scene, verb, generic=is_generic) if verb.objects else intransitive_action(scene, verb)
@@ -221,7 +222,7 @@ def counted_objects(scene: Scene) -> Sentence:
     """Yuna bought three apples."""
     verb, entry = scene.pick(_VERBS_WITH_COUNTED_OBJECT)
     scene.note_combination(verb, entry)
-    phrase = counted_phrase(scene, entry)
+    phrase = counted_phrase(scene, entry, 4 if verb.forms.base == "eat" else 10)
     complement = Complement(phrase.english, phrase.korean("을"), OBJECT_RANK, KOREAN_OBJECT_RANK)
     tense = pick_tense(scene, verb, ("past", "past", "future"))
     return make_statement(
@@ -274,7 +275,7 @@ def two_objects(scene: Scene) -> Sentence:
 
 def _one_of_two(scene: Scene, verb: Verb, entry: Noun) -> NounPhrase:
     """Return one of two objects: "a hat", "milk", "the piano", "dogs"."""
-    if verb.means_kind or verb.forms.base in ("study", "learn"):
+    if verb.means_kind or verb.forms.base in ("study", "learn", "sell"):
         return object_phrase(scene, verb, entry, generic=True)
     scene.note_combination(verb, entry)
     return indefinite_phrase(scene, entry, p_adjective=0.0 if verb.is_creation else 0.15)
@@ -283,8 +284,8 @@ def _one_of_two(scene: Scene, verb: Verb, entry: Noun) -> NounPhrase:
 def somebody_also_does(scene: Scene) -> Sentence:
     """Minsu also likes cats."""
     action = transitive_action(scene)
-    tense = pick_tense(scene, action.verb, ("present", "past"))
-    clause = make_clause(scene, action, tense=tense if tense != "future" else "past", p_negative=0.0)
+    tense = pick_tense(scene, action.verb, ("present", "past") if action.verb.is_habitual else ("past",))
+    clause = make_clause(scene, action, tense=tense, p_negative=0.0)
     also = Word("also")
     subject = clause.subject
     ending = "polite" if scene.polite else "statement"
@@ -371,7 +372,7 @@ _FRAMES_BY_MANNER = tuple(
 )
 # What people do not do at all, and what they do to one kind of thing only.
 _AVOIDED = read_frames(
-    "eat food =breakfast; drink; watch; wear =skirt =dress =hat =coat =gloves =glasses =boots; clean; bake; cook; "
+    "eat food =breakfast; drink =beer =coffee =tea =milk =juice; watch; wear =skirt =dress =hat =coat =gloves =glasses =boots; clean; bake; cook; "
     "sing; ride; listen_to =music =radio =news; study; write =letter =email; use =knife =map =computer =umbrella; "
     "drive; take/타다 =airplane =taxi =boat; play team =tennis; buy =meat =beer =chocolate =newspaper =fish"
 )
