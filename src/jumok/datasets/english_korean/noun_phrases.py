@@ -233,7 +233,7 @@ UNOWNED = frozenset(
     {"film", "wild", "tiny", "shut", "heard", "plant", "food", "drink", "duty", "medicine", "transit",
      "found"}
 )
-_BULKY = frozenset({"furniture", "vehicle", "mount", "mended", "device", "instrument"})  # people mean one
+_BULKY = frozenset({"furniture", "vehicle", "mount", "mended", "device", "instrument", "worn_body", "worn_head", "worn_finger"})  # people mean one
 _BARE = frozenset({"meal", "sport", "study"})
 _ONLY_ARTICLES = frozenset({"transit"})
 _ONLY_DEFINITE = frozenset({"definite", "place"})

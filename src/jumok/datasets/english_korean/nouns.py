@@ -43,6 +43,9 @@ professor        교수님    분  elder ours
 =Yuna            유나      명  person adult name seller tutor female
 =Mina            미나      명  person adult name seller tutor female
 =Minho           민호      명  person adult name seller tutor
+=Junho           준호      명  person adult name seller tutor
+=Sora            소라      명  person adult name seller tutor female
+=Hana            하나      명  person adult name seller tutor female
 """
 
 ANIMALS = """

@@ -59,7 +59,8 @@ bring/brought         | 가져오다   | person | brought given | | | | daylight
 choose/chose/chosen   | 고르다:르  | person | clothes given =book | =market =store =bookstore | slowly | | event
 draw/drew/drawn       | 그리다     | person | drawn animal | =park =room =school | well | | daylight
 take/took/taken       | 찍다       | person | photographed | =park =garden =farm =beach =mountain | well | | daylight
-take/took/taken       | 타다       | person | transit | | | | active again
+take/took/taken       | 타다       | person | =bus =train =taxi =subway | | | | active again
+take/took/taken       | 타다       | person | =airplane =boat | | | | trip
 ride/rode/ridden      | 타다       | person | mount | =park =farm =beach | well | | errand again
 drive/drove/driven    | 운전하다   | adult | driven | | slowly carefully | | daylight again
 send/sent             | 보내다     | person | sent | | | | event

@@ -67,7 +67,6 @@ go =mountain | take/찍다; rest; draw =flower =tree
 buy =camera | take/찍다; travel
 buy =car | travel; sell =bicycle
 buy =bicycle | sell =car; exercise
-buy =computer | write =email =report; watch =movie
 buy =vegetables =meat =fish =noodles | cook; make =soup; prepare =dinner =lunch
 sell =house =car | buy =house =car; move/이사하다; travel
 exercise; swim; run; walk | sleep; rest; drink =water =juice =milk; eat meal

@@ -11,11 +11,12 @@ from jumok.datasets.english_korean.clauses import (
     Complement,
 )
 from jumok.datasets.english_korean.conjugation import copula
-from jumok.datasets.english_korean.lexicon import nouns_of
+from jumok.datasets.english_korean.lexicon import Noun, nouns_of
 from jumok.datasets.english_korean.noun_phrases import (
     NounPhrase,
     counted_phrase,
     indefinite_phrase,
+    owned_phrase,
     person_subject,
     thing_phrase,
 )
@@ -39,7 +40,7 @@ def somebody_has(scene: Scene) -> Sentence:
 
 
 _OWNED_THINGS = nouns_of(
-    "furniture clothes mended =book portable instrument pet =money =younger_brother =friend =cousin =son "
+    "furniture =shirt =coat =pants worn_foot worn_head worn_hand worn_finger mended =book portable instrument pet =money =younger_brother =friend =cousin =son "
     "=daughter =horse =cow =bag =box =cup =knife =spoon =pencil =ball =toy =doll =map =picture =car =key"
 )
 
@@ -76,7 +77,7 @@ def somebody_needs(scene: Scene) -> Sentence:
 
 
 _NEEDED_THINGS = nouns_of(
-    "used clothes furniture portable =money =medicine =water =car =bicycle =friend =doctor"
+    "used =shirt =coat =pants worn_foot worn_head worn_hand furniture portable =money =medicine =water =car =bicycle =friend =doctor"
 )
 
 
@@ -84,7 +85,7 @@ def where_is_it(scene: Scene) -> Sentence:
     """Where is my key?"""
     where = Word("where")
     if scene.chance(0.5):
-        subject = thing_phrase(scene, scene.pick_new(_LOST_THINGS), p_adjective=0.2, definite=True)
+        subject = _known_thing(scene, scene.pick_new(_LOST_THINGS))
     else:
         subject = person_subject(scene, PERSON, p_you=0.1, exclude_first_person=True)
     clause = Clause(
@@ -95,6 +96,16 @@ def where_is_it(scene: Scene) -> Sentence:
     )
     sentence = make_question(scene, clause)
     return Sentence([where, *sentence.words], sentence.eojeols, "?")
+
+
+def _known_thing(scene: Scene, entry: Noun) -> NounPhrase:
+    """Return "my key" or "the key": nobody asks where this key is."""
+    if scene.chance(0.5):
+        return owned_phrase(scene, entry)
+    phrase = thing_phrase(scene, entry, p_adjective=0.2, definite=True, may_have_possessor=False)
+    while phrase.english[0].text != "the":
+        phrase = thing_phrase(scene, entry, p_adjective=0.2, definite=True, may_have_possessor=False)
+    return phrase
 
 
 _LOST_THINGS = nouns_of("portable small goods")
