@@ -565,6 +565,8 @@ def make_clause(
     """Return a clause with a subject and an action; `p_…` are probabilities."""
     verb = action.verb
     tense = tense or pick_tense(scene, verb)
+    if tense == "present" and not verb.human_subject and not verb.is_habitual:
+        tense = "past"  # "a bird sits on the bed" is no truth about birds
     if tense == "present" and mode == "simple":
         p_indefinite = 0.0  # "a scientist sleeps" is no news
     subject = subject or subject_phrase(

@@ -37,16 +37,16 @@ ice_cream chocolate; coffee tea juice milk
 beautiful | sea mountain garden river; song music; beach river
 spacious | room kitchen classroom office; park garden playground; room kitchen < library
 strong | mouse < cat < dog < horse; rabbit < fox < bear tiger lion; duck < cow horse; monkey < bear; \
-Minsu Jisu Yuna Mina Minho Junho Sora Hana; soldier police_officer farmer; child boy girl < man woman; younger_brother cousin friend
-kind | Minsu Jisu Yuna Mina Minho Junho Sora Hana; doctor nurse police_officer; singer actor; man woman; cousin friend; \
+Minsu Jisu Yuna Mina Minho Junho Sora Jimin; soldier police_officer farmer; child boy girl < man woman; younger_brother cousin friend
+kind | Minsu Jisu Yuna Mina Minho Junho Sora Jimin; doctor nurse police_officer; singer actor; man woman; cousin friend; \
 younger_brother younger_sister; chef farmer; boy girl
-smart | Minsu Jisu Yuna Mina Minho Junho Sora Hana; doctor scientist writer; boy girl child; man woman; cousin friend; \
+smart | Minsu Jisu Yuna Mina Minho Junho Sora Jimin; doctor scientist writer; boy girl child; man woman; cousin friend; \
 younger_brother younger_sister; son daughter; dog cat; bird < monkey
-tall | Minsu Jisu Yuna Mina Minho Junho Sora Hana; child boy girl < man woman; doctor nurse; singer actor; soldier farmer chef; \
+tall | Minsu Jisu Yuna Mina Minho Junho Sora Jimin; child boy girl < man woman; doctor nurse; singer actor; soldier farmer chef; \
 cousin friend; younger_brother younger_sister; son daughter
-diligent | Minsu Jisu Yuna Mina Minho Junho Sora Hana; doctor nurse; farmer chef; writer painter; cousin friend; \
+diligent | Minsu Jisu Yuna Mina Minho Junho Sora Jimin; doctor nurse; farmer chef; writer painter; cousin friend; \
 younger_brother younger_sister; boy girl; man woman
-brave | Minsu Jisu Yuna Mina Minho Junho Sora Hana; soldier police_officer; boy girl child; man woman; cousin friend; cat < dog
+brave | Minsu Jisu Yuna Mina Minho Junho Sora Jimin; soldier police_officer; boy girl child; man woman; cousin friend; cat < dog
 """
 
 # Things of one kind, which people name together: "bread and milk" is a purchase, "a map and a monkey" is not.
@@ -64,7 +64,6 @@ breakfast lunch dinner
 book newspaper
 novel letter
 letter email
-movie news
 music song
 Korean English
 history math science

@@ -500,10 +500,12 @@ def place_phrase(entry: Noun, preposition: str = "") -> NounPhrase:
     return phrase
 
 
-def indefinite_phrase(scene: Scene, entry: Noun, *, p_adjective: float = 0.0) -> NounPhrase:
-    """Return an indefinite phrase: a book, an old bag, milk, red shoes."""
+def indefinite_phrase(
+    scene: Scene, entry: Noun, *, p_adjective: float = 0.0, created: bool = False
+) -> NounPhrase:
+    """Return an indefinite phrase: a book, an old bag, milk, red shoes; not old if it is `created`."""
     scene.used.add(entry)
-    description = optional_adjective(scene, entry, p_adjective)
+    description = optional_adjective(scene, entry, p_adjective, created=created)
     if entry.form == "count":
         return _indefinite(entry, description)
     phrase = _assemble(entry, ([], []), description)

@@ -45,7 +45,7 @@ professor        교수님    분  elder ours
 =Minho           민호      명  person adult name seller tutor
 =Junho           준호      명  person adult name seller tutor
 =Sora            소라      명  person adult name seller tutor female
-=Hana            하나      명  person adult name seller tutor female
+=Jimin           지민      명  person adult name seller tutor female
 """
 
 ANIMALS = """

@@ -222,7 +222,7 @@ easy                  | 쉽다:ㅂ    | study =song =book =homework |
 difficult             | 어렵다:ㅂ  | study =song =book =homework =novel |
 interesting           | 재미있다   | =book =newspaper =novel =story =movie study =soccer =baseball =tennis =basketball |
 boring                | 지루하다   | =movie =book =novel =story =history =report |
-important             | 중요하다   | =report =homework study =letter =email =ticket |
+important             | 중요하다   | =report =homework study =letter =email |
 quiet                 | 조용하다   | =library =room =classroom =office =hotel =cafe =museum =park |
 noisy                 | 시끄럽다:ㅂ | =station =market =restaurant =classroom =playground =city |
 bright                | 밝다       | room =office =library |

@@ -68,7 +68,8 @@ def somebody_needs(scene: Scene) -> Sentence:
     """I need an umbrella."""
     subject = person_subject(scene, PERSON)
     entry = scene.pick_new(_NEEDED_THINGS)
-    phrase = indefinite_phrase(scene, entry, p_adjective=0.0 if "person" in entry.classes else 0.25)
+    p_adjective = 0.0 if "person" in entry.classes else 0.25
+    phrase = indefinite_phrase(scene, entry, p_adjective=p_adjective, created=True)  # not "an old chair"
     object_complement = Complement(phrase.english, phrase.korean("이"), OBJECT_RANK, KOREAN_OBJECT_RANK)
     tense = scene.pick(("present", "present", "past", "future"))
     return make_statement(

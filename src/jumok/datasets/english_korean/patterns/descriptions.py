@@ -259,9 +259,9 @@ def something_becomes(scene: Scene) -> Sentence:
         subject = _definite(scene, entry)
     else:
         subject = person_subject(scene, PERSON)
-    return make_statement(
-        scene, Clause(subject, adjective, tense=scene.pick(("past", "past", "future")), mode="become")
-    )
+    is_predictable = adjective.english not in ("sad", "lonely", "tired")
+    tense = scene.pick(("past", "past", "future")) if is_predictable else "past"
+    return make_statement(scene, Clause(subject, adjective, tense=tense, mode="become"))
 
 
 # What changes, and which things do: a shirt does not become clean by itself.

@@ -95,7 +95,9 @@ def _actions_at(place: Noun) -> Frames:
     for verb in (*TRANSITIVE, *INTRANSITIVE):
         if "person" not in verb.subjects or verb.forms.base in (*NOT_LASTING, "raise", "read", "build", "travel"):
             continue
-        entries = tuple(entry for entry in verb.objects if place in verb.object_places[entry])
+        entries = tuple(
+            entry for entry in verb.objects if place in verb.object_places[entry] and entry.key != "novel"
+        )
         if entries or (not verb.objects and place in verb.places):
             frames.append(Frame(verb, entries))
     return tuple(frames)

@@ -334,7 +334,7 @@ def two_people_do(scene: Scene) -> Sentence:
         Word("together"),
     )
     subject = NounPhrase([left, joining, right], second.korean, (right,))
-    subject.before = [Eojeol(first.korean + "와", (left,), (joining,))]
+    subject.before = [Eojeol(attach(first.korean, "과"), (left,), (joining,))]
     subject.agreement = "plural"
     jointly = Complement([together], [Eojeol("함께", (together,))], MANNER_RANK, KOREAN_COMPANY_RANK)
     return make_statement(
