@@ -278,7 +278,7 @@ TIMES_BY_TENSE = {
     tense: tuple(entry for entry in TIMES if entry.tenses & {tense, "habit" if tense == "present" else tense})
     for tense in TENSES
 }
-HABITUAL = frozenset({"daily", "mornings", "weekly"})
+HABITUAL = frozenset({"everyday", "mornings", "weekly"})
 
 
 @cache
@@ -318,7 +318,7 @@ def kinds_of(scene: Scene, action: Action, tense: str) -> frozenset[str]:
     if entry is not None and verb.forms.base in ("go", "come"):
         kinds = _FAR_KINDS if entry.classes & {"region", "town"} else _NEAR_KINDS
         if entry.key in ("home", "school", "office", "company"):
-            kinds |= {"daily"}
+            kinds |= {"everyday"}
     if verb.forms.base == "return":
         kinds = _FAR_KINDS if entry is not None and "region" in entry.classes else kinds
     if tense == "present" and SPECIFIC_THING in scene.used and not verb.is_repeatable:
@@ -327,7 +327,7 @@ def kinds_of(scene: Scene, action: Action, tense: str) -> frozenset[str]:
 
 
 _NO_KINDS: frozenset[str] = frozenset()
-_DAYS = frozenset({"day", "weekday", "daily", "weekly"})  # "late next month" would be its end
+_DAYS = frozenset({"day", "weekday", "everyday", "weekly"})  # "late next month" would be its end
 _FAR_KINDS = frozenset({"day", "week", "weekday", "year", "now"})
 _NEAR_KINDS = frozenset({"hour", "day", "part", "morning", "weekday", "weekly", "now"})
 _MEALS = frozenset(nouns_of("meal"))
@@ -416,12 +416,17 @@ _HUMAN = frozenset({"person", "elder"})
 # Things of which people mean the one they know: "play the piano", "listen to the radio".
 _KNOWN_THINGS = frozenset(
     (base, entry)
-    for bases, specification in (("play learn practice", "instrument"), ("watch listen", "=television =radio"))
+    for bases, specification in (
+        ("play learn practice", "instrument"),
+        ("watch listen", "=television =radio"),
+    )
     for base in bases.split()
     for entry in nouns_of(specification)
 )
 # Verbs for which a quality of the thing does not matter.
-_PLAIN_OBJECTS = frozenset({"wash", "clean", "break", "pour", "wait", "finish", "visit", "close", "chase", "bite"})
+_PLAIN_OBJECTS = frozenset(
+    {"wash", "clean", "break", "pour", "wait", "finish", "visit", "close", "chase", "bite"}
+)
 _UNOWNED_OBJECTS = frozenset({"wear", "buy", "sell", "choose", "need"})
 
 
@@ -640,4 +645,6 @@ def _unambiguous_tense(
 
 _HUMAN_TRANSITIVE = tuple(verb for verb in TRANSITIVE if verb.human_subject)
 _HUMAN_INTRANSITIVE = tuple(verb for verb in INTRANSITIVE if verb.human_subject)
-_HUMAN_MOTION = tuple(verb for verb in MOTION if verb.human_subject and verb.forms.base not in ("live", "sit"))
+_HUMAN_MOTION = tuple(
+    verb for verb in MOTION if verb.human_subject and verb.forms.base not in ("live", "sit")
+)

@@ -15,12 +15,12 @@ house < hotel hospital school museum library; bank store < hospital museum; Busa
 Korea < Japan < America; strawberry < apple orange tomato; bag box; cup dish; flower < tree; doll toy; cafe < hotel
 long short | story < novel; letter email < report; letter email; skirt pants dress coat; song < movie
 heavy light | chair < table desk < bed; bag box; phone < camera < computer < refrigerator; violin < guitar < piano; \
-pencil < book; newspaper < book; umbrella < bag; bicycle < car
+newspaper < book; umbrella < bag; bicycle < car
 fast slow | boat < bus taxi car < train < airplane; bicycle < bus taxi car; cat < dog rabbit < horse; \
 duck < rabbit fox; mouse < fox < tiger lion
 expensive cheap | apple banana orange strawberry; potato carrot tomato; cookie cake sandwich bread; \
 ice_cream chocolate; juice coffee tea milk; rice noodles soup < meat fish; socks gloves < shirt skirt pants hat < coat; \
-dress shirt skirt; shoes boots; chair < table desk bed; newspaper < book; pencil < book; \
+dress shirt skirt; shoes boots; chair < table desk bed; newspaper < book; \
 clock radio < phone camera < computer refrigerator; guitar violin < piano; bicycle < car; cup dish; spoon knife; \
 ball doll toy; umbrella bag wallet
 clean | room kitchen classroom; cup dish; shirt skirt pants coat; restaurant hotel; river beach
@@ -30,7 +30,7 @@ interesting | Korean English history math science; book novel movie story; socce
 important | Korean English history math science; letter email report; homework report
 quiet | library museum hotel cafe; classroom < library; market station restaurant < museum library
 bright dark | room kitchen classroom office
-pretty | skirt dress shirt coat; hat shoes bag
+pretty | skirt dress shirt coat; hat shoes
 cute | dog cat rabbit bird; rabbit duck monkey; boy girl child
 delicious | apple banana orange strawberry; rice noodles soup; meat fish; cookie cake bread sandwich; \
 ice_cream chocolate; coffee tea juice milk

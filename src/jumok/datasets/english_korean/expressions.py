@@ -17,7 +17,7 @@ tonight               | 오늘 밤에    | future              | night
 next week             | 다음 주에    | future              | week
 next month            | 다음 달에    | future              | year
 next year             | 내년에       | future              | year
-every day             | 매일         | habit               | daily
+every day             | 매일         | habit               | everyday
 every morning         | 매일 아침    | habit               | mornings
 every week            | 매주         | habit               | weekly
 on weekends           | 주말에       | habit               | weekly
@@ -38,16 +38,16 @@ TIME_PROFILES = {
     "state": "",
     "event": "hour day part morning night week weekday",
     "daylight": "hour day part morning week weekday",
-    "daily": "hour day part morning night weekday daily",
-    "active": "hour day part morning week weekday daily mornings weekly",
+    "daily": "hour day part morning night weekday everyday",
+    "active": "hour day part morning week weekday everyday mornings weekly",
     "moment": "hour day part morning",
-    "routine": "hour day part morning night week weekday daily weekly",
+    "routine": "hour day part morning night week weekday everyday weekly",
     "errand": "hour day part morning week weekday weekly",
-    "course": "week weekday year daily weekly",
+    "course": "week weekday year everyday weekly",
     "trip": "day week weekday year",
     "project": "week year",
     "growing": "day morning week weekday year spring",
-    "animal": "hour day part morning night daily",
+    "animal": "hour day part morning night everyday",
     "rising": "day morning weekday",
 }
 

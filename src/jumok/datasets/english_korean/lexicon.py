@@ -96,7 +96,7 @@ class Verb:
     @property
     def is_habitual(self) -> bool:
         """Whether people do it regularly, or it describes a state; then a question can be in the present."""
-        return not self.times or bool(self.times & {"daily", "weekly"})
+        return not self.times or bool(self.times & {"everyday", "weekly"})
 
     def can_be_at(self, place: Noun, entry: Noun | None) -> bool:
         """Return whether it happens to this object at this place."""
@@ -232,7 +232,11 @@ def _read_honorific(form: str, kind: str) -> Stem | None:
 def _read_verbs(table: str, *, is_motion: bool = False) -> tuple[Verb, ...]:
     rows = _rows(table)
     objects = _balance([() if is_motion else nouns_of(row[3]) for row in rows])
-    return tuple(_read_verb(row, entries, is_motion) for row, entries in zip(rows, objects, strict=True))
+    verbs = [_read_verb(row, entries, is_motion) for row, entries in zip(rows, objects, strict=True)]
+    partners: dict[str, set[Noun]] = {}  # of all rows of a verb, because a combination has one split
+    for verb in verbs:
+        partners.setdefault(verb.key, set()).update(verb.objects or verb.places)
+    return tuple(replace(verb, variety=len(partners[verb.key])) for verb in verbs)
 
 
 def _read_verb(row: list[str], objects: tuple[Noun, ...], is_motion: bool) -> Verb:
@@ -257,7 +261,6 @@ def _read_verb(row: list[str], objects: tuple[Noun, ...], is_motion: bool) -> Ve
         manners=tuple(_MANNER_BY_KEY[name] for name in manner_cell.split()),
         adpositions=(object_cell.split()[0], object_cell.split()[1]) if is_motion else ("", ""),
         key=f"{first} {korean_stem.text}",
-        variety=len(set(objects or places)),
         times=_time_kinds(time_cell),
         tenses=_tenses_of(base, korean_stem, subject_cell),
         is_repeatable="again" in time_cell.split(),
@@ -283,7 +286,11 @@ def _tenses_of(base: str, korean: Stem, subjects: str) -> tuple[str, ...]:
         return ("past",)
     if named_by(predicates.PAST_AND_FUTURE_VERBS, base, korean):
         return ("past", "future")
-    has_plans = base not in _STATIVE and base not in predicates.PRESENT_AND_PAST_VERBS.split() and not any(entry.classes & {"animal"} for entry in nouns_of(subjects))
+    has_plans = (
+        base not in _STATIVE
+        and base not in predicates.PRESENT_AND_PAST_VERBS.split()
+        and not any(entry.classes & {"animal"} for entry in nouns_of(subjects))
+    )
     return TENSES if has_plans else ("present", "past")
 
 

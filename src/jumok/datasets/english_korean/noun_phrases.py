@@ -145,9 +145,7 @@ _DESCRIPTIONS: dict[Noun, tuple[Adjective, ...]] = {
     for entry in NOUNS
 }
 _CREATED_DESCRIPTIONS = {
-    entry: tuple(
-        adjective for adjective in adjectives if adjective.english in predicates.CREATED.split()
-    )
+    entry: tuple(adjective for adjective in adjectives if adjective.english in predicates.CREATED.split())
     for entry, adjectives in _DESCRIPTIONS.items()
 }
 
@@ -230,10 +228,34 @@ SPECIFIC_THING = "a specific thing"  # "this apple", which nobody eats every day
 
 # Things without a possessor such as "my" or "Minsu's".
 UNOWNED = frozenset(
-    {"film", "wild", "tiny", "shut", "heard", "plant", "food", "drink", "duty", "medicine", "transit",
-     "found"}
+    {
+        "film",
+        "wild",
+        "tiny",
+        "shut",
+        "heard",
+        "plant",
+        "food",
+        "drink",
+        "duty",
+        "medicine",
+        "transit",
+        "found",
+    }
 )
-_BULKY = frozenset({"furniture", "vehicle", "mount", "mended", "device", "instrument", "worn_body", "worn_head", "worn_finger"})  # people mean one
+_BULKY = frozenset(
+    {
+        "furniture",
+        "vehicle",
+        "mount",
+        "mended",
+        "device",
+        "instrument",
+        "worn_body",
+        "worn_head",
+        "worn_finger",
+    }
+)  # people mean one
 _BARE = frozenset({"meal", "sport", "study"})
 _ONLY_ARTICLES = frozenset({"transit"})
 _ONLY_DEFINITE = frozenset({"definite", "place"})
@@ -272,7 +294,7 @@ def thing_phrase(
     if entry.classes & _ONLY_DEFINITE:
         return _assemble(entry, ([Word("the")], []), description)
     draw = scene.random()
-    if (not definite and draw < (0.8 if created else 0.34)) or (created and description[0]):
+    if (not definite and draw < (0.85 if created else 0.34)) or (created and description[0]):
         return _indefinite(entry, description)
     scene.used.add(SPECIFIC_THING)
     if draw < 0.62 or created or entry.classes & _ONLY_ARTICLES:
@@ -444,10 +466,10 @@ _FEW = frozenset(
 )  # fmt: skip
 
 
-def counted_phrase(scene: Scene, entry: Noun, maximum: int = 10) -> NounPhrase:
-    """Return a noun with a number up to this one: two books, 책 두 권."""
+def counted_phrase(scene: Scene, entry: Noun, maximum: int = 10, *, few: int = 3) -> NounPhrase:
+    """Return a noun with a number up to this one, or up to `few` of big things: two books, 책 두 권."""
     scene.used.add(entry)
-    number = scene.pick(NUMBERS[: 3 if entry.classes & _FEW else maximum])
+    number = scene.pick(NUMBERS[: few if entry.classes & _FEW else maximum])
     plural = number.english[0] != "one"
     number_word = Word(number.english[0])
     head = words(entry.plural if plural else entry.english)
@@ -524,3 +546,9 @@ def demonstrated_phrase(scene: Scene, entry: Noun, english: str) -> NounPhrase:
     scene.used.add(entry)
     word = Word(english)
     return _assemble(entry, ([word], [Eojeol(_DEMONSTRATIVES[english], (word,))]), ([], []))
+
+
+def the_phrase(scene: Scene, entry: Noun, *, p_adjective: float) -> NounPhrase:
+    """Return "the bag" or "the old bag"."""
+    scene.used.add(entry)
+    return _assemble(entry, ([Word("the")], []), optional_adjective(scene, entry, p_adjective))

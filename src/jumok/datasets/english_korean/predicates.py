@@ -78,11 +78,11 @@ plant                 | 심다       | person | plant | =garden =park =farm | | 
 build/built           | 짓다:ㅅ    | adult | built | town region | | | year
 raise                 | 기르다:르  | person | pet farmed | =home =farm | | | state
 hug/hugged/hugged/hugging | 안다   | person | little =dog =cat | | | | hour morning
-wear/wore/worn        | 입다       | female | =skirt =dress | | | | day weekday daily again
-wear/wore/worn        | 입다       | person | =shirt =coat =pants | | | | day weekday daily again
-wear/wore/worn        | 신다       | person | worn_foot | | | | day weekday daily again
-wear/wore/worn        | 쓰다       | person | worn_head | | | | day weekday daily again
-wear/wore/worn        | 끼다       | person | worn_hand worn_finger | | | | day weekday daily again
+wear/wore/worn        | 입다       | female | =skirt =dress | | | | day weekday everyday again
+wear/wore/worn        | 입다       | person | =shirt =coat =pants | | | | day weekday everyday again
+wear/wore/worn        | 신다       | person | worn_foot | | | | day weekday everyday again
+wear/wore/worn        | 쓰다       | person | worn_head | | | | day weekday everyday again
+wear/wore/worn        | 끼다       | person | worn_hand worn_finger | | | | day weekday everyday again
 take_off/took/taken   | 벗다       | person | =coat =hat =glasses worn_foot worn_hand | | quickly | | hour morning
 chase                 | 쫓다       | =dog =cat =fox | =rabbit =bird =mouse =duck | =garden =farm | quickly | | animal
 chase                 | 쫓다       | =tiger =lion | =rabbit =fox =monkey | =mountain | quickly | | animal
@@ -119,7 +119,7 @@ rest                  | 쉬다       | person |  | resting | quietly alone | | r
 laugh                 | 웃다       | person |  |  | loudly quietly | | hour
 cry                   | 울다       | person |  |  | loudly quietly alone | | hour
 dance                 | 춤추다     | person |  | =park =beach =school | alone well | | event weekly
-exercise              | 운동하다   | person |  | =park =playground =room | hard alone | | active
+exercise              | 운동하다   | person |  | =park =playground | hard alone | | active
 travel                | 여행하다   | person |  | region | alone | | trip spring winter
 play                  | 놀다       | young |  | playing | quietly alone | | routine
 play                  | 놀다       | =dog =cat =rabbit |  | =garden =park | quietly | | animal
@@ -138,8 +138,8 @@ arrive                | 도착하다   | person | at 에 | =station =airport =ho
 arrive                | 도착하다   | =bus =train | at 에 | =station =city =Seoul =Busan | late | | moment
 live                  | 살다       | person | in 에 | town region | alone | | state
 stay                  | 머무르다:르 | person | at 에 | =hotel region | alone | | project
-sit/sat/sat/sitting   | 앉다       | person | on 에 | =chair =bed | quietly | | moment
-sit/sat/sat/sitting   | 앉다       | =dog =cat =bird | on 에 | =chair =bed | quietly | | moment
+sit/sat/sat/sitting   | 앉다       | person | on 에 | =chair =bed | quietly | | hour
+sit/sat/sat/sitting   | 앉다       | =dog =cat =bird | on 에 | =chair =bed | quietly | | hour
 """
 
 # With a recipient: "I gave a flower to the child."
@@ -150,8 +150,10 @@ show/showed/shown     | 보여 주다  | person | shown =ticket =letter =doll | 
 """
 
 # Verbs that are strange in some tenses: nobody plans to lose a key, and "I lose a key" needs a habit.
-PAST_VERBS = "lose break forget"
-PAST_AND_FUTURE_VERBS = "find finish receive move/이사하다 leave build invite borrow choose catch arrive visit stay"
+PAST_VERBS = "lose break forget find"
+PAST_AND_FUTURE_VERBS = (
+    "finish receive move/이사하다 leave build invite borrow choose catch arrive visit stay"
+)
 PRESENT_AND_PAST_VERBS = "laugh cry"  # nobody plans them
 # States have no future here ("I will know the song" is a guess), and their negation is inability: 이해하지 못하다.
 STATIVE_VERBS = "know like hate love trust miss understand remember forget"
@@ -265,9 +267,7 @@ young                 | 젊다       | adult_job =man =woman |
 """
 
 # Adjectives that complain and so take "too": nothing is too fresh.
-COMPLAINTS = (
-    "big small long short expensive heavy slow hot cold dirty spicy sweet difficult boring noisy dark far easy"
-)
+COMPLAINTS = "big small long short expensive heavy slow hot cold dirty spicy sweet difficult boring noisy dark far easy"
 # Adjectives that do not precede a noun: "the dirty dish" would need a reason why people eat from it.
 PREDICATIVE = "far near clean dirty heavy slow dark noisy boring dangerous expensive cheap hot/덥다 cold/춥다"
 # Adjectives of things that do not exist yet.

@@ -22,7 +22,7 @@ exercise; run; swim; play team =tennis; dance | rest; drink =water =juice =milk;
 watch =movie =television =news; listen_to =music =radio; drink =milk =tea; write =letter =email; turn_off | sleep
 take_off =coat =shoes =socks =hat =gloves | rest; sleep; watch =television =movie; drink =tea =water; clean =room
 turn_off =television =computer =radio =light; close =door =window | sleep; go =school =office =home; rest
-turn_on =light | study; write; do; clean =room; cook
+turn_on =light | study; write =letter =email =report; do; clean =room; cook
 turn_on =radio | listen_to =music =news =song; dance; clean
 turn_on =computer | write =email =report; watch =movie; study
 open =window =door | clean =room =kitchen =house
@@ -69,7 +69,7 @@ buy =car | travel; sell =bicycle
 buy =bicycle | sell =car; exercise
 buy =vegetables =meat =fish =noodles | cook; make =soup; prepare =dinner =lunch
 sell =house =car | buy =house =car; move/이사하다; travel
-exercise; swim; run; walk | sleep; rest; drink =water =juice =milk; eat meal
+exercise; swim; run | rest; drink =water =juice =milk; eat meal
 meet =friend =cousin name | eat meal =noodles =cake; drink =coffee =tea; watch =movie; walk; play team =tennis; go =cafe =park
 travel; go =Japan =America | take/찍다; buy =gift; visit =museum; write =letter; send =photo
 receive =money | buy
@@ -195,7 +195,7 @@ take_off =shoes =coat =hat =gloves; exercise; rest; sleep; wait; run; walk; leav
 # What people want, plan and decide to do, and what they can do.
 WANTED = """
 eat; drink; read; write; study; learn; teach; speak; practice; finish; watch; listen_to; sing; play; buy; sell; make; cook; bake; \
-clean; fix; find; borrow; choose; draw; take/찍다; take/타다; ride; drive; send; receive; collect; plant; build; raise; wear; help; \
+clean; fix; borrow; choose; draw; take/찍다; take/타다; ride; drive; send; receive; collect; plant; build; raise; wear; help; \
 meet; wait_for; invite; prepare; visit; sleep; walk; run; swim; work; rest; dance; exercise; travel; wait; get_up; go; \
 come; return; move/이사하다; leave; live; stay; sit; open; move/옮기다
 """

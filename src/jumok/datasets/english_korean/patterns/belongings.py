@@ -18,7 +18,7 @@ from jumok.datasets.english_korean.noun_phrases import (
     indefinite_phrase,
     owned_phrase,
     person_subject,
-    thing_phrase,
+    the_phrase,
 )
 from jumok.datasets.english_korean.patterns.descriptions import PERSON, POINTERS
 from jumok.datasets.english_korean.patterns.identities import SHOWN
@@ -103,10 +103,7 @@ def _known_thing(scene: Scene, entry: Noun) -> NounPhrase:
     """Return "my key" or "the key": nobody asks where this key is."""
     if scene.chance(0.5):
         return owned_phrase(scene, entry)
-    phrase = thing_phrase(scene, entry, p_adjective=0.2, definite=True, may_have_possessor=False)
-    while phrase.english[0].text != "the":
-        phrase = thing_phrase(scene, entry, p_adjective=0.2, definite=True, may_have_possessor=False)
-    return phrase
+    return the_phrase(scene, entry, p_adjective=0.2)
 
 
 _LOST_THINGS = nouns_of("portable small goods")

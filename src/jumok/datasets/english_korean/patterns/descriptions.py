@@ -105,7 +105,7 @@ _STATE_KINDS = {
     for adjectives, kinds in ((STATES, "day morning night week now"), (CHARACTERS, ""))
     for adjective in adjectives
 } | {
-    "busy": frozenset({"day", "morning", "week", "weekday", "now", "daily", "weekly"}),
+    "busy": frozenset({"day", "morning", "week", "weekday", "now", "everyday", "weekly"}),
     "hungry": frozenset({"morning", "night", "hour"}),
     "thirsty": frozenset({"morning", "night", "hour"}),
     "healthy": frozenset(),

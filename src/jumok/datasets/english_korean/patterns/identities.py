@@ -50,8 +50,10 @@ def somebody_is_something(scene: Scene) -> Sentence:
     subject = person_subject(scene, PERSON, p_you=0.0 if scene.polite else 0.05, pool=_RELATIVES)
     entry = scene.pick_new(_JOBS)
     tense = scene.pick(("present", "present", "past"))
-    complement = profession(scene, entry, subject, p_adjective=0.3 if tense == "present" else 0.0)
-    clause = Clause(subject, COPULA, tense=tense, negative=scene.chance(0.25))
+    negative = scene.chance(0.25)
+    is_described = tense == "present" and not negative
+    complement = profession(scene, entry, subject, p_adjective=0.35 if is_described else 0.0)
+    clause = Clause(subject, COPULA, tense=tense, negative=negative)
     english = [*clause.statement(), *complement.english]
     return Sentence(english, copula_eojeols(subject, complement, clause, final_ending(scene)))
 

@@ -93,7 +93,13 @@ def _actions_at(place: Noun) -> Frames:
     """Return what people do at a place: they go to the library and study there."""
     frames = []
     for verb in (*TRANSITIVE, *INTRANSITIVE):
-        if "person" not in verb.subjects or verb.forms.base in (*NOT_LASTING, "raise", "read", "build", "travel"):
+        if "person" not in verb.subjects or verb.forms.base in (
+            *NOT_LASTING,
+            "raise",
+            "read",
+            "build",
+            "travel",
+        ):
             continue
         entries = tuple(
             entry for entry in verb.objects if place in verb.object_places[entry] and entry.key != "novel"
@@ -157,7 +163,6 @@ def and_then(scene: Scene) -> Sentence:
 
 
 _TOPICS = tuple(without_ambiguous_tense(frames) for (frames,) in read_rows(scripts.TOPICS))
-
 
 
 def clauses_on_a_topic(scene: Scene, count: int, *, p_negative: float) -> list[Clause]:
@@ -276,7 +281,9 @@ _SIMILAR_OBJECTS = tuple(
     > 1
 )
 _CONTRASTS = tuple(
-    tuple(without_ambiguous_tense(tuple(f for f in frames if "young" not in f.verb.subjects)) for frames in row)
+    tuple(
+        without_ambiguous_tense(tuple(f for f in frames if "young" not in f.verb.subjects)) for frames in row
+    )
     for row in read_rows(scripts.CONTRASTS)
 )
 _LIKABLE = tuple(
@@ -298,10 +305,10 @@ _INDOORS_AWAKE = tuple(frame for frame in INDOORS if frame.verb.forms.base not i
 
 def indoor_actions(scene: Scene) -> tuple[Action, Action]:
     """Return two different things that people do at home."""
-    first, second = frame_action(scene, _INDOORS_AWAKE), frame_action(scene, INDOORS)
+    first, second = scene.pick(_INDOORS_AWAKE), scene.pick(INDOORS)
     while second.verb.forms.base == first.verb.forms.base:
-        second = frame_action(scene, INDOORS)
-    return first, second
+        second = scene.pick(INDOORS)
+    return frame_action(scene, (first,)), frame_action(scene, (second,))
 
 
 def effect_of(
@@ -418,7 +425,9 @@ def if_then(scene: Scene) -> Sentence:
         )
         scene.used.add("you")  # nobody tells people what they will do
         repeated = person_subject(scene, result_action.verb.subjects, pool=_FAMILY)
-    condition = make_clause(scene, condition_action, subject, tense="present", p_negative=p_negative, p_manner=0.0)
+    condition = make_clause(
+        scene, condition_action, subject, tense="present", p_negative=p_negative, p_manner=0.0
+    )
     condition.link(joining)
     result = make_clause(scene, result_action, repeated, tense="future", p_negative=p_negative, p_manner=0.0)
     english = [joining, *condition.statement(), comma, *result.statement()]
@@ -450,14 +459,14 @@ _ARRIVING_VERBS = tuple(
 _ARRIVALS = nouns_of("=home =school =office =company =library =park =cafe =restaurant =hotel =beach")
 _AT_WORK = read_frames("work; write =report =email; drink =coffee =tea; use =computer; clean =office")
 LASTING_ACTIONS = read_frames(scripts.LASTING)
-_LASTING_AT = {
-    place: _AT_WORK if place.key in ("office", "company") else ACTIONS_AT[place] for place in _ARRIVALS
-} | {
-    place: read_frames("sleep; rest; eat =breakfast =dinner; wait; drink =coffee =tea =beer")
-    for place in nouns_of("=hotel")
-} | {
-    place: LASTING_ACTIONS for place in nouns_of("=home")
-}
+_LASTING_AT = (
+    {place: _AT_WORK if place.key in ("office", "company") else ACTIONS_AT[place] for place in _ARRIVALS}
+    | {
+        place: read_frames("sleep; rest; eat =breakfast =dinner; wait; drink =coffee =tea =beer")
+        for place in nouns_of("=hotel")
+    }
+    | {place: LASTING_ACTIONS for place in nouns_of("=home")}
+)
 _MOMENTS = read_frames(scripts.MOMENTS)
 
 
@@ -468,7 +477,9 @@ def when_then(scene: Scene) -> Sentence:
     first = make_clause(scene, moment, tense="past", p_negative=0.0, p_manner=0.0)
     first.link(joining)
     subject = fitting_subject(scene, lasting)
-    second = make_clause(scene, lasting, subject, tense="past", mode="progressive", p_negative=0.0, p_manner=0.0)
+    second = make_clause(
+        scene, lasting, subject, tense="past", mode="progressive", p_negative=0.0, p_manner=0.0
+    )
     korean = first.korean("when", "이") + second.korean(final_ending(scene))
     return Sentence([joining, *first.statement(), comma, *second.statement()], korean)
 
@@ -531,7 +542,9 @@ def going_in_order_to(scene: Scene) -> Sentence:
     return Sentence([*main.statement(), to, base, *aim.main[1:], *aim.words_after_verb()], korean)
 
 
-_PURPOSE_VERBS = human_verbs("buy study meet watch learn eat drink take sing play draw sleep exercise swim rest")
+_PURPOSE_VERBS = human_verbs(
+    "buy study meet watch learn eat drink take sing play draw sleep exercise swim rest"
+)
 _PURPOSES = {
     place: purposes
     for place, frames in ACTIONS_AT.items()

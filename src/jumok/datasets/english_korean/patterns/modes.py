@@ -215,6 +215,4 @@ def somebody_wants_somewhere(scene: Scene) -> Sentence:
     )
 
 
-_WANTED_SOMEWHERE = tuple(
-    frame for frame in WANTED if frame.verb.places and not frame.verb.adpositions[0]
-)
+_WANTED_SOMEWHERE = tuple(frame for frame in WANTED if frame.verb.places and not frame.verb.adpositions[0])

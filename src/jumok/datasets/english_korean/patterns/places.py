@@ -27,21 +27,37 @@ from jumok.datasets.english_korean.verb_phrases import LOCATED
 _RELATED_NOUNS = tuple(
     (next(entry for entry in RELATIONS if entry.key == relation), nouns_of(grounds), nouns_of(figures))
     for relation, grounds, figures in (
-        ("in", "=bag =box", "=glasses =ring =phone =camera =key =wallet =pencil =ticket =book =newspaper =letter"),
-        ("in", "=box", "fruit =shoes =toy =doll =ball =cup =hat"),
+        (
+            "in",
+            "=bag =box",
+            "=glasses =ring =phone =camera =key =wallet =pencil =ticket =book =newspaper =letter =umbrella =photo =map =money",
+        ),
+        (
+            "in",
+            "=box",
+            "fruit =shoes =toy =doll =ball =cup =hat =dish =spoon =knife =gloves =socks =clock =boots =potato",
+        ),
         ("in", "=refrigerator", "fruit drink =carrot =tomato =egg =cake =meat =kimchi =fish"),
         (
             "on",
             "=table =desk",
-            "dish fruit portable =letter =report =computer =flower =cake =bread =radio =pencil =map =gift",
+            "dish fruit portable =letter =report =computer =flower =cake =bread =radio =pencil =map =gift =photo =picture =spoon =knife =clock =sandwich =cookie =television",
         ),
-        ("on", "=bed =chair", "=dog =cat clothes_cloth =bag =doll =toy =book"),
+        (
+            "on",
+            "=bed =chair",
+            "=dog =cat clothes_cloth =bag =doll =toy =book =newspaper =guitar =umbrella =camera",
+        ),
         ("under", "=table =desk =bed =chair", "=dog =cat =ball =box =bag =shoes =toy"),
         ("under", "=tree", "=dog =cat =rabbit =chair =bicycle =ball =cow =horse"),
         ("behind", "=door =bed =desk", "=cat =dog =ball =box =umbrella =guitar =bag"),
         ("behind", "=house =tree =car", "=dog =cat =bicycle =ball =chair"),
         ("in front of", "landmark =house", "=car =bus =taxi =bicycle =tree =dog =cat =chair"),
-        ("next to", "furniture =window =door", "=chair =flower =bag =clock =cat =dog =umbrella =box =television"),
+        (
+            "next to",
+            "furniture =window =door",
+            "=chair =flower =bag =clock =cat =dog =umbrella =box =television =guitar =violin =piano =radio =table",
+        ),
         ("next to", "landmark =house", "=tree =bicycle =car =bus"),
     )
 )
@@ -105,7 +121,7 @@ def there_are_counted_things(scene: Scene) -> Sentence:
     location, entry = place_and_thing(scene)
     while entry.form != "count":
         location, entry = place_and_thing(scene)
-    phrase = counted_phrase(scene, entry)
+    phrase = counted_phrase(scene, entry, few=5)
     clause = Clause(phrase, LOCATED, tense=scene.pick(("present", "present", "past")))
     there = Word("there")
     clause.link(there)

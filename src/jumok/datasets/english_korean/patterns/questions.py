@@ -202,7 +202,8 @@ _PLACED = frames_of(
     tuple(
         verb
         for verb in (*TRANSITIVE, *INTRANSITIVE)
-        if len(verb.places) > 2 and verb.forms.base not in ("wait", "raise", "cry", "laugh", "choose", "throw", "pick")
+        if len(verb.places) > 2
+        and verb.forms.base not in ("wait", "raise", "cry", "laugh", "choose", "throw", "pick")
     )
 )
 
@@ -230,7 +231,12 @@ def _adverbial_question(scene: Scene, english: str, korean: str) -> Sentence:
     return Sentence([word, *sentence.words], sentence.eojeols, "?")
 
 
-_ASKED = tuple(frame for frame in WANTED if frame.verb.forms.base not in ("live", "raise", "sit", "receive", "collect", "speak", "wait", "get", "finish"))
+_ASKED = tuple(
+    frame
+    for frame in WANTED
+    if frame.verb.forms.base
+    not in ("live", "raise", "sit", "receive", "collect", "speak", "wait", "get", "finish")
+)
 
 
 def how(scene: Scene) -> Sentence:

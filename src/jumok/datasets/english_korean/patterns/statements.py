@@ -105,9 +105,9 @@ def action_with_manner(scene: Scene) -> Sentence:
     entry, frames = scene.pick(_FRAMES_BY_MANNER)
     action = frame_action(scene, frames)
     verb = action.verb
+    if entry is ALONE:
+        scene.used.add(ONE_PERSON)
     subject = subject_phrase(scene, verb)
-    while entry is ALONE and subject.agreement == "plural":
-        subject = subject_phrase(scene, verb)
     complements = [] if verb.forms.base == "get" else action.complements
     action = Action(verb, [*complements, adverb_complement(scene, entry)], action.entry)
     return make_statement(scene, make_clause(scene, action, subject, p_negative=0.0, p_time=0.25))
@@ -129,7 +129,11 @@ def action_with_frequency(scene: Scene) -> Sentence:
     scene.used.add("you")
     verb = scene.pick(_REPEATED if scene.chance(0.7) else _REPEATED_INTRANSITIVE)
     is_generic = not verb.is_repeatable or scene.chance(0.3)
-    action = transitive_action(scene, verb, generic=is_generic) if verb.objects else intransitive_action(scene, verb)
+    action = (
+        transitive_action(scene, verb, generic=is_generic)
+        if verb.objects
+        else intransitive_action(scene, verb)
+    )
     clause = make_clause(scene, action, tense="present", p_often=1.0, p_negative=0.0, p_place=0.25)
     return make_statement(scene, clause)
 
@@ -354,7 +358,11 @@ _TIMED_VERBS = tuple(
 )
 _OFTEN = frozenset({"laugh", "cry", "get", "buy"})
 _REPEATED, _REPEATED_INTRANSITIVE = (
-    tuple(verb for verb in verbs if (verb.times & HABITUAL and "year" not in verb.times) or verb.forms.base in _OFTEN)
+    tuple(
+        verb
+        for verb in verbs
+        if (verb.times & HABITUAL and "year" not in verb.times) or verb.forms.base in _OFTEN
+    )
     for verbs in (TRANSITIVE, INTRANSITIVE)
 )
 _FRAMES_BY_MANNER = tuple(

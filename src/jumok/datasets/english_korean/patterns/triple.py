@@ -66,7 +66,9 @@ def wanted_but_rain_so(scene: Scene) -> Sentence:
     wish = make_clause(scene, wanted, subject, tense="past", mode="want", p_negative=0.0, p_place=0.4)
     obstacle = weather_clause(scene, "past")
     repeated = repeated_subject(subject)
-    result = make_clause(scene, frame_action(scene, INDOORS), repeated, tense="past", p_negative=0.0, p_manner=0.0)
+    result = make_clause(
+        scene, frame_action(scene, INDOORS), repeated, tense="past", p_negative=0.0, p_manner=0.0
+    )
     comma, but, second_comma, so = words([",", "but", ",", "so"])
     wish.link(but)
     obstacle.link(so)
