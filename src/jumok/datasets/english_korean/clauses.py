@@ -357,7 +357,7 @@ _COMPLAINTS = frozenset(predicates.COMPLAINTS.split())
 
 @cache
 def _fitting_manners(verb: Verb, *, is_plain: bool, is_plural: bool) -> tuple[Expression, ...]:
-    """Return the adverbs of manner that fit: several people do nothing alone, nobody decides to dance well."""
+    """Return the adverbs of manner that fit: two people do nothing alone, nobody decides to dance well."""
     return tuple(
         entry
         for entry in verb.manners

@@ -12,16 +12,20 @@ big small | mouse < bird < rabbit cat < dog < horse; duck < cow horse; fox monke
 chair < table desk < bed; phone < camera < computer < refrigerator; radio < television < refrigerator; \
 violin < guitar < piano; bicycle < car taxi < bus < airplane; room kitchen < classroom; \
 house < hotel hospital school museum library; bank store < hospital museum; Busan < Seoul; \
-Korea < Japan < America; strawberry < apple orange tomato; bag box; cup dish; flower < tree; doll toy; cafe < hotel
+Korea < Japan < America; strawberry < apple orange tomato; bag box; cup dish; flower < tree; doll toy; \
+cafe < hotel
 long short | story < novel; letter email < report; letter email; skirt pants dress coat; song < movie
-heavy light | chair < table desk < bed; bag box; phone < camera < computer < refrigerator; violin < guitar < piano; \
+heavy light | chair < table desk < bed; bag box; phone < camera < computer < refrigerator; violin < guitar \
+< piano; \
 newspaper < book; umbrella < bag; bicycle < car
 fast slow | boat < bus taxi car < train < airplane; bicycle < bus taxi car; cat < dog rabbit < horse; \
 duck < rabbit fox; mouse < fox < tiger lion
 expensive cheap | apple banana orange strawberry; potato carrot tomato; cookie cake sandwich bread; \
-ice_cream chocolate; juice coffee tea milk; rice noodles soup < meat fish; socks gloves < shirt skirt pants hat < coat; \
+ice_cream chocolate; juice coffee tea milk; rice noodles soup < meat fish; socks gloves < shirt skirt \
+pants hat < coat; \
 dress shirt skirt; shoes boots; chair < table desk bed; newspaper < book; \
-clock radio < phone camera < computer refrigerator; guitar violin < piano; bicycle < car; cup dish; spoon knife; \
+clock radio < phone camera < computer refrigerator; guitar violin < piano; bicycle < car; cup dish; spoon \
+knife; \
 ball doll toy; umbrella bag wallet
 clean | room kitchen classroom; cup dish; shirt skirt pants coat; restaurant hotel; river beach
 sweet | apple banana orange strawberry; cookie cake chocolate ice_cream; tomato carrot < banana strawberry
@@ -37,16 +41,22 @@ ice_cream chocolate; coffee tea juice milk
 beautiful | sea mountain garden river; song music; beach river
 spacious | room kitchen classroom office; park garden playground; room kitchen < library
 strong | mouse < cat < dog < horse; rabbit < fox < bear tiger lion; duck < cow horse; monkey < bear; \
-Minsu Jisu Yuna Mina Minho Junho Sora Jimin; soldier police_officer farmer; child boy girl < man woman; younger_brother cousin friend
-kind | Minsu Jisu Yuna Mina Minho Junho Sora Jimin; doctor nurse police_officer; singer actor; man woman; cousin friend; \
+Minsu Jisu Yuna Mina Minho Junho Sora Jimin; soldier police_officer farmer; child boy girl < man woman; \
+younger_brother cousin friend
+kind | Minsu Jisu Yuna Mina Minho Junho Sora Jimin; doctor nurse police_officer; singer actor; man woman; \
+cousin friend; \
 younger_brother younger_sister; chef farmer; boy girl
-smart | Minsu Jisu Yuna Mina Minho Junho Sora Jimin; doctor scientist writer; boy girl child; man woman; cousin friend; \
+smart | Minsu Jisu Yuna Mina Minho Junho Sora Jimin; doctor scientist writer; boy girl child; man woman; \
+cousin friend; \
 younger_brother younger_sister; son daughter; dog cat; bird < monkey
-tall | Minsu Jisu Yuna Mina Minho Junho Sora Jimin; child boy girl < man woman; doctor nurse; singer actor; soldier farmer chef; \
+tall | Minsu Jisu Yuna Mina Minho Junho Sora Jimin; child boy girl < man woman; doctor nurse; singer \
+actor; soldier farmer chef; \
 cousin friend; younger_brother younger_sister; son daughter
-diligent | Minsu Jisu Yuna Mina Minho Junho Sora Jimin; doctor nurse; farmer chef; writer painter; cousin friend; \
+diligent | Minsu Jisu Yuna Mina Minho Junho Sora Jimin; doctor nurse; farmer chef; writer painter; cousin \
+friend; \
 younger_brother younger_sister; boy girl; man woman
-brave | Minsu Jisu Yuna Mina Minho Junho Sora Jimin; soldier police_officer; boy girl child; man woman; cousin friend; cat < dog
+brave | Minsu Jisu Yuna Mina Minho Junho Sora Jimin; soldier police_officer; boy girl child; man woman; \
+cousin friend; cat < dog
 """
 
 # Things of one kind, which people name together: "bread and milk" is a purchase, "a map and a monkey" is not.

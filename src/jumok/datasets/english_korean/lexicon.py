@@ -40,8 +40,8 @@ __all__ = [
     "Noun",
     "Verb",
     "human_verbs",
-    "nouns_of",
     "named_by",
+    "nouns_of",
     "reserved_split",
 ]
 
@@ -314,7 +314,7 @@ def _places_of_objects(
 
 
 def _read_giving() -> tuple[Verb, ...]:
-    """Read verbs of giving: the column before the times is the humble form, used when an elder is the recipient."""
+    """Read verbs of giving: the column before the times is the humble form, used for an elder."""
     verbs = []
     for row in _rows(predicates.GIVING):
         (verb,) = _read_verbs(" | ".join([*row[:-2], "", row[-1]]))

@@ -9,9 +9,9 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
+from jumok.datasets.english_korean import predicates
 from jumok.datasets.english_korean.english import article
 from jumok.datasets.english_korean.hangul import attach
-from jumok.datasets.english_korean import predicates
 from jumok.datasets.english_korean.lexicon import (
     ADJECTIVES,
     ATTRIBUTES,
@@ -294,7 +294,8 @@ def thing_phrase(
     if entry.classes & _ONLY_DEFINITE:
         return _assemble(entry, ([Word("the")], []), description)
     draw = scene.random()
-    if (not definite and draw < (0.85 if created else 0.34)) or (created and description[0]):
+    p_indefinite = 0.34 if not created else 1.0 if description[0] or "animal" in entry.classes else 0.85
+    if not definite and draw < p_indefinite:
         return _indefinite(entry, description)
     scene.used.add(SPECIFIC_THING)
     if draw < 0.62 or created or entry.classes & _ONLY_ARTICLES:

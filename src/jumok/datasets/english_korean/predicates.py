@@ -17,12 +17,14 @@ TRANSITIVE = """
 eat/ate/eaten         | 먹다       | person | food meal | dining | quickly slowly alone | 드시다 | daily
 eat/ate/eaten         | 먹다       | =tiger =lion =dog =fox =bear | =meat | | quickly slowly | | animal
 eat/ate/eaten         | 먹다       | =cat =bear | =fish | | quickly slowly | | animal
-eat/ate/eaten         | 먹다       | =rabbit =horse =cow =monkey =mouse | =apple =banana =carrot =tomato =vegetables | | quickly slowly | | animal
+eat/ate/eaten         | 먹다       | =rabbit =horse =cow =monkey =mouse | =apple =banana =carrot =tomato \
+=vegetables | | quickly slowly | | animal
 drink/drank/drunk     | 마시다     | person | beverage | dining | quickly slowly alone | 드시다 | daily
 drink/drank/drunk     | 마시다     | adult elder | =beer | dining | quickly slowly alone | 드시다 | event
 take/took/taken       | 먹다       | person | medicine | | | 드시다 | daily again
 read/read/read        | 읽다       | person | text | studying resting | slowly quietly alone | | daily
-write/wrote/written   | 쓰다       | person | =letter =email =report | studying | quickly slowly alone | | routine
+write/wrote/written   | 쓰다       | person | =letter =email =report | studying | quickly slowly alone | | \
+routine
 write/wrote/written   | 쓰다       | person | =novel | studying | alone | | year
 study                 | 공부하다   | person | study | studying | hard alone | | routine
 learn                 | 배우다     | person | study sport instrument | =school | quickly hard | | course
@@ -33,7 +35,8 @@ do/did/done           | 하다       | young | =homework | studying | quickly al
 finish                | 끝내다     | young | =homework | | quickly | | event
 finish                | 끝내다     | adult | =report | | quickly | | event
 watch                 | 보다       | person | film =news =television | =home | quietly alone | | daily weekly
-listen_to             | 듣다:ㄷ    | person | heard | =home =room =cafe | quietly alone | | daily mornings weekly
+listen_to             | 듣다:ㄷ    | person | heard | =home =room =cafe | quietly alone | | daily mornings \
+weekly
 sing/sang/sung        | 부르다:르  | person | sung | =park =school =room | loudly well | | event
 play                  | 하다       | person | team | playing =school | alone | | routine
 play                  | 치다       | person | =tennis | =park =school | well | | routine
@@ -44,7 +47,8 @@ sell/sold             | 팔다       | seller | goods food drink | shopping | | 
 make/made             | 만들다     | person | homemade handmade | =home | quickly well | | daylight
 cook                  | 요리하다   | person | cooked | cooking | quickly alone | | daylight weekly
 bake                  | 굽다:ㅂ    | person | baked | cooking =bakery | well | | daylight weekly
-wash                  | 씻다       | person | fruit vegetable washable dish | cooking | carefully quickly | | daylight
+wash                  | 씻다       | person | fruit vegetable washable dish | cooking | carefully quickly \
+| | daylight
 clean                 | 청소하다   | person | cleaned | | quickly alone | | active again
 open                  | 열다       | person | shut opened | | quietly carefully | | moment night again
 close                 | 닫다       | person | shut | | quietly | | moment night again
@@ -53,12 +57,15 @@ turn_off              | 끄다       | person | device lamp | | | | moment night
 fix                   | 고치다     | adult | mended | | quickly well | | daylight
 use                   | 사용하다   | person | used | | | | routine again
 find/found            | 찾다       | person | portable small | =home =room =office =classroom | | | event
-lose/lost             | 잃어버리다 | person | portable small =money | =library =hotel =museum =station =market =airport | | | event
+lose/lost             | 잃어버리다 | person | portable small =money | =library =hotel =museum =station \
+=market =airport | | | event
 borrow                | 빌리다     | person | lent | | | | daylight
 bring/brought         | 가져오다   | person | brought given | | | | daylight
-choose/chose/chosen   | 고르다:르  | person | clothes given =book | =market =store =bookstore | slowly | | event
+choose/chose/chosen   | 고르다:르  | person | clothes given =book | =market =store =bookstore | slowly | | \
+event
 draw/drew/drawn       | 그리다     | person | drawn animal | =park =room =school | well | | daylight
-take/took/taken       | 찍다       | person | photographed | =park =garden =farm =beach =mountain | well | | daylight
+take/took/taken       | 찍다       | person | photographed | =park =garden =farm =beach =mountain | well | \
+| daylight
 take/took/taken       | 타다       | person | =bus =train =taxi =subway | | | | active again
 take/took/taken       | 타다       | person | =airplane =boat | | | | trip
 ride/rode/ridden      | 타다       | person | mount | =park =farm =beach | well | | errand again
@@ -83,32 +90,38 @@ wear/wore/worn        | 입다       | person | =shirt =coat =pants | | | | day 
 wear/wore/worn        | 신다       | person | worn_foot | | | | day weekday everyday again
 wear/wore/worn        | 쓰다       | person | worn_head | | | | day weekday everyday again
 wear/wore/worn        | 끼다       | person | worn_hand worn_finger | | | | day weekday everyday again
-take_off/took/taken   | 벗다       | person | =coat =hat =glasses worn_foot worn_hand | | quickly | | hour morning
-chase                 | 쫓다       | =dog =cat =fox | =rabbit =bird =mouse =duck | =garden =farm | quickly | | animal
+take_off/took/taken   | 벗다       | person | =coat =hat =glasses worn_foot worn_hand | | quickly | | hour \
+morning
+chase                 | 쫓다       | =dog =cat =fox | =rabbit =bird =mouse =duck | =garden =farm | quickly \
+| | animal
 chase                 | 쫓다       | =tiger =lion | =rabbit =fox =monkey | =mountain | quickly | | animal
 bite/bit/bitten       | 물다       | =dog | =ball =doll =shoes =gloves | | | | animal
 love                  | 사랑하다   | person | =friend kin elder =child name | | | | state
-like                  | 좋아하다   | person | food drink fruit sport study animal melody film =news text | | | | state
+like                  | 좋아하다   | person | food drink fruit sport study animal melody film =news text | \
+| | | state
 hate                  | 싫어하다   | person | food drink sport study animal =homework =medicine | | | | state
 miss                  | 그리워하다 | person | kin name | | | | state
 trust                 | 믿다       | person | person elder | | | | state
 help                  | 돕다:ㅂ오  | person | person | | | | errand again
 meet/met              | 만나다     | person | person | meeting | | | errand again
-wait_for              | 기다리다   | person | person elder =bus =train =taxi =subway | meeting | quietly | | event again
+wait_for              | 기다리다   | person | person elder =bus =train =taxi =subway | meeting | quietly | \
+| event again
 invite                | 초대하다   | person | person | | | | errand
 know/knew/known       | 알다       | person | person known | | well | | state
 remember              | 기억하다   | person | person known | | well | | state
 forget/forgot/forgotten | 잊다     | person | known name | | | | state
 understand/understood | 이해하다   | person | =book =novel =story =letter =report study | | well | | state
 prepare               | 준비하다   | person | meal =gift | =home | | | daylight again
-visit                 | 방문하다   | person | =museum =hospital =school =company =farm region | | | | trip again
+visit                 | 방문하다   | person | =museum =hospital =school =company =farm region | | | | trip \
+again
 """
 
 INTRANSITIVE = """
 sleep/slept           | 자다       | person |  | =home =hotel =room | well alone late | 주무시다 | night
 sleep/slept           | 자다       | pet |  | =garden =park =room | quietly | | animal
 sleep/slept           | 자다       | farmed |  | =farm | quietly | | animal
-walk                  | 걷다:ㄷ    | person |  | =park =garden =playground =beach | slowly quickly alone | | active
+walk                  | 걷다:ㄷ    | person |  | =park =garden =playground =beach | slowly quickly alone | \
+| active
 run/ran/run/running   | 달리다     | person |  | =park =playground =beach | quickly slowly alone | | active
 run/ran/run/running   | 달리다     | =dog =cat =rabbit |  | =garden =park | quickly | | animal
 run/ran/run/running   | 달리다     | =horse |  | =farm | quickly | | animal
@@ -120,7 +133,7 @@ laugh                 | 웃다       | person |  |  | loudly quietly | | hour
 cry                   | 울다       | person |  |  | loudly quietly alone | | hour
 dance                 | 춤추다     | person |  | =park =beach =school | alone well | | event weekly
 exercise              | 운동하다   | person |  | =park =playground | hard alone | | active
-travel                | 여행하다   | person |  | region | alone | | trip spring winter
+travel                | 여행하다   | person |  | region | alone | | project spring winter
 play                  | 놀다       | young |  | playing | quietly alone | | routine
 play                  | 놀다       | =dog =cat =rabbit |  | =garden =park | quietly | | animal
 wait                  | 기다리다   | person |  | meeting | quietly alone | | moment
@@ -134,7 +147,8 @@ come/came/come        | 오다       | person | to 에 | visited | alone early l
 return                | 돌아가다   | person | to 으로 | town region returned | alone | | event
 move                  | 이사하다   | person | to 으로 | region town | | | project
 leave/left            | 떠나다     | person | for 으로 | region | early alone | | trip
-arrive                | 도착하다   | person | at 에 | =station =airport =hotel =school region | early late | | event
+arrive                | 도착하다   | person | at 에 | =station =airport =hotel =school region | early late \
+| | event
 arrive                | 도착하다   | =bus =train | at 에 | =station =city =Seoul =Busan | late | | moment
 live                  | 살다       | person | in 에 | town region | alone | | state
 stay                  | 머무르다:르 | person | at 에 | =hotel region | alone | | project
@@ -155,8 +169,9 @@ PAST_AND_FUTURE_VERBS = (
     "finish receive move/이사하다 leave build invite borrow choose catch arrive visit stay"
 )
 PRESENT_AND_PAST_VERBS = "laugh cry"  # nobody plans them
-# States have no future here ("I will know the song" is a guess), and their negation is inability: 이해하지 못하다.
+# States have no future here: "I will know the song" is a guess.
 STATIVE_VERBS = "know like hate love trust miss understand remember forget"
+# Verbs whose negation is inability: 이해하지 못하다.
 INABILITY = "이해하다 기억하다 찾다 받다"
 # Verbs whose object comes into being, so that it has no owner, no price and no place to point at.
 CREATION = "make bake cook write draw build plant raise take/찍다"
@@ -168,9 +183,12 @@ PLACES_OF_OBJECTS = """
 buy sell choose | =bookstore | =book =newspaper =novel =map
 buy sell        | =bakery    | baked_goods =sandwich
 buy sell choose | =market    | food clothes =juice =milk =flower =knife =dish =cup =spoon =bag
-buy sell choose | =store     | food drink clothes device_small =bag =box =cup =dish =umbrella =pencil =ball =toy =doll =knife =spoon =clock =wallet =guitar =violin =chair =ring =gift
-eat drink       | =cafe      | =cake =cookie =sandwich =bread =ice_cream =chocolate =coffee =tea =juice =milk =water
-eat drink       | =restaurant | =rice =meat =fish =soup =kimchi =noodles =vegetables =bread meal =beer =water =juice =tea =coffee
+buy sell choose | =store     | food drink clothes device_small =bag =box =cup =dish =umbrella =pencil \
+=ball =toy =doll =knife =spoon =clock =wallet =guitar =violin =chair =ring =gift
+eat drink       | =cafe      | =cake =cookie =sandwich =bread =ice_cream =chocolate =coffee =tea =juice \
+=milk =water
+eat drink       | =restaurant | =rice =meat =fish =soup =kimchi =noodles =vegetables =bread meal =beer \
+=water =juice =tea =coffee
 eat drink       | =hotel     | meal =bread =fruit =coffee =tea =juice =beer =water =fish =meat =soup
 ride            | =park      | =bicycle
 ride            | =farm      | =horse
@@ -190,12 +208,17 @@ lose            | =library =museum =hotel | =umbrella =phone =wallet =key =camer
 """
 
 ADJECTIVES = """
-big                   | 크다       | =bag =box furniture sized =park =market =store =hospital =museum =library =hotel town animal_sized =car =bus =boat =television =refrigerator =tree =ball =dish =umbrella |
-small                 | 작다       | =bag =box furniture sized =store =cafe room =museum =dog =cat =bird =rabbit =car =television =camera =phone =radio =cup =doll =ball =flower |
-long                  | 길다       | =letter =email =skirt =pants =coat =movie =novel =story =song =river =report |
+big                   | 크다       | =bag =box furniture sized =park =market =store =hospital =museum \
+=library =hotel town animal_sized =car =bus =boat =television =refrigerator =tree =ball =dish =umbrella |
+small                 | 작다       | =bag =box furniture sized =store =cafe room =museum =dog =cat =bird \
+=rabbit =car =television =camera =phone =radio =cup =doll =ball =flower |
+long                  | 길다       | =letter =email =skirt =pants =coat =movie =novel =story =song =river \
+=report |
 short                 | 짧다       | =letter =email =skirt =pants =movie =novel =story =song |
-pretty                | 예쁘다     | =shirt =skirt =dress =coat =hat =shoes =ring =flower =doll =girl =bag =cup |
-beautiful             | 아름답다:ㅂ | =flower =song =music =picture =sea =garden =mountain =city =river =beach |
+pretty                | 예쁘다     | =shirt =skirt =dress =coat =hat =shoes =ring =flower =doll =girl =bag \
+=cup |
+beautiful             | 아름답다:ㅂ | =flower =song =music =picture =sea =garden =mountain =city =river \
+=beach |
 cute                  | 귀엽다:ㅂ  | pet little =doll =monkey =fox |
 good                  | 좋다       | =book =novel =story =movie melody =report |
 expensive             | 비싸다     | goods food alcohol |
@@ -222,7 +245,8 @@ white                 | 하얗다:ㅎ  | colored =dog =cat =rabbit =bird =horse 
 black                 | 까맣다:ㅎ  | colored =dog =cat =bird =horse |
 easy                  | 쉽다:ㅂ    | study =song =book =homework |
 difficult             | 어렵다:ㅂ  | study =song =book =homework =novel |
-interesting           | 재미있다   | =book =newspaper =novel =story =movie study =soccer =baseball =tennis =basketball |
+interesting           | 재미있다   | =book =newspaper =novel =story =movie study =soccer =baseball =tennis \
+=basketball |
 boring                | 지루하다   | =movie =book =novel =story =history =report |
 important             | 중요하다   | =report =homework study =letter =email |
 quiet                 | 조용하다   | =library =room =classroom =office =hotel =cafe =museum =park |
@@ -252,7 +276,8 @@ CHARACTERS = """
 kind                  | 친절하다   | person |
 smart                 | 똑똑하다   | person |
 tall                  | 키가 크다  | person |
-strong                | 힘이 세다  | =man =woman =soldier =police_officer =farmer =boy =friend =cousin name =horse =cow =bear =tiger =lion |
+strong                | 힘이 세다  | =man =woman =soldier =police_officer =farmer =boy =friend =cousin \
+name =horse =cow =bear =tiger =lion |
 diligent              | 부지런하다 | person |
 lazy                  | 게으르다:르 | =student =boy =girl =man =woman =friend =cousin name =cat |
 brave                 | 용감하다   | =soldier =police_officer =boy =girl =child =man =woman name |
@@ -261,14 +286,15 @@ famous                | 유명하다   | =singer =writer =painter =actor =scient
 
 # Only before a noun: "the bag is new" would need another Korean word. 새 has no other form.
 ATTRIBUTES = """
-new                   | 새         | clothes mended furniture instrument =bag =box =wallet =cup =dish =toy =doll =ball =book =novel =movie =car =knife =umbrella =ring |
-old                   | 오래되다   | clothes mended furniture instrument =bag =box =wallet =book =newspaper =toy =doll =ball =house =car =map =picture =umbrella =ring =knife |
+new                   | 새         | clothes mended furniture instrument =bag =box =wallet =cup =dish =toy \
+=doll =ball =book =novel =movie =car =knife =umbrella =ring |
+old                   | 오래되다   | clothes mended furniture instrument =bag =box =wallet =book \
+=newspaper =toy =doll =ball =house =car =map =picture =umbrella =ring =knife |
 young                 | 젊다       | adult_job =man =woman |
 """
 
 # Adjectives that complain and so take "too": nothing is too fresh.
-COMPLAINTS = "big small long short expensive heavy slow hot cold dirty spicy sweet difficult boring noisy dark far easy"
-# Adjectives that do not precede a noun: "the dirty dish" would need a reason why people eat from it.
+COMPLAINTS = "big small long short expensive heavy slow hot cold dirty spicy sweet difficult boring noisy dark far"  # Adjectives that do not precede a noun: "the dirty dish" would need a reason why people eat from it.
 PREDICATIVE = "far near clean dirty heavy slow dark noisy boring dangerous expensive cheap hot/덥다 cold/춥다"
 # Adjectives of things that do not exist yet.
 CREATED = "big small long short pretty beautiful good delicious sweet spicy warm interesting cute"

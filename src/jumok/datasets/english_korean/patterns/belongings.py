@@ -40,7 +40,8 @@ def somebody_has(scene: Scene) -> Sentence:
 
 
 _OWNED_THINGS = nouns_of(
-    "furniture =shirt =coat =pants worn_foot worn_head worn_hand worn_finger mended =book portable instrument pet =money =younger_brother =friend =cousin =son "
+    "furniture =shirt =coat =pants worn_foot worn_head worn_hand worn_finger mended =book portable "
+    "instrument pet =money =younger_brother =friend =cousin =son "
     "=daughter =horse =cow =bag =box =cup =knife =spoon =pencil =ball =toy =doll =map =picture =car =key"
 )
 
@@ -78,7 +79,8 @@ def somebody_needs(scene: Scene) -> Sentence:
 
 
 _NEEDED_THINGS = nouns_of(
-    "used =shirt =coat =pants worn_foot worn_head worn_hand furniture portable =money =medicine =water =car =bicycle =friend =doctor"
+    "used =shirt =coat =pants worn_foot worn_head worn_hand furniture portable =money =medicine "
+    "=water =car =bicycle =friend =doctor"
 )
 
 
@@ -88,7 +90,7 @@ def where_is_it(scene: Scene) -> Sentence:
     if scene.chance(0.5):
         subject = _known_thing(scene, scene.pick_new(_LOST_THINGS))
     else:
-        subject = person_subject(scene, PERSON, p_you=0.1, exclude_first_person=True)
+        subject = person_subject(scene, PERSON, p_you=0.1, exclude_first_person=True, pool=_SOUGHT)
     clause = Clause(
         subject,
         LOCATED,
@@ -106,6 +108,7 @@ def _known_thing(scene: Scene, entry: Noun) -> NounPhrase:
     return the_phrase(scene, entry, p_adjective=0.2)
 
 
+_SOUGHT = nouns_of("kin =teacher =professor")  # not "this doctor", whom the speaker sees
 _LOST_THINGS = nouns_of("portable small goods")
 
 

@@ -269,8 +269,8 @@ _CHANGES = {
     "happy": "", "sad": "", "busy": "", "healthy": "", "lonely": "", "tired": "",
     "dirty": "room =shirt =coat =shoes =socks =river =car", "dark": "room =office", "bright": "room =office",
     "quiet": "=classroom =library =office =room =park", "noisy": "=classroom =restaurant =playground",
-    "warm": "=room =classroom", "clean": "=room =kitchen =river =park", "expensive": "=fruit =vegetables =meat =fish =coffee",
-    "cheap": "=fruit =vegetables =meat =fish",
+    "warm": "=room =classroom", "clean": "=room =kitchen =river =park",
+    "expensive": "=fruit =vegetables =meat =fish =coffee", "cheap": "=fruit =vegetables =meat =fish",
 }  # fmt: skip
 _CHANGING = tuple(
     (entry, nouns_of(_CHANGES[entry.english]) if _CHANGES[entry.english] else ())

@@ -81,6 +81,7 @@ def _adjectives_after(verb: Verb, entry: Noun) -> tuple[Adjective, ...]:
         if entry in adjective.things
         and (not verb.is_creation or adjective.english in predicates.CREATED.split())
         and adjective.english not in ("fresh", "hot", "cold")
+        and not (adjective.english == "warm" and "food" in entry.classes)
     )
 
 
@@ -121,12 +122,14 @@ def _relative_clause_of(scene: Scene, subject: NounPhrase, *, has_job: bool) -> 
 _LIVE = next(verb for verb in MOTION if verb.forms.base == "live")
 _WORK = next(verb for verb in INTRANSITIVE if verb.forms.base == "work")
 _HABITS = read_frames(
-    "study; raise; draw; collect; play sport; play instrument; like food drink sport animal; hate food drink sport animal; speak; "
+    "study; raise; draw; collect; play sport; play instrument; like food drink sport animal; hate "
+    "food drink sport animal; speak; "
     "learn; write =novel; ride =bicycle"
 )
 _PAST_DEEDS = read_frames(
     "buy =car =house =camera =computer =book =picture; find; help; break =window =cup; fix; sell =car =house "
-    "=bicycle; write =novel =letter; bake; meet name; invite name; draw =picture; lose; borrow; send =letter =gift"
+    "=bicycle; write =novel =letter; bake; meet name; invite name; draw =picture; lose; borrow; send "
+    "=letter =gift"
 )
 _PEOPLE_WITH_RELATIVE_CLAUSE = nouns_of("job =man =woman")
 

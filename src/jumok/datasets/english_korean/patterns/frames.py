@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from jumok.datasets.english_korean.clauses import Action, going_action, intransitive_action, transitive_action
 from jumok.datasets.english_korean.lexicon import INTRANSITIVE, MOTION, TRANSITIVE, Noun, Verb, nouns_of
 from jumok.datasets.english_korean.noun_phrases import NounPhrase, person_subject
-from jumok.datasets.english_korean.scene import Scene
+
+if TYPE_CHECKING:
+    from jumok.datasets.english_korean.scene import Scene
 
 __all__ = [
     "Frame",

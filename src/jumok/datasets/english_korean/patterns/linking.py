@@ -79,13 +79,11 @@ def shared_topic(subject: NounPhrase, repeated: NounPhrase) -> list[Eojeol]:
 
 def random_pronoun(scene: Scene, *, you: bool = False) -> NounPhrase:
     """Return a pronoun as a subject that can be repeated."""
-    names = (
-        ("I", "I", "he", "she", "we", "they", "you")
-        if you and not scene.polite
-        else ("I", "I", "he", "she", "we", "they")
-    )
-    if HIS_OR_HER_USED in scene.used:
-        names = ("I", "we", "they")  # "he … his" may need 자기
+    names = ["I", "I", "we", "they"]
+    if HIS_OR_HER_USED not in scene.used:
+        names += ["he", "she"]  # "he … his" may need 자기
+    if you and not scene.polite:
+        names.append("you")
     return pronoun_subject(scene, scene.pick(names))
 
 
@@ -459,14 +457,9 @@ _ARRIVING_VERBS = tuple(
 _ARRIVALS = nouns_of("=home =school =office =company =library =park =cafe =restaurant =hotel =beach")
 _AT_WORK = read_frames("work; write =report =email; drink =coffee =tea; use =computer; clean =office")
 LASTING_ACTIONS = read_frames(scripts.LASTING)
-_LASTING_AT = (
-    {place: _AT_WORK if place.key in ("office", "company") else ACTIONS_AT[place] for place in _ARRIVALS}
-    | {
-        place: read_frames("sleep; rest; eat =breakfast =dinner; wait; drink =coffee =tea =beer")
-        for place in nouns_of("=hotel")
-    }
-    | {place: LASTING_ACTIONS for place in nouns_of("=home")}
-)
+_AT_HOTELS = read_frames("sleep; rest; eat =breakfast =dinner; wait; drink =coffee =tea =beer")
+_LASTING_BY_PLACE = {"home": LASTING_ACTIONS, "office": _AT_WORK, "company": _AT_WORK, "hotel": _AT_HOTELS}
+_LASTING_AT = {place: _LASTING_BY_PLACE.get(place.key) or ACTIONS_AT[place] for place in _ARRIVALS}
 _MOMENTS = read_frames(scripts.MOMENTS)
 
 

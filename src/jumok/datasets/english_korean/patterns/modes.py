@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from jumok.datasets.english_korean import scripts
+from jumok.datasets.english_korean import predicates, scripts
 from jumok.datasets.english_korean.clauses import (
-    Action,
     Clause,
     kinds_of,
     make_clause,
@@ -25,10 +24,8 @@ from jumok.datasets.english_korean.patterns.sentence import make_statement
 from jumok.datasets.english_korean.scene import Scene, Sentence, Word
 
 # Verbs of states and moments, which have no progressive.
-NOT_LASTING = frozenset(
-    "know like hate love trust miss understand remember forget find finish receive catch wear lose break get "
-    "invite collect turn choose borrow".split()
-)
+_MOMENTARY = "find finish receive catch wear lose break get invite collect turn choose borrow"
+NOT_LASTING = frozenset(f"{predicates.STATIVE_VERBS} {_MOMENTARY}".split())
 _LASTING = frames_of(tuple(verb for verb in TRANSITIVE if verb.forms.base not in NOT_LASTING))
 _LASTING_INTRANSITIVE = frames_of(tuple(verb for verb in INTRANSITIVE if verb.forms.base not in NOT_LASTING))
 WANTED, POSSIBLE = read_frames(scripts.WANTED), read_frames(scripts.POSSIBLE)

@@ -30,18 +30,21 @@ _RELATED_NOUNS = tuple(
         (
             "in",
             "=bag =box",
-            "=glasses =ring =phone =camera =key =wallet =pencil =ticket =book =newspaper =letter =umbrella =photo =map =money",
+            "=glasses =ring =phone =camera =key =wallet =pencil =ticket =book =newspaper "
+            "=letter =umbrella =photo =map =money",
         ),
         (
             "in",
             "=box",
-            "fruit =shoes =toy =doll =ball =cup =hat =dish =spoon =knife =gloves =socks =clock =boots =potato",
+            "fruit =shoes =toy =doll =ball =cup =hat =dish =spoon =knife =gloves =socks "
+            "=clock =boots =potato",
         ),
         ("in", "=refrigerator", "fruit drink =carrot =tomato =egg =cake =meat =kimchi =fish"),
         (
             "on",
             "=table =desk",
-            "dish fruit portable =letter =report =computer =flower =cake =bread =radio =pencil =map =gift =photo =picture =spoon =knife =clock =sandwich =cookie =television",
+            "dish fruit portable =letter =report =computer =flower =cake =bread =radio "
+            "=pencil =map =gift =photo =picture =spoon =knife =clock =sandwich =cookie =television",
         ),
         (
             "on",
@@ -56,7 +59,8 @@ _RELATED_NOUNS = tuple(
         (
             "next to",
             "furniture =window =door",
-            "=chair =flower =bag =clock =cat =dog =umbrella =box =television =guitar =violin =piano =radio =table",
+            "=chair =flower =bag =clock =cat =dog =umbrella =box =television =guitar =violin "
+            "=piano =radio =table",
         ),
         ("next to", "landmark =house", "=tree =bicycle =car =bus"),
     )

@@ -35,8 +35,8 @@ from jumok.datasets.english_korean.patterns.descriptions import (
     person_and_state,
     thing_and_adjective,
 )
-from jumok.datasets.english_korean.patterns.identities import copula_eojeols
 from jumok.datasets.english_korean.patterns.frames import frame_action, frames_of
+from jumok.datasets.english_korean.patterns.identities import copula_eojeols
 from jumok.datasets.english_korean.patterns.modes import POSSIBLE, WANTED
 from jumok.datasets.english_korean.patterns.sentence import make_question
 from jumok.datasets.english_korean.scene import Eojeol, Scene, Sentence, Word
