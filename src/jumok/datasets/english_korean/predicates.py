@@ -294,7 +294,10 @@ young                 | 젊다       | adult_job =man =woman |
 """
 
 # Adjectives that complain and so take "too": nothing is too fresh.
-COMPLAINTS = "big small long short expensive heavy slow hot cold dirty spicy sweet difficult boring noisy dark far"  # Adjectives that do not precede a noun: "the dirty dish" would need a reason why people eat from it.
+COMPLAINTS = (
+    "big small long short expensive heavy slow hot cold dirty spicy sweet difficult boring noisy dark far"
+)
+# Adjectives that do not precede a noun: "the dirty dish" would need a reason why people eat from it.
 PREDICATIVE = "far near clean dirty heavy slow dark noisy boring dangerous expensive cheap hot/덥다 cold/춥다"
 # Adjectives of things that do not exist yet.
 CREATED = "big small long short pretty beautiful good delicious sweet spicy warm interesting cute"
