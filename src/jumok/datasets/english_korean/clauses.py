@@ -338,12 +338,14 @@ _DAY_PARTS = frozenset(
 
 def frequency(scene: Scene, verb: Verb) -> Complement:
     """Return "always", "often" …: before the verb in English, first in Korean."""
-    options = FREQUENCIES if verb.objects and verb.human_subject else _WITHOUT_USUALLY
+    of_people = FREQUENCIES if verb.objects else _WITHOUT_USUALLY
+    options = of_people if verb.human_subject else _OF_ANIMALS
     return expression_complement(scene.pick(options), UNRANKED, KOREAN_FREQUENCY_RANK)
 
 
-# "A lion usually runs" leaves open when it does not.
+# "She usually runs" leaves open when she does not.
 _WITHOUT_USUALLY = tuple(entry for entry in FREQUENCIES if entry.key != "usually")
+_OF_ANIMALS = tuple(entry for entry in FREQUENCIES if entry.key in ("often", "sometimes"))
 
 
 def degree(scene: Scene, adjective: Adjective) -> Complement:

@@ -21,7 +21,7 @@ newspaper < book; umbrella < bag; bicycle < car
 fast slow | boat < bus taxi car < train < airplane; bicycle < bus taxi car; cat < dog rabbit < horse; \
 duck < rabbit fox; mouse < fox < tiger lion
 expensive cheap | apple banana orange strawberry; potato carrot tomato; cookie cake sandwich bread; \
-ice_cream chocolate; juice coffee tea milk; rice noodles soup < meat fish; socks gloves < shirt skirt \
+ice_cream chocolate; juice coffee tea milk; noodles soup < meat fish; socks gloves < shirt skirt \
 pants hat < coat; \
 dress shirt skirt; shoes boots; chair < table desk bed; newspaper < book; \
 clock radio < phone camera < computer refrigerator; guitar violin < piano; bicycle < car; cup dish; spoon \
@@ -74,7 +74,6 @@ breakfast lunch dinner
 book newspaper
 novel letter
 letter email
-music song
 Korean English
 history math science
 Korean English history

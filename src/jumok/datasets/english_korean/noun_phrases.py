@@ -236,6 +236,7 @@ UNOWNED = frozenset(
         "heard",
         "plant",
         "food",
+        "grain",
         "drink",
         "duty",
         "medicine",
@@ -454,7 +455,7 @@ def subject_phrase(
 ) -> NounPhrase:
     """Return a subject that fits the verb: a person, or an animal or thing among its actors."""
     if not verb.human_subject:
-        return thing_phrase(scene, scene.pick_new(verb.actors), p_adjective=0.1)
+        return thing_phrase(scene, scene.pick_new(verb.actors), p_adjective=0.2 if p_indefinite else 0.0)
     return person_subject(
         scene, verb.subjects, p_you=p_you, p_indefinite=p_indefinite, exclude_first_person=question
     )

@@ -77,7 +77,7 @@ cookie           쿠키      개    food baked sweet homemade baked_goods
 cake             케이크    개    food baked sweet homemade baked_goods
 sandwich         샌드위치  개    food homemade
 ~bread           빵        개    food baked fresh homemade baked_goods
-~rice            밥        그릇  food hot
+~rice            밥        그릇  grain hot
 ~meat            고기      근    food cooked
 ~fish            생선      마리  food cooked fresh
 ~soup            수프      그릇  food hot homemade spicy

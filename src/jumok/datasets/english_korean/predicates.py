@@ -14,7 +14,7 @@ from __future__ import annotations
 
 # An English verb may have several rows: its object determines the Korean verb.
 TRANSITIVE = """
-eat/ate/eaten         | 먹다       | person | food meal | dining | quickly slowly alone | 드시다 | daily
+eat/ate/eaten         | 먹다       | person | food grain meal | dining | quickly slowly alone | 드시다 | daily
 eat/ate/eaten         | 먹다       | =tiger =lion =dog =fox =bear | =meat | | quickly slowly | | animal
 eat/ate/eaten         | 먹다       | =cat =bear | =fish | | quickly slowly | | animal
 eat/ate/eaten         | 먹다       | =rabbit =horse =cow =monkey =mouse | =apple =banana =carrot =tomato \
@@ -97,9 +97,11 @@ chase                 | 쫓다       | =dog =cat =fox | =rabbit =bird =mouse =du
 chase                 | 쫓다       | =tiger =lion | =rabbit =fox =monkey | =mountain | quickly | | animal
 bite/bit/bitten       | 물다       | =dog | =ball =doll =shoes =gloves | | | | animal
 love                  | 사랑하다   | person | =friend kin elder =child name | | | | state
-like                  | 좋아하다   | person | food drink fruit sport study animal melody film =news text | \
+like                  | 좋아하다   | person | \
+food grain drink fruit sport study animal melody film =news text | \
 | | | state
-hate                  | 싫어하다   | person | food drink sport study animal =homework =medicine | | | | state
+hate                  | 싫어하다   | person | \
+food grain drink sport study animal =homework =medicine | | | | state
 miss                  | 그리워하다 | person | kin name | | | | state
 trust                 | 믿다       | person | person elder | | | | state
 help                  | 돕다:ㅂ오  | person | person | | | | errand again
@@ -180,6 +182,7 @@ KIND_VERBS = "like hate collect"
 
 # A place that accepts only these objects of a verb: verbs | place | objects.
 PLACES_OF_OBJECTS = """
+bake            | =bakery    | baked_goods
 buy sell choose | =bookstore | =book =newspaper =novel =map
 buy sell        | =bakery    | baked_goods =sandwich
 buy sell choose | =market    | food clothes =juice =milk =flower =knife =dish =cup =spoon =bag
@@ -234,7 +237,7 @@ cold                  | 춥다:ㅂ    | room =office |
 warm                  | 따뜻하다   | warm =room =classroom =bread |
 clean                 | 깨끗하다   | room clothes_cloth dish =restaurant =hotel =park =river =beach |
 dirty                 | 더럽다:ㅂ  | room clothes_cloth dish =shoes =river =car |
-delicious             | 맛있다     | food =coffee =tea =juice =beer |
+delicious             | 맛있다     | food grain =coffee =tea =juice =beer |
 spicy                 | 맵다:ㅂ    | spicy |
 sweet                 | 달다       | sweet fruit |
 fresh                 | 신선하다   | fresh |

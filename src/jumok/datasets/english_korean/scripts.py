@@ -86,7 +86,7 @@ exercise; swim; run | drink =water =juice =milk; eat meal
 meet =friend =cousin name | eat meal =noodles =cake; drink =coffee =tea; watch =movie; walk; play team \
 =tennis; go =cafe =park
 travel; go =Japan =America | take/찍다; buy =gift; visit =museum; write =letter; send =photo
-receive =money | buy
+receive =money | buy =camera =computer =phone =bicycle =coat =shoes =guitar =bed
 bake; cook; make homemade | invite =friend =cousin name
 """
 
@@ -252,7 +252,7 @@ bake; wash; clean; open; close; turn_on; turn_off; fix; use; find; borrow; bring
 take/타다; ride; drive; send; \
 throw; catch; push; carry; move/옮기다; plant; build; raise; help; meet; wait_for; invite; understand; \
 remember; prepare; visit; \
-sleep; walk; run; swim; work; rest; dance; exercise; travel; wait; get_up; go; come; return; stay; trust
+sleep; walk; run; swim; work; rest; dance; exercise; travel; wait; go; come; return; stay; trust
 """
 # Actions of which people like the kind, have some experience, or have the skill.
 PASTIMES = """

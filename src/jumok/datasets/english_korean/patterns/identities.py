@@ -47,7 +47,8 @@ def copula_eojeols(subject: NounPhrase, complement: NounPhrase, clause: Clause, 
 
 def somebody_is_something(scene: Scene) -> Sentence:
     """My younger sister is a nurse."""
-    subject = person_subject(scene, PERSON, p_you=0.0 if scene.polite else 0.05, pool=_RELATIVES)
+    scene.used.add("you")  # people know what they are
+    subject = person_subject(scene, PERSON, pool=_RELATIVES)
     entry = scene.pick_new(_JOBS)
     tense = scene.pick(("present", "present", "past"))
     negative = scene.chance(0.25)

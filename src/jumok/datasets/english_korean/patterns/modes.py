@@ -111,6 +111,7 @@ def somebody_must_not(scene: Scene) -> Sentence:
 
 def somebody_decided(scene: Scene) -> Sentence:
     """They decided to move to Busan."""
+    scene.used.add("you")
     return make_statement(
         scene, make_clause(scene, frame_action(scene, WANTED), tense="past", mode="decide", p_negative=0.0)
     )
@@ -118,10 +119,18 @@ def somebody_decided(scene: Scene) -> Sentence:
 
 def somebody_began(scene: Scene) -> Sentence:
     """The child began to cry."""
+    scene.used.add("you")
     action = frame_action(scene, _BEGUN)
-    return make_statement(
-        scene, make_clause(scene, action, tense="past", mode="begin", p_negative=0.0, p_time=0.3)
-    )
+    clause = make_clause(scene, action, tense="past", mode="begin", p_negative=0.0)
+    if scene.chance(0.3):
+        kinds = kinds_of(scene, action, "past")  # people begin a course in a week, a cake in an hour
+        kinds &= _LONG_TIMES if "year" in kinds else _SHORT_TIMES
+        clause.complements = [*clause.complements, *time_complement(scene, "past", kinds)]
+    return make_statement(scene, clause)
+
+
+_LONG_TIMES = frozenset({"week", "year"})
+_SHORT_TIMES = frozenset({"hour", "day", "part", "morning", "night"})
 
 
 def somebody_likes_doing(scene: Scene) -> Sentence:
@@ -133,6 +142,7 @@ def somebody_likes_doing(scene: Scene) -> Sentence:
 
 def somebody_is_going_to(scene: Scene) -> Sentence:
     """I am going to buy a new camera tomorrow."""
+    scene.used.add("you")
     action = frame_action(scene, WANTED)
     clause = make_clause(scene, action, tense="present", mode="intend", p_negative=0.0)
     if scene.chance(0.5):
