@@ -159,7 +159,7 @@ busy    | | watch; play team =tennis; travel; rest; meet =friend name; sleep; ex
 =lunch =breakfast
 sick    | rest; sleep; take/먹다; go =hospital | work; exercise; swim; study; drive; go =school =office; \
 play team
-hungry  | eat food meal; cook; make =sandwich =soup =noodles; buy =bread =sandwich =banana | study; \
+hungry  | eat food grain meal; cook; make =sandwich =soup =noodles; buy =bread =sandwich =banana | study; \
 exercise; clean; dance
 thirsty | drink =water =juice =milk; buy =water =juice | run; dance; walk; exercise
 happy   | laugh; sing; dance | cry
