@@ -45,7 +45,9 @@ if TYPE_CHECKING:
     from typing import Unpack
 
 __all__ = [
+    "ALONE",
     "COMPANION_RANK",
+    "HABITUAL",
     "KOREAN_COMPANION_RANK",
     "KOREAN_COMPANY_RANK",
     "KOREAN_DEGREE_RANK",
@@ -70,14 +72,21 @@ __all__ = [
     "companion_complement",
     "degree",
     "expression_complement",
+    "fitting_times",
     "frequency",
     "giving_action",
     "going_action",
     "intransitive_action",
+    "kinds_of",
     "make_clause",
+    "may_be_owned",
     "object_phrase",
+    "pick_tense",
     "place_complement",
+    "place_particle",
+    "places_of",
     "time_complement",
+    "time_of_action",
     "transitive_action",
 ]
 

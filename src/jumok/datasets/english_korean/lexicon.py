@@ -98,10 +98,6 @@ class Verb:
         """Whether people do it regularly, or it describes a state; then a question can be in the present."""
         return not self.times or bool(self.times & {"everyday", "weekly"})
 
-    def can_be_at(self, place: Noun, entry: Noun | None) -> bool:
-        """Return whether it happens to this object at this place."""
-        return place in (self.places if entry is None else self.object_places.get(entry, self.places))
-
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Adjective:
