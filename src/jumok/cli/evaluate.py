@@ -26,7 +26,6 @@ from jumok.errors import DataError, RecipeError
 if TYPE_CHECKING:
     from jumok.evaluation import Comparison
     from jumok.inference import Translator
-    from jumok.types import Pair
 
 SUSPICIOUS_CHRF = 30.0
 """Below this score, a test set is checked for swapped sides, which takes a second."""
@@ -86,7 +85,6 @@ def evaluate(
     languages = {"source": translator.source_language or None, "target": translator.target_language or None}
     reading: dict[str, Any] = {**languages, "columns": columns, "encoding": encoding}
     test = [pair for corpus in open_corpora(pairs, **reading) for pair in corpus.pairs()]
-    _refuse_swapped_sides(test, translator.source_language, translator.target_language)
     search: dict[str, Any] = {"beam": beam, "length_penalty": length_penalty}
     scoring: dict[str, Any] = {"tokenize": tokenize, "lowercase": lowercase}
     evaluation = evaluate_translator(translator, test, **search, **scoring)
@@ -149,16 +147,6 @@ def _refuse_other_languages(translator: Translator, baseline: Translator, agains
                 f"The two models translate between different languages: this one {_direction(translator)}, "
                 f"{against} {_direction(baseline)}. Compare models of the same direction."
             )
-
-
-def _refuse_swapped_sides(test: list[Pair], source: str, target: str) -> None:
-    from jumok.data import describe_languages  # start-up
-
-    beginning = test[:200]
-    texts = " ".join(pair.source for pair in beginning), " ".join(pair.target for pair in beginning)
-    message, swapped = describe_languages(*texts, source, target)
-    if swapped:
-        raise DataError(f"{message} The model translates {source} → {target}.")
 
 
 def _refuse_options(options: dict[str, Any]) -> None:

@@ -20,7 +20,6 @@ from jumok.data.corpus_report import (
     FaultReport,
     SideReport,
     check_corpora,
-    describe_languages,
 )
 from jumok.data.faults import CleaningLimits, Fault
 from jumok.data.hold_out import (
@@ -55,7 +54,6 @@ __all__ = [
     "choose_hold_out",
     "clean_pairs",
     "corpus_of_pairs",
-    "describe_languages",
     "fingerprint_pairs",
     "hold_out_from_hashes",
     "holds_pairs",
