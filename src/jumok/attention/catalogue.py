@@ -99,16 +99,18 @@ def make_attention(
     causal: bool = False,
     dropout: nn.Module | None = None,
     positions: str = "none",
+    bias: bool = False,
 ) -> Attention:
     """The multi-head attention that the settings describe, for states of that width.
 
-    `positions` is a name of `POSITIONS`: the kind that the heads use, for self-attention.
+    `positions` is a name of `POSITIONS`: the kind that the heads use, for self-attention. `bias` adds a bias
+    to every projection.
     """
     widths = Widths.of(width, heads)
     shape = HeadShape(heads, query=widths.key, key=widths.key)
     mechanism = _make_mechanism(settings, shape, causal=causal, dropout=dropout)
     head_positions = POSITIONS[positions].make_for_heads(shape, causal)
-    return MultiHead(width=widths, heads=heads, mechanism=mechanism, positions=head_positions)
+    return MultiHead(width=widths, heads=heads, mechanism=mechanism, bias=bias, positions=head_positions)
 
 
 def make_single_head(settings: AttentionSettings, *, query: int, key: int) -> Attention:

@@ -69,11 +69,14 @@ def _facts(
 
 def _describe_tokenizers(kind: str, tokenizers: Mapping[str, bytes]) -> str:
     """Return the true sizes; a small corpus can give fewer tokens than the recipe asks for."""
-    from jumok.text import Tokenizer  # start-up
+    from jumok.text.tokenizer_files import tokenizers_from_files  # start-up
 
-    sizes = (
-        f"{Tokenizer.from_bytes(data).vocab_size:,} in {name}" for name, data in sorted(tokenizers.items())
-    )
+    pair = tokenizers_from_files(tokenizers)
+    names = [name for name in sorted(tokenizers) if name != "vocabulary.json"]
+    if len(tokenizers) > len(names) and pair.shared:
+        return f"{pair.target.vocab_size:,} for {' and '.join(names)}"
+    sides = zip(names, (pair.source, pair.target), strict=False)
+    sizes = (f"{tokenizer.vocab_size:,} in {name}" for name, tokenizer in sides)
     return f"{' and '.join(sizes)} ({kind})"
 
 
@@ -94,7 +97,8 @@ def _describe_architecture(model: ModelSettings) -> str:
     others = "".join(f", {site}attention {kind}" for site, kind in kinds.items() if kind != "scaled-dot")
     norm = "" if model.norm_kind == "layer" else f" ({model.norm_kind})"
     positions = "" if model.positions == "sinusoidal" else f", positions {model.positions}"
-    return f"{model.heads} heads, {model.norm}-norm{norm}{positions}{others}"
+    activation = "" if model.activation == "relu" else f", {model.activation}"
+    return f"{model.heads} heads, {model.norm}-norm{norm}{positions}{activation}{others}"
 
 
 def _describe_read_out(read_out: ReadOut) -> str:

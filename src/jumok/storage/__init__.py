@@ -16,6 +16,7 @@ from jumok.storage.folders import (
     write_folder,
 )
 from jumok.storage.model_folder import (
+    IMPORTED_VOCABULARY,
     SEPARATE_VOCABULARIES,
     SHARED_VOCABULARY,
     CorpusRecord,
@@ -28,6 +29,7 @@ from jumok.storage.model_folder import (
     save_model,
     store_shortlist,
 )
+from jumok.storage.readme import describe_model
 from jumok.storage.tensors import (
     check_weights_fit,
     load_module_weights,
@@ -37,6 +39,7 @@ from jumok.storage.tensors import (
 )
 
 __all__ = [
+    "IMPORTED_VOCABULARY",
     "SEPARATE_VOCABULARIES",
     "SHARED_VOCABULARY",
     "CorpusRecord",
@@ -44,6 +47,7 @@ __all__ = [
     "ScoreRecord",
     "StoredModel",
     "check_weights_fit",
+    "describe_model",
     "disk_errors",
     "is_leftover",
     "json_with_checksum",

@@ -21,10 +21,10 @@ from torch import Tensor, nn
 from jumok.attention import (
     HeadPositions,
     LearnedPositions,
+    MarianPositions,
     MultiHead,
     ScaledDot,
     SinusoidalPositions,
-    sinusoids,
 )
 from jumok.data.batching import padded_batch
 from jumok.errors import UnsupportedError
@@ -54,6 +54,7 @@ _KNOWN_MODULES = {
     PostNorm,
     Embedding,
     SinusoidalPositions,
+    MarianPositions,
     LearnedPositions,
     OutputLayer,
     Dropout,
@@ -63,6 +64,7 @@ _KNOWN_MODULES = {
     nn.Identity,
     nn.ModuleList,
 }
+_ACTIVATIONS = {"relu": "RELU", "swish": "SWISH", "gelu": "GELU"}  # CTranslate2's names
 MAX_PROBE_LENGTH = 24
 """Tokens of the longest random sentence on which a conversion is checked."""
 TOLERANCE = 1e-3
@@ -83,6 +85,8 @@ def unsupported_reason(model: TranslationModel) -> str:
         return "CTranslate2 needs the same number of heads everywhere, each with its own keys and values"
     if len({type(residual) for residual in _residuals(model)}) > 1:
         return "CTranslate2 needs the norm before every sublayer, or after every sublayer"
+    if len({module.activation for module in model.modules() if isinstance(module, FeedForward)}) > 1:
+        return "CTranslate2 needs the same activation in every position-wise network"
     if len({norm.eps for norm in model.modules() if isinstance(norm, LayerNorm)}) > 1:
         return "CTranslate2 needs the same epsilon in every layer norm"
     return ""
@@ -116,13 +120,14 @@ def _files(model: Transformer, max_positions: int, quantization: str) -> dict[st
 
 
 def _spec(model: Transformer, max_positions: int) -> Any:
-    from ctranslate2.specs import TransformerSpec  # optional
+    from ctranslate2.specs import TransformerSpec, common_spec  # optional
 
     first_decoder_block: Any = model.decoder[0]
     spec = TransformerSpec.from_config(
         (len(model.encoder), len(model.decoder)),
         first_decoder_block.attention.heads,
         pre_norm=isinstance(first_decoder_block.around_attention, PreNorm),
+        activation=getattr(common_spec.Activation, _ACTIVATIONS[first_decoder_block.feed_forward.activation]),
         alignment_heads=0,  # the coverage penalty then uses the mean of the heads of the last layer
     )
     _fill_stack(spec.encoder, model.encoder, model.source_embedding, model.after_encoder, max_positions)
@@ -168,7 +173,8 @@ def _position_table(embedding: Embedding, max_positions: int) -> Tensor:
     table: Any = embedding.positions
     if isinstance(table, LearnedPositions):
         return table.table
-    return sinusoids(max_positions, embedding.weight.shape[1])
+    formula: Tensor = table.formula(max_positions, embedding.weight.shape[1])
+    return formula
 
 
 def _fill_joined(spec: Any, *projections: nn.Linear) -> None:

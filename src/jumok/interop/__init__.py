@@ -1,0 +1,10 @@
+"""Models of other toolkits: import them as model folders, export model folders to them.
+
+Only `import_model` reads strangers' formats, in a process of its own; every other part of jumok reads model
+folders.
+"""
+
+from jumok.interop.conversion import ImportChoices
+from jumok.interop.importing import ImportReport, import_model
+
+__all__ = ["ImportChoices", "ImportReport", "import_model"]
