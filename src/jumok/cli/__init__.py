@@ -37,6 +37,7 @@ COMMANDS = {
     "compare": "Train several models on the same pairs with the same budget and compare them.",
     "serve": "Serve models over HTTP with the API of LibreTranslate and a web page.",
     "import": "Turn a model of another toolkit (OPUS-MT, Marian, Hugging Face) into a model folder.",
+    "export": "Write a model for another toolkit: Hugging Face, ONNX, CTranslate2, Argos, safetensors.",
     "look": "Draw what a model attends to while it translates a sentence.",
     "info": "Describe a model folder.",
     "models": "List model families, attention mechanisms, and how they combine.",

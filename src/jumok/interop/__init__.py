@@ -5,6 +5,7 @@ folders.
 """
 
 from jumok.interop.conversion import ImportChoices
+from jumok.interop.exporting import EXPORT_FORMATS, export_model
 from jumok.interop.importing import ImportReport, import_model
 
-__all__ = ["ImportChoices", "ImportReport", "import_model"]
+__all__ = ["EXPORT_FORMATS", "ImportChoices", "ImportReport", "export_model", "import_model"]

@@ -54,13 +54,15 @@ class ImportChoices:
 
 @dataclass(frozen=True, slots=True)
 class ConvertedModel:
-    """Everything that a model folder holds."""
+    """Everything that a model folder holds, and what the report says about it."""
 
+    format: str
     card: ModelCard
     weights: dict[str, Tensor]
     tokenizers: dict[str, bytes]
     readme: str
     codes: tuple[str, ...]
+    vocab_size: int
     positions_reason: str
 
 
@@ -83,11 +85,13 @@ def convert(foreign: ForeignModel, path: Path, choices: ImportChoices) -> Conver
         readme += f"\n## The card of the original\n\n{foreign.readme}\n"
     source = tokenizers.source
     return ConvertedModel(
+        foreign.format,
         card,
         module_weights(model),
         tokenizers_to_files(tokenizers),
         readme,
         codes=source.codes if isinstance(source, JointVocabularyTokenizer) else (),
+        vocab_size=tokenizers.target.vocab_size,
         positions_reason=foreign.positions_reason if choices.positions == "auto" else "as requested",
     )
 

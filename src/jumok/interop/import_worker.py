@@ -15,15 +15,17 @@ from typing import TYPE_CHECKING, Any
 from jumok.errors import JumokError
 from jumok.interop.conversion import ImportChoices, convert
 from jumok.interop.formats import read_foreign_model
+from jumok.interop.own_export_reader import EXPORT_RECORD, read_own_export
 from jumok.interop.package import open_package, refusal
 from jumok.storage import save_model
 from jumok.storage.readme import LICENCE
 from jumok.system.messages import pack_message
 
 if TYPE_CHECKING:
+    from jumok.interop.package import Package
     from jumok.system.messages import Message
 
-__all__ = ["work"]
+__all__ = ["import_package", "work"]
 
 BASE_BYTES = 6 * 2**30
 """Address space for Python and torch themselves, most of which is never touched."""
@@ -37,7 +39,9 @@ def work() -> None:
     path = Path(task["path"])
     _limit(resource.RLIMIT_CPU, MAX_CPU_SECONDS)
     try:
-        message = _import(path, Path(task["out"]), ImportChoices(**task["choices"]))
+        package = open_package(path)
+        _limit(resource.RLIMIT_AS, BASE_BYTES + BYTES_PER_BYTE * sum(package.sizes.values()))
+        message = import_package(package, path, Path(task["out"]), ImportChoices(**task["choices"]))
     except JumokError as error:
         message = {"error": type(error).__name__, "message": str(error)}
     except (MemoryError, RecursionError) as error:
@@ -50,20 +54,21 @@ def work() -> None:
     sys.stdout.buffer.flush()
 
 
-def _import(path: Path, out: Path, choices: ImportChoices) -> Message:
-    package = open_package(path)
-    _limit(resource.RLIMIT_AS, BASE_BYTES + BYTES_PER_BYTE * sum(package.sizes.values()))
-    foreign = read_foreign_model(package, path)
-    converted = convert(foreign, path, choices)
+def import_package(package: Package, path: Path, out: Path, choices: ImportChoices) -> Message:
+    """Import a model in this process; `path` names it."""
+    if EXPORT_RECORD in package:
+        converted = read_own_export(package, path, choices)
+    else:
+        converted = convert(read_foreign_model(package, path), path, choices)
     card = converted.card
     save_model(out, card, converted.weights, converted.tokenizers, readme=converted.readme)
     languages = card.recipe.languages
     report: dict[str, Any] = {
         "folder": str(out),
-        "format": foreign.format,
+        "format": converted.format,
         "languages": f"{languages.source or '?'} → {languages.target or '?'}",
         "parameters": card.facts["parameters"],
-        "vocab_size": len(converted.weights["output.bias"]),
+        "vocab_size": converted.vocab_size,
         "positions": getattr(card.recipe.model, "positions", ""),
         "positions_reason": converted.positions_reason,
         "licence": card.facts[LICENCE],

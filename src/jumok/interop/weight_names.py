@@ -16,10 +16,27 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from jumok.types import BEGIN
 
-__all__ = ["NamePair", "halves_to_interleaved", "interleaved_to_halves", "layer_names", "permute"]
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from jumok.config.recipe import TransformerSettings
+
+__all__ = [
+    "OWN_BEGIN",
+    "TEXTLESS_BEGIN",
+    "NamePair",
+    "channel_order",
+    "distinct_names",
+    "halves_to_interleaved",
+    "interleaved_to_halves",
+    "layer_names",
+    "permute",
+]
+
+OWN_BEGIN, TEXTLESS_BEGIN = "<s>", "<unused:s>"
+"""A token that some models of Marian list, and its name where `<s>` is already the first token of jumok."""
 
 _ATTENTION = (("query", "q_proj"), ("key", "k_proj"), ("value", "v_proj"), ("out", "out_proj"))
 
@@ -83,3 +100,15 @@ def _attention(ours: str, theirs: str) -> Iterator[NamePair]:
 
 def _norm(ours: str, theirs: str) -> NamePair:
     return NamePair(f"{ours}.norm", theirs, rows=True)
+
+
+def channel_order(settings: TransformerSettings) -> Tensor | None:
+    """Return the order of Hugging Face's channels in jumok's, or None if it stores a table of positions."""
+    return interleaved_to_halves(settings.width) if settings.positions == "sinusoidal" else None
+
+
+def distinct_names(tokens: Sequence[str]) -> list[str]:
+    """Return the tokens by id under distinct names: a second `<s>`, an ordinary token, gets another one."""
+    return [
+        TEXTLESS_BEGIN if token == OWN_BEGIN and id_ != BEGIN else token for id_, token in enumerate(tokens)
+    ]

@@ -39,6 +39,8 @@ __all__ = [
     "ModelCard",
     "ScoreRecord",
     "StoredModel",
+    "card_from_json",
+    "card_to_json",
     "jumok_version",
     "read_model_with_weights",
     "read_stored_model",
@@ -115,7 +117,7 @@ def save_model(
         raise StorageError(f"{folder} exists already. Choose another name, or move the old model away.")
     text = describe_model(card) if readme is None else readme
     files = [*tokenizers.items(), (WEIGHTS, tensors_to_bytes(weights)), (README, text.encode())]
-    write_folder(folder, files, metadata=_card_to_json(card), manifest=CARD, failure_note=failure_note)
+    write_folder(folder, files, metadata=card_to_json(card), manifest=CARD, failure_note=failure_note)
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +165,7 @@ def read_stored_model(folder: Path) -> StoredModel:
     _check_tokenizers(folder, {name: b"" for name in listed if name not in (WEIGHTS, *_OPTIONAL_FILES)})
     if WEIGHTS not in listed:
         raise ModelFolderError(damage_message(folder / WEIGHTS, "the card does not list it"))
-    card = _card_from_json(folder, content)
+    card = card_from_json(folder / CARD, content)
     data = {name: read_listed_file(folder, name, entry) for name, entry in listed.items()}
     weights, shortlist, readme = data.pop(WEIGHTS), data.pop(SHORTLIST, None), data.pop(README, b"")
     return StoredModel(folder, card, data, listed[WEIGHTS], weights, shortlist, readme)
@@ -230,7 +232,8 @@ def _refuse_foreign_folder(folder: Path) -> None:
     raise ModelFolderError(f"{folder} is not a jumok model folder (no {CARD}). Received: {content}.{hint}")
 
 
-def _card_to_json(card: ModelCard) -> dict[str, Any]:
+def card_to_json(card: ModelCard) -> dict[str, Any]:
+    """Return the card as it is stored, without the list of files."""
     languages = card.recipe.languages
     return {
         "format": MODEL_FORMAT,
@@ -259,17 +262,18 @@ class _StoredCard(BaseModel):
     plan: tuple[tuple[int, int | None], ...] = ()
 
 
-def _card_from_json(folder: Path, content: Mapping[str, Any]) -> ModelCard:
+def card_from_json(path: Path, content: Mapping[str, Any]) -> ModelCard:
+    """Return the card in the JSON of a file; `path` is named in the error message."""
     try:
         stored = _StoredCard.model_validate(content)
         recipe = make_stored_recipe(stored.recipe)
     except RecipeError as error:
-        raise ModelFolderError(damage_message(folder / CARD, f"its recipe is not valid. {error}")) from None
+        raise ModelFolderError(damage_message(path, f"its recipe is not valid. {error}")) from None
     except ValidationError as error:
         first_error = error.errors()[0]
-        path = ".".join(str(part) for part in first_error["loc"][:3])
-        reason = f"a field is missing or invalid: {path} is {first_error['input']!r:.60}"
-        raise ModelFolderError(damage_message(folder / CARD, reason)) from None
+        where = ".".join(str(part) for part in first_error["loc"][:3])
+        reason = f"a field is missing or invalid: {where} is {first_error['input']!r:.60}"
+        raise ModelFolderError(damage_message(path, reason)) from None
     return ModelCard(
         recipe,
         stored.scores,

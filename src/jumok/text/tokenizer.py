@@ -128,7 +128,7 @@ class Tokenizer(TokenTable):
 
 @dataclass(frozen=True, slots=True)
 class TokenizerPair:
-    """The tokenizers of both sides. If `shared`, they have one vocabulary and are the same object, unless each
+    """The tokenizers of both sides. If `shared`, they have one vocabulary and are the same object unless each
     side has a SentencePiece model of its own."""
 
     source: AnyTokenizer
