@@ -106,13 +106,17 @@ import sys, types
 from pathlib import Path
 for name in ("stanza", "minisbd", "spacy"):  # sentence splitters, replaced below
     sys.modules[name] = types.ModuleType(name)
-    sys.modules[name].SBDetect = sys.modules[name].models = None
+    sys.modules[name].SBDetect = None
+    sys.modules[name].models = types.SimpleNamespace()
 import argostranslate.package as package, argostranslate.translate as translate
+class Whole:
+    def __init__(self, package): pass
+    def split_sentences(self, text): return [text]
+translate.MiniSBDSentencizer = Whole
 package.install_from_path(Path(sys.argv[1]))
 [installed] = package.get_installed_packages()
 languages = translate.Language("en", "English"), translate.Language("ko", "Korean")
-whole = types.SimpleNamespace(split_sentences=lambda text: [text])
-translation = translate.PackageTranslation(*languages, installed, whole)
+translation = translate.PackageTranslation(*languages, installed)
 print(translation.hypotheses(sys.argv[2], 1)[0].value)
 """
 

@@ -10,6 +10,7 @@ language; `code` is the one that other sources ask for.
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import json
 import re
@@ -71,6 +72,7 @@ class JointVocabularyTokenizer(TokenTable):
         self.normaliser = normaliser
         self.code = code
         self._is_source = is_source
+        self._refuses_unknown_codes = True
         self._processor = _load_processor(sentencepiece)
         self._ids = {token: id_ for id_, token in enumerate(self.vocabulary, len(_SPECIAL_TOKENS))}
         tokens = [*_SPECIAL_TOKENS.values(), *self.vocabulary]
@@ -96,6 +98,12 @@ class JointVocabularyTokenizer(TokenTable):
         """Return everything that decides the ids, for comparisons; `tokenizer_files` stores tokenizers."""
         settings = [self.vocabulary, self.normaliser, self.code, self._is_source]
         return json.dumps(settings, ensure_ascii=False).encode() + b"\0" + self.sentencepiece
+
+    def accepting_any_text(self) -> JointVocabularyTokenizer:
+        """Return a copy that takes an unknown language code for text, as servers need."""
+        accepting = copy.copy(self)
+        accepting._refuses_unknown_codes = False
+        return accepting
 
     def encode(self, text: str) -> list[int]:
         """Return the token ids, without `<s>` and `</s>`. An unknown language code raises a DataError."""
@@ -141,12 +149,13 @@ class JointVocabularyTokenizer(TokenTable):
         if not self._is_source or not self.codes:
             return [], text
         if found := _CODE.match(text):
-            if found[0] not in self.codes:
+            if found[0] in self.codes:
+                return [self._ids[found[0]]], text[found.end() :]
+            if self._refuses_unknown_codes:
                 raise DataError(
                     f"This model does not know the target language {found[0]:.40}."
                     f"{suggest(found[0], self.codes)} It knows: {_listed(self.codes)}."
                 )
-            return [self._ids[found[0]]], text[found.end() :]
         return ([self._ids[self.code]] if self.code else []), text
 
     def _bytes_of(self, id_: int, token: str) -> bytes:

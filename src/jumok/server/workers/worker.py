@@ -20,12 +20,14 @@ import json
 import os
 import signal
 import sys
+from dataclasses import replace
 from typing import IO, TYPE_CHECKING, Any
 
 from jumok.errors import JumokError, ModelFolderError, UnsupportedError
 from jumok.inference import load
 from jumok.server.event_log import configure_logging, log_error
 from jumok.system.messages import pack_message, read_message
+from jumok.text import JointVocabularyTokenizer
 from jumok.types import Pair
 
 if TYPE_CHECKING:
@@ -81,6 +83,9 @@ def _load_translators(message: Message) -> list[Translator]:
     translators = [load(folder, cores=1, shortlist=message["shortlist"]) for folder in message["models"]]
     _check_language_pairs(translators, message["language_pairs"])
     for translator in translators:
+        if isinstance(source := translator.tokenizers.source, JointVocabularyTokenizer):
+            # One client's unknown language code must not fail the batch of the others.
+            translator.tokenizers = replace(translator.tokenizers, source=source.accepting_any_text())
         # The first call in a process is several times slower than the next, and the first full batch
         # allocates the memory that all later ones reuse.
         translator.translate(WARM_UP_TEXTS)
