@@ -122,3 +122,10 @@ def test_a_model_card_is_written_and_names_no_path(model: Path) -> None:
         assert str(model.parent) not in text
         assert str(STORED) not in text
     assert "Positions: marian" in readme
+
+
+@pytest.mark.medium
+def test_info_describes_a_model_before_it_is_imported(capsys: pytest.CaptureFixture[str]) -> None:
+    facts = json.loads(call(capsys, "info", STORED / "tc-big.zip", "--json"))
+    assert (facts["format"], facts["languages"]) == ("Hugging Face MarianMT", "en → ko")
+    assert facts["import"].startswith("jumok import")

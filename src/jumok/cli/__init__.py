@@ -39,7 +39,7 @@ COMMANDS = {
     "import": "Turn a model of another toolkit (OPUS-MT, Marian, Hugging Face) into a model folder.",
     "export": "Write a model for another toolkit: Hugging Face, ONNX, CTranslate2, Argos, safetensors.",
     "look": "Draw what a model attends to while it translates a sentence.",
-    "info": "Describe a model folder.",
+    "info": "Describe a model folder, or a model of another toolkit.",
     "models": "List model families, attention mechanisms, and how they combine.",
     "bench": "Measure how the cost of attention grows with sequence length.",
     "corpus": "Print the built-in corpus as a file of sentence pairs.",

@@ -13,6 +13,7 @@ from jumok.config.recipe import DecoderOnlySettings, EncoderOnlySettings, Recurr
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     from jumok.config.recipe import ModelSettings
     from jumok.storage import ModelCard
@@ -28,12 +29,40 @@ def info(
     model: ModelArgument,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Describe a model folder: languages, sizes, scores, corpora. Verifies the checksum of every file."""
-    from jumok.storage import read_stored_model  # start-up
+    """Describe a model folder: languages, sizes, scores, corpora. Verifies the checksum of every file.
 
+    A model of another toolkit is described as `jumok import` would import it.
+    """
+    from jumok.storage import read_stored_model  # start-up
+    from jumok.storage.foreign_formats import foreign_format  # start-up
+
+    if not (model / "jumok.json").exists() and foreign_format(model):
+        _print_facts(model, _foreign_facts(model), as_json=as_json)
+        return
     stored = read_stored_model(model)
     parameters = sum(tensor.numel() for tensor in stored.weights().values())
     facts = _facts(stored.card, parameters, stored.tokenizers, shortlist=stored.shortlist is not None)
+    _print_facts(model, facts, as_json=as_json)
+
+
+def _foreign_facts(model: Path) -> dict[str, Any]:
+    """Return what an import would report, and the command."""
+    from jumok.interop import describe_foreign_model  # start-up
+
+    report = describe_foreign_model(model)
+    return {
+        "format": report.format,
+        "languages": report.languages,
+        "parameters": report.parameters,
+        "tokens": report.vocab_size,
+        "targets": list(report.codes),
+        "positions": report.positions,
+        "licence": report.licence,
+        "import": f"jumok import {model} --out model",
+    }
+
+
+def _print_facts(model: Path, facts: Mapping[str, Any], *, as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps(facts, ensure_ascii=False, indent=1))
         return

@@ -6,6 +6,13 @@ folders.
 
 from jumok.interop.conversion import ImportChoices
 from jumok.interop.exporting import EXPORT_FORMATS, export_model
-from jumok.interop.importing import ImportReport, import_model
+from jumok.interop.importing import ImportReport, describe_foreign_model, import_model
 
-__all__ = ["EXPORT_FORMATS", "ImportChoices", "ImportReport", "export_model", "import_model"]
+__all__ = [
+    "EXPORT_FORMATS",
+    "ImportChoices",
+    "ImportReport",
+    "describe_foreign_model",
+    "export_model",
+    "import_model",
+]

@@ -41,7 +41,8 @@ def work() -> None:
     try:
         package = open_package(path)
         _limit(resource.RLIMIT_AS, BASE_BYTES + BYTES_PER_BYTE * sum(package.sizes.values()))
-        message = import_package(package, path, Path(task["out"]), ImportChoices(**task["choices"]))
+        out = None if task["out"] is None else Path(task["out"])
+        message = import_package(package, path, out, ImportChoices(**task["choices"]))
     except JumokError as error:
         message = {"error": type(error).__name__, "message": str(error)}
     except (MemoryError, RecursionError) as error:
@@ -54,17 +55,18 @@ def work() -> None:
     sys.stdout.buffer.flush()
 
 
-def import_package(package: Package, path: Path, out: Path, choices: ImportChoices) -> Message:
-    """Import a model in this process; `path` names it."""
+def import_package(package: Package, path: Path, out: Path | None, choices: ImportChoices) -> Message:
+    """Import a model in this process; `path` names it. Without `out`, nothing is written."""
     if EXPORT_RECORD in package:
         converted = read_own_export(package, path, choices)
     else:
         converted = convert(read_foreign_model(package, path), path, choices)
     card = converted.card
-    save_model(out, card, converted.weights, converted.tokenizers, readme=converted.readme)
+    if out is not None:
+        save_model(out, card, converted.weights, converted.tokenizers, readme=converted.readme)
     languages = card.recipe.languages
     report: dict[str, Any] = {
-        "folder": str(out),
+        "folder": str(out or path),
         "format": converted.format,
         "languages": f"{languages.source or '?'} → {languages.target or '?'}",
         "parameters": card.facts["parameters"],

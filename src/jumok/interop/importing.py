@@ -22,7 +22,7 @@ from jumok.interop.package import refusal
 from jumok.system.messages import read_message
 from jumok.system.processes import python_command
 
-__all__ = ["ImportReport", "import_model"]
+__all__ = ["ImportReport", "describe_foreign_model", "import_model"]
 
 MAX_SECONDS = 1800
 _CHILD = "from jumok.interop.import_worker import work; work()"
@@ -61,15 +61,19 @@ def import_model(
         raise refusal(str(path), "there is no such folder or file", "Check its name.")
     if out.exists():
         raise StorageError(f"{out} exists already. Choose another name, or move the old model away.")
-    task = {"path": str(path), "out": str(out), "choices": asdict(choices)}
-    report = _run_worker(json.dumps(task), path, out, max_seconds)
-    if "error" in report:
-        raise _error(report)
-    return ImportReport(**{**report, "codes": tuple(report["codes"])})
+    return _run_worker(path, out, choices, max_seconds)
 
 
-def _run_worker(task: str, path: Path, out: Path, max_seconds: float) -> dict[str, Any]:
+def describe_foreign_model(path: str | Path, *, max_seconds: float = MAX_SECONDS) -> ImportReport:
+    """Return what an import of a model would report; nothing is written."""
+    return _run_worker(Path(path), None, ImportChoices(), max_seconds)
+
+
+def _run_worker(path: Path, out: Path | None, choices: ImportChoices, max_seconds: float) -> ImportReport:
     """Return the report of the child; whatever it left half-written is removed."""
+    task = json.dumps(
+        {"path": str(path), "out": None if out is None else str(out), "choices": asdict(choices)}
+    )
     with subprocess.Popen(
         python_command(_CHILD, task), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as process:
@@ -83,14 +87,17 @@ def _run_worker(task: str, path: Path, out: Path, max_seconds: float) -> dict[st
             process.kill()
             raise
         finally:
-            shutil.rmtree(out.with_name(f"{out.name}.tmp-{process.pid}"), ignore_errors=True)
+            if out is not None:
+                shutil.rmtree(out.with_name(f"{out.name}.tmp-{process.pid}"), ignore_errors=True)
     report = _report(output)
     if report is None:
         last = complaint.decode("utf-8", errors="replace").strip().splitlines()[-1:] or ["no message"]
         raise refusal(
             str(path), f"the process that read it ended with code {process.returncode} ({last[0]:.200})"
         )
-    return report
+    if "error" in report:
+        raise _error(report)
+    return ImportReport(**{**report, "codes": tuple(report["codes"])})
 
 
 def _report(output: bytes) -> dict[str, Any] | None:
