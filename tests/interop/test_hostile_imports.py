@@ -21,7 +21,7 @@ import torch
 
 import jumok
 from jumok.errors import JumokError, ModelFolderError, StorageError
-from jumok.interop import ImportChoices, import_model
+from jumok.interop import ImportChoices, export_model, import_model
 from jumok.interop.flat_yaml import parse_settings, parse_vocabulary
 from jumok.interop.import_worker import import_package
 from jumok.interop.package import open_package
@@ -235,6 +235,22 @@ def test_a_stored_table_of_other_positions_is_refused(tmp_path: Path) -> None:
     name = "model.encoder.embed_positions.weight"
     torch.save({**weights, name: torch.randn(512, 16)}, folder / "pytorch_model.bin")
     refused(folder, "other positions than sinusoids")
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ({"card": 1}, "no card"),
+        ({"card": {"recipe": {}}}, "field is missing"),
+        ({"pad_row": [0.0]}, "pad_row"),
+        ({"pad_row": [1e999] * 16}, "not finite|pad_row"),
+        ({"tokenizer": {"kind": "joint", "code": ">>xx<<"}}, ">>xx<<|fit"),
+    ],
+)
+def test_a_changed_record_of_an_export_is_refused(values: dict[str, Any], words: str, tmp_path: Path) -> None:
+    export_model(STORED.parent.parent / "stored" / "models" / "transformer", tmp_path / "out", "huggingface")
+    edit_json(tmp_path / "out" / "jumok_export.json", **values)
+    refused(tmp_path / "out", words, JumokError)
 
 
 def test_vocabularies_that_are_not_quite_yaml() -> None:

@@ -69,11 +69,11 @@ def import_package(package: Package, path: Path, out: Path | None, choices: Impo
         "folder": str(out or path),
         "format": converted.format,
         "languages": f"{languages.source or '?'} → {languages.target or '?'}",
-        "parameters": card.facts["parameters"],
+        "parameters": sum(tensor.numel() for tensor in converted.weights.values()),
         "vocab_size": converted.vocab_size,
         "positions": getattr(card.recipe.model, "positions", ""),
         "positions_reason": converted.positions_reason,
-        "licence": card.facts[LICENCE],
+        "licence": card.facts.get(LICENCE) or "unknown",
         "codes": list(converted.codes),
     }
     return report

@@ -108,7 +108,7 @@ def _report(output: bytes) -> dict[str, Any] | None:
 
 
 def _error(report: dict[str, Any]) -> JumokError:
-    kind = getattr(errors, str(report["error"]), ModelFolderError)
-    return (
-        kind(str(report["message"])) if issubclass(kind, JumokError) else ModelFolderError(report["message"])
-    )
+    kind = getattr(errors, str(report["error"]), None)
+    if not isinstance(kind, type) or not issubclass(kind, JumokError):
+        kind = ModelFolderError
+    return kind(str(report.get("message")))

@@ -27,6 +27,7 @@ from jumok.interop.weight_names import (
     permute,
 )
 from jumok.storage import card_from_json, describe_model, load_module_weights, module_weights
+from jumok.storage.readme import LICENCE
 from jumok.text import JointVocabularyTokenizer, Tokenizer, TokenizerPair
 from jumok.text.tokenizer_files import tokenizers_to_files
 from jumok.types import BEGIN, END, PAD
@@ -62,12 +63,13 @@ def read_own_export(package: Package, path: Path, choices: ImportChoices) -> Con
     )
     pad_row = None if trained_further else _pad_row(package, record, settings.width)
     weights = _weights(package, settings, theirs, pad_row)
-    bias = any(bool(tensor.any()) for name, tensor in weights.items() if _is_optional_bias(name))
+    optional = {name for name in weights if _is_optional_bias(name)}
+    bias = settings.bias or any(bool(weights[name].any()) for name in optional)
     if not bias:
-        weights = {name: tensor for name, tensor in weights.items() if not _is_optional_bias(name)}
-    card = _updated(card, choices, bias=bias or settings.bias, trained_further=trained_further)
-    if settings.bias and not bias:
-        raise package.refusal("its biases are missing")
+        weights = {name: tensor for name, tensor in weights.items() if name not in optional}
+    if not all(bool(torch.isfinite(tensor).all()) for tensor in weights.values()):
+        raise package.refusal("its weights are not finite")
+    card = _updated(card, choices, bias=bias, trained_further=trained_further)
     model = build_for_tokenizers(card.recipe.model, tokenizers)
     try:
         load_module_weights(model, weights)
@@ -103,7 +105,7 @@ def _sha256(package: Package) -> str:
 
 def _pad_row(package: Package, record: dict[str, Any], width: int) -> Tensor:
     row = record.get("pad_row")
-    if not isinstance(row, list) or len(row) != width or not all(isinstance(x, float | int) for x in row):
+    if not isinstance(row, list) or len(row) != width or not all(isinstance(x, float) for x in row):
         raise package.refusal(f"{EXPORT_RECORD} has no pad_row of {width} numbers")
     return torch.tensor(row, dtype=torch.float32)
 
@@ -181,9 +183,7 @@ def _is_optional_bias(name: str) -> bool:
 
 def _updated(card: ModelCard, choices: ImportChoices, *, bias: bool, trained_further: bool) -> ModelCard:
     recipe = make_recipe(card.recipe.model_dump(exclude_none=True), **{"model.bias": bias})
-    facts = dict(card.facts) | ({"licence": choices.licence} if choices.licence else {})
-    facts.setdefault("licence", "unknown")
-    facts.setdefault("parameters", 0)
+    facts = dict(card.facts) | ({LICENCE: choices.licence} if choices.licence else {})
     if trained_further:
         return replace(card, recipe=recipe, facts=facts, scores={})
     return replace(card, recipe=recipe, facts=facts)

@@ -81,7 +81,7 @@ class Package:
 class _Folder(Package):
     def __init__(self, folder: Path) -> None:
         # Download caches store each file once and link to it, so a link to a file is followed.
-        files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
+        files = [path for pattern in ("*", "*/*") for path in sorted(folder.glob(pattern)) if path.is_file()]
         names = {path.relative_to(folder).as_posix(): path.resolve() for path in files}
         super().__init__(str(folder), {name: path.stat().st_size for name, path in names.items()})
         self._paths = names
