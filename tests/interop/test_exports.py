@@ -64,7 +64,7 @@ def test_an_export_that_was_trained_further_keeps_its_biases_and_loses_its_score
     translator = load_imported(tmp_path / "out", tmp_path / "model")
     assert float(translator.model.state_dict()["encoder.0.attention.query.bias"][0]) == 0.5
     card = read_stored_model(tmp_path / "model").card
-    assert card.recipe.model.bias  # type: ignore[union-attr]
+    assert card.recipe.model.attention_bias  # type: ignore[union-attr]
     assert not card.scores
 
 

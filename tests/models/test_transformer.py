@@ -292,7 +292,13 @@ def test_the_activation_of_the_position_wise_network(name: str, expected: float)
 
 def test_a_bias_is_added_to_attention_and_output() -> None:
     settings = TransformerSettings(
-        width=16, heads=2, feed_forward=32, encoder_layers=1, decoder_layers=1, bias=True
+        width=16,
+        heads=2,
+        feed_forward=32,
+        encoder_layers=1,
+        decoder_layers=1,
+        attention_bias=True,
+        output_bias=True,
     )
     model = build_model(settings, source_vocab_size=20, target_vocab_size=20, shared=True)
     names = {name for name, _ in model.named_parameters() if name.endswith("bias")}

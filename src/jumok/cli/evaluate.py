@@ -12,11 +12,24 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from jumok.cli.arguments import EngineOption, ModelArgument, PairsArgument, ShortlistOption, report_fallback
-from jumok.errors import RecipeError
+from jumok.cli.arguments import (
+    ColumnsOption,
+    EncodingOption,
+    EngineOption,
+    ModelArgument,
+    PairsArgument,
+    ShortlistOption,
+    report_fallback,
+)
+from jumok.errors import DataError, RecipeError
 
 if TYPE_CHECKING:
     from jumok.evaluation import Comparison
+    from jumok.inference import Translator
+    from jumok.types import Pair
+
+SUSPICIOUS_CHRF = 30.0
+"""Below this score, a test set is checked for swapped sides, which takes a second."""
 
 
 def evaluate(
@@ -38,6 +51,8 @@ def evaluate(
         ),
     ] = None,
     lowercase: Annotated[bool, typer.Option(help="Ignore case.")] = False,
+    columns: ColumnsOption = "",
+    encoding: EncodingOption = "",
     out: Annotated[Path | None, typer.Option(help="Also write the translations to this file.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
@@ -47,31 +62,47 @@ def evaluate(
     tokens.
     """
     from jumok.data import open_corpora  # start-up
-    from jumok.evaluation import compare, evaluate_translator  # start-up
+    from jumok.evaluation import compare, evaluate_translator, looks_swapped  # start-up
     from jumok.inference import load  # start-up
     from jumok.storage import disk_errors, read_stored_model  # start-up
 
     if read_stored_model(model).card.recipe.model.task != "translate":
         options = {"--against": against, "--beam": beam, "--length-penalty": length_penalty}
-        others = {"--tokenize": tokenize, "--lowercase": lowercase or None, "--out": out}
+        others = {
+            "--columns": columns or None,
+            "--tokenize": tokenize,
+            "--lowercase": lowercase or None,
+            "--out": out,
+        }
         others["--shortlist"] = shortlist or None
         _refuse_options({**options, **others, "--engine": None if engine == "auto" else engine})
-        _evaluate_text(model, pairs, as_json=as_json)
+        _evaluate_text(model, pairs, encoding=encoding, as_json=as_json)
         return
     translator = load(model, engine=engine, shortlist=shortlist)
     report_fallback(translator.engine)
+    baseline_translator = load(against, engine=engine) if against is not None else None
+    if baseline_translator is not None:
+        _refuse_other_languages(translator, baseline_translator, against)
     languages = {"source": translator.source_language or None, "target": translator.target_language or None}
-    test = [pair for corpus in open_corpora(pairs, **languages) for pair in corpus.pairs()]
+    reading: dict[str, Any] = {**languages, "columns": columns, "encoding": encoding}
+    test = [pair for corpus in open_corpora(pairs, **reading) for pair in corpus.pairs()]
+    _refuse_swapped_sides(test, translator.source_language, translator.target_language)
     search: dict[str, Any] = {"beam": beam, "length_penalty": length_penalty}
     scoring: dict[str, Any] = {"tokenize": tokenize, "lowercase": lowercase}
     evaluation = evaluate_translator(translator, test, **search, **scoring)
+    if evaluation.scores.chrf < SUSPICIOUS_CHRF and looks_swapped(translator, test):
+        raise DataError(
+            f"The sides of {' and '.join(pairs)} seem to be swapped: the model translates "
+            f"{_direction(translator)}, and it finds the sources far more probable as translations of the "
+            "references. Swap the files or columns, or name files after their languages (test.en test.de)."
+        )
     scores: dict[str, Any] = evaluation.as_dict()
     if out is not None:
         with disk_errors(out, "No other file was written."):
             out.write_text("".join(f"{text}\n" for text in evaluation.translations), encoding="utf-8")
-    if against is not None:
+    if baseline_translator is not None:
         baseline = evaluate_translator(
-            load(against, engine=engine), test, metrics=("bleu", "chrf"), **search, **scoring
+            baseline_translator, test, metrics=("bleu", "chrf"), **search, **scoring
         )
         compared = compare(
             baseline.translations,
@@ -96,6 +127,40 @@ def evaluate(
             typer.echo(_verdict(comparison, str(against)))
 
 
+def _direction(translator: Translator) -> str:
+    from jumok.text.languages import language_name  # start-up
+
+    codes = (translator.source_language, translator.target_language)
+    return " → ".join(language_name(code) if code else "an unknown language" for code in codes)
+
+
+def _refuse_other_languages(translator: Translator, baseline: Translator, against: Path | None) -> None:
+    """Raise if two models translate between different languages: their scores cannot be compared."""
+    from jumok.text.languages import find_language  # start-up
+
+    def code(model: Translator, side: str) -> str:
+        name = getattr(model, side)
+        language = find_language(name)
+        return language.code if language else name
+
+    for side in ("source_language", "target_language"):
+        if len({code(translator, side), code(baseline, side)} - {""}) > 1:
+            raise RecipeError(
+                f"The two models translate between different languages: this one {_direction(translator)}, "
+                f"{against} {_direction(baseline)}. Compare models of the same direction."
+            )
+
+
+def _refuse_swapped_sides(test: list[Pair], source: str, target: str) -> None:
+    from jumok.data import describe_languages  # start-up
+
+    beginning = test[:200]
+    texts = " ".join(pair.source for pair in beginning), " ".join(pair.target for pair in beginning)
+    message, swapped = describe_languages(*texts, source, target)
+    if swapped:
+        raise DataError(f"{message} The model translates {source} → {target}.")
+
+
 def _refuse_options(options: dict[str, Any]) -> None:
     given = ", ".join(name for name, value in options.items() if value is not None)
     if given:
@@ -104,13 +169,13 @@ def _refuse_options(options: dict[str, Any]) -> None:
         )
 
 
-def _evaluate_text(folder: Path, texts: list[str], *, as_json: bool) -> None:
+def _evaluate_text(folder: Path, texts: list[str], *, encoding: str, as_json: bool) -> None:
     from jumok.data import open_texts  # start-up
     from jumok.evaluation import evaluate_text  # start-up
     from jumok.inference import load_text_model  # start-up
 
     model = load_text_model(folder)
-    corpora = open_texts(texts, language=model.language or None)
+    corpora = open_texts(texts, language=model.language or None, encoding=encoding)
     scores = evaluate_text(model, [pair.target for corpus in corpora for pair in corpus.pairs()]).as_dict()
     if left_out := int(scores["left_out"]):
         typer.echo(

@@ -1,4 +1,7 @@
-"""`jumok translate MODEL < in.txt > out.txt`: one line in, one line out, in order."""
+"""`jumok translate MODEL < in.txt > out.txt`: one line in, one line out, in order. Documents stay documents.
+
+jumok translate MODEL report.docx --out report.ko.docx
+"""
 
 from __future__ import annotations
 
@@ -35,8 +38,17 @@ def translate(
     model: ModelArgument,
     source: Annotated[
         Path | None,
-        typer.Argument(metavar="FILE", help="Text with one sentence per line; standard input if not given."),
+        typer.Argument(
+            metavar="FILE",
+            help="Text with one sentence per line (standard input if not given), a document (.docx, .html, "
+            ".srt, …), or a folder of documents.",
+        ),
     ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="The translated document or folder; its format stays the same."),
+    ] = None,
+    overwrite: Annotated[bool, typer.Option(help="With --out: replace a file that exists.")] = False,
     beam: Annotated[int | None, typer.Option(help=setting_help(SearchSettings, "beam"), min=1)] = None,
     patience_factor: Annotated[
         float | None, typer.Option(help=setting_help(SearchSettings, "patience_factor"))
@@ -77,7 +89,17 @@ def translate(
         bool, typer.Option("--json", help="Print one JSON object per line: text, score, tokens.")
     ] = False,
 ) -> None:
-    """Translate lines from a file or standard input to standard output. Empty lines stay empty."""
+    """Translate lines from a file or standard input to standard output. Empty lines stay empty.
+
+    A document (docs/documents.md lists the formats) comes back as a document, with its formatting.
+    """
+    document = _find_document(source, out)
+    if overwrite and out is None:
+        raise RecipeError("--overwrite replaces the file that --out names. Add --out FILE.")
+    if document and (as_json or n_best > 1 or prefix or sample):
+        raise RecipeError(
+            "--json, --n-best, --prefix and --sample are for lines. Leave them out to translate a document."
+        )
     if n_best > 1 and not as_json:
         raise RecipeError(
             f"--n-best {n_best} gives several translations per line; plain output has one. Add --json."
@@ -96,6 +118,15 @@ def translate(
         "no_repeat_ngram_size": no_repeat_ngram_size,
         "max_length_ratio": max_length_ratio,
     }
+    if document and source is not None:
+        from jumok.cli.document_files import print_document, translate_documents  # start-up
+
+        report_fallback(translator.engine_for(None, **search))
+        if out is None:
+            print_document(translator, source, search)
+        else:
+            translate_documents(translator, source, out, search, overwrite=overwrite)
+        return
     sampling = Sampling(**given) if sample else None
     report_fallback(translator.engine_for(sampling, prefix=prefix, **search))
     num_lines = num_short = 0
@@ -117,6 +148,26 @@ def translate(
             f"no other text was found. {_advice(sample)}",
             err=True,
         )
+
+
+def _find_document(source: Path | None, out: Path | None) -> bool:
+    """Return whether the input is a document or a folder; a file of unknown type is lines without --out."""
+    if source is None:
+        if out is not None:
+            raise RecipeError(
+                "--out is for documents. Name the document: jumok translate MODEL FILE --out FILE."
+            )
+        return False
+    from jumok.documents import find_format  # start-up
+    from jumok.documents.registry import is_document, is_refused  # start-up
+
+    if source.is_dir() and out is None:
+        raise RecipeError(f"{source} is a folder. Name the folder for its translation: --out FOLDER.")
+    if out is not None or source.is_dir():
+        return True
+    if is_refused(source.name):
+        find_format(source.name)
+    return is_document(source.name) and find_format(source.name).suffix != ".txt"
 
 
 def _advice(sample: bool) -> str:

@@ -6,7 +6,12 @@ from jumok.evaluation.int8_cost import measure_int8_cost
 from jumok.evaluation.scores import Scores, score
 from jumok.evaluation.shortlist_cost import ShortlistCost, measure_shortlist_cost
 from jumok.evaluation.text_scores import TextScores, TokenScores, evaluate_text, perplexity, score_batch
-from jumok.evaluation.translator_scores import Evaluation, align_and_score, evaluate_translator
+from jumok.evaluation.translator_scores import (
+    Evaluation,
+    align_and_score,
+    evaluate_translator,
+    looks_swapped,
+)
 
 __all__ = [
     "AlignmentScores",
@@ -20,6 +25,7 @@ __all__ = [
     "compare",
     "evaluate_text",
     "evaluate_translator",
+    "looks_swapped",
     "measure_int8_cost",
     "measure_shortlist_cost",
     "perplexity",

@@ -69,6 +69,7 @@ class ConvertedModel:
 def convert(foreign: ForeignModel, path: Path, choices: ImportChoices) -> ConvertedModel:
     """Return the jumok model; a ModelFolderError says which part does not fit."""
     tokenizers = _tokenizers(foreign, choices)
+    _try_character_maps(tokenizers)
     embeddings, tied = _embeddings(foreign, str(path))
     recipe = _recipe(foreign, tokenizers, choices, tied=tied)
     model = build_for_tokenizers(recipe.model, tokenizers)
@@ -112,7 +113,8 @@ def _recipe(
     }
     positions = foreign.positions if choices.positions == "auto" else choices.positions
     text = {"text.shared": tokenizers.shared, "text.vocab_size": min(tokenizers.target.vocab_size, 128_000)}
-    model = {"model.positions": positions, "model.bias": True, "model.tied": tied}
+    model = {"model.positions": positions, "model.tied": tied}
+    model |= {"model.attention_bias": True, "model.output_bias": True}
     recipe = make_recipe(None, **{**foreign.settings, **languages, **text, **model})
     check_recipe(recipe)
     return recipe
@@ -137,6 +139,18 @@ def _tokenizers(foreign: ForeignModel, choices: ImportChoices) -> TokenizerPair:
         ),
         shared=foreign.target is None,
     )
+
+
+def _try_character_maps(tokenizers: TokenizerPair) -> None:
+    """Encode every character of the basic plane, in the process that a crafted character map may crash.
+
+    SentencePiece models of others normalise with a binary map, which jumok's own do not have
+    (`text/character_map.py`).
+    """
+    characters = [chr(code) for code in range(1, 0x10000) if not 0xD800 <= code < 0xE000]
+    blocks = ["".join(characters[start : start + 64]) for start in range(0, len(characters), 64)]
+    for tokenizer in (tokenizers.source, tokenizers.target):
+        tokenizer.encode_batch(blocks, threads=1)
 
 
 def _ordinary_ids(vocabulary: ForeignVocabulary) -> list[int]:

@@ -121,6 +121,10 @@ def _architecture(settings: Any, exported: ExportedModel) -> str:
         kind = getattr(settings, site).kind
         if kind != "scaled-dot":
             refuse(site, kind, "transformers has scaled dot-product attention there")
+    share = settings.width // settings.heads
+    for name, usual in (("key_width", share), ("value_width", share), ("key_value_groups", settings.heads)):
+        if getattr(settings, name) not in (None, usual):
+            refuse(name, getattr(settings, name), "transformers divides the width evenly among the heads")
     if settings.norm_kind != "layer":
         refuse("norm_kind", settings.norm_kind, "transformers has layer norms there")
     if not settings.tied:

@@ -63,13 +63,11 @@ def read_own_export(package: Package, path: Path, choices: ImportChoices) -> Con
     )
     pad_row = None if trained_further else _pad_row(package, record, settings.width)
     weights = _weights(package, settings, theirs, pad_row)
-    optional = {name for name in weights if _is_optional_bias(name)}
-    bias = settings.bias or any(bool(weights[name].any()) for name in optional)
-    if not bias:
-        weights = {name: tensor for name, tensor in weights.items() if name not in optional}
+    biases = _used_biases(settings, weights)
+    weights = {name: tensor for name, tensor in weights.items() if biases.get(_setting_of_bias(name), True)}
     if not all(bool(torch.isfinite(tensor).all()) for tensor in weights.values()):
         raise package.refusal("its weights are not finite")
-    card = _updated(card, choices, bias=bias, trained_further=trained_further)
+    card = _updated(card, choices, biases, trained_further=trained_further)
     model = build_for_tokenizers(card.recipe.model, tokenizers)
     try:
         load_module_weights(model, weights)
@@ -176,13 +174,27 @@ def _weights(
     return weights
 
 
-def _is_optional_bias(name: str) -> bool:
-    """The biases that model.bias adds: those of attention and of the output."""
-    return name == "output.bias" or (name.endswith(".bias") and "attention." in name and "around" not in name)
+def _setting_of_bias(name: str) -> str:
+    """Return the setting that adds a bias to the output or to attention; "" for any other weight."""
+    if name == "output.bias":
+        return "model.output_bias"
+    attention = name.endswith(".bias") and "attention." in name and "around" not in name
+    return "model.attention_bias" if attention else ""
 
 
-def _updated(card: ModelCard, choices: ImportChoices, *, bias: bool, trained_further: bool) -> ModelCard:
-    recipe = make_recipe(card.recipe.model_dump(exclude_none=True), **{"model.bias": bias})
+def _used_biases(settings: TransformerSettings, weights: dict[str, Tensor]) -> dict[str, bool]:
+    """Return which biases the model has: those of its card, and those trained elsewhere."""
+    used = {"model.attention_bias": settings.attention_bias, "model.output_bias": settings.output_bias}
+    for name, tensor in weights.items():
+        if (setting := _setting_of_bias(name)) and bool(tensor.any()):
+            used[setting] = True
+    return used
+
+
+def _updated(
+    card: ModelCard, choices: ImportChoices, biases: dict[str, bool], *, trained_further: bool
+) -> ModelCard:
+    recipe = make_recipe(card.recipe.model_dump(exclude_none=True), **biases)
     facts = dict(card.facts) | ({LICENCE: choices.licence} if choices.licence else {})
     if trained_further:
         return replace(card, recipe=recipe, facts=facts, scores={})

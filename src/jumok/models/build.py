@@ -23,7 +23,13 @@ from jumok.models.recurrent import (
     TokenEmbedding,
 )
 from jumok.models.transformer import DecoderBlock, EncoderBlock, Transformer
-from jumok.models.validate import NO_ATTENTION, attention_order, check_model
+from jumok.models.validate import (
+    NO_ATTENTION,
+    attention_order,
+    check_model,
+    encoder_width,
+    head_widths,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -88,7 +94,7 @@ def build_transformer(
         dropout=settings.dropout,
         tied=settings.tied,
         shared=shared,
-        bias=settings.bias,
+        bias=settings.output_bias,
     )
     return Transformer(
         source_embedding=source_embedding,
@@ -121,7 +127,7 @@ def build_recurrent(
         encoder=RecurrentEncoder(
             cell=settings.cell,
             inputs=settings.embedding,
-            width=settings.width,
+            width=encoder_width(settings),
             layers=settings.encoder_layers,
             bidirectional=settings.bidirectional,
             dropout=settings.dropout,
@@ -142,7 +148,7 @@ def build_decoder_only(
         dropout=settings.dropout,
         tied=settings.tied,
         shared=shared,
-        bias=settings.bias,
+        bias=settings.output_bias,
     )
     blocks = [
         DecoderOnlyBlock(
@@ -172,7 +178,7 @@ def build_encoder_only(
         dropout=settings.dropout,
         tied=settings.tied,
         shared=shared,
-        bias=settings.bias,
+        bias=settings.output_bias,
     )
     return EncoderOnly(
         source_embedding=embedding,
@@ -224,12 +230,13 @@ def _recurrent_decoder(settings: RecurrentSettings) -> RecurrentDecoder:
         "cell": settings.cell,
         "embedding": settings.embedding,
         "width": settings.width,
+        "encoder_width": encoder_width(settings),
         "layers": settings.decoder_layers,
         "dropout": settings.dropout,
     }
     if settings.attention.kind == NO_ATTENTION:
         return NoAttention(**parts)
-    attention = make_single_head(settings.attention, query=settings.width, key=settings.width)
+    attention = make_single_head(settings.attention, query=settings.width, key=encoder_width(settings))
     if attention_order(settings) == "after":
         return AttendAfter(**parts, attention=attention, input_feeding=settings.input_feeding)
     return AttendBefore(**parts, attention=attention)
@@ -283,10 +290,14 @@ def _attention(
 ) -> Attention:
     return make_attention(
         mechanism,
-        width=settings.width,
+        width=head_widths(settings),
         heads=settings.heads,
         causal=causal,
         dropout=Dropout(settings.attention_dropout) if settings.attention_dropout else None,
         positions=positions,
-        bias=settings.bias,
+        projections={
+            "groups": settings.key_value_groups,
+            "bias": settings.attention_bias,
+            "initialiser": settings.attention_init,
+        },
     )

@@ -81,7 +81,13 @@ def read_language_pairs(folders: Sequence[Path]) -> LanguagePairs:
     folder_of: dict[tuple[str, str], Path] = {}
     pairs = []
     for index, folder in enumerate(folders):
-        languages = read_stored_model(folder).card.recipe.languages
+        recipe = read_stored_model(folder).card.recipe
+        if recipe.model.task != "translate":
+            raise ModelFolderError(
+                f"{folder} holds a model of plain text ({recipe.model.task}), which does not translate. "
+                "A server needs a model that was trained on sentence pairs."
+            )
+        languages = recipe.languages
         codes = (languages.source, languages.target)
         if not all(codes):
             raise ModelFolderError(

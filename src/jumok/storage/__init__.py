@@ -1,11 +1,15 @@
 """Files on disk: folders that are written atomically, weights, model folders."""
 
 from jumok.storage.folders import (
+    checksum,
     disk_errors,
     is_leftover,
     json_with_checksum,
+    make_folder,
     new_folder,
+    open_lock_file,
     read_json_with_checksum,
+    read_manifest,
     read_regular_file,
     remove_folder,
     remove_leftovers,
@@ -39,6 +43,12 @@ from jumok.storage.tensors import (
     tensors_from_bytes,
     tensors_to_bytes,
 )
+from jumok.storage.user_cache import (
+    cache_folder,
+    is_checked,
+    private_folder,
+    remember_checked,
+)
 
 __all__ = [
     "IMPORTED_VOCABULARY",
@@ -48,21 +58,29 @@ __all__ = [
     "ModelCard",
     "ScoreRecord",
     "StoredModel",
+    "cache_folder",
     "card_from_json",
     "card_to_json",
     "check_weights_fit",
+    "checksum",
     "describe_model",
     "disk_errors",
+    "is_checked",
     "is_leftover",
     "json_with_checksum",
     "jumok_version",
     "load_module_weights",
+    "make_folder",
     "module_weights",
     "new_folder",
+    "open_lock_file",
+    "private_folder",
     "read_json_with_checksum",
+    "read_manifest",
     "read_model_with_weights",
     "read_regular_file",
     "read_stored_model",
+    "remember_checked",
     "remove_folder",
     "remove_leftovers",
     "save_model",

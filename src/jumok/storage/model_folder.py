@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,7 @@ from jumok.config.recipe import Recipe, make_stored_recipe
 from jumok.errors import ModelFolderError, RecipeError, StorageError
 from jumok.storage.folders import (
     check_file_name,
+    checksum,
     damage_message,
     json_with_checksum,
     manifest_entry,
@@ -22,7 +24,8 @@ from jumok.storage.folders import (
 )
 from jumok.storage.foreign_formats import foreign_model_hint, hub_hint
 from jumok.storage.readme import describe_model
-from jumok.storage.tensors import tensors_from_bytes, tensors_to_bytes
+from jumok.storage.tensors import check_finite, tensors_from_bytes, tensors_to_bytes
+from jumok.storage.user_cache import is_checked, remember_checked
 from jumok.types import ReadOut  # noqa: TC001 - pydantic needs the type at run time
 
 if TYPE_CHECKING:
@@ -111,6 +114,7 @@ def save_model(
     """Write a model folder. `tokenizers` is file name → bytes (`text/tokenizer_files.py`).
 
     `README.md` describes the model to people; `readme` replaces the description that follows from the card.
+    The folder is put on the user's list of checked ones: this process has used the tokenizers and the model.
     """
     _check_tokenizers(folder, tokenizers)
     if folder.exists():
@@ -118,6 +122,17 @@ def save_model(
     text = describe_model(card) if readme is None else readme
     files = [*tokenizers.items(), (WEIGHTS, tensors_to_bytes(weights)), (README, text.encode())]
     write_folder(folder, files, metadata=card_to_json(card), manifest=CARD, failure_note=failure_note)
+    with suppress(StorageError):  # the model is stored, whatever happens when the card is read
+        _remember(checksum(read_manifest(folder / CARD)))
+
+
+def _remember(digest: str) -> None:
+    remember_checked(digest)
+    remember_checked(_conversion_digest(digest))
+
+
+def _conversion_digest(digest: str) -> str:
+    return f"{digest}-ctranslate2"
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +141,7 @@ class StoredModel:
 
     folder: Path
     card: ModelCard
+    digest: str  # of the card, which has the sha256 of every file
     tokenizers: Mapping[str, bytes]  # file name → bytes
     weights_entry: Mapping[str, Any]  # sha256 and size of the weights
     weights_bytes: bytes | None
@@ -135,7 +151,14 @@ class StoredModel:
     def weights(self) -> dict[str, Tensor]:
         """Return the weights as tensors; if their bytes were dropped, read and verify the file again."""
         data = self.weights_bytes or read_listed_file(self.folder, WEIGHTS, self.weights_entry)
-        return tensors_from_bytes(data, self.folder / WEIGHTS)
+        weights = tensors_from_bytes(data, self.folder / WEIGHTS)
+        check_finite(weights, self.folder / WEIGHTS)
+        return weights
+
+    @property
+    def conversion_digest(self) -> str:
+        """What the list of checked folders has once CTranslate2 has run the model."""
+        return _conversion_digest(self.digest)
 
     def without_weights(self) -> StoredModel:
         """Return a copy without the bytes of the weights, to free their memory."""
@@ -168,7 +191,7 @@ def read_stored_model(folder: Path) -> StoredModel:
     card = card_from_json(folder / CARD, content)
     data = {name: read_listed_file(folder, name, entry) for name, entry in listed.items()}
     weights, shortlist, readme = data.pop(WEIGHTS), data.pop(SHORTLIST, None), data.pop(README, b"")
-    return StoredModel(folder, card, data, listed[WEIGHTS], weights, shortlist, readme)
+    return StoredModel(folder, card, checksum(content), data, listed[WEIGHTS], weights, shortlist, readme)
 
 
 def store_shortlist(folder: Path, shortlist: bytes, facts: Mapping[str, float | str]) -> None:
@@ -177,7 +200,7 @@ def store_shortlist(folder: Path, shortlist: bytes, facts: Mapping[str, float | 
     The card lists the shortlist only while the file is there. A process that is killed in between leaves a
     valid model folder, with the shortlist or without.
     """
-    read_stored_model(folder)
+    was_checked = is_checked(read_stored_model(folder).conversion_digest)
     content = read_manifest(folder / CARD)
     failure_note = "The model itself is intact."
     content["files"].pop(SHORTLIST, None)
@@ -187,6 +210,8 @@ def store_shortlist(folder: Path, shortlist: bytes, facts: Mapping[str, float | 
     content["files"][SHORTLIST] = manifest_entry(shortlist)
     content["facts"].update(facts)
     write_file(folder / CARD, json_with_checksum(content), failure_note=failure_note)
+    if was_checked:
+        _remember(checksum(content))
 
 
 def _check_format(folder: Path, version: object) -> None:

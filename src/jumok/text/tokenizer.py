@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from jumok.errors import ModelFolderError
+from jumok.text.character_map import refuse_character_map
 from jumok.text.normalisation import escape, normalise
 from jumok.text.subword_sampling import BpeDropout, NBestSampler, SegmentationSampler, resample_groups
 from jumok.text.token_table import TokenTable
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
     from jumok.text.protocol import AnyTokenizer
 
-__all__ = ["Tokenizer", "TokenizerPair", "load_tokenizer"]
+__all__ = ["Tokenizer", "TokenizerPair", "load_tokenizer", "tokenizer_from_file"]
 
 _SPECIAL_TOKENS = {PAD: "<pad>", UNKNOWN: "<unk>", BEGIN: "<s>", END: "</s>"}
 _UNKNOWN_TEXT = "⁇"
@@ -136,10 +137,16 @@ class TokenizerPair:
     shared: bool
 
 
+def tokenizer_from_file(data: bytes) -> Tokenizer:
+    """Return the tokenizer in the bytes of a file, which a stranger may have made."""
+    refuse_character_map(data)
+    return Tokenizer.from_bytes(data)
+
+
 def load_tokenizer(path: Path) -> Tokenizer:
     """Return the tokenizer stored in a file."""
     try:
-        return Tokenizer.from_bytes(path.read_bytes())
+        return tokenizer_from_file(path.read_bytes())
     except OSError as error:
         raise ModelFolderError(f"The tokenizer at {path} cannot be read: {error.strerror}.") from None
     except ModelFolderError as error:

@@ -17,11 +17,13 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from jumok.errors import ModelFolderError
 from jumok.storage import IMPORTED_VOCABULARY, SEPARATE_VOCABULARIES, SHARED_VOCABULARY
 from jumok.text.joint_vocabulary import JointVocabularyTokenizer
-from jumok.text.tokenizer import Tokenizer, TokenizerPair, load_tokenizer
+from jumok.text.tokenizer import TokenizerPair, load_tokenizer, tokenizer_from_file
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
+
+    from jumok.text.tokenizer import Tokenizer
 
 __all__ = ["read_tokenizers", "tokenizers_from_files", "tokenizers_to_files"]
 
@@ -50,7 +52,7 @@ def tokenizers_from_files(files: Mapping[str, bytes]) -> TokenizerPair:
     if _VOCABULARY in files:
         return _imported_pair(files)
     shared = SHARED_VOCABULARY[0] in files
-    return _pair([Tokenizer.from_bytes(files[name]) for name in _file_names(shared=shared)])
+    return _pair([tokenizer_from_file(files[name]) for name in _file_names(shared=shared)])
 
 
 def read_tokenizers(folder: Path, *, shared: bool) -> TokenizerPair:
