@@ -1,6 +1,6 @@
 """Stored models of transformers and Marian, and the numbers that these toolkits computed with them.
 
-`make_stored.py` made both; the tests need neither toolkit.
+`foreign_toolkits.py` made both (`make … --size tiny`, `answer … --lines 20`); the tests need neither toolkit.
 """
 
 from __future__ import annotations
