@@ -168,7 +168,7 @@ TRANSLATING = [
     Attempt(42, "translate MODEL", 2, ("line 1, byte 2", "this is not UTF-8"), LATIN1, b"a\xed\xa0\x80b\n"),
     Attempt(65, "look one", 2, ("Give a model and a sentence",)),
     Attempt(66, "translate MODEL nofile.txt", 2, ("There is no file nofile.txt.",), ("echo",)),
-    Attempt(67, "translate MODEL .", 2, ("is a folder. Name a file in it.",), ("system",)),
+    Attempt(67, "translate MODEL .", 2, ("is a folder. Name the folder for its translation",), ("system",)),
     Attempt(70, "translate MODEL --beam 100000", 2, ("translate: --beam: ",), ("recipe",)),
     Attempt(75, "translate MODEL --max-length-ratio -3", 2, ("--max-length-ratio: ",), ("recipe",)),
     Attempt(76, "translate MODEL --length-penalty nan", 2, ("--length-penalty: ",), ("recipe",)),
@@ -218,18 +218,6 @@ def test_a_sentence_as_an_argument_is_to_be_piped(call: Call, model: Path) -> No
     message = call("translate", model, "I go home.").paragraph("translate")  # 68
     assert "no file 'I go home.'" in message
     assert 'echo "I go home." | jumok translate MODEL' in message
-
-
-def test_evaluating_swapped_sides_is_refused(call: Call, tmp_path: Path) -> None:  # 134
-    from jumok.cli.evaluate import _refuse_swapped_sides
-    from jumok.errors import DataError
-    from jumok.types import Pair
-
-    pairs = [Pair(source, target) for source, target in KOREAN]
-    _refuse_swapped_sides(pairs, "en", "ko")
-    with pytest.raises(DataError, match=r"sides seem to be swapped.*The model translates ko → en"):
-        _refuse_swapped_sides(pairs, "ko", "en")
-    _refuse_swapped_sides([Pair(source, target) for source, target, _ in digit_lines(20)], "de", "en")
 
 
 OPTIONS = [option for name, value in TINY.items() for option in ("--set", f"{name}={value}")]

@@ -80,7 +80,7 @@ def test_a_corpus_whose_name_is_not_utf8(tmp_path: Path) -> None:
 
 
 @pytest.mark.medium
-def test_a_run_in_a_folder_whose_name_is_not_utf8(model: Path, tmp_path: Path) -> None:
+def test_a_model_folder_and_a_source_file_whose_names_are_not_utf8(model: Path, tmp_path: Path) -> None:
     folder = odd_name(tmp_path, b"mod\xe8le")
     folder.symlink_to(model, target_is_directory=True)
     done = shell(["info", folder], "")

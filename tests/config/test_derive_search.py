@@ -23,11 +23,13 @@ def store(pairs: list[tuple[int, int]]) -> Any:
     [
         ([(10, 10), (10, 30), (20, 20)], 2.5),  # 30 = 2 · 10 + 10, and a quarter more
         ([(12, 18)] * 5, 1.88),  # all are short: the mean ratio decides
-        ([(4, 60)], 3.0),  # at most three times
-        ([(20, 5)] * 3, 1.0),  # at least once
+        ([(4, 60)], 3.0),  # the ratio is at most 3, even if a target is longer
+        ([(20, 5)] * 3, 1.0),  # the ratio is at least 1
     ],
 )
-def test_the_maximum_is_somewhat_longer_than_any_target(pairs: list[tuple[int, int]], ratio: float) -> None:
+def test_the_maximum_follows_the_longest_targets_within_bounds(
+    pairs: list[tuple[int, int]], ratio: float
+) -> None:
     recipe, derived = derive_search(make_recipe(), make_recipe(), store(pairs))
     assert recipe.search.max_length_ratio == pytest.approx(ratio)
     assert [setting.name for setting in derived] == ["search.max_length_ratio"]

@@ -106,7 +106,7 @@ def test_splits_have_no_sentence_in_common_and_do_not_depend_on_the_count():
         assert len(set(found)) == 300
         assert [pair.source for pair in islice(generate(split, 10**6), 300)] == found
         assert found != [pair.source for pair in generate(split, 300, seed=2)]
-    assert not set(sources["train"]) & set(sources["valid"]) | set(sources["valid"]) & set(sources["test"])
+    assert len({source for found in sources.values() for source in found}) == 300 * len(SPLITS)
 
 
 def test_every_english_sentence_has_one_translation():

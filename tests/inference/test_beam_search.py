@@ -62,7 +62,7 @@ def test_a_beam_as_wide_as_all_prefixes_equals_brute_force(
     stepper = TableStepper(vocab_size=vocab_size, seed=seed)
     max_length = 4
     width = len(ordinary_tokens(vocab_size)) ** max_length + 1
-    # Without a penalty the search stops once nothing can beat the best, so only the best is complete.
+    # Without a penalty the search stops once nothing can beat the best, so only the best is sure to be found.
     n_best = 12 if penalty else 1
     plan = SearchPlan(
         beam=width,

@@ -1,4 +1,4 @@
-"""Text is normalised to NFC and nothing else; escaping is reversible."""
+"""Normalisation: NFC, bounded runs of combining marks, no lone surrogates. Escaping is reversible."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_runs_of_marks_are_bounded_and_nothing_is_lost(text: str) -> None:
         assert normal == unicodedata.normalize("NFC", text)
 
 
-def test_what_runs_are_looked_for_in_holds_for_all_of_unicode() -> None:
+def test_the_assumptions_of_the_search_for_runs_hold_for_all_of_unicode() -> None:
     """`_POSSIBLE_RUN` relies on it: see the comment there."""
     for character in map(chr, range(sys.maxunicode + 1)):
         classes = [*map(unicodedata.combining, unicodedata.normalize("NFD", character))]

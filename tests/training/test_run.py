@@ -649,7 +649,7 @@ class TestFailures:
         assert "1,000 updates of it need about" in warned.advice
 
     def test_more_minutes_than_a_year_are_refused(self, tmp_path: Path) -> None:
-        with pytest.raises(RecipeError, match=r"training\.minutes.*525600"):
+        with pytest.raises(RecipeError, match=r"training\.minutes.*527040"):
             train(digit_corpus(200), out=tmp_path / "run", **{**TINY, "training.minutes": 1e9})
         assert not (tmp_path / "run").exists()
 

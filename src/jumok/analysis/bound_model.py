@@ -38,7 +38,8 @@ MAX_BATCH_WEIGHTS = 8_000_000
 class BoundModel:
     """A model, the token ids of a source without `</s>`, and an edit applied to all its attention.
 
-    With `limits`, a computation that is too large is refused before it begins.
+    With `limits`, `weights` and `silencing_effects` refuse what is too large before they begin; before other
+    passes, call `check_cost`.
     """
 
     model: TranslationModel

@@ -39,11 +39,11 @@ def _fans(parameter: Tensor) -> tuple[int, int]:
     return parameter.shape[-1], parameter.shape[0]
 
 
-def _scaled(terms: Callable[[int, int], float], *, normal: bool = False) -> Initialiser:
-    """A distribution of variance 1 / terms(inputs, outputs)."""
+def _scaled(fan: Callable[[int, int], float], *, normal: bool = False) -> Initialiser:
+    """A distribution of variance 1 / fan(inputs, outputs)."""
 
     def fill(parameter: Tensor) -> None:
-        deviation = math.sqrt(1 / max(1.0, terms(*_fans(parameter))))
+        deviation = math.sqrt(1 / max(1.0, fan(*_fans(parameter))))
         if normal:
             _cut_off_normal(parameter, deviation / CUT_OFF_DEVIATION)
         else:
@@ -59,13 +59,13 @@ def _orthogonal(parameter: Tensor) -> None:
     nn.init.orthogonal_(parameter)
 
 
-def _half(inputs: int, outputs: int) -> float:
+def _mean_fan(inputs: int, outputs: int) -> float:
     return (inputs + outputs) / 2
 
 
 INITIALISERS: dict[str, Initialiser] = {
-    "xavier-uniform": _scaled(_half),
-    "xavier-normal": _scaled(_half, normal=True),
+    "xavier-uniform": _scaled(_mean_fan),
+    "xavier-normal": _scaled(_mean_fan, normal=True),
     "he-uniform": _scaled(lambda inputs, _: inputs / 2),
     "he-normal": _scaled(lambda inputs, _: inputs / 2, normal=True),
     "lecun-uniform": _scaled(lambda inputs, _: inputs),

@@ -299,8 +299,7 @@ class TrainingSettings(Settings):
     epochs: float | None = Field(None, gt=0)
     """Stop after this many passes over the corpus."""
     minutes: float | None = Field(None, gt=0, le=MAX_MINUTES)
-    """Stop after about this many minutes (at most a year). A short measurement converts them to steps, stored
-    with the run."""
+    """Stop after about this many minutes. A short measurement converts them to steps, stored with the run."""
     batch_tokens: int = Field(4096, ge=16)
     """Target tokens per batch, including padding. Derived from the size of the corpus."""
     accumulate: int = Field(1, ge=1)

@@ -124,7 +124,7 @@ def add_message(
     encode: Callable[[str], str] = str,
     in_plural: bool = False,
 ) -> None:
-    """Add text: placeholders and single tags as atomic elements, pairs of tags as elements that move.
+    """Add text: placeholders and single tags as atomic elements, pairs of tags as elements around their text.
 
     `decode` returns the text of a piece between them, `encode` a placeholder or tag as the file has it.
     """
@@ -132,13 +132,13 @@ def add_message(
     codes = pieces[1::2]
     partners = pair_up([_tag_of(code) for code in codes])
     for index, piece in enumerate(pieces):
-        code = index // 2
+        code_index = index // 2
         if index % 2 == 0:
             builder.add_text(decode(piece))
-        elif code not in partners:
+        elif code_index not in partners:
             builder.add_atomic(encode(piece))
-        elif partners[code] > code:
-            builder.open_element(Element(encode(piece), encode(codes[partners[code]])))
+        elif partners[code_index] > code_index:
+            builder.open_element(Element(encode(piece), encode(codes[partners[code_index]])))
         else:
             builder.close_element()
 

@@ -1,4 +1,4 @@
-"""Read XML: every paragraph, however the format calls it, becomes a segment; the rest stays as it is."""
+"""Read XML: every paragraph, whatever the format calls it, becomes a segment; the rest stays as it is."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ render_xml = partial(render_tags, encode=escape_xml)
 
 
 class XmlReader(ABC):
-    """Reads a part: finds its paragraphs, however the format calls them, and turns each into a segment."""
+    """Reads a part: finds its paragraphs, whatever the format calls them, and turns each into a segment."""
 
     def __init__(self, source: XmlSource) -> None:
         self.source = source

@@ -182,7 +182,10 @@ def _explain_fields(service: Service) -> Schema:
 def _file_fields(service: Service) -> Schema:
     # The file and the key have no type: a multipart form sends every value as text, so none has a wrong type.
     # `minItems`: schemathesis sends an array as one part per item, so an empty one would be a missing file.
-    file = {"description": "A file in UTF-8 whose name has a known suffix", "minItems": 1}
+    file = {
+        "description": "A file whose name has a known suffix; text in UTF-8 (.strings also in UTF-16)",
+        "minItems": 1,
+    }
     fields = {"file": file, **_languages(service), "api_key": {}}
     return {**_object(fields, ["file", "source", "target"]), "anyOf": _allowed_pairs(service)}
 

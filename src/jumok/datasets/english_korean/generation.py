@@ -1,4 +1,4 @@
-"""Generation of pairs from the grammar; their order depends only on the split and the seed."""
+"""Generation of pairs from the grammar. They depend only on split, seed and share of polite ones."""
 
 from __future__ import annotations
 

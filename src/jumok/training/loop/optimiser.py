@@ -79,7 +79,7 @@ def restore_optimiser(
     expected = {f"{key}/{name}" for name, _ in model.named_parameters() for key in _STATE_KEYS}
     if tensors and set(tensors) != expected:
         raise RunFolderError(
-            "The optimiser's state does not belong to this model. Received: "
+            "The optimiser's state does not belong to this model. Missing or unexpected: "
             f"{', '.join(sorted(set(tensors) ^ expected)[:3])}, … Start a new run in another folder."
         )
     for name, parameter in model.named_parameters():

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 __all__ = ["PretrainedEncoder", "load_encoder_weights", "read_encoder"]
 
 WEIGHTS = "weights.safetensors"
-# Settings that the translator does not take from the encoder; all others that both models have, it does.
+# The translator takes over every setting that both models have, except these.
 _NOT_FROM_ENCODER = {"family", "dropout", "attention_dropout", "attention_init", "tied"}
 _TRANSLATOR_NAMES = {"layers": "encoder_layers", "attention": "encoder_attention"}
 
@@ -75,7 +75,7 @@ class PretrainedEncoder:
             *(
                 DerivedSetting(name, value, f"as in {self.folder}")
                 for name, value in settings.items()
-                if value is not None  # not set, in the encoder and in the translator
+                if value is not None  # None: set neither in the encoder nor in the translator
             ),
         ]
         if _override(overrides, "model.decoder_layers") is None:
@@ -119,6 +119,7 @@ def read_encoder(folder: str) -> PretrainedEncoder:
             "Train one on plain text: `jumok train text.txt --model encoder-only --out …`."
         )
     tokenizer, weights = open_tokenizers(stored).source, encoder_part(stored.weights())
+    # Plain text is a corpus of pairs without a source, so its language is the target's.
     return PretrainedEncoder(folder, settings, stored.card.recipe.languages.target, tokenizer, weights)
 
 
