@@ -60,6 +60,7 @@ from jumok.attention.multi_head import MultiHead, Widths, attend_over_axes
 from jumok.attention.positions import (
     POSITIONS,
     Alibi,
+    GridPositions,
     HeadPositions,
     LearnedPositions,
     NoPositions,
@@ -69,6 +70,7 @@ from jumok.attention.positions import (
     Rotary,
     SinusoidalPositions,
     alibi_bias,
+    grid_sinusoids,
     rotate,
     sinusoids,
 )
@@ -94,6 +96,7 @@ __all__ = [
     "Edit",
     "Efficient",
     "Gaussian",
+    "GridPositions",
     "HeadPositions",
     "HeadShape",
     "Kernel",
@@ -138,6 +141,7 @@ __all__ = [
     "epanechnikov",
     "find_entry",
     "gaussian",
+    "grid_sinusoids",
     "group_rows",
     "look_up",
     "make_attention",

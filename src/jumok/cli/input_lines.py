@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import select
 import sys
 from codecs import BOM_UTF8
@@ -15,9 +16,20 @@ from jumok.storage import standard_input
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["InputLines"]
+__all__ = ["InputLines", "is_picture"]
 
 BLOCK_BYTES = 2**16
+FIRST_BYTES = 512
+
+
+def is_picture(path: Path) -> bool:
+    """Whether a file is a picture and not a text with paths of pictures: text has no such first bytes."""
+    try:
+        with path.open("rb") as file:
+            first = file.read(FIRST_BYTES)
+    except OSError:
+        return False
+    return b"\0" in first or first.startswith((b"GIF8", b"\x89PNG", b"\xff\xd8", b"P5", b"P6"))
 
 
 class InputLines(Iterator[str]):
@@ -27,16 +39,21 @@ class InputLines(Iterator[str]):
     the previous result. Standard output is therefore flushed before waiting for input.
     """
 
-    def __init__(self, path: Path | None) -> None:
+    def __init__(self, path: Path | None, *, stream: IO[bytes] | None = None) -> None:
         self._name = "standard input" if path is None else str(path)
         try:
-            self._stream: Any = standard_input() if path is None else path.open("rb")
+            self._stream: Any = stream or (standard_input() if path is None else path.open("rb"))
         except FileNotFoundError:
             raise DataError(f"There is no file {path}.") from None
         self._complete_lines: deque[bytes] = deque()
         self._incomplete: list[bytes] = []  # parts of the next line, whose end has not been read
         self._ended = False
         self._line_number = 0
+
+    @classmethod
+    def of_text(cls, text: str) -> InputLines:
+        """Return lines that come from memory."""
+        return cls(None, stream=io.BytesIO(text.encode("utf-8", "surrogateescape")))
 
     @property
     def is_terminal(self) -> bool:

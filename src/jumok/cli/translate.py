@@ -1,4 +1,7 @@
-"""`jumok translate MODEL < in.txt > out.txt`: one line in, one line out, in order."""
+"""`jumok translate MODEL < in.txt > out.txt`: one line in, one line out, in order.
+
+With a model of pictures a line is the path of a picture, and its caption or class comes out.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ from jumok.cli.arguments import (
     sampling_options,
     setting_help,
 )
-from jumok.cli.input_lines import InputLines
+from jumok.cli.input_lines import InputLines, is_picture
 from jumok.config.recipe import SearchSettings
 from jumok.errors import RecipeError
 
@@ -35,7 +38,11 @@ def translate(
     model: ModelArgument,
     source: Annotated[
         Path | None,
-        typer.Argument(metavar="FILE", help="Text with one sentence per line; standard input if not given."),
+        typer.Argument(
+            metavar="FILE",
+            help="Text with one sentence per line; standard input if not given. "
+            "For a model of pictures: a picture, or a text with one path per line.",
+        ),
     ] = None,
     beam: Annotated[int | None, typer.Option(help=setting_help(SearchSettings, "beam"), min=1)] = None,
     patience_factor: Annotated[
@@ -77,7 +84,10 @@ def translate(
         bool, typer.Option("--json", help="Print one JSON object per line: text, score, tokens.")
     ] = False,
 ) -> None:
-    """Translate lines from a file or standard input to standard output. Empty lines stay empty."""
+    """Translate lines from a file or standard input to standard output. Empty lines stay empty.
+
+    A model of pictures writes the caption of each picture, or names its class.
+    """
     if n_best > 1 and not as_json:
         raise RecipeError(
             f"--n-best {n_best} gives several translations per line; plain output has one. Add --json."
@@ -86,7 +96,13 @@ def translate(
         raise RecipeError("--align adds a field to each result. Add --json.")
     given = sampling_options(sample, temperature=temperature, top_k=top_k, top_p=top_p, seed=seed)
     from jumok.inference import Sampling, SearchOverrides, load  # start-up
+    from jumok.storage import read_card  # start-up
 
+    if read_card(model).recipe.model.task == "classify":
+        options = {"--beam": beam, "--sample": sample or None, "--prefix": prefix or None}
+        others = {"--n-best": n_best if n_best > 1 else None, "--align": align or None}
+        _classify(model, source, {**options, **others}, as_json=as_json)
+        return
     translator = load(model, engine=engine, shortlist=shortlist)
     search: SearchOverrides = {
         "beam": beam,
@@ -99,7 +115,10 @@ def translate(
     sampling = Sampling(**given) if sample else None
     report_fallback(translator.engine_for(sampling, prefix=prefix, **search))
     num_lines = num_short = 0
-    with closing(InputLines(source)) as texts, _progress_bar(source) as advance:
+    with (
+        closing(_input_lines(source, pictures=translator.reads_pictures)) as texts,
+        _progress_bar(source) as advance,
+    ):
         # Samples and shortlists depend on the lines in the same batch, so batches must not depend on timing.
         ready = texts.ready if texts.is_terminal or not (sample or shortlist) else None
         for translation in translator.stream(
@@ -117,6 +136,31 @@ def translate(
             f"no other text was found. {_advice(sample)}",
             err=True,
         )
+
+
+def _input_lines(source: Path | None, *, pictures: bool) -> InputLines:
+    """Return the lines of a file; if it is itself a picture, its path is the only line."""
+    if pictures and source is not None and is_picture(source):
+        return InputLines.of_text(str(source))
+    return InputLines(source)
+
+
+def _classify(folder: Path, source: Path | None, options: dict[str, Any], *, as_json: bool) -> None:
+    """Print the class of each picture."""
+    from jumok.inference import load_picture_classifier  # start-up
+
+    if given := ", ".join(name for name, value in options.items() if value is not None):
+        raise RecipeError(f"{given} would be ignored: a classifier names a class. Leave it out.")
+    classifier = load_picture_classifier(folder)
+    with closing(_input_lines(source, pictures=True)) as paths:
+        for path in paths:
+            [answer] = classifier.classify([path.strip()]) if path.strip() else [None]
+            if as_json and answer is not None:
+                probabilities = {name: round(value, 5) for name, value in answer.probabilities.items()}
+                record = {"source": path, "text": answer.name, "probabilities": probabilities}
+                typer.echo(json.dumps(record, ensure_ascii=False))
+            else:
+                typer.echo("" if answer is None else answer.name)
 
 
 def _advice(sample: bool) -> str:

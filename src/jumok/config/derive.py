@@ -82,6 +82,9 @@ WANTED_VALIDATIONS, VALIDATION_SHARE = 12, 0.05
 AVERAGED_CHECKPOINTS = 5
 LENGTH_RATIO_MARGIN, MIN_LENGTH_RATIO, MAX_LENGTH_RATIO = 1.25, 1.0, 3.0
 USED_SHARE_OF_MINUTES = 0.97
+# Pictures: their side in pixels, the rows of patches they are cut into, and the least side of a patch.
+MIN_PICTURE_SIDE, MAX_PICTURE_SIDE, PATCH_ROWS, MIN_PATCH_SIDE = 8, 64, 8, 2
+MIN_BATCH_PICTURES, MAX_BATCH_PICTURES = 32, 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,11 +100,18 @@ class CorpusFacts:
     source_language: str = ""
     target_language: str = ""
     plain: bool = False  # text without a source
+    picture_side: int = 0  # pixels of the longer side of a typical picture; 0: the source is text
+    grey_pictures: bool = False
 
     @property
     def noun(self) -> str:
         """What `pairs` counts, for messages."""
-        return "sentences" if self.plain else "pairs"
+        return "pictures" if self.picture_side else "sentences" if self.plain else "pairs"
+
+    @property
+    def only_target(self) -> bool:
+        """Whether the words of the corpus are those of its target: its source is a picture, or absent."""
+        return self.plain or self.picture_side > 0
 
     @property
     def uses_per_word(self) -> float:
@@ -110,14 +120,14 @@ class CorpusFacts:
             (self.distinct_source_words, self.source_words),
             (self.distinct_target_words, self.target_words),
         ]
-        distinct, words = sides[1] if self.plain else min(sides)
+        distinct, words = sides[1] if self.only_target else min(sides)
         return words / max(distinct, 1)
 
     @property
     def repetitive(self) -> bool:
         """Few words, each used very often: a generated corpus, a controlled language, a phrase book."""
         sides = (self.distinct_source_words, self.distinct_target_words)
-        distinct = sides[1] if self.plain else min(sides)
+        distinct = sides[1] if self.only_target else min(sides)
         return self.uses_per_word > REPETITIVE_MIN_USES_PER_WORD and distinct < REPETITIVE_MAX_DISTINCT_WORDS
 
 
@@ -172,6 +182,7 @@ def derive(
     """Return the recipe with all settings that depend on corpus and machine, and what was derived."""
     derived = [
         *_languages(facts),
+        *_source(overrides, facts),
         *_task(overrides, facts),
         *_model(overrides, facts, machine),
         *_text(facts),
@@ -196,7 +207,8 @@ def derive_search(
     maximum = float(((target - EXTRA_TOKENS) / source.clip(min=1)).max(initial=0.0))
     mean = float(target.sum() / max(source.sum(), 1))  # later sources may be longer than any of these
     ratio = LENGTH_RATIO_MARGIN * max(maximum, mean)
-    ratio = round(min(max(ratio, MIN_LENGTH_RATIO), MAX_LENGTH_RATIO), 2)
+    upper = math.inf if recipe.source.kind == "pictures" else MAX_LENGTH_RATIO  # all pictures are as long
+    ratio = round(min(max(ratio, MIN_LENGTH_RATIO), upper), 2)
     why = f"targets have {mean:.2f} times the tokens of their sources; each may have {EXTRA_TOKENS} more"
     return _fill(recipe, overrides, [DerivedSetting("search.max_length_ratio", ratio, why)])
 
@@ -250,13 +262,43 @@ def _fill(
 
 def _languages(facts: CorpusFacts) -> list[DerivedSetting]:
     sides = {"source": facts.source_language, "target": facts.target_language}
-    if facts.plain:
+    if facts.only_target:
         del sides["source"]
     return [DerivedSetting(f"languages.{side}", code, "named by the corpus") for side, code in sides.items()]
 
 
+def _source(overrides: Recipe, facts: CorpusFacts) -> list[DerivedSetting]:
+    """Return how pictures are read: about as large as they are, in about eight rows of patches."""
+    if not facts.picture_side:
+        return []
+    source, given = overrides.source, overrides.source.model_fields_set
+    size = (
+        source.size if "size" in given else min(max(facts.picture_side, MIN_PICTURE_SIDE), MAX_PICTURE_SIDE)
+    )
+    patch = source.patch_size if "patch_size" in given else max(round(size / PATCH_ROWS), MIN_PATCH_SIDE)
+    if "patch_size" not in given and "size" in given:
+        patch = min((n for n in range(1, size + 1) if size % n == 0), key=lambda side: abs(side - patch))
+    if "size" not in given:
+        size = patch * max(round(size / patch), 1)
+    typical = f"a typical picture has {facts.picture_side:,} pixels on its longer side"
+    rows = f"{size // patch} × {size // patch} patches"
+    colour = ("grey", "they are grey") if facts.grey_pictures else ("rgb", "they have colours")
+    return [
+        DerivedSetting("source.kind", "pictures", "the corpus has pictures"),
+        DerivedSetting("source.size", size, typical),
+        DerivedSetting("source.patch_size", patch, rows),
+        DerivedSetting("source.colour", *colour),
+        DerivedSetting("text.shared", False, "only the target is text"),
+    ]
+
+
 def _task(overrides: Recipe, facts: CorpusFacts) -> list[DerivedSetting]:
-    """Return the task of a model of plain text, and the settings that follow from it."""
+    """Return the task of a model of plain text or of a classifier, and the settings that follow from it."""
+    if facts.picture_side and isinstance(overrides.model, EncoderOnlySettings):
+        return [
+            DerivedSetting("model.task", "classify", "the corpus has pictures"),
+            DerivedSetting("training.stop_on", "accuracy", "a classifier has one answer per picture"),
+        ]
     if not facts.plain:
         return []
     derived = [
@@ -343,7 +385,7 @@ def _dropout(facts: CorpusFacts) -> list[DerivedSetting]:
 
 def _training(overrides: Recipe, recipe: Recipe, facts: CorpusFacts) -> list[DerivedSetting]:
     width, training = recipe.model.width, overrides.training
-    batch, why = _batch_tokens(overrides, facts)
+    batch, why = _picture_batch(recipe, facts) if facts.picture_side else _batch_tokens(overrides, facts)
     batch = training.batch_tokens if "batch_tokens" in training.model_fields_set else batch
     rate = LEARNING_RATE_AT_128 * min(128 / width, 1) ** LEARNING_RATE_WIDTH_EXPONENT
     rate *= min(batch / 4096, 1) ** LEARNING_RATE_BATCH_EXPONENT
@@ -386,6 +428,13 @@ def _batch_tokens(overrides: Recipe, facts: CorpusFacts) -> tuple[int, str]:
         if affordable < min(batch, MAX_BATCH_TOKENS):
             batch, why = affordable, f"{minutes:g} minutes should be enough for some thousand updates"
     return _multiple_of_8(min(max(batch, MIN_BATCH_TOKENS), MAX_BATCH_TOKENS)), why
+
+
+def _picture_batch(recipe: Recipe, facts: CorpusFacts) -> tuple[int, str]:
+    """Return a batch size in tokens that holds some dozens of pictures."""
+    pictures = min(max(facts.pairs // BATCHES_PER_EPOCH, MIN_BATCH_PICTURES), MAX_BATCH_PICTURES)
+    # A batch may have twice as many source tokens as target tokens.
+    return _multiple_of_8(pictures * recipe.source.num_patches / 2 + 7), f"{pictures} pictures per batch"
 
 
 def _steps_in_time(recipe: Recipe, overrides: Recipe, costs: TrainingCosts) -> tuple[int, str]:

@@ -4,6 +4,7 @@
     open_corpus(["train.en", "train.de"])             two parallel texts
     open_corpora(["a.tsv", "b.tsv:2.5", "c.en", "c.de"], source="en")
     open_texts(["novel.txt"])                         plain text, for a language model
+    open_corpus("pets") or open_corpus("captions.ko.tsv")     pictures (`picture_corpora.py`)
 
 `readers.PAIR_FORMATS` lists the suffixes of files of pairs; any two other files are parallel texts. Languages
 come from the arguments, a header, the keys of a JSON object or the file names. If the arguments name them in
@@ -21,6 +22,7 @@ from typing import TYPE_CHECKING
 
 from jumok.data.alignments import swap_alignment
 from jumok.data.lines import InputFile, read_lines, spool
+from jumok.data.picture_corpora import holds_pictures, open_picture_reader
 from jumok.data.readers import (
     PAIR_FORMATS,
     find_pair_format,
@@ -54,7 +56,7 @@ class Corpus:
     """Sentence pairs that can be read any number of times, in the order of their file.
 
     Languages are codes, or "" if unknown. `weight` is how often each pair occurs per epoch. `plain`: it is
-    plain text, and its pairs have an empty source.
+    plain text, and its pairs have an empty source. `pictures`: its sources are paths of pictures.
     """
 
     name: str
@@ -64,6 +66,7 @@ class Corpus:
     weight: float = 1.0
     swapped: bool = False
     plain: bool = False
+    pictures: bool = False
 
     def pairs(self) -> Iterator[Pair]:
         return (pair for _, pair in self.numbered_pairs())
@@ -97,6 +100,8 @@ def open_corpus(
 ) -> Corpus:
     """Open one file of pairs or two parallel texts: detect format and languages. Pairs are read later."""
     paths = [paths] if isinstance(paths, str | Path) else paths
+    if len(paths) == 1 and holds_pictures(paths[0]):
+        return _open_pictures(paths[0], target or "", weight)
     files = [_input_file(path) for path in paths]
     wanted_source = language_code(source) if source else ""
     wanted_target = language_code(target) if target else ""
@@ -127,7 +132,7 @@ def open_corpora(
     unpaired: list[tuple[str, float | None]] = []  # a text that waits for its translation
     for argument in arguments:
         path, weight = _split_weight(argument)
-        if path == STANDARD_INPUT or find_pair_format(InputFile(path)):
+        if path == STANDARD_INPUT or find_pair_format(InputFile(path)) or holds_pictures(path):
             corpora.append(open_corpus(path, source=source, target=target, weight=weight or 1.0))
             continue
         unpaired.append((path, weight))
@@ -138,6 +143,9 @@ def open_corpora(
             unpaired = []
     if unpaired:
         raise _not_a_corpus_error([InputFile(unpaired[0][0])])
+    if len({corpus.pictures for corpus in corpora}) > 1:
+        names = ", ".join(f"{c.name} ({'pictures' if c.pictures else 'text'})" for c in corpora)
+        raise DataError(f"Pictures and sentences cannot be mixed in one run. Received: {names}.")
     return _with_same_languages(corpora)
 
 
@@ -169,6 +177,17 @@ def open_pairs_or_text(
         if path != STANDARD_INPUT and not find_pair_format(InputFile(path)):
             return open_texts(arguments, language=target or source)
     return open_corpora(arguments, source=source, target=target)
+
+
+def _open_pictures(path: str | Path, target: str, weight: float) -> Corpus:
+    reader, language = open_picture_reader(Path(path))
+    wanted = language_code(target) if target else ""
+    if not _compatible(wanted, language):
+        raise DataError(
+            f"{path} seems to have captions in {language_name(language)}, but {language_name(wanted)} was "
+            "requested. Rename the file if its name is wrong."
+        )
+    return Corpus(str(path), reader, "", wanted or language, weight=_check_weight(weight), pictures=True)
 
 
 def _open_text(file: InputFile, weight: float) -> Corpus:

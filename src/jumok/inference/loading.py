@@ -1,4 +1,4 @@
-"""From a model folder to a `Translator` with the engine that suits it, or to a `TextModel`.
+"""From a model folder to a `Translator` with its engine, to a `TextModel` or to a `PictureClassifier`.
 
 CTranslate2 needs neither torch nor numpy, so both are imported only when the model itself is built.
 """
@@ -15,6 +15,8 @@ from jumok.inference.search.plan import SearchPlan
 from jumok.inference.shortlist import Shortlist
 from jumok.inference.translator import LazyModel, Translator
 from jumok.storage import read_stored_model
+from jumok.text.class_names import ClassNames
+from jumok.text.picture_tokenizer import PictureTokenizer
 from jumok.text.tokenizer_files import tokenizers_from_files
 
 if TYPE_CHECKING:
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 
     from jumok.config.recipe import Recipe
     from jumok.inference.engines.protocol import Engine
+    from jumok.inference.picture_classifier import PictureClassifier
     from jumok.inference.text_model import TextModel
     from jumok.models import TranslationModel
     from jumok.storage import ModelCard, StoredModel
@@ -32,6 +35,7 @@ __all__ = [
     "INT8_COSTS",
     "choose_shortlist",
     "load",
+    "load_picture_classifier",
     "load_text_model",
     "max_positions_for",
     "training_facts",
@@ -87,9 +91,11 @@ def load_text_model(folder: str | Path) -> TextModel:
 
     stored = read_stored_model(Path(folder))
     recipe = stored.card.recipe
-    if recipe.model.task == "translate":
+    if recipe.model.task in ("translate", "classify"):
+        ability = {"translate": "translates", "classify": "names the classes of pictures"}[recipe.model.task]
+        name = {"translate": "load", "classify": "load_picture_classifier"}[recipe.model.task]
         raise UnsupportedError(
-            f"The model in {folder} translates; a model of plain text is needed. Load it with `jumok.load`, "
+            f"The model in {folder} {ability}; a model of plain text is needed. Load it with `jumok.{name}`, "
             "or use `jumok translate`."
         )
     tokenizers = tokenizers_from_files(stored.tokenizers)
@@ -102,6 +108,22 @@ def load_text_model(folder: str | Path) -> TextModel:
     )
 
 
+def load_picture_classifier(folder: str | Path) -> PictureClassifier:
+    """Return the classifier of pictures in a model folder; verified as in `load`."""
+    from jumok.inference.building import load_model  # start-up
+    from jumok.inference.picture_classifier import PictureClassifier  # start-up
+
+    stored = read_stored_model(Path(folder))
+    tokenizers = tokenizers_from_files(stored.tokenizers)
+    pictures, classes = tokenizers.source, tokenizers.target
+    if not isinstance(pictures, PictureTokenizer) or not isinstance(classes, ClassNames):
+        raise UnsupportedError(
+            f"The model in {folder} does not classify pictures. Load it with `jumok.load` or "
+            "`jumok.load_text_model`; `jumok info` says what it does."
+        )
+    return PictureClassifier(load_model(stored, tokenizers), pictures, classes)
+
+
 def choose_shortlist(
     requested: Shortlist | bool, stored: StoredModel, tokenizers: TokenizerPair
 ) -> Shortlist | None:
@@ -111,6 +133,11 @@ def choose_shortlist(
         return requested
     if not requested:
         return None
+    if stored.card.recipe.source.kind == "pictures":
+        raise UnsupportedError(
+            f"The model in {stored.folder} reads pictures. A shortlist gives the translations of source "
+            "words, which pictures do not have. Leave --shortlist out."
+        )
     if stored.shortlist is None:
         raise UnsupportedError(
             f"The model in {stored.folder} has no shortlist. Learn one with `jumok shortlist {stored.folder} "
@@ -142,6 +169,11 @@ def _check_translates(stored: StoredModel) -> None:
     task, folder = stored.card.recipe.model.task, stored.folder
     if task == "translate":
         return
+    if task == "classify":
+        raise UnsupportedError(
+            f"The model in {folder} names the class of a picture and does not translate. `jumok translate "
+            f"{folder} picture.png` prints the class; in Python: `jumok.load_picture_classifier`."
+        )
     ability = "predicts masked tokens" if task == "masked" else "continues a text"
     complete = "" if task == "masked" else f"`jumok complete {folder}` continues lines, and "
     raise UnsupportedError(
@@ -207,6 +239,8 @@ def _converted_engine(
 ) -> Engine:
     """Return the engine of the converted model; an UnsupportedError says why there is none."""
     require_ctranslate2()
+    if stored.card.recipe.source.kind == "pictures":
+        raise UnsupportedError("CTranslate2 reads text, and this model reads pictures")
     recipe, vocab_sizes = stored.card.recipe, (tokenizers.source.vocab_size, tokenizers.target.vocab_size)
     precision, max_positions = _precision(stored.card), max_positions_for(recipe)
 

@@ -7,7 +7,7 @@ from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from jumok.errors import ModelFolderError
+from jumok.errors import ModelFolderError, UnsupportedError
 from jumok.storage import read_stored_model
 from jumok.text.languages import language_name
 
@@ -81,7 +81,13 @@ def read_language_pairs(folders: Sequence[Path]) -> LanguagePairs:
     folder_of: dict[tuple[str, str], Path] = {}
     pairs = []
     for index, folder in enumerate(folders):
-        languages = read_stored_model(folder).card.recipe.languages
+        recipe = read_stored_model(folder).card.recipe
+        if recipe.source.kind == "pictures":
+            raise UnsupportedError(
+                f"The model in {folder} reads pictures, which `jumok serve` does not serve. "
+                f"`jumok translate {folder} picture.png` runs it on the command line."
+            )
+        languages = recipe.languages
         codes = (languages.source, languages.target)
         if not all(codes):
             raise ModelFolderError(

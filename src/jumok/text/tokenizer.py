@@ -22,7 +22,7 @@ from jumok.text.words import Span, word_spans
 from jumok.types import BEGIN, END, PAD, UNKNOWN
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
     from numpy.random import Generator
@@ -36,6 +36,9 @@ _MIN_TEXTS_FOR_THREADS = 32
 
 class Tokenizer:
     """A SentencePiece model. Made by `train_tokenizer`, `load_tokenizer` or `Tokenizer.from_bytes`."""
+
+    token_shape: tuple[int, ...] = ()
+    """The shape of one token: () is one id."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
@@ -207,10 +210,10 @@ class TokenizerPair:
     shared: bool
 
 
-def load_tokenizer(path: Path) -> Tokenizer:
-    """Return the tokenizer stored in a file."""
+def load_tokenizer(path: Path, *, parse: Callable[[bytes], Tokenizer] = Tokenizer.from_bytes) -> Tokenizer:
+    """Return the tokenizer stored in a file; `parse` reads its bytes."""
     try:
-        return Tokenizer.from_bytes(path.read_bytes())
+        return parse(path.read_bytes())
     except OSError as error:
         raise ModelFolderError(f"The tokenizer at {path} cannot be read: {error.strerror}.") from None
     except ModelFolderError as error:

@@ -13,7 +13,7 @@ import io
 import json
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -125,7 +125,8 @@ def _spec(model: Transformer, max_positions: int) -> Any:
         pre_norm=isinstance(first_decoder_block.around_attention, PreNorm),
         alignment_heads=0,  # the coverage penalty then uses the mean of the heads of the last layer
     )
-    _fill_stack(spec.encoder, model.encoder, model.source_embedding, model.after_encoder, max_positions)
+    source_embedding, _ = _embeddings(model)
+    _fill_stack(spec.encoder, model.encoder, source_embedding, model.after_encoder, max_positions)
     spec.encoder.embeddings[0].weight = _array(model.source_embedding.weight)
     _fill_stack(spec.decoder, model.decoder, model.target_embedding, model.after_decoder, max_positions)
     spec.decoder.embeddings.weight = _array(model.target_embedding.weight)
@@ -224,7 +225,7 @@ def _max_difference(model: Transformer, files: dict[str, bytes]) -> float:
 
 
 def _embeddings(model: Transformer) -> tuple[Embedding, Embedding]:
-    return model.source_embedding, model.target_embedding
+    return cast("Embedding", model.source_embedding), model.target_embedding  # of text: see _KNOWN_MODULES
 
 
 def _random_sentences(vocab_size: int, max_length: int, seed: int) -> list[list[int]]:

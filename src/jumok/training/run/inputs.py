@@ -1,7 +1,8 @@
-"""The input files of a run: pairs for a model that translates, plain text for one that does not.
+"""The input files of a run: pairs for a model that translates, plain text for one that does not, or pictures.
 
 Most model families have one task. The decoder-only family has two: with pairs it becomes a translator, with
-one plain text a language model.
+one plain text a language model. So has the encoder-only family: with plain text it predicts masked tokens,
+with pictures their classes. Pictures with captions are pairs.
 """
 
 from __future__ import annotations
@@ -10,8 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from jumok.config.recipe import DecoderOnlySettings
-from jumok.data import Corpus, open_corpora, open_pairs_or_text, open_texts
-from jumok.errors import DataError, RecipeError
+from jumok.data import Corpus, holds_pictures, open_corpora, open_pairs_or_text, open_texts
+from jumok.errors import DataError, RecipeError, UnsupportedError
+from jumok.models import check_reads_pictures
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,6 +33,8 @@ def open_inputs(
     model, languages = recipe.model, recipe.languages
     task_is_open = isinstance(model, DecoderOnlySettings) and "task" not in model.model_fields_set
     plain = None if task_is_open else model.task != "translate"
+    if any(_holds_pictures(file) for file in pairs):
+        return _open_pictures(pairs, valid, recipe)
     corpora = _open(pairs, languages.source, languages.target, plain=plain)
     first = corpora[0]
     validation: list[Corpus] = []
@@ -43,6 +47,33 @@ def open_inputs(
         raise DataError(f"This {model.family} model learns from {expected}. Received: {names}.")
     if first.plain:
         _check_plain_text_settings(recipe)
+    return corpora, validation
+
+
+def _holds_pictures(file: InputFile) -> bool:
+    return file.pictures if isinstance(file, Corpus) else holds_pictures(file)
+
+
+def _open_pictures(
+    pairs: Sequence[InputFile], valid: Sequence[InputFile], recipe: Recipe
+) -> tuple[list[Corpus], list[Corpus]]:
+    """Return corpora of pictures; raise if the model cannot learn from them or a setting is for text."""
+    check_reads_pictures(recipe.model, pictures=True)
+    corpora = _open(pairs, "", recipe.languages.target, plain=False)
+    validation = _open(valid, "", corpora[0].target_language, plain=False) if valid else []
+    texts = [corpus.name for corpus in (*corpora, *validation) if not corpus.pictures]
+    if texts:
+        raise DataError(f"Pictures and sentences cannot be mixed in one run. Text: {', '.join(texts)}.")
+    given = {
+        "text.shared": recipe.text.shared and "shared" in recipe.text.model_fields_set,
+        "text.sampling": recipe.text.sampling > 0,
+        "languages.source": bool(recipe.languages.source),
+        "model.encoder_from": getattr(recipe.model, "encoder_from", None) is not None,
+    }
+    for name in (name for name, is_given in given.items() if is_given):
+        raise UnsupportedError(
+            f"{name} is a setting for a source of text, and the source is pictures. Leave it out."
+        )
     return corpora, validation
 
 

@@ -114,6 +114,11 @@ def read_encoder(folder: str) -> PretrainedEncoder:
             f"The model in {folder} is {settings.family}; --encoder-from takes an encoder-only model. "
             "Train one on plain text: `jumok train text.txt --model encoder-only --out …`."
         )
+    if settings.task == "classify":
+        raise RecipeError(
+            f"The model in {folder} classifies pictures; --encoder-from takes an encoder that was trained on "
+            "plain text. Train one: `jumok train text.txt --model encoder-only --out …`."
+        )
     tokenizer = tokenizers_from_files(files).source
     return PretrainedEncoder(folder, settings, card.recipe.languages.target, tokenizer, encoder_part(weights))
 

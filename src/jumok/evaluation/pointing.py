@@ -1,0 +1,65 @@
+"""Pointing: does the attention of a written word look at what the word names?
+
+    hit(word) = argmaxᵢ w̄ᵢ lies in a gold region of the word         the pointing game, Zhang et al. 2016
+
+w̄ is the cross-attention of the last layer, its mean over the heads and over the tokens of the word; a patch
+lies in a region if its centre does. Only words that the model wrote where the reference has them are counted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from jumok.pictures import patches_in_region
+from jumok.text import split_words
+from jumok.text.picture_tokenizer import PictureTokenizer
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from jumok.inference import Translator
+    from jumok.types import Pair
+
+__all__ = ["PointingScores", "score_pointing"]
+
+
+@dataclass(frozen=True, slots=True)
+class PointingScores:
+    """Words with a gold region: how many were written, and how many of those looked into it."""
+
+    words: int
+    written: int
+    hits: int
+
+    @property
+    def accuracy(self) -> float:
+        return self.hits / max(self.written, 1)
+
+
+def score_pointing(
+    translator: Translator, pairs: Sequence[Pair], captions: Sequence[str]
+) -> PointingScores | None:
+    """Score the captions that the translator wrote; None if no pair has regions, or none can have any."""
+    tokenizer = translator.tokenizers.source
+    if not isinstance(tokenizer, PictureTokenizer):
+        return None
+    words = written = hits = 0
+    for pair, caption in zip(pairs, captions, strict=True):
+        regions = pair.picture.regions if pair.picture else ()
+        if not regions:
+            continue
+        reference, found = split_words(pair.target), split_words(caption)
+        wanted = {region.word for region in regions if region.word < len(reference)}
+        named = {word for word in wanted if word < len(found) and found[word] == reference[word]}
+        words, written = words + len(wanted), written + len(named)
+        if named:
+            weights = translator.word_attention(pair.source, caption).weights[0, 0]  # (word, patch)
+            for word in named:
+                place = int(weights[word].argmax())
+                hits += any(
+                    bool(patches_in_region(region, tokenizer.grid)[place])
+                    for region in regions
+                    if region.word == word
+                )
+    return PointingScores(words, written, hits) if words else None
