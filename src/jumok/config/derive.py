@@ -84,7 +84,7 @@ LENGTH_RATIO_MARGIN, MIN_LENGTH_RATIO, MAX_LENGTH_RATIO = 1.25, 1.0, 3.0
 USED_SHARE_OF_MINUTES = 0.97
 # Pictures: their side in pixels, the rows of patches they are cut into, and the least side of a patch.
 MIN_PICTURE_SIDE, MAX_PICTURE_SIDE, PATCH_ROWS, MIN_PATCH_SIDE = 8, 64, 8, 2
-MIN_BATCH_PICTURES, MAX_BATCH_PICTURES = 32, 64
+MIN_BATCH_PICTURES, MAX_BATCH_PICTURES = 16, 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,6 +264,8 @@ def _languages(facts: CorpusFacts) -> list[DerivedSetting]:
     sides = {"source": facts.source_language, "target": facts.target_language}
     if facts.only_target:
         del sides["source"]
+    if facts.picture_side and not facts.target_language:  # classes have no language
+        return []
     return [DerivedSetting(f"languages.{side}", code, "named by the corpus") for side, code in sides.items()]
 
 

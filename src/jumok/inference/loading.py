@@ -73,7 +73,8 @@ def load(
     _check_translates(stored)
     tokenizers = tokenizers_from_files(stored.tokenizers)
     chosen_shortlist = choose_shortlist(shortlist, stored, tokenizers)
-    if engine == "torch":
+    reads_pictures = stored.card.recipe.source.kind == "pictures"  # only torch does
+    if engine == "torch" or (engine == "auto" and reads_pictures):
         model = _build(stored, tokenizers)
         return _make_translator(model, tokenizers, stored.card, None, chosen_shortlist)
     # Free the bytes of the weights: a converted copy is smaller, and the model reads them again if needed.

@@ -6,8 +6,9 @@ Python's generator and the raw bits of numpy's are used, which neither ever chan
 
 from __future__ import annotations
 
+import math
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
@@ -35,8 +36,10 @@ __all__ = ["SPLITS", "DrawnPicture", "draw_scenes", "draw_things"]
 Item = TypeVar("Item")
 
 SPLITS = ("train", "valid", "test")
-GAP = 1.5  # pixels between two things
 MIDDLE = SIDE / 2
+# In pixels: the distance of places at which things are put, from the edge to a thing, between two things, and
+# at most to the side of a thing that is above, below, left or right of another.
+LATTICE, EDGE, GAP, MAX_ASIDE = 2, 0.3, 1.0, 6
 # The shares of pictures with one thing, with several of one kind, and with two things.
 ONE, SAME = 0.35, 0.65
 
@@ -87,18 +90,14 @@ class _Dice:
 
     def thing(self, size: Size) -> Thing:
         """A thing in the middle of the picture."""
-        radius = self.between(*size.radius)
-        return Thing(self.choose(SHAPES), self.choose(COLOURS), size, radius, MIDDLE, MIDDLE)
+        return Thing(self.choose(SHAPES), self.choose(COLOURS), size, MIDDLE, MIDDLE)
 
     def seed(self) -> int:
         return int(self._random.random() * 2**53)
 
 
 def _draw_thing(dice: _Dice) -> DrawnPicture:
-    thing = dice.thing(SIZES[dice.choose(tuple(SIZES))])
-    low, high = thing.radius + 1, SIDE - thing.radius - 1
-    placed = _moved(thing, dice.between(low, high), dice.between(low, high))
-    return _paint(dice, (placed,), {})
+    return _paint(dice, _scatter(dice, dice.thing(SIZES[dice.choose(tuple(SIZES))]), 1), {})
 
 
 def _draw_scene(dice: _Dice) -> DrawnPicture:
@@ -115,50 +114,51 @@ def _draw_scene(dice: _Dice) -> DrawnPicture:
     return _paint(dice, (subject, other), describe_pair(subject, other, relation))
 
 
-def _moved(thing: Thing, x: float, y: float) -> Thing:
-    return Thing(thing.shape, thing.colour, thing.size, thing.radius, x, y)
+def _put(thing: Thing, x: float, y: float) -> Thing:
+    """Put a thing on the nearest place of the lattice that is wholly in the picture."""
+    low = math.ceil((thing.reach + EDGE) / LATTICE)
+    high = math.floor((SIDE - thing.reach - EDGE) / LATTICE)
+    column, row = (min(max(round(place / LATTICE), low), high) for place in (x, y))
+    return replace(thing, x=float(LATTICE * column), y=float(LATTICE * row))
 
 
 def _at_place(dice: _Dice, thing: Thing, place: str) -> Thing:
     """Put a thing clearly to one side, or into the middle."""
-    edge = thing.radius + 1
-    near, far = dice.between(edge, edge + 2), dice.between(SIDE - edge - 2, SIDE - edge)
-    along, across = dice.between(MIDDLE - 3, MIDDLE + 3), dice.between(MIDDLE - 1.5, MIDDLE + 1.5)
+    near, along = dice.between(0, thing.reach + 3), dice.between(MIDDLE - 3, MIDDLE + 3)
     places = {
         "left": (near, along),
-        "right": (far, along),
+        "right": (SIDE - near, along),
         "top": (along, near),
-        "bottom": (along, far),
-        "middle": (across, dice.between(MIDDLE - 1.5, MIDDLE + 1.5)),
+        "bottom": (along, SIDE - near),
+        "middle": (dice.between(MIDDLE - 2, MIDDLE + 2), dice.between(MIDDLE - 2, MIDDLE + 2)),
     }
-    return _moved(thing, *places[place])
+    return _put(thing, *places[place])
 
 
 def _scatter(dice: _Dice, thing: Thing, count: int) -> tuple[Thing, ...]:
     """Put copies of a thing anywhere, apart from each other."""
-    low, high = thing.radius + 1, SIDE - thing.radius - 1
     while True:
-        things = tuple(_moved(thing, dice.between(low, high), dice.between(low, high)) for _ in range(count))
+        things = tuple(_put(thing, dice.between(0, SIDE), dice.between(0, SIDE)) for _ in range(count))
         pairs = [(a, b) for index, a in enumerate(things) for b in things[:index]]
-        if all(max(abs(a.x - b.x), abs(a.y - b.y)) > 2 * thing.radius + GAP for a, b in pairs):
+        if all(max(abs(a.x - b.x), abs(a.y - b.y)) >= 2 * thing.reach + GAP for a, b in pairs):
             return things
 
 
 def _in_relation(dice: _Dice, subject: Thing, other: Thing, relation: str) -> tuple[Thing, Thing]:
-    """Put the subject beside the other thing, with a gap, so that only one relation is true."""
-    distance = subject.radius + other.radius + dice.between(GAP, GAP + 2)
-    room = SIDE - distance - subject.radius - other.radius - 2  # what is left along the axis
-    low = dice.between(1, 1 + room)
-    aside = subject.radius + 1
-    across = dice.between(aside, SIDE - aside)
-    offset = across + dice.between(-2, 2)
-    offset = min(max(offset, other.radius + 1), SIDE - other.radius - 1)
-    first = relation in ("above", "left")  # the subject has the lower coordinate
-    along = (low + subject.radius, low + subject.radius + distance) if first else None
-    mine, its = along or (low + other.radius + distance, low + other.radius)
-    if relation in ("above", "below"):
-        return _moved(subject, across, mine), _moved(other, offset, its)
-    return _moved(subject, mine, across), _moved(other, its, offset)
+    """Put the subject beside the other thing, so that only one relation is true."""
+    while True:
+        along, across = dice.between(0, SIDE), dice.between(0, SIDE)
+        distance, offset = dice.between(12, 18), dice.between(-2, 2)
+        if relation in ("above", "left"):
+            distance = -distance  # the subject has the lower coordinate
+        if relation in ("above", "below"):
+            mine, its = _put(subject, across, along + distance), _put(other, across + offset, along)
+            apart, aside = abs(mine.y - its.y), abs(mine.x - its.x)
+        else:
+            mine, its = _put(subject, along + distance, across), _put(other, along, across + offset)
+            apart, aside = abs(mine.x - its.x), abs(mine.y - its.y)
+        if apart >= subject.reach + other.reach + GAP and aside <= MAX_ASIDE:
+            return mine, its
 
 
 def _paint(dice: _Dice, things: tuple[Thing, ...], captions: dict[str, Caption]) -> DrawnPicture:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["COLOURS", "SHAPES", "SIDE", "SIZES", "Colour", "Shape", "Size", "Thing", "cover"]
 
 SIDE = 32  # pixels per side of a picture
-MAX_REACH = 1.2  # no shape reaches farther from its centre, in radii
+MAX_REACH = 1.1  # no shape reaches farther from its centre, in radii
 SUBPIXELS = 4  # per side of a pixel, so that edges are smooth
 
 
@@ -78,7 +78,7 @@ class Colour(NamedTuple):
 class Size(NamedTuple):
     english: str
     korean: str  # before a noun
-    radius: tuple[float, float]  # least and greatest, in pixels
+    radius: float  # in pixels
 
 
 SHAPES = (
@@ -97,7 +97,7 @@ COLOURS = (
     Colour("purple", "보라색", (125, 45, 160)),
     Colour("white", "하얀", (245, 245, 245)),
 )
-SIZES = {"small": Size("small", "작은", (3.8, 4.6)), "big": Size("big", "큰", (6.4, 7.6))}
+SIZES = {"small": Size("small", "작은", 4.2), "big": Size("big", "큰", 7.0)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,20 +107,24 @@ class Thing:
     shape: Shape
     colour: Colour
     size: Size
-    radius: float
     x: float
     y: float
+
+    @property
+    def reach(self) -> float:
+        """No pixel of the thing is farther from its centre in either direction."""
+        return MAX_REACH * self.size.radius
 
 
 def cover(thing: Thing) -> NDArray[np.float64]:
     """The share of each pixel that the thing covers, (SIDE, SIDE)."""
     shares = np.zeros((SIDE, SIDE))
-    reach = MAX_REACH * thing.radius
+    reach, radius = thing.reach, thing.size.radius
     left, right = (min(max(int(edge), 0), SIDE) for edge in (thing.x - reach, thing.x + reach + 1))
     top, bottom = (min(max(int(edge), 0), SIDE) for edge in (thing.y - reach, thing.y + reach + 1))
     columns, rows = right - left, bottom - top
-    x = (left + (np.arange(columns * SUBPIXELS) + 0.5) / SUBPIXELS - thing.x) / thing.radius
-    y = (top + (np.arange(rows * SUBPIXELS) + 0.5) / SUBPIXELS - thing.y) / thing.radius
+    x = (left + (np.arange(columns * SUBPIXELS) + 0.5) / SUBPIXELS - thing.x) / radius
+    y = (top + (np.arange(rows * SUBPIXELS) + 0.5) / SUBPIXELS - thing.y) / radius
     inside = thing.shape.outline(*np.broadcast_arrays(x[None, :], y[:, None]))
     shares[top:bottom, left:right] = inside.reshape(rows, SUBPIXELS, columns, SUBPIXELS).mean(axis=(1, 3))
     return shares
