@@ -89,6 +89,8 @@ def test_commands_for_text_say_that_the_model_reads_pictures(
     captions, captioner = pictures / "captions.tsv", pictures / "run" / "model"
     picture = pictures / "halves" / "left" / "000.png"
     assert call("train", captions, *SMALL, "--out", pictures / "run").code == 0
+    unnamed = pictures / "unnamed.tsv"
+    unnamed.write_text(captions.read_text().replace("\ten\t", "\tcaption\t"))
     refused = {
         ("serve", captioner, "--check"): "reads pictures, which `jumok serve` does not serve",
         ("look", captioner, "--live"): "reads pictures, which the live page does not show",
@@ -96,7 +98,7 @@ def test_commands_for_text_say_that_the_model_reads_pictures(
         ("shortlist", captioner, captions): "reads pictures",
         ("translate", captioner, picture, "--shortlist"): "reads pictures",
         ("evaluate", captioner, pairs): "is scored on pictures with captions",
-        ("evaluate", model, captions): "is scored on sentence pairs",
+        ("evaluate", model, unnamed): "is scored on sentence pairs",
         ("train", captions, "--model", "recurrent", "--out", pictures / "r"): "A recurrent model reads text",
         ("compare", captions, "--model", "recurrent", "--out", pictures / "c"): "recurrent",
     }

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 PROJECT = Path(__file__).parent.parent.parent
-RUN = ("README.md", "docs/tutorial.md")
+RUN = ("README.md", "docs/tutorial.md", "docs/pictures.md")
 EXPLAIN = PROJECT / "docs" / "explain"
 EXPLAINED = tuple(sorted(f"docs/explain/{path.name}" for path in EXPLAIN.glob("*.md")))
 LINKED = (

@@ -84,7 +84,7 @@ LENGTH_RATIO_MARGIN, MIN_LENGTH_RATIO, MAX_LENGTH_RATIO = 1.25, 1.0, 3.0
 USED_SHARE_OF_MINUTES = 0.97
 # Pictures: their side in pixels, the rows of patches they are cut into, and the least side of a patch.
 MIN_PICTURE_SIDE, MAX_PICTURE_SIDE, PATCH_ROWS, MIN_PATCH_SIDE = 8, 64, 8, 2
-MIN_BATCH_PICTURES, MAX_BATCH_PICTURES = 16, 32
+BATCH_PICTURES, PICTURE_LEARNING_RATE_FACTOR, PICTURE_DROPOUT = 32, 0.5, 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,10 +185,11 @@ def derive(
         *_source(overrides, facts),
         *_task(overrides, facts),
         *_model(overrides, facts, machine),
-        *_text(facts),
+        *([] if _classifies(overrides, facts) else _text(facts)),  # classes are their own vocabulary
     ]
     recipe, applied = _fill(overrides, overrides, derived)
-    derived_from_sizes = [*_dropout(facts), *_training(overrides, recipe, facts)]
+    dropout = _picture_dropout() if _classifies(overrides, facts) else _dropout(facts)
+    derived_from_sizes = [*dropout, *_training(overrides, recipe, facts)]
     recipe, applied_later = _fill(recipe, overrides, derived_from_sizes)
     return recipe, applied + applied_later
 
@@ -294,9 +295,13 @@ def _source(overrides: Recipe, facts: CorpusFacts) -> list[DerivedSetting]:
     ]
 
 
+def _classifies(overrides: Recipe, facts: CorpusFacts) -> bool:
+    return facts.picture_side > 0 and isinstance(overrides.model, EncoderOnlySettings)
+
+
 def _task(overrides: Recipe, facts: CorpusFacts) -> list[DerivedSetting]:
     """Return the task of a model of plain text or of a classifier, and the settings that follow from it."""
-    if facts.picture_side and isinstance(overrides.model, EncoderOnlySettings):
+    if _classifies(overrides, facts):
         return [
             DerivedSetting("model.task", "classify", "the corpus has pictures"),
             DerivedSetting("training.stop_on", "accuracy", "a classifier has one answer per picture"),
@@ -385,12 +390,18 @@ def _dropout(facts: CorpusFacts) -> list[DerivedSetting]:
     return [DerivedSetting("model.dropout", round(dropout, 2), why)]
 
 
+def _picture_dropout() -> list[DerivedSetting]:
+    why = "the classes of pictures are few, but pictures differ in every pixel"
+    return [DerivedSetting("model.dropout", PICTURE_DROPOUT, why)]
+
+
 def _training(overrides: Recipe, recipe: Recipe, facts: CorpusFacts) -> list[DerivedSetting]:
     width, training = recipe.model.width, overrides.training
-    batch, why = _picture_batch(recipe, facts) if facts.picture_side else _batch_tokens(overrides, facts)
+    batch, why = _picture_batch(recipe) if facts.picture_side else _batch_tokens(overrides, facts)
     batch = training.batch_tokens if "batch_tokens" in training.model_fields_set else batch
     rate = LEARNING_RATE_AT_128 * min(128 / width, 1) ** LEARNING_RATE_WIDTH_EXPONENT
     rate *= min(batch / 4096, 1) ** LEARNING_RATE_BATCH_EXPONENT
+    rate *= PICTURE_LEARNING_RATE_FACTOR if facts.picture_side else 1
     tokens = batch * training.accumulate
     beta2 = round(1 - ADAM_DECAY_AT_4096 * min(tokens / 4096, 1), 6)
     derived = [
@@ -432,11 +443,11 @@ def _batch_tokens(overrides: Recipe, facts: CorpusFacts) -> tuple[int, str]:
     return _multiple_of_8(min(max(batch, MIN_BATCH_TOKENS), MAX_BATCH_TOKENS)), why
 
 
-def _picture_batch(recipe: Recipe, facts: CorpusFacts) -> tuple[int, str]:
+def _picture_batch(recipe: Recipe) -> tuple[int, str]:
     """Return a batch size in tokens that holds some dozens of pictures."""
-    pictures = min(max(facts.pairs // BATCHES_PER_EPOCH, MIN_BATCH_PICTURES), MAX_BATCH_PICTURES)
     # A batch may have twice as many source tokens as target tokens.
-    return _multiple_of_8(pictures * recipe.source.num_patches / 2 + 7), f"{pictures} pictures per batch"
+    batch = _multiple_of_8(BATCH_PICTURES * recipe.source.num_patches / 2)
+    return batch, f"{BATCH_PICTURES} pictures per batch"
 
 
 def _steps_in_time(recipe: Recipe, overrides: Recipe, costs: TrainingCosts) -> tuple[int, str]:
