@@ -1,4 +1,4 @@
-"""Train on four fifths of scikit-learn's 1,797 handwritten digits (8 × 8, real) and score on the last fifth."""
+"""Train on four fifths of scikit-learn's 1,797 handwritten digits, 8 × 8 pixels; score on the last fifth."""
 
 from __future__ import annotations
 

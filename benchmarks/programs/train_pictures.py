@@ -1,4 +1,4 @@
-"""Train on drawn pictures as `jumok train` does, and score on unseen ones: classes, or captions in a language."""
+"""Train on drawn pictures as `jumok train` does, and score on unseen ones: classes, or captions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pictures: classes and captions of the built-in drawn pictures in five minutes each, and 1,797 real digits."""
+"""Pictures: classes and captions of drawn pictures in five minutes each, and 1,797 real digits."""
 
 from __future__ import annotations
 
@@ -38,6 +38,6 @@ def comparisons(bench: Workbench) -> list[Comparison]:
 
 def remarks(bench: Workbench, results: Sequence[Result]) -> list[str]:
     return [
-        "All test pictures are unseen. Pointing: the share of written nouns whose greatest attention (the mean "
-        "over the heads of the last layer) lies in the gold region. Accuracy, BLEU and pointing are in per cent."
+        "All test pictures are unseen. Pointing: the share of written nouns whose greatest attention (the "
+        "mean over the heads of the last layer) lies in the gold region. Accuracy and pointing in per cent."
     ]
