@@ -10,7 +10,7 @@ from typing import Any
 from benchmarks.programs.report import parse, report
 
 SEEDS = (1, 2, 3)
-STEPS = 1500
+STEPS = 1000
 
 
 def main() -> None:

@@ -128,6 +128,11 @@ def test_a_hostile_picture_stops_training_with_its_name(call: Call, pictures: Pa
     bad.write_bytes((pictures / "halves" / "left" / "000.png").read_bytes()[:45])
     stopped = call("train", pictures / "halves", "--model", "encoder-only", *SMALL, "--out", pictures / "run")
     assert stopped.code == 2
+    checked = call("check", pictures / "halves")
+    assert checked.code == 0, checked.err
+    assert "49 pictures" in checked.out
+    assert "bad.png cannot be decoded" in " ".join(checked.out.split())
+    assert len(json.loads(call("check", pictures / "halves", "--json").out)["unreadable_pictures"]) == 1
     assert "bad.png cannot be decoded: image file is truncated" in stopped.err
     assert "Traceback" not in stopped.err
 

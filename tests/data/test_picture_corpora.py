@@ -108,6 +108,18 @@ def test_a_folder_without_classes_and_a_mixture_are_refused(tmp_path: Path) -> N
         open_corpora([str(tmp_path / "halves"), str(tmp_path / "text.en-ko.tsv")])
 
 
+def test_captions_in_two_languages_are_not_mixed_and_a_weight_is_read(tmp_path: Path) -> None:
+    write_picture(tmp_path / "a.png", half_bright("left", 1))
+    for code in ("en", "ko"):
+        (tmp_path / f"a.{code}.tsv").write_text("a.png\tcaption\n")
+    english, korean = (str(tmp_path / f"a.{code}.tsv") for code in ("en", "ko"))
+    with pytest.raises(DataError, match="seems to hold"):
+        open_corpora([english, korean])
+    [weighted] = open_corpora([f"{english}:2.5"])
+    assert holds_pictures(f"{english}:2.5")
+    assert (weighted.weight, weighted.pictures) == (2.5, True)
+
+
 def test_copies_of_a_picture_are_found_by_content(tmp_path: Path) -> None:
     """The same pixels under another name are a duplicate in training, and a leak from the validation set."""
     folder = write_classes(tmp_path / "train", 2)

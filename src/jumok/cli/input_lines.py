@@ -16,20 +16,9 @@ from jumok.storage import standard_input
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["InputLines", "is_picture"]
+__all__ = ["InputLines"]
 
 BLOCK_BYTES = 2**16
-FIRST_BYTES = 512
-
-
-def is_picture(path: Path) -> bool:
-    """Whether a file is a picture and not a text with paths of pictures: text has no such first bytes."""
-    try:
-        with path.open("rb") as file:
-            first = file.read(FIRST_BYTES)
-    except OSError:
-        return False
-    return b"\0" in first or first.startswith((b"GIF8", b"\x89PNG", b"\xff\xd8", b"P5", b"P6"))
 
 
 class InputLines(Iterator[str]):

@@ -183,7 +183,7 @@ def _serve(arguments: Sequence[str], port: int) -> None:
     viewed = [
         NamedTranslator(name, load(path, engine="torch")) for name, path in named if not is_run_folder(path)
     ]
-    for one in viewed:
+    for one in viewed:  # the newest model of a run is added below; that of pictures is not
         if one.translator.reads_pictures:
             raise UnsupportedError(
                 f"{one.name} reads pictures, which the live page does not show. "

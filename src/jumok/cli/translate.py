@@ -24,7 +24,7 @@ from jumok.cli.arguments import (
     sampling_options,
     setting_help,
 )
-from jumok.cli.input_lines import InputLines, is_picture
+from jumok.cli.input_lines import InputLines
 from jumok.config.recipe import SearchSettings
 from jumok.errors import RecipeError
 
@@ -140,7 +140,9 @@ def translate(
 
 def _input_lines(source: Path | None, *, pictures: bool) -> InputLines:
     """Return the lines of a file; if it is itself a picture, its path is the only line."""
-    if pictures and source is not None and is_picture(source):
+    from jumok.pictures import PICTURE_SUFFIXES  # start-up
+
+    if pictures and source is not None and source.suffix.lower() in PICTURE_SUFFIXES:
         return InputLines.of_text(str(source))
     return InputLines(source)
 

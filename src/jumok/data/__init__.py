@@ -22,7 +22,12 @@ from jumok.data.corpus_report import (
 from jumok.data.faults import CleaningLimits, Fault
 from jumok.data.hold_out import HoldOut, choose_hold_out, hold_out_from_hashes, sentence_key, source_hashes
 from jumok.data.masking import MaskedBatches, mask_tokens
-from jumok.data.picture_corpora import format_regions, holds_pictures, typical_picture
+from jumok.data.picture_corpora import (
+    format_regions,
+    holds_pictures,
+    typical_picture,
+    unreadable_pictures,
+)
 from jumok.data.readers import HeaderWarning, holds_pairs
 from jumok.data.store import CorpusPairs, PairStore, open_store, write_store
 
@@ -63,5 +68,6 @@ __all__ = [
     "sentence_key",
     "source_hashes",
     "typical_picture",
+    "unreadable_pictures",
     "write_store",
 ]

@@ -174,7 +174,7 @@ def open_pairs_or_text(
     """Open corpora like `open_corpora`, but a single text as plain text."""
     if len(arguments) == 1:
         path, _ = _split_weight(arguments[0])
-        if path != STANDARD_INPUT and not find_pair_format(InputFile(path)):
+        if path != STANDARD_INPUT and not find_pair_format(InputFile(path)) and not holds_pictures(path):
             return open_texts(arguments, language=target or source)
     return open_corpora(arguments, source=source, target=target)
 
@@ -262,9 +262,11 @@ def _languages_in_name(file: InputFile) -> tuple[str, str]:
 def _orient(corpus: Corpus, source: str, target: str, *, because: str) -> Corpus:
     """Return the corpus in the wanted languages; swap its sides if they are in the opposite direction."""
     first, second = corpus.source_language, corpus.target_language
+    if corpus.pictures and _compatible(target, second):  # a picture is always the source
+        return replace(corpus, target_language=target or second)
     if _compatible(source, first) and _compatible(target, second):
         return replace(corpus, source_language=source or first, target_language=target or second)
-    if _compatible(source, second) and _compatible(target, first):
+    if _compatible(source, second) and _compatible(target, first) and not corpus.pictures:
         return replace(
             corpus,
             source_language=source or second,

@@ -13,6 +13,7 @@ A TSV may come from anywhere, so its paths must stay in its own folder.
 from __future__ import annotations
 
 import hashlib
+import os
 import unicodedata
 from collections import Counter
 from functools import partial
@@ -21,16 +22,23 @@ from typing import TYPE_CHECKING
 
 from jumok.data.lines import InputFile, read_lines
 from jumok.errors import DataError
-from jumok.pictures import PICTURE_SUFFIXES, measure_picture
+from jumok.pictures import PICTURE_SUFFIXES, measure_picture, read_picture
 from jumok.text.languages import find_language
 from jumok.types import Pair, Picture, Region
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from jumok.data.corpora import Corpus
     from jumok.data.readers import NumberedPair, PairReader
 
-__all__ = ["format_regions", "holds_pictures", "open_picture_reader", "typical_picture"]
+__all__ = [
+    "format_regions",
+    "holds_pictures",
+    "open_picture_reader",
+    "typical_picture",
+    "unreadable_pictures",
+]
 
 OTHER_FILE = "file that is not a picture"
 MAX_MEASURED = 100
@@ -38,8 +46,12 @@ _HEADERS = {"picture", "image", "path", "file"}
 
 
 def holds_pictures(path: str | Path) -> bool:
-    """Whether a corpus is one of pictures: a folder, or a .tsv whose first column has paths of pictures."""
-    path = Path(path)
+    """Whether a corpus is one of pictures: a folder, or a .tsv whose first column has paths of pictures.
+
+    Like on the command line, the path may have a weight: `pets:2.5`.
+    """
+    name, colon, _ = str(path).rpartition(":")
+    path = Path(name) if colon and not Path(path).exists() else Path(path)
     if path.is_dir():
         return True
     if path.suffix != ".tsv" or not path.is_file():
@@ -69,6 +81,16 @@ def typical_picture(pairs: Sequence[Pair]) -> tuple[int, bool]:
     return sides[len(sides) // 2], all(one.grey for one in facts)
 
 
+def unreadable_pictures(corpus: Corpus) -> Iterator[str]:
+    """Decode every picture; yield the error message of each that would stop training."""
+    for pair in corpus.pairs():
+        try:
+            if pair.picture is not None:
+                read_picture(pair.source, size=1, channels=1)
+        except DataError as error:
+            yield str(error)
+
+
 def _read_classes(folder: Path, dropped: Counter[str]) -> Iterator[NumberedPair]:
     for number, (path, name) in enumerate(_class_pictures(folder, dropped), start=1):
         yield number, Pair(str(path), name, picture=Picture(_digest(path, str(path))))
@@ -81,7 +103,9 @@ def _class_pictures(folder: Path, dropped: Counter[str]) -> Iterator[tuple[Path,
             continue
         for path in sorted(class_folder.rglob("*")):
             if path.suffix.lower() in PICTURE_SUFFIXES:
-                yield path, unicodedata.normalize("NFC", class_folder.name)
+                # A file name may be any bytes, but only text can be stored as the name of a class.
+                name = os.fsencode(class_folder.name).decode("utf-8", "replace")
+                yield path, unicodedata.normalize("NFC", name)
             elif not path.is_dir():
                 dropped[OTHER_FILE] += 1
 

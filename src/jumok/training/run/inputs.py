@@ -33,7 +33,7 @@ def open_inputs(
     model, languages = recipe.model, recipe.languages
     task_is_open = isinstance(model, DecoderOnlySettings) and "task" not in model.model_fields_set
     plain = None if task_is_open else model.task != "translate"
-    if any(_holds_pictures(file) for file in pairs):
+    if any(_holds_pictures(file) for file in (*pairs, *valid)):
         return _open_pictures(pairs, valid, recipe)
     corpora = _open(pairs, languages.source, languages.target, plain=plain)
     first = corpora[0]
