@@ -99,7 +99,7 @@ def test_a_bad_line_is_named(tmp_path: Path, line: str, message: str) -> None:
 
 def test_a_folder_without_classes_and_a_mixture_are_refused(tmp_path: Path) -> None:
     write_picture(tmp_path / "a.png", half_bright("left", 1))
-    with pytest.raises(DataError, match="has no pictures in sub-folders"):
+    with pytest.raises(DataError, match="is a folder without pictures in sub-folders"):
         open_corpora([str(tmp_path)])
     (tmp_path / "text.en-ko.tsv").write_text("I go home.\t나는 집에 간다.\n")
     write_classes(tmp_path / "halves", 1)

@@ -65,8 +65,8 @@ def open_picture_reader(path: Path) -> tuple[PairReader, str]:
     if path.is_dir():
         if not any(_class_pictures(path, Counter())):
             raise DataError(
-                f"{path} has no pictures in sub-folders. A folder of pictures needs one sub-folder per "
-                f"class, such as {path / 'cat'}, with files that end in {', '.join(PICTURE_SUFFIXES)}."
+                f"{path} is a folder without pictures in sub-folders. Name a file of pairs, or give it "
+                f"one sub-folder per class, such as {path / 'cat'}, with {', '.join(PICTURE_SUFFIXES)} files."
             )
         return partial(_read_classes, path), ""
     file = InputFile(path)

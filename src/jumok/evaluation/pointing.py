@@ -9,16 +9,16 @@ lies in a region if its centre does. Only words that the model wrote where the r
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from jumok.pictures import patches_in_region
 from jumok.text import split_words
-from jumok.text.picture_tokenizer import PictureTokenizer
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from jumok.inference import Translator
+    from jumok.text.picture_tokenizer import PictureTokenizer
     from jumok.types import Pair
 
 __all__ = ["PointingScores", "score_pointing"]
@@ -40,15 +40,17 @@ class PointingScores:
 def score_pointing(
     translator: Translator, pairs: Sequence[Pair], captions: Sequence[str]
 ) -> PointingScores | None:
-    """Score the captions that the translator wrote; None if no pair has regions, or none can have any."""
-    tokenizer = translator.tokenizers.source
-    if not isinstance(tokenizer, PictureTokenizer):
+    """Score the captions that the translator wrote; None if no pair has regions."""
+    gold = [
+        (pair, pair.picture.regions, caption)
+        for pair, caption in zip(pairs, captions, strict=True)
+        if pair.picture and pair.picture.regions
+    ]
+    if not gold:
         return None
+    tokenizer = cast("PictureTokenizer", translator.tokenizers.source)
     words = written = hits = 0
-    for pair, caption in zip(pairs, captions, strict=True):
-        regions = pair.picture.regions if pair.picture else ()
-        if not regions:
-            continue
+    for pair, regions, caption in gold:
         reference, found = split_words(pair.target), split_words(caption)
         wanted = {region.word for region in regions if region.word < len(reference)}
         named = {word for word in wanted if word < len(found) and found[word] == reference[word]}
@@ -62,4 +64,4 @@ def score_pointing(
                     for region in regions
                     if region.word == word
                 )
-    return PointingScores(words, written, hits) if words else None
+    return PointingScores(words, written, hits)

@@ -97,7 +97,7 @@ COLOURS = (
     Colour("purple", "보라색", (125, 45, 160)),
     Colour("white", "하얀", (245, 245, 245)),
 )
-SIZES = {"small": Size("small", "작은", 4.2), "big": Size("big", "큰", 7.0)}
+SIZES = {"small": Size("small", "작은", 4.8), "big": Size("big", "큰", 7.5)}
 
 
 @dataclass(frozen=True, slots=True)
