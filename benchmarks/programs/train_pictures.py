@@ -8,7 +8,7 @@ from typing import Any
 
 from benchmarks.programs.report import parse, report
 
-COUNTS = {"train": 9000, "valid": 300, "test": 1000}
+COUNTS = {"train": 15_000, "valid": 300, "test": 1000}
 
 
 def main() -> None:

@@ -114,6 +114,8 @@ def test_a_run_that_is_stopped_ends_with_the_same_bits(tmp_path: Path, task: str
         ({"model.family": "recurrent"}, "A recurrent model reads text"),
         ({"model.family": "decoder-only"}, "A decoder-only model reads text"),
         ({"model.family": "encoder-only", "model.task": "masked"}, "Leave model.task out"),
+        ({"training.stop_on": "accuracy"}, "The validation of this model gives chrf, bleu, loss"),
+        ({"model.family": "encoder-only", "training.stop_on": "bleu"}, "gives accuracy, loss"),
         ({"text.sampling": 0.1}, "text.sampling is a setting for a source of text"),
         ({"text.shared": True}, "text.shared is a setting for a source of text"),
         ({"languages.source": "en"}, "languages.source is a setting for a source of text"),

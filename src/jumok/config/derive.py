@@ -397,7 +397,7 @@ def _picture_dropout() -> list[DerivedSetting]:
 
 def _training(overrides: Recipe, recipe: Recipe, facts: CorpusFacts) -> list[DerivedSetting]:
     width, training = recipe.model.width, overrides.training
-    batch, why = _picture_batch(recipe) if facts.picture_side else _batch_tokens(overrides, facts)
+    batch, why = _picture_batch(recipe, facts) if facts.picture_side else _batch_tokens(overrides, facts)
     batch = training.batch_tokens if "batch_tokens" in training.model_fields_set else batch
     rate = LEARNING_RATE_AT_128 * min(128 / width, 1) ** LEARNING_RATE_WIDTH_EXPONENT
     rate *= min(batch / 4096, 1) ** LEARNING_RATE_BATCH_EXPONENT
@@ -443,11 +443,12 @@ def _batch_tokens(overrides: Recipe, facts: CorpusFacts) -> tuple[int, str]:
     return _multiple_of_8(min(max(batch, MIN_BATCH_TOKENS), MAX_BATCH_TOKENS)), why
 
 
-def _picture_batch(recipe: Recipe) -> tuple[int, str]:
-    """Return a batch size in tokens that holds some dozens of pictures."""
+def _picture_batch(recipe: Recipe, facts: CorpusFacts) -> tuple[int, str]:
+    """Return a batch size in tokens that holds some dozens of pictures and their captions."""
+    caption = 1.3 * facts.target_words / max(facts.pairs, 1) + 2  # with <s> and </s>
     # A batch may have twice as many source tokens as target tokens.
-    batch = _multiple_of_8(BATCH_PICTURES * recipe.source.num_patches / 2)
-    return batch, f"{BATCH_PICTURES} pictures per batch"
+    batch = _multiple_of_8(BATCH_PICTURES * max(recipe.source.num_patches / 2, caption))
+    return batch, f"about {BATCH_PICTURES} pictures per batch"
 
 
 def _steps_in_time(recipe: Recipe, overrides: Recipe, costs: TrainingCosts) -> tuple[int, str]:

@@ -47,7 +47,19 @@ def open_inputs(
         raise DataError(f"This {model.family} model learns from {expected}. Received: {names}.")
     if first.plain:
         _check_plain_text_settings(recipe)
+    else:
+        _check_stop_on(recipe, ("chrf", "bleu", "loss"))
     return corpora, validation
+
+
+def _check_stop_on(recipe: Recipe, scores: Sequence[str]) -> None:
+    """Raise if training is to stop on a score that this model does not get."""
+    training = recipe.training
+    if "stop_on" in training.model_fields_set and training.stop_on not in scores:
+        raise RecipeError(
+            f"The validation of this model gives {', '.join(scores)}. Received: training.stop_on = "
+            f"{training.stop_on!r}. Leave it out, or set it to one of these."
+        )
 
 
 def _holds_pictures(file: InputFile) -> bool:
@@ -59,6 +71,8 @@ def _open_pictures(
 ) -> tuple[list[Corpus], list[Corpus]]:
     """Return corpora of pictures; raise if the model cannot learn from them or a setting is for text."""
     check_reads_pictures(recipe.model, pictures=True)
+    captions = recipe.model.family == "transformer"
+    _check_stop_on(recipe, ("chrf", "bleu", "loss") if captions else ("accuracy", "loss"))
     corpora = _open(pairs, "", recipe.languages.target, plain=False)
     validation = _open(valid, "", corpora[0].target_language, plain=False) if valid else []
     texts = [corpus.name for corpus in (*corpora, *validation) if not corpus.pictures]
