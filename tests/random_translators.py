@@ -61,9 +61,23 @@ def make_translator(settings: Any, **options: Any) -> Translator:
     )
 
 
+# Not a family of its own: for tests of what depends on the shapes of heads.
+OTHER_MODELS = {
+    "projections": TransformerSettings(
+        encoder_layers=2,
+        decoder_layers=2,
+        key_width=6,
+        value_width=3,
+        key_value_groups=1,
+        attention_bias=True,
+        **SMALL,
+    ),
+}
+
+
 @functools.cache
 def family_translator(name: str) -> Translator:
-    return make_translator(SMALL_MODELS[name])
+    return make_translator((SMALL_MODELS | OTHER_MODELS)[name])
 
 
 @torch.inference_mode()

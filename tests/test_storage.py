@@ -21,11 +21,17 @@ from jumok.storage import (
     CorpusRecord,
     ModelCard,
     ScoreRecord,
+    is_checked,
+    json_with_checksum,
     load_module_weights,
     module_weights,
     new_folder,
+    open_lock_file,
+    private_folder,
     read_model_with_weights,
     read_stored_model,
+    remember_checked,
+    remove_folder,
     remove_leftovers,
     save_model,
     store_shortlist,
@@ -425,3 +431,170 @@ def test_a_new_folder_replaces_an_old_one_only_if_allowed(tmp_path: Path) -> Non
         write_and_sync(temporary / "file", b"new")
     assert [path.name for path in (tmp_path / "old").iterdir()] == ["file"]
     assert [path.name for path in tmp_path.iterdir()] == ["old"]
+
+
+class TestMoments:
+    """Errors of the moment are not damage, and a folder is removed whatever killed processes left."""
+
+    @pytest.mark.parametrize("number", [errno.EMFILE, errno.EIO, errno.ESTALE, errno.EACCES, errno.ENOMEM])
+    def test_an_error_on_opening_is_not_damage(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+    ) -> None:
+        write(tmp_path / "folder")
+        real = os.open
+
+        def failing(path: Any, flags: int, *mode: Any, **options: Any) -> int:
+            if str(path).endswith("a.bin"):
+                raise OSError(number, os.strerror(number))
+            return real(path, flags, *mode, **options)
+
+        monkeypatch.setattr(os, "open", failing)
+        with pytest.raises(StorageError, match=r"a\.bin could not be read.*run the same command again"):
+            verify_folder(tmp_path / "folder")
+
+    def test_a_removed_folder_is_gone_whatever_was_left_by_others(self, tmp_path: Path) -> None:
+        """In a container, the process ids of killed processes come again."""
+        leftover = tmp_path / f"folder.tmp-removed-{os.getpid()}"
+        leftover.mkdir()
+        (leftover / "file").write_text("half-removed")
+        write(tmp_path / "folder")
+        remove_folder(tmp_path / "folder")
+        assert [path.name for path in tmp_path.iterdir()] == [leftover.name]
+        remove_leftovers(tmp_path)
+        assert list(tmp_path.iterdir()) == []
+
+    def test_a_name_that_the_disk_did_not_confirm_is_told_as_such(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        real = os.fsync
+
+        def fsync(descriptor: int) -> None:
+            if os.path.samestat(os.fstat(descriptor), tmp_path.stat()):
+                raise OSError(errno.EIO, os.strerror(errno.EIO))
+            real(descriptor)
+
+        monkeypatch.setattr(os, "fsync", fsync)
+        with pytest.raises(StorageError, match=r"folder is complete, but the disk did not confirm its name"):
+            write(tmp_path / "folder")
+        assert verify_folder(tmp_path / "folder") == FILES
+
+    def test_the_names_of_new_parents_are_flushed(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        flushed: set[int] = set()
+        real = os.fsync
+
+        def fsync(descriptor: int) -> None:
+            flushed.add(os.fstat(descriptor).st_ino)
+            real(descriptor)
+
+        monkeypatch.setattr(os, "fsync", fsync)
+        write(tmp_path / "run" / "checkpoints" / "step-1")
+        folders = [tmp_path, tmp_path / "run", tmp_path / "run" / "checkpoints"]
+        assert {folder.stat().st_ino for folder in folders} <= flushed
+
+    def test_a_lock_file_is_neither_followed_nor_emptied(self, tmp_path: Path) -> None:
+        (tmp_path / "precious").write_text("content")
+        (tmp_path / "lock").symlink_to(tmp_path / "precious")
+        with pytest.raises(OSError, match="Too many levels"):
+            open_lock_file(tmp_path / "lock")
+        open_lock_file(tmp_path / "precious").close()
+        assert (tmp_path / "precious").read_text() == "content"
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+def test_weights_that_are_not_finite_are_refused(tmp_path: Path, card: ModelCard, value: float) -> None:
+    weights = {"good": torch.ones(3), "bad": torch.tensor([1.0, value])}
+    save_model(tmp_path / "model", card, weights, {"pieces.model": b"tokens"})
+    with pytest.raises(ModelFolderError, match=r"1 of its 2 weights are not finite numbers \(bad\)"):
+        read_stored_model(tmp_path / "model").weights()
+
+
+class TestUserCache:
+    """The list of checked folders, and who may write to it."""
+
+    @pytest.fixture(autouse=True)
+    def cache(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+        monkeypatch.setenv("JUMOK_CACHE", str(tmp_path / "cache"))
+        return tmp_path / "cache"
+
+    def test_a_digest_is_remembered(self, cache: Path) -> None:
+        assert not is_checked("abc")
+        assert not cache.exists()  # a look-up makes nothing
+        assert remember_checked("abc")
+        assert is_checked("abc")
+        assert not is_checked("abcd")
+        assert cache.stat().st_mode & 0o077 == (cache / "checked").stat().st_mode & 0o077 == 0
+
+    def test_a_saved_model_is_on_the_list_and_a_changed_one_is_not(
+        self, tmp_path: Path, card: ModelCard
+    ) -> None:
+        folder = tmp_path / "model"
+        save_model(folder, card, {"w": torch.ones(1)}, {"pieces.model": b"tokens"})
+        stored = read_stored_model(folder)
+        assert is_checked(stored.digest)
+        assert is_checked(stored.conversion_digest)
+        store_shortlist(folder, b"\t5\n", {"shortlist_costs": 0.5})
+        assert is_checked(read_stored_model(folder).digest)
+        change_file(folder, "pieces.model", b"others")
+        assert not is_checked(read_stored_model(folder).digest)
+        store_shortlist(folder, b"\t6\n", {"shortlist_costs": 0.5})
+        assert not is_checked(read_stored_model(folder).digest)  # a shortlist does not vouch for the rest
+
+    @pytest.mark.parametrize(
+        ("folder", "fault"),  # the cache folder itself may be a link: users move it to another disk
+        [
+            ("", "writable"),
+            ("", "foreign"),
+            ("checked", "writable"),
+            ("checked", "foreign"),
+            ("checked", "link"),
+        ],
+    )
+    def test_a_folder_of_others_is_refused(
+        self, cache: Path, monkeypatch: pytest.MonkeyPatch, folder: str, fault: str
+    ) -> None:
+        remember_checked("abc")
+        path = cache / folder
+        if fault == "writable":
+            path.chmod(0o777)
+        elif fault == "link":
+            path.rename(cache / "elsewhere")
+            path.symlink_to(cache / "elsewhere")
+        elif os.geteuid() == 0:
+            os.chown(path, 4321, 4321)
+        else:
+            monkeypatch.setattr(os, "geteuid", lambda: 4321)
+        assert not is_checked("abc")
+        assert not remember_checked("def")
+        with pytest.raises(StorageError, match="JUMOK_CACHE"):
+            private_folder("checked", make=True)
+
+    def test_a_sticky_folder_such_as_a_tmpfs_of_a_container_is_used(self, cache: Path) -> None:
+        cache.mkdir()
+        cache.chmod(0o1777)
+        assert remember_checked("abc")
+        assert is_checked("abc")
+        (cache / "checked").chmod(0o1777)  # but only jumok makes the folders in it
+        assert not is_checked("abc")
+
+    def test_an_entry_of_the_list_that_others_can_write_is_not_believed(self, cache: Path) -> None:
+        remember_checked("abc")
+        (cache / "checked" / "abc").chmod(0o666)
+        assert not is_checked("abc")
+        (cache / "checked" / "def").symlink_to(cache / "checked" / "abc")
+        assert not is_checked("def")
+
+    def test_a_list_that_cannot_be_written_is_no_error(self, cache: Path) -> None:
+        cache.write_text("a file")
+        assert not remember_checked("abc")
+        assert not is_checked("abc")
+
+
+def change_file(folder: Path, name: str, data: bytes) -> None:
+    """Replace a file of a model folder and mend the card, as a stranger can."""
+    (folder / name).write_bytes(data)
+    content = json.loads((folder / "jumok.json").read_text())
+    del content["checksum"]
+    content["files"][name] = {"sha256": hashlib.sha256(data).hexdigest(), "size": len(data)}
+    (folder / "jumok.json").write_bytes(json_with_checksum(content))

@@ -12,7 +12,9 @@ from torch.nn.functional import cross_entropy
 from benchmarks.programs.marian import make_marian
 from benchmarks.programs.report import parse, report
 from benchmarks.settings import DROPOUT, SMOOTHING
-from jumok.training.run.factories import load_tokenizers, make_batches
+from jumok.data import open_store
+from jumok.text.tokenizer_files import read_tokenizers
+from jumok.training.run.factories import make_batches
 from jumok.training.run.run_folder import RunFolder
 from jumok.types import PAD, Batch
 
@@ -42,9 +44,7 @@ def main() -> None:
     record = folder.record()
     if record is None:
         raise SystemExit(f"{options.run} is not a run folder")
-    tokenizers = load_tokenizers(folder, record.recipe)
-    from jumok.data import open_store
-
+    tokenizers = read_tokenizers(folder.path, shared=record.recipe.text.shared)
     batches = make_batches(record.recipe, open_store(folder.data), tokenizers)
     model = make_marian("tiny", vocab_size=tokenizers.target.vocab_size, dropout=DROPOUT).train()
     optimiser = torch.optim.Adam(model.parameters(), lr=1e-3, betas=(0.9, 0.98), fused=True)

@@ -137,7 +137,7 @@ def tune_ctranslate2(bench: Workbench, options: dict[str, Any]) -> list[System]:
         measured.append((speed, System(name, "decode_ctranslate2", setting)))
     measured.sort(key=lambda one: one[0], reverse=True)
     best = [system for _, system in measured[:NUM_BEST_SETTINGS]]
-    wide = System(f"{best[0].name}, vectors as in jumok", best[0].program, {**best[0].options, "vectors": 1})
+    wide = System(f"{best[0].name}, AVX-512, as in jumok", best[0].program, {**best[0].options, "vectors": 1})
     return [*best, wide]
 
 

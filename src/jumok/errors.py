@@ -19,7 +19,7 @@ import difflib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
 __all__ = [
     "DataError",
@@ -44,7 +44,11 @@ class DataError(JumokError):
 
 
 class RecipeError(JumokError):
-    """Something is wrong with the settings."""
+    """Something is wrong with the settings. `faults`: what is wrong with each, by name, if that is known."""
+
+    def __init__(self, message: str, faults: Mapping[str, str] | None = None) -> None:
+        super().__init__(message)
+        self.faults = dict(faults or {})
 
 
 class UnsupportedError(RecipeError):

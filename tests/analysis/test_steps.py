@@ -52,7 +52,7 @@ def layer_output(translator: Translator, explanation: Explanation, site: str, la
     return inputs[0][0].numpy()
 
 
-@pytest.mark.parametrize("name", ["transformer", "post-norm"])
+@pytest.mark.parametrize("name", ["transformer", "post-norm", "projections"])
 @pytest.mark.parametrize("cell", CELLS)
 def test_every_step_of_a_transformer_follows_from_the_steps_before(name: str, cell: tuple) -> None:
     translator = family_translator(name)

@@ -1,4 +1,4 @@
-"""Writes keras_numbers.json: outputs of Keras' MultiHeadAttention for known weights and inputs.
+"""Writes keras_numbers.json: outputs of Keras' attention layers for known weights and inputs.
 
 Run it by hand, with Keras 3 installed (which the tests do not need):
 
@@ -18,17 +18,38 @@ def numbers(shape: tuple[int, ...], seed: int) -> numpy.ndarray:
     return numpy.random.default_rng(seed).normal(size=shape).astype("float64")
 
 
-def case(target: tuple[int, ...], source: tuple[int, ...] | None, **options) -> dict:
+def case(
+    target: tuple[int, ...], source: tuple[int, ...] | None, mask: tuple[int, ...] | None = None, **options
+) -> dict:
     layer = keras.layers.MultiHeadAttention(dtype="float64", **options)
     query = numbers(target, 1)
     value = query if source is None else numbers(source, 2)
     layer(query, value)
+    fill(layer)
+    allowed = None if mask is None else numbers(mask, 3) > -0.5
+    output, scores = layer(query, value, attention_mask=allowed, return_attention_scores=True)
+    facts = {"options": options, "query": query.tolist(), "value": None if source is None else value.tolist()}
+    if allowed is not None:
+        facts["mask"] = allowed.tolist()
+    return facts | results(layer, output, scores)
+
+
+def without_projections(kind: type, **options) -> dict:
+    """A layer that is called with [query, value] and compares the states themselves."""
+    layer = kind(dtype="float64", **options)
+    query, value = numbers((2, 3, 4), 1), numbers((2, 5, 4), 2)
+    layer([query, value])
+    fill(layer)
+    output, scores = layer([query, value], return_attention_scores=True)
+    return {"query": query.tolist(), "value": value.tolist()} | results(layer, output, scores)
+
+
+def fill(layer: keras.Layer) -> None:
     layer.set_weights([numbers(weight.shape, 10 + i) * 0.3 for i, weight in enumerate(layer.weights)])
-    output, scores = layer(query, value, return_attention_scores=True)
+
+
+def results(layer: keras.Layer, output, scores) -> dict:
     return {
-        "options": options,
-        "query": query.tolist(),
-        "value": None if source is None else value.tolist(),
         "weights": {weight.path: keras.ops.convert_to_numpy(weight).tolist() for weight in layer.weights},
         "output": keras.ops.convert_to_numpy(output).tolist(),
         "scores": keras.ops.convert_to_numpy(scores).tolist(),
@@ -40,6 +61,16 @@ CASES = {
     "widths": case((2, 3, 6), (2, 5, 10), num_heads=3, key_dim=4, value_dim=5, output_shape=7),
     "no bias": case((1, 4, 8), None, num_heads=2, key_dim=4, use_bias=False),
     "axes": case((2, 2, 3, 2, 6), None, num_heads=2, key_dim=3, attention_axes=(2, 3)),
+    "output shape": case((1, 3, 4), None, num_heads=2, key_dim=2, output_shape=(2, 3)),
+    "axes of two tensors": case(
+        (2, 2, 3, 2, 4), (2, 2, 2, 1, 4), (2, 2, 3, 2, 2, 1), num_heads=2, key_dim=2, attention_axes=(2, 3)
+    ),
+    "dot": without_projections(keras.layers.Attention),
+    "dot, scale": without_projections(keras.layers.Attention, use_scale=True),
+    "concat": without_projections(keras.layers.Attention, score_mode="concat"),
+    "concat, scale": without_projections(keras.layers.Attention, score_mode="concat", use_scale=True),
+    "additive": without_projections(keras.layers.AdditiveAttention, use_scale=False),
+    "additive, scale": without_projections(keras.layers.AdditiveAttention),
 }
 
 if __name__ == "__main__":

@@ -90,11 +90,11 @@ def test_normed_starts_with_a_v_of_length_one_over_the_root_of_units():
     assert mechanism.gain.tolist() == [0.25] * 3
     assert torch.all(mechanism.bias == 0)
     assert mechanism.bias.shape == (3, 16)
-    torch.testing.assert_close(mechanism.energies().norm(dim=-1), torch.full((3,), 0.25))
-    before = mechanism.energies()
+    torch.testing.assert_close(mechanism.score_vectors().norm(dim=-1), torch.full((3,), 0.25))
+    before = mechanism.score_vectors()
     with torch.no_grad():
         mechanism.energy.mul_(7.0)  # its length does not matter
-    torch.testing.assert_close(mechanism.energies(), before)
+    torch.testing.assert_close(mechanism.score_vectors(), before)
 
 
 def test_units_default_to_the_width_of_the_keys():

@@ -1,16 +1,26 @@
+import itertools
 import json
 import math
 from pathlib import Path
+from typing import get_args
 
 import pytest
 import torch
 from torch import nn
 from torch.nn.functional import scaled_dot_product_attention
 
-from jumok.attention import MultiHead, ScaledDot, Widths, attend_over_axes, make_attention
+from jumok.attention import (
+    INITIALISERS,
+    MultiHead,
+    ScaledDot,
+    Widths,
+    attend_over_axes,
+    find_initialiser,
+    make_attention,
+)
 from jumok.attention.scored import KeyValues
-from jumok.config.recipe import AttentionSettings
-from jumok.errors import UnsupportedError
+from jumok.config.recipe import AttentionSettings, InitialiserName
+from jumok.errors import RecipeError, UnsupportedError
 
 
 def test_two_by_two_by_hand():
@@ -99,21 +109,22 @@ def from_keras(case):
     }
     query, _, key = arrays["query/kernel"].shape
     source, heads, value = arrays["value/kernel"].shape
-    widths = Widths(query, source, key=key, value=value, output=arrays["attention_output/kernel"].shape[-1])
+    output = tuple(arrays["attention_output/kernel"].shape[2:])
+    widths = Widths(query, source, key=key, value=value, output=output)
     bias = options.get("use_bias", True)
     ours = MultiHead(width=widths, heads=heads, mechanism=ScaledDot(), bias=bias).double().eval()
     parts = {"query": ours.query, "key": ours.key, "value": ours.value, "attention_output": ours.out}
     with torch.no_grad():
         for name, projection in parts.items():
             kernel = arrays[f"{name}/kernel"]
-            kernel = kernel.flatten(0, 1) if name == "attention_output" else kernel.flatten(1)
+            kernel = kernel.flatten(0, 1).flatten(1) if name == "attention_output" else kernel.flatten(1)
             projection.weight.copy_(kernel.T)
             if bias:
                 projection.bias.copy_(arrays[f"{name}/bias"].flatten())
     return ours
 
 
-@pytest.mark.parametrize("name", ["documented", "widths", "no bias"])
+@pytest.mark.parametrize("name", ["documented", "widths", "no bias", "output shape"])
 def test_equal_to_keras_on_the_same_weights(name):
     case = KERAS[name]
     ours = from_keras(case)
@@ -142,11 +153,147 @@ def test_shapes_documented_by_keras():
     assert attend_over_axes(attention, states, (2, 3)).context.shape == states.shape
 
 
+def test_several_axes_of_two_tensors_with_a_mask_as_in_keras():
+    """A query whose keys are all masked has context 0 in jumok (and the mean of all values in Keras)."""
+    case = KERAS["axes of two tensors"]
+    states, source = (torch.tensor(case[name], dtype=torch.float64) for name in ("query", "value"))
+    allowed = torch.tensor(case["mask"])  # (batch, other axis, query, query, key, key)
+    ours = from_keras(case)
+    attended = attend_over_axes(
+        ours, states, (2, 3), source=source, allowed=allowed[:, :, None], need_weights=True
+    )
+    sees_a_key = allowed.flatten(4).any(dim=-1)  # (batch, other axis, query, query)
+    assert not sees_a_key.all()
+    for result, expected in [(attended.context, case["output"]), (attended.weights, case["scores"])]:
+        expected = torch.tensor(expected, dtype=torch.float64)
+        assert result.shape == expected.shape
+        if result is attended.weights:  # heads after the batch axes
+            result, expected = result.movedim(2, -1), expected.movedim(2, -1)
+        torch.testing.assert_close(result[sees_a_key], expected[sees_a_key])
+    assert torch.all(attended.context[~sees_a_key] == ours.out.bias)
+
+
+def test_an_edit_over_several_axes_gets_weights_with_these_axes():
+    attention = make_attention(AttentionSettings(), width=8, heads=2)
+    states, source = torch.randn(2, 5, 3, 4, 8), torch.randn(2, 5, 2, 6, 8)
+    shapes = []
+
+    def only_one_key(weights, query_offset):
+        shapes.append((tuple(weights.shape), query_offset))
+        edited = torch.zeros_like(weights)
+        edited[..., 1, 4] = 1.0
+        return edited
+
+    attended = attend_over_axes(
+        attention, states, (2, 3), source=source, edit=only_one_key, need_weights=True
+    )
+    assert shapes == [((2, 5, 2, 3, 4, 2, 6), 0)]
+    assert torch.all(attended.weights.sum(dim=(-2, -1)) == 1)
+    expected = attention.out(attention.value(source[:, :, 1, 4]))  # (batch, other axis, width)
+    torch.testing.assert_close(attended.context, expected[:, :, None, None].expand_as(states))
+
+
+@pytest.mark.parametrize("kind", ["scaled-dot", "efficient", "linear"])
+@pytest.mark.parametrize("axes", [(1,), (3, 1), (1, 2, 3)])
+def test_axes_in_any_order_equal_a_loop_over_the_others(kind, axes):
+    """With padding among the keys, which every mechanism supports."""
+    attention = make_attention(AttentionSettings(kind=kind), width=8, heads=2).eval()
+    states, source = torch.randn(2, 3, 4, 5, 8), torch.randn(2, 3, 4, 5, 8)
+    allowed_keys = torch.rand(2, 3, 4, 5) < 0.7
+    others = [axis for axis in range(4) if axis not in axes]
+    keys_first = allowed_keys.permute(*others, *axes)
+    attended = attend_over_axes(attention, states, axes, source=source, allowed_keys=keys_first)
+    moved, source = (part.permute(*others, *axes, 4) for part in (states, source))
+    rows = torch.Size([states.shape[axis] for axis in others])
+    expected = torch.empty_like(moved)
+    for index in itertools.product(*map(range, rows)):
+        keys = source[index].flatten(0, -2)[None]
+        memory = attention.prepare(keys, keys, keys_first[index].flatten()[None])
+        expected[index] = attention(moved[index].flatten(0, -2)[None], memory).context.view_as(moved[index])
+    torch.testing.assert_close(attended.context.permute(*others, *axes, 4), expected, atol=1e-6, rtol=0)
+
+
+def test_a_source_or_a_mask_that_does_not_fit_is_refused():
+    attention = make_attention(AttentionSettings(), width=8, heads=2)
+    states = torch.randn(2, 3, 4, 5, 8)
+    for source in (torch.randn(2, 2, 4, 5, 8), torch.randn(2, 3, 4, 8)):
+        with pytest.raises(UnsupportedError, match="same number of axes, and the same sizes"):
+            attend_over_axes(attention, states, (2, 3), source=source)
+    with pytest.raises(UnsupportedError, match=r"must broadcast to \(2, 3, 2, 4, 5, 4, 5\)"):
+        attend_over_axes(attention, states, (2, 3), allowed=torch.ones(3, 3, dtype=torch.bool))
+    with pytest.raises(UnsupportedError, match="A mask must be bool"):
+        attend_over_axes(attention, states, (2, 3), allowed=torch.ones(1))
+
+
 @pytest.mark.parametrize("axes", [(), (0, 2), (2, 2), (4,)])
 def test_invalid_axes_are_refused(axes):
     attention = make_attention(AttentionSettings(), width=16, heads=2)
     with pytest.raises(UnsupportedError, match="between the batch"):
         attend_over_axes(attention, torch.randn(2, 3, 4, 5, 16), axes)
+
+
+# Keras' variance of a matrix with 300 inputs and 100 outputs, and what lies outside the distribution.
+VARIANCES = {
+    "xavier-uniform": (2 / 400, math.sqrt(6 / 400)),
+    "xavier-normal": (2 / 400, 2 / 0.8796 * math.sqrt(2 / 400)),
+    "he-uniform": (2 / 300, math.sqrt(6 / 300)),
+    "he-normal": (2 / 300, 2 / 0.8796 * math.sqrt(2 / 300)),
+    "lecun-uniform": (1 / 300, math.sqrt(3 / 300)),
+    "lecun-normal": (1 / 300, 2 / 0.8796 * math.sqrt(1 / 300)),
+    "orthogonal": (1 / 300, 1.0),
+    "normal": (0.05**2, math.inf),
+    "truncated-normal": ((0.8796 * 0.05) ** 2, 0.1),
+    "uniform": (0.05**2 / 3, 0.05),
+    "zeros": (0.0, 0.0),
+    "ones": (0.0, 1.0),
+}
+
+
+@pytest.mark.parametrize("name", INITIALISERS)
+def test_initialisers_have_the_variance_and_limits_of_keras(name):
+    torch.manual_seed(0)
+    matrix = torch.empty(100, 300)
+    find_initialiser(name)(matrix)
+    variance, limit = VARIANCES[name]
+    assert matrix.var().item() == pytest.approx(variance, rel=0.03)
+    assert matrix.abs().max() <= limit * 1.0001
+    assert matrix.mean().item() == pytest.approx(1.0 if name == "ones" else 0.0, abs=0.003)
+    assert set(VARIANCES) == set(INITIALISERS) == set(get_args(InitialiserName))
+
+
+def test_projections_begin_as_their_initialisers_say():
+    attention = MultiHead(
+        width=8, heads=2, mechanism=ScaledDot(), bias=True, initialiser="orthogonal", bias_initialiser="ones"
+    )
+    for projection in (attention.query, attention.key, attention.value, attention.out):
+        torch.testing.assert_close(projection.weight @ projection.weight.T, torch.eye(8), atol=1e-5, rtol=0)
+        assert torch.all(projection.bias == 1)
+    torch.manual_seed(4)
+    plain = MultiHead(width=8, heads=2, mechanism=ScaledDot()).query.weight
+    torch.manual_seed(4)
+    first, *_ = [nn.Linear(8, 8, bias=False) for _ in range(4)]
+    assert torch.equal(plain, nn.init.xavier_uniform_(first.weight)), "runs begin as they always did"
+
+
+def test_an_unknown_initialiser_suggests_the_nearest():
+    with pytest.raises(RecipeError, match='Did you mean "xavier-normal"'):
+        MultiHead(width=8, heads=2, mechanism=ScaledDot(), initialiser="glorot_normal")
+
+
+@pytest.mark.parametrize("widths", [{"key": 0}, {"value": 0}, {"output": ()}, {"output": (2, 0)}])
+def test_widths_below_one_are_refused(widths):
+    sizes = {"query_states": 8, "source_states": 8, "key": 4, "value": 4, "output": 8} | widths
+    with pytest.raises(UnsupportedError, match="at least 1"):
+        MultiHead(width=Widths(**sizes), heads=2, mechanism=ScaledDot())
+
+
+def test_heads_need_not_divide_the_width_if_they_have_widths_of_their_own():
+    widths = Widths.of(16, 3, key=4, value=6)
+    assert widths == Widths(16, 16, key=4, value=6, output=16)
+    attention = MultiHead(width=widths, heads=3, mechanism=ScaledDot())
+    assert attention.attend_self(torch.randn(2, 5, 16)).context.shape == (2, 5, 16)
+    with pytest.raises(UnsupportedError, match="key width and a value width"):
+        Widths.of(16, 3, key=4)
 
 
 @pytest.mark.parametrize("groups", [1, 2, 4])

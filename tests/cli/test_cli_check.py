@@ -63,31 +63,36 @@ def test_a_corpus_too_small_for_a_validation_set_is_reported(
 ) -> None:
     few = write_tsv(tmp_path / "few.en-de.tsv", rows)
     result = call("check", few)
-    assert result.code == 0
-    assert "Training would refuse these pairs" in result.out
+    assert result.code == 1
+    assert "Training would be refused: no pair can be held out for validation" in result.out
     assert "--valid" in result.out
     message = call("train", few, "--out", tmp_path / "run").paragraph("train")
     assert "no sentence to validate on" in message
     valid = write_tsv(tmp_path / "valid.en-de.tsv", [("two", "zwei")])
-    assert "would refuse" not in call("check", few, "--valid", valid).out
+    with_valid = call("check", few, "--valid", valid)
+    assert with_valid.code == 0
+    assert "would be refused" not in with_valid.out
 
 
 def test_planted_faults_are_reported(call: Call, faulty: Path) -> None:
     result = call("check", faulty)
-    assert result.code == 0
+    assert result.code == 1  # six pairs are left
     for number, title in enumerate(PLANTED, start=len(GOOD) + 1):
         assert f" {title} (" in result.out
         assert f"line {number}:" in result.out
     skipped = len(PLANTED) - len(KEPT_FAULTS)
     total = len(PLANTED) + len(GOOD)
-    assert f"training will use {total - skipped} of {total} pairs and skip {skipped}." in result.out
+    assert f"{total - skipped} of {total} pairs are left, {skipped} would be skipped." in result.out
+    assert (
+        "Training would be refused: no pair can be held out for validation, as fewer than ten" in result.out
+    )
     assert "\x07" not in result.out
     assert "\\x07" in result.out
 
 
 def test_planted_faults_as_json(call: Call, faulty: Path) -> None:
     result = call("check", faulty, "--json")
-    assert result.code == 0
+    assert result.code == 1
     report = json.loads(result.out)
     by_title = {fault["fault"]: fault for fault in report["faults"]}
     assert set(PLANTED) <= set(by_title)
@@ -131,7 +136,7 @@ def test_what_the_reader_dropped_is_reported(call: Call, tmp_path: Path) -> None
 def test_an_unknown_language_code_in_a_header_is_reported(tmp_path: Path) -> None:
     file = write_tsv(tmp_path / "pairs.tsv", [("hsb", "de"), ("Dobry dźeń.", "Guten Tag.")])
     done = spawn("check", file)
-    assert done.returncode == 0
+    assert done.returncode == 1  # one pair is too few
     assert done.stderr.decode().startswith(f"jumok check: the first line of {file} was taken as a header")
     assert done.stderr.count(b"\n") == 1
     assert f"{file}: 1 pairs; 1 header line".encode() in done.stdout

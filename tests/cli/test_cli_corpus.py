@@ -124,7 +124,9 @@ def test_output_to_a_full_disk(count: int) -> None:
             env=environment(),
         )
     assert done.returncode == 2
-    assert done.stderr == b"jumok corpus: The system reported an error: No space left on device.\n"
+    assert (
+        done.stderr == b"jumok corpus: The output could not be written: the disk is full. Free some space.\n"
+    )
 
 
 def test_sentences_are_utf8_whatever_the_locale() -> None:

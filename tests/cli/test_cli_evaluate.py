@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import jumok
-from digit_lines import digit_lines, write_tsv
+from digit_lines import TINY, digit_lines, write_tsv
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -118,4 +118,50 @@ def test_a_test_set_in_other_languages(call: Call, model: Path, tmp_path: Path) 
     korean = write_tsv(tmp_path / "test.en-ko.tsv", [("I go home.", "나는 집에 간다.")])
     message = call("evaluate", model, korean).paragraph("evaluate")
     assert "English and Korean" in message
+    assert "English → German" in message
+
+
+# --- the wrong direction ---
+
+
+@pytest.fixture(scope="module")
+def directions(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Models that have learnt to count, from English to German and back."""
+    folder = tmp_path_factory.mktemp("directions")
+    lines = digit_lines(400)
+    models = {}
+    for name, order in (("en-de", 1), ("de-en", -1)):
+        pairs = write_tsv(folder / f"pairs.{name}.tsv", [tuple(line[:2][::order]) for line in lines])
+        settings = {
+            **TINY,
+            "training.learning_rate": 0.01,
+            "training.steps": 150,
+            "training.validate_every": 150,
+            "training.batch_tokens": 512,
+        }
+        models[name] = jumok.train(pairs, out=folder / name, **settings)
+    return models
+
+
+@pytest.mark.medium
+def test_a_baseline_of_another_direction_is_refused(
+    call: Call, directions: dict[str, Path], texts: list[Path]
+) -> None:
+    message = call("evaluate", directions["en-de"], *texts, "--against", directions["de-en"]).paragraph(
+        "evaluate"
+    )
+    assert "this one English → German" in message
+    assert f"{directions['de-en']} German → English" in message
+    assert call("evaluate", directions["en-de"], *texts, "--against", directions["en-de"]).code == 0
+
+
+@pytest.mark.medium
+def test_swapped_sides_are_refused_if_no_name_tells_them(
+    call: Call, directions: dict[str, Path], texts: list[Path], tmp_path: Path
+) -> None:
+    """German and English have the same script: only the model knows."""
+    files = [path.rename(tmp_path / name) for path, name in zip(texts, ("a.txt", "b.txt"), strict=True)]
+    assert call("evaluate", directions["en-de"], *files).code == 0
+    message = call("evaluate", directions["en-de"], *reversed(files)).paragraph("evaluate")
+    assert "seem to be swapped" in message
     assert "English → German" in message

@@ -94,7 +94,16 @@ def test_look_writes_what_explain_gives(call: Call, model: Path, tmp_path: Path)
     assert json.loads(explanation_to_json(explanation))["version"] == 2
 
 
-@pytest.mark.parametrize("sentence", ["", "   ", "\u2028", "[bold]:heart:"])
+@pytest.mark.parametrize("sentence", ["", "   ", "\u2028"])
+def test_look_refuses_a_sentence_without_words(
+    sentence: str, call: Call, model: Path, tmp_path: Path
+) -> None:
+    message = call("look", model, sentence, "--out", tmp_path / "map.svg").paragraph("look")
+    assert 'The sentence is empty. Give one with words: jumok look MODEL "I go home."' in message
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("sentence", ["...", "[bold]:heart:"])
 def test_look_at_odd_sentences(sentence: str, call: Call, model: Path, tmp_path: Path) -> None:
     result = call("look", model, sentence, "--out", tmp_path / "map.svg")
     assert result.code == 0

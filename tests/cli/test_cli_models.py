@@ -9,7 +9,7 @@ import pytest
 
 from digit_lines import TINY
 from jumok.attention import CATALOGUE, POSITIONS
-from jumok.config.recipe import SETTINGS_BY_FAMILY
+from jumok.config.recipe import SETTINGS_BY_FAMILY, named_recipes
 from jumok.models import NORMS
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ RECURRENT_OPTIONS = [option for name, value in RECURRENT.items() for option in (
 def test_every_family_and_mechanism_is_listed_with_its_paper(call: Call) -> None:
     result = call("models")
     assert result.code == 0
-    for name in [*SETTINGS_BY_FAMILY, *CATALOGUE, *POSITIONS, *NORMS, "none"]:
+    for name in [*SETTINGS_BY_FAMILY, *CATALOGUE, *POSITIONS, *NORMS, *named_recipes(), "none"]:
         assert f"  {name} " in result.out
     assert "Bahdanau et al. 2015" in result.out
     facts = json.loads(call("models", "--json").out)
@@ -103,7 +103,7 @@ def test_attention_sets_the_mechanism_at_every_site_that_supports_it(
     result = call("train", pairs, "--out", tmp_path / "run", "--attention", "efficient", *options)
     assert result.code == 0, result.err
     text = call("info", tmp_path / "run" / "model").out
-    assert "encoder attention efficient, cross attention efficient" in text
+    assert "encoder attention efficient, decoder attention efficient, cross attention efficient" in text
 
 
 @pytest.mark.parametrize(

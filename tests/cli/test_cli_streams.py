@@ -73,7 +73,7 @@ def odd_name(folder: Path, name: bytes) -> Path:
 def test_a_corpus_whose_name_is_not_utf8(tmp_path: Path) -> None:
     file = write_tsv(odd_name(tmp_path, b"caf\xe9.en-de.tsv"), [("one", "eins"), ("two", "two")])
     done = shell(["check", file], "")
-    assert (done.returncode, done.stderr) == (0, b"")
+    assert (done.returncode, done.stderr) == (1, b"")  # two pairs are too few
     assert f"{tmp_path}/caf\N{REPLACEMENT CHARACTER}.en-de.tsv: 2 pairs".encode() in done.stdout
     report = json.loads(shell(["check", file, "--json"], "").stdout.decode("utf-8"))
     assert report["faults"][0]["examples"][0]["corpus"].endswith("caf\N{REPLACEMENT CHARACTER}.en-de.tsv")

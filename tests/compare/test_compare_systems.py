@@ -15,18 +15,20 @@ STEPS = {"training.steps": 3}
 
 
 def test_specs_become_named_recipes_with_the_mechanism_at_its_sites():
-    specs = ["recurrent:none", "recurrent:luong-dot", "transformer:efficient", "transformer"]
+    specs = ["recurrent:none", "recurrent:luong-dot", "transformer:efficient", "transformer:restricted"]
     systems = make_systems(specs, settings={**STEPS, "model.width": 32})
     assert [one.name for one in systems] == [
         "recurrent-none",
         "recurrent-luong-dot",
         "transformer-efficient",
-        "transformer",
+        "transformer-restricted",
     ]
     models = [one.recipe.model for one in systems]
     assert [model.attention.kind for model in models[:2]] == ["none", "luong-dot"]
-    assert models[2].cross_attention.kind == "efficient"
-    assert models[2].decoder_attention.kind == "scaled-dot", "efficient attention is not causal"
+    sites = (models[2].encoder_attention, models[2].decoder_attention, models[2].cross_attention)
+    assert [site.kind for site in sites] == ["efficient"] * 3
+    assert models[3].decoder_attention.kind == "restricted"
+    assert models[3].cross_attention.kind == "scaled-dot", "restricted attention cannot be cross-attention"
     assert {model.width for model in models} == {32}
     assert {one.recipe.training.steps for one in systems} == {3}
 

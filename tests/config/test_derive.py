@@ -116,7 +116,7 @@ def test_larger_corpora_have_more_tokens_and_less_dropout() -> None:
     ("batch", "accumulate", "beta"), [(4096, 1, 0.98), (512, 1, 0.9975), (512, 8, 0.98), (16384, 1, 0.98)]
 )
 def test_adam_averages_smaller_updates_over_more_steps(batch: int, accumulate: int, beta: float) -> None:
-    """The average of squared gradients covers about as many tokens, whatever the size of an update."""
+    """Below 4096 tokens per update, the average of squared gradients covers as many tokens as at 4096."""
     overrides = make_recipe({"training": {"batch_tokens": batch, "accumulate": accumulate}})
     recipe, derived = derive(overrides, MULTI30K, CPU)
     assert recipe.training.beta2 == beta

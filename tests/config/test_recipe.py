@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
 import pytest
@@ -12,18 +13,18 @@ from pydantic import BaseModel
 
 from jumok.config.recipe import (
     Recipe,
+    RecurrentSettings,
     TrainingSettings,
     differences,
     flatten,
     make_recipe,
+    named_recipes,
     read_recipe,
     recipe_to_toml,
 )
 from jumok.errors import RecipeError
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from pydantic.fields import FieldInfo
 
 
@@ -217,3 +218,23 @@ def test_a_recipe_does_not_differ_from_itself(recipe: Recipe) -> None:
 
 def test_training_settings_can_be_used_alone() -> None:
     assert TrainingSettings(steps=5).steps == 5
+
+
+def test_recipes_that_ship_with_jumok_are_read_by_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert set(named_recipes()) == {"rnnsearch-50", "rnnencdec-50", "transformer-base", "transformer-big"}
+    for name, file in named_recipes().items():
+        assert file.read_text(encoding="utf-8").startswith("# "), "the first line says what it is"
+        assert make_recipe(read_recipe(Path(name))).model.family in {"recurrent", "transformer"}
+    model = make_recipe(read_recipe(Path("rnnsearch-50"))).model
+    assert isinstance(model, RecurrentSettings)
+    assert (model.width, model.encoder_width, model.embedding) == (1000, 2000, 620)
+    (tmp_path / "rnnsearch-50").mkdir()
+    assert read_recipe(Path("rnnsearch-50")), "a folder of that name is no recipe"
+    (tmp_path / "transformer-base").write_text("[training]\nseed = 7\n", encoding="utf-8")
+    assert read_recipe(Path("transformer-base")) == {"training": {"seed": 7}}, "a file of that name is"
+    for missing in (tmp_path, Path("rnnsearch-5")):
+        with pytest.raises(RecipeError, match=r"There is no recipe at .* rnnsearch-50"):
+            read_recipe(missing)

@@ -101,6 +101,17 @@ def test_a_store_is_replaced_but_a_foreign_folder_is_not(tmp_path: Path) -> None
     assert (tmp_path / "thesis" / "chapter1").exists()
 
 
+@pytest.mark.parametrize("removed", [1, 3, 5])
+def test_what_is_left_of_a_half_removed_store_is_replaced(tmp_path: Path, removed: int) -> None:
+    """Version 0.1 removed an old store file by file; killed there, the run could never be continued."""
+    write(tmp_path / "data")
+    for name in sorted(path.name for path in (tmp_path / "data").iterdir())[: removed + 1]:
+        (tmp_path / "data" / name).unlink(missing_ok=True)
+    assert not (tmp_path / "data" / "source.ids").exists()
+    (tmp_path / "data" / "store.json").unlink(missing_ok=True)
+    assert len(write(tmp_path / "data")) == len(PAIRS)
+
+
 def test_a_killed_writer_leaves_no_store_and_the_next_one_succeeds(tmp_path: Path) -> None:
     class Killed(BaseException):
         pass

@@ -198,13 +198,12 @@ def test_po_catalogues_fill_empty_entries_only(between: str) -> None:
     """With any number of empty lines between entries, and with none."""
     catalogue = PO_FILE.replace("\n\n", between)
     _, document = read_document("de.po", catalogue.encode())
-    assert document.segments == ['Open "it"\n', "%d file", "%d files"]
+    assert document.segments == ['Open "it"\n', "file", "files"]
     expected = catalogue.replace(
         '"Open \\"it\\"\\n"\nmsgstr ""', '"Open \\"it\\"\\n"\nmsgstr "OPEN \\"IT\\"\\n"'
     )
-    expected = expected.replace('#, c-format\nmsgid "%d file"', '#, c-format\n#, fuzzy\nmsgid "%d file"')
-    expected = expected.replace('msgstr[0] ""', 'msgstr[0] "%D FILE"').replace(
-        'msgstr[1] ""', 'msgstr[1] "%D FILES"'
+    expected = expected.replace('msgstr[0] ""', 'msgstr[0] "%d FILE"').replace(
+        'msgstr[1] ""', 'msgstr[1] "%d FILES"'
     )
     assert shout(document) == expected
 
@@ -214,7 +213,23 @@ def test_a_language_with_one_plural_form_gets_the_plural() -> None:
     catalogue = 'msgid "One file"\nmsgid_plural "%d files"\nmsgstr[0] ""\n'
     _, document = read_document("ko.po", catalogue.encode())
     expected = catalogue.replace('msgstr[0] ""', 'msgstr[0] "%d 파일"')
-    assert document.write([SegmentTranslation("%d 파일")]).decode() == expected
+    assert document.segments == ["files"]
+    assert document.write([SegmentTranslation("파일")]).decode() == expected
+
+
+def test_an_entry_with_an_invented_placeholder_is_marked_for_review() -> None:
+    catalogue = 'msgid "files"\nmsgstr ""\n'
+    _, document = read_document("ko.po", catalogue.encode())
+    written = document.write([SegmentTranslation("%d 파일")]).decode()
+    assert written == '#, fuzzy\nmsgid "files"\nmsgstr "%d 파일"\n'
+
+
+def test_the_header_of_a_catalogue_names_the_language() -> None:
+    header = 'msgid ""\nmsgstr ""\n"Language: {}\\n"\n\nmsgid "files"\nmsgstr ""\n'
+    for declared, expected in (("", "ko"), ("ko_KR", "ko_KR")):
+        _, document = read_document("ko.po", header.format(declared).encode())
+        written = document.write([SegmentTranslation("파일")], "ko").decode()
+        assert written == header.format(expected).replace('"files"\nmsgstr ""', '"files"\nmsgstr "파일"')
 
 
 @pytest.mark.parametrize("begin", ["", "\ufeff"])
@@ -299,7 +314,18 @@ def test_unicode_line_separators_do_not_end_a_line() -> None:
     assert shout(subtitles) == "0:00:01,0 --> 0\r\nONE TWO\r\n\r\nx\r\n"
 
 
-@pytest.mark.parametrize(("name", "words"), [("a.pdf", "Known types"), ("a", "not UTF-8")])
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("a.pdf", "save it as .docx"),
+        ("a.doc", "save it as .docx"),
+        ("a.xls", "save it as .xlsx"),
+        ("a.ppt", "save it as .pptx"),
+        ("a.rtf", "save it as .docx"),
+        ("a.exe", "Known types"),
+        ("a", "not UTF-8"),
+    ],
+)
 def test_an_unreadable_file_is_refused_with_a_reason(name: str, words: str) -> None:
     with pytest.raises(DataError, match=words):
         read_document(name, b"\xff")

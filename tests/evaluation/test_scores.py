@@ -66,7 +66,14 @@ def test_scores_are_case_sensitive_by_default() -> None:
 
 @pytest.mark.parametrize(
     ("language", "tokenizer"),
-    [("", "13a"), ("en", "13a"), ("zh", "zh"), ("zho_Hans", "zh"), ("th", "char"), ("my-MM", "char")],
+    [
+        ("", "13a"),
+        ("en", "13a"),
+        ("zh", "zh"),
+        ("zho_Hans", "zh"),
+        *((code, "char") for code in ("th", "my-MM", "ja", "jpn")),
+        *((code, "13a") for code in ("ko", "kor", "ko-KR", "ko_KR", "KO")),
+    ],
 )
 def test_the_tokenizer_depends_on_the_language(language: str, tokenizer: str) -> None:
     result = score(["a b c d"], ["a b c d"], language=language, metrics=("bleu",))
@@ -78,28 +85,29 @@ def test_the_caller_can_choose_a_tokenizer() -> None:
     assert "tok:none|" in result.bleu_signature
 
 
-@pytest.mark.parametrize("language", ["ko", "kor", "ko-KR", "ko_KR", "KO"])
-def test_korean_is_split_with_mecab(language: str) -> None:
+@pytest.mark.parametrize("language", ["ko", "ja", "zh", "de"])
+def test_a_score_does_not_depend_on_what_is_installed(language: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def scored() -> tuple[float, str]:
+        result = score(["나는 집에 가요 ."], ["나는 학교에 가요 ."], language=language, metrics=("bleu",))
+        return result.bleu, result.bleu_signature
+
+    found = []
+    for installed in (True, False):
+        monkeypatch.setattr(scores, "find_spec", lambda module, installed=installed: installed or None)
+        found.append(scored())
+    assert found[0] == found[1]
+
+
+def test_mecab_can_be_named() -> None:
     pytest.importorskip("mecab_ko", reason="missing optional part: sacrebleu[ko]")
-    result = score(["나는 집에 가요 ."], ["나는 집에 가요 ."], language=language, metrics=("bleu",))
+    result = score(["나는 집에 가요 ."], ["나는 집에 가요 ."], tokenize="ko-mecab", metrics=("bleu",))
     assert "tok:ko-mecab" in result.bleu_signature
 
 
-class TestWithoutMecab:
-    @pytest.fixture(autouse=True)
-    def _not_installed(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(scores, "find_spec", lambda module: None)
-
-    @pytest.mark.parametrize("language", ["ko", "jpn"])
-    def test_text_is_split_into_characters(self, language: str) -> None:
-        result = score(["집에 가요"], ["집에 가요"], language=language, metrics=("bleu",))
-        assert "tok:char|" in result.bleu_signature
-
-    def test_the_error_for_mecab_names_the_extra_to_install(self) -> None:
-        with pytest.raises(
-            RecipeError, match=r'"ja-mecab" is not installed.*pip install "jumok\[japanese\]"'
-        ):
-            score(["a"], ["a"], tokenize="ja-mecab")
+def test_the_error_for_mecab_names_the_extra_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scores, "find_spec", lambda module: None)
+    with pytest.raises(RecipeError, match=r'"ja-mecab" is not installed.*pip install "jumok\[japanese\]"'):
+        score(["a"], ["a"], tokenize="ja-mecab")
 
 
 def test_ter_counts_characters_in_chinese() -> None:

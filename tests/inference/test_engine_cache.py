@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -12,7 +13,8 @@ import pytest
 
 from jumok.errors import StorageError
 from jumok.inference.engines import cache
-from jumok.inference.engines.cache import cache_folder, evict, get_or_create
+from jumok.inference.engines.cache import evict, get_or_create
+from jumok.storage import cache_folder, write_folder
 
 FILES = {"model.bin": b"weights", "config.json": b"{}"}
 
@@ -144,3 +146,55 @@ def test_the_folder_follows_the_environment(monkeypatch: pytest.MonkeyPatch) -> 
     assert cache_folder() == Path("/home/somebody/.cache/jumok")
     monkeypatch.delenv("XDG_CACHE_HOME")
     assert cache_folder() == Path("/home/somebody/.cache/jumok")
+
+
+# --- a cache that others have written to ---
+
+
+def test_a_foreign_entry_with_a_valid_manifest_is_not_used(own_folder: Path) -> None:
+    """Another converted model in the place of this one, or changed files with a matching manifest."""
+    get_or_create({"weights": "a"}, Creator())
+    get_or_create({"weights": "b"}, lambda: {**FILES, "model.bin": b"foreign"})
+    [mine] = [path for path in entries(own_folder) if (path / "model.bin").read_bytes() == b"weights"]
+    [other] = [path for path in entries(own_folder) if path != mine]
+    shutil.rmtree(mine)
+    shutil.copytree(other, mine)
+    assert get_or_create({"weights": "a"}, Creator()) == FILES
+    shutil.rmtree(mine)
+    foreign = {**FILES, "model.bin": b"changed"}
+    write_folder(mine, foreign.items(), metadata={"made_of": {"weights": "a"}})
+    assert get_or_create({"weights": "a"}, Creator()) == FILES
+
+
+def test_a_lock_file_that_is_a_link_is_refused_and_its_target_intact(
+    own_folder: Path, tmp_path: Path
+) -> None:
+    get_or_create({"weights": "a"}, Creator())
+    [lock] = (own_folder / "engines").glob("*.lock")
+    [entry] = entries(own_folder)
+    shutil.rmtree(entry)
+    lock.unlink()
+    precious = tmp_path / "precious.txt"
+    precious.write_text("content")
+    lock.symlink_to(precious)
+    with pytest.raises(StorageError, match="JUMOK_CACHE"):
+        get_or_create({"weights": "a"}, Creator())
+    assert precious.read_text() == "content"
+
+
+def test_a_folder_that_others_may_write_to_is_refused(own_folder: Path) -> None:
+    get_or_create({"weights": "a"}, Creator())
+    (own_folder / "engines").chmod(0o777)
+    with pytest.raises(StorageError, match=r"Other users may write to .*chmod go-w"):
+        get_or_create({"weights": "a"}, Creator())
+
+
+def test_leftovers_of_killed_processes_are_removed_after_a_day(own_folder: Path) -> None:
+    get_or_create({"weights": "a"}, Creator())
+    for name, days in (("old.tmp-123", 2), ("new.tmp-123", 0)):
+        (own_folder / "engines" / name).mkdir()
+        then = time.time() - days * 24 * 3600
+        os.utime(own_folder / "engines" / name, (then, then))
+    get_or_create({"weights": "b"}, Creator())
+    assert not (own_folder / "engines" / "old.tmp-123").exists()
+    assert (own_folder / "engines" / "new.tmp-123").exists()

@@ -24,6 +24,8 @@ from jumok.models import build_model
         ),
         ({"cross_attention": "luong-general"}, "at decoder.0.cross_attention.mechanism"),
         ({"decoder_attention": "bahdanau"}, "at decoder.0.attention.mechanism"),
+        ({"decoder_attention": "efficient"}, "does not know the Efficient at decoder.0.attention.mechanism"),
+        ({"decoder_attention": "keras-dot"}, "does not know the KerasDot at decoder.0.attention.mechanism"),
     ],
 )
 def test_unsupported_attention_is_named_with_its_location(settings: dict[str, Any], expected: str) -> None:
@@ -51,9 +53,30 @@ def test_positions_inside_the_heads_are_refused(positions: str) -> None:
 
 
 def test_heads_that_share_keys_are_refused() -> None:
-    model: Any = random_model()
-    model.encoder[0].attention.groups = 1
-    assert "its own keys and values" in unsupported_reason(model)
+    assert "its own keys and values" in unsupported_reason(random_model(key_value_groups=1))
+
+
+@pytest.mark.parametrize(
+    ("settings", "reason"),
+    [
+        ({"key_width": 6}, "keys of width 8 per head (the model's width divided by its heads), not 6, at"),
+        ({"value_width": 4}, "values of width 8 per head"),
+        ({"heads": 3, "key_width": 4, "value_width": 5}, "keys of width 5.33333 per head"),
+    ],
+)
+def test_other_widths_of_heads_are_refused_by_name(settings: dict[str, Any], reason: str) -> None:
+    model = random_model(**settings)
+    assert reason in unsupported_reason(model)
+    assert unsupported_reason(model).endswith("at encoder.0.attention")
+
+
+def test_biases_of_attention_are_exported() -> None:
+    """`export` compares the log-probabilities itself."""
+    model: Any = random_model(attention_bias=True, attention_init="lecun-normal", key_width=8)
+    for block in model.decoder:
+        for projection in (block.attention.out, block.attention.query, block.cross_attention.value):
+            torch.nn.init.normal_(projection.bias)
+    assert export(model, max_positions=64)
 
 
 def test_a_model_with_other_log_probabilities_is_refused() -> None:

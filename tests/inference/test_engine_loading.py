@@ -16,7 +16,7 @@ from jumok.errors import ModelFolderError, RecipeError, UnsupportedError
 from jumok.evaluation import measure_int8_cost
 from jumok.inference import INT8_COSTS, Sampling, loading
 from jumok.inference.engines import ctranslate2_engine
-from jumok.inference.engines.cache import cache_folder
+from jumok.storage import cache_folder
 from jumok.types import Pair
 
 LINES = sentences(20, seed=9)

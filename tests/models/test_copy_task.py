@@ -25,6 +25,7 @@ MODELS = [
     if not entry.supports.missing(*needs)
 ]
 MODELS.append({"family": "recurrent", "attention": "none"})
+MODELS.append({"family": "transformer"} | dict.fromkeys(ATTENTION_NEEDS["transformer"], "efficient"))
 SMALL = {
     "decoder-only": {"width": 64, "heads": 4, "feed_forward": 128, "layers": 4},
     "transformer": {"width": 64, "heads": 4, "feed_forward": 128, "encoder_layers": 2, "decoder_layers": 2},

@@ -17,7 +17,7 @@ from jumok.attention import CATALOGUE
 from jumok.config.recipe import AttentionSettings, RecurrentSettings
 from jumok.errors import RecipeError, UnsupportedError
 from jumok.inference import SearchPlan, beam_search, greedy_search
-from jumok.models import build_model
+from jumok.models import build_model, check_model
 from jumok.models.recurrent import AttendAfter, AttendBefore, NoAttention, Recurrent
 from jumok.types import Batch
 
@@ -42,6 +42,7 @@ KINDS += [{"attention": "bahdanau", "order": "after"}, {"attention": "luong-gene
 KINDS += [{"attention": "luong-general", "input_feeding": True}]
 KINDS += [{"cell": cell, "encoder_layers": 2, "decoder_layers": 2} for cell in ("rnn", "lstm", "gru")]
 KINDS += [{"attention": "luong-dot", "cell": "lstm", "bidirectional": False, "input_feeding": True}]
+KINDS += [{"attention": name, "encoder_width": 12} for name in ("none", "bahdanau", "luong-general")]
 every_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: " ".join(map(str, kind.values())))
 
 
@@ -64,6 +65,22 @@ def test_reordered_rows_continue_their_own_history(kind):
 def test_twenty_updates_reduce_the_loss(kind):
     losses = losses_of_twenty_updates(make(**kind, width=32, embedding=32))
     assert losses[-1] < 0.8 * losses[0]
+
+
+@pytest.mark.parametrize("name", ATTENDING)
+def test_an_encoder_of_another_width_is_refused_only_by_mechanisms_that_cannot_use_it(name):
+    settings = RecurrentSettings(width=16, encoder_width=12, attention=AttentionSettings(kind=name))
+    if CATALOGUE[name].supports.widths:
+        assert make(attention=name, encoder_width=12).attention(BATCH)["cross"].shape[1] == 1
+        check_model(settings)
+    else:
+        with pytest.raises(UnsupportedError, match="queries of width 16 and keys of width 12"):
+            check_model(settings)
+
+
+def test_a_bidirectional_encoder_needs_an_even_width_of_its_own():
+    with pytest.raises(UnsupportedError, match=r"model\.encoder_width = 13"):
+        check_model(RecurrentSettings(width=16, encoder_width=13))
 
 
 @pytest.mark.parametrize("name", ATTENDING)

@@ -57,6 +57,7 @@ def test_sequential_steps_and_paths_are_those_of_the_table(call):
     assert {name for name, row in rows.items() if row["sequential"]["order"] == "n"} == {
         "recurrent",
         "linear causal",
+        "efficient causal",
     }
     layers = {name: row["path"]["layers"] for name, row in rows.items()}
     assert layers == dict.fromkeys(PROFILED_LAYERS, 1) | {

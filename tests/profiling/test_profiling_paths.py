@@ -25,6 +25,7 @@ def influence_of(name):
         ("self-attention", 1),
         ("scaled-dot", 1),
         ("efficient", 1),
+        ("efficient causal", 1),
         ("linear", 1),
         ("linear causal", 1),
         ("restricted", 4),  # 4 positions per layer: 15 / 4, rounded up
@@ -40,6 +41,7 @@ def test_influence_is_the_band_of_each_layer():
     distance = torch.arange(LENGTH)[:, None] - torch.arange(LENGTH)  # output position minus input position
     expected = {
         "self-attention": distance == distance,
+        "efficient causal": distance >= 0,
         "linear causal": distance >= 0,
         "restricted": distance.abs() <= 4,
         "convolutional": distance.abs() <= 1,

@@ -57,13 +57,22 @@ def test_the_source_language_is_detected(served: Served) -> None:
     one = served.post("/translate", {**REQUEST, "source": "auto"}).json
     assert one["detectedLanguage"].keys() == {"confidence", "language"}
     many = served.post(
-        "/translate", {**REQUEST, "q": ["the house is on the hill", "ist"], "source": "auto"}
+        "/translate", {**REQUEST, "q": ["the house is on the hill", "wo ist der Hund"], "source": "auto"}
     ).json
     assert [found["language"] for found in many["detectedLanguage"]] == ["en", "de"]
-    assert many["translatedText"][1] == "ist"  # it is in the target language already
+    assert many["translatedText"][1] == "wo ist der Hund"  # it is in the target language already
     [best, *_] = served.post("/detect", {"q": "das ist nicht der Hund"}).json
     assert best["language"] == "de"
     assert 0 < best["confidence"] <= 100
+
+
+def test_a_language_without_a_model_is_not_recognised(served: Served) -> None:
+    arabic = "سأذهب إلى البيت بعد العمل اليوم."
+    answer = served.post("/translate", {**REQUEST, "q": arabic, "source": "auto"})
+    assert answer.status == 400
+    assert "not recognised" in answer.json["error"]
+    assert {found["confidence"] for found in served.post("/detect", {"q": arabic}).json} == {0}
+    assert served.post("/translate", {**REQUEST, "q": "12:30", "source": "auto"}).status == 200
 
 
 def test_alternatives_are_returned_only_if_requested(served: Served) -> None:
@@ -182,7 +191,7 @@ def test_the_client_deep_translator_works_unchanged(served: Served, expected: di
 
 
 def test_requests_as_mastodon_sends_them_work(served: Served) -> None:
-    """Without a key, `api_key` is null; others leave `format` empty, which is text to LibreTranslate."""
+    """Mastodon without a key sends a null `api_key`. Other clients send an empty `format`: it means text."""
     fields = {"q": ["<p>one two</p>"], "source": "auto", "target": "de", "format": "html", "api_key": None}
     answer = served.post("/translate", fields)
     assert answer.status == 200, answer.text

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -20,8 +21,6 @@ from jumok.inference import Shortlist
 from jumok.storage import store_shortlist
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from serve_process import Served
 
 REQUEST = {"q": "one two. three four. five", "source": "en", "target": "de"}
@@ -81,7 +80,7 @@ def test_a_stream_has_one_event_per_sentence(served: Served, model: Path) -> Non
     expected = jumok.load(model).translate(["one two three.", "Four five six.", "seven", "eight"])
     sentences = [data for name, data in events if name == "sentence"]
     assert [data["text"] for data in sentences] == [translation.text for translation in expected]
-    assert [(data["number"], data["sentence"]) for data in sentences] == [(0, 0), (0, 1), (0, 2), (2, 0)]
+    assert [(data["index"], data["sentence"]) for data in sentences] == [(0, 0), (0, 1), (0, 2), (2, 0)]
 
 
 def test_a_stream_has_each_whole_text_too(served: Served) -> None:
@@ -106,8 +105,7 @@ def test_a_greedy_stream_has_one_event_per_token(served: Served, model: Path) ->
     [expected] = jumok.load(model).translate(["one two three four five"], beam=1)
     events = stream(served, q="one two three four five", greedy=True)
     *partial, sentence, text, done = events
-    # "said" is the public name of the event that has the text so far.
-    assert [name for name, _ in partial] == ["said"] * len(partial)
+    assert [name for name, _ in partial] == ["partial"] * len(partial)
     assert [sentence[0], text[0], done[0]] == ["sentence", "text", "done"]
     assert sentence[1]["text"] == expected.text
     texts = [data["text"] for _, data in partial]
@@ -157,6 +155,8 @@ def test_an_explanation_equals_that_of_the_library(served: Served, model: Path) 
         ({"changes": {"a": "b"}}, 400, "changes"),
         ({"surprise": 1}, 400, "surprise"),
         ({"changes": [{"kind": "silence", "site": "cross", "head": 7}]}, 409, "no head 7"),
+        ({"translation": "😀" * 2000}, 409, "attention weights; at most 5,000,000 are allowed"),
+        ({"q": "😀" * 1000, "translation": "eins"}, 409, "attention weights; at most 5,000,000 are allowed"),
     ],
 )
 def test_invalid_explain_requests_are_refused_with_a_reason(
@@ -186,6 +186,12 @@ def test_the_attention_page_is_live(served: Served) -> None:
     nested = b'{"changes": ' + b"[" * 900 + b"]" * 900 + b"}"
     headers = {"Content-Type": "application/json"}
     assert served.ask("POST", "/attention/en_de/explain", nested, headers).status == 400
+    for operation in ("explain", "rank-heads", "steps"):
+        large = served.post(f"/attention/en_de/{operation}", {**request, "target": "😀" * 2000, "cell": cell})
+        assert large.status == 400
+        assert "attention weights; at most 5,000,000 are allowed" in large.json["error"]
+        unused = served.post(f"/attention/en_de/{operation}", {**request, "unused": "x" * 70_000})
+        assert (unused.status, "65,536" in unused.json["error"]) == (413, True)
     assert served.post("/attention/en_de/explain", request).status == 200  # the worker is still there
     assert 'data-models="en_de de_fr"' in served.get("/").text
 
@@ -319,6 +325,17 @@ def test_a_model_with_invalid_language_codes_is_refused(tmp_path: Path, source: 
         folder = make_digits(tmp_path, source, target)
     with pytest.raises(ModelFolderError, match="needs two languages"):
         read_language_pairs([folder])
+
+
+def test_a_model_of_plain_text_is_refused_for_the_true_reason() -> None:
+    from jumok.errors import ModelFolderError
+    from jumok.server.language_pairs import read_language_pairs
+
+    stored = Path(__file__).parent.parent / "stored" / "models" / "language-model"
+    with pytest.raises(
+        ModelFolderError, match=r"model of plain text \(language-model\), which does not trans"
+    ):
+        read_language_pairs([stored])
 
 
 def test_two_models_of_one_language_pair_are_refused(model: Path, capsys: pytest.CaptureFixture[str]) -> None:

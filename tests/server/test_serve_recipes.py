@@ -12,6 +12,7 @@ import socket
 import subprocess
 import time
 from contextlib import contextmanager
+from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +27,9 @@ if TYPE_CHECKING:
 
     from serve_process import Served
 
-DOCUMENT = (Path(__file__).parents[2] / "docs" / "serve.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).parents[2]
+DOCUMENT = (ROOT / "docs" / "serve.md").read_text(encoding="utf-8")
+[TORCH] = re.findall(r"^torch==(\S+)$", (ROOT / "constraints.txt").read_text(encoding="utf-8"), re.MULTILINE)
 NAME = "translate.example.org"
 REQUEST = {"q": "one two", "source": "en", "target": "de"}
 
@@ -48,6 +51,19 @@ def commands() -> dict[str, list[str]]:
         "container": [*json.loads(entry)[2:], *shlex.split(run)],
         **{words: shlex.split(words, comments=True) for words in typed},
     }
+
+
+def test_the_container_installs_pinned_packages_from_one_index_each() -> None:
+    """With --extra-index-url, a stranger's package of the same name could be taken from the other index."""
+    lines = recipe("dockerfile").replace("\\\n", "").splitlines()
+    [command] = [line for line in lines if line.startswith("RUN ")]
+    first, second = [shlex.split(part) for part in command.split("&&") if "pip install" in part]
+    assert "--extra-index-url" not in command
+    assert [word for word in first if word.startswith("torch")] == [f"torch=={TORCH}"]
+    assert "--index-url" in first
+    assert f"jumok[serve]=={metadata.version('jumok')}" in second
+    assert f"torch=={TORCH}" in second  # keeps the build that was installed first
+    assert "--index-url" not in second
 
 
 @pytest.mark.parametrize("name", commands())

@@ -29,19 +29,21 @@ from jumok.inference import Shortlist
 from jumok.server.event_log import configure_logging
 from jumok.server.language_pairs import LanguagePair, read_language_pairs
 from jumok.server.limits import Limits
-from jumok.server.pipeline import TranslationPipeline
+from jumok.server.pipeline import MAX_AHEAD, TranslationPipeline
 from jumok.server.service import ServerSettings, Service
-from jumok.server.workers.pool import WorkerHandle
-from jumok.server.workers.queue import (
-    MAX_BATCH_SENTENCES,
+from jumok.server.workers.heartbeat import HEARTBEAT
+from jumok.server.workers.pending import (
     BatchKey,
     BusyError,
+    OpenRequest,
     PendingExplanation,
     PendingSentence,
+    RequestTooLargeError,
     TranslateOptions,
-    WorkQueue,
     pending_items,
 )
+from jumok.server.workers.pool import Heartbeats, WorkerHandle
+from jumok.server.workers.queue import MAX_BATCH_SENTENCES, WorkQueue
 from jumok.server.workers.worker import ServerGoneError, work
 from jumok.storage import store_shortlist
 from jumok.system.messages import pack_message, read_message
@@ -50,19 +52,36 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 KEY = BatchKey(0)
+SENTENCE = "x" * 92  # counts as 100 letters
 
 
 # --- The queue ----------------------------------------------------------------------------------------------
 
 
+def open_request(queue: WorkQueue, client: str = "client", seconds: float = 0.0, **size: int) -> OpenRequest:
+    """Open and admit a request that has a minute."""
+    request = queue.open(client, asyncio.get_running_loop().time() + 60)
+    queue.admit(request, seconds, **size)
+    return request
+
+
+def pending(request: OpenRequest, *texts: str, key: BatchKey = KEY) -> list[PendingSentence]:
+    return [PendingSentence(key, text, request) for text in texts]
+
+
+def with_speed(queue: WorkQueue, letters_per_second: float) -> WorkQueue:
+    queue.speed.set_first([letters_per_second] * 2)
+    return queue
+
+
 def test_a_batch_has_the_oldest_sentence_and_those_of_similar_length() -> None:
     async def run() -> None:
         queue = WorkQueue(Limits(), workers=1)
-        oldest = PendingSentence(KEY, "x" * 50)
-        others = [PendingSentence(KEY, "x" * length) for length in range(1, 400)]
-        for_other_model = PendingSentence(BatchKey(1), "x" * 50)
+        request = open_request(queue)
+        [oldest, *others] = pending(request, "x" * 50, *("x" * length for length in range(1, 400)))
+        [for_other_model] = pending(request, "x" * 50, key=BatchKey(1))
         queue.add([oldest, *others, for_other_model])
-        batch = await queue.take()
+        batch = pending_items(await queue.take())
         assert oldest in batch
         assert len(batch) == MAX_BATCH_SENTENCES
         assert for_other_model not in batch
@@ -73,53 +92,94 @@ def test_a_batch_has_the_oldest_sentence_and_those_of_similar_length() -> None:
     asyncio.run(run())
 
 
-def test_a_full_queue_refuses_the_whole_request() -> None:
+def test_a_batch_has_sentences_of_all_requests_and_clients() -> None:
     async def run() -> None:
-        queue = WorkQueue(Limits(max_queued_sentences=10, max_queued_characters=1000), workers=1)
-        queue.add([PendingSentence(KEY, "one") for _ in range(8)])
-        with pytest.raises(BusyError) as refused:
-            queue.add([PendingSentence(KEY, "two") for _ in range(3)])
-        assert refused.value.retry_seconds >= 1
-        assert len(queue) == 8
-        queue.add([PendingSentence(KEY, "two")])
-        with pytest.raises(BusyError):
-            queue.add([PendingSentence(KEY, "x" * 1000)])
+        queue = WorkQueue(Limits(), workers=1)
+        for number in range(40):
+            queue.add(pending(open_request(queue, f"client {number % 8}"), "one", "two"))
+        assert len(pending_items(await queue.take())) == 80
 
     asyncio.run(run())
 
 
-def test_work_in_progress_counts_towards_how_far_behind_the_server_is() -> None:
+def test_a_full_queue_refuses_a_request_and_keeps_room_for_other_clients() -> None:
     async def run() -> None:
-        queue = WorkQueue(Limits(request_timeout=60), workers=1)
-        queue.add([PendingSentence(KEY, "x" * 1_000) for _ in range(7)])
-        queue.complete(await queue.take(), 35.0)
+        queue = WorkQueue(Limits(max_queued_sentences=30, max_queued_characters=1000), workers=1)
+        queue.add(pending(open_request(queue, "greedy", sentences=19), *["one"] * 19))
+        with pytest.raises(BusyError) as refused:
+            open_request(queue, "greedy", sentences=2)
+        assert refused.value.retry_seconds >= 1
+        queue.add(pending(open_request(queue, "greedy", sentences=1), "one"))
+        queue.add(pending(open_request(queue, "modest", sentences=6), *["one"] * 6))
+        with pytest.raises(BusyError):
+            open_request(queue, "modest", sentences=1)
+        queue.add(pending(open_request(queue, "third", sentences=2), *["one"] * 2))
+        with pytest.raises(BusyError):
+            open_request(queue, "fourth", characters=900)
+        assert len(queue) == 28
+
+    asyncio.run(run())
+
+
+def test_a_request_that_cannot_be_done_in_time_is_refused_at_once() -> None:
+    async def run() -> None:
+        queue = with_speed(WorkQueue(Limits(), workers=2), 1_000)
+        pipeline = TranslationPipeline(queue, Limits())
+        path = (LanguagePair(0, "en", "de"),)
+        with pytest.raises(RequestTooLargeError, match="about 60 seconds, and at most 8 are allowed"):
+            await pipeline.translate_all([SENTENCE] * 1200, [path] * 1200, TranslateOptions(), "greedy")
         assert queue.seconds_behind == 0
-        queue.add([PendingSentence(KEY, "x" * 1_000) for _ in range(7)])
+        greedy = open_request(queue, "greedy", seconds=70)
+        assert queue.seconds_behind == 35
+        with pytest.raises(BusyError) as refused:
+            open_request(queue, "greedy", seconds=5)
+        assert refused.value.retry_seconds >= 10
+        modest = open_request(queue, "modest", seconds=5)  # there is room for another client
+        for request in (greedy, modest):
+            queue.close(request)
+        assert queue.seconds_behind == 0
+        open_request(queue, "greedy", seconds=70)
+
+    asyncio.run(run())
+
+
+def test_work_counts_until_it_is_done_or_nobody_waits_for_it() -> None:
+    async def run() -> None:
+        queue = with_speed(WorkQueue(Limits(), workers=1), 1_008 / 5)  # a sentence takes 5 seconds
+        request = open_request(queue, seconds=35)
+        queue.add(pending(request, *["x" * 1_000] * 7))
         batch = await queue.take()
         assert len(queue) == 0
         assert queue.seconds_behind == pytest.approx(35)
-        with pytest.raises(BusyError):
-            queue.add([PendingSentence(KEY, "one")])
         queue.requeue(pending_items(batch))
         assert queue.seconds_behind == pytest.approx(35)
-        queue.complete(await queue.take(), 35.0)
-        queue.add([PendingSentence(KEY, "one")])
+        queue.complete(await queue.take(), 35.0, 35.0)
+        assert queue.seconds_behind == pytest.approx(0)
+        other = open_request(queue, seconds=10)
+        queue.close(request)
+        assert queue.seconds_behind == pytest.approx(10)
+        queue.close(other)
+        assert queue.seconds_behind == pytest.approx(0)
+        assert queue.open_requests == 0
 
     asyncio.run(run())
 
 
 def test_withdrawn_sentences_leave_the_queue_and_requeued_ones_come_first() -> None:
     async def run() -> None:
-        queue = WorkQueue(Limits(max_queued_sentences=4), workers=1)
-        first = [PendingSentence(KEY, "one") for _ in range(4)]
+        queue = WorkQueue(Limits(), workers=1)
+        request = open_request(queue)
+        first = pending(request, *["one"] * 4)
         queue.add(first)
         queue.withdraw(first[1:])
         assert len(queue) == 1
         batch = pending_items(await queue.take())
-        queue.add([PendingSentence(KEY, "x" * 40) for _ in range(3)])
+        queue.add(pending(request, *["x" * 40] * 3))
         queue.requeue([*batch, first[2]])
         assert len(queue) == 4  # the one that nobody waits for is not requeued
         assert batch[0] in pending_items(await queue.take())
+        queue.close(request)
+        assert len(queue) == 0
 
     asyncio.run(run())
 
@@ -129,9 +189,9 @@ def test_two_free_workers_share_the_queue() -> None:
         queue = WorkQueue(Limits(), workers=2)
         takers = [asyncio.create_task(queue.take()) for _ in range(2)]
         await asyncio.sleep(0)
-        queue.add([PendingSentence(KEY, "one two") for _ in range(40)])
+        queue.add(pending(open_request(queue), *["one two"] * 40))
         batches = await asyncio.gather(*takers)
-        assert sorted(len(batch) for batch in batches) == [20, 20]
+        assert sorted(len(pending_items(batch)) for batch in batches) == [20, 20]
 
     asyncio.run(run())
 
@@ -141,9 +201,10 @@ def test_single_sentences_go_to_the_worker_that_was_used_last() -> None:
         queue = WorkQueue(Limits(), workers=3)
         takers = {name: asyncio.create_task(queue.take()) for name in "abc"}
         chosen = ""
+        request = open_request(queue)
         for _ in range(5):
             await asyncio.sleep(0)
-            queue.add([PendingSentence(KEY, "one")])
+            queue.add(pending(request, "one"))
             await asyncio.wait(takers.values(), return_when=asyncio.FIRST_COMPLETED)
             [name] = [name for name, task in takers.items() if task.done()]
             chosen += name
@@ -161,24 +222,33 @@ def test_a_worker_waits_for_more_sentences_only_if_there_are_more_requests_than_
 ) -> None:
     async def run() -> None:
         queue = WorkQueue(Limits(), workers=2)
-        queue.open_requests = requests
-        queue.add([PendingSentence(KEY, "one")])
+        opened = [open_request(queue) for _ in range(requests)]
+        queue.add(pending(opened[0], "one"))
         taking = asyncio.create_task(queue.take())
         await asyncio.sleep(0)
         assert taking.done() is not gathered
-        queue.add([PendingSentence(KEY, "two")])
-        assert len(await taking) == 1 + gathered
+        queue.add(pending(opened[1], "two"))
+        assert len(pending_items(await taking)) == 1 + gathered
 
     asyncio.run(run())
 
 
-def test_an_explanation_is_not_batched() -> None:
+def test_an_explanation_is_not_batched_and_leaves_a_worker_for_translations() -> None:
     async def run() -> None:
-        queue = WorkQueue(Limits(), workers=1)
-        explanations = [PendingExplanation(0, "explain", "{}") for _ in range(3)]
-        queue.add([PendingSentence(KEY, "one"), *explanations, PendingSentence(KEY, "two")])
-        assert len(pending_items(await queue.take())) == 2
-        assert [await queue.take() for _ in range(3)] == explanations
+        queue = WorkQueue(Limits(), workers=2)
+        request = open_request(queue)
+        explanations = [PendingExplanation(0, "explain", "{}", request) for _ in range(2)]
+        queue.add(explanations)
+        assert await queue.take() is explanations[0]
+        waiting = asyncio.create_task(queue.take())
+        await asyncio.sleep(0.01)
+        assert not waiting.done()
+        [sentence] = pending(open_request(queue), "one")
+        queue.add([sentence])
+        assert await waiting == [sentence]
+        waiting = asyncio.create_task(queue.take())
+        queue.complete(explanations[0], 0.1, 0.1)
+        assert await waiting is explanations[1]
 
     asyncio.run(run())
 
@@ -186,17 +256,48 @@ def test_an_explanation_is_not_batched() -> None:
 def test_sentences_of_a_failed_batch_are_retried_in_small_batches_of_their_own() -> None:
     async def run() -> None:
         queue = WorkQueue(Limits(), workers=1)
-        queue.add([PendingSentence(KEY, "one") for _ in range(40)])
+        request = open_request(queue)
+        queue.add(pending(request, *["one"] * 40))
         failed = pending_items(await queue.take())
         for sentence in failed:
             sentence.failed = True
         queue.requeue(failed)
-        queue.add([PendingSentence(KEY, "one") for _ in range(40)])
+        queue.add(pending(request, *["one"] * 40))
         batches = [pending_items(await queue.take()) for _ in range(6)]
         assert [len(batch) for batch in batches] == [8, 8, 8, 8, 8, 40]
         assert all(sentence.failed for batch in batches[:5] for sentence in batch)
 
     asyncio.run(run())
+
+
+def test_a_long_request_is_queued_in_slices() -> None:
+    async def run() -> None:
+        queue = WorkQueue(Limits(), workers=1)
+        pipeline = TranslationPipeline(queue, Limits())
+        path = (LanguagePair(0, "en", "de"),)
+        texts = [str(number) for number in range(10_000)]
+        request = asyncio.create_task(
+            pipeline.translate_all(texts, [path] * 10_000, TranslateOptions(), "client")
+        )
+        longest = 0
+        while not request.done():
+            longest = max(longest, len(queue))
+            batch = await queue.take()
+            queue.complete(batch, 0.01, 0.01)
+            resolve(batch)
+            await asyncio.sleep(0)
+        assert [translation.text() for translation in request.result()] == texts
+        assert MAX_BATCH_SENTENCES < longest <= MAX_AHEAD
+        assert queue.open_requests == len(queue) == 0
+
+    asyncio.run(run())
+
+
+def resolve(batch: Any) -> None:
+    """Answer sentences as a worker does, with their own text in capitals."""
+    for sentence in pending_items(batch):
+        if not sentence.future.done():
+            sentence.future.set_result([{"text": sentence.text.upper(), "score": 0.0}])
 
 
 def test_an_accepted_request_is_not_refused_at_its_second_model() -> None:
@@ -205,11 +306,12 @@ def test_an_accepted_request_is_not_refused_at_its_second_model() -> None:
         queue = WorkQueue(limits, workers=1)
         path = (LanguagePair(0, "en", "de"), LanguagePair(1, "de", "fr"))
         pipeline = TranslationPipeline(queue, limits)
-        request = asyncio.create_task(pipeline.translate(["one\ntwo"], path, TranslateOptions()))
+        request = asyncio.create_task(
+            pipeline.translate_all(["one\ntwo"], [path], TranslateOptions(), "client")
+        )
         first_batch = await queue.take()
-        queue.add([PendingSentence(KEY, "others") for _ in range(4)])
-        for sentence in first_batch:
-            sentence.future.set_result([{"text": sentence.text.upper(), "score": 0.0}])
+        queue.add(pending(open_request(queue, "other"), *["others"] * 4))
+        resolve(first_batch)
         while len(queue) < 6:  # the four others, and two sentences for the second model
             assert not request.done()
             await asyncio.sleep(0)
@@ -221,7 +323,7 @@ def test_an_accepted_request_is_not_refused_at_its_second_model() -> None:
 def test_errors_of_withdrawn_sentences_are_not_logged(caplog: pytest.LogCaptureFixture) -> None:
     async def run() -> None:
         queue = WorkQueue(Limits(), workers=1)
-        sentences = [PendingSentence(KEY, "one") for _ in range(3)]
+        sentences = pending(open_request(queue), *["one"] * 3)
         queue.add(sentences)
         for sentence in sentences[:2]:
             sentence.future.set_exception(BusyError("lost", 1))
@@ -231,6 +333,180 @@ def test_errors_of_withdrawn_sentences_are_not_logged(caplog: pytest.LogCaptureF
 
     asyncio.run(run())
     assert "never retrieved" not in caplog.text
+
+
+# --- Fairness -----------------------------------------------------------------------------------------------
+
+
+async def work_for(queue: WorkQueue, batches: int, letters_per_second: float) -> list[list[PendingSentence]]:
+    """Take and complete batches as a worker of this speed does."""
+    taken = []
+    for _ in range(batches):
+        batch = await queue.take()
+        assert isinstance(batch, list)
+        seconds = sum(len(sentence.text) + 8 for sentence in batch) / letters_per_second
+        queue.complete(batch, seconds, seconds)
+        taken.append(batch)
+    return taken
+
+
+def test_a_modest_client_is_next_however_much_a_greedy_one_has_waiting() -> None:
+    async def run() -> None:
+        queue = with_speed(WorkQueue(Limits(), workers=1), 10_000)
+        greedy = open_request(queue, "greedy", seconds=10)
+        queue.add(pending(greedy, *[SENTENCE] * 1000))
+        await work_for(queue, 20, 10_000)
+        for _ in range(10):
+            modest = open_request(queue, "modest", seconds=0.01)
+            [sentence] = pending(modest, "short")
+            queue.add([sentence])
+            [batch] = await work_for(queue, 1, 10_000)
+            assert batch[0] is sentence
+            assert len(batch) <= 3  # and its batch is not filled with work for a long time
+            queue.close(modest)
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("speed", [10_000, 1_000])
+def test_two_greedy_clients_receive_the_same_work_whatever_was_estimated(speed: float) -> None:
+    """The second sends a request after the other, the first all at once, and had the server for itself."""
+
+    async def run() -> None:
+        queue = with_speed(WorkQueue(Limits(request_timeout=1e6), workers=1), 10_000)
+        first = open_request(queue, "first", seconds=100)
+        first.deadline = float("inf")
+        queue.add(pending(first, *[SENTENCE] * 2_000))
+        await work_for(queue, 30, speed)
+        waiting: list[PendingSentence] = []
+        received = {"first": 0, "second": 0}
+        for _ in range(300):
+            if not [sentence for sentence in waiting if sentence in sentence.request.waiting]:
+                waiting = pending(open_request(queue, "second", seconds=0.3), *[SENTENCE + "x"] * 30)
+                queue.add(waiting)
+            [batch] = await work_for(queue, 1, speed)
+            for sentence in batch:
+                received["first" if sentence.request is first else "second"] += 1
+        assert 0.8 < received["first"] / received["second"] < 1.25
+
+    asyncio.run(run())
+
+
+def test_a_short_request_of_the_same_client_is_next_too() -> None:
+    """Clients behind one proxy or one office network have one address."""
+
+    async def run() -> None:
+        queue = with_speed(WorkQueue(Limits(), workers=1), 10_000)
+        queue.add(pending(open_request(queue, seconds=10), *[SENTENCE] * 1000))
+        await work_for(queue, 20, 10_000)
+        short = open_request(queue, seconds=0.01)
+        [sentence] = pending(short, "short")
+        queue.add([sentence])
+        [batch] = await work_for(queue, 1, 10_000)
+        assert batch[0] is sentence
+        queue.close(short)
+        # For a while batches stay short, because another may come.
+        assert all(len(batch) <= 2 for batch in await work_for(queue, 5, 10_000))
+
+    asyncio.run(run())
+
+
+def test_batches_are_full_if_there_are_only_short_requests() -> None:
+    async def run() -> None:
+        queue = with_speed(WorkQueue(Limits(), workers=1), 100_000)
+        for number in range(8):
+            queue.add(pending(open_request(queue, f"client {number}", seconds=0.032), *[SENTENCE] * 32))
+        assert [len(batch) for batch in await work_for(queue, 2, 100_000)] == [128, 128]
+
+    asyncio.run(run())
+
+
+def test_a_request_that_is_about_to_be_late_gets_more_turns() -> None:
+    async def run(seconds_left: float) -> float:
+        queue = with_speed(WorkQueue(Limits(request_timeout=1e6), workers=1), 10_000)
+        now = asyncio.get_running_loop().time()
+        requests = [queue.open("late", now + seconds_left), queue.open("other", now + 1e6)]
+        for request in requests:
+            queue.admit(request, 10)
+            queue.add(pending(request, *[SENTENCE] * 1000))
+        batches = await work_for(queue, 100, 10_000)
+        of_late = sum(sentence.request is requests[0] for batch in batches for sentence in batch)
+        return of_late / sum(map(len, batches))
+
+    assert asyncio.run(run(1e6)) == pytest.approx(0.5, abs=0.1)
+    assert asyncio.run(run(11)) > 0.6
+
+
+def test_the_speed_is_measured_for_each_kind_of_batch() -> None:
+    async def run() -> None:
+        queue = with_speed(WorkQueue(Limits(), workers=1), 10_000)
+        best = BatchKey(0, TranslateOptions(n_best=11))
+        assert queue.speed.seconds_of_texts(KEY, [SENTENCE]) == pytest.approx(0.01)
+        assert queue.speed.seconds_of_texts(best, [SENTENCE]) > 0.02  # a guess
+        assert queue.speed.seconds_of_texts(KEY, ["😀" * 100]) > 0.1  # tokens of one byte
+        assert queue.speed.seconds_of_texts(KEY, ["a"] * 10_000) > 5  # each sentence has a cost
+        request = open_request(queue)
+        for _ in range(30):
+            queue.add(pending(request, *[SENTENCE] * 20, key=best))
+            batch = await queue.take()
+            queue.complete(batch, 0.2 * len(pending_items(batch)), 0.2)
+        assert queue.speed.seconds_of_texts(best, [SENTENCE]) == pytest.approx(0.2, rel=0.1)
+
+    asyncio.run(run())
+
+
+def test_a_request_that_turns_out_to_be_too_large_is_given_up() -> None:
+    """No tokenizer is asked before it is accepted: unknown characters take several times longer."""
+
+    async def run() -> None:
+        queue = with_speed(WorkQueue(Limits(), workers=1), 10_000)
+        pipeline = TranslationPipeline(queue, Limits())
+        path = (LanguagePair(0, "en", "de"),)
+        texts = [SENTENCE] * 600  # 6 seconds by estimate
+        request = asyncio.create_task(
+            pipeline.translate_all(texts, [path] * 600, TranslateOptions(), "client")
+        )
+        for _ in range(3):
+            batch = await queue.take()
+            queue.complete(batch, 0.04 * len(pending_items(batch)), 0.1)
+            resolve(batch)
+        with pytest.raises(RequestTooLargeError, match=r"about \d\d seconds, and at most 8 are allowed"):
+            await request
+        assert queue.seconds_behind == queue.open_requests == len(queue) == 0
+
+    asyncio.run(run())
+
+
+def test_a_busy_machine_makes_the_server_busy_and_no_request_too_large() -> None:
+    async def run() -> None:
+        queue = with_speed(WorkQueue(Limits(), workers=1), 10_000)
+        request = open_request(queue)
+        for _ in range(30):
+            queue.add(pending(request, *[SENTENCE] * 16))
+            queue.complete(await queue.take(), 0.16, 1.6)
+        queue.check_size(7)
+        open_request(queue, "first", seconds=2)
+        assert queue.seconds_behind == pytest.approx(20, rel=0.1)
+        with pytest.raises(BusyError):
+            open_request(queue, "second", seconds=7)
+
+    asyncio.run(run())
+
+
+def test_virtual_time_passes_so_that_new_clients_cannot_keep_one_waiting() -> None:
+    async def run() -> None:
+        queue = with_speed(WorkQueue(Limits(request_timeout=1e6), workers=1), 1_000)
+        old = open_request(queue, "old", seconds=5)
+        queue.add(pending(old, *[SENTENCE] * 50))
+        await work_for(queue, 2, 1_000)
+        left = len(old.waiting)
+        for number in range(100):
+            queue.add(pending(open_request(queue, f"new {number}", seconds=0.1), SENTENCE))
+            await asyncio.sleep(0.005)
+            await work_for(queue, 1, 1_000)
+        assert len(old.waiting) < left
+
+    asyncio.run(run())
 
 
 # --- A worker -----------------------------------------------------------------------------------------------
@@ -256,7 +532,8 @@ def test_a_worker_translates_aligns_streams_and_explains(model: Path) -> None:
         {"kind": "explain", "operation": "page", "body": "{}"},
         {"kind": "explain", "operation": "explain", "body": "[]"},
     )
-    assert ready == {"kind": "ready", "pid": os.getpid()}
+    assert (ready["kind"], ready["pid"]) == ("ready", os.getpid())
+    assert [speed > 0 for speed in ready["speeds"]] == [True]
     expected = jumok.load(model).translate(["one two"], n_best=2)[0]
     texts = [[candidate["text"] for candidate in row] for row in plain["translations"]]
     assert texts == [[expected.text, *(text for text, _ in expected.alternatives)], [""]]
@@ -290,7 +567,7 @@ def test_a_text_that_cannot_be_translated_does_not_end_the_worker(
         _, failed, done = answers_of(
             {"models": [str(model)]}, {"texts": ["one", "poison"]}, {"texts": ["one"]}
         )
-    assert failed == {"kind": "failed", "message": error.__name__}
+    assert (failed["kind"], failed["message"]) == ("failed", error.__name__)
     assert done["translations"]
     assert "secret" not in capsys.readouterr().err
 
@@ -306,7 +583,7 @@ def test_an_explanation_that_fails_does_not_end_the_worker(
     with restored_logging():
         configure_logging(sys.stderr)
         _, refused, done = answers_of({"models": [str(model)]}, request, {"texts": ["one"]})
-    assert refused == {"kind": "refused", "message": "The explanation failed; see the server log."}
+    assert (refused["kind"], "see the server log" in refused["message"]) == ("refused", True)
     assert done["translations"]
     assert "secret" not in capsys.readouterr().err
 
@@ -378,6 +655,108 @@ def test_a_worker_that_dies_is_replaced(model: Path, tmp_path: Path) -> None:
         assert victim not in served.worker_pids()
 
 
+def status_of_health_within(served: Served, status: int, seconds: float) -> float:
+    """Return how long it took until /health had this status."""
+    started = time.monotonic()
+    while served.get("/health").status != status:
+        assert time.monotonic() < started + seconds
+        time.sleep(0.02)
+    return time.monotonic() - started
+
+
+@pytest.mark.medium
+def test_a_stopped_worker_is_replaced_in_time_for_its_batch(model: Path, tmp_path: Path) -> None:
+    """It took a minute, and /health said ok all the while."""
+    with serving_in_thread(tmp_path, model, workers=1) as served, ThreadPoolExecutor(1) as clients:
+        [victim] = served.worker_pids()
+        os.kill(victim, signal.SIGSTOP)
+        request = clients.submit(served.post, "/translate", {"q": "one", "source": "en", "target": "de"})
+        assert status_of_health_within(served, 503, seconds=20) < 10
+        assert request.result().status == 200
+        assert victim not in served.worker_pids()
+        [lost] = served.wait_for("worker_lost")
+        assert (lost["pid"], lost["reason"]) == (victim, "no heartbeat")
+        assert served.get("/health").status == 200
+        [idle] = served.worker_pids()
+        os.kill(idle, signal.SIGSTOP)
+        served.wait_for("worker_ready", 3)
+        assert idle not in served.worker_pids()
+
+
+HANGING_WORKER = """
+import time
+import jumok.server.workers.worker as worker
+translate = worker._translate
+def hang(translator, message, on_partial):
+    if "deadlock" in message["texts"]:
+        {hang}
+    return translate(translator, message, on_partial)
+worker._translate = hang
+worker.main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("hang", "reason"),
+    [
+        pytest.param("time.sleep(1000)", "no progress", marks=pytest.mark.medium),
+        pytest.param("while True: pass", "endless batch", marks=pytest.mark.slow),
+    ],
+)
+def test_a_worker_whose_batch_hangs_is_replaced(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hang: str, reason: str
+) -> None:
+    """Its heartbeats go on: they come from another thread. A batch that hangs twice is given up."""
+    monkeypatch.setattr("jumok.server.workers.pool.WORKER_CODE", HANGING_WORKER.format(hang=hang))
+    monkeypatch.setattr("jumok.server.workers.pool.MAX_STANDSTILL", 1.0)
+    monkeypatch.setattr("jumok.server.workers.pool.MAX_CPU_SECONDS", 1.0)
+    monkeypatch.setattr("jumok.server.workers.pool.MAX_SLOWNESS", 0.0)
+    with serving_in_thread(tmp_path, model, workers=1) as served:
+        answer = served.post("/translate", {"q": "deadlock", "source": "en", "target": "de"})
+        assert (answer.status, "failed twice" in answer.text) == (503, True)
+        assert [lost["reason"] for lost in served.wait_for("worker_lost", 2)] == [reason] * 2
+        assert served.post("/translate", {"q": "one", "source": "en", "target": "de"}).status == 200
+
+
+@pytest.mark.medium
+def test_an_explanation_has_less_time_than_a_batch_and_is_not_tried_again(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may be what has cost the worker."""
+    assert Limits().explanation_timeout < Limits().batch_timeout <= Limits().request_timeout / 2
+    code = "import time; import jumok.server.workers.worker as w; w._explanation_service = {}; w.main()"
+    monkeypatch.setattr("jumok.server.workers.pool.WORKER_CODE", code.format("lambda _: time.sleep(99)"))
+    limits = Limits(explanation_timeout=0.5)
+    with serving_in_thread(tmp_path, model, workers=1, limits=limits) as served:
+        answer = served.post("/v1/explain", {"q": "one", "source": "en", "target": "de"})
+        assert (answer.status, "its worker was lost" in answer.text) == (503, True)
+        assert served.post("/translate", {"q": "one", "source": "en", "target": "de"}).status == 200
+        assert [lost["reason"] for lost in served.wait_for("worker_lost")] == ["TimeoutError"]
+
+
+def test_a_server_that_did_not_run_itself_does_not_blame_its_workers() -> None:
+    async def run() -> None:
+        heartbeats = Heartbeats()
+        heartbeats.data_received(HEARTBEAT.pack(1.0))
+        with heartbeats.working(0.1):
+            assert not heartbeats.hang_reason()
+            heartbeats._last_beat -= 10
+            heartbeats._progress = (1.0, heartbeats._progress[1] - 10)
+            assert heartbeats.hang_reason() == "no heartbeat"
+            heartbeats.data_received(HEARTBEAT.pack(1.001))
+            assert heartbeats.hang_reason() == "no progress"
+            heartbeats.data_received(HEARTBEAT.pack(1.1))
+            assert not heartbeats.hang_reason()
+            heartbeats.data_received(HEARTBEAT.pack(99.0))
+            assert heartbeats.hang_reason() == "endless batch"
+        assert not heartbeats.hang_reason()  # a worker without a batch may use no CPU time, or much
+        heartbeats._last_beat -= 10
+        heartbeats.excuse()
+        assert not heartbeats.hang_reason()
+
+    asyncio.run(run())
+
+
 @pytest.mark.medium
 def test_a_worker_ignores_sigterm(model: Path, tmp_path: Path) -> None:
     """systemd sends SIGTERM to every process of a service; batches in progress must not be lost."""
@@ -404,7 +783,7 @@ def test_restarts_of_a_failing_worker_back_off(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(WorkerHandle, "_start_process", fail)
 
     async def run() -> None:
-        handle = WorkerHandle(WorkQueue(Limits(), workers=1), {}, lambda *_, **__: None)
+        handle = WorkerHandle(WorkQueue(Limits(), workers=1), {}, Limits(), lambda *_, **__: None)
         with pytest.raises(asyncio.CancelledError):
             await handle._restart()
 
@@ -443,6 +822,38 @@ def test_signals_are_handled_while_models_are_loaded(model: Path, tmp_path: Path
             assert process.poll() is None
             assert starting.stop() == 0
     assert starting.events()[-1]["event"] == "drained"
+
+
+@pytest.mark.medium
+def test_a_port_that_another_server_took_while_it_loads_is_reported_at_once(
+    model: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Two servers that were started together both bound the port, and one failed after it had loaded."""
+    from jumok.cli import main
+
+    port = free_port()
+    log = tmp_path / "log.jsonl"
+    with log.open("wb") as stream:
+        command = [sys.executable, "-m", "jumok", "serve", str(model), "--port", str(port)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=stream) as process:
+            first = Served(f"http://127.0.0.1:{port}", log, process)
+            try:
+                first.wait_for("loading")
+                with restored_logging(), pytest.raises(SystemExit) as end:
+                    main(["serve", str(model), "--port", str(port)])
+                assert end.value.code == 2
+                error = capfd.readouterr().err
+                assert f"Cannot listen on 127.0.0.1:{port}" in error
+                assert "loading" not in error
+                assert first.get("/health").status == 200  # who came while it loaded is answered
+            finally:
+                assert first.stop() == 0
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port: int = listener.getsockname()[1]
+        return port
 
 
 @pytest.mark.slow

@@ -64,6 +64,27 @@ def test_hosts_and_origins_are_checked_for_every_method(served: Served, method: 
         assert "access-control-allow-origin" not in answer.headers
 
 
+@pytest.mark.parametrize(
+    ("site", "mode", "destination", "status"),
+    [
+        ("cross-site", "no-cors", "image", 403),
+        ("same-site", "no-cors", "script", 403),
+        ("cross-site", "navigate", "iframe", 403),
+        ("cross-site", "navigate", "document", 200),  # a link
+        ("none", "navigate", "document", 200),  # typed by the user
+        ("same-origin", "no-cors", "image", 200),
+        ("cross-site", "cors", "empty", 200),  # an extension: pages send their Origin
+    ],
+)
+@pytest.mark.parametrize("path", ["/attention/en_de/", "/health"])
+def test_other_sites_may_link_to_the_server_but_not_embed_it(
+    served: Served, path: str, site: str, mode: str, destination: str, status: int
+) -> None:
+    """An image of a foreign page made a worker load torch."""
+    headers = {"Sec-Fetch-Site": site, "Sec-Fetch-Mode": mode, "Sec-Fetch-Dest": destination}
+    assert served.get(path, **headers).status == status
+
+
 def test_an_allowed_origin_gets_its_own_name_back_and_no_credentials(guarded: Served) -> None:
     origin = {"Origin": "https://friend.example"}
     preflight = guarded.ask("OPTIONS", "/translate", headers=origin)

@@ -6,7 +6,9 @@ import http.client
 import json
 import socket
 import threading
-from contextlib import contextmanager
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -14,7 +16,7 @@ import pytest
 from jumok.analysis import explain
 from jumok.errors import DataError
 from jumok.server.viewer import ExplanationService, NamedTranslator, ViewerServer
-from jumok.server.viewer.http_server import MAX_BODY_BYTES
+from jumok.server.viewer.http_server import MAX_BODY_BYTES, MAX_CONNECTIONS
 from random_translators import SENTENCE, family_translator
 
 if TYPE_CHECKING:
@@ -247,6 +249,72 @@ def test_the_number_of_waiting_requests_is_limited(server: ViewerServer) -> None
         server.request_slots.release(taken)
     assert (status, headers["Retry-After"]) == (503, "1")
     assert post(server, "explain", REQUEST)[0] == 200
+
+
+def connect(server: ViewerServer) -> socket.socket:
+    return socket.create_connection(("127.0.0.1", server.server_port), timeout=20)
+
+
+def test_half_requests_do_not_pile_up_threads_and_the_page_is_answered(server: ViewerServer) -> None:
+    before = threading.active_count()
+    with ExitStack() as connections:
+        half = [connections.enter_context(connect(server)) for _ in range(3 * MAX_CONNECTIONS)]
+        for connection in half:
+            with suppress(ConnectionError):  # a newer connection has taken its place
+                connection.sendall(b"GET / HTTP/1.1\r\nX: ")
+        assert send(server, "GET", f"/{server.secret}/")[0] == 200
+        assert half[0].recv(1) == b""
+        end = time.monotonic() + 20
+        while threading.active_count() > before + MAX_CONNECTIONS:
+            assert time.monotonic() < end
+            time.sleep(0.01)
+        assert post(server, "explain", REQUEST)[0] == 200
+
+
+def test_a_connection_that_is_being_answered_is_kept() -> None:
+    begun, finish = threading.Event(), threading.Event()
+
+    class Slow(ExplanationService):
+        def handle(
+            self, operation: str, body: bytes, on_partial: Callable[[str], None] | None = None
+        ) -> bytes:
+            begun.set()
+            finish.wait(20)
+            return b"{}"
+
+    with serving(Slow([])) as server, ExitStack() as connections, ThreadPoolExecutor(1) as client:
+        request = client.submit(post, server, "explain", REQUEST)
+        assert begun.wait(20)
+        half = [connections.enter_context(connect(server)) for _ in range(2 * MAX_CONNECTIONS)]
+        assert half[0].recv(1) == b""
+        finish.set()
+        assert request.result() == (200, {})
+
+
+@pytest.mark.parametrize("sent", [b"GET / HTTP/1.1\r\nX: ", b"POST /%b/explain HTTP/1.1\r\n%b\r\n\r\n{"])
+def test_a_request_has_a_deadline_however_it_drips(
+    server: ViewerServer, sent: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("jumok.server.viewer.http_server.TIMEOUT_SECONDS", 0.5)
+    if b"%b" in sent:
+        head = (
+            f"Host: 127.0.0.1:{server.server_port}\r\nContent-Type: application/json\r\nContent-Length: 999"
+        )
+        sent %= (server.secret.encode(), head.encode())
+    with connect(server) as connection:
+        connection.sendall(sent)
+        connection.settimeout(0.05)
+        for _ in range(400):  # a byte every 0.05 s
+            try:
+                if connection.recv(1) == b"":
+                    break
+            except TimeoutError:
+                with suppress(ConnectionError):
+                    connection.sendall(b" ")
+            except ConnectionError:
+                break
+        else:
+            pytest.fail("the connection is still open after 20 s")
 
 
 def test_nothing_is_logged(server: ViewerServer, capsys: pytest.CaptureFixture[str]) -> None:

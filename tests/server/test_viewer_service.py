@@ -13,6 +13,7 @@ import pytest
 import jumok
 from digit_lines import TINY, digit_lines, write_tsv
 from jumok.analysis import explain, explanation_from_json
+from jumok.analysis.cost import count_weights
 from jumok.analysis.packing import unpack_weights
 from jumok.data.batching import padded_batch
 from jumok.errors import DataError
@@ -131,6 +132,37 @@ def test_a_badly_typed_change_is_refused_before_a_model_sees_it(
 ) -> None:
     with pytest.raises(DataError, match=f"is not valid: {location}: "):
         request(service_of("transformer"), "explain", sentence=SENTENCE, changes=[change])
+
+
+@pytest.mark.parametrize("operation", ["explain", "rank-heads", "steps"])
+@pytest.mark.parametrize(
+    ("fields", "tokens"),
+    [
+        ({"target": "😀" * 1000}, r"8 source and 4,001 target tokens"),  # four bytes each, and the space
+        ({"sentence": "😀" * 1000, "target": "x"}, r"4,001 source and 2 target tokens"),
+    ],
+)
+def test_an_explanation_of_too_many_tokens_is_refused_before_a_model_computes_it(
+    operation: str, fields: dict[str, str], tokens: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A request of 4 KB took 4.5 GB, because the translation was limited in characters only."""
+    service = service_of("transformer")
+    count_weights(family_translator("transformer").model, 1, 1)  # counts its heads in a pass over nothing
+
+    def compute(*_: Any, **__: Any) -> None:
+        raise AssertionError("the model has computed something")
+
+    monkeypatch.setattr(family_translator("transformer").model, "forward", compute)
+    monkeypatch.setattr(family_translator("transformer").model, "attention", compute)
+    cell = {"site": "cross", "layer": 0, "head": 0, "query": 0, "key": 0}
+    with pytest.raises(DataError, match=rf"[\d,]+ attention weights; at most 5,000,000 .* {tokens}"):
+        request(service, operation, **{"sentence": SENTENCE, "cell": cell, **fields})
+
+
+def test_an_answer_that_is_too_large_is_not_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("jumok.server.viewer.service.MAX_ANSWER_BYTES", 1000)
+    with pytest.raises(DataError, match=r"[\d,]+ bytes; at most 1,000 are sent"):
+        request(service_of("transformer"), "explain", sentence=SENTENCE)
 
 
 def test_the_response_repeats_the_changes_of_the_request() -> None:

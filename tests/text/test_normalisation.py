@@ -2,11 +2,31 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+import sys
+import time
+import unicodedata
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import example, given
 from hypothesis import strategies as st
 
+from jumok.data.hold_out import sentence_key
 from jumok.text import normalise
-from jumok.text.normalisation import escape, unescape, unescaped_offsets
+from jumok.text.long_lines import split_line
+from jumok.text.normalisation import (
+    MAX_MARKS,
+    bound_marks,
+    escape,
+    is_composed,
+    unescape,
+    unescaped_offsets,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from jumok.text import Tokenizer
 
 SPECIAL = st.text(st.sampled_from("ab ▁\ufdd0\ufdd1"))
 
@@ -21,6 +41,83 @@ def test_normalisation_changes_nothing_but_the_normal_form() -> None:
 
 def test_a_lone_surrogate_is_replaced() -> None:
     assert normalise("a\ud800b") == "a\ufffdb"
+
+
+# --- runs of combining marks ---
+
+# Marks of several classes. Decomposed, U+0344 is two marks, ᾂ a letter and three marks, and U+0958 a letter
+# and one mark, which are never composed again.
+MARKED = st.text(st.sampled_from("aᾂ\u0958가 -\u0300\u0316\u0344\u0f73\u05b0\u20d0"), max_size=200)
+
+
+def longest_run(text: str) -> int:
+    longest = count = 0
+    for character in unicodedata.normalize("NFD", text):
+        count = count + 1 if unicodedata.combining(character) else 0
+        longest = max(longest, count)
+    return longest
+
+
+@given(MARKED)
+@example("a" + "\u0344" * 16)
+@example("\u0958" + "\u0316" * 30)
+@example("ᾂ" + "\u0344" * 13 + "\u0316" * 3)
+def test_runs_of_marks_are_bounded_and_nothing_is_lost(text: str) -> None:
+    normal = normalise(text)
+    assert longest_run(normal) <= MAX_MARKS
+    assert normalise(normal) == normal
+    assert unicodedata.is_normalized("NFC", normal)
+    assert bound_marks(text).replace("\u034f", "") == text
+    if longest_run(text) <= MAX_MARKS:
+        assert normal == unicodedata.normalize("NFC", text)
+
+
+def test_what_runs_are_looked_for_in_holds_for_all_of_unicode() -> None:
+    """`_POSSIBLE_RUN` relies on it: see the comment there."""
+    for character in map(chr, range(sys.maxunicode + 1)):
+        classes = [*map(unicodedata.combining, unicodedata.normalize("NFD", character))]
+        if all(classes):
+            assert len(classes) <= 2
+            assert not character.isalnum()
+            assert not character.isspace()
+        else:
+            assert classes[0] == 0
+            assert len(classes) <= 4  # so at most three marks after the last letter
+
+
+@given(MARKED)
+def test_the_round_trip_is_exact(unigram: Tokenizer, text: str) -> None:
+    assert unigram.decode(unigram.encode(text)) == normalise(text)
+
+
+@pytest.mark.parametrize("function", [normalise, sentence_key, is_composed], ids=lambda f: f.__name__)
+def test_time_is_linear_in_the_number_of_marks(function: Callable[[str], object]) -> None:
+    """Eight times as many marks may take 24 times as long; in quadratic time it would be 64 times."""
+
+    def seconds(marks: int) -> float:
+        text = "a" + "\u0300\u0316" * (marks // 2)
+        times = []
+        for _ in range(3):
+            started = time.perf_counter()
+            function(text)
+            times.append(time.perf_counter() - started)
+        return min(times)
+
+    assert seconds(80_000) < 24 * seconds(10_000)
+
+
+def test_a_line_of_marks_is_split_in_few_steps() -> None:
+    calls = 0
+
+    def count_tokens(text: str) -> int:
+        nonlocal calls
+        calls += 1
+        return len(text)
+
+    line = "a" + "\u0300\u0316" * 20_000
+    parts = split_line(line, count_tokens, 200)
+    assert "".join(parts) == line
+    assert calls < 1000  # was 40,000, each of which normalised the rest of the line
 
 
 @given(st.text() | SPECIAL)

@@ -2,9 +2,10 @@
 
     python kill_driver.py FOLDER < scenarios.json > results.json
 
-A scenario is a list of kills. Each kill happens in a fork of this process, which has imported everything: a
-run takes one second instead of five. A fork sends itself the given signal at the N-th call of a named
-function: before it, after it, or (for writes) in the middle. The last fork of a scenario runs to the end.
+A scenario has `kills`, a list, and optional `settings`. Each kill happens in a fork of this process, which
+has imported everything: a run takes one second instead of five. A fork sends itself the given signal at the
+N-th call of a named function: before it, after it, or (for writes) in the middle. With an error
+number instead of a signal, the call fails with it. The last fork of a scenario runs to the end.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ FUNCTIONS = {
     "mkdir": (os, "mkdir"),
     "rmdir": (os, "rmdir"),
     "unlink": (os, "unlink"),
+    "open": (os, "open"),
     "write": (jumok.storage.folders, "write_and_sync"),
     "step": (jumok.training.loop.update.Worker, "update"),
 }
@@ -54,6 +56,8 @@ def kill_at(call: str, kill: dict[str, Any] | None) -> None:
     def counted(*args: Any, **options: Any) -> Any:
         CALLS[call] += 1
         due = kill is not None and kill["call"] == call and kill["at"] == CALLS[call]
+        if due and kill["error"]:
+            raise OSError(kill["error"], os.strerror(kill["error"]))
         if due and kill["when"] == "before":
             os.kill(os.getpid(), kill["signal"])
         if due and kill["when"] == "middle":
@@ -84,7 +88,8 @@ def train_in_fork(out: Path, settings: dict[str, Any], kill: dict[str, Any] | No
             for call in FUNCTIONS:
                 kill_at(call, kill)
             code = _train(out, settings, report)
-        except BaseException:
+        except BaseException as error:
+            report.write_text(json.dumps({"error": type(error).__name__}))
             traceback.print_exc()
         finally:
             os._exit(code)
@@ -114,7 +119,8 @@ def run_scenario(out: Path, scenario: dict[str, Any]) -> dict[str, Any]:
     return {
         "ends": ends,
         "weights": hashlib.sha256(model.read_bytes()).hexdigest() if model.exists() else None,
-        "leftovers": [str(path) for path in out.rglob("*") if ".tmp" in path.name],
+        "leftovers": [str(path) for path in out.rglob("*") if ".tmp" in path.name or ".damaged" in path.name],
+        "checkpoints": sorted(path.name for path in (out / "checkpoints").iterdir()),
         "validations": validated_steps(out / "metrics.jsonl"),
     }
 

@@ -9,7 +9,14 @@ from dataclasses import replace
 import pytest
 import torch
 
-from jumok.training.loop.detectors import Evidence, byte_token_share, flatness, run_detectors, unigram_entropy
+from jumok.training.loop.detectors import (
+    Evidence,
+    byte_token_share,
+    flatness,
+    run_detectors,
+    training_diverged,
+    unigram_entropy,
+)
 from jumok.training.loop.state import ValidationRecord
 
 REFERENCES = tuple(f"sentence number {i} is here" for i in range(40))
@@ -29,6 +36,7 @@ HEALTHY = Evidence(
     hypotheses=tuple(text.replace("here", "there") for text in REFERENCES),
     references=REFERENCES,
     unigram_entropy=6.0,
+    uniform_loss=8.0,
     byte_token_share=0.001,
     flatness=0.4,
 )
@@ -38,6 +46,7 @@ BROKEN = {
     "odd tokens": {"byte_token_share": 0.2},
     "flat attention": {"flatness": 0.98},
     "not finite": {"validation_loss": math.nan},
+    "diverged": {"validation_loss": 87_300_121.0},
     "stuck": {"validation_loss": 5.9},
     "too short": {"hypotheses": tuple(text[:10] for text in REFERENCES)},
     "too long": {"hypotheses": tuple(text * 2 for text in REFERENCES)},
@@ -53,6 +62,12 @@ def test_a_healthy_run_has_no_findings() -> None:
     assert run_detectors(HEALTHY) == []
 
 
+def test_odd_tokens_are_usual_in_a_small_corpus() -> None:
+    [finding] = run_detectors(replace(HEALTHY, byte_token_share=0.2))
+    assert "usual if the training text is small" in finding.advice
+    assert "vocab_size" not in finding.advice, "it may be as large as the text allows already"
+
+
 @pytest.mark.parametrize("kind", BROKEN)
 def test_each_problem_is_found(kind: str) -> None:
     findings = run_detectors(replace(HEALTHY, **BROKEN[kind]))  # type: ignore[arg-type]
@@ -60,7 +75,9 @@ def test_each_problem_is_found(kind: str) -> None:
     assert all(finding.message and finding.advice for finding in findings)
 
 
-@pytest.mark.parametrize("kind", sorted(set(BROKEN) - {"odd tokens", "overfitting", "not finite"}))
+@pytest.mark.parametrize(
+    "kind", sorted(set(BROKEN) - {"odd tokens", "overfitting", "not finite", "diverged"})
+)
 def test_early_in_a_run_most_detectors_are_silent(kind: str) -> None:
     early = replace(HEALTHY, **BROKEN[kind], step=150)  # type: ignore[arg-type]
     assert run_detectors(early) == []
@@ -116,3 +133,17 @@ def test_flatness_ignores_padding() -> None:
     weights[1] = 0.25
     assert flatness(weights, torch.tensor([3, 4]), torch.tensor([2, 4])) == pytest.approx(1.0)
     assert math.isnan(flatness(weights[:1], torch.tensor([3]), torch.tensor([1])))
+
+
+def test_a_loss_above_a_uniform_guess_is_told_late_and_early_only_far_above() -> None:
+    def kinds(**changes: float) -> set[str]:
+        return {finding.kind for finding in run_detectors(replace(HEALTHY, **changes))}  # type: ignore[arg-type]
+
+    assert "diverged" in kinds(validation_loss=8.1)
+    assert "diverged" not in kinds(validation_loss=8.1, step=20)
+    assert "diverged" in kinds(validation_loss=12.1, step=20)
+
+
+@pytest.mark.parametrize(("loss", "told"), [(7.0, False), (11.9, False), (12.1, True), (math.nan, False)])
+def test_a_training_loss_far_above_a_uniform_guess_is_told(loss: float, told: bool) -> None:
+    assert (training_diverged(loss, uniform_loss=8.0) is not None) is told

@@ -6,6 +6,7 @@ middle of every write, and from outside, with strace.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -25,7 +26,11 @@ Results = dict[str, dict[str, Any]]
 
 
 def kill(call: str, at: int, when: str = "before", signal_number: int = signal.SIGKILL) -> dict[str, Any]:
-    return {"call": call, "at": at, "when": when, "signal": int(signal_number)}
+    return {"call": call, "at": at, "when": when, "signal": int(signal_number), "error": 0}
+
+
+def fail(call: str, at: int, error: int) -> dict[str, Any]:
+    return {"call": call, "at": at, "when": "before", "signal": 0, "error": error}
 
 
 def run_driver(folder: Path, scenarios: dict[str, Any], *, seconds: int = 600) -> Results:
@@ -50,6 +55,7 @@ def check_results(results: Results) -> None:
     for name, result in results.items():
         assert result["weights"] == reference["weights"], name
         assert result["leftovers"] == [], name
+        assert result["checkpoints"] == reference["checkpoints"], name
         assert result["ends"][-1]["reason"] in ("done", "already finished"), name
         assert not any(
             "cannot be used" in text for end in result["ends"] for text in end.get("warned", [])
@@ -69,6 +75,9 @@ KILLS = {
     "in a removal": [kill("unlink", 2)],
     "in the model folder": [kill("write", 26, "middle")],
     "three times": [kill("step", 11), kill("fsync", 4), kill("step", 9)],
+    # The pairs are encoded, and the run has no record yet: the next session encodes them again, and is killed
+    # while it replaces the old ones.
+    "twice before the record": [kill("replace", 3), kill("unlink", 2)],
 }
 SIGNALLED = {
     "SIGTERM": [kill("step", 13, "before", signal.SIGTERM)],
@@ -141,6 +150,32 @@ def test_killed_at_every_call(tmp_path: Path, call: str, when: str) -> None:
     results = run_driver(tmp_path / "kill", scenarios(named), seconds=1800)
     check_results(results)
     assert all(results[name]["ends"][0]["killed"] for name in named)
+
+
+@pytest.mark.slow
+def test_killed_again_while_the_pairs_are_encoded_again(tmp_path: Path) -> None:
+    moments = {"rename": 2, "unlink": 5, "rmdir": 1, "mkdir": 1, "write": 1, "fsync": 7, "replace": 2}
+    named = {
+        f"{call} {at} {when}": [kill("replace", 3), kill(call, at, when)]
+        for call, count in moments.items()
+        for at in range(1, count + 1)
+        for when in ("before", "after")
+    }
+    results = run_driver(tmp_path, scenarios(named), seconds=1800)
+    check_results(results)
+    assert all(results[name]["ends"][1]["killed"] for name in named)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("error", [errno.EMFILE, errno.EIO])
+def test_files_that_cannot_be_opened_while_a_run_is_resumed(tmp_path: Path, error: int) -> None:
+    """An error of the moment ends the session with a message, damages nothing and loses no checkpoint."""
+    named = {f"open {at}": [kill("step", 20), fail("open", at, error)] for at in range(1, 16)}
+    results = run_driver(tmp_path, scenarios(named), seconds=1800)
+    check_results(results)
+    failures = {name: results[name]["ends"][1].get("error") for name in named}
+    assert set(failures.values()) <= {None, "StorageError"}, failures
+    assert any(failures.values())
 
 
 @pytest.mark.slow

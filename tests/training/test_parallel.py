@@ -23,6 +23,7 @@ from jumok.storage import read_model_with_weights
 from jumok.text.tokenizer_files import read_tokenizers
 from jumok.training import Started, training_events
 from jumok.training.loop.optimiser import make_optimiser, optimiser_tensors
+from jumok.training.parallel import group as parallel_group
 from jumok.training.parallel.group import DataParallelGroup
 from jumok.training.parallel.shared_memory import SharedMemory, assign_owners
 from jumok.training.parallel.single import SingleProcess
@@ -175,6 +176,26 @@ def test_a_gradient_that_is_not_finite_on_one_rank_skips_the_update_on_all(
         assert not group.update(2, 1e-3).applied
         assert all(map(torch.equal, before, group.model.parameters()))
         monkeypatch.undo()
+        assert group.update(3, 1e-3).applied
+        assert not any(map(torch.equal, before, group.model.parameters()))
+
+
+@pytest.mark.medium
+def test_a_gradient_that_is_not_finite_in_a_worker_skips_the_update_on_all(
+    folder: RunFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other direction: only the worker, a process of its own, meets the NaN, in its second update."""
+    poison = (
+        "import math; from jumok.training.loop import update; "
+        "real, calls = update.squared_norm, iter([0, 1]); "
+        "update.squared_norm = lambda gradients: math.nan if next(calls, 0) else real(gradients); "
+    )
+    monkeypatch.setattr(parallel_group, "WORKER_CODE", poison + parallel_group.WORKER_CODE)
+    with make_group(folder, 2) as group:
+        assert group.update(1, 1e-3).applied
+        before = [parameter.detach().clone() for parameter in group.model.parameters()]
+        assert not group.update(2, 1e-3).applied
+        assert all(map(torch.equal, before, group.model.parameters()))
         assert group.update(3, 1e-3).applied
         assert not any(map(torch.equal, before, group.model.parameters()))
 

@@ -176,6 +176,7 @@ class TestPretrainedEncoder:
         assert tokenizers["target.model"] != vocabulary["pieces.model"]
         settings = card.recipe.model
         assert (settings.width, settings.encoder_layers, settings.decoder_layers) == (64, 2, 2)
+        assert settings.encoder_from == "model", "the card names the folder, not where it was"
         derived = only(events, Started)[0].derived_settings
         reasons = {setting.name: setting.reason for setting in derived}
         assert reasons["model.width"] == f"as in {encoder}"

@@ -11,6 +11,7 @@ import shutil
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
@@ -193,8 +194,11 @@ class TestSettings:
         ("settings", "message"),
         [
             ({"model.width": 32, "model.heads": 5}, "5 heads cannot share a width of 32 evenly"),
-            ({"model.heads": 3}, "3 heads cannot share a width"),
-            ({"model.family": "decoder-only", "model.heads": 3}, "3 heads cannot share a width"),
+            ({"model.heads": 3}, "3 heads cannot share the width of any size"),
+            (
+                {"model.family": "decoder-only", "model.heads": 3},
+                "3 heads cannot share the width of any size",
+            ),
             (
                 {"model.family": "recurrent", "model.attention": "none", "search.coverage_penalty": 0.2},
                 r"needs attention.*Received: search\.coverage_penalty = 0\.2",
@@ -233,6 +237,26 @@ class TestSettings:
         alone = corpus_of_pairs([long], source="en", target="de")
         with pytest.raises(DataError, match=r"all 1 validation pairs have more than 200 tokens.*--valid"):
             list(training_events(digit_corpus(100), valid=alone, out=tmp_path / "other", **SHORT))
+
+    def test_pairs_in_memory(self, tmp_path: Path) -> None:
+        pairs = [(pair.source, pair.target) for pair in digit_pairs(100, 1)]
+        settings = {**SHORT, "languages.source": "en", "languages.target": "German"}
+        folder = train(pairs, valid=pairs[:20], out=tmp_path / "run", **settings)
+        card, _, _ = read_model_with_weights(folder)
+        assert [corpus.name for corpus in card.corpora] == ["pairs"]
+        assert (card.recipe.languages.source, card.recipe.languages.target) == ("en", "de")
+        assert train(pairs, valid=pairs[:20], out=tmp_path / "run", **settings) == folder  # finished already
+        with pytest.raises(DataError, match="Pair 2 is not a sentence and its translation"):
+            train([("a", "b"), ("c",)], out=tmp_path / "other")
+
+    def test_columns_and_encoding(self, tmp_path: Path) -> None:
+        rows = [f"{n};{pair.source};{pair.target};x" for n, pair in enumerate(digit_pairs(100, 1))]
+        file = tmp_path / "table.csv"
+        file.write_bytes("\n".join(rows).encode("cp1252"))
+        folder = train(file, out=tmp_path / "run", columns="2,3", encoding="cp1252", **SHORT)
+        assert jumok.load(folder, engine="torch").translate(["one"])
+        card = (folder / "jumok.json").read_text(encoding="utf-8")
+        assert str(tmp_path) not in card, "paths do not travel with a model that is given away"
 
     def test_train_returns_the_model_folder(self, tmp_path: Path) -> None:
         folder = train(digit_corpus(100), out=str(tmp_path / "run"), **SHORT)
@@ -398,6 +422,46 @@ class TestResuming:
         first, second = (folder / "model" / "weights.safetensors" for folder in (interrupted, finished[0]))
         assert first.read_bytes() == second.read_bytes()
 
+    def test_a_checkpoint_that_a_killed_session_should_have_removed_is_removed(
+        self, interrupted: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Killed between a new checkpoint and the removal of the old ones, a run left a third for good."""
+        shutil.copytree(interrupted / "checkpoints" / "step-5", interrupted / "checkpoints" / "step-1")
+        events = training_events(digit_corpus(200), out=interrupted)
+        assert any(isinstance(event, Started) for event in events)  # reads up to it
+        assert 1 not in saved_steps(interrupted / "checkpoints")
+        shutil.copytree(interrupted / "checkpoints" / "step-5", interrupted / "checkpoints" / "step-1")
+        assert isinstance(list(events)[-1], Finished)
+        assert 1 not in saved_steps(interrupted / "checkpoints")
+
+    def test_a_passing_read_error_is_not_damage(
+        self, interrupted: Path, monkeypatch: pytest.MonkeyPatch, finished: tuple[Path, list[Event]]
+    ) -> None:
+        real = os.open
+
+        def failing(path: Any, flags: int, *mode: Any, **options: Any) -> int:
+            if str(path).endswith("step-10/weights.safetensors"):
+                raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+            return real(path, flags, *mode, **options)
+
+        monkeypatch.setattr(os, "open", failing)
+        with pytest.raises(StorageError, match=r"could not be read.*run the same command again"):
+            run(interrupted)
+        monkeypatch.undo()
+        assert saved_steps(interrupted / "checkpoints") == [5, 10]
+        assert only(run(interrupted), Started)[0].resumed_from == 10
+        first, second = (folder / "model" / "weights.safetensors" for folder in (interrupted, finished[0]))
+        assert first.read_bytes() == second.read_bytes()
+
+    def test_a_lock_file_that_is_a_link_is_not_emptied(self, interrupted: Path, tmp_path: Path) -> None:
+        precious = tmp_path / "precious.txt"
+        precious.write_text("content")
+        (interrupted / "run.lock").unlink()
+        (interrupted / "run.lock").symlink_to(precious)
+        with pytest.raises(StorageError):
+            run(interrupted)
+        assert precious.read_text() == "content"
+
 
 def flip_a_bit(path: Path) -> None:
     data = bytearray(path.read_bytes())
@@ -419,7 +483,8 @@ class TestFinishing:
         damaged = unfinished / "checkpoints" / "step-5" / "weights.safetensors"
         flip_a_bit(damaged)
         events = list(training_events(digit_corpus(200), out=unfinished))
-        [warned] = only(events, Warned)
+        warned, nothing_learnt = only(events, Warned)
+        assert nothing_learnt.message.startswith("this model has learnt nothing")
         assert str(damaged) in warned.message
         assert warned.advice == "Used instead: the checkpoint of step 10."
         card, _, _ = read_model_with_weights(unfinished / "model")
@@ -433,7 +498,7 @@ class TestFinishing:
             flip_a_bit(unfinished / "checkpoints" / f"step-{step}" / "weights.safetensors")
         rest = list(events)
         advice = [warned.advice for warned in only(rest, Warned)]
-        assert advice == ["Used instead: the weights of step 12."] * 3
+        assert advice[:-1] == ["Used instead: the weights of step 12."] * 3
         assert rest[-1].reason == "done"  # type: ignore[union-attr]
 
 
@@ -554,6 +619,39 @@ class TestFailures:
         assert not list((tmp_path / "checkpoints").glob("*.tmp*"))
         monkeypatch.undo()
         assert only(run(tmp_path), Started)[0].resumed_from == 5
+
+    def test_a_learning_rate_of_1000_is_told_and_makes_no_model(self, tmp_path: Path) -> None:
+        events: list[Event] = []
+        settings = {**SHORT, "training.learning_rate": 1000.0}
+        with pytest.raises(TrainingError, match=r"No model was made: the validation loss is .*learning_rate"):
+            events.extend(training_events(digit_corpus(200), out=tmp_path / "run", **settings))
+        assert events  # those before the error
+        assert not (tmp_path / "run" / "model").exists()
+        assert not any(event.best for event in only(events, Validated))
+        [warned] = [event for event in only(events, Warned) if "skipped" not in event.message]
+        assert "giving every token the same probability gives 5.7" in warned.message
+        assert "The learning rate is most likely too high" in warned.advice
+
+    def test_a_training_loss_that_explodes_is_told_before_the_first_validation(self, tmp_path: Path) -> None:
+        settings = {"training.learning_rate": 10.0, "training.validate_every": 40, "training.steps": 40}
+        events = training_events(digit_corpus(200), out=tmp_path / "run", **{**SHORT, **settings})
+        before = list(takewhile(lambda event: not isinstance(event, Validated), events))
+        assert any("the training loss is" in event.message for event in only(before, Warned))
+        events.close()  # type: ignore[attr-defined]
+
+    def test_a_minute_that_is_too_short_is_told(self, tmp_path: Path) -> None:
+        settings = {**TINY, "training.minutes": 0.001}
+        events = list(training_events(digit_corpus(200), out=tmp_path / "run", **settings))
+        started = next(i for i, event in enumerate(events) if isinstance(event, Started))
+        warned = events[started + 1]
+        assert isinstance(warned, Warned)
+        assert "0.001 minutes are enough for only 1 update:" in warned.message
+        assert "1,000 updates of it need about" in warned.advice
+
+    def test_more_minutes_than_a_year_are_refused(self, tmp_path: Path) -> None:
+        with pytest.raises(RecipeError, match=r"training\.minutes.*525600"):
+            train(digit_corpus(200), out=tmp_path / "run", **{**TINY, "training.minutes": 1e9})
+        assert not (tmp_path / "run").exists()
 
     def poison(self, monkeypatch: pytest.MonkeyPatch, steps: range, poison: float) -> None:
         """Make a gradient of some updates not finite."""

@@ -42,6 +42,7 @@ TRANSLATORS: dict[str, dict[str, Any]] = {
         "model.attention": "none",
     },
 }
+EFFICIENT = TINY | {f"model.{site}_attention": "efficient" for site in ("encoder", "decoder", "cross")}
 
 
 def run(out: Path, corpus: Any, **settings: Any) -> list[Event]:
@@ -111,18 +112,23 @@ def test_a_model_of_plain_text_shows_its_self_attention(family: str, site: str, 
     assert (np.triu(weights, 1) == 0).all() == (site == "decoder")
 
 
-@pytest.mark.parametrize("name", ["transformer", "bahdanau"])
-def test_a_resumed_run_has_the_same_lines_and_the_same_weights(name: str, tmp_path: Path) -> None:
-    run(tmp_path / "uninterrupted", digit_corpus(200), **TRANSLATORS[name])
-    settings = {**SHORT, **TRANSLATORS[name]}
-    events = training_events(digit_corpus(200), out=tmp_path / "resumed", **settings)
+@pytest.mark.parametrize(
+    "settings",
+    [TRANSLATORS["transformer"], TRANSLATORS["bahdanau"], EFFICIENT],
+    ids=["transformer", "bahdanau", "efficient"],
+)
+def test_a_resumed_run_has_the_same_lines_and_the_same_weights(
+    settings: dict[str, Any], tmp_path: Path
+) -> None:
+    run(tmp_path / "uninterrupted", digit_corpus(200), **settings)
+    events = training_events(digit_corpus(200), out=tmp_path / "resumed", **SHORT, **settings)
     saved = (event.step for event in events if isinstance(event, Saved))
     assert [next(saved), next(saved)] == [5, 10]
     events.close()  # type: ignore[attr-defined]
     # Lines after the last checkpoint are removed.
     with (tmp_path / "resumed" / "metrics.jsonl").open("ab") as file:
         file.write(b'{"kind": "validation", "step": 11, "samples": []}\n')
-    run(tmp_path / "resumed", digit_corpus(200), **TRANSLATORS[name])
+    run(tmp_path / "resumed", digit_corpus(200), **settings)
     uninterrupted, resumed = (
         [
             {name: value for name, value in line.items() if name != "seconds"}

@@ -51,6 +51,17 @@ def test_a_loss_that_is_not_finite_ranks_last_in_any_order() -> None:
             assert RunState(validations=records).best(stop_on) is finite
 
 
+def test_a_loss_above_a_uniform_guess_is_never_best_whatever_its_score() -> None:
+    good = ValidationRecord(step=10, loss=3.0, training_loss=3.0, scores={"chrf": 1.0})
+    bad = ValidationRecord(step=20, loss=87_300_121.0, training_loss=3.0, scores={"chrf": 9.0})
+    worse = ValidationRecord(step=30, loss=1e9, training_loss=3.0, scores={"chrf": 10.0})
+    broken = ValidationRecord(step=40, loss=math.nan, training_loss=3.0, scores={"chrf": 11.0})
+    state = RunState(validations=[broken, worse, bad, good], uniform_loss=6.0)
+    assert state.ranked("chrf") == [good, bad, worse, broken]
+    assert state.is_better(good, bad, "chrf")
+    assert not state.is_better(bad, good, "chrf")
+
+
 def test_patience() -> None:
     settings = TrainingSettings(patience=2)
     assert not state(3.0, 2.0).out_of_patience(settings)

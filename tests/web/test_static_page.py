@@ -54,7 +54,7 @@ def save(tmp_path: Path, *translators: Any) -> str:
 
 
 def every_model() -> Iterator[tuple[str, Any]]:
-    """Yield a settings object for each mechanism at each site that it supports."""
+    """Yield a name and settings for each mechanism in each family that can use it, and for no attention."""
     for name, entry in CATALOGUE.items():
         kind = AttentionSettings(kind=name)
         missing = entry.supports.missing

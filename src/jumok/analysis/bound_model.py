@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from jumok.analysis.change_edits import silence_per_row
+from jumok.analysis.cost import count_weights
 from jumok.analysis.trace import trace_cell
 from jumok.data.batching import padded_batch
 from jumok.inference.teacher_forcing import next_log_probs, site_weights
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from jumok.analysis.change_edits import HeadGroup
+    from jumok.analysis.cost import CostLimits
     from jumok.analysis.steps import Cell, CellSteps
     from jumok.attention import Edit
     from jumok.models import TranslationModel
@@ -28,19 +30,31 @@ __all__ = ["BoundModel"]
 
 MAX_BATCH_TOKENS = 4096
 """Target tokens in one batch, padding included."""
+MAX_BATCH_WEIGHTS = 8_000_000
+"""Attention weights in one batch, unless one target alone has more."""
 
 
 @dataclass(frozen=True)
 class BoundModel:
-    """A model, the token ids of a source without `</s>`, and an edit applied to all its attention."""
+    """A model, the token ids of a source without `</s>`, and an edit applied to all its attention.
+
+    With `limits`, a computation that is too large is refused before it begins.
+    """
 
     model: TranslationModel
     source: tuple[int, ...]
     edit: Edit | None = None
+    limits: CostLimits | None = None
+
+    def check_cost(self, targets: Sequence[Sequence[int]]) -> None:
+        """Refuse passes over these targets that the limits do not allow."""
+        if self.limits is not None:
+            self.limits.check(self.model, len(self.source), [len(target) for target in targets])
 
     def weights(self, targets: Sequence[Sequence[int]]) -> Iterator[dict[str, NDArray[Any]]]:
         """Yield, per target, site → weights (layer, head, query, key) of one teacher-forced pass."""
-        for batch in _batches(targets):
+        self.check_cost(targets)
+        for batch in self._batches(targets):
             yield from site_weights(self.model, [self.source] * len(batch), batch, edit=self.edit)
 
     def log_probs(self, target: Sequence[int]) -> Tensor:
@@ -59,9 +73,10 @@ class BoundModel:
         self, target: Sequence[int], groups: Sequence[HeadGroup], *, ended: bool = True
     ) -> list[float]:
         """Return, per group, how the target's log-probability changes when all its heads are silenced."""
+        self.check_cost([target] * len(groups))
         unchanged = self.log_prob(target, ended=ended)
         effects: list[float] = []
-        for batch in _batches([target] * len(groups)):
+        for batch in self._batches([target] * len(groups)):
             silenced = groups[len(effects) : len(effects) + len(batch)]
             edit = silence_per_row(silenced, self.model, len(self.source) + 1, self.edit)
             effects.extend(after - unchanged for after in self._log_probs(batch, edit, ended=ended))
@@ -78,10 +93,10 @@ class BoundModel:
             sums.append(float(log_probs.gather(1, tokens[:, None]).sum()))
         return sums
 
-
-def _batches(targets: Sequence[Sequence[int]]) -> Iterator[Sequence[Sequence[int]]]:
-    """Yield the targets in order, as many per batch as `MAX_BATCH_TOKENS` allows."""
-    max_length = max((len(target) + 1 for target in targets), default=1)
-    size = max(1, MAX_BATCH_TOKENS // max_length)
-    for start in range(0, len(targets), size):
-        yield targets[start : start + size]
+    def _batches(self, targets: Sequence[Sequence[int]]) -> Iterator[Sequence[Sequence[int]]]:
+        """Yield the targets in order, as many per batch as the tokens and weights of a batch allow."""
+        max_length = max(map(len, targets), default=0)
+        weights = max(1, count_weights(self.model, len(self.source), max_length))  # 0: no attention at all
+        size = max(1, min(MAX_BATCH_TOKENS // (max_length + 1), MAX_BATCH_WEIGHTS // weights))
+        for start in range(0, len(targets), size):
+            yield targets[start : start + size]

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
     from torch import Tensor
 
+    from jumok.analysis.cost import CostLimits
     from jumok.analysis.search_tree import SearchTree
     from jumok.attention import Edit
     from jumok.inference import Translator
@@ -59,6 +60,7 @@ def explain(
     edit: Change | Sequence[Change] | Edit | None = None,
     gold: Alignment | None = None,
     candidates: int = 8,
+    limits: CostLimits | None = None,
     on_partial: Callable[[str], None] | None = None,
 ) -> LiveExplanation:
     """Return an explanation: attention, search, candidates, alignments, statistics of one translation.
@@ -66,7 +68,8 @@ def explain(
     `target` is explained instead of the model's own translation. A search begins with `prefix`, text or token
     ids. `edit` changes attention from the first step that it affects; the explanation then also holds the
     translation `before`. With `gold`, each cross-attention head gets its alignment error. `candidates` is the
-    number of next tokens stored per step. `on_partial` receives the best hypothesis after each search step.
+    number of next tokens stored per step. With `limits`, maps that would be too large are refused before
+    they are computed. `on_partial` receives the best hypothesis after each search step.
     """
     if candidates < 0:
         raise DataError(f"The number of candidates is at least 0. Received: candidates = {candidates}.")
@@ -77,7 +80,7 @@ def explain(
             "`translator.word_attention(path, caption)`."
         )
     plan = SearchPlan.from_settings(translator.search, beam=beam)
-    return _Explainer(translator, plan, target, gold, candidates).explain(
+    return _Explainer(translator, plan, target, gold, candidates, limits).explain(
         sentence.strip(), prefix, edit, on_partial
     )
 
@@ -122,6 +125,7 @@ class _Explainer:
     target: str | None
     gold: Alignment | None
     candidates: int
+    limits: CostLimits | None
 
     def explain(
         self,
@@ -133,13 +137,13 @@ class _Explainer:
         tokenizer = self.translator.tokenizers.source
         source = TokenizedSentence.from_ids(sentence, tokenizer.encode(sentence), tokenizer)
         prefix_ids = self._prefix_ids(prefix)
-        unchanged = BoundModel(self.translator.model, source.ids)
+        unchanged = BoundModel(self.translator.model, source.ids, limits=self.limits)
         if edit is None:
             translation = self._translate(unchanged, prefix_ids, on_partial)
             return self._explanation(unchanged, source, translation, len(prefix_ids))
         before = self._translate(unchanged, prefix_ids, None)
         changes, hook = self._changes_and_hook(edit, unchanged, before.ids)
-        changed = BoundModel(self.translator.model, source.ids, hook)
+        changed = replace(unchanged, edit=hook)
         first_step = min((change.first_step for change in changes), default=0)
         prefix_ids = list(before.ids[:first_step]) if first_step > len(prefix_ids) else prefix_ids
         return self._explanation(
@@ -181,8 +185,10 @@ class _Explainer:
     ) -> _Translation:
         """Return the given translation, or the best one that beam search finds."""
         tokenizer = self.translator.tokenizers.target
+        target_ids = () if self.target is None else tuple(tokenizer.encode(self.target))
+        bound_model.check_cost([target_ids or prefix_ids])
         if self.target is not None:
-            return _Translation(tuple(tokenizer.encode(self.target)))
+            return _Translation(target_ids)
         if not bound_model.source:
             return _Translation(())
         if len(bound_model.source) > self.translator.max_source_tokens:

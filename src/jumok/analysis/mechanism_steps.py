@@ -118,7 +118,7 @@ def _additive(inputs: HeadInputs) -> Iterator[Step]:
     yield vector("query part", "W_q s", query)
     yield vector("key part", "W_k hᵢ", key)
     yield vector("hidden", "tanh(W_q s + W_k hᵢ)", torch.tanh(query + key))
-    yield vector("energy", "v", mechanism.energies()[inputs.head])
+    yield vector("energy", "v", mechanism.score_vectors()[inputs.head])
 
 
 def _general(inputs: HeadInputs) -> Iterator[Step]:
@@ -143,9 +143,10 @@ def _linear(inputs: HeadInputs) -> Iterator[Step]:
 
 def _efficient(inputs: HeadInputs) -> Iterator[Step]:
     yield vector("query features", "ρ(q): softmax over the features", inputs.query_vector.softmax(dim=-1))
-    yield vector(
-        "key features", "ρ(kᵢ): softmax over the keys", inputs.memory.maps[0, inputs.head, :, inputs.key]
-    )
+    visible, formula = inputs.memory.length, "ρ(kᵢ): softmax over the keys"
+    if inputs.mechanism.causal:
+        visible, formula = inputs.query_offset + inputs.query + 1, f"{formula} up to the query"
+    yield vector("key features", formula, inputs.memory.maps(visible)[0, inputs.head, :, inputs.key])
 
 
 # Subclasses come before their base classes.

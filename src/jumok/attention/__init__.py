@@ -1,6 +1,7 @@
 """Attention mechanisms behind one contract (`contract.py`), usable without the rest of jumok."""
 
 from jumok.attention.additive import Additive
+from jumok.attention.axes import attend_over_axes
 from jumok.attention.beams import Beams, group_rows
 from jumok.attention.catalogue import (
     CATALOGUE,
@@ -25,6 +26,8 @@ from jumok.attention.contract import (
 )
 from jumok.attention.efficient import Efficient
 from jumok.attention.graph import attention_graph, roll_out
+from jumok.attention.initialisers import INITIALISERS, find_initialiser
+from jumok.attention.keras_scores import KerasAdditive, KerasConcat, KerasDot
 from jumok.attention.linear import LinearAttention
 from jumok.attention.local import LuongLocalM, LuongLocalP
 from jumok.attention.lookup import (
@@ -56,7 +59,8 @@ from jumok.attention.masks import (
     padding_mask,
     window_mask,
 )
-from jumok.attention.multi_head import MultiHead, Widths, attend_over_axes
+from jumok.attention.multi_head import MultiHead, ProjectionOptions, Widths
+from jumok.attention.network import NetworkScore
 from jumok.attention.positions import (
     POSITIONS,
     Alibi,
@@ -81,6 +85,7 @@ from jumok.attention.single_head import SingleHead
 
 __all__ = [
     "CATALOGUE",
+    "INITIALISERS",
     "POSITIONS",
     "Additive",
     "AdditiveScore",
@@ -99,6 +104,9 @@ __all__ = [
     "GridPositions",
     "HeadPositions",
     "HeadShape",
+    "KerasAdditive",
+    "KerasConcat",
+    "KerasDot",
     "Kernel",
     "KeyValues",
     "LearnedPositions",
@@ -112,8 +120,10 @@ __all__ = [
     "Mechanism",
     "Memory",
     "MultiHead",
+    "NetworkScore",
     "NoPositions",
     "PositionKind",
+    "ProjectionOptions",
     "RelativeBias",
     "RelativeKeys",
     "Restricted",
@@ -140,6 +150,7 @@ __all__ = [
     "dot",
     "epanechnikov",
     "find_entry",
+    "find_initialiser",
     "gaussian",
     "grid_sinusoids",
     "group_rows",

@@ -18,13 +18,16 @@ from pydantic import Field
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
+from jumok.attention.contract import Supports
 from jumok.attention.scored import SoftmaxMechanism
 from jumok.config.recipe import Settings
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from jumok.attention.contract import HeadShape
 
-__all__ = ["Additive", "AdditiveSettings", "head_matrices", "head_vectors"]
+__all__ = ["Additive", "AdditiveSettings", "compare_in_parts", "head_matrices", "head_vectors"]
 
 # Without gradients nothing has to be saved: a hidden layer of more numbers than this (128 MB in float32) is
 # formed for a part of the queries at a time.
@@ -51,6 +54,19 @@ def _project(states: Tensor, matrices: Tensor) -> Tensor:
     return states @ (matrices[0] if len(matrices) == 1 else matrices)
 
 
+def compare_in_parts(
+    compare: Callable[[Tensor, Tensor], Tensor], query: Tensor, keys: Tensor, *, elements_per_query: int
+) -> Tensor:
+    """`compare(query, keys)`, the scores (batch, head, query, key), with bounded memory if without gradients.
+
+    `elements_per_query` is the size of the hidden layer that `compare` forms for each query.
+    """
+    if torch.is_grad_enabled() or query.shape[2] * elements_per_query <= MAX_HIDDEN_ELEMENTS:
+        return compare(query, keys)
+    parts = torch.split(query, max(1, MAX_HIDDEN_ELEMENTS // elements_per_query), dim=2)
+    return torch.cat([compare(part, keys) for part in parts], dim=2)
+
+
 class AdditiveSettings(Settings):
     units: int | None = Field(None, ge=1)
     """Width of a head's hidden layer; default: the width of the keys."""
@@ -64,6 +80,8 @@ class Additive(SoftmaxMechanism):
     `normed` learns the length of v (`gain`) separately from its direction and adds a bias to the hidden
     layer. The gain starts at √(1 / units), as in TensorFlow's normed BahdanauAttention.
     """
+
+    supports = Supports(widths=True)
 
     gain: nn.Parameter | None
     bias: nn.Parameter | None
@@ -91,18 +109,14 @@ class Additive(SoftmaxMechanism):
 
     def scores(self, query: Tensor, keys: Tensor) -> Tensor:
         projected = _project(query, self.query)  # (batch, head, query, units)
-        per_query = keys.numel()  # elements of the hidden layer per query, over all heads
-        if torch.is_grad_enabled() or projected.shape[2] * per_query <= MAX_HIDDEN_ELEMENTS:
-            return self._compare(projected, keys)
-        parts = torch.split(projected, max(1, MAX_HIDDEN_ELEMENTS // per_query), dim=2)
-        return torch.cat([self._compare(part, keys) for part in parts], dim=2)
+        return compare_in_parts(self._compare, projected, keys, elements_per_query=keys.numel())
 
     def _compare(self, query: Tensor, keys: Tensor) -> Tensor:
         """vᵀ tanh(query + key) for every pair of projected query and key, (batch, head, query, key)."""
         hidden = (query[:, :, :, None] + keys[:, :, None]).tanh_()  # (batch, head, query, key, units)
-        return (hidden @ self.energies()[:, None, :, None]).squeeze(-1)
+        return (hidden @ self.score_vectors()[:, None, :, None]).squeeze(-1)
 
-    def energies(self) -> Tensor:
+    def score_vectors(self) -> Tensor:
         """v of each head, (head, units)."""
         if self.gain is None:
             return self.energy

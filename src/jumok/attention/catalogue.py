@@ -14,6 +14,13 @@ from pydantic import ValidationError
 from jumok.attention.additive import Additive, AdditiveSettings
 from jumok.attention.contract import HeadShape
 from jumok.attention.efficient import Efficient
+from jumok.attention.keras_scores import (
+    KerasAdditive,
+    KerasAdditiveSettings,
+    KerasConcat,
+    KerasDot,
+    KerasScaleSettings,
+)
 from jumok.attention.linear import LinearAttention
 from jumok.attention.local import LocalSettings, LuongLocalM, LuongLocalP
 from jumok.attention.luong import (
@@ -24,7 +31,8 @@ from jumok.attention.luong import (
     LuongGeneral,
     LuongLocation,
 )
-from jumok.attention.multi_head import MultiHead, Widths
+from jumok.attention.multi_head import MultiHead, ProjectionOptions, Widths
+from jumok.attention.network import NetworkScore, NetworkSettings
 from jumok.attention.positions import POSITIONS
 from jumok.attention.restricted import Restricted, RestrictedSettings
 from jumok.attention.scaled_dot import ScaledDot
@@ -57,6 +65,8 @@ class CatalogueEntry:
 
 _LUONG = "Luong et al. 2015, Effective approaches to attention-based neural machine translation"
 
+_KERAS = "Chollet et al. 2015, Keras, layer"
+
 CATALOGUE: dict[str, CatalogueEntry] = {
     "scaled-dot": CatalogueEntry(ScaledDot, "Vaswani et al. 2017, Attention is all you need, eq. 1"),
     "bahdanau": CatalogueEntry(
@@ -65,12 +75,23 @@ CATALOGUE: dict[str, CatalogueEntry] = {
         AdditiveSettings,
         order="before",
     ),
+    "network": CatalogueEntry(
+        NetworkScore,
+        "Bahdanau et al. 2015, section 3.1: any small network that is trained with the rest",
+        NetworkSettings,
+        order="before",
+    ),
     "luong-dot": CatalogueEntry(LuongDot, f"{_LUONG}, section 3.1"),
     "luong-general": CatalogueEntry(LuongGeneral, f"{_LUONG}, section 3.1"),
     "luong-concat": CatalogueEntry(LuongConcat, f"{_LUONG}, section 3.1", ConcatSettings),
     "luong-location": CatalogueEntry(LuongLocation, f"{_LUONG}, eq. 8", LocationSettings),
     "luong-local-m": CatalogueEntry(LuongLocalM, f"{_LUONG}, section 3.2", LocalSettings),
     "luong-local-p": CatalogueEntry(LuongLocalP, f"{_LUONG}, eq. 9 and 10", LocalSettings),
+    "keras-dot": CatalogueEntry(KerasDot, f'{_KERAS} Attention, score_mode="dot"', KerasScaleSettings),
+    "keras-concat": CatalogueEntry(
+        KerasConcat, f'{_KERAS} Attention, score_mode="concat"', KerasScaleSettings
+    ),
+    "keras-additive": CatalogueEntry(KerasAdditive, f"{_KERAS} AdditiveAttention", KerasAdditiveSettings),
     "efficient": CatalogueEntry(
         Efficient, "Shen et al. 2018, Efficient attention: attention with linear complexities"
     ),
@@ -94,21 +115,23 @@ def find_entry(name: str) -> CatalogueEntry:
 def make_attention(
     settings: AttentionSettings,
     *,
-    width: int,
+    width: int | Widths,
     heads: int,
     causal: bool = False,
     dropout: nn.Module | None = None,
     positions: str = "none",
+    projections: ProjectionOptions | None = None,
 ) -> Attention:
     """The multi-head attention that the settings describe, for states of that width.
 
     `positions` is a name of `POSITIONS`: the kind that the heads use, for self-attention.
     """
-    widths = Widths.of(width, heads)
+    widths = Widths.of(width, heads) if isinstance(width, int) else width
     shape = HeadShape(heads, query=widths.key, key=widths.key)
     mechanism = _make_mechanism(settings, shape, causal=causal, dropout=dropout)
     head_positions = POSITIONS[positions].make_for_heads(shape, causal)
-    return MultiHead(width=widths, heads=heads, mechanism=mechanism, positions=head_positions)
+    options = projections or ProjectionOptions()
+    return MultiHead(width=widths, heads=heads, mechanism=mechanism, positions=head_positions, **options)
 
 
 def make_single_head(settings: AttentionSettings, *, query: int, key: int) -> Attention:

@@ -65,6 +65,7 @@ class Supports:
     dropout: bool = True  # of weights: impossible if none are formed
     left_padding: bool = True  # keys may follow padding: weights depend on distances or contents only
     products: bool = False  # scores are products qᵀk: of rotated queries and keys they depend on the distance
+    widths: bool = False  # queries and keys may have different widths
 
     def missing(self, *needs: str) -> list[str]:
         """Those of `needs` (names of the fields above) that are not supported."""
@@ -196,6 +197,11 @@ class Mechanism(AttentionBase, Generic[MemoryT]):
     ) -> None:
         super().__init__()
         self.shape = shape
+        if shape is not None and shape.query != shape.key and not self.supports.widths:
+            raise UnsupportedError(
+                f"{type(self).__name__} needs queries and keys of the same width. Received: queries of width "
+                f'{shape.query} and keys of width {shape.key}. "luong-general" allows different widths.'
+            )
         requested = {"causal": causal, "dropout": dropout is not None}
         self._require(*(need for need, wanted in requested.items() if wanted))
         self.causal = causal

@@ -5,106 +5,236 @@
 
 With K and V multiplied first, nothing of size query × key is formed: O(n · d²) time, O(n · d + d²) memory.
 The implied weights ρ_q(Q) ρ_k(K)ᵀ are not negative and sum to 1 over the keys, since they mix maps that do;
-they differ from those of scaled dot product. A new key would change every map at every position, so neither
-causal attention nor incremental decoding is possible.
+they differ from those of scaled dot product.
+
+The paper has no causal version. It needs only that every map ends at the position of its query:
+
+    context_i = Σ_f ρ_q(q_i)_f · Σ_{j≤i} e^k_jf v_j / Σ_{j≤i} e^k_jf
+
+so two running sums per feature are enough, as in linear attention, and a new key adds one term to each.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
 from jumok.attention.chunks import map_chunks, split_chunks
 from jumok.attention.contract import Attended, Call, Mechanism, Supports
 from jumok.attention.masks import masked_softmax
 from jumok.attention.scored import KeyValues
-from jumok.errors import UnsupportedError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from jumok.attention.beams import Beams
 
-__all__ = ["Efficient", "FeatureMaps"]
+__all__ = ["Efficient", "FeatureMaps", "MapSums"]
+
+# Positions whose causal sums are computed together. Longer chunks carry fewer sums and form more products of
+# queries with keys.
+CHUNK = 64
+# All exponentials of a chunk are relative to its largest key. A position whose sum is smaller than this is so
+# far below that key that its square, which the gradient divides by, would leave the range of float32.
+SMALLEST_TOTAL = math.exp(-40)
+
+
+@dataclass(frozen=True, slots=True)
+class MapSums:
+    """For each feature, the two sums over keys that give its map's mean value. Keys of -∞ do not count.
+
+    Exponentials are relative to the largest key h, so that none overflows; neither the means nor their
+    gradient depend on h.
+    """
+
+    largest: Tensor  # h, (batch, head, key width, 1), without gradient
+    totals: Tensor  # Σ e^(k - h), (batch, head, key width, 1)
+    sums: Tensor  # Σ e^(k - h) vᵀ, (batch, head, key width, value width)
+
+    @property
+    def means(self) -> Tensor:
+        """ρ_k(K)ᵀ V, (batch, head, key width, value width); 0, with gradient 0, if there are no keys."""
+        return self.sums * (1 / self.totals.masked_fill(self.totals == 0, 1.0))
+
+    def relative_to(self, largest: Tensor) -> MapSums:
+        """The same sums, relative to another h."""
+        scale = torch.exp(self.largest - largest)
+        return MapSums(largest, self.totals * scale, self.sums * scale)
+
+    def select(self, rows: Tensor) -> MapSums:
+        parts = (self.largest, self.totals, self.sums)
+        return MapSums(*(part.index_select(0, rows) for part in parts))
 
 
 @dataclass(frozen=True, slots=True)
 class FeatureMaps:
-    """The mean value under each feature's map, and the keys and values that it was computed from."""
+    """The sums of each feature's map, and the keys and values that they are computed from.
+
+    Keys that are padding are -∞ in every feature.
+    """
 
     key_values: KeyValues
-    means: Tensor  # (batch, head, key width, value width): ρ_k(K)ᵀ V
+    cached_sums: MapSums | None = None  # None after a causal `prepare`: whole sentences never need them
+
+    @property
+    def sums(self) -> MapSums:
+        if self.cached_sums is None:
+            return _sum_in_chunks(self.key_values.keys, self.key_values.values)
+        return self.cached_sums
+
+    @property
+    def means(self) -> Tensor:
+        """The mean value under each map, (batch, head, key width, value width)."""
+        return self.sums.means
 
     @property
     def beams(self) -> Beams | None:
         return self.key_values.beams
 
     @property
-    def maps(self) -> Tensor:
-        """ρ_k(K)ᵀ, (batch, head, key width, key). Padding has weight 0 in every map."""
-        allowed = self.key_values.allowed
-        mask = None if allowed is None else allowed[:, None, None]  # (batch, 1, 1, key)
-        return masked_softmax(self.key_values.keys.transpose(-2, -1), mask)
-
-    @property
     def length(self) -> int:
         return self.key_values.length
 
+    def maps(self, visible: int | None = None) -> Tensor:
+        """ρ_k(K)ᵀ over the first `visible` keys (None: all), (batch, head, key width, key); 0 elsewhere."""
+        keys = self.key_values.keys.transpose(-2, -1)
+        allowed = keys > -torch.inf
+        if visible is not None:
+            allowed = allowed & (torch.arange(self.length, device=keys.device) < visible)
+        return masked_softmax(keys, allowed)
+
     def select(self, rows: Tensor) -> Self:
-        return replace(self, key_values=self.key_values.select(rows), means=self.means.index_select(0, rows))
+        sums = None if self.cached_sums is None else self.cached_sums.select(rows)
+        return replace(self, key_values=self.key_values.select(rows), cached_sums=sums)
 
     def with_beams(self, beams: Beams | None) -> Self:
         return replace(self, key_values=self.key_values.with_beams(beams))
 
 
 class Efficient(Mechanism[FeatureMaps]):
-    """Shen's attention with softmax normalisation."""
+    """Shen's attention with softmax normalisation; if causal, a query's maps end at its position."""
 
-    supports = Supports(causal=False, incremental=False, mask=False, bias=False, dropout=False)
+    supports = Supports(mask=False, bias=False, dropout=False)
 
     def build_memory(self, keys: Tensor, values: Tensor, allowed_keys: Tensor | None) -> FeatureMaps:
-        key_values = KeyValues(keys, values, length=keys.shape[2], allowed=allowed_keys)
         if allowed_keys is not None:
             # Masked before the softmax: masked afterwards, padding would already have weight in every map.
             keys = keys.masked_fill(~allowed_keys[:, None, :, None], -torch.inf)
-        return FeatureMaps(key_values, _means(keys, values))
+        memory = FeatureMaps(KeyValues(keys, values, length=keys.shape[2]))
+        return memory if self.causal else replace(memory, cached_sums=memory.sums)
 
     def extend(self, memory: FeatureMaps, keys: Tensor, values: Tensor) -> FeatureMaps:
-        raise UnsupportedError(
-            "Efficient attention cannot be extended: its softmax runs over all keys at once, so "
-            f"{keys.shape[2]} more would change the weight of every earlier key. Prepare all keys together, "
-            'or use the mechanism "linear" or "scaled-dot", which work step by step.'
-        )
+        sums = _merge([memory.sums, _sum_in_chunks(keys, values)])
+        return FeatureMaps(memory.key_values.extend(keys, values), sums)
 
     def attend(self, query: Tensor, memory: FeatureMaps, call: Call) -> Attended:
-        if not call.needs_weights:
-            return Attended(map_chunks(lambda chunk: torch.softmax(chunk, dim=-1) @ memory.means, query))
-        weights = torch.softmax(query, dim=-1) @ memory.maps  # (batch, head, query, key)
+        # A single query at or after the last key, as in a decoding step, sees all keys.
+        causal = self.causal and memory.length > call.query_offset + 1 and query.shape[2] > 0
+        if call.needs_weights:
+            return self._attend_by_weights(query, memory, call, causal=causal)
+        if causal:
+            key_values = memory.key_values
+            return Attended(_causal_context(query, key_values.keys, key_values.values, call.query_offset))
+        means = memory.means
+        return Attended(map_chunks(lambda chunk: torch.softmax(chunk, dim=-1) @ means, query))
+
+    def _attend_by_weights(self, query: Tensor, memory: FeatureMaps, call: Call, *, causal: bool) -> Attended:
+        """The same from the implied weights, for callers that report or edit them."""
+        keys, values = memory.key_values.keys, memory.key_values.values
+        if causal:
+            # The context of values that form the identity matrix is the row of weights.
+            identity = torch.eye(memory.length, dtype=keys.dtype, device=keys.device)
+            weights = _causal_context(
+                query, keys, identity.expand(*keys.shape[:2], -1, -1), call.query_offset
+            )
+        else:
+            weights = torch.softmax(query, dim=-1) @ memory.maps()  # (batch, head, query, key)
         if call.edit is not None:
             weights = call.edit(weights, call.query_offset)
-        return Attended(weights @ memory.key_values.values, weights if call.need_weights else None)
+        return Attended(weights @ values, weights if call.need_weights else None)
 
 
-def _means(keys: Tensor, values: Tensor) -> Tensor:
-    """ρ_k(K)ᵀ V, equal to `FeatureMaps.maps @ values`, without forming the maps; keys of -∞ do not count.
+def _sum_in_chunks(keys: Tensor, values: Tensor) -> MapSums:
+    chunks = zip(split_chunks(keys), split_chunks(values), strict=True)
+    return _merge([_sum(chunk_keys, chunk_values) for chunk_keys, chunk_values in chunks])
 
-    The sums of each chunk c are relative to its largest key h_c, so that no exponential overflows:
 
-        Σ_c e^(h_c - h) Σ_{j∈c} e^(k_j - h_c) v_jᵀ  /  Σ_c e^(h_c - h) Σ_{j∈c} e^(k_j - h_c),   h = max_c h_c
-    """
+def _sum(keys: Tensor, values: Tensor) -> MapSums:
+    largest = _largest(keys)
+    exponentials = torch.exp(keys - largest)  # (batch, head, position, key width)
+    sums = exponentials.transpose(-2, -1) @ values
+    return MapSums(largest.transpose(-2, -1), exponentials.sum(dim=2)[..., None], sums)
+
+
+def _largest(keys: Tensor) -> Tensor:
+    """The largest key of each feature, (batch, head, 1, key width): finite, also if no key counts."""
+    lowest = torch.finfo(keys.dtype).min
     if keys.shape[2] == 0:  # amax of an empty axis is an error
-        return keys.transpose(-2, -1) @ values
-    maxima, totals, sums = [], [], []  # per chunk (batch, head, key width, 1 or value width)
-    for chunk_keys, chunk_values in zip(split_chunks(keys), split_chunks(values), strict=True):
-        # Neither the result nor its gradient depends on h_c.
-        largest = chunk_keys.detach().amax(dim=2, keepdim=True).clamp(min=torch.finfo(keys.dtype).min)
-        exponentials = torch.exp(chunk_keys - largest)  # (batch, head, position, key width)
-        maxima.append(largest.transpose(-2, -1))
-        totals.append(exponentials.sum(dim=2)[..., None])
-        sums.append(exponentials.transpose(-2, -1) @ chunk_values)
-    chunk_maxima = torch.stack(maxima)  # (chunk, batch, head, key width, 1)
-    scale = torch.exp(chunk_maxima - chunk_maxima.amax(dim=0))
-    total = (torch.stack(totals) * scale).sum(dim=0)
-    # If no key is allowed, the total is 0, and so are the means and their gradient.
-    return (torch.stack(sums) * (scale / total.masked_fill(total == 0, 1.0))).sum(dim=0)
+        return keys.new_full((*keys.shape[:2], 1, keys.shape[3]), lowest)
+    return keys.detach().amax(dim=2, keepdim=True).clamp(min=lowest)
+
+
+def _merge(parts: Sequence[MapSums]) -> MapSums:
+    """The sums over the keys of all parts."""
+    if len(parts) == 1:
+        return parts[0]
+    largest = torch.stack([part.largest for part in parts]).amax(dim=0)
+    same = [part.relative_to(largest) for part in parts]
+    totals = torch.stack([part.totals for part in same]).sum(dim=0)
+    return MapSums(largest, totals, torch.stack([part.sums for part in same]).sum(dim=0))
+
+
+def _causal_context(query: Tensor, keys: Tensor, values: Tensor, offset: int) -> Tensor:
+    """The context of query i from the keys j ≤ offset + i, (batch, head, query, value width)."""
+    queries = query.shape[2]
+    own = slice(offset, offset + queries)
+    before = _sum_in_chunks(keys[:, :, :offset], values[:, :, :offset])
+    # Beyond the last key, queries see no key of their own.
+    missing = (0, 0, 0, queries - keys[:, :, own].shape[2])
+    rows = (
+        query.softmax(dim=-1),
+        pad(keys[:, :, own], missing, value=-torch.inf),
+        pad(values[:, :, own], missing),
+    )
+    contexts = []
+    for start in range(0, queries, CHUNK):
+        features, own_keys, own_values = (part[:, :, start : start + CHUNK] for part in rows)
+        context, before = _chunk_context(features, own_keys, own_values, before)
+        contexts.append(context)
+    return contexts[0] if len(contexts) == 1 else torch.cat(contexts, dim=2)
+
+
+def _chunk_context(features: Tensor, keys: Tensor, values: Tensor, before: MapSums) -> tuple[Tensor, MapSums]:
+    """The contexts of one chunk of positions, and the sums up to its end.
+
+    Each query reads the keys before the chunk as one sum, and those within it by a causal product.
+    """
+    largest = torch.maximum(before.largest, _largest(keys).transpose(-2, -1))
+    carried = before.relative_to(largest)
+    exponentials = torch.exp(keys - largest.transpose(-2, -1))  # (batch, head, position, key width)
+    totals = carried.totals.transpose(-2, -1) + exponentials.cumsum(dim=2)  # up to each position
+    if keys.shape[2] > 1 and _too_small(totals, keys, before):
+        # Each half has its own largest key. A single position is never too small: its sum is at least 1.
+        half = keys.shape[2] // 2
+        first, before = _chunk_context(features[:, :, :half], keys[:, :, :half], values[:, :, :half], before)
+        second, after = _chunk_context(features[:, :, half:], keys[:, :, half:], values[:, :, half:], before)
+        return torch.cat([first, second], dim=2), after
+    shares = features / totals.masked_fill(totals == 0, 1.0)  # of each e^(k - h), for each query
+    within_chunk = (shares @ exponentials.transpose(-2, -1)).tril()  # (batch, head, query, key)
+    context = shares @ carried.sums + within_chunk @ values
+    sums = carried.sums + exponentials.transpose(-2, -1) @ values
+    return context, MapSums(largest, totals[:, :, -1:].transpose(-2, -1), sums)
+
+
+def _too_small(totals: Tensor, keys: Tensor, before: MapSums) -> bool:
+    """Whether a position that sees a key has a sum too small to divide by."""
+    small = totals < SMALLEST_TOTAL
+    if not small.any():
+        return False
+    seen = (keys > -torch.inf).cumsum(dim=2) > 0
+    return bool((small & (seen | (before.totals > 0).transpose(-2, -1))).any())

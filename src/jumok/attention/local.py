@@ -68,7 +68,7 @@ class LuongLocalM(_Local):
     position, so p is never cut off.
     """
 
-    supports = Supports(left_padding=False)
+    supports = Supports(left_padding=False, widths=True)
 
     def normalise(
         self, scores: Tensor, allowed: Tensor | None, *, query: Tensor, memory: KeyValues, query_offset: int
@@ -92,7 +92,7 @@ class LuongLocalP(_Local):
     neither causal nor incremental.
     """
 
-    supports = Supports(causal=False, incremental=False, left_padding=False)
+    supports = Supports(causal=False, incremental=False, left_padding=False, widths=True)
 
     def __init__(
         self,

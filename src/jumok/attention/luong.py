@@ -25,7 +25,14 @@ if TYPE_CHECKING:
 
     from jumok.attention.contract import HeadShape
 
-__all__ = ["ConcatSettings", "LocationSettings", "LuongConcat", "LuongDot", "LuongGeneral", "LuongLocation"]
+__all__ = [
+    "ConcatSettings",
+    "LocationSettings",
+    "LuongConcat",
+    "LuongDot",
+    "LuongGeneral",
+    "LuongLocation",
+]
 
 
 class ConcatSettings(Settings):
@@ -50,17 +57,11 @@ class LuongDot(_ProductScore):
 
     supports = Supports(products=True)
 
-    def __init__(self, shape: HeadShape, *, causal: bool = False, dropout: nn.Module | None = None) -> None:
-        super().__init__(shape, causal=causal, dropout=dropout)
-        if shape.query != shape.key:
-            raise UnsupportedError(
-                "A dot product needs queries and keys of the same width. Received: queries of width "
-                f'{shape.query} and keys of width {shape.key}. "luong-general" allows different widths.'
-            )
-
 
 class LuongGeneral(_ProductScore):
     """A dot product with keys multiplied by W. `prepare` computes W h̄ once per memory."""
+
+    supports = Supports(widths=True)
 
     def __init__(self, shape: HeadShape, *, causal: bool = False, dropout: nn.Module | None = None) -> None:
         super().__init__(shape, causal=causal, dropout=dropout)
@@ -97,7 +98,7 @@ class LuongLocation(SoftmaxMechanism):
     masked keys, the softmax runs over the remaining positions.
     """
 
-    supports = Supports(left_padding=False)
+    supports = Supports(left_padding=False, widths=True)
 
     def __init__(
         self,

@@ -14,39 +14,59 @@ attention (Shazeer 2019, "Fast Transformer decoding").
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypedDict
 
 from torch import Tensor, nn
 
 from jumok.attention.contract import Attended, Attention, Call, Mechanism, Memory
+from jumok.attention.initialisers import find_initialiser
 from jumok.attention.positions import HeadPositions
 from jumok.errors import UnsupportedError
 
-__all__ = ["MultiHead", "Widths", "attend_over_axes"]
+__all__ = ["MultiHead", "ProjectionOptions", "Widths"]
 
 
 @dataclass(frozen=True, slots=True)
 class Widths:
-    """The widths of states and heads. `key` and `value` are per head; queries are as wide as keys."""
+    """The widths of states and heads. `key` and `value` are per head; queries are as wide as keys.
+
+    `output` may be a shape: contexts are then (batch, query, *output).
+    """
 
     query_states: int
     source_states: int
     key: int
     value: int
-    output: int
+    output: int | tuple[int, ...]
 
     @classmethod
-    def of(cls, width: int, heads: int) -> Widths:
-        """As in the paper: one width for all states, divided evenly among the heads."""
+    def of(cls, width: int, heads: int, *, key: int | None = None, value: int | None = None) -> Widths:
+        """One width for all states; a head has an even share of it, as in the paper, unless it is given."""
         if heads < 1:
             raise UnsupportedError(f"Attention needs at least one head. Received: heads = {heads}.")
-        if width % heads:
+        if width % heads and (key is None or value is None):
             divisors = ", ".join(str(number) for number in range(1, 65) if width % number == 0)
             raise UnsupportedError(
-                f"{heads} heads cannot share a width of {width} evenly. Possible: {divisors}."
+                f"{heads} heads cannot share a width of {width} evenly. Possible: {divisors}. Other numbers "
+                "of heads need a key width and a value width of their own."
             )
-        return cls(width, width, width // heads, width // heads, width)
+        share = width // heads
+        return cls(width, width, share if key is None else key, share if value is None else value, width)
+
+    @property
+    def output_shape(self) -> tuple[int, ...]:
+        return (self.output,) if isinstance(self.output, int) else self.output
+
+
+class ProjectionOptions(TypedDict, total=False):
+    """The keywords of `MultiHead` that concern its projections only."""
+
+    groups: int | None
+    bias: bool
+    initialiser: str
+    bias_initialiser: str
 
 
 class MultiHead(Attention):
@@ -54,7 +74,7 @@ class MultiHead(Attention):
 
     There are no biases by default, as in the paper, so a query that may attend to nothing gets a context of
     exactly 0. With `bias` it gets the bias of W_O. `positions` are for self-attention, where query i and key
-    i have the same position.
+    i have the same position. `initialiser` is a name of `INITIALISERS`, for the four matrices.
     """
 
     def __init__(
@@ -66,6 +86,8 @@ class MultiHead(Attention):
         groups: int | None = None,
         bias: bool = False,
         positions: HeadPositions | None = None,
+        initialiser: str = "xavier-uniform",
+        bias_initialiser: str = "zeros",
     ) -> None:
         super().__init__()
         widths = Widths.of(width, heads) if isinstance(width, int) else width
@@ -75,18 +97,22 @@ class MultiHead(Attention):
                 f"{heads} heads cannot share their keys and values evenly in {groups} groups. "
                 f"Choose a number of groups that divides {heads}."
             )
+        if min(widths.key, widths.value, len(widths.output_shape), *widths.output_shape) < 1:
+            raise UnsupportedError(f"Every width of attention must be at least 1. Received: {widths}.")
         self.heads, self.groups = heads, groups
+        self.output_shape = widths.output_shape
         self.supports = mechanism.supports
         self.mechanism = mechanism
         self.positions = HeadPositions() if positions is None else positions
         self.query = nn.Linear(widths.query_states, heads * widths.key, bias=bias)
         self.key = nn.Linear(widths.source_states, groups * widths.key, bias=bias)
         self.value = nn.Linear(widths.source_states, groups * widths.value, bias=bias)
-        self.out = nn.Linear(heads * widths.value, widths.output, bias=bias)
+        self.out = nn.Linear(heads * widths.value, math.prod(widths.output_shape), bias=bias)
+        initialise, initialise_bias = find_initialiser(initialiser), find_initialiser(bias_initialiser)
         for projection in (self.query, self.key, self.value, self.out):
-            nn.init.xavier_uniform_(projection.weight)
+            initialise(projection.weight)
             if bias:
-                nn.init.zeros_(projection.bias)
+                initialise_bias(projection.bias)
 
     def prepare(self, keys: Tensor, values: Tensor, allowed_keys: Tensor | None = None) -> Memory:
         keys, values = self._project_keys_and_values(keys, values, offset=0)
@@ -118,40 +144,15 @@ class MultiHead(Attention):
         )
 
     def _merge_heads(self, attended: Attended) -> Attended:
-        """Concatenate the heads, (batch, query, width), and apply W_O."""
+        """Concatenate the heads and apply W_O: (batch, query, width), or (batch, query, *output shape)."""
         merged = attended.context.transpose(1, 2).flatten(2)  # (batch, query, head × width of a head)
-        return Attended(self.out(merged), attended.weights)
+        output: Tensor = self.out(merged)
+        if len(self.output_shape) > 1:
+            output = output.view(*output.shape[:-1], *self.output_shape)
+        return Attended(output, attended.weights)
 
 
 def _split_heads(states: Tensor, heads: int) -> Tensor:
     """(batch, length, width) -> (batch, head, length, width of a head)."""
     batch, length, width = states.shape
     return states.view(batch, length, heads, width // heads).transpose(1, 2)
-
-
-def attend_over_axes(
-    attention: Attention, states: Tensor, axes: tuple[int, ...], *, need_weights: bool = False
-) -> Attended:
-    """Self-attention over several axes of states (…, width) flattened into one; the others are batch axes.
-
-    Axis 0 is the batch. The context has the shape of the states. Weights are (batch …, head, query …, key …)
-    with the attended axes in the order of `axes`, as in Keras.
-    """
-    inner = range(1, states.dim() - 1)
-    if not axes or len(set(axes)) != len(axes) or any(axis not in inner for axis in axes):
-        raise UnsupportedError(
-            f"The axes must be distinct and lie between the batch (0) and the width ({states.dim() - 1}). "
-            f"Received: {axes} for states of shape {tuple(states.shape)}."
-        )
-    outer = [axis for axis in range(states.dim() - 1) if axis not in axes]
-    order = [*outer, *axes, states.dim() - 1]
-    moved = states.permute(order)  # (outer …, axis …, width)
-    batch, lengths = moved.shape[: len(outer)], moved.shape[len(outer) : -1]
-    flat = moved.reshape(batch.numel(), lengths.numel(), states.shape[-1])
-    attended = attention.attend_self(flat, need_weights=need_weights)
-    inverse = [order.index(axis) for axis in range(states.dim())]
-    context = attended.context.view(*batch, *lengths, attended.context.shape[-1]).permute(inverse)
-    weights = attended.weights
-    if weights is not None:
-        weights = weights.view(*batch, attention.heads, *lengths, *lengths)
-    return Attended(context, weights)

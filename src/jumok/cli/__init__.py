@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from jumok.cli.arguments import rename_options, repeat_file_options
-from jumok.errors import JumokError
+from jumok.cli.arguments import RENAMED_OPTIONS, rename_options, repeat_file_options
+from jumok.errors import JumokError, RecipeError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -60,7 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             warnings.showwarning = partial(_show_warning, command, warnings.showwarning)
             _run(command, rename_options(given))
     except JumokError as error:
-        _exit_with_error(command, str(error))
+        _exit_with_error(command, _message(error, given))
     except BrokenPipeError:
         _discard(sys.stdout, sys.stderr)  # the reader, such as `head`, has ended
         sys.exit(141)  # as a shell reports SIGPIPE
@@ -69,8 +69,21 @@ def main(arguments: Sequence[str] | None = None) -> None:
             raise
         if error.errno == errno.EBADF and output_was_closed:
             _exit_with_error(command, "Standard output is closed, so nothing can be printed.")
+        if error.errno == errno.ENOSPC and not error.filename:
+            _exit_with_error(command, "The output could not be written: the disk is full. Free some space.")
         file = f" ({error.filename})" if error.filename else ""
         _exit_with_error(command, f"The system reported an error: {error.strerror or error}{file}.")
+
+
+def _message(error: JumokError, arguments: list[str]) -> str:
+    """Return what to print: faults of settings that were given as options are named as options."""
+    faults = error.faults if isinstance(error, RecipeError) else {}
+    options = {argument.partition("=")[0] for argument in arguments}
+    options |= {RENAMED_OPTIONS[option] for option in options & RENAMED_OPTIONS.keys()}
+    names = {name: f"--{name.partition('.')[2].replace('_', '-')}" for name in faults}
+    if not faults or not options.issuperset(names.values()):
+        return str(error)
+    return "\n".join(f"{names[name]}: {fault}" for name, fault in faults.items())
 
 
 def _run(command: str, arguments: list[str]) -> None:

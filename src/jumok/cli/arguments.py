@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from jumok.inference import Engine
 
 __all__ = [
+    "ColumnsOption",
+    "EncodingOption",
     "EngineOption",
     "FromOption",
     "ModelArgument",
@@ -53,8 +55,9 @@ PairsArgument = Annotated[
     list[str],
     typer.Argument(
         metavar="PAIRS",
-        help="One file of pairs (.tsv, .csv, .jsonl), or two parallel files; '-' is stdin. Pictures: a .tsv "
-        "of paths and captions, or a folder with one sub-folder per class.",
+        help="One file of pairs (.tsv, .csv, .xlsx, .ods, .tmx, .xliff, .po, .jsonl, .zip), or two parallel "
+        "files; '-' is stdin. Pictures: a .tsv of paths and captions, or a folder with a sub-folder per "
+        "class.",
     ),
 ]
 EngineOption = Annotated[
@@ -78,6 +81,16 @@ FromOption = Annotated[
     str | None, typer.Option("--from", metavar="CODE", help="Source language, such as en.")
 ]
 ToOption = Annotated[str | None, typer.Option("--to", metavar="CODE", help="Target language, such as ko.")]
+
+ColumnsOption = Annotated[
+    str,
+    typer.Option(
+        metavar="A,B", help="The columns of source and target in a table, by name or number: en,ko or 2,4."
+    ),
+]
+EncodingOption = Annotated[
+    str, typer.Option(metavar="NAME", help="The encoding of the files if it is not UTF-8, such as cp949.")
+]
 
 
 def report_fallback(engine: Engine) -> None:

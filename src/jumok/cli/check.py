@@ -1,4 +1,7 @@
-"""`jumok check pairs.tsv`: what is in the data, what is wrong with it, what training will skip."""
+"""`jumok check pairs.tsv`: what is in the data, what is wrong with it, what training will skip.
+
+The exit code is 1 if training would refuse the data, 2 if it cannot be read at all.
+"""
 
 from __future__ import annotations
 
@@ -8,18 +11,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from jumok.cli.arguments import FromOption, PairsArgument, ToOption
+from jumok.cli.arguments import ColumnsOption, EncodingOption, FromOption, PairsArgument, ToOption
 from jumok.config.recipe import TrainingSettings
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from jumok.data import Corpus, CorpusReport, FaultReport, SideReport
-
-_NOTHING_HELD_OUT = (
-    "Training would refuse these pairs: too few different sentences to hold any out for validation. "
-    "Give a validation set with --valid, or at least ten pairs with different sources."
-)
 
 
 def check(
@@ -33,21 +31,24 @@ def check(
     ] = None,
     source: FromOption = None,
     target: ToOption = None,
+    columns: ColumnsOption = "",
+    encoding: EncodingOption = "",
     examples: Annotated[int, typer.Option(help="Examples per fault.", min=0, max=3)] = 2,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Report what is in your sentence pairs, what is wrong with them, and what training will skip.
 
     A single plain text file is checked as training data of a language model. Of pictures, every file is
-    decoded too.
+    decoded too. The exit code is 1 if training would refuse the pairs.
     """
     from rich.console import Console  # start-up
 
     from jumok.data import check_corpora, open_pairs_or_text, unreadable_pictures  # start-up
 
-    corpora = open_pairs_or_text(pairs, source=source, target=target)
+    reading: dict[str, Any] = {"columns": columns, "encoding": encoding}
+    corpora = open_pairs_or_text(pairs, source=source, target=target, **reading)
     first = corpora[0]
-    validation, tests = (_open_like(first, named) if named else [] for named in (valid, test))
+    validation, tests = (_open_like(first, named, **reading) if named else [] for named in (valid, test))
     hold_out = 0 if valid else TrainingSettings().held_out_pairs
     report = check_corpora(corpora, validation=validation, tests=tests, hold_out=hold_out)
     unreadable = [message for corpus in corpora if corpus.pictures for message in unreadable_pictures(corpus)]
@@ -59,19 +60,19 @@ def check(
         for message in unreadable:
             console.print(message, style="red", markup=False)
         _show(console, report, examples, noun=_noun(first))
-        if not valid and not report.held_out:
-            console.print(f"[yellow]{_NOTHING_HELD_OUT}[/]")
+    if report.refusal:
+        raise typer.Exit(code=1)
 
 
-def _open_like(first: Corpus, named: list[str]) -> list[Corpus]:
+def _open_like(first: Corpus, named: list[str], *, columns: str, encoding: str) -> list[Corpus]:
     """Open validation or test sets like the first corpus: same languages, plain text if it is plain text."""
     from jumok.data import open_corpora, open_texts  # start-up
 
     source, target = first.source_language or None, first.target_language or None
     return (
-        open_texts(named, language=target)
+        open_texts(named, language=target, encoding=encoding)
         if first.plain
-        else open_corpora(named, source=source, target=target)
+        else open_corpora(named, source=source, target=target, columns=columns, encoding=encoding)
     )
 
 
@@ -86,10 +87,14 @@ def _show(console: Console, report: CorpusReport, examples: int, *, noun: str) -
         weight = f", weight {corpus.weight:g}" if corpus.weight != 1 else ""
         dropped = "".join(f"; {count:,} {what}" for what, count in corpus.dropped.items())
         console.print(Text(corpus.name, "bold"), f": {corpus.pairs:,} {noun}{weight}{dropped}", sep="")
+        if corpus.note:
+            console.print(Text(f"  read    {corpus.note}"))
     sides = {"source": report.source, "target": report.target} if noun == "pairs" else {"text": report.target}
     for name, side in sides.items():
         console.print(f"  {name:<7}{_describe_side(side)}")
-    if not report.faults and not any(report.leaked.values()):
+    if report.language_fault:
+        console.print(Text(report.language_fault, "yellow"))
+    if not report.faults and not any(report.leaked.values()) and not report.language_fault:
         console.print("no faults found.")
     for fault in report.faults:
         _show_fault(console, fault, examples)
@@ -101,6 +106,11 @@ def _show(console: Console, report: CorpusReport, examples: int, *, noun: str) -
             )
             message = f"{count:,} of {set_size:,} sentences of {name} are also in the training {noun}{fate}."
             console.print(Text(message, "yellow"))
+    if report.refusal:
+        left = f"{report.kept:,} of {report.pairs:,} {noun} are left"
+        console.print(f"{left}, {report.pairs - report.kept:,} would be skipped.")
+        console.print(Text(f"Training would be refused: {report.refusal}", "yellow"))
+        return
     used = f"[bold]{report.kept:,}[/] of {report.pairs:,} {noun}"
     held_out = f", {report.held_out:,} of them for validation," if report.held_out else ""
     console.print(f"training will use {used}{held_out} and skip {report.pairs - report.kept:,}.")
@@ -108,6 +118,18 @@ def _show(console: Console, report: CorpusReport, examples: int, *, noun: str) -
     console.print(
         f"It will also skip sentences of more than {max_tokens:,} tokens; these are not counted here."
     )
+    if noun == "pairs":
+        _show_measured_points(console, report.kept)
+
+
+def _show_measured_points(console: Console, pairs: int) -> None:
+    """Quote what training reached on corpora of similar size. It says nothing about these pairs."""
+    from jumok.data.measured_points import nearest_points  # start-up
+
+    console.print("For comparison, measured on two CPU cores (docs/quality.md has the commands):")
+    for point in nearest_points(pairs):
+        score = f"BLEU {point.bleu} ({point.tokenizer})"
+        console.print(f"  {point.pairs:>9,} pairs, {point.minutes} min: {score} on {point.corpus}")
 
 
 def _describe_side(side: SideReport) -> str:
@@ -144,6 +166,8 @@ def _as_dict(report: CorpusReport) -> dict[str, Any]:
         "pairs": report.pairs,
         "kept": report.kept,
         "held_out": report.held_out,
+        "refusal": report.refusal,
+        "language_fault": report.language_fault,
         "skipped": {fault.title: count for fault, count in report.skipped.items()},
         "faults": [
             {

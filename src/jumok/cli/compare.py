@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from jumok.cli.arguments import (
+    ColumnsOption,
+    EncodingOption,
     FromOption,
     PairsArgument,
     ToOption,
@@ -44,7 +46,11 @@ def compare(
         typer.Option(metavar="FAMILY[:ATTENTION]", help="One system to compare. Can be repeated."),
     ] = None,
     recipe: Annotated[
-        list[Path] | None, typer.Option(help="A recipe.toml to compare. Can be repeated.")
+        list[Path] | None,
+        typer.Option(
+            metavar="FILE|NAME",
+            help="A recipe.toml to compare, or a recipe that `jumok models` lists. Can be repeated.",
+        ),
     ] = None,
     minutes: Annotated[float | None, typer.Option(help="Minutes of training for each system.")] = None,
     steps: Annotated[int | None, typer.Option(help="Updates for each system.")] = None,
@@ -63,6 +69,8 @@ def compare(
     ] = None,
     source: FromOption = None,
     target: ToOption = None,
+    columns: ColumnsOption = "",
+    encoding: EncodingOption = "",
     sentence: Annotated[
         str | None,
         typer.Option(
@@ -109,6 +117,8 @@ def compare(
         test=test or (),
         source=source or languages.source or None,
         target=target or languages.target or None,
+        columns=columns,
+        encoding=encoding,
     )
     sentence = sentence or median_length_source(split.test_pairs())
     _run(systems, split, out, sentence)

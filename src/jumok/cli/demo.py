@@ -1,7 +1,7 @@
 """`jumok demo`: every step once, on the built-in corpus, in a few minutes.
 
 It generates English–Korean pairs, trains on them with no setting but the time, scores the model on unseen
-combinations, translates a few sentences and draws what the model attended to.
+pairs, translates a few sentences and draws what the model attended to.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 MINUTES = 2.95
 PAIRS = {"train": 120_000, "valid": 500, "test": 1_000}
-BLEU_TOKENIZER = "13a"  # for BLEU; the Korean one of `jumok evaluate` needs an optional package
 SENTENCES = (
     "I go home.",
     "<polite> I go home.",
@@ -117,7 +116,7 @@ def _report(translator: Translator, test: Path) -> dict[str, Any]:
     from jumok.data import open_corpus  # start-up
     from jumok.evaluation import evaluate_translator  # start-up
 
-    evaluation = evaluate_translator(translator, list(open_corpus([test]).pairs()), tokenize=BLEU_TOKENIZER)
+    evaluation = evaluate_translator(translator, list(open_corpus([test]).pairs()))
     examples = [
         {
             "source": translation.source,
@@ -147,12 +146,15 @@ def _draw(translator: Translator, out: Path) -> dict[str, Path]:
 
 
 def _print_report(report: dict[str, Any], out: Path, drawn: dict[str, Path]) -> None:
+    [tokenizer] = [
+        part.removeprefix("tok:") for part in report["bleu_signature"].split("|") if part.startswith("tok:")
+    ]
     typer.echo("")
     for example in report["examples"]:
         typer.echo(f"  {example['source']}\n  → {example['translation']}")
     typer.echo("")
     typer.echo(
-        f"  BLEU {report['bleu']:.1f} ({BLEU_TOKENIZER}) · chrF {report['chrf']:.1f} "
+        f"  BLEU {report['bleu']:.1f} ({tokenizer}) · chrF {report['chrf']:.1f} "
         f"on {report['sentences']:,} unseen pairs"
     )
     typer.echo(

@@ -13,7 +13,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from jumok.cli.arguments import EngineOption, ModelArgument, PairsArgument, ShortlistOption, report_fallback
+from jumok.cli.arguments import (
+    ColumnsOption,
+    EncodingOption,
+    EngineOption,
+    ModelArgument,
+    PairsArgument,
+    ShortlistOption,
+    report_fallback,
+)
 from jumok.errors import DataError, RecipeError
 
 if TYPE_CHECKING:
@@ -21,6 +29,11 @@ if TYPE_CHECKING:
 
     from jumok.data import Corpus
     from jumok.evaluation import Comparison
+    from jumok.inference import Translator
+    from jumok.types import Pair
+
+SUSPICIOUS_CHRF = 30.0
+"""Below this score, a test set is checked for swapped sides, which takes a second."""
 
 
 def evaluate(
@@ -42,6 +55,8 @@ def evaluate(
         ),
     ] = None,
     lowercase: Annotated[bool, typer.Option(help="Ignore case.")] = False,
+    columns: ColumnsOption = "",
+    encoding: EncodingOption = "",
     out: Annotated[Path | None, typer.Option(help="Also write the translations to this file.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
@@ -51,34 +66,54 @@ def evaluate(
     tokens.
     """
     from jumok.data import open_corpora  # start-up
-    from jumok.evaluation import compare, evaluate_translator  # start-up
+    from jumok.evaluation import compare, evaluate_translator, looks_swapped  # start-up
     from jumok.inference import load  # start-up
     from jumok.storage import disk_errors, read_card  # start-up
 
     task = read_card(model).recipe.model.task
     if task != "translate":
         options = {"--against": against, "--beam": beam, "--length-penalty": length_penalty}
-        others = {"--tokenize": tokenize, "--lowercase": lowercase or None, "--out": out}
+        others = {
+            "--columns": columns or None,
+            "--tokenize": tokenize,
+            "--lowercase": lowercase or None,
+            "--out": out,
+        }
         others["--shortlist"] = shortlist or None
         _refuse_options({**options, **others, "--engine": None if engine == "auto" else engine})
-        (_evaluate_classes if task == "classify" else _evaluate_text)(model, pairs, as_json=as_json)
+        if task == "classify":
+            _evaluate_classes(model, pairs, as_json=as_json)
+        else:
+            _evaluate_text(model, pairs, encoding=encoding, as_json=as_json)
         return
     translator = load(model, engine=engine, shortlist=shortlist)
     report_fallback(translator.engine)
+    baseline_translator = load(against, engine=engine) if against is not None else None
+    if baseline_translator is not None:
+        _refuse_other_languages(translator, baseline_translator, against)
     languages = {"source": translator.source_language or None, "target": translator.target_language or None}
-    corpora = open_corpora(pairs, **languages)
+    reading: dict[str, Any] = {**languages, "columns": columns, "encoding": encoding}
+    corpora = open_corpora(pairs, **reading)
     _check_source(model, corpora, pictures=translator.reads_pictures)
     test = [pair for corpus in corpora for pair in corpus.pairs()]
+    if not translator.reads_pictures:
+        _refuse_swapped_sides(test, translator.source_language, translator.target_language)
     search: dict[str, Any] = {"beam": beam, "length_penalty": length_penalty}
     scoring: dict[str, Any] = {"tokenize": tokenize, "lowercase": lowercase}
     evaluation = evaluate_translator(translator, test, **search, **scoring)
+    if evaluation.scores.chrf < SUSPICIOUS_CHRF and looks_swapped(translator, test):
+        raise DataError(
+            f"The sides of {' and '.join(pairs)} seem to be swapped: the model translates "
+            f"{_direction(translator)}, and it finds the sources far more probable as translations of the "
+            "references. Swap the files or columns, or name files after their languages (test.en test.de)."
+        )
     scores: dict[str, Any] = evaluation.as_dict()
     if out is not None:
         with disk_errors(out, "No other file was written."):
             out.write_text("".join(f"{text}\n" for text in evaluation.translations), encoding="utf-8")
-    if against is not None:
+    if baseline_translator is not None:
         baseline = evaluate_translator(
-            load(against, engine=engine), test, metrics=("bleu", "chrf"), **search, **scoring
+            baseline_translator, test, metrics=("bleu", "chrf"), **search, **scoring
         )
         compared = compare(
             baseline.translations,
@@ -106,6 +141,40 @@ def evaluate(
     if against is not None:
         for comparison in compared.values():
             typer.echo(_verdict(comparison, str(against)))
+
+
+def _direction(translator: Translator) -> str:
+    from jumok.text.languages import language_name  # start-up
+
+    codes = (translator.source_language, translator.target_language)
+    return " → ".join(language_name(code) if code else "an unknown language" for code in codes)
+
+
+def _refuse_other_languages(translator: Translator, baseline: Translator, against: Path | None) -> None:
+    """Raise if two models translate between different languages: their scores cannot be compared."""
+    from jumok.text.languages import find_language  # start-up
+
+    def code(model: Translator, side: str) -> str:
+        name = getattr(model, side)
+        language = find_language(name)
+        return language.code if language else name
+
+    for side in ("source_language", "target_language"):
+        if len({code(translator, side), code(baseline, side)} - {""}) > 1:
+            raise RecipeError(
+                f"The two models translate between different languages: this one {_direction(translator)}, "
+                f"{against} {_direction(baseline)}. Compare models of the same direction."
+            )
+
+
+def _refuse_swapped_sides(test: list[Pair], source: str, target: str) -> None:
+    from jumok.data import describe_languages  # start-up
+
+    beginning = test[:200]
+    texts = " ".join(pair.source for pair in beginning), " ".join(pair.target for pair in beginning)
+    message, swapped = describe_languages(*texts, source, target)
+    if swapped:
+        raise DataError(f"{message} The model translates {source} → {target}.")
 
 
 def _refuse_options(options: dict[str, Any]) -> None:
@@ -139,13 +208,13 @@ def _evaluate_classes(folder: Path, pictures: list[str], *, as_json: bool) -> No
         typer.echo(f"  {count:,} × {name} was taken for {answer}")
 
 
-def _evaluate_text(folder: Path, texts: list[str], *, as_json: bool) -> None:
+def _evaluate_text(folder: Path, texts: list[str], *, encoding: str, as_json: bool) -> None:
     from jumok.data import open_texts  # start-up
     from jumok.evaluation import evaluate_text  # start-up
     from jumok.inference import load_text_model  # start-up
 
     model = load_text_model(folder)
-    corpora = open_texts(texts, language=model.language or None)
+    corpora = open_texts(texts, language=model.language or None, encoding=encoding)
     scores = evaluate_text(model, [pair.target for corpus in corpora for pair in corpus.pairs()]).as_dict()
     if left_out := int(scores["left_out"]):
         typer.echo(

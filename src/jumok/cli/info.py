@@ -108,7 +108,12 @@ def _describe_architecture(model: ModelSettings) -> str:
     others = "".join(f", {site}attention {kind}" for site, kind in kinds.items() if kind != "scaled-dot")
     norm = "" if model.norm_kind == "layer" else f" ({model.norm_kind})"
     positions = "" if model.positions == "sinusoidal" else f", positions {model.positions}"
-    return f"{model.heads} heads, {model.norm}-norm{norm}{positions}{others}"
+    projections = "".join(
+        f", {name.replace('_', ' ')} {_format_value(getattr(model, name))}"
+        for name in ("key_width", "value_width", "key_value_groups", "attention_bias", "attention_init")
+        if getattr(model, name) != type(model).model_fields[name].default
+    )
+    return f"{model.heads} heads, {model.norm}-norm{norm}{positions}{projections}{others}"
 
 
 def _describe_read_out(read_out: ReadOut) -> str:

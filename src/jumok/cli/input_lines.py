@@ -16,9 +16,12 @@ from jumok.storage import standard_input
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from jumok.data.encodings import Encoding
+
 __all__ = ["InputLines"]
 
 BLOCK_BYTES = 2**16
+STANDARD_INPUT = "standard input"
 
 
 class InputLines(Iterator[str]):
@@ -29,11 +32,13 @@ class InputLines(Iterator[str]):
     """
 
     def __init__(self, path: Path | None, *, stream: IO[bytes] | None = None) -> None:
-        self._name = "standard input" if path is None else str(path)
+        self._name = STANDARD_INPUT if path is None else str(path)
         try:
             self._stream: Any = stream or (standard_input() if path is None else path.open("rb"))
         except FileNotFoundError:
-            raise DataError(f"There is no file {path}.") from None
+            raise _no_file_error(str(path)) from None
+        except IsADirectoryError:
+            raise DataError(f"{path} is a folder. Name a file in it.") from None
         self._complete_lines: deque[bytes] = deque()
         self._incomplete: list[bytes] = []  # parts of the next line, whose end has not been read
         self._ended = False
@@ -67,10 +72,15 @@ class InputLines(Iterator[str]):
         try:
             return line.removesuffix(b"\r").decode("utf-8")
         except UnicodeDecodeError as error:
-            raise DataError(
-                f"{self._name}, line {self._line_number:,}, byte {error.start + 1}: this is not UTF-8. "
-                "Convert the file (for example with iconv -f latin1 -t utf-8) and run again."
-            ) from None
+            from jumok.data.encodings import encoding_advice  # start-up
+
+            advice = encoding_advice(line, line, list(self._complete_lines), self._how_to_convert)
+            place = f"{self._name}, line {self._line_number:,}, byte {error.start + 1}"
+            raise DataError(f"{place}: this is not UTF-8. {advice}") from None
+
+    def _how_to_convert(self, encoding: Encoding) -> str:
+        file = "" if self._name == STANDARD_INPUT else f" {self._name}"
+        return f"convert it: iconv -f {encoding.codec} -t utf-8{file} | jumok …"
 
     def _read(self) -> None:
         if not _readable(self._stream):
@@ -83,6 +93,16 @@ class InputLines(Iterator[str]):
             self._complete_lines.extend([line, *others[:-1]] if others or line else ())
             self._incomplete = others[-1:]
         self._ended = not block
+
+
+def _no_file_error(name: str) -> DataError:
+    """Return the error for a missing file, with advice if its name is rather a sentence."""
+    if " " not in name and "." in name:
+        return DataError(f"There is no file {name}.")
+    return DataError(
+        f"There is no file {name!r}. A sentence is read from standard input: "
+        f'echo "{name}" | jumok translate MODEL'
+    )
 
 
 def _readable(stream: IO[bytes]) -> bool:

@@ -77,6 +77,8 @@ def look(
             f"Several models can only be compared on a page: give --out with .html. Received: {len(models)} "
             f"models, {out or 'no --out'}. If these words are one sentence, put it in quotation marks."
         )
+    if not sentence.strip():
+        raise DataError(f'The sentence is empty. Give one with words: jumok look MODEL "{SENTENCE}"')
     _look(models, sentence, target, out, suffix)
 
 

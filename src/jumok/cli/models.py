@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from jumok.cli.wrapped_text import echo_wrapped
+from jumok.config.recipe import named_recipes
 
-INDENT = 17  # the second column begins here
+if TYPE_CHECKING:
+    from pathlib import Path
+
+INDENT = 19  # the second column begins here
 
 
 def models(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """List model families, attention mechanisms, positions and norms: how they combine, and the papers."""
+    """List families, attention mechanisms, positions, norms and recipes: how they combine, and the papers."""
     facts = _facts()
     if as_json:
         typer.echo(json.dumps(facts, ensure_ascii=False, indent=1))
@@ -38,6 +42,9 @@ def models(
     typer.echo("\nnorms of all families but recurrent (--set model.norm_kind=NAME)")
     for name, norm in facts["norms"].items():
         _echo_row(name, norm["paper"])
+    typer.echo("\nrecipes (--recipe NAME)")
+    for name, recipe in facts["recipes"].items():
+        _echo_row(name, recipe["paper"])
 
 
 def _echo_row(name: str, text: str) -> None:
@@ -88,4 +95,9 @@ def _facts() -> dict[str, Any]:
         "mechanisms": mechanisms,
         "positions": positions,
         "norms": {name: {"paper": kind.paper} for name, kind in NORMS.items()},
+        "recipes": {name: {"paper": _first_line(file)} for name, file in named_recipes().items()},
     }
+
+
+def _first_line(file: Path) -> str:
+    return file.read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ")

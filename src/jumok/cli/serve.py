@@ -40,6 +40,12 @@ def serve(
     characters: Annotated[
         int, typer.Option(help="Maximum characters per request.", min=1)
     ] = Limits.max_characters,
+    seconds: Annotated[
+        float,
+        typer.Option(
+            help="Maximum seconds of work per request, by the measured speed of the models.", min=0.1, max=36
+        ),
+    ] = Limits.max_request_seconds,
     requests_per_minute: Annotated[
         int, typer.Option(help="Per API key or address; 0 for no limit.", min=0)
     ] = Limits.requests_per_minute,
@@ -70,7 +76,9 @@ def serve(
         allowed_hosts=tuple(allow_host or ()),
         allowed_origins=tuple(allow_origin or ()),
         proxies=tuple(proxy or ()),
-        limits=Limits(max_characters=characters, requests_per_minute=requests_per_minute),
+        limits=Limits(
+            max_characters=characters, max_request_seconds=seconds, requests_per_minute=requests_per_minute
+        ),
     )
     warnings = security_warnings(settings)
     if check:

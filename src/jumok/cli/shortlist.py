@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from jumok.cli.arguments import ModelArgument, PairsArgument, report_fallback
+from jumok.cli.arguments import ColumnsOption, EncodingOption, ModelArgument, PairsArgument, report_fallback
 from jumok.errors import DataError, UnsupportedError
 
 MAX_PAIRS = 200_000
@@ -23,6 +23,8 @@ def shortlist(
             metavar="PAIRS", help="Pairs to measure the cost on; those that training held out if not given."
         ),
     ] = None,
+    columns: ColumnsOption = "",
+    encoding: EncodingOption = "",
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Learn from the training pairs which few target tokens a translation of each source token can contain.
@@ -30,11 +32,12 @@ def shortlist(
     The shortlist is added to the model folder; --shortlist uses it to translate faster. Its cost in BLEU and
     the speed-up are measured, printed and stored.
     """
-    from jumok.data import open_corpora  # start-up
+    from jumok.data import fingerprint_pairs, open_corpora  # start-up
     from jumok.evaluation import measure_shortlist_cost  # start-up
     from jumok.inference import learn_shortlist, load  # start-up
     from jumok.storage import read_stored_model, store_shortlist  # start-up
     from jumok.training.run.corpus_reader import read_sentences  # start-up
+    from jumok.training.run.finish import VALIDATION_FINGERPRINT  # start-up
 
     if read_stored_model(model).card.recipe.source.kind == "pictures":
         raise UnsupportedError(
@@ -44,14 +47,23 @@ def shortlist(
     translator = load(model)
     report_fallback(translator.engine)
     languages = {"source": translator.source_language or None, "target": translator.target_language or None}
+    reading: dict[str, Any] = {**languages, "columns": columns, "encoding": encoding}
     card = read_stored_model(model).card
     sentences = read_sentences(
-        open_corpora(pairs, **languages),
-        open_corpora(valid, **languages) if valid else [],
+        open_corpora(pairs, **reading),
+        open_corpora(valid, **reading) if valid else [],
         held_out_pairs=card.recipe.training.held_out_pairs,
     )
-    if not valid:
-        _refuse_training_pairs(len(sentences.validation_pairs), card.facts.get("validation_pairs"))
+    held_out = fingerprint_pairs(sentences.validation_pairs)
+    was_held_out = held_out == card.facts.get(VALIDATION_FINGERPRINT)
+    if not valid and not was_held_out:
+        _refuse_training_pairs(len(sentences.validation_pairs), known=VALIDATION_FINGERPRINT in card.facts)
+    elif not was_held_out:
+        typer.echo(
+            "the pairs of --valid are not those that training held out: if the model was trained on them, "
+            "the cost will look too small",
+            err=True,
+        )
     stride = -(-sentences.facts.pairs // MAX_PAIRS)
     learned = learn_shortlist(translator, islice(sentences.pairs(), 0, None, stride))
     cost = measure_shortlist_cost(translator, load(model, shortlist=learned), sentences.validation_pairs)
@@ -80,18 +92,14 @@ def shortlist(
     typer.echo(f"stored in {model}; `jumok translate {model} --shortlist` uses it")
 
 
-def _refuse_training_pairs(num_held_out: int, num_validated: Any) -> None:
-    """Refuse to measure on pairs that the model was trained on: the cost would look too small.
-
-    Training records how many pairs it validated on. If that is not between half and all of what these files
-    would hold out (training drops a few that are too long), they are not the files it was trained on.
-    """
-    from jumok.training.validation.protocol import MAX_PAIRS as MAX_VALIDATION_PAIRS  # start-up
-
-    expected = min(num_held_out, MAX_VALIDATION_PAIRS)
-    if num_validated is not None and not expected / 2 <= num_validated <= expected:
-        raise DataError(
-            f"Training validated on {num_validated:,} pairs, but of the pairs given here {num_held_out:,} "
-            "would be held out. It was given a validation set, or other pairs. Give pairs to measure on with "
-            "--valid."
-        )
+def _refuse_training_pairs(num_held_out: int, *, known: bool) -> None:
+    """Refuse to measure on pairs that the model may have been trained on: the cost would look too small."""
+    reason = (
+        "They are not the pairs that training validated on: it was given a validation set, or other pairs."
+        if known
+        else "The model was trained by an older jumok, which did not record the pairs that it held out."
+    )
+    raise DataError(
+        f"The cost of the shortlist would be measured on {num_held_out:,} of the pairs given here, which the "
+        f"model may have been trained on. {reason} Give pairs to measure on with --valid."
+    )

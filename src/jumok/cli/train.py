@@ -7,7 +7,15 @@ from typing import Annotated, Literal
 
 import typer
 
-from jumok.cli.arguments import FromOption, PairsArgument, ToOption, parse_assignments, setting_help
+from jumok.cli.arguments import (
+    ColumnsOption,
+    EncodingOption,
+    FromOption,
+    PairsArgument,
+    ToOption,
+    parse_assignments,
+    setting_help,
+)
 from jumok.config.recipe import Size, TrainingSettings, TransformerSettings, make_recipe, read_recipe
 from jumok.errors import UnsupportedError
 
@@ -21,6 +29,8 @@ def train(
     ] = None,
     source: FromOption = None,
     target: ToOption = None,
+    columns: ColumnsOption = "",
+    encoding: EncodingOption = "",
     model: Annotated[
         Literal["transformer", "recurrent", "decoder-only", "encoder-only"] | None,
         typer.Option(help="The model family. `jumok models` lists them."),
@@ -41,7 +51,11 @@ def train(
     epochs: Annotated[float | None, typer.Option(help=setting_help(TrainingSettings, "epochs"))] = None,
     seed: Annotated[int | None, typer.Option(help=setting_help(TrainingSettings, "seed"))] = None,
     recipe: Annotated[
-        Path | None, typer.Option(help="A recipe.toml with settings; options override it.")
+        Path | None,
+        typer.Option(
+            metavar="FILE|NAME",
+            help="A recipe.toml with settings, or a recipe that `jumok models` lists; options override it.",
+        ),
     ] = None,
     settings: Annotated[
         list[str] | None,
@@ -91,7 +105,13 @@ def train(
 
     with TrainingDisplay(Console(stderr=True)) as display:
         for event in training_events(
-            pairs, out=out, valid=valid or (), recipe=overrides, tensorboard=tensorboard
+            pairs,
+            out=out,
+            valid=valid or (),
+            recipe=overrides,
+            columns=columns,
+            encoding=encoding,
+            tensorboard=tensorboard,
         ):
             display.show(event)
     if isinstance(event, Finished) and event.reason == "interrupted":

@@ -1,4 +1,6 @@
-"""`jumok translate MODEL < in.txt > out.txt`: one line in, one line out, in order.
+"""`jumok translate MODEL < in.txt > out.txt`: one line in, one line out, in order. Documents stay documents.
+
+jumok translate MODEL report.docx --out report.ko.docx
 
 With a model of pictures a line is the path of a picture, and its caption or class comes out.
 """
@@ -40,10 +42,16 @@ def translate(
         Path | None,
         typer.Argument(
             metavar="FILE",
-            help="Text with one sentence per line; standard input if not given. "
-            "For a model of pictures: a picture, or a text with one path per line.",
+            help="Text with one sentence per line (standard input if not given), a document (.docx, .html, "
+            ".srt, …), or a folder of documents. For a model of pictures: a picture, or a text with "
+            "one path per line.",
         ),
     ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="The translated document or folder; its format stays the same."),
+    ] = None,
+    overwrite: Annotated[bool, typer.Option(help="With --out: replace a file that exists.")] = False,
     beam: Annotated[int | None, typer.Option(help=setting_help(SearchSettings, "beam"), min=1)] = None,
     patience_factor: Annotated[
         float | None, typer.Option(help=setting_help(SearchSettings, "patience_factor"))
@@ -86,8 +94,16 @@ def translate(
 ) -> None:
     """Translate lines from a file or standard input to standard output. Empty lines stay empty.
 
-    A model of pictures writes the caption of each picture, or names its class.
+    A document (docs/documents.md lists the formats) comes back as a document, with its formatting. A model of
+    pictures writes the caption of each picture, or names its class.
     """
+    document = _find_document(source, out)
+    if overwrite and out is None:
+        raise RecipeError("--overwrite replaces the file that --out names. Add --out FILE.")
+    if document and (as_json or n_best > 1 or prefix or sample):
+        raise RecipeError(
+            "--json, --n-best, --prefix and --sample are for lines. Leave them out to translate a document."
+        )
     if n_best > 1 and not as_json:
         raise RecipeError(
             f"--n-best {n_best} gives several translations per line; plain output has one. Add --json."
@@ -112,6 +128,15 @@ def translate(
         "no_repeat_ngram_size": no_repeat_ngram_size,
         "max_length_ratio": max_length_ratio,
     }
+    if document and source is not None:
+        from jumok.cli.document_files import print_document, translate_documents  # start-up
+
+        report_fallback(translator.engine_for(None, **search))
+        if out is None:
+            print_document(translator, source, search)
+        else:
+            translate_documents(translator, source, out, search, overwrite=overwrite)
+        return
     sampling = Sampling(**given) if sample else None
     report_fallback(translator.engine_for(sampling, prefix=prefix, **search))
     num_lines = num_short = 0
@@ -163,6 +188,26 @@ def _classify(folder: Path, source: Path | None, options: dict[str, Any], *, as_
                 typer.echo(json.dumps(record, ensure_ascii=False))
             else:
                 typer.echo("" if answer is None else answer.name)
+
+
+def _find_document(source: Path | None, out: Path | None) -> bool:
+    """Return whether the input is a document or a folder; a file of unknown type is lines without --out."""
+    if source is None:
+        if out is not None:
+            raise RecipeError(
+                "--out is for documents. Name the document: jumok translate MODEL FILE --out FILE."
+            )
+        return False
+    from jumok.documents import find_format  # start-up
+    from jumok.documents.registry import is_document, is_refused  # start-up
+
+    if source.is_dir() and out is None:
+        raise RecipeError(f"{source} is a folder. Name the folder for its translation: --out FOLDER.")
+    if out is not None or source.is_dir():
+        return True
+    if is_refused(source.name):
+        find_format(source.name)
+    return is_document(source.name) and find_format(source.name).suffix != ".txt"
 
 
 def _advice(sample: bool) -> str:

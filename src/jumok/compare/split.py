@@ -14,7 +14,7 @@ import shutil
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import PurePath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from jumok.data import Cleaner, HoldOut, choose_hold_out, format_regions, open_corpora, open_corpus
 from jumok.errors import DataError, RunFolderError
@@ -38,7 +38,7 @@ __all__ = ["Split", "median_length_source", "split_pairs"]
 
 MAX_HELD_OUT = 1000
 RECORD = "split.json"
-# A header without language codes: no first pair can be mistaken for one.
+# Always written, so that the reader never takes the first pair for a header.
 HEADER = "source\ttarget\talignment\n"
 PICTURE_HEADER = "picture\tcaption\tregions\n"
 _BREAKS = re.compile(r"[\t\n\r]+")
@@ -82,15 +82,17 @@ def split_pairs(
     source: str | None = None,
     target: str | None = None,
     max_held_out: int = MAX_HELD_OUT,
+    **reading: str,
 ) -> Split:
     """Clean the pairs as training does and split them, or find the files of an earlier call.
 
     The validation and the test set have at most a tenth of the pairs and at most `max_held_out` each. A set
-    that is given is copied instead, and its sentences are removed from the others.
+    that is given is copied instead, and its sentences are removed from the others. `reading` are the columns
+    and the encoding of `open_corpora`.
     """
-    corpora = open_corpora(pairs, source=source, target=target)
+    corpora = open_corpora(pairs, source=source, target=target, **reading)
     languages = corpora[0].source_language, corpora[0].target_language
-    codes = {"source": languages[0] or None, "target": languages[1] or None}
+    codes: dict[str, Any] = {"source": languages[0] or None, "target": languages[1] or None, **reading}
     given = {
         name: open_corpora(files, **codes) for name, files in (("valid", valid), ("test", test)) if files
     }

@@ -223,13 +223,18 @@ def derive_schedule(
     epochs of the overrides.
     """
     limits: list[tuple[int, str]] = []
-    max_steps = step_limit(recipe.training, costs.batches_per_epoch)
+    training = recipe.training
+    max_steps = step_limit(training, costs.batches_per_epoch)
     if max_steps is not None:
         limits.append((max_steps, "the steps or epochs that were set"))
-    if recipe.training.minutes is not None:
+    if training.minutes is not None:
         limits.append(_steps_in_time(recipe, overrides, costs))
     steps, why = min(limits) if limits else (None, "")
-    planned = [DerivedSetting("training.steps", steps, why)] if steps != overrides.training.steps else []
+    given = [name for name in ("steps", "epochs", "minutes") if getattr(training, name) is not None]
+    if len(given) > 1:
+        why = f"the first limit that is reached, of {', '.join(given)}"
+    is_planned = steps != overrides.training.steps or len(given) > 1
+    planned = [DerivedSetting("training.steps", steps, why)] if is_planned else []
     updates_per_epoch = costs.batches_per_epoch / recipe.training.accumulate
     derived = [_warmup_steps(steps), _validate_every(steps, costs, updates_per_epoch)]
     recipe, applied = _fill(recipe, overrides, derived)

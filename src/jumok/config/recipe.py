@@ -11,7 +11,8 @@ from __future__ import annotations
 import copy
 import json
 import tomllib
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, get_args
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal, get_args
 
 from pydantic import (
     BaseModel,
@@ -25,9 +26,6 @@ from pydantic import (
 
 from jumok.config.renamed import with_current_names
 from jumok.errors import RecipeError, suggest
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 __all__ = [
     "EXTRA_TOKENS",
@@ -51,6 +49,7 @@ __all__ = [
     "flatten",
     "make_recipe",
     "make_stored_recipe",
+    "named_recipes",
     "read_recipe",
     "recipe_to_toml",
     "setting_names",
@@ -59,6 +58,20 @@ __all__ = [
 Size = Literal["auto", "tiny", "small", "base", "big"]
 NormName = Literal["layer", "rms", "batch"]
 PositionName = Literal["sinusoidal", "learned", "none", "rotary", "alibi", "relative-keys", "relative-bias"]
+InitialiserName = Literal[
+    "xavier-uniform",
+    "xavier-normal",
+    "he-uniform",
+    "he-normal",
+    "lecun-uniform",
+    "lecun-normal",
+    "orthogonal",
+    "normal",
+    "truncated-normal",
+    "uniform",
+    "zeros",
+    "ones",
+]
 Task = Literal["translate", "language-model", "masked", "classify"]
 """What a model learns: to translate a source (or to write the caption of a picture), to predict the next
 token, to predict masked tokens, or to name the class of a picture."""
@@ -168,7 +181,17 @@ class BlockSettings(Settings):
     feed_forward: int = Field(1024, ge=8, le=65536)
     """Width of the hidden layer of the position-wise network."""
     heads: int = Field(4, ge=1, le=64)
-    """Attention heads per block; must divide the width."""
+    """Attention heads per block; must divide the width unless key_width and value_width are set."""
+    key_width: int | None = Field(None, ge=1, le=8192)
+    """Width of the queries and keys of a head; default: the width divided by the heads."""
+    value_width: int | None = Field(None, ge=1, le=8192)
+    """Width of the values of a head; default: the width divided by the heads."""
+    key_value_groups: int | None = Field(None, ge=1, le=64)
+    """Groups of heads that share keys and values; 1 is multi-query attention; default: a group per head."""
+    attention_bias: bool = False
+    """Add biases to the projections of attention; the paper has none."""
+    attention_init: InitialiserName = "xavier-uniform"
+    """Initial values of the projections of attention."""
     dropout: float = Field(0.1, ge=0, lt=1)
     """Share of activations dropped while training. Derived from the size of the corpus."""
     attention_dropout: float = Field(0.0, ge=0, lt=1)
@@ -218,6 +241,8 @@ class RecurrentSettings(Settings):
     """Recurrent layers of the decoder."""
     width: int = Field(256, ge=8, le=8192)
     """Width of the states; in a bidirectional encoder each direction has half of it."""
+    encoder_width: int | None = Field(None, ge=8, le=16384)
+    """Width of the encoder's states, both directions together; default: the width."""
     embedding: int = Field(256, ge=8, le=8192)
     """Width of the embeddings and of the layer that predicts the next token."""
     bidirectional: bool = True
@@ -281,14 +306,18 @@ ModelSettings = Annotated[
 ]
 
 
+MAX_MINUTES = 366 * 24 * 60  # a year
+
+
 class TrainingSettings(Settings):
     section = "training"
     steps: int | None = Field(None, ge=1)
     """Stop after this many updates."""
     epochs: float | None = Field(None, gt=0)
     """Stop after this many passes over the corpus."""
-    minutes: float | None = Field(None, gt=0)
-    """Stop after about this many minutes. A short measurement converts them to steps, stored with the run."""
+    minutes: float | None = Field(None, gt=0, le=MAX_MINUTES)
+    """Stop after about this many minutes (at most a year). A short measurement converts them to steps, stored
+    with the run."""
     batch_tokens: int = Field(4096, ge=16)
     """Target tokens per batch, including padding. Derived from the size of the corpus."""
     accumulate: int = Field(1, ge=1)
@@ -375,7 +404,9 @@ def make_recipe(settings: dict[str, Any] | None = None, **overrides: Any) -> Rec
     try:
         return Recipe.model_validate(nested)
     except ValidationError as error:
-        raise RecipeError(_explain(error)) from None
+        faults = _explain(error)
+        lines = [f"  {name}: {fault}" for name, fault in faults.items()]
+        raise RecipeError("\n".join(["The recipe cannot be used:", *lines]), faults) from None
 
 
 def make_stored_recipe(settings: dict[str, Any]) -> Recipe:
@@ -383,12 +414,25 @@ def make_stored_recipe(settings: dict[str, Any]) -> Recipe:
     return make_recipe(_stored_names(settings))
 
 
+def named_recipes() -> dict[str, Path]:
+    """Return the recipes that ship with jumok: name → file, whose first line says what it is."""
+    return {file.stem: file for file in sorted((Path(__file__).parent / "recipes").glob("*.toml"))}
+
+
 def read_recipe(path: Path) -> dict[str, Any]:
-    """Return the settings in a `recipe.toml`, not yet checked; those of a run folder under current names."""
+    """Return the settings in a `recipe.toml`, not yet checked; those of a run folder under current names.
+
+    A path without a folder or a suffix that does not exist may be the name of a recipe that ships with jumok.
+    """
+    named = named_recipes()
     try:
-        settings = tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise RecipeError(f"There is no recipe at {path}.") from None
+        file = path if path.is_file() else named.get(str(path), path)
+        settings = tomllib.loads(file.read_text(encoding="utf-8"))
+    except (FileNotFoundError, IsADirectoryError):
+        raise RecipeError(
+            f"There is no recipe at {path}.{suggest(str(path), named)} "
+            f"Recipes that ship with jumok: {', '.join(named)}."
+        ) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise RecipeError(f"{path} is not a TOML file: {error}.") from None
     written_by_jumok = path.with_name("run.json").exists()
@@ -467,21 +511,33 @@ def _toml(value: Any) -> str:
     return repr(value)
 
 
-def _explain(error: ValidationError) -> str:
-    """Return a message with all errors, one per line; an unknown name gets the closest known one."""
-    lines = ["The recipe cannot be used:"]
+def _explain(error: ValidationError) -> dict[str, str]:
+    """Return what is wrong with each setting; an unknown name gets the closest known one."""
+    faults: dict[str, str] = {}
     for detail in error.errors():
         path = [str(part) for part in detail["loc"]]
         section, name = _settings_at(path[:-1]), ".".join(_without_family(path))
         if detail["type"] == "extra_forbidden":
-            lines.append(f"  {name}: there is no such setting.{suggest(path[-1], section.model_fields)}")
+            faults[name] = _explain_unknown(path[-1], section)
         elif detail["type"] == "union_tag_invalid":
             family, known = _family(detail["input"]), ", ".join(SETTINGS_BY_FAMILY)
             hint = suggest(family, SETTINGS_BY_FAMILY)
-            lines.append(f"  model.family: there is no family {family!r}.{hint} Known: {known}.")
+            faults["model.family"] = f"there is no family {family!r}.{hint} Known: {known}."
         else:
-            lines.append(f"  {name}: {detail['msg']}. Received: {detail['input']!r}")
-    return "\n".join(lines)
+            faults[name] = f"{detail['msg']}. Received: {detail['input']!r}"
+    return faults
+
+
+def _explain_unknown(name: str, section: type[BaseModel]) -> str:
+    """Say which families have a setting that this section lacks, or which setting may be meant."""
+    families = [family for family, settings in SETTINGS_BY_FAMILY.items() if name in settings.model_fields]
+    if section not in SETTINGS_BY_FAMILY.values() or not families:
+        return f"there is no such setting.{suggest(name, section.model_fields)}"
+    own = next(family for family, settings in SETTINGS_BY_FAMILY.items() if settings is section)
+    alike = [known for known in section.model_fields if known in name or name in known]
+    instead = alike or [known for known in section.model_fields if known != "family"]
+    owners = " and ".join(families)
+    return f"the family {own} has no such setting ({owners} have it). It has: {', '.join(instead)}."
 
 
 def _without_family(path: list[str]) -> list[str]:

@@ -6,6 +6,7 @@ from jumok.data.cleaning import Cleaner, clean_pairs
 from jumok.data.corpora import (
     Corpus,
     corpus_of_pairs,
+    is_pair,
     open_corpora,
     open_corpus,
     open_pairs_or_text,
@@ -18,9 +19,17 @@ from jumok.data.corpus_report import (
     FaultReport,
     SideReport,
     check_corpora,
+    describe_languages,
 )
 from jumok.data.faults import CleaningLimits, Fault
-from jumok.data.hold_out import HoldOut, choose_hold_out, hold_out_from_hashes, sentence_key, source_hashes
+from jumok.data.hold_out import (
+    HoldOut,
+    choose_hold_out,
+    fingerprint_pairs,
+    hold_out_from_hashes,
+    sentence_key,
+    source_hashes,
+)
 from jumok.data.masking import MaskedBatches, mask_tokens
 from jumok.data.picture_corpora import (
     format_regions,
@@ -53,10 +62,13 @@ __all__ = [
     "class_batch",
     "clean_pairs",
     "corpus_of_pairs",
+    "describe_languages",
+    "fingerprint_pairs",
     "format_regions",
     "hold_out_from_hashes",
     "holds_pairs",
     "holds_pictures",
+    "is_pair",
     "mask_tokens",
     "open_corpora",
     "open_corpus",

@@ -2,6 +2,8 @@
 
     open_corpus("pairs.en-ko.tsv.gz")                 one file of pairs
     open_corpus(["train.en", "train.de"])             two parallel texts
+    open_corpus("table.csv", columns="en,ko", encoding="cp949")
+    open_corpus([("Hello.", "안녕하세요."), …])           pairs in memory
     open_corpora(["a.tsv", "b.tsv:2.5", "c.en", "c.de"], source="en")
     open_texts(["novel.txt"])                         plain text, for a language model
     open_corpus("pets") or open_corpus("captions.ko.tsv")     pictures (`picture_corpora.py`)
@@ -14,6 +16,7 @@ the opposite direction (`pairs.en-ko.tsv` with source ko), source and target are
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from dataclasses import dataclass, replace
 from functools import partial
@@ -21,10 +24,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from jumok.data.alignments import swap_alignment
-from jumok.data.lines import InputFile, read_lines, spool
+from jumok.data.encodings import check_encoding
+from jumok.data.input_files import InputFile, spool
+from jumok.data.lines import read_lines
 from jumok.data.picture_corpora import holds_pictures, open_picture_reader
 from jumok.data.readers import (
     PAIR_FORMATS,
+    ReadOptions,
     find_pair_format,
     no_pairs_error,
     read_parallel,
@@ -42,6 +48,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Corpus",
     "corpus_of_pairs",
+    "is_pair",
     "open_corpora",
     "open_corpus",
     "open_pairs_or_text",
@@ -49,6 +56,7 @@ __all__ = [
 ]
 
 STANDARD_INPUT = "-"
+PARALLEL = " + "  # between the names of two parallel texts
 
 
 @dataclass(frozen=True)
@@ -56,7 +64,8 @@ class Corpus:
     """Sentence pairs that can be read any number of times, in the order of their file.
 
     Languages are codes, or "" if unknown. `weight` is how often each pair occurs per epoch. `plain`: it is
-    plain text, and its pairs have an empty source. `pictures`: its sources are paths of pictures.
+    plain text, and its pairs have an empty source. `pictures`: its sources are paths of pictures. `note`:
+    what was chosen to read it, such as columns.
     """
 
     name: str
@@ -67,6 +76,12 @@ class Corpus:
     swapped: bool = False
     plain: bool = False
     pictures: bool = False
+    note: str = ""
+
+    @property
+    def file_names(self) -> str:
+        """The name without folders, for a model that is given away: paths may be private."""
+        return PARALLEL.join(re.split(r"[\\/]", part)[-1] for part in self.name.split(PARALLEL))
 
     def pairs(self) -> Iterator[Pair]:
         return (pair for _, pair in self.numbered_pairs())
@@ -77,11 +92,21 @@ class Corpus:
         return map(_swap, pairs) if self.swapped else pairs
 
 
+def is_pair(item: object) -> bool:
+    """Return whether an item is a sentence and its translation, not the name of a file."""
+    return isinstance(item, Pair) or (isinstance(item, tuple | list) and not isinstance(item, str))
+
+
 def corpus_of_pairs(
-    pairs: Sequence[Pair], *, source: str = "", target: str = "", name: str = "pairs", weight: float = 1.0
+    pairs: Iterable[Pair | Sequence[str]],
+    *,
+    source: str = "",
+    target: str = "",
+    name: str = "pairs",
+    weight: float = 1.0,
 ) -> Corpus:
-    """Return a corpus of pairs that are already in memory."""
-    numbered = list(enumerate(pairs, start=1))
+    """Return a corpus of pairs that are already in memory: `Pair`s, or sequences of two strings."""
+    numbered = [(number, _checked_pair(number, pair)) for number, pair in enumerate(pairs, start=1)]
     return Corpus(
         name=name,
         reader=lambda dropped: iter(numbered),
@@ -91,65 +116,96 @@ def corpus_of_pairs(
     )
 
 
+def _checked_pair(number: int, pair: Pair | Sequence[str]) -> Pair:
+    if isinstance(pair, Pair):
+        return pair
+    if (
+        not isinstance(pair, tuple | list)
+        or len(pair) != 2
+        or not all(isinstance(text, str) for text in pair)
+    ):
+        raise DataError(
+            f"Pair {number:,} is not a sentence and its translation, two strings. Received: {pair!r}"
+        )
+    return Pair(pair[0].strip(), pair[1].strip())
+
+
 def open_corpus(
-    paths: str | Path | Sequence[str | Path],
+    paths: str | Path | Sequence[str | Path] | Iterable[Pair | Sequence[str]],
     *,
     source: str | None = None,
     target: str | None = None,
     weight: float = 1.0,
+    columns: str = "",
+    encoding: str = "",
 ) -> Corpus:
-    """Open one file of pairs or two parallel texts: detect format and languages. Pairs are read later."""
-    paths = [paths] if isinstance(paths, str | Path) else paths
-    if len(paths) == 1 and holds_pictures(paths[0]):
-        return _open_pictures(paths[0], target or "", weight)
-    files = [_input_file(path) for path in paths]
-    wanted_source = language_code(source) if source else ""
-    wanted_target = language_code(target) if target else ""
+    """Open one file of pairs, two parallel texts, or pairs in memory: detect format and languages.
+
+    `columns` chooses two columns of a table by name or number (`en,ko` or `2,4`); `encoding` is that of a
+    text that is not UTF-8. Pairs are read later.
+    """
+    items = [paths] if isinstance(paths, str | Path) else list(paths)
+    if items and all(map(is_pair, items)):
+        return corpus_of_pairs(items, source=source or "", target=target or "", weight=weight)  # type: ignore[arg-type]
+    if len(items) == 1 and not is_pair(items[0]) and holds_pictures(items[0]):  # type: ignore[arg-type]
+        return _open_pictures(items[0], target or "", weight)  # type: ignore[arg-type]
+    files = [_input_file(path, encoding) for path in items]  # type: ignore[arg-type]
+    options = ReadOptions(
+        language_code(source) if source else "", language_code(target) if target else "", columns
+    )
     formats = [find_pair_format(file) for file in files]
     if len(files) == 1 and formats[0] is not None:
-        corpus = _open_pairs(files[0], formats[0], wanted_source, wanted_target)
+        corpus = _open_pairs(files[0], formats[0], options)
     elif len(files) == 2 and not any(formats):
         corpus = _open_parallel(files[0], files[1])
+        if columns:
+            raise DataError(f"{corpus.name} have no columns. Received: --columns {columns}. Leave it out.")
     else:
         raise _not_a_corpus_error(files)
-    oriented = _orient(corpus, wanted_source, wanted_target, because="was requested")
+    oriented = _orient(corpus, options.source, options.target, because="was requested")
     return replace(oriented, weight=_check_weight(weight))
 
 
 def open_corpora(
-    arguments: Sequence[str], *, source: str | None = None, target: str | None = None
+    arguments: Sequence[str],
+    *,
+    source: str | None = None,
+    target: str | None = None,
+    columns: str = "",
+    encoding: str = "",
 ) -> list[Corpus]:
     """Open all corpora: files of pairs one by one, texts two by two.
 
     `path:2.5` gives a corpus the weight 2.5. All corpora must have the same languages; one that names none
-    gets those of the others.
+    gets those of the others. `columns` and `encoding` are those of every file (see `open_corpus`).
     """
     if not arguments:
         raise DataError(
             "No corpus was given. Name a file of pairs (pairs.tsv) or two texts (train.en train.de)."
         )
+    open_files = partial(open_corpus, source=source, target=target, columns=columns, encoding=encoding)
     corpora: list[Corpus] = []
     unpaired: list[tuple[str, float | None]] = []  # a text that waits for its translation
     for argument in arguments:
         path, weight = _split_weight(argument)
-        if path == STANDARD_INPUT or find_pair_format(InputFile(path)) or holds_pictures(path):
-            corpora.append(open_corpus(path, source=source, target=target, weight=weight or 1.0))
+        is_pair_file = find_pair_format(InputFile(path, encoding=encoding))
+        if path == STANDARD_INPUT or is_pair_file or holds_pictures(path):
+            corpora.append(open_files(path, weight=weight or 1.0))
             continue
         unpaired.append((path, weight))
         if len(unpaired) == 2:
             texts = [text for text, _ in unpaired]
-            shared_weight = _shared_weight(unpaired)
-            corpora.append(open_corpus(texts, source=source, target=target, weight=shared_weight))
+            corpora.append(open_files(texts, weight=_shared_weight(unpaired)))
             unpaired = []
     if unpaired:
-        raise _not_a_corpus_error([InputFile(unpaired[0][0])])
+        raise _not_a_corpus_error([InputFile(unpaired[0][0], encoding=encoding)])
     if len({corpus.pictures for corpus in corpora}) > 1:
         names = ", ".join(f"{c.name} ({'pictures' if c.pictures else 'text'})" for c in corpora)
         raise DataError(f"Pictures and sentences cannot be mixed in one run. Received: {names}.")
     return _with_same_languages(corpora)
 
 
-def open_texts(arguments: Sequence[str], *, language: str | None = None) -> list[Corpus]:
+def open_texts(arguments: Sequence[str], *, language: str | None = None, encoding: str = "") -> list[Corpus]:
     """Open plain texts with one sentence per line; refuse files of pairs."""
     if not arguments:
         raise DataError("No text was given. Name a file with one sentence per line, such as text.txt.")
@@ -157,7 +213,7 @@ def open_texts(arguments: Sequence[str], *, language: str | None = None) -> list
     corpora: list[Corpus] = []
     for argument in arguments:
         path, weight = _split_weight(argument)
-        corpus = _open_text(_input_file(path), weight or 1.0)
+        corpus = _open_text(_input_file(path, encoding), weight or 1.0)
         if not _compatible(wanted, corpus.target_language):
             raise DataError(
                 f"{corpus.name} seems to hold {language_name(corpus.target_language)}, but "
@@ -169,14 +225,20 @@ def open_texts(arguments: Sequence[str], *, language: str | None = None) -> list
 
 
 def open_pairs_or_text(
-    arguments: Sequence[str], *, source: str | None = None, target: str | None = None
+    arguments: Sequence[str],
+    *,
+    source: str | None = None,
+    target: str | None = None,
+    columns: str = "",
+    encoding: str = "",
 ) -> list[Corpus]:
     """Open corpora like `open_corpora`, but a single text as plain text."""
-    if len(arguments) == 1:
+    if len(arguments) == 1 and not columns:
         path, _ = _split_weight(arguments[0])
-        if path != STANDARD_INPUT and not find_pair_format(InputFile(path)) and not holds_pictures(path):
-            return open_texts(arguments, language=target or source)
-    return open_corpora(arguments, source=source, target=target)
+        is_pair_file = find_pair_format(InputFile(path, encoding=encoding))
+        if path != STANDARD_INPUT and not is_pair_file and not holds_pictures(path):
+            return open_texts(arguments, language=target or source, encoding=encoding)
+    return open_corpora(arguments, source=source, target=target, columns=columns, encoding=encoding)
 
 
 def _open_pictures(path: str | Path, target: str, weight: float) -> Corpus:
@@ -200,6 +262,7 @@ def _open_text(file: InputFile, weight: float) -> Corpus:
             "`cut -f 1` extracts one side of a .tsv. To train a translator on pairs, name the file .tsv and "
             "choose a --model that translates."
         )
+    _refuse_markup(file, first)
     return Corpus(
         file.name,
         partial(read_text, file),
@@ -209,17 +272,48 @@ def _open_text(file: InputFile, weight: float) -> Corpus:
     )
 
 
-def _input_file(path: str | Path) -> InputFile:
-    return spool() if str(path) == STANDARD_INPUT else InputFile(path)
+def _refuse_markup(file: InputFile, first: str) -> None:
+    """Raise if the first line of a text shows that it is no list of sentences."""
+    known = ", ".join(PAIR_FORMATS)
+    start = first.lstrip()
+    if start.startswith(("<?xml", "<!DOCTYPE", "<!doctype", "<html", "<HTML")):
+        kind, advice = "XML or HTML", f"Files of pairs that jumok reads: {known}."
+    elif start in ("[", "{", "[{") or start.startswith(('[{"', '{"', '["')):
+        kind, advice = (
+            "JSON",
+            "jumok reads JSON with one object per line, named .jsonl: `jq -c '.[]'` makes it.",
+        )
+    else:
+        return
+    raise DataError(f"{file.name} is {kind}, not a text with one sentence per line. {advice}")
 
 
-def _open_pairs(file: InputFile, open_format: OpenPairs, source: str, target: str) -> Corpus:
-    opened = open_format(file, source, target)
+def _input_file(path: str | Path, encoding: str) -> InputFile:
+    if not isinstance(path, str | Path):
+        raise DataError(f"A corpus is named by a path, or given as pairs of strings. Received: {path!r}")
+    encoding = check_encoding(encoding)
+    return spool(encoding=encoding) if str(path) == STANDARD_INPUT else InputFile(path, encoding=encoding)
+
+
+def _open_pairs(file: InputFile, open_format: OpenPairs, options: ReadOptions) -> Corpus:
+    opened = open_format(file, options)
     languages = opened.languages if any(opened.languages) else _languages_in_name(file)
-    corpus = Corpus(file.name, opened.read, *languages)
+    corpus = Corpus(file.name, opened.read, *languages, note=opened.note)
     if next(corpus.numbered_pairs(), None) is None:
-        raise no_pairs_error(file)
+        raise _nothing_to_read_error(file, corpus)
     return corpus
+
+
+def _nothing_to_read_error(file: InputFile, corpus: Corpus) -> DataError:
+    """Return the error for a file without pairs; what its reader dropped says why."""
+    dropped: Counter[str] = Counter()
+    for _ in corpus.numbered_pairs(dropped):
+        pass
+    units = {what: count for what, count in dropped.items() if "unit" in what or "entry" in what}
+    if not units:
+        return no_pairs_error(file)
+    reasons = ", ".join(f"{count:,} {what}" for what, count in units.items())
+    return DataError(f"{file.name} holds no sentence pairs. Received: {reasons}. Is it translated?")
 
 
 def _open_parallel(source: InputFile, target: InputFile) -> Corpus:
@@ -234,7 +328,7 @@ def _open_parallel(source: InputFile, target: InputFile) -> Corpus:
             f"{source.name} and {target.name} are both {language_name(languages[0])} by their names. "
             "Parallel texts have two languages: name one file of each."
         )
-    return Corpus(f"{source.name} + {target.name}", partial(read_parallel, source, target), *languages)
+    return Corpus(f"{source.name}{PARALLEL}{target.name}", partial(read_parallel, source, target), *languages)
 
 
 def _language_in_name(file: InputFile) -> str:
@@ -249,7 +343,11 @@ def _language_in_name(file: InputFile) -> str:
 
 
 def _languages_in_name(file: InputFile) -> tuple[str, str]:
-    """Return the languages of `pairs.en-ko.tsv` or `en_ko.tsv`."""
+    """Return the languages of `pairs.en-ko.tsv`, `en_ko.tsv`, `Sentence pairs in English-Korean - ….tsv`."""
+    tatoeba = re.match(r"Sentence pairs in (.+?)-(.+?) - ", file.plain_name)
+    if tatoeba:
+        first, second = (find_language(name) for name in tatoeba.groups())
+        return first.code if first else "", second.code if second else ""
     for part in reversed(file.plain_name.split(".")):
         words = part.replace("_", "-").split("-")
         if len(words) == 2 and all(word.islower() for word in words):
@@ -327,6 +425,10 @@ def _check_weight(weight: float) -> float:
 
 def _not_a_corpus_error(files: list[InputFile]) -> DataError:
     names = ", ".join(file.name for file in files) or "nothing"
+    for file in files:
+        if not file.path.is_file():
+            break
+        _refuse_markup(file, next((line for line in read_lines(file, Counter()) if line.strip()), ""))
     return DataError(
         f"A corpus is one file of pairs ({', '.join(PAIR_FORMATS)}) or two texts with one sentence per line. "
         f"Received: {names}. If it is a file of pairs, give it one of these suffixes. A text needs its "

@@ -20,7 +20,10 @@ from jumok.data.cleaning import Cleaner, InspectedBlock, leak_keys
 from jumok.data.faults import CleaningLimits, Fault
 from jumok.data.hash_set import HashSet
 from jumok.data.hold_out import hold_out_from_hashes, sentence_key, source_hashes
-from jumok.text import split_words
+from jumok.text import language_name, split_words
+from jumok.text.language_detection import detect_languages
+from jumok.text.languages import LANGUAGES
+from jumok.text.scripts import classify_characters
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -30,10 +33,20 @@ if TYPE_CHECKING:
     from jumok.data.corpora import Corpus
     from jumok.text.scripts import Characters
 
-__all__ = ["CorpusReport", "CorpusSummary", "Example", "FaultReport", "SideReport", "check_corpora"]
+__all__ = [
+    "CorpusReport",
+    "CorpusSummary",
+    "Example",
+    "FaultReport",
+    "SideReport",
+    "check_corpora",
+    "describe_languages",
+]
 
 _MAX_EXAMPLES = 3  # per fault
 _MAX_CACHED_UNITS = 1_000_000
+_SAMPLE_PAIRS = 200  # to find out which side is in which language
+_SURELY_SWAPPED = 40  # percentage points by which the other language is more likely, on both sides
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +95,7 @@ class CorpusSummary:
     pairs: int
     weight: float
     dropped: Mapping[str, int]
+    note: str = ""  # what was chosen to read it, such as columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +113,8 @@ class CorpusReport:
     set_sizes: Mapping[str, int] = field(default_factory=dict)  # validation or test set → its pairs
     tests: tuple[str, ...] = ()  # the names of the test sets
     held_out: int = 0
+    refusal: str = ""  # why training would refuse the corpora, "" if it would not
+    language_fault: str = ""  # swapped sides, or a side in the wrong script, "" if the languages fit
 
     def count(self, fault: Fault) -> int:
         return next((report.count for report in self.faults if report.fault is fault), 0)
@@ -131,12 +147,17 @@ def check_corpora(
             leaks.add(block)
             if hold_out:
                 hashes.append(source_hashes(block.kept_pairs()))
-        summaries.append(CorpusSummary(corpus.name, tally.pairs - before, corpus.weight, dict(dropped)))
+        summaries.append(
+            CorpusSummary(corpus.name, tally.pairs - before, corpus.weight, dict(dropped), corpus.note)
+        )
     all_hashes = np.concatenate(hashes)
+    held_out = hold_out_from_hashes(all_hashes, count=hold_out).count(all_hashes)
+    skipped = {fault: count for fault, count in cleaner.skipped.items() if count}
+    can_validate = bool(held_out) if hold_out else not validation or _has_pairs(validation)
     return CorpusReport(
         pairs=tally.pairs,
         kept=tally.kept,
-        skipped={fault: count for fault, count in cleaner.skipped.items() if count},
+        skipped=skipped,
         faults=tally.faults(cleaner.skipped, cleaner.limits),
         source=tally.source.report(),
         target=tally.target.report(),
@@ -144,8 +165,62 @@ def check_corpora(
         leaked=leaks.counts(),
         set_sizes=leaks.sizes,
         tests=tuple(corpus.name for corpus in tests),
-        held_out=hold_out_from_hashes(all_hashes, count=hold_out).count(all_hashes),
+        held_out=held_out,
+        refusal=_refusal(tally.kept, skipped, can_validate=can_validate, valid_given=bool(validation)),
+        language_fault=tally.language_fault(),
     )
+
+
+def _has_pairs(validation: Sequence[Corpus]) -> bool:
+    return any(
+        (pair.source or corpus.plain) and pair.target for corpus in validation for pair in corpus.pairs()
+    )
+
+
+def _refusal(kept: int, skipped: Mapping[Fault, int], *, can_validate: bool, valid_given: bool) -> str:
+    """Return why training would refuse the corpora, as it would say it, or ""."""
+    if not kept:
+        reasons = ", ".join(f"{count:,} {fault.title}" for fault, count in skipped.items())
+        return f"no pair is left to train on. All were skipped: {reasons or 'there are none'}."
+    if can_validate:
+        return ""
+    if valid_given:
+        return "the validation set holds no pairs."
+    few = "fewer than ten are left" if kept < 10 else "they have only one source sentence"
+    return (
+        f"no pair can be held out for validation, as {few}. Give a validation set with --valid, or at least "
+        "ten pairs with different sources."
+    )
+
+
+def describe_languages(
+    source_text: str, target_text: str, source_language: str, target_language: str
+) -> tuple[str, bool]:
+    """Return what is wrong with the languages of two sides, "" for nothing, and whether they are swapped."""
+    codes = [source_language, target_language]
+    if not all(code in LANGUAGES for code in codes) or codes[0] == codes[1]:
+        return "", False
+    found = []
+    for text, code in zip((source_text, target_text), codes, strict=True):
+        confidence = dict(detect_languages(text, codes))
+        other = codes[1 - codes.index(code)]
+        found.append(confidence[other] - confidence[code])
+    source_name, target_name = map(language_name, codes)
+    if min(found) > _SURELY_SWAPPED:
+        return (
+            f"The sides seem to be swapped: the source looks like {target_name}, the target like "
+            f"{source_name}. --columns 2,1 swaps those of a table; two texts are named in the other order.",
+            True,
+        )
+    for side, text, code in (("source", source_text, codes[0]), ("target", target_text, codes[1])):
+        characters = classify_characters([text])
+        script, scripts = characters.main_script(), LANGUAGES[code].scripts
+        if script and script not in scripts:
+            return (
+                f"The {side} is in the script {script}, but {language_name(code)} is in {scripts[0]}.",
+                False,
+            )
+    return "", False
 
 
 class _Tally:
@@ -157,10 +232,17 @@ class _Tally:
         self._plain = first is not None and first.plain
         self.source = _SideTally(first.source_language if first else "")
         self.target = _SideTally(first.target_language if first else "")
+        self._sample = ("", "")  # the beginning of each side
         self._counts: Counter[Fault] = Counter()
         self._examples: dict[Fault, list[Example]] = {}
 
     def add(self, corpus: str, block: InspectedBlock) -> None:
+        if not self.pairs:
+            beginning = block.pairs[:_SAMPLE_PAIRS]
+            self._sample = (
+                " ".join(pair.source for _, pair in beginning),
+                " ".join(pair.target for _, pair in beginning),
+            )
         self.pairs += len(block.pairs)
         self.kept += int(block.kept.sum())
         self.source.add(block.characters.source)
@@ -172,6 +254,11 @@ class _Tally:
                 line, pair = block.pairs[index]
                 detail = describe_links_out_of_range(pair) if fault is Fault.LINKS_OUT_OF_RANGE else ""
                 examples.append(Example(corpus, line, pair.source, pair.target, detail))
+
+    def language_fault(self) -> str:
+        if self._plain:
+            return ""
+        return describe_languages(*self._sample, self.source.language, self.target.language)[0]
 
     def faults(self, skipped: Mapping[Fault, int], limits: CleaningLimits) -> tuple[FaultReport, ...]:
         return tuple(

@@ -7,7 +7,6 @@ applied to blocks of pairs, because one test of a whole block often shows that n
 from __future__ import annotations
 
 import re
-import unicodedata
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from jumok.text.languages import LANGUAGES
+from jumok.text.normalisation import is_composed
 from jumok.text.scripts import (
     CONTROL,
     JOINER,
@@ -42,7 +42,7 @@ class Fault(Enum):
     EMPTY = ("empty", True, "one side is empty")
     TOO_LONG = ("too long", True, "more than {0.max_words} words or {0.max_characters:,} characters")
     REPLACED = ("replaced characters", True, "U+FFFD: letters were lost when the text was decoded")
-    MOJIBAKE = ("mojibake", True, "UTF-8 read as another encoding: Ã© for é")
+    MOJIBAKE = ("mojibake", True, "text read in a wrong encoding: Ã© for é, ³ª´Â for 나는")
     CONTROL = ("control characters", True, "invisible characters that no text needs")
     WRONG_SCRIPT = ("wrong script", True, "hardly any letters in the script of its language")
     UNTRANSLATED = ("untranslated", True, "source and target are the same")
@@ -105,6 +105,8 @@ _CONTINUATION = "\x80-\x9f¡-ª¬-º¼-¿€‚ƒ„†‡ˆ‰Š‹ŒŽ•˜™
 _MOJIBAKE = re.compile(
     f"[ÃÂÐÑ][{_CONTINUATION}]|â[€‚„\x80-\x9f][{_CONTINUATION}{_WINDOWS_1252}]|[à-ï][{_CONTINUATION}]{{2}}|ðŸ"
 )
+# Korean or Chinese, two bytes per character, that was decoded as Latin-1: two characters in a row.
+_TWO_BYTE_MOJIBAKE = re.compile("[°-È][¡-þ][°-È][¡-þ]")
 _SCRIPTS_WITHOUT_JOINERS = frozenset({"Latin", "Cyrillic", "Greek", "Hangul", "Han"})
 _ENTITY = re.compile(r"&(?:[a-zA-Z]{2,8}|#\d{1,6}|#x[0-9a-fA-F]{1,5});")
 
@@ -156,7 +158,7 @@ class Inspector:
             Fault.CONTROL: side.count(CONTROL) > 0,
             Fault.ZERO_WIDTH: side.count(*_zero_width(scripts)) > 0,
             Fault.WRONG_SCRIPT: self._wrong_script(side, scripts),
-            Fault.MOJIBAKE: _matches(_MOJIBAKE, side),
+            Fault.MOJIBAKE: _matches(_MOJIBAKE, side) | _two_byte_mojibake(side),
             Fault.ENTITY: _matches(_ENTITY, side) if "&" in side.text else _empty_mask(side),
             Fault.NOT_COMPOSED: _not_composed(side, sentences),
         }
@@ -216,12 +218,21 @@ def _matches(pattern: re.Pattern[str], side: Characters) -> NDArray[np.bool_]:
     return mask
 
 
+def _two_byte_mojibake(side: Characters) -> NDArray[np.bool_]:
+    """Find signs among accented letters, ³ª´Â: a row of one sign, or of letters only, is good text."""
+    mask = _empty_mask(side)
+    if side.text.isascii():
+        return mask
+    for match in _TWO_BYTE_MOJIBAKE.finditer(side.text):
+        if len(set(match[0])) > 2 and any(character <= "¿" for character in match[0]):
+            mask[side.sentence_at(match.start())] = True
+    return mask
+
+
 def _not_composed(side: Characters, sentences: Sequence[str]) -> NDArray[np.bool_]:
-    if unicodedata.is_normalized("NFC", side.text):
+    if is_composed(side.text):
         return _empty_mask(side)
-    return np.fromiter(
-        (not unicodedata.is_normalized("NFC", sentence) for sentence in sentences), bool, count=len(sentences)
-    )
+    return np.fromiter((not is_composed(sentence) for sentence in sentences), bool, count=len(sentences))
 
 
 def _empty_mask(side: Characters) -> NDArray[np.bool_]:

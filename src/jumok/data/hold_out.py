@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import hashlib
 import re
-import unicodedata
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+
+from jumok.text.normalisation import to_nfc
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -22,7 +23,14 @@ if TYPE_CHECKING:
 
     from jumok.types import Pair
 
-__all__ = ["HoldOut", "choose_hold_out", "hold_out_from_hashes", "sentence_key", "source_hashes"]
+__all__ = [
+    "HoldOut",
+    "choose_hold_out",
+    "fingerprint_pairs",
+    "hold_out_from_hashes",
+    "sentence_key",
+    "source_hashes",
+]
 
 _MIN_PAIRS_PER_HELD_OUT = 10  # at most one pair in ten is held out
 # Spaces and punctuation of Latin, general, East Asian and full-width blocks.
@@ -33,9 +41,7 @@ _PUNCTUATION = re.compile(
 
 def sentence_key(text: str) -> str:
     """Return a sentence without the case, punctuation, spaces and composition in which copies differ."""
-    if not text.isascii():
-        text = unicodedata.normalize("NFC", text)
-    return _PUNCTUATION.sub(" ", text.casefold()).strip()
+    return _PUNCTUATION.sub(" ", to_nfc(text).casefold()).strip()
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +73,14 @@ def choose_hold_out(pairs: Iterable[Pair], *, count: int) -> HoldOut:
 def source_hashes(pairs: Iterable[Pair]) -> NDArray[np.uint64]:
     """Return the hashes that decide which pairs are held out; they are the same in every process."""
     return np.fromiter((_stable_hash(pair) for pair in pairs), np.uint64)
+
+
+def fingerprint_pairs(pairs: Iterable[Pair]) -> str:
+    """Return a fingerprint of the sources of these pairs, whatever their order.
+
+    A model card has that of the validation set, so that nobody measures on pairs that were trained on.
+    """
+    return hashlib.sha256(np.sort(source_hashes(pairs)).astype("<u8").tobytes()).hexdigest()
 
 
 def hold_out_from_hashes(hashes: NDArray[np.uint64], *, count: int) -> HoldOut:

@@ -1,92 +1,55 @@
 """Read a file, plain or compressed, as a stream of lines of text.
 
 Lines end at "\\n" and nowhere else: U+2028, U+0085 and the like are characters of a sentence, and splitting
-at them would shift every line that follows. Nothing is repaired silently: a byte order mark and carriage
-returns are dropped and counted in `dropped`; bytes that are not UTF-8 are refused with line and offset.
-
-A compressed file may expand to anything. It is read in small chunks, and refused as soon as a line is longer
-than any sentence or the file expands more than text does.
-
-To support another compression, add a function and a row to `COMPRESSIONS`.
+at them would shift every line that follows. (A file that has "\\r" and no "\\n" is of an old Mac, and its
+lines end there.) Nothing is repaired silently: a byte order mark and carriage returns are dropped and counted
+in `dropped`; bytes that are not UTF-8, or not of the encoding that was given, are refused with line and
+offset, and with the encoding that fits.
 """
 
 from __future__ import annotations
 
-import lzma
-import os
-import shutil
-import tempfile
-import weakref
-import zlib
-from pathlib import Path
-from typing import IO, TYPE_CHECKING, Protocol
+import codecs
+from itertools import chain
+from typing import TYPE_CHECKING
 
+from jumok.data.encodings import encoding_advice, find_utf16, name_binary_file
+from jumok.data.input_files import read_blocks
 from jumok.errors import DataError
-from jumok.storage import standard_input
 
 if TYPE_CHECKING:
     from collections import Counter
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
-__all__ = ["COMPRESSIONS", "MAX_LINE_BYTES", "InputFile", "read_lines", "spool", "without_compression"]
+    from jumok.data.encodings import Encoding
+    from jumok.data.input_files import InputFile
+
+__all__ = ["MAX_LINE_BYTES", "read_lines", "read_transcoded"]
 
 MAX_LINE_BYTES = 1 << 20
 BYTE_ORDER_MARK, CARRIAGE_RETURN, NO_FINAL_NEWLINE = "byte order mark", "carriage return", "no final newline"
+OLD_MAC_LINE_END = "old Mac line end"
 
-_BLOCK_BYTES = 1 << 18
-_COMPRESSED_CHUNK_BYTES = 1 << 9  # small: even a zip bomb expands to only a few megabytes at a time
-_MAX_EXPANSION = 500  # text compresses 3 to 10 times; one endlessly repeated sentence, perhaps 300 times
-_MIN_EXPANDED_LIMIT = 1 << 18  # bytes of output that are allowed whatever the expansion
-_MAX_WINDOW_BYTES = 1 << 27  # memory that xz and zstd may use
-_BOM = b"\xef\xbb\xbf"
-
-
-class InputFile:
-    """A file to read from, under the name that messages use for it."""
-
-    def __init__(self, path: Path | str, *, name: str = "", spooled: bool = False) -> None:
-        self.path = Path(path)
-        # A file name may be any bytes, but only text can be printed and stored.
-        self.name = name or os.fsencode(path).decode("utf-8", "replace")
-        self.spooled = spooled
-
-    @property
-    def plain_name(self) -> str:
-        """The file's name without the suffix of its compression."""
-        return without_compression(self.path.name)
-
-
-def without_compression(name: str) -> str:
-    """Return the name of a file without the suffix of its compression: `pairs.tsv.gz` → `pairs.tsv`."""
-    stem, dot, suffix = name.rpartition(".")
-    return stem if stem and dot + suffix in COMPRESSIONS else name
-
-
-def spool(stream: IO[bytes] | None = None) -> InputFile:
-    """Copy standard input to a temporary file, so that it can be read more than once."""
-    stream = stream or standard_input()
-    handle, path = tempfile.mkstemp(prefix="jumok-")
-    with os.fdopen(handle, "wb") as copy:
-        shutil.copyfileobj(stream, copy)
-    file = InputFile(path, name="standard input", spooled=True)
-    weakref.finalize(file, Path(path).unlink, missing_ok=True)
-    return file
+_HEAD_BYTES = 1 << 16
+_MIN_BYTES_TO_FIND_UTF16 = 64
 
 
 def read_lines(file: InputFile, dropped: Counter[str]) -> Iterator[str]:
     """Yield the lines of a file without their ends; `dropped` also counts a missing final newline."""
+    head, blocks = _read_head(file)
     rest = b""
     line, offset = 1, 0  # of the first byte in `data`
-    for block in _blocks(file):
-        if offset == 0 and not rest and block.startswith(_BOM):
-            dropped[BYTE_ORDER_MARK] += 1
-            block = block[len(_BOM) :]
-            offset = len(_BOM)
+    newline = b"\r" if b"\n" not in head and b"\r" in head else b"\n"
+    if head.startswith(codecs.BOM_UTF8):
+        dropped[BYTE_ORDER_MARK] += 1
+        head = head.removeprefix(codecs.BOM_UTF8)
+        offset = len(codecs.BOM_UTF8)
+    for block in chain([head], blocks):
         data = rest + block
-        end = data.rfind(b"\n")
+        end = data.rfind(newline)
         if end >= 0:
-            lines = _decode(file, data[:end], line, offset)
-            yield from _without_returns(lines, dropped)
+            lines = _decode(file, data[:end], line, offset, newline)
+            yield from _without_returns(lines, newline, dropped)
             line += len(lines)
             offset += end + 1
         rest = data[end + 1 :]
@@ -94,35 +57,74 @@ def read_lines(file: InputFile, dropped: Counter[str]) -> Iterator[str]:
             raise _line_too_long_error(file, line)
     if rest:
         dropped[NO_FINAL_NEWLINE] += 1
-        yield from _without_returns(_decode(file, rest, line, offset), dropped)
+        yield from _without_returns(_decode(file, rest, line, offset, newline), newline, dropped)
 
 
-def _decode(file: InputFile, data: bytes, line: int, offset: int) -> list[str]:
-    """Return the lines in `data` as text; `line` and `offset` are where they begin in the file."""
-    if len(data) > MAX_LINE_BYTES:
-        for number, content in enumerate(data.split(b"\n"), start=line):
-            if len(content) > MAX_LINE_BYTES:
-                raise _line_too_long_error(file, number)
+def _read_head(file: InputFile) -> tuple[bytes, Iterator[bytes]]:
+    """Return the beginning of the file, with at least one line end if there is one, and the blocks after it.
+
+    A file that is no text, or that is UTF-16 of ASCII letters (which is valid UTF-8), is refused.
+    """
+    blocks = read_transcoded(file) if file.encoding else read_blocks(file)
+    head = b""
+    for block in blocks:
+        head += block
+        if b"\n" in head or len(head) >= _HEAD_BYTES:
+            break
+    if kind := name_binary_file(head):
+        raise DataError(f"{file.name} is not a text file: it is {kind}")
+    start = head[:_HEAD_BYTES]
+    if len(start) >= _MIN_BYTES_TO_FIND_UTF16 and (encoding := find_utf16(start)):
+        raise DataError(f"{file.name} is not UTF-8 text. It looks like {encoding.title}: {_use(encoding)}")
+    return head, blocks
+
+
+def read_transcoded(file: InputFile) -> Iterator[bytes]:
+    """Yield the contents of a file with an encoding of its own as UTF-8."""
+    decoder = codecs.getincrementaldecoder(file.encoding)()
+    consumed = 0
     try:
-        return data.decode("utf-8").split("\n")
-    except UnicodeDecodeError as error:
-        before = data[: error.start]
-        number, column = before.count(b"\n"), error.start - (before.rfind(b"\n") + 1)
+        for block in read_blocks(file):
+            consumed += len(block)
+            yield decoder.decode(block).encode("utf-8", "surrogatepass")
+        yield decoder.decode(b"", final=True).encode("utf-8", "surrogatepass")
+    except UnicodeError as error:
+        start = consumed - len(error.object) + error.start if isinstance(error, UnicodeDecodeError) else 0
         raise DataError(
-            f"{file.name} is not UTF-8 text: on line {line + number:,}, byte {column + 1:,} is "
-            f"0x{data[error.start]:02X} (offset {offset + error.start:,} in the file). "
-            + _encoding_hint(data, offset)
+            f"{file.name} is not {file.encoding} text: {getattr(error, 'reason', error)} near byte "
+            f"{start:,}. Leave --encoding out to be told which encoding it probably has."
         ) from None
 
 
-def _encoding_hint(data: bytes, offset: int) -> str:
-    if offset == 0 and data[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        return "It looks like UTF-16. Convert it, for example with `iconv -f utf-16 -t utf-8`."
-    return "Convert the file to UTF-8, for example with `iconv -f latin1 -t utf-8`, or repair that line."
+def _decode(file: InputFile, data: bytes, line: int, offset: int, newline: bytes) -> list[str]:
+    """Return the lines in `data` as text; `line` and `offset` are where they begin in the file."""
+    if len(data) > MAX_LINE_BYTES:
+        for number, content in enumerate(data.split(newline), start=line):
+            if len(content) > MAX_LINE_BYTES:
+                raise _line_too_long_error(file, number)
+    try:
+        return data.decode("utf-8").split(newline.decode())
+    except UnicodeDecodeError as error:
+        before = data[: error.start]
+        number, column = before.count(newline), error.start - (before.rfind(newline) + 1)
+        lines = data.split(newline)
+        head = data[:_HEAD_BYTES] if offset == 0 else b""
+        advice = encoding_advice(head, lines[number], lines[:number] + lines[number + 1 :], _use)
+        raise DataError(
+            f"{file.name} is not UTF-8 text: on line {line + number:,}, byte {column + 1:,} is "
+            f"0x{data[error.start]:02X} (offset {offset + error.start:,} in the file). {advice}"
+        ) from None
 
 
-def _without_returns(lines: list[str], dropped: Counter[str]) -> list[str]:
+def _use(encoding: Encoding) -> str:
+    return f"add --encoding {encoding.codec} (in Python: encoding={encoding.codec!r})."
+
+
+def _without_returns(lines: list[str], newline: bytes, dropped: Counter[str]) -> list[str]:
     """Drop the carriage return that Windows puts before each newline."""
+    if newline == b"\r":
+        dropped[OLD_MAC_LINE_END] += len(lines)
+        return lines
     count = sum(line.endswith("\r") for line in lines)
     if not count:
         return lines
@@ -135,105 +137,3 @@ def _line_too_long_error(file: InputFile, line: int) -> DataError:
         f"Line {line:,} of {file.name} is longer than {MAX_LINE_BYTES:,} bytes, which no sentence is. "
         "Does the file have one sentence per line, and a newline after each?"
     )
-
-
-def _blocks(file: InputFile) -> Iterator[bytes]:
-    """Yield the contents in blocks of moderate size, decompressed according to the suffix of the name."""
-    try:
-        with file.path.open("rb") as raw:
-            suffix = file.path.suffix
-            if suffix in COMPRESSIONS:
-                yield from _merge_chunks(_decompressed(file, raw, COMPRESSIONS[suffix]))
-            else:
-                while block := raw.read(_BLOCK_BYTES):
-                    yield block
-    except FileNotFoundError:
-        raise DataError(f"There is no file {file.name}.") from None
-    except IsADirectoryError:
-        raise DataError(f"{file.name} is a folder. Name the files in it.") from None
-    except OSError as error:
-        raise DataError(f"{file.name} cannot be read: {error.strerror or error}.") from error
-
-
-class _Decompressor(Protocol):
-    """The common interface of zlib, lzma and zstandard."""
-
-    @property
-    def eof(self) -> bool: ...
-    @property
-    def unused_data(self) -> bytes: ...
-    def decompress(self, data: bytes, /) -> bytes: ...
-
-
-def _gzip() -> _Decompressor:
-    return zlib.decompressobj(wbits=31)  # 31: a gzip header and trailer
-
-
-def _xz() -> _Decompressor:
-    return lzma.LZMADecompressor(memlimit=_MAX_WINDOW_BYTES)
-
-
-def _zstandard() -> _Decompressor:
-    import zstandard  # start-up
-
-    return zstandard.ZstdDecompressor(max_window_size=_MAX_WINDOW_BYTES).decompressobj()
-
-
-COMPRESSIONS: dict[str, Callable[[], _Decompressor]] = {".gz": _gzip, ".xz": _xz, ".zst": _zstandard}
-"""Suffix of a compressed file → function that returns its decompressor."""
-
-
-def _decompressed(
-    file: InputFile, raw: IO[bytes], new_decompressor: Callable[[], _Decompressor]
-) -> Iterator[bytes]:
-    """Decompress with a limit on the expansion; a gzip, xz or zstd file may consist of several streams."""
-    decompressor = None
-    consumed = produced = 0
-    while data := raw.read(_COMPRESSED_CHUNK_BYTES):
-        consumed += len(data)
-        while data:
-            decompressor = decompressor or new_decompressor()
-            output = _decompress(file, decompressor, data)
-            produced += len(output)
-            if produced > max(_MIN_EXPANDED_LIMIT, _MAX_EXPANSION * consumed):
-                raise DataError(
-                    f"{file.name} expands more than {_MAX_EXPANSION} times, which text never does; reading "
-                    "stopped. Decompress it yourself if you trust it."
-                )
-            yield output
-            data = b""
-            if decompressor.eof:
-                data = decompressor.unused_data.lstrip(b"\0")  # streams may be padded with zeros
-                decompressor = None
-    if decompressor is not None:
-        raise _damage_error(file, "it is truncated")
-
-
-def _decompress(file: InputFile, decompressor: _Decompressor, data: bytes) -> bytes:
-    try:
-        return decompressor.decompress(data)
-    except (OSError, zlib.error, lzma.LZMAError) as error:
-        raise _damage_error(file, str(error)) from None
-    except Exception as error:
-        # The class is compared by name because zstandard may not be imported.
-        if type(error).__name__ != "ZstdError":
-            raise
-        raise _damage_error(file, str(error)) from None
-
-
-def _damage_error(file: InputFile, reason: str) -> DataError:
-    return DataError(f"{file.name} cannot be decompressed: {reason}. Download or compress it again.")
-
-
-def _merge_chunks(chunks: Iterator[bytes]) -> Iterator[bytes]:
-    """Join small chunks into blocks, so that many lines are split at once."""
-    pending: list[bytes] = []
-    size = 0
-    for chunk in chunks:
-        pending.append(chunk)
-        size += len(chunk)
-        if size >= _BLOCK_BYTES:
-            yield b"".join(pending)
-            pending, size = [], 0
-    if size:
-        yield b"".join(pending)

@@ -20,7 +20,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from jumok.data.lines import InputFile, read_lines
+from jumok.data.input_files import InputFile
+from jumok.data.lines import read_lines
 from jumok.errors import DataError
 from jumok.pictures import PICTURE_SUFFIXES, measure_picture, read_picture
 from jumok.text.languages import find_language

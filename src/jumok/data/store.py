@@ -43,6 +43,9 @@ MANIFEST = "store.json"
 # A source row ends with </s>; a target row also begins with <s>.
 SOURCE_SPECIAL_TOKENS, TARGET_SPECIAL_TOKENS = 1, 2
 NO_TOKENS, TOO_MANY_TOKENS = "no tokens", "too many tokens"
+_FILES = {
+    f"{side}.{kind}" for side in ("source", "target") for kind in ("ids", "offsets", "text", "text-offsets")
+}
 
 _PIXEL_DTYPE = "|u1"
 _BLOCK_PAIRS = 4096  # encoded at a time: enough for the tokenizer's threads, small in memory
@@ -421,11 +424,13 @@ def _damage_error(folder: Path, reason: str) -> StorageError:
 
 
 def _refuse_foreign_folder(folder: Path) -> None:
-    if (
-        folder.exists()
-        and not (folder / MANIFEST).is_file()
-        and (not folder.is_dir() or any(folder.iterdir()))
-    ):
+    """Raise if the folder is neither a store nor what is left of one.
+
+    Up to version 0.1, a process killed while it replaced a store could leave some files without manifest.
+    """
+    if not folder.exists() or (folder / MANIFEST).is_file():
+        return
+    if not folder.is_dir() or any(path.name not in _FILES for path in folder.iterdir()):
         raise StorageError(
             f"{folder} is in the way: it holds something other than encoded pairs. "
             "Move it away or choose another folder."

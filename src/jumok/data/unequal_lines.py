@@ -19,7 +19,7 @@ from jumok.errors import DataError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from jumok.data.lines import InputFile
+    from jumok.data.input_files import InputFile
 
 __all__ = ["first_suspicious_line", "unequal_lines_error"]
 

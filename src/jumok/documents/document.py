@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from jumok.text import Span
 
@@ -36,8 +36,11 @@ class Document(Protocol):
     @property
     def segments(self) -> list[str]: ...
 
-    def write(self, translations: Sequence[SegmentTranslation]) -> bytes:
-        """Return the file with each segment replaced by its translation, in the order of `segments`."""
+    def write(self, translations: Sequence[SegmentTranslation], language: str = "") -> bytes:
+        """Return the file with each segment replaced by its translation, in the order of `segments`.
+
+        A format that declares its language, direction or fonts declares those of `language` ("": unchanged).
+        """
         ...
 
 
@@ -55,10 +58,14 @@ class DocumentFormat:
     counted before parsing.
     """
 
+    unpack: Callable[[bytes], Iterable[bytes]] | None = None
+    """Yields the parts of an archive that are parsed; None: the file itself is."""
+
     @property
     def suffix(self) -> str:
         return self.suffixes[0]
 
     def count_syntax_characters(self, data: bytes) -> int:
         """Return an upper bound on the number of tags, entities and line ends."""
-        return sum(map(data.count, self.syntax_characters))
+        parts = [data] if self.unpack is None else self.unpack(data)
+        return sum(sum(map(part.count, self.syntax_characters)) for part in parts)

@@ -1,27 +1,68 @@
-"""HTML files: markup as in `html_markup`, and a declaration of the encoding."""
+"""HTML files: markup as in `html_markup`, a declaration of the encoding, and one of the language."""
 
 from __future__ import annotations
 
+import re
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
 from jumok.documents.document import DocumentFormat
-from jumok.documents.html_markup import read_markup
+from jumok.documents.html_markup import HtmlMarkup, read_markup
+from jumok.documents.languages import is_right_to_left
 from jumok.documents.text_document import declare_utf8, read_text
 
 if TYPE_CHECKING:
-    from jumok.documents.html_markup import HtmlMarkup
+    from collections.abc import Sequence
 
-__all__ = ["HTML"]
+    from jumok.documents.document import SegmentTranslation
+
+__all__ = ["HTML", "HtmlFile", "set_html_language"]
+
+_ROOT = re.compile(r"<html(?=[\s>])[^<>]*+>", re.IGNORECASE)
 
 
-def _parse(text: str) -> HtmlMarkup:
-    return read_markup(declare_utf8(text, r"<meta\b[^<>]*?"))
+@dataclass(frozen=True, slots=True)
+class HtmlFile:
+    """Markup whose untranslated parts are written as they were."""
+
+    markup: HtmlMarkup
+
+    @property
+    def segments(self) -> list[str]:
+        return self.markup.segments
+
+    def fill(self, translations: Sequence[SegmentTranslation]) -> str:
+        return self.markup.fill(translations, keep_unchanged=True)
+
+
+def _parse(text: str) -> HtmlFile:
+    return HtmlFile(read_markup(declare_utf8(text, r"<meta\b[^<>]*?")))
+
+
+def set_html_language(text: str, language: str) -> str:
+    """Set `lang`, and `dir` if the direction is not the one that is declared, of the root element."""
+    root = _ROOT.search(text)
+    if root is None:
+        return text
+    tag = _set_attribute(root[0], "lang", language)
+    if re.search(r"\sxml:lang\s*=", tag):
+        tag = _set_attribute(tag, "xml:lang", language)
+    if is_right_to_left(language) or re.search(r"\sdir\s*=", tag, re.IGNORECASE):
+        tag = _set_attribute(tag, "dir", "rtl" if is_right_to_left(language) else "ltr")
+    return text[: root.start()] + tag + text[root.end() :]
+
+
+def _set_attribute(tag: str, name: str, value: str) -> str:
+    found = re.search(rf"""\s{name}\s*=\s*("[^"]*"|'[^']*'|[^\s>"']+)""", tag, re.IGNORECASE)
+    if found is None:
+        return re.sub(r"^<[^\s/>]+", rf'\g<0> {name}="{value}"', tag)
+    return tag[: found.start(1)] + f'"{value}"' + tag[found.end(1) :]
 
 
 HTML = DocumentFormat(
     (".html", ".htm"),
     "text/html; charset=utf-8",
-    partial(read_text, parse=_parse),
+    partial(read_text, parse=_parse, set_language=set_html_language),
     syntax_characters=b"<&",
 )

@@ -4,32 +4,27 @@
     markup.segments                                ["I go home."]
     markup.fill([SegmentTranslation(text, links)]) <p>나는 집에 <b>간다</b>.</p>
 
-An inline element around source words is written around the target words that are aligned to them: once per
-run of adjacent words. An element without aligned words is written empty, next to the word that follows or
-precedes it. Inline tags of the output are balanced even if those of the input are not, because they are
-written from a tree. Inline tags nested deeper than MAX_DEPTH are dropped; their text is translated.
+How they move is told in `segment`. Inline tags of the output are balanced even if those of the input are not,
+because they are written from a tree. Inline tags nested deeper than MAX_DEPTH are dropped; their text is
+translated.
 """
 
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
 from collections import Counter
 from dataclasses import dataclass
 from html import escape, unescape
-from itertools import islice, takewhile, zip_longest
+from itertools import islice, zip_longest
 from typing import TYPE_CHECKING
 
 from jumok.documents.html_tokenizer import HtmlToken, TokenKind, tokenize
-from jumok.text.words import word_spans
+from jumok.documents.segment import MAX_DEPTH, Ancestors, Element, Segment, place
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from jumok.documents.document import SegmentTranslation, SpanLink
-    from jumok.text import Span
-
-    Ancestors = tuple["Element", ...]  # the elements around a position, outermost first
+    from jumok.documents.document import SegmentTranslation
 
 __all__ = ["INLINE", "MAX_DEPTH", "VOID", "HtmlMarkup", "OpenNames", "read_markup", "read_tokens"]
 
@@ -97,35 +92,10 @@ IMPLICIT_END = {
     "option": frozenset(["option", "optgroup"]),
 }
 """Elements whose end tag may be omitted, and the tags that then end them."""
-MAX_DEPTH = 32
-"""Inline elements inside each other in a segment: each word is compared with all elements around it."""
 _PROTECTED_ATTRIBUTE = re.compile(
     r"""\stranslate\s*=\s*["']?no["'\s>]|\sclass\s*=\s*(?:"[^"]*\bnotranslate\b|'[^']*\bnotranslate\b|notranslate\b)""",
     re.IGNORECASE,
 )
-
-
-@dataclass(eq=False, slots=True)
-class Element:
-    """An inline element around characters of a segment; an atomic one is at a single position."""
-
-    opening: str
-    closing: str
-    start: int
-    end: int = 0
-    atomic: bool = False
-    """Void, a comment, or protected: it is written as a whole, and no words are put into it."""
-    space_after: bool = False
-    """Whether a space follows it in the source. The text of the segment lacks this space, because there it
-    would be the first character, or the second of two spaces."""
-
-
-@dataclass(frozen=True, slots=True)
-class Segment:
-    """The text between two block tags, and its inline elements in source order, each with its ancestors."""
-
-    text: str
-    elements: list[tuple[Element, Ancestors]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,11 +108,16 @@ class HtmlMarkup:
     def segments(self) -> list[str]:
         return [part.text for part in self.parts if isinstance(part, Segment)]
 
-    def fill(self, translations: Sequence[SegmentTranslation]) -> str:
-        """Return the document with each segment replaced by its translation."""
+    def fill(self, translations: Sequence[SegmentTranslation], *, keep_unchanged: bool = False) -> str:
+        """Return the document with each segment replaced by its translation.
+
+        With `keep_unchanged`, a segment that is its own translation is written as it was, even if its tags
+        are not balanced.
+        """
         remaining = iter(translations)
         return "".join(
-            part if isinstance(part, str) else _fill_segment(part, next(remaining)) for part in self.parts
+            part if isinstance(part, str) else _fill_segment(part, next(remaining), keep_unchanged)
+            for part in self.parts
         )
 
 
@@ -208,7 +183,7 @@ class _Reader:
 
     def _close(self, token: HtmlToken) -> None:
         name = token.name
-        if self._segment.close_element(name):
+        if self._segment.close_element(token):
             return
         if self._names_around.close(name):
             self._end_segment()
@@ -216,6 +191,8 @@ class _Reader:
                 self._parts.append(self._closings_around.pop())
         elif name not in INLINE and name not in VOID:
             self._add_block(token.raw)
+        else:
+            self._segment.drop(token.raw)
 
     def _add_protected(self, element: _ProtectedElement, token: HtmlToken) -> None:
         if element.ends_before(token):
@@ -292,7 +269,8 @@ class _SegmentBuilder:
         self._text: list[str] = []  # joined at the end: repeated concatenation would be quadratic
         self._length = 0
         self._raw: list[str] = []  # the text as it is written in the document
-        self._indent = ""  # white space before the text; it is visible after <input>, <br> and the like
+        self._markup: list[str] = []  # with its tags
+        self._indent = ""
         self._last_atomic: Element | None = None  # if no text has followed it
 
     @property
@@ -301,6 +279,7 @@ class _SegmentBuilder:
 
     def add_text(self, raw: str) -> None:
         self._raw.append(raw)
+        self._markup.append(raw)
         # HTML collapses white space, line breaks too, to one space.
         text = re.sub(r"[ \t\r\n\f]+", " ", _unescape(raw))
         if text[:1] == " " and (not self._text or self._text[-1][-1] == " "):
@@ -315,31 +294,40 @@ class _SegmentBuilder:
             self._last_atomic = None
 
     def add_atomic(self, raw: str) -> None:
+        self._markup.append(raw)
         self._last_atomic = Element(raw, "", self._length, self._length, atomic=True)
         self._elements.append((self._last_atomic, self.open))
 
     def open_element(self, token: HtmlToken) -> None:
+        self._markup.append(token.raw)
         self.names.push(token.name)
         if len(self.open) < MAX_DEPTH:
             element = Element(token.raw, token.closing or f"</{token.name}>", self._length)
             self._elements.append((element, self.open))
             self.open = (*self.open, element)
 
-    def close_element(self, name: str) -> bool:
+    def close_element(self, token: HtmlToken) -> bool:
         """Close the innermost element of this name, and all inside it; return False if there is none."""
-        if not self.names.close(name):
+        if not self.names.close(token.name):
             return False
+        self._markup.append(token.raw)
         for element in self.open[len(self.names) :]:
             element.end = self._length
         self.open = self.open[: len(self.names)]
         return True
+
+    def drop(self, raw: str) -> None:
+        """Leave out an end tag that ends nothing, unless the segment is not translated."""
+        self._markup.append(raw)
 
     def finish(self) -> list[str | Segment]:
         for element in self.open:
             element.end = self._length
         text = "".join(self._text)
         if text.strip() or any(element.atomic for element, _ in self._elements):
-            return [self._indent, Segment(text, self._elements)]
+            # An element that encloses the next block too is written again before it.
+            raw = None if self.names else "".join(self._markup)
+            return [Segment(text, self._elements, raw, self._indent)]
         return ["".join(self._raw)]  # white space between blocks
 
 
@@ -392,163 +380,14 @@ def _unescape(raw: str) -> str:
 # --- Writing ------------------------------------------------------------------------------------------------
 
 
-def _fill_segment(segment: Segment, translation: SegmentTranslation) -> str:
-    """Return the translation with inline elements around the words aligned to those they enclosed."""
-    text, links = translation.text, translation.links
-    words = _target_words(text, links)
-    ancestors_of_words = _target_ancestors(segment, words, links)
-    placed = {element for ancestors in ancestors_of_words for element in ancestors}
-    before, after = _anchor_elements(segment, words, links, placed)
-    writer = _Writer()
-    written = 0  # characters of the text
-    for index, ((start, end), ancestors) in enumerate(zip(words, ancestors_of_words, strict=True)):
-        writer.close_to(_common_prefix(writer.open, ancestors))
-        writer.write(text[written:start])
-        writer.write_anchored(before.get(index, ()), ancestors)
-        writer.go_to(ancestors)
-        writer.write(text[start:end])
-        writer.write_anchored(after.get(index, ()), ancestors)
-        written = end
-    trailing = before.get(len(words), [])
-    if trailing and trailing[-1][0].start == len(segment.text) > len(segment.text.rstrip()):
-        # In the source, the last element follows the final space, so it is written after the final space.
-        writer.close_to(_common_prefix(writer.open, trailing[-1][1]))
-        writer.write(text[written:])
-        written = len(text)
-    writer.write_anchored(trailing, writer.open)
-    writer.close_to(())
-    writer.write(text[written:])
-    return "".join(writer.output)
-
-
-def _target_words(text: str, links: Sequence[SpanLink]) -> list[Span]:
-    """Return the aligned words, as the links have them, and the words between them.
-
-    Splitting the whole text into words could give others: each sentence was split by itself, and two
-    sentences can meet without a space ("。2024").
-    """
-    words: list[Span] = []
-    covered = 0  # characters of the text
-    for start, end in [*sorted({target for _, target in links}), (len(text), len(text))]:
-        words += [(left + covered, right + covered) for left, right in word_spans(text[covered:start])]
-        words += [(start, end)] * (start < end)
-        covered = end
-    return words
-
-
-class _Writer:
-    """Writes text and tags, and closes what it has opened, innermost first."""
-
-    def __init__(self) -> None:
-        self.output: list[str] = []
-        self.open: Ancestors = ()
-
-    def write(self, text: str) -> None:
-        self.output.append(escape(text, quote=False))
-
-    def write_anchored(self, elements: Sequence[tuple[Element, Ancestors]], around_word: Ancestors) -> None:
-        """Write elements next to a word, each inside those of its ancestors that are around the word too, or
-        are written by this call.
-        """
-        written: set[Element] = set()
-        for element, ancestors in elements:
-            shared = _common_prefix(ancestors, around_word)
-            enclosing = (*shared, *(ancestor for ancestor in ancestors[len(shared) :] if ancestor in written))
-            self.go_to(enclosing)
-            if element.atomic:
-                self.output.append(element.opening + " " * element.space_after)
-            else:  # it stays open for its own content; whatever comes next closes it
-                self.go_to((*enclosing, element))
-                written.add(element)
-
-    def go_to(self, ancestors: Ancestors) -> None:
-        """Close and open elements until exactly these are open."""
-        self.close_to(_common_prefix(self.open, ancestors))
-        for element in ancestors[len(self.open) :]:
-            self.output.append(element.opening)
-        self.open = ancestors
-
-    def close_to(self, ancestors: Ancestors) -> None:
-        """Close the innermost elements until only these, a prefix of the open ones, are open."""
-        while len(self.open) > len(ancestors):
-            self.output.append(self.open[-1].closing)
-            self.open = self.open[:-1]
-
-
-def _common_prefix(first: Ancestors, second: Ancestors) -> Ancestors:
-    pairs = zip(first, second, strict=False)
-    return tuple(element for element, _ in takewhile(lambda pair: pair[0] is pair[1], pairs))
-
-
-def _target_ancestors(segment: Segment, words: Sequence[Span], links: Sequence[SpanLink]) -> list[Ancestors]:
-    """Return the elements to write around each target word: those around most source words aligned to it."""
-    stripped_span = (len(segment.text) - len(segment.text.lstrip()), len(segment.text.rstrip()))
-    by_source = _source_ancestors(segment, {stripped_span, *(source for source, _ in links)})
-    votes: dict[Span, Counter[Ancestors]] = {}
-    for source, target in links:
-        votes.setdefault(target, Counter())[by_source[source]] += 1
-    of_aligned = [votes[word].most_common(1)[0][0] if word in votes else None for word in words]
-    of_previous = _fill_forward(of_aligned)
-    of_next = _fill_forward(of_aligned[::-1])[::-1]
-    return [
-        # An unaligned word is inside the elements that the aligned words on both sides share; without
-        # aligned words on both sides, inside the elements around the whole source text.
-        ancestors
-        if ancestors is not None
-        else by_source[stripped_span]
-        if previous is None or following is None
-        else _common_prefix(previous, following)
-        for ancestors, previous, following in zip(of_aligned, of_previous, of_next, strict=True)
-    ]
-
-
-def _fill_forward(values: Sequence[Ancestors | None]) -> list[Ancestors | None]:
-    """Replace each None by the last other value before it."""
-    known: Ancestors | None = None
-    return [known := value if value is not None else known for value in values]
-
-
-def _source_ancestors(segment: Segment, spans: set[Span]) -> dict[Span, Ancestors]:
-    """Return the elements around each span of the source, found in one sweep."""
-    upcoming = [element for element, _ in reversed(segment.elements) if not element.atomic]
-    around: list[Element] = []
-    by_span: dict[Span, Ancestors] = {}
-    for start, end in sorted(spans):
-        while upcoming and upcoming[-1].start <= start:
-            around.append(upcoming.pop())
-        around = [element for element in around if element.end > start]
-        by_span[start, end] = tuple(element for element in around if end <= element.end)
-    return by_span
-
-
-Anchors = dict[int, list[tuple[Element, "Ancestors"]]]
-"""Elements by the index of the target word next to which they are written."""
-
-
-def _anchor_elements(
-    segment: Segment, words: Sequence[Span], links: Sequence[SpanLink], placed: set[Element]
-) -> tuple[Anchors, Anchors]:
-    """Return the elements that are around no target word, by the word that they precede or follow.
-
-    An image stays before the word that it precedes; a footnote stays after the word that it is attached to.
-    Elements before no aligned word have the index `len(words)`.
-    """
-    indices = {word: index for index, word in enumerate(words)}
-    first_target: dict[int, int] = {}  # start of a source word → index of the first word aligned to it
-    last_target: dict[int, int] = {}  # end of a source word → index of the last word aligned to it
-    for (start, end), target in links:
-        first_target[start] = min(first_target.get(start, len(words)), indices[target])
-        last_target[end] = max(last_target.get(end, 0), indices[target])
-    starts = sorted(first_target)
-    before: Anchors = {}
-    after: Anchors = {}
-    for element, ancestors in segment.elements:
-        if not element.atomic and element in placed:
-            continue
-        if element.start in last_target and element.start not in first_target:
-            after.setdefault(last_target[element.start], []).append((element, ancestors))
-            continue
-        following = bisect_left(starts, element.start)
-        index = first_target[starts[following]] if following < len(starts) else len(words)
-        before.setdefault(index, []).append((element, ancestors))
-    return before, after
+def _fill_segment(segment: Segment, translation: SegmentTranslation, keep_unchanged: bool) -> str:
+    if keep_unchanged and segment.raw is not None and translation.text == segment.text:
+        return segment.raw
+    return segment.indent + "".join(
+        escape(piece, quote=False)
+        if isinstance(piece, str)
+        else piece.element.opening
+        if piece.begins
+        else piece.element.closing
+        for piece in place(segment, translation)
+    )

@@ -9,6 +9,7 @@ from io import StringIO
 from typing import TYPE_CHECKING
 
 from jumok.documents.document import DocumentFormat
+from jumok.documents.message import Message, has_same_placeholders
 from jumok.documents.text_document import CompositeTemplate, declare_utf8, line_end_of, read_text, split_lines
 
 if TYPE_CHECKING:
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 
 __all__ = ["PO"]
 
-_PLACEHOLDER = re.compile(r"%(?:\(\w++\))?+[-#0 +]*+\d*+(?:\.\d++)?+[a-zA-Z%]|\{[^{}]*+\}")
 _STRING_LINE = re.compile(r'\s*(?:(msg\w+(?:\[\d+\])?)\s+)?"(.*)"\s*$')
 
 
@@ -29,21 +29,22 @@ class UntranslatedEntry:
 
     comments: str
     keys: str
-    sources: list[str]
+    messages: list[Message]
     slots: list[str]  # msgstr, or msgstr[0], msgstr[1], …
 
     @property
     def segments(self) -> list[str]:
-        return self.sources
+        return [text for message in self.messages for text in message.segments]
 
     def fill(self, translations: Sequence[SegmentTranslation]) -> str:
-        texts = [translation.text for translation in translations]
+        remaining = iter(translations)
+        texts = [message.fill([next(remaining) for _ in message.segments]) for message in self.messages]
         comments = self.comments
-        if any(
-            sorted(_PLACEHOLDER.findall(source)) != sorted(_PLACEHOLDER.findall(target))
-            for source, target in zip(self.sources, texts, strict=True)
+        if not all(
+            has_same_placeholders(message.text, text)
+            for message, text in zip(self.messages, texts, strict=True)
         ):
-            comments += "#, fuzzy\n"  # a lost placeholder would crash the program: a translator must check it
+            comments += "#, fuzzy\n"  # an invented placeholder may crash the program: a person must check it
         filled = [
             f'{slot} "{_escape(texts[min(index, len(texts) - 1)])}"\n'
             for index, slot in enumerate(self.slots)
@@ -103,7 +104,10 @@ def _read_untranslated(entry: str) -> UntranslatedEntry | None:
     if len(slots) == 1:  # a language with one form uses it for every number, so the plural is translated
         sources = sources[-1:]
     return UntranslatedEntry(
-        "".join(f"{line}\n" for line in comments), "\n".join(key_lines) + "\n", sources, slots
+        "".join(f"{line}\n" for line in comments),
+        "\n".join(key_lines) + "\n",
+        [Message(source) for source in sources],
+        slots,
     )
 
 
@@ -117,9 +121,14 @@ def _escape(text: str) -> str:
     return "".join(escapes.get(character, character) for character in text)
 
 
+def _set_language(text: str, language: str) -> str:
+    """Name the language in the header, if it names none."""
+    return re.sub(r'("Language:)\s*(?=\\n")', rf"\g<1> {language}", text, count=1)
+
+
 PO = DocumentFormat(
     (".po",),
     "text/x-gettext-translation; charset=utf-8",
-    partial(read_text, parse=_parse),
+    partial(read_text, parse=_parse, set_language=_set_language),
     syntax_characters=b"\n",
 )

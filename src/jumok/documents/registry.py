@@ -8,22 +8,69 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from jumok.documents.android import ANDROID
+from jumok.documents.epub import EPUB
 from jumok.documents.html import HTML
+from jumok.documents.ios_strings import STRINGS
+from jumok.documents.json_messages import ARB, JSON, XCSTRINGS
+from jumok.documents.markdown import MARKDOWN
+from jumok.documents.ooxml import DOCX, PPTX, XLSX
+from jumok.documents.open_document import ODP, ODT
 from jumok.documents.plain_text import PLAIN_TEXT
 from jumok.documents.po import PO
-from jumok.documents.srt import SRT
+from jumok.documents.subtitles import SRT, VTT
+from jumok.documents.xliff import XLIFF
+from jumok.documents.yaml_messages import YAML
 from jumok.errors import DataError
 
 if TYPE_CHECKING:
     from jumok.documents.document import Document, DocumentFormat
 
-__all__ = ["DOCUMENT_FORMATS", "DocumentTooLargeError", "find_format", "read_document"]
+__all__ = [
+    "DOCUMENT_FORMATS",
+    "DocumentTooLargeError",
+    "find_format",
+    "is_document",
+    "is_refused",
+    "read_document",
+]
 
-DOCUMENT_FORMATS = (PLAIN_TEXT, SRT, HTML, PO)
+DOCUMENT_FORMATS = (
+    PLAIN_TEXT,
+    MARKDOWN,
+    HTML,
+    EPUB,
+    DOCX,
+    PPTX,
+    XLSX,
+    ODT,
+    ODP,
+    SRT,
+    VTT,
+    PO,
+    XLIFF,
+    JSON,
+    ARB,
+    YAML,
+    ANDROID,
+    STRINGS,
+    XCSTRINGS,
+)
 
 _BY_SUFFIX = {
     suffix: document_format for document_format in DOCUMENT_FORMATS for suffix in document_format.suffixes
 }
+
+
+_ADVICE = {
+    ".pdf": "A PDF has no paragraphs, only placed characters. Translate the document it was made from, or "
+    "open it in Word or LibreOffice, save it as .docx, and translate that.",
+    ".doc": "Open it in Word or LibreOffice, save it as .docx, and translate that.",
+    ".xls": "Open it in Excel or LibreOffice, save it as .xlsx, and translate that.",
+    ".ppt": "Open it in PowerPoint or LibreOffice, save it as .pptx, and translate that.",
+    ".rtf": "Open it in Word or LibreOffice, save it as .docx, and translate that.",
+}
+"""What to do with files of known types that are not translated."""
 
 
 class DocumentTooLargeError(DataError):
@@ -32,13 +79,28 @@ class DocumentTooLargeError(DataError):
 
 def find_format(file_name: str) -> DocumentFormat:
     """Return the format of a file name's suffix; a name without a suffix is plain text."""
-    name = re.split(r"[\\/]", file_name.lower())[-1]
-    suffix = f".{name.rpartition('.')[2]}" if "." in name else PLAIN_TEXT.suffix
+    suffix = _suffix_of(file_name)
     try:
         return _BY_SUFFIX[suffix]
     except KeyError:
         known = ", ".join(document_format.suffix for document_format in DOCUMENT_FORMATS)
-        raise DataError(f"Files of this type cannot be translated. Known types: {known}.") from None
+        advice = _ADVICE.get(suffix, f"Known types: {known}.")
+        raise DataError(f"{suffix[:20]} files cannot be translated. {advice}") from None
+
+
+def is_document(file_name: str) -> bool:
+    """Return whether a file name has the suffix of a format."""
+    return _suffix_of(file_name, without="") in _BY_SUFFIX
+
+
+def is_refused(file_name: str) -> bool:
+    """Return whether a file is of a known type that is not translated, such as PDF."""
+    return _suffix_of(file_name) in _ADVICE
+
+
+def _suffix_of(file_name: str, without: str = PLAIN_TEXT.suffix) -> str:
+    name = re.split(r"[\\/]", file_name.lower())[-1]
+    return f".{name.rpartition('.')[2]}" if "." in name else without
 
 
 def read_document(

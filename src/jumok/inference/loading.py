@@ -8,13 +8,21 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from jumok.errors import RecipeError, StorageError, UnsupportedError, suggest
+from jumok.errors import (
+    JumokError,
+    ModelFolderError,
+    RecipeError,
+    StorageError,
+    UnsupportedError,
+    suggest,
+)
 from jumok.inference.engines.cache import evict, get_or_create
 from jumok.inference.engines.ctranslate2_engine import CTranslate2Engine, require_ctranslate2
+from jumok.inference.first_use import check_conversion, check_tokenizers
 from jumok.inference.search.plan import SearchPlan
 from jumok.inference.shortlist import Shortlist
 from jumok.inference.translator import LazyModel, Translator
-from jumok.storage import read_stored_model
+from jumok.storage import private_folder, read_stored_model
 from jumok.text.class_names import ClassNames
 from jumok.text.picture_tokenizer import PictureTokenizer
 from jumok.text.tokenizer_files import tokenizers_from_files
@@ -38,7 +46,9 @@ __all__ = [
     "load_picture_classifier",
     "load_text_model",
     "max_positions_for",
+    "open_tokenizers",
     "training_facts",
+    "try_conversion",
 ]
 
 ENGINES = ("auto", "torch", "ctranslate2")
@@ -48,7 +58,8 @@ CONVERTER_VERSION = 1
 INT8_COSTS = "int8_costs"
 """The model card's fact that says how many BLEU points 8-bit weights cost on the validation set."""
 MAX_INT8_COST = 0.2
-MIN_POSITIONS = 2048
+MIN_POSITIONS, MAX_POSITIONS = 2048, 8192
+"""Positions of a converted model, whose table takes four bytes × width for each of them."""
 
 
 def load(
@@ -71,7 +82,7 @@ def load(
         )
     stored = read_stored_model(Path(folder))
     _check_translates(stored)
-    tokenizers = tokenizers_from_files(stored.tokenizers)
+    tokenizers = open_tokenizers(stored)
     chosen_shortlist = choose_shortlist(shortlist, stored, tokenizers)
     reads_pictures = stored.card.recipe.source.kind == "pictures"  # only torch does
     if engine == "torch" or (engine == "auto" and reads_pictures):
@@ -99,7 +110,7 @@ def load_text_model(folder: str | Path) -> TextModel:
             f"The model in {folder} {ability}; a model of plain text is needed. Load it with `jumok.{name}`, "
             "or use `jumok translate`."
         )
-    tokenizers = tokenizers_from_files(stored.tokenizers)
+    tokenizers = open_tokenizers(stored)
     return TextModel(
         load_model(stored, tokenizers),
         tokenizers.target,
@@ -115,7 +126,7 @@ def load_picture_classifier(folder: str | Path) -> PictureClassifier:
     from jumok.inference.picture_classifier import PictureClassifier  # start-up
 
     stored = read_stored_model(Path(folder))
-    tokenizers = tokenizers_from_files(stored.tokenizers)
+    tokenizers = open_tokenizers(stored)
     pictures, classes = tokenizers.source, tokenizers.target
     if not isinstance(pictures, PictureTokenizer) or not isinstance(classes, ClassNames):
         raise UnsupportedError(
@@ -123,6 +134,12 @@ def load_picture_classifier(folder: str | Path) -> PictureClassifier:
             "`jumok.load_text_model`; `jumok info` says what it does."
         )
     return PictureClassifier(load_model(stored, tokenizers), pictures, classes)
+
+
+def open_tokenizers(stored: StoredModel) -> TokenizerPair:
+    """Return the tokenizers of a model folder; on its first use, a child process loads them before."""
+    check_tokenizers(stored)
+    return tokenizers_from_files(stored.tokenizers)
 
 
 def choose_shortlist(
@@ -148,13 +165,25 @@ def choose_shortlist(
 
 
 def max_positions_for(recipe: Recipe) -> int:
-    """Return enough positions for the longest source that is not split, and for its translation."""
+    """Return enough positions for the longest source that is not split and, up to a limit, its translation.
+
+    A longer translation runs on torch. Raise an UnsupportedError if the source alone is above the limit.
+    """
     max_tokens = recipe.training.max_sentence_tokens
-    return max(MIN_POSITIONS, max_tokens + 1, SearchPlan.from_settings(recipe.search).max_length(max_tokens))
+    if max_tokens >= MAX_POSITIONS:
+        raise UnsupportedError(
+            f"a converted model has positions for at most {MAX_POSITIONS - 1:,} tokens of a source, and "
+            f"training.max_sentence_tokens is {max_tokens:,}"
+        )
+    max_length = SearchPlan.from_settings(recipe.search).max_length(max_tokens)
+    return max(MIN_POSITIONS, max_tokens + 1, min(max_length, MAX_POSITIONS))
 
 
 def training_facts(recipe: Recipe, steps: int, plan: Sequence[tuple[int, int | None]]) -> dict[str, Any]:
-    """Return what determined the learning rate of every step, with the revisions of the plan."""
+    """Return what determined the learning rate of every step.
+
+    `plan` has (from step, planned steps) per revision.
+    """
     training = recipe.training
     return {
         "schedule": training.schedule,
@@ -221,6 +250,9 @@ def _choose_engine(
 ) -> Engine:
     """Return the engine of the converted model, or torch if there is none; with `strict`, raise instead."""
     try:
+        require_ctranslate2()
+        private_folder("engines", make=True)  # without it, nothing is converted and torch translates
+        check_conversion(stored)
         return _converted_engine(stored, tokenizers, model, options)
     except UnsupportedError as error:
         if options["strict"]:
@@ -239,7 +271,6 @@ def _converted_engine(
     stored: StoredModel, tokenizers: TokenizerPair, model: LazyModel, options: dict[str, Any]
 ) -> Engine:
     """Return the engine of the converted model; an UnsupportedError says why there is none."""
-    require_ctranslate2()
     if stored.card.recipe.source.kind == "pictures":
         raise UnsupportedError("CTranslate2 reads text, and this model reads pictures")
     recipe, vocab_sizes = stored.card.recipe, (tokenizers.source.vocab_size, tokenizers.target.vocab_size)
@@ -259,14 +290,45 @@ def _converted_engine(
         "precision": precision,
     }
     try:
-        return CTranslate2Engine(get_or_create(key, convert), vocab_size=max(vocab_sizes), **options)
-    except RuntimeError:
+        return _start_engine(get_or_create(key, convert), max(vocab_sizes), options)
+    except _LoadError:
         # The files are intact and CTranslate2 cannot load them: another release of it wrote them.
         evict(key)
     try:
-        return CTranslate2Engine(get_or_create(key, convert), vocab_size=max(vocab_sizes), **options)
-    except RuntimeError as error:
+        return _start_engine(get_or_create(key, convert), max(vocab_sizes), options)
+    except _LoadError as error:
         raise UnsupportedError(f"CTranslate2 cannot run the converted model ({error})") from None
+
+
+class _LoadError(Exception):
+    """CTranslate2 cannot load a converted model."""
+
+
+def _start_engine(files: dict[str, bytes], vocab_size: int, options: dict[str, Any]) -> Engine:
+    try:
+        return CTranslate2Engine(files, vocab_size=vocab_size, **options)
+    except JumokError:
+        raise
+    except (
+        Exception
+    ) as error:  # CTranslate2 raises RuntimeError, UnicodeDecodeError, ValueError, MemoryError …
+        raise _LoadError(f"{type(error).__name__}: {error}") from error
+
+
+def try_conversion(folder: str, digest: str) -> None:
+    """Convert the model in a folder, store the result and run it: the work of `check_conversion`'s child."""
+    stored = read_stored_model(Path(folder))
+    if stored.digest != digest:
+        raise ModelFolderError("it was changed while it was being loaded. Load it again.")
+    tokenizers = tokenizers_from_files(stored.tokenizers)
+    stored = stored.without_weights()
+    model = LazyModel(lambda: _build(stored, tokenizers))
+    try:
+        engine = _converted_engine(stored, tokenizers, model, {"cores": 1})
+    except UnsupportedError:
+        return  # torch runs this model
+    source = tokenizers.source.encode("Hello, 세계!")
+    list(engine.search([source], SearchPlan(beam=1, max_length_ratio=1.0), prefixes=[[]]))
 
 
 def _precision(card: ModelCard) -> str:

@@ -159,9 +159,9 @@ class Translator:
         text ("": none). `sampling` draws tokens instead of searching. `search` overrides settings of the
         model's recipe by name, such as `beam=1`. A batch has about `batch_tokens` source tokens (None: the
         engine's default). Without `scores` a greedy search may be faster and its scores NaN.
-        `on_progress(done, total)` counts sentences. In a greedy search (beam 1), `on_partial(index, text)`
-        receives the translation of a text so far, after every token; not for texts that are split into
-        segments.
+        `on_progress(done, total)` counts segments: one per text, none for a text without words, several for a
+        text that is split. In a greedy search (beam 1), `on_partial(index, text)` receives the translation of
+        a text so far, after every token; not for texts that are split into segments.
         """
         plan = self._plan(n_best, sampling, search)
         pending = self._submit(
@@ -487,6 +487,9 @@ def _check_texts(texts: Sequence[str], prefixes: Sequence[str]) -> None:
         raise DataError(
             f"translate takes a list of texts. Received: one text, {texts[:40]!r}. Write translate([text])."
         )
+    for number, text in enumerate(texts, start=1):
+        if not isinstance(text, str):
+            raise DataError(f"Texts are strings. Received: {text!r} as text {number:,}.")
     if len(prefixes) != len(texts):
         raise DataError(
             f"There must be one prefix per text. Received: {len(prefixes)} prefixes for {len(texts)} texts. "

@@ -24,7 +24,14 @@ from jumok.models.recurrent import (
     TokenEmbedding,
 )
 from jumok.models.transformer import DecoderBlock, EncoderBlock, Transformer
-from jumok.models.validate import NO_ATTENTION, attention_order, check_model, check_reads_pictures
+from jumok.models.validate import (
+    NO_ATTENTION,
+    attention_order,
+    check_model,
+    check_reads_pictures,
+    encoder_width,
+    head_widths,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -141,7 +148,7 @@ def build_recurrent(
         encoder=RecurrentEncoder(
             cell=settings.cell,
             inputs=settings.embedding,
-            width=settings.width,
+            width=encoder_width(settings),
             layers=settings.encoder_layers,
             bidirectional=settings.bidirectional,
             dropout=settings.dropout,
@@ -268,12 +275,13 @@ def _recurrent_decoder(settings: RecurrentSettings) -> RecurrentDecoder:
         "cell": settings.cell,
         "embedding": settings.embedding,
         "width": settings.width,
+        "encoder_width": encoder_width(settings),
         "layers": settings.decoder_layers,
         "dropout": settings.dropout,
     }
     if settings.attention.kind == NO_ATTENTION:
         return NoAttention(**parts)
-    attention = make_single_head(settings.attention, query=settings.width, key=settings.width)
+    attention = make_single_head(settings.attention, query=settings.width, key=encoder_width(settings))
     if attention_order(settings) == "after":
         return AttendAfter(**parts, attention=attention, input_feeding=settings.input_feeding)
     return AttendBefore(**parts, attention=attention)
@@ -323,9 +331,14 @@ def _attention(
 ) -> Attention:
     return make_attention(
         mechanism,
-        width=settings.width,
+        width=head_widths(settings),
         heads=settings.heads,
         causal=causal,
         dropout=Dropout(settings.attention_dropout) if settings.attention_dropout else None,
         positions=positions,
+        projections={
+            "groups": settings.key_value_groups,
+            "bias": settings.attention_bias,
+            "initialiser": settings.attention_init,
+        },
     )

@@ -131,17 +131,19 @@ class DecoderState:
 class RecurrentDecoder(nn.Module, ABC):
     """Layers of cells over the target so far; subclasses decide when to attend."""
 
-    def __init__(self, *, cell: str, inputs: int, width: int, layers: int, dropout: float) -> None:
+    def __init__(
+        self, *, cell: str, inputs: int, width: int, encoder_width: int, layers: int, dropout: float
+    ) -> None:
         super().__init__()
         self.layers = nn.ModuleList(
             CELLS[cell](inputs if layer == 0 else width, width, batch_first=True) for layer in range(layers)
         )
         # W_s of each layer, which makes its initial state. Stored models have it under this name.
-        self.first = nn.ModuleList(nn.Linear(width, width) for _ in range(layers))
+        self.first = nn.ModuleList(nn.Linear(encoder_width, width) for _ in range(layers))
         self.dropout = Dropout(dropout)
 
     def begin(self, final_state: Tensor) -> DecoderState:
-        """The state before the first step, from the encoder's final state (batch, width)."""
+        """The state before the first step, from the encoder's final state (batch, encoder width)."""
         states = [torch.tanh(project(final_state))[None] for project in self.first]
         is_lstm = isinstance(self.layers[0], nn.LSTM)
         return DecoderState(
@@ -169,8 +171,17 @@ class RecurrentDecoder(nn.Module, ABC):
 class NoAttention(RecurrentDecoder):
     """The initial state is all that the decoder knows of the source."""
 
-    def __init__(self, *, cell: str, embedding: int, width: int, layers: int, dropout: float) -> None:
-        super().__init__(cell=cell, inputs=embedding, width=width, layers=layers, dropout=dropout)
+    def __init__(
+        self, *, cell: str, embedding: int, width: int, encoder_width: int, layers: int, dropout: float
+    ) -> None:
+        super().__init__(
+            cell=cell,
+            inputs=embedding,
+            width=width,
+            encoder_width=encoder_width,
+            layers=layers,
+            dropout=dropout,
+        )
         self.read_out = nn.Linear(width, embedding)
 
     def forward(
@@ -184,11 +195,26 @@ class AttendBefore(RecurrentDecoder):
     """The state before a step is the query; the context is an input of the step."""
 
     def __init__(
-        self, *, cell: str, embedding: int, width: int, layers: int, dropout: float, attention: Attention
+        self,
+        *,
+        cell: str,
+        embedding: int,
+        width: int,
+        encoder_width: int,
+        layers: int,
+        dropout: float,
+        attention: Attention,
     ) -> None:
-        super().__init__(cell=cell, inputs=embedding + width, width=width, layers=layers, dropout=dropout)
+        super().__init__(
+            cell=cell,
+            inputs=embedding + encoder_width,
+            width=width,
+            encoder_width=encoder_width,
+            layers=layers,
+            dropout=dropout,
+        )
         self.attention = attention
-        self.read_out = nn.Linear(2 * width + embedding, embedding)
+        self.read_out = nn.Linear(width + encoder_width + embedding, embedding)
 
     def forward(
         self, tokens: Tensor, state: DecoderState, sources: Sequence[Memory], *, position: int, probe: Probe
@@ -236,16 +262,23 @@ class AttendAfter(RecurrentDecoder):
         cell: str,
         embedding: int,
         width: int,
+        encoder_width: int,
         layers: int,
         dropout: float,
         attention: Attention,
         input_feeding: bool,
     ) -> None:
-        inputs = 2 * embedding if input_feeding else embedding
-        super().__init__(cell=cell, inputs=inputs, width=width, layers=layers, dropout=dropout)
+        super().__init__(
+            cell=cell,
+            inputs=2 * embedding if input_feeding else embedding,
+            width=width,
+            encoder_width=encoder_width,
+            layers=layers,
+            dropout=dropout,
+        )
         self.attention = attention
         self.input_feeding = input_feeding
-        self.combine = nn.Linear(2 * width, embedding)
+        self.combine = nn.Linear(encoder_width + width, embedding)
 
     def forward(
         self, tokens: Tensor, state: DecoderState, sources: Sequence[Memory], *, position: int, probe: Probe

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from jumok.attention import POSITIONS, Widths, check_options, find_entry
+import torch
+
+from jumok.attention import POSITIONS, Widths, check_options, find_entry, make_single_head
+from jumok.config.derive import SIZES
 from jumok.config.recipe import (
     EXTRA_TOKENS,
     BlockSettings,
@@ -27,7 +30,9 @@ __all__ = [
     "check_model",
     "check_reads_pictures",
     "check_recipe",
+    "encoder_width",
     "fill_max_keys",
+    "head_widths",
 ]
 
 NO_ATTENTION = "none"
@@ -61,13 +66,30 @@ def check_recipe(recipe: Recipe) -> None:
     _check_coverage(recipe)
 
 
+def _check_heads(settings: BlockSettings) -> None:
+    """Refuse a number of heads that does not divide the width, or any width that a size could give."""
+    if "width" in settings.model_fields_set:
+        head_widths(settings)
+        return
+    widths = {name: size[2] for name, size in SIZES.items() if settings.size in ("auto", name)}
+    if all(width % settings.heads for width in widths.values()):
+        listed = ", ".join(f"{width} ({name})" for name, width in widths.items())
+        smallest = min(widths.values())
+        divisors = ", ".join(str(count) for count in range(1, 65) if smallest % count == 0)
+        raise UnsupportedError(
+            f"{settings.heads} heads cannot share the width of any size evenly. Widths: {listed}. "
+            f"Possible: {divisors}, or set model.width too."
+        )
+
+
 def check_model(settings: ModelSettings) -> None:
     """Refuse a model whose settings cannot be combined."""
     if isinstance(settings, RecurrentSettings):
         _check_recurrent(settings)
         return
     if "heads" in settings.model_fields_set:  # else they are derived, from a width that may be derived too
-        Widths.of(settings.width, settings.heads)
+        _check_heads(settings)
+        _check_groups(settings)
     for setting, (mechanism, needs) in _mechanisms(settings).items():
         _check_mechanism(mechanism, needs, setting=setting)
         if "cross" not in needs:
@@ -104,6 +126,16 @@ def attention_overrides(family: str, mechanism: str) -> dict[str, str]:
         for setting, needs in needs_by_setting.items()
         if not supports.missing(*needs)
     }
+
+
+def head_widths(settings: BlockSettings) -> Widths:
+    """The widths of every attention of the model; refuses heads that cannot share the width."""
+    return Widths.of(settings.width, settings.heads, key=settings.key_width, value=settings.value_width)
+
+
+def encoder_width(settings: RecurrentSettings) -> int:
+    """The width of the states of a recurrent encoder."""
+    return settings.width if settings.encoder_width is None else settings.encoder_width
 
 
 def attention_order(settings: RecurrentSettings) -> str:
@@ -145,7 +177,7 @@ def _max_target_tokens(recipe: Recipe) -> int:
 
 
 MAX_SEQUENCE_TOKENS: dict[str, Callable[[Recipe], int]] = {
-    "transformer": _max_target_tokens,
+    "transformer": lambda recipe: max(_max_source_tokens(recipe), _max_target_tokens(recipe)),
     "decoder-only": lambda recipe: _max_source_tokens(recipe) + _max_target_tokens(recipe),
     "encoder-only": _max_source_tokens,
 }
@@ -163,15 +195,15 @@ def _check_patches(recipe: Recipe) -> None:
 
 
 def _check_learned_positions(recipe: Recipe) -> None:
-    """Learned positions must cover the longest translation that a search may try."""
+    """Learned positions must cover the longest sequence that the model reads or writes."""
     model = recipe.model
     if not isinstance(model, BlockSettings) or model.positions != "learned":
         return
     needed = MAX_SEQUENCE_TOKENS[model.family](recipe)
     if model.max_positions < needed:
         raise UnsupportedError(
-            f"Learned positions must cover {needed} positions, for sources of training.max_sentence_tokens = "
-            f"{recipe.training.max_sentence_tokens} tokens and the longest translation that a search tries. "
+            f"Learned positions must cover {needed} positions, the longest sequence of this {model.family} "
+            f"model with training.max_sentence_tokens = {recipe.training.max_sentence_tokens}. "
             f"Received: model.max_positions = {model.max_positions}. Raise it, lower "
             'training.max_sentence_tokens, or set model.positions to "sinusoidal", which has no limit.'
         )
@@ -214,16 +246,20 @@ def _check_coverage(recipe: Recipe) -> None:
 
 
 def _check_recurrent(settings: RecurrentSettings) -> None:
-    if settings.bidirectional and settings.width % 2:
+    if settings.bidirectional and encoder_width(settings) % 2:
+        name = "model.width" if settings.encoder_width is None else "model.encoder_width"
         raise UnsupportedError(
-            "A bidirectional encoder gives half of model.width to each direction. "
-            f"Received: model.width = {settings.width}. Set an even width, or model.bidirectional = false."
+            f"A bidirectional encoder gives half of {name} to each direction. Received: {name} = "
+            f"{encoder_width(settings)}. Set an even width, or model.bidirectional = false."
         )
     attends = settings.attention.kind != NO_ATTENTION
     if attends:
         _check_mechanism(
             settings.attention, ATTENTION_NEEDS["recurrent"]["attention"], setting="model.attention"
         )
+    if attends and settings.encoder_width is not None and "width" in settings.model_fields_set:
+        with torch.device("meta"):  # some mechanisms refuse queries and keys of different widths
+            make_single_head(settings.attention, query=settings.width, key=settings.encoder_width)
     if settings.input_feeding and not attends:
         raise UnsupportedError(
             "Input feeding needs attention, and this model has none. "
@@ -262,11 +298,23 @@ def _check_positions(settings: BlockSettings, mechanism: AttentionSettings, *, s
             'Set model.positions to "sinusoidal", which works with every mechanism, or '
             f'{setting} to "scaled-dot".'
         )
-    if kind == "rotary" and settings.width // settings.heads % 2:
+    key_width = settings.key_width or settings.width // settings.heads
+    if kind == "rotary" and key_width % 2:
+        name = "model.width / model.heads" if settings.key_width is None else "model.key_width"
         raise UnsupportedError(
             "Rotary positions rotate pairs of columns and need heads of even width. Received: "
-            f"model.width / model.heads = {settings.width // settings.heads}. "
-            'Change model.heads so that the width of a head is even, or set model.positions to "alibi".'
+            f"{name} = {key_width}. "
+            "Change model.heads or model.key_width so that the width of a head is even, or set "
+            'model.positions to "alibi".'
+        )
+
+
+def _check_groups(settings: BlockSettings) -> None:
+    groups = settings.key_value_groups
+    if groups is not None and settings.heads % groups:
+        raise UnsupportedError(
+            "model.key_value_groups must divide model.heads. "
+            f"Received: {groups} groups for {settings.heads} heads."
         )
 
 

@@ -98,7 +98,7 @@ def _known_families() -> set[str]:
 
 
 def _missing(characters: Iterable[str], families: list[str]) -> set[str]:
-    """Return the characters that the font lacks which matplotlib finds first for these families."""
+    """Return the characters that are missing from the first font that matplotlib finds for these families."""
     from matplotlib import font_manager  # optional
 
     font = font_manager.get_font(font_manager.findfont(font_manager.FontProperties(family=families)))

@@ -130,6 +130,11 @@ def dilated_stack(shape: Shape, length: int) -> Iterator[Layer]:
     return (dilated_convolution(shape, dilation) for dilation in itertools.cycle(powers))
 
 
+def _efficient_multiply_adds(shape: Shape, length: int) -> int:
+    """Each position adds the outer product of its key and value to a sum, and its query reads a sum."""
+    return 2 * length * shape.total_width * shape.width
+
+
 def _linear_multiply_adds(shape: Shape, length: int) -> int:
     """Each position adds the outer product of its key and (value, 1) to a sum, and its query reads a sum."""
     return 2 * length * shape.total_width * (shape.width + 1)
@@ -144,10 +149,10 @@ PROFILED_LAYERS: dict[str, ProfiledLayer] = {
         lambda shape, n: 2 * n**2 * shape.total_width,
     ),
     "efficient": ProfiledLayer(
-        lambda shape: _attention("efficient", shape),
-        "n·d²",
-        "1",
-        lambda shape, n: 2 * n * shape.total_width * shape.width,
+        lambda shape: _attention("efficient", shape), "n·d²", "1", _efficient_multiply_adds
+    ),
+    "efficient causal": ProfiledLayer(
+        lambda shape: _attention("efficient", shape, causal=True), "n·d²", "1", _efficient_multiply_adds
     ),
     "linear": ProfiledLayer(lambda shape: _attention("linear", shape), "n·d²", "1", _linear_multiply_adds),
     "linear causal": ProfiledLayer(

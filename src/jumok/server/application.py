@@ -18,7 +18,7 @@ from jumok.server.http_errors import HttpError, error_response, retry_later
 from jumok.server.request_body import ClientDisconnectedError, parse_request, read_body
 from jumok.server.routes import RequestContext, find_route
 from jumok.server.security import client_network
-from jumok.server.workers.queue import BusyError
+from jumok.server.workers.pending import BusyError, RequestTooLargeError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -114,6 +114,8 @@ class Exchange:
             await self._send_error(error)
         except BusyError as error:
             await self._send_error(retry_later(503, str(error), error.retry_seconds))
+        except RequestTooLargeError as error:
+            await self._send_error(HttpError(413, str(error)))
         else:
             if isinstance(response, StreamingResponse):  # only while the client is connected
                 await self._unless_disconnected(self._send_stream(response))
@@ -138,7 +140,9 @@ class Exchange:
             return Response(status_code=204, headers=PREFLIGHT_HEADERS)
         route, parameters = find_route(self._routes, method, scope["path"])
         self._route_path = route.path
-        context = RequestContext(service, self._headers, scope["scheme"], path_parameters=parameters)
+        context = RequestContext(
+            service, self._headers, scope["scheme"], self._client, path_parameters=parameters
+        )
         if route.error_page is not None:
             self._error_response = partial(route.error_page, context)
         if not service.api_keys and route.guarded:
@@ -148,7 +152,8 @@ class Exchange:
         try:
             context.request = await parse_request(scope, body, service.limits)
             if service.api_keys and route.guarded:
-                service.rate_limiter.check(self._key_holder(context.request.api_key))
+                context.client = self._key_holder(context.request.api_key)
+                service.rate_limiter.check(context.client)
             return await self._unless_disconnected(route.handler(context))
         finally:
             service.body_budget.release(len(body))

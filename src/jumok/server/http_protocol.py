@@ -84,9 +84,9 @@ class BoundedHttpProtocol(HttpToolsProtocol):
                 self.parser.feed_data(data)
             except httptools.HttpParserUpgrade as upgrade:
                 data = self._head_without_upgrade() + data[upgrade.args[0] :]
-                # The old parser reads nothing after `Connection: close`.
+                # After `Connection: close, Upgrade` the old parser reads no more, even with this leniency.
                 self.parser = httptools.HttpRequestParser(self)
-                self.parser.set_dangerous_leniencies(lenient_data_after_close=True)  # as the base does
+                self.parser.set_dangerous_leniencies(lenient_data_after_close=True)
             else:
                 return
 

@@ -87,6 +87,11 @@ def read_language_pairs(folders: Sequence[Path]) -> LanguagePairs:
                 f"The model in {folder} reads pictures, which `jumok serve` does not serve. "
                 f"`jumok translate {folder} picture.png` runs it on the command line."
             )
+        if recipe.model.task != "translate":
+            raise ModelFolderError(
+                f"{folder} holds a model of plain text ({recipe.model.task}), which does not translate. "
+                "A server needs a model that was trained on sentence pairs."
+            )
         languages = recipe.languages
         codes = (languages.source, languages.target)
         if not all(codes):

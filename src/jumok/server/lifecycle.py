@@ -1,4 +1,4 @@
-"""The lifecycle of a server: it listens once all models are loaded, and ends once all requests are answered.
+"""The lifecycle of a server: it answers once all models are loaded, and ends once all requests are answered.
 
 SIGTERM and Ctrl-C: no new connections; accepted requests are answered; then the workers end.
 SIGHUP: models and keys are reloaded while the old workers continue.
@@ -35,6 +35,8 @@ __all__ = ["allow_connections", "run_server"]
 
 Result = TypeVar("Result")
 
+BACKLOG = 2048
+"""Connections that may wait to be accepted."""
 RESERVED_FILES = 128
 """Open files that are not connections: pipes to workers, also during a reload, and others."""
 
@@ -97,7 +99,7 @@ def _config(settings: ServerSettings, application: Application) -> uvicorn.Confi
         server_header=False,
         proxy_headers=bool(settings.proxies),
         forwarded_allow_ips=list(settings.proxies),
-        backlog=2048,
+        backlog=BACKLOG,
         timeout_keep_alive=30,
         timeout_graceful_shutdown=round(limits.drain_timeout),
     )
@@ -188,19 +190,26 @@ class _SignalHandlers:
 
 
 def _bind(settings: ServerSettings) -> socket.socket:
-    """Bind the port before models are loaded, so that a port in use is reported at once."""
+    """Listen before models are loaded, so that a port in use is reported at once.
+
+    Two servers that are started together could both bind the port; only one of them can listen. Connections
+    that come while models are loaded wait until they are answered.
+    """
     host, port = settings.host.strip("[]"), settings.port
-    try:
-        [(family, socket_type, protocol, _, address), *_] = socket.getaddrinfo(
-            host, port, type=socket.SOCK_STREAM
-        )
-        listener = socket.socket(family, socket_type, protocol)
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(address)
-    except OSError as error:
-        raise DataError(
-            f"Cannot listen on {host}:{port} ({error.strerror or error}). Choose another address with --host "
-            "and --port; --port 0 takes any free port."
-        ) from None
+    with contextlib.ExitStack() as on_error:
+        try:
+            [(family, socket_type, protocol, _, address), *_] = socket.getaddrinfo(
+                host, port, type=socket.SOCK_STREAM
+            )
+            listener = on_error.enter_context(socket.socket(family, socket_type, protocol))
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind(address)
+            listener.listen(BACKLOG)
+        except OSError as error:
+            raise DataError(
+                f"Cannot listen on {host}:{port} ({error.strerror or error}). Choose another address with "
+                "--host and --port; --port 0 takes any free port."
+            ) from None
+        on_error.pop_all()
     listener.setblocking(False)
     return listener

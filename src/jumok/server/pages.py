@@ -26,7 +26,7 @@ from jumok.server.http_errors import HttpError
 from jumok.server.openapi import openapi_document
 from jumok.server.routes import Route
 from jumok.server.ui_strings import ERROR_MESSAGES, STRINGS, localized_language_name, negotiate_language
-from jumok.server.workers.queue import TranslateOptions
+from jumok.server.workers.pending import TranslateOptions
 
 if TYPE_CHECKING:
     from jumok.server.api.parameters import LanguageRouting
@@ -48,7 +48,7 @@ async def translate_on_page(context: RequestContext) -> Response:
     check_size(texts, context.service)
     routing = await find_pivot_paths(texts, context)
     [translated] = await context.service.pipeline.translate_all(
-        texts, routing.pivot_paths, TranslateOptions()
+        texts, routing.pivot_paths, TranslateOptions(), context.client
     )
     notice = _routing_notice(routing, _ui_language(context))
     return _render(context, result=translated.text(), notice=notice)
@@ -73,7 +73,7 @@ async def show_attention_page(context: RequestContext) -> Response:
             404, "A server that requires API keys has no live page. Use POST /v1/explain instead."
         )
     pair = named_pair(context)
-    data = json.loads(await context.service.pipeline.explain(pair, "page", ""))
+    data = json.loads(await context.service.pipeline.explain(pair, "page", "", context.client))
     sentence = context.fields.get("q", "")
     data["live"]["sentence"] = sentence if isinstance(sentence, str) else ""
     # The page has its own policy, which allows its one script.

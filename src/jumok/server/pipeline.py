@@ -6,14 +6,15 @@ Sentences follow a pivot path one by one; word links are composed through the wo
 from __future__ import annotations
 
 import asyncio
-from collections import defaultdict
+from collections import defaultdict, deque
 from contextlib import aclosing, contextmanager
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, islice
 from typing import TYPE_CHECKING, Any
 
 from jumok.documents import SegmentTranslation
-from jumok.server.workers.queue import BatchKey, BusyError, PendingExplanation, PendingSentence
+from jumok.server.workers.pending import BatchKey, BusyError, PendingExplanation, PendingSentence
+from jumok.server.workers.speed import CHARACTERS_PER_SENTENCE
 from jumok.text.sentences import replace_sentences, sentence_spans
 from jumok.text.words import word_spans
 
@@ -23,12 +24,16 @@ if TYPE_CHECKING:
     from jumok.documents import SpanLink
     from jumok.server.language_pairs import LanguagePair, PivotPath
     from jumok.server.limits import Limits
-    from jumok.server.workers.queue import Pending, TranslateOptions, WorkQueue
+    from jumok.server.workers.pending import OpenRequest, TranslateOptions
+    from jumok.server.workers.queue import WorkQueue
     from jumok.text import Span
 
     WordLink = tuple[int, int]
 
 __all__ = ["Candidate", "TranslatedText", "TranslationPipeline", "diagonal_links"]
+
+MAX_AHEAD = 1_024
+"""Sentences of one request in the queue; a file of 100,000 would make it slow for all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,25 +104,57 @@ class TranslationPipeline:
         self._queue = queue
         self._limits = limits
 
-    def deadline(self) -> float:
-        """Return the loop time at which a request that arrives now times out."""
-        return asyncio.get_running_loop().time() + self._limits.request_timeout
+    @contextmanager
+    def open_request(self, client: str) -> Iterator[OpenRequest]:
+        """Open a request of a client; at the end, what of it still waits leaves the queue."""
+        deadline = asyncio.get_running_loop().time() + self._limits.request_timeout
+        request = self._queue.open(client, deadline)
+        try:
+            yield request
+        except TimeoutError:
+            raise BusyError("The translation took too long. Try again later, or send less.", 5) from None
+        finally:
+            self._queue.close(request)
+
+    def admit(
+        self,
+        request: OpenRequest,
+        texts: Sequence[str],
+        pivot_paths: Sequence[PivotPath],
+        options: TranslateOptions,
+    ) -> None:
+        """Accept the work of a request, or raise before it begins if it cannot be done in time."""
+        seconds, characters = 0.0, 0
+        for path, indices in _group_by_path(pivot_paths).items():
+            texts_of_path = [texts[index] for index in indices]
+            characters += sum(map(len, texts_of_path)) if path else 0
+            seconds += sum(
+                self._queue.speed.seconds_of_texts(key, texts_of_path) for key in _batch_keys(path, options)
+            )
+        self._queue.check_size(seconds)
+        sentences = min(MAX_AHEAD, len(texts) + characters // CHARACTERS_PER_SENTENCE)
+        self._queue.admit(
+            request,
+            seconds,
+            sentences=sentences,
+            characters=min(characters, sentences * CHARACTERS_PER_SENTENCE),
+        )
 
     async def translate_all(
-        self, texts: Sequence[str], pivot_paths: Sequence[PivotPath], options: TranslateOptions
+        self, texts: Sequence[str], pivot_paths: Sequence[PivotPath], options: TranslateOptions, client: str
     ) -> list[TranslatedText]:
         """Translate each text along its own pivot path; texts with the same path are queued together."""
-        by_path: dict[PivotPath, list[int]] = {}
-        for index, path in enumerate(pivot_paths):
-            by_path.setdefault(path, []).append(index)
-        if len(by_path) == 1:
-            return await self.translate(texts, pivot_paths[0], options)
-        groups = await asyncio.gather(
-            *(
-                self.translate([texts[index] for index in indices], path, options)
-                for path, indices in by_path.items()
+        by_path = _group_by_path(pivot_paths)
+        with self.open_request(client) as request:
+            self.admit(request, texts, pivot_paths, options)
+            if len(by_path) == 1:
+                return await self._translate(texts, pivot_paths[0], options, request)
+            groups = await asyncio.gather(
+                *(
+                    self._translate([texts[index] for index in indices], path, options, request)
+                    for path, indices in by_path.items()
+                )
             )
-        )
         translated = {
             index: translation
             for indices, group in zip(by_path.values(), groups, strict=True)
@@ -125,8 +162,8 @@ class TranslationPipeline:
         }
         return [translated[index] for index in range(len(texts))]
 
-    async def translate(
-        self, texts: Sequence[str], path: PivotPath, options: TranslateOptions
+    async def _translate(
+        self, texts: Sequence[str], path: PivotPath, options: TranslateOptions, request: OpenRequest
     ) -> list[TranslatedText]:
         """Translate texts along one pivot path."""
         spans = [tuple(sentence_spans(text)) if path else () for text in texts]
@@ -135,18 +172,16 @@ class TranslationPipeline:
             for text, text_spans in zip(texts, spans, strict=True)
             for start, end in text_spans
         ]
-        with self._open_request():
-            translated = await self._run_path(sentences, path, options, self.deadline()) if path else []
-        remaining = iter(translated)
+        remaining = iter(await self._run_path(sentences, _batch_keys(path, options), request))
         return [
             _translated_text(text, text_spans, [next(remaining) for _ in text_spans], path)
             for text, text_spans in zip(texts, spans, strict=True)
         ]
 
     async def stream_sentences(
-        self, texts: Sequence[str], path: PivotPath, options: TranslateOptions, deadline: float
+        self, texts: Sequence[str], path: PivotPath, options: TranslateOptions, request: OpenRequest
     ) -> AsyncIterator[tuple[int, int, str | TranslatedText]]:
-        """Yield (text index, sentence index, partial text or final result)."""
+        """Yield (text index, sentence index, partial text or final result) of an admitted request."""
         if not path:
             for index, text in enumerate(texts):
                 yield index, 0, _translated_text(text, (), [], path)
@@ -156,49 +191,38 @@ class TranslationPipeline:
             for text_index, text in enumerate(texts)
             for sentence_index, (start, end) in enumerate(sentence_spans(text))
         ]
-        with self._open_request():
-            sentence_texts = [sentence for *_, sentence in sentences]
-            async with aclosing(self._stream_path(sentence_texts, path, options, deadline)) as results:
-                for text_index, sentence_index, sentence in sentences:
-                    while isinstance(result := await anext(results), str):
-                        yield text_index, sentence_index, result
-                    translated = _translated_text(sentence, ((0, len(sentence)),), [result], path)
-                    yield text_index, sentence_index, translated
+        sentence_texts = [sentence for *_, sentence in sentences]
+        results = self._stream_path(sentence_texts, _batch_keys(path, options), request)
+        async with aclosing(results):
+            for text_index, sentence_index, sentence in sentences:
+                while isinstance(result := await anext(results), str):
+                    yield text_index, sentence_index, result
+                translated = _translated_text(sentence, ((0, len(sentence)),), [result], path)
+                yield text_index, sentence_index, translated
 
-    async def explain(self, pair: LanguagePair, operation: str, body: str) -> str:
+    async def explain(self, pair: LanguagePair, operation: str, body: str, client: str) -> str:
         """Return a model's answer to a request about its attention, both JSON; DataError if it is refused."""
-        pending = PendingExplanation(pair.model_index, operation, body)
-        with self._open_request(), self._queued([pending]):
-            async with asyncio.timeout_at(self.deadline()):
+        with self.open_request(client) as request:
+            pending = PendingExplanation(pair.model_index, operation, body, request)
+            self._queue.admit(request, self._queue.speed.seconds(pending))
+            self._queue.add([pending])
+            async with asyncio.timeout_at(request.deadline):
                 return await pending.future
 
-    @contextmanager
-    def _open_request(self) -> Iterator[None]:
-        self._queue.open_requests += 1
-        try:
-            yield
-        finally:
-            self._queue.open_requests -= 1
-
-    @contextmanager
-    def _queued(self, pending: Sequence[Pending], *, accepted: bool = False) -> Iterator[None]:
-        self._queue.add(pending, accepted=accepted)
-        try:
-            yield
-        except TimeoutError:
-            raise BusyError("The translation took too long. Try again later, or send less.", 5) from None
-        finally:
-            self._queue.withdraw(pending)
-
     async def _run_path(
-        self, sentences: list[str], path: PivotPath, options: TranslateOptions, deadline: float
+        self, sentences: list[str], keys: Sequence[BatchKey], request: OpenRequest
     ) -> list[tuple[Candidate, ...]]:
         """Return the candidates of each sentence. All models but the last give one candidate."""
         best: list[Candidate] = []
         candidates: list[tuple[Candidate, ...]] = []
-        for pair in path:
-            key = BatchKey(pair.model_index, options if pair is path[-1] else options._replace(n_best=1))
-            candidates = await self._run_model(sentences, key, deadline, accepted=bool(best))
+        for key in keys:
+            candidates = []
+            async with (
+                asyncio.timeout_at(request.deadline),
+                aclosing(self._queued_in_order(sentences, key, request)) as queued,
+            ):
+                async for sentence in queued:
+                    candidates.append(_to_candidates(await sentence.future))
             if best:
                 pairs = zip(best, candidates, strict=True)
                 candidates = [_compose_pivot(pivot, of_pivot) for pivot, of_pivot in pairs]
@@ -207,34 +231,58 @@ class TranslationPipeline:
         return candidates
 
     async def _stream_path(
-        self, sentences: list[str], path: PivotPath, options: TranslateOptions, deadline: float
+        self, sentences: list[str], keys: Sequence[BatchKey], request: OpenRequest
     ) -> AsyncGenerator[str | tuple[Candidate, ...]]:
-        """Yield the candidates of one sentence after another; if streamed, its partial texts before them."""
-        *pivots, last = path
-        pivot_options = options._replace(n_best=1, stream=False)
-        best = [
-            candidates[0]
-            for candidates in await self._run_path(sentences, tuple(pivots), pivot_options, deadline)
-        ]
-        texts = [candidate.text for candidate in best] if pivots else sentences
-        pending = [PendingSentence(BatchKey(last.model_index, options), text) for text in texts]
-        with self._queued(pending, accepted=bool(pivots)):
-            for index, sentence in enumerate(pending):
-                if options.stream:
-                    async with aclosing(_partial_texts(sentence, deadline)) as partials:
-                        async for text in partials:
-                            yield text
-                async with asyncio.timeout_at(deadline):
+        """Yield the candidates of one sentence after another, and its partial texts before them."""
+        *pivot_keys, key = keys
+        best = [candidates[0] for candidates in await self._run_path(sentences, pivot_keys, request)]
+        texts = [candidate.text for candidate in best] if pivot_keys else sentences
+        async with aclosing(self._queued_in_order(texts, key, request)) as queued:
+            index = 0
+            async for sentence in queued:
+                async with aclosing(_partial_texts(sentence, request.deadline)) as partials:
+                    async for text in partials:
+                        yield text
+                async with asyncio.timeout_at(request.deadline):
                     candidates = _to_candidates(await sentence.future)
-                yield _compose_pivot(best[index], candidates) if pivots else candidates
+                yield _compose_pivot(best[index], candidates) if pivot_keys else candidates
+                index += 1
 
-    async def _run_model(
-        self, sentences: list[str], key: BatchKey, deadline: float, *, accepted: bool
-    ) -> list[tuple[Candidate, ...]]:
-        pending = [PendingSentence(key, sentence) for sentence in sentences]
-        with self._queued(pending, accepted=accepted):
-            async with asyncio.timeout_at(deadline):
-                return [_to_candidates(await sentence.future) for sentence in pending]
+    async def _queued_in_order(
+        self, texts: Sequence[str], key: BatchKey, request: OpenRequest
+    ) -> AsyncGenerator[PendingSentence]:
+        """Yield the sentences in order. At most `MAX_AHEAD` of them are in the queue."""
+        remaining = iter(texts)
+        ahead: deque[PendingSentence] = deque()
+        try:
+            while True:
+                if len(ahead) <= MAX_AHEAD // 2:
+                    more = [
+                        PendingSentence(key, text, request)
+                        for text in islice(remaining, MAX_AHEAD - len(ahead))
+                    ]
+                    self._queue.add(more)
+                    ahead.extend(more)
+                if not ahead:
+                    return
+                yield ahead[0]
+                ahead.popleft()
+        finally:
+            self._queue.withdraw(ahead)
+
+
+def _group_by_path(pivot_paths: Sequence[PivotPath]) -> dict[PivotPath, list[int]]:
+    """Return the indices of the texts of each pivot path."""
+    by_path: dict[PivotPath, list[int]] = {}
+    for index, path in enumerate(pivot_paths):
+        by_path.setdefault(path, []).append(index)
+    return by_path
+
+
+def _batch_keys(path: PivotPath, options: TranslateOptions) -> list[BatchKey]:
+    """Return the key of each model on a path: all but the last give one candidate, which is not streamed."""
+    pivot_options = options._replace(n_best=1, stream=False)
+    return [BatchKey(pair.model_index, options if pair is path[-1] else pivot_options) for pair in path]
 
 
 async def _partial_texts(sentence: PendingSentence, deadline: float) -> AsyncGenerator[str]:

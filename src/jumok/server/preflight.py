@@ -42,7 +42,7 @@ def describe_server(settings: ServerSettings) -> list[str]:
         f"origins   its own page{''.join(f', {origin}' for origin in settings.allowed_origins)}",
         f"proxies   {', '.join(settings.proxies) or 'none is trusted'}",
         f"requests  {limits.max_characters:,} characters, {limits.max_texts:,} texts, "
-        f"{limits.max_body_bytes:,} bytes, {limits.request_timeout:g} s; "
+        f"{limits.max_body_bytes:,} bytes, {limits.max_request_seconds:g} s of work; "
         f"{limits.requests_per_minute or 'any number'} per minute and client",
         f"files     {suffixes}, "
         f"with at most {limits.max_file_syntax_characters:,} tags, entities and line ends",

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 __all__ = ["BodyMemoryBudget", "ClientDisconnectedError", "RequestFields", "parse_request", "read_body"]
 
+LARGE_FORM_BYTES = 64 * 2**10
+"""Larger forms are decoded in a thread: 2 MB of `%41` take a third of a second."""
 MAX_FIELDS = 20
 MAX_VALUES = 10_000
 """Strings, numbers, arrays and objects in a body, together."""
@@ -77,7 +79,10 @@ async def parse_request(scope: Scope, body: bytes, limits: Limits) -> RequestFie
         fields = await _parse_multipart(scope, body, limits)
         fields.by_name = {**query, **fields.by_name}
     elif content_type == FORM or not body:
-        fields.by_name = {**query, **_parse_urlencoded(body)}
+        if len(body) > LARGE_FORM_BYTES:
+            fields.by_name = {**query, **await asyncio.to_thread(_parse_urlencoded, body)}
+        else:
+            fields.by_name = {**query, **_parse_urlencoded(body)}
     else:
         raise HttpError(
             415, f"The content type is not supported. Send application/json, {FORM} or {MULTIPART}."

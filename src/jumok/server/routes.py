@@ -30,6 +30,8 @@ class RequestContext:
     service: Service
     headers: Headers
     scheme: str
+    client: str = ""
+    """The id of the key's holder, or the address if the server has no keys."""
     request: RequestFields = field(default_factory=RequestFields)
     path_parameters: dict[str, str] = field(default_factory=dict)
 

@@ -1,7 +1,8 @@
 """Who may use the server: checks of the Host and Origin headers, API keys, and a rate limiter.
 
 Any web page that somebody visits can send requests to their own machine. The Origin header identifies the
-page; the Host header identifies a foreign name that was made to point here (DNS rebinding).
+page; the Host header identifies a foreign name that was made to point here (DNS rebinding). Images, scripts
+and frames of other sites are loaded without an Origin: Sec-Fetch-Site tells where they are from.
 """
 
 from __future__ import annotations
@@ -57,6 +58,7 @@ class HostOriginPolicy:
             )
         origins = headers.getlist("origin")
         if not origins:
+            self._check_site(headers)
             return ""
         origin = origins[0].lower()
         if len(origins) == 1 and origin in self._origins:
@@ -66,6 +68,17 @@ class HostOriginPolicy:
         raise HttpError(
             403, "Pages of this origin may not use the server. Allow them with `--allow-origin ORIGIN`."
         )
+
+    def _check_site(self, headers: Headers) -> None:
+        """Refuse what a page of another site embeds. Only browsers send these headers.
+
+        Links are followed, and requests in mode "cors" without an Origin are those of a browser's extensions.
+        """
+        is_foreign = headers.get("sec-fetch-site") in ("cross-site", "same-site")
+        mode = headers.get("sec-fetch-mode")
+        is_frame = mode == "navigate" and headers.get("sec-fetch-dest") != "document"
+        if is_foreign and (mode == "no-cors" or is_frame):
+            raise HttpError(403, "Pages of other sites may link to this server, but not embed it.")
 
     def _allows_host(self, header: str) -> bool:
         name = _host_name(header)

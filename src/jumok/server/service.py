@@ -68,7 +68,9 @@ class Service:
             "language_pairs": [pair.name for pair in language_pairs.all],
             "shortlist": settings.shortlist,
         }
-        self.pool = WorkerPool(self.queue, load_message, workers=settings.workers, on_event=self._on_event)
+        self.pool = WorkerPool(
+            self.queue, load_message, workers=settings.workers, limits=limits, on_event=self._on_event
+        )
         self._reload_lock = asyncio.Lock()
 
     async def reload(self) -> None:

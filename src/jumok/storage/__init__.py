@@ -1,11 +1,15 @@
 """Files on disk: folders that are written atomically, weights, model folders."""
 
 from jumok.storage.folders import (
+    checksum,
     disk_errors,
     is_leftover,
     json_with_checksum,
+    make_folder,
     new_folder,
+    open_lock_file,
     read_json_with_checksum,
+    read_manifest,
     read_regular_file,
     remove_folder,
     remove_leftovers,
@@ -36,6 +40,12 @@ from jumok.storage.tensors import (
     tensors_from_bytes,
     tensors_to_bytes,
 )
+from jumok.storage.user_cache import (
+    cache_folder,
+    is_checked,
+    private_folder,
+    remember_checked,
+)
 
 __all__ = [
     "SEPARATE_VOCABULARIES",
@@ -44,19 +54,27 @@ __all__ = [
     "ModelCard",
     "ScoreRecord",
     "StoredModel",
+    "cache_folder",
     "check_weights_fit",
+    "checksum",
     "disk_errors",
+    "is_checked",
     "is_leftover",
     "json_with_checksum",
     "jumok_version",
     "load_module_weights",
+    "make_folder",
     "module_weights",
     "new_folder",
+    "open_lock_file",
+    "private_folder",
     "read_card",
     "read_json_with_checksum",
+    "read_manifest",
     "read_model_with_weights",
     "read_regular_file",
     "read_stored_model",
+    "remember_checked",
     "remove_folder",
     "remove_leftovers",
     "save_model",

@@ -16,10 +16,11 @@ import hashlib
 import json
 import os
 import re
+import secrets
 import shutil
 import stat
 import sys
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from jumok.errors import DataError, ModelFolderError, StorageError
@@ -30,12 +31,15 @@ if TYPE_CHECKING:
 
 __all__ = [
     "check_file_name",
+    "checksum",
     "damage_message",
     "disk_errors",
     "is_leftover",
     "json_with_checksum",
+    "make_folder",
     "manifest_entry",
     "new_folder",
+    "open_lock_file",
     "read_json_with_checksum",
     "read_listed_file",
     "read_manifest",
@@ -51,6 +55,15 @@ __all__ = [
 
 MAX_MANIFEST_BYTES = 16 * 2**20  # a manifest is small, and it is parsed before anything is verified
 
+# Errors of open(2) that say something about the path itself. All others (too many open files, an I/O error, a
+# missing permission …) say something about this moment or this process: the file may be undamaged.
+_PATH_ERRORS = {
+    errno.ENOENT: "it is missing",
+    errno.ENOTDIR: "it is missing",
+    errno.ELOOP: "it is a symbolic link",
+    errno.ENXIO: "it is not a regular file",
+    errno.ENAMETOOLONG: "its name is too long",
+}
 _DISK_ERRORS = {  # errno → cause, advice
     errno.ENOSPC: ("the disk is full", "Free some space and run the same command again."),
     errno.EDQUOT: ("the disk quota is used up", "Free some space and run the same command again."),
@@ -94,7 +107,8 @@ def new_folder(final: Path, *, failure_note: str, replace: bool = False) -> Iter
         temporary = final.with_name(f"{final.name}.tmp-{os.getpid()}")
         shutil.rmtree(temporary, ignore_errors=True)
         try:
-            temporary.mkdir(parents=True)
+            make_folder(final.parent)
+            temporary.mkdir()
             yield temporary
             _sync_folder(temporary)
             if replace and final.exists():
@@ -103,7 +117,17 @@ def new_folder(final: Path, *, failure_note: str, replace: bool = False) -> Iter
         except BaseException:
             shutil.rmtree(temporary, ignore_errors=True)
             raise
-        _sync_folder(final.parent)
+    _sync_new_name(final, failure_note)
+
+
+def make_folder(folder: Path, *, mode: int = 0o777) -> None:
+    """Make a folder and its parents, if they are missing, and flush their names to the disk."""
+    missing = [path for path in (folder, *folder.parents) if not path.exists()]
+    for path in reversed(missing):
+        path.mkdir(mode=mode, exist_ok=True)
+        _sync_folder(path.parent)
+    if not missing and not folder.is_dir():
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(folder))
 
 
 def manifest_entry(data: bytes) -> dict[str, Any]:
@@ -123,15 +147,34 @@ def write_file(
         except BaseException:
             temporary.unlink(missing_ok=True)
             raise
-        _sync_folder(path.parent)
+    _sync_new_name(path, failure_note)
+
+
+def open_lock_file(path: Path) -> BinaryIO:
+    """Open or make an empty file to lock. A symbolic link is not followed, and nothing is truncated."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
+    return os.fdopen(descriptor, "rb+", buffering=0)
 
 
 def remove_folder(folder: Path) -> None:
-    """Remove a folder. It is renamed first, so a half-removed folder never has its name."""
+    """Remove a folder. It is renamed first, so a half-removed folder never has its name.
+
+    The new name is random: a process id would be that of a killed process sooner or later, in a container
+    within hours, and its half-removed folder would be in the way.
+    """
     with disk_errors(folder, "Nothing else has been touched."):
-        renamed = folder.with_name(f"{folder.name}.tmp-removed-{os.getpid()}")
+        renamed = folder.with_name(f"{folder.name}.tmp-removed-{secrets.randbits(63)}")
         folder.rename(renamed)
-        shutil.rmtree(renamed, ignore_errors=True)
+        _remove(renamed)
+
+
+def _remove(path: Path) -> None:
+    """Remove a file, a link or a folder, as far as possible."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        with suppress(OSError):
+            path.unlink()
 
 
 def is_leftover(name: str) -> bool:
@@ -140,14 +183,10 @@ def is_leftover(name: str) -> bool:
 
 
 def remove_leftovers(folder: Path) -> None:
-    """Remove what killed processes left in a folder: `name.tmp-PID` and `name.tmp-removed-PID`."""
+    """Remove what killed processes left in a folder: `name.tmp-PID` and `name.tmp-removed-NUMBER`."""
     for path in folder.glob("*.tmp-*"):
-        if not is_leftover(path.name):
-            continue
-        if path.is_dir() and not path.is_symlink():
-            shutil.rmtree(path, ignore_errors=True)
-        else:
-            path.unlink(missing_ok=True)
+        if is_leftover(path.name):
+            _remove(path)
 
 
 def write_and_sync(path: Path, data: bytes) -> None:
@@ -160,7 +199,10 @@ def write_and_sync(path: Path, data: bytes) -> None:
 
 def _sync_folder(folder: Path) -> None:
     """Flush the names in a folder to the disk; file systems that cannot do this report EINVAL."""
-    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        descriptor = os.open(folder, os.O_RDONLY)
+    except PermissionError:  # a folder that may be written to and not read
+        return
     try:
         os.fsync(descriptor)
     except OSError as error:
@@ -170,25 +212,41 @@ def _sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
+def _sync_new_name(path: Path, failure_note: str) -> None:
+    """Flush the name of a file or folder that was just renamed. It is complete, whatever happens here."""
+    try:
+        _sync_folder(path.parent)
+    except OSError as error:
+        cause, advice = _cause_and_advice(error)
+        raise StorageError(
+            f"{path} is complete, but the disk did not confirm its name: {cause}. After a power failure it "
+            f"may be missing. {failure_note} {advice}"
+        ) from error
+
+
+def _cause_and_advice(error: OSError) -> tuple[str, str]:
+    default = (f"{error.strerror or error}", "Check the path and the disk.")
+    return _DISK_ERRORS.get(error.errno or 0, default)
+
+
 @contextmanager
 def disk_errors(path: Path, failure_note: str) -> Iterator[None]:
     """Turn an OSError of the block into a StorageError; `failure_note` says which data is untouched."""
     try:
         yield
     except OSError as error:
-        default = (f"{error.strerror or error}", "Check the path and the disk.")
-        cause, advice = _DISK_ERRORS.get(error.errno or 0, default)
+        cause, advice = _cause_and_advice(error)
         raise StorageError(f"{path} could not be written: {cause}. {failure_note} {advice}") from error
 
 
 def json_with_checksum(content: Mapping[str, Any]) -> bytes:
     """Return readable JSON that contains a checksum of its content."""
-    with_checksum = {**content, "checksum": _checksum(content)}
+    with_checksum = {**content, "checksum": checksum(content)}
     text = json.dumps(with_checksum, ensure_ascii=False, indent=1, allow_nan=False)
     return (text + "\n").encode()
 
 
-def _checksum(content: Mapping[str, Any]) -> str:
+def checksum(content: Mapping[str, Any]) -> str:
     """Return the sha256 of the content in canonical JSON: sorted keys, no spaces."""
     canonical = json.dumps(content, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(canonical.encode()).hexdigest()
@@ -202,7 +260,7 @@ def read_json_with_checksum(path: Path) -> dict[str, Any]:
         if not isinstance(content, dict):
             raise ModelFolderError(damage_message(path, "it is not a JSON object"))
         recorded = content.pop("checksum", None)
-        computed = _checksum(content)  # a lone surrogate, which JSON can spell, raises here
+        computed = checksum(content)  # a lone surrogate, which JSON can spell, raises here
     except (ValueError, RecursionError) as error:
         raise ModelFolderError(damage_message(path, f"it is not JSON ({error})")) from None
     if recorded != computed:
@@ -223,14 +281,16 @@ def read_manifest(path: Path) -> dict[str, Any]:
 
 
 def read_regular_file(path: Path, *, max_bytes: int) -> bytes:
-    """Read a regular file; refuse symbolic links, devices, pipes and larger files."""
+    """Read a regular file; refuse symbolic links, devices, pipes and larger files.
+
+    A ModelFolderError means that the file is damaged, a StorageError that it cannot be read at the moment.
+    """
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-    except FileNotFoundError:
-        raise ModelFolderError(damage_message(path, "it is missing")) from None
     except OSError as error:
-        reason = "it is a symbolic link" if error.errno == errno.ELOOP else f"{error.strerror}"
-        raise ModelFolderError(damage_message(path, reason)) from None
+        if error.errno in _PATH_ERRORS:
+            raise ModelFolderError(damage_message(path, _PATH_ERRORS[error.errno])) from None
+        raise _read_error(path, error) from error
     status = os.fstat(descriptor)
     if not stat.S_ISREG(status.st_mode):  # checked first: os.fdopen would fail for a folder
         os.close(descriptor)
@@ -242,7 +302,17 @@ def read_regular_file(path: Path, *, max_bytes: int) -> bytes:
         try:
             return file.read()
         except OSError as error:
-            raise StorageError(f"{path} could not be read: {error.strerror}. Check the disk.") from error
+            raise _read_error(path, error) from error
+
+
+def _read_error(path: Path, error: OSError) -> StorageError:
+    advice = {
+        errno.EMFILE: "Raise the limit of open files (`ulimit -n`)",
+        errno.EACCES: "Check who may read it",
+    }.get(error.errno or 0, "Check the disk")
+    return StorageError(
+        f"{path} could not be read: {error.strerror or error}. {advice}, then run the same command again."
+    )
 
 
 def read_listed_file(folder: Path, name: str, entry: object) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,7 @@ from jumok.config.recipe import Recipe, make_stored_recipe
 from jumok.errors import ModelFolderError, RecipeError, StorageError
 from jumok.storage.folders import (
     check_file_name,
+    checksum,
     damage_message,
     json_with_checksum,
     manifest_entry,
@@ -20,7 +22,8 @@ from jumok.storage.folders import (
     write_file,
     write_folder,
 )
-from jumok.storage.tensors import tensors_from_bytes, tensors_to_bytes
+from jumok.storage.tensors import check_finite, tensors_from_bytes, tensors_to_bytes
+from jumok.storage.user_cache import is_checked, remember_checked
 from jumok.types import ReadOut  # noqa: TC001 - pydantic needs the type at run time
 
 if TYPE_CHECKING:
@@ -98,12 +101,26 @@ def save_model(
     *,
     failure_note: str = "Nothing that was there before has been touched.",
 ) -> None:
-    """Write a model folder. `tokenizers` is file name → bytes: `pieces.model`, or one file per side."""
+    """Write a model folder. `tokenizers` is file name → bytes: `pieces.model`, or one file per side.
+
+    The folder is put on the user's list of checked ones: this process has used the tokenizers and the model.
+    """
     _check_tokenizers(folder, tokenizers)
     if folder.exists():
         raise StorageError(f"{folder} exists already. Choose another name, or move the old model away.")
     files = [*tokenizers.items(), (WEIGHTS, tensors_to_bytes(weights))]
     write_folder(folder, files, metadata=_card_to_json(card), manifest=CARD, failure_note=failure_note)
+    with suppress(StorageError):  # the model is stored, whatever happens when the card is read
+        _remember(checksum(read_manifest(folder / CARD)))
+
+
+def _remember(digest: str) -> None:
+    remember_checked(digest)
+    remember_checked(_conversion_digest(digest))
+
+
+def _conversion_digest(digest: str) -> str:
+    return f"{digest}-ctranslate2"
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +129,7 @@ class StoredModel:
 
     folder: Path
     card: ModelCard
+    digest: str  # of the card, which has the sha256 of every file
     tokenizers: Mapping[str, bytes]  # file name → bytes
     weights_entry: Mapping[str, Any]  # sha256 and size of the weights
     weights_bytes: bytes | None
@@ -120,7 +138,14 @@ class StoredModel:
     def weights(self) -> dict[str, Tensor]:
         """Return the weights as tensors; if their bytes were dropped, read and verify the file again."""
         data = self.weights_bytes or read_listed_file(self.folder, WEIGHTS, self.weights_entry)
-        return tensors_from_bytes(data, self.folder / WEIGHTS)
+        weights = tensors_from_bytes(data, self.folder / WEIGHTS)
+        check_finite(weights, self.folder / WEIGHTS)
+        return weights
+
+    @property
+    def conversion_digest(self) -> str:
+        """What the list of checked folders has once CTranslate2 has run the model."""
+        return _conversion_digest(self.digest)
 
     def without_weights(self) -> StoredModel:
         """Return a copy without the bytes of the weights, to free their memory."""
@@ -162,7 +187,7 @@ def read_stored_model(folder: Path) -> StoredModel:
     card = _card_from_json(folder, content)
     data = {name: read_listed_file(folder, name, entry) for name, entry in listed.items()}
     weights, shortlist = data.pop(WEIGHTS), data.pop(SHORTLIST, None)
-    return StoredModel(folder, card, data, listed[WEIGHTS], weights, shortlist)
+    return StoredModel(folder, card, checksum(content), data, listed[WEIGHTS], weights, shortlist)
 
 
 def store_shortlist(folder: Path, shortlist: bytes, facts: Mapping[str, float | str]) -> None:
@@ -171,7 +196,7 @@ def store_shortlist(folder: Path, shortlist: bytes, facts: Mapping[str, float | 
     The card lists the shortlist only while the file is there. A process that is killed in between leaves a
     valid model folder, with the shortlist or without.
     """
-    read_stored_model(folder)
+    was_checked = is_checked(read_stored_model(folder).conversion_digest)
     content = read_manifest(folder / CARD)
     failure_note = "The model itself is intact."
     content["files"].pop(SHORTLIST, None)
@@ -181,6 +206,8 @@ def store_shortlist(folder: Path, shortlist: bytes, facts: Mapping[str, float | 
     content["files"][SHORTLIST] = manifest_entry(shortlist)
     content["facts"].update(facts)
     write_file(folder / CARD, json_with_checksum(content), failure_note=failure_note)
+    if was_checked:
+        _remember(checksum(content))
 
 
 def _check_format(folder: Path, version: object) -> None:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from torch import Tensor, nn
 
 __all__ = [
+    "check_finite",
     "check_weights_fit",
     "load_module_weights",
     "module_weights",
@@ -39,6 +40,14 @@ def tensors_from_bytes(data: bytes, path: Path) -> dict[str, Tensor]:
         return dict(load(data))
     except (SafetensorError, ValueError, KeyError, TypeError, RuntimeError) as error:
         raise ModelFolderError(damage_message(path, f"it is not a safetensors file ({error})")) from None
+
+
+def check_finite(tensors: Mapping[str, Tensor], path: Path) -> None:
+    """Raise if a number is NaN or infinite: such a model would translate everything to nothing."""
+    wrong = [name for name, tensor in tensors.items() if not bool(tensor.isfinite().all())]
+    if wrong:
+        reason = f"{len(wrong)} of its {len(tensors)} weights are not finite numbers ({', '.join(wrong[:3])})"
+        raise ModelFolderError(damage_message(path, reason))
 
 
 def module_weights(module: nn.Module) -> dict[str, Tensor]:

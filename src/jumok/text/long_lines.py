@@ -10,6 +10,8 @@ import re
 import unicodedata
 from typing import TYPE_CHECKING
 
+from jumok.text.normalisation import MAX_MARKS
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -86,8 +88,12 @@ def _merge_spans(
 
 
 def _middle(text: str) -> int:
-    """Return an index near the middle that does not separate a combining character from its letter."""
+    """Return an index near the middle that does not separate a combining character from its letter.
+
+    In a longer run of combining characters than any language writes, it is the middle.
+    """
     middle = len(text) // 2
-    while middle > 1 and unicodedata.category(text[middle]).startswith("M"):
-        middle -= 1
+    for index in range(middle, max(middle - MAX_MARKS, 0), -1):
+        if not unicodedata.category(text[index]).startswith("M"):
+            return index
     return middle

@@ -1,6 +1,10 @@
 """Normalisation and escaping before tokenisation, and unescaping after it.
 
 Text is normalised to NFC, so that one word has one spelling; nothing is lowercased, folded or trimmed.
+NFC sorts each run of combining marks in quadratic time, so that a line of 80 KB can take a minute. Runs are
+therefore bounded first, as in Unicode's stream-safe text format (UAX #15, section 13): a combining grapheme
+joiner (U+034F), which is invisible, comes after every 30 marks. No language needs more than a few.
+
 SentencePiece writes a space as "▁" (U+2581) and cannot distinguish it from a "▁" in the text, so that
 character is escaped.
 """
@@ -10,7 +14,22 @@ from __future__ import annotations
 import re
 import unicodedata
 
-__all__ = ["escape", "normalise", "replace_surrogates", "unescape", "unescaped_offsets"]
+__all__ = [
+    "bound_marks",
+    "escape",
+    "is_composed",
+    "normalise",
+    "replace_surrogates",
+    "to_nfc",
+    "unescape",
+    "unescaped_offsets",
+]
+
+MAX_MARKS = 30
+_JOINER = "\u034f"
+# No mark is a letter, a digit or a space. The canonical decomposition of a mark has at most two marks, that
+# of a letter at most three: a run that is shorter than this has at most MAX_MARKS, with those of its letter.
+_POSSIBLE_RUN = re.compile(r"[^\w\s]{14,}")
 
 # Unicode reserves these code points for internal use by programs, so no text contains them on purpose.
 _BAR, _ESCAPE_PREFIX = "\ufdd0", "\ufdd1"
@@ -21,10 +40,52 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def normalise(text: str) -> str:
-    """Return the text in NFC. A lone surrogate, which UTF-8 cannot encode, becomes U+FFFD."""
+    """Return the text in NFC, with bounded runs of combining marks.
+
+    A lone surrogate, which UTF-8 cannot encode, becomes U+FFFD.
+    """
     if text.isascii():
         return text
-    return unicodedata.normalize("NFC", replace_surrogates(text))
+    return to_nfc(replace_surrogates(text))
+
+
+def to_nfc(text: str) -> str:
+    """Return the text in NFC, with bounded runs of combining marks, in time linear in its length."""
+    if text.isascii():
+        return text
+    return unicodedata.normalize("NFC", bound_marks(text))
+
+
+def is_composed(text: str) -> bool:
+    """Return whether a text is in NFC, apart from runs of marks that are too long."""
+    return text.isascii() or unicodedata.is_normalized("NFC", bound_marks(text))
+
+
+def bound_marks(text: str) -> str:
+    """Put a joiner after every 30 combining marks of a run, counted in the canonical decomposition."""
+    parts: list[str] = []
+    end = 0
+    for run in _POSSIBLE_RUN.finditer(text):
+        start = max(run.start() - 1, end)  # the letter before may end with marks when it is decomposed
+        parts += [text[end:start], _bounded(text[start : run.end()])]
+        end = run.end()
+    return "".join([*parts, text[end:]]) if parts else text
+
+
+def _bounded(text: str) -> str:
+    characters, count = [], 0
+    for character in text:
+        classes = [*map(unicodedata.combining, unicodedata.normalize("NFD", character))]
+        if all(classes):
+            if count + len(classes) > MAX_MARKS:
+                characters.append(_JOINER)
+                count = 0
+            count += len(classes)
+        else:
+            last_starter = max(i for i, combining_class in enumerate(classes) if not combining_class)
+            count = len(classes) - 1 - last_starter
+        characters.append(character)
+    return "".join(characters)
 
 
 def replace_surrogates(text: str) -> str:

@@ -37,7 +37,7 @@ class SegmentationSampler(Protocol):
 
 
 class NBestSampler:
-    """Subword regularisation for unigram models (Kudo 2018, §3.2), with a strength that starts at 0.
+    """Subword regularisation for unigram models (Kudo 2018, §3.2), with a strength; 0 means no sampling.
 
     With probability `strength` a group gets a segmentation other than its best, sampled from the next best
     ones with p(x) ∝ P(x)^0.2. Kudo's single parameter α also weighs the best segmentation against the others,

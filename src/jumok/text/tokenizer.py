@@ -15,6 +15,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from jumok.errors import DataError, ModelFolderError
+from jumok.text.character_map import refuse_character_map
 from jumok.text.normalisation import escape, normalise, replace_surrogates, unescape, unescaped_offsets
 from jumok.text.subword_sampling import BpeDropout, NBestSampler, SegmentationSampler, resample_groups
 from jumok.text.word_mapping import NO_WORD, words_of_spans
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
     from numpy.random import Generator
 
-__all__ = ["Tokenizer", "TokenizerPair", "load_tokenizer"]
+__all__ = ["Tokenizer", "TokenizerPair", "load_tokenizer", "tokenizer_from_file"]
 
 _SPECIAL_TOKENS = {PAD: "<pad>", UNKNOWN: "<unk>", BEGIN: "<s>", END: "</s>"}
 _UNKNOWN_TEXT = "⁇"
@@ -210,7 +211,13 @@ class TokenizerPair:
     shared: bool
 
 
-def load_tokenizer(path: Path, *, parse: Callable[[bytes], Tokenizer] = Tokenizer.from_bytes) -> Tokenizer:
+def tokenizer_from_file(data: bytes) -> Tokenizer:
+    """Return the tokenizer in the bytes of a file, which a stranger may have made."""
+    refuse_character_map(data)
+    return Tokenizer.from_bytes(data)
+
+
+def load_tokenizer(path: Path, *, parse: Callable[[bytes], Tokenizer] = tokenizer_from_file) -> Tokenizer:
     """Return the tokenizer stored in a file; `parse` reads its bytes."""
     try:
         return parse(path.read_bytes())

@@ -16,11 +16,13 @@ from typing import TYPE_CHECKING
 from jumok.storage import SEPARATE_VOCABULARIES, SHARED_VOCABULARY
 from jumok.text.class_names import ClassNames
 from jumok.text.picture_tokenizer import PictureTokenizer
-from jumok.text.tokenizer import Tokenizer, TokenizerPair, load_tokenizer
+from jumok.text.tokenizer import Tokenizer, TokenizerPair, load_tokenizer, tokenizer_from_file
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
+
+    from jumok.text.tokenizer import Tokenizer
 
 __all__ = ["read_tokenizers", "tokenizers_from_files", "tokenizers_to_files"]
 
@@ -47,7 +49,7 @@ def _from_bytes(data: bytes) -> Tokenizer:
     """Return the tokenizer that these bytes describe; a SentencePiece model never begins like these JSONs."""
     if data.startswith(b'{"pictures"'):
         return PictureTokenizer.from_bytes(data)
-    return ClassNames.from_bytes(data) if data.startswith(b'{"classes"') else Tokenizer.from_bytes(data)
+    return ClassNames.from_bytes(data) if data.startswith(b'{"classes"') else tokenizer_from_file(data)
 
 
 def _file_names(*, shared: bool) -> tuple[str, ...]:

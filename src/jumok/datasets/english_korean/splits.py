@@ -16,7 +16,8 @@ __all__ = ["SPLITS", "combination_split", "sentence_split"]
 
 SPLITS = ("train", "valid", "test")
 
-# Valid and test each get this many. Four in ten of their sentences then contain a held-out combination.
+# Per 1000, for valid and for test each; of the combinations that may be held out. Four in ten sentences of
+# valid and test then contain a held-out combination.
 _COMBINATIONS_PER_1000 = 60
 _SENTENCES_PER_1000 = 30
 
@@ -31,7 +32,7 @@ def _split_by_hash(text: str, per_1000: int) -> str:
 
 @cache
 def combination_split(predicate: str, complement: str) -> str:
-    """Return the split that a combination of lexemes is reserved for, or "train" if it may occur anywhere."""
+    """Return the split that the hash of a combination gives; `lexicon.reserved_split` exempts rare words."""
     return _split_by_hash(f"{predicate} + {complement}", _COMBINATIONS_PER_1000)
 
 

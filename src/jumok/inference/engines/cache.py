@@ -1,69 +1,68 @@
 """Converted models in the user's cache folder, under a hash of the key that says what they were made from.
 
-    $JUMOK_CACHE, or $XDG_CACHE_HOME/jumok, or ~/.cache/jumok
-      engines/HASH/        the files of one converted model with their manifest
-      engines/HASH.lock    held during conversion, so that two processes do not convert the same model
+    engines/HASH/        the files of one converted model with their manifest
+    engines/HASH.lock    held during conversion, so that two processes do not convert the same model
 
 The folder may be deleted at any time. Entries are written atomically, verified on every use and created again
-if they are damaged.
+if they are damaged. An entry is used only if its manifest, which has the key and the sha256 of every file, is
+on the list of what this user's processes have converted (`storage/user_cache.py`).
 """
 
 from __future__ import annotations
 
 import fcntl
-import hashlib
-import json
 import os
 import shutil
 import time
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from jumok.errors import ModelFolderError, UnsupportedError
-from jumok.storage import disk_errors, remove_folder, verify_folder, write_folder
+from jumok.errors import ModelFolderError
+from jumok.storage import (
+    checksum,
+    disk_errors,
+    is_checked,
+    is_leftover,
+    open_lock_file,
+    private_folder,
+    read_manifest,
+    remember_checked,
+    remove_folder,
+    verify_folder,
+    write_folder,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
+    from pathlib import Path
 
-__all__ = ["cache_folder", "evict", "get_or_create"]
+__all__ = ["evict", "get_or_create"]
 
 MAX_UNUSED_SECONDS = 60 * 24 * 3600
 """Entries that were not used for this long are removed when another one is created."""
 
+MAX_LEFTOVER_SECONDS = 24 * 3600
+"""Half-written entries of killed processes are removed after this long: no conversion takes a day."""
+
+_MANIFEST = "manifest.json"
 _FAILURE_NOTE = "The model itself is intact. Set JUMOK_CACHE to another folder, or use the engine torch."
-
-
-def cache_folder() -> Path:
-    """Return the folder for files that jumok can create again."""
-    if folder := os.environ.get("JUMOK_CACHE"):
-        return Path(folder).expanduser()
-    xdg_folder = os.environ.get("XDG_CACHE_HOME", "")
-    # The XDG specification says that relative paths are ignored.
-    if Path(xdg_folder).is_absolute():
-        return Path(xdg_folder) / "jumok"
-    try:
-        return Path.home() / ".cache" / "jumok"
-    except RuntimeError:
-        raise UnsupportedError(
-            "There is no home folder to store the converted model in. Name a folder in JUMOK_CACHE"
-        ) from None
 
 
 def get_or_create(key: Mapping[str, Any], create: Callable[[], dict[str, bytes]]) -> dict[str, bytes]:
     """Return the cached files of a key, file name → bytes; create and store them if there are none."""
     entry = _entry_folder(key)
-    cached = _read(entry)
+    cached = _read(entry, key)
     if cached is not None:
         return cached
     with _lock(entry):
-        cached = _read(entry)  # another process may have created it in the meantime
+        cached = _read(entry, key)  # another process may have created it in the meantime
         if cached is not None:
             return cached
         if os.path.lexists(entry):  # damaged, or a broken link
             remove_folder(entry)
         files = create()
         write_folder(entry, files.items(), metadata={"made_of": dict(key)}, failure_note=_FAILURE_NOTE)
+        remember_checked(checksum(read_manifest(entry / _MANIFEST)))
         _remove_unused(entry.parent)
     return files
 
@@ -77,17 +76,19 @@ def evict(key: Mapping[str, Any]) -> None:
 
 
 def _entry_folder(key: Mapping[str, Any]) -> Path:
-    text = json.dumps(key, sort_keys=True, ensure_ascii=False)
-    return cache_folder() / "engines" / hashlib.sha256(text.encode()).hexdigest()[:32]
+    return private_folder("engines") / checksum(key)[:32]
 
 
-def _read(entry: Path) -> dict[str, bytes] | None:
-    """Return the files of an entry, or None if it is missing or damaged."""
+def _read(entry: Path, key: Mapping[str, Any]) -> dict[str, bytes] | None:
+    """Return the files of an entry; None if it is missing, damaged, or not made by this user from the key."""
     if not entry.is_dir():
         return None
     try:
+        manifest = read_manifest(entry / _MANIFEST)
+        if not is_checked(checksum(manifest)) or checksum(manifest["made_of"]) != checksum(key):
+            return None
         files = verify_folder(entry)
-    except ModelFolderError:
+    except (ModelFolderError, KeyError):
         return None
     with suppress(OSError):
         os.utime(entry)  # the time of its last use
@@ -97,9 +98,9 @@ def _read(entry: Path) -> dict[str, bytes] | None:
 @contextmanager
 def _lock(entry: Path) -> Iterator[None]:
     """Make other processes wait while an entry is created or removed."""
+    private_folder("engines", make=True)
     with disk_errors(entry, _FAILURE_NOTE):
-        entry.parent.mkdir(parents=True, exist_ok=True)
-        lock = entry.with_suffix(".lock").open("w")
+        lock = open_lock_file(entry.with_suffix(".lock"))
     with lock:
         with disk_errors(entry, _FAILURE_NOTE):  # some network file systems have no locks
             fcntl.flock(lock, fcntl.LOCK_EX)
@@ -107,9 +108,10 @@ def _lock(entry: Path) -> Iterator[None]:
 
 
 def _remove_unused(folder: Path) -> None:
-    """Remove old entries, and old leftovers of killed processes. Lock files are empty and stay."""
-    cutoff = time.time() - MAX_UNUSED_SECONDS
+    """Remove old entries, and leftovers of killed processes. Lock files are empty and stay."""
+    now = time.time()
     for path in folder.iterdir():
+        max_age = MAX_LEFTOVER_SECONDS if is_leftover(path.name) else MAX_UNUSED_SECONDS
         with suppress(OSError):
-            if path.is_dir() and path.stat().st_mtime < cutoff:
+            if path.is_dir() and path.stat().st_mtime < now - max_age:
                 shutil.rmtree(path)

@@ -90,8 +90,8 @@ class CTranslate2Engine:
     ) -> None:
         """`vocab_size` is that of the larger vocabulary. With `strict`, an unsupported search raises.
 
-        It runs on `cores` cores, by default on all. With a shortlist, translations consist of its tokens;
-        translations with a prefix are not limited.
+        It runs on `cores` cores, by default on all. With a shortlist, translations consist of its tokens; a
+        search in which any sentence has a prefix is not limited.
         """
         self._files = files if shortlist is None else {**files, "vmap.txt": shortlist.to_bytes()}
         self._shortlist = shortlist

@@ -81,10 +81,26 @@ def unsupported_reason(model: TranslationModel) -> str:
     }
     if len(head_layouts) > 1 or any(num_heads != num_kv_groups for num_heads, num_kv_groups in head_layouts):
         return "CTranslate2 needs the same number of heads everywhere, each with its own keys and values"
+    for name, module in model.named_modules():
+        if isinstance(module, MultiHead) and (reason := _unsupported_widths(module)):
+            return f"{reason} at {name}"
     if len({type(residual) for residual in _residuals(model)}) > 1:
         return "CTranslate2 needs the norm before every sublayer, or after every sublayer"
     if len({norm.eps for norm in model.modules() if isinstance(norm, LayerNorm)}) > 1:
         return "CTranslate2 needs the same epsilon in every layer norm"
+    return ""
+
+
+def _unsupported_widths(attention: MultiHead) -> str:
+    """Return why CTranslate2 cannot split the heads of an attention, or "": it divides one width by them."""
+    share = attention.query.in_features / attention.heads
+    widths = {"keys": attention.query.out_features, "values": attention.value.out_features}
+    for name, width in widths.items():
+        if width != attention.heads * share:
+            return (
+                f"CTranslate2 needs {name} of width {share:g} per head (the model's width divided by its "
+                f"heads), not {width // attention.heads},"
+            )
     return ""
 
 

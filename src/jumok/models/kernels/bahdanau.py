@@ -44,7 +44,7 @@ class _AttentionInputs(NamedTuple):
     keys: Tensor  # (row, key, units), projected
     values: Tensor  # (row, key, width)
     mask_bias: Tensor | None  # (row, 1, key), added to the scores: 0, or so low that the weight is 0
-    energy: Tensor  # (units,): v
+    score_vector: Tensor  # (units,): v
 
 
 class _LayerWeights(NamedTuple):
@@ -87,7 +87,7 @@ def run_decoder(
     """
     values = memory.values[:, 0].contiguous()
     keys = memory.keys[:, 0].contiguous()
-    attention = _AttentionInputs(keys, values, _mask_bias(memory), mechanism.energies()[0])
+    attention = _AttentionInputs(keys, values, _mask_bias(memory), mechanism.score_vectors()[0])
     token_inputs, weights = _layer_weights(layers, mechanism, tokens, values.shape[2], dropout)
     states = tuple(tuple(part[0] for part in state) for state in initial)
     inputs = _DecoderInputs(token_inputs, attention, weights, states)
@@ -150,23 +150,23 @@ class _RunDecoder(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        context: Any, cell: type[CellActivations], structure: TreeSpec, *leaves: Tensor | None
+        ctx: Any, cell: type[CellActivations], structure: TreeSpec, *leaves: Tensor | None
     ) -> tuple[Tensor, ...]:
         decoder = _DecoderForward(cell, tree_unflatten(leaves, structure))
         decoder.run()
         contexts = decoder.contexts[:, :, 0]
-        context.structure, context.activations = structure, decoder.activations
+        ctx.structure, ctx.activations = structure, decoder.activations
         # Outputs go through `save_for_backward`: as attributes they would form a cycle with their own graph.
-        context.save_for_backward(*leaves, decoder.weights, contexts)
+        ctx.save_for_backward(*leaves, decoder.weights, contexts)
         last = (part for activations in decoder.activations for part in activations.final_state())
         return decoder.activations[-1].states[1:], contexts, *last
 
     @staticmethod
     @once_differentiable
-    def backward(context: Any, *grad_outputs: Tensor) -> tuple[Tensor | None, ...]:
-        *leaves, weights, contexts = context.saved_tensors
-        inputs: _DecoderInputs = tree_unflatten(leaves, context.structure)
-        activations: list[CellActivations] = pop_saved(context, "activations")
+    def backward(ctx: Any, *grad_outputs: Tensor) -> tuple[Tensor | None, ...]:
+        *leaves, weights, contexts = ctx.saved_tensors
+        inputs: _DecoderInputs = tree_unflatten(leaves, ctx.structure)
+        activations: list[CellActivations] = pop_saved(ctx, "activations")
         gradients = _unflatten_outputs(grad_outputs, len(activations))
         decoder = _DecoderBackward(inputs, activations, weights, gradients)
         decoder.run()
@@ -179,7 +179,7 @@ class _DecoderForward:
 
     def __init__(self, cell: type[CellActivations], inputs: _DecoderInputs) -> None:
         attention, token_inputs = inputs.attention, inputs.token_inputs
-        steps, units = len(token_inputs), len(attention.energy)
+        steps, units = len(token_inputs), len(attention.score_vector)
         rows, keys, width = attention.values.shape
         *lower, top = inputs.initial
         self.inputs = inputs
@@ -219,7 +219,7 @@ class _DecoderForward:
         """Compute the weights and the context of that step from its query."""
         attention = self.inputs.attention
         torch.add(attention.keys, self._queries_at[time], out=self._hidden).tanh_()
-        torch.mv(self._flat_hidden, attention.energy, out=self._flat_scores)
+        torch.mv(self._flat_hidden, attention.score_vector, out=self._flat_scores)
         if attention.mask_bias is not None:
             self._scores += attention.mask_bias
         torch.softmax(self._scores, dim=2, out=self._weights_at[time])
@@ -234,7 +234,7 @@ class _DecoderBackward:
         inputs: _DecoderInputs,
         activations: list[CellActivations],
         weights: Tensor,
-        outputs: _DecoderOutputs,
+        grad_outputs: _DecoderOutputs,
     ) -> None:
         self._layers = inputs.layers
         self._activations = activations
@@ -244,11 +244,11 @@ class _DecoderBackward:
         )
         self._recurrent = [layer.recurrent.t().contiguous() for layer in inputs.layers]
         self._inputs = [layer.inputs.t().contiguous() for layer in inputs.layers]
-        self._grad_states_at = outputs.states.unbind(0)
-        self._grad_contexts_at = outputs.contexts.unbind(0)
+        self._grad_states_at = grad_outputs.states.unbind(0)
+        self._grad_contexts_at = grad_outputs.contexts.unbind(0)
         self._carried = [  # per layer: the gradient of the state, from the step after
             layer_activations.begin_backward(last)
-            for layer_activations, last in zip(activations, outputs.last, strict=True)
+            for layer_activations, last in zip(activations, grad_outputs.last, strict=True)
         ]
 
     def run(self) -> None:
@@ -269,7 +269,10 @@ class _DecoderBackward:
             ]
 
     def _backward_layers(self, time: int) -> list[Tensor | None]:
-        """Step back through the cells, top layer first; return the direct gradient of each layer."""
+        """Step back through the cells, top layer first.
+
+        Returns per layer the part of ∂s' that does not pass through the recurrent weight, or None.
+        """
         gradient = self._grad_states_at[time]
         direct_gradients: list[Tensor | None] = [None] * len(self._layers)
         for index in range(len(self._layers) - 1, -1, -1):
@@ -325,7 +328,7 @@ class _AttentionBackward:
         top: CellActivations,
         gate_gradients: GateGradients,
     ) -> None:
-        units = len(attention.energy)
+        units = len(attention.score_vector)
         rows, _, width = attention.values.shape
         self._attention = attention
         self._weights = weights  # (step, row, 1, key)
@@ -340,11 +343,11 @@ class _AttentionBackward:
         self._grad_context_rows_at = self._grad_contexts[:, :, None].unbind(0)
         self.grad_contexts_at = self._grad_contexts.unbind(0)  # the decoder writes them
         self._values_transposed = attention.values.transpose(1, 2)
-        self._minus_energy = -attention.energy
+        self._minus_score_vector = -attention.score_vector
         self._hidden = torch.empty_like(attention.keys)
         self._flat_hidden = self._hidden.view(-1, units).t()
         self._beta_squares = torch.zeros_like(attention.keys)  # Σₜ β h²
-        self._grad_energy = torch.zeros_like(attention.energy)
+        self._grad_score_vector = torch.zeros_like(attention.score_vector)
 
     def step(self, time: int) -> None:
         """Compute ∂q of that step from ∂c."""
@@ -358,15 +361,15 @@ class _AttentionBackward:
             out=self._grad_scores_at[time],
         )
         hidden = torch.add(self._attention.keys, self._queries_at[time], out=self._hidden).tanh_()
-        self._grad_energy.addmv_(self._flat_hidden, self._flat_grad_scores_at[time])
+        self._grad_score_vector.addmv_(self._flat_hidden, self._flat_grad_scores_at[time])
         hidden.mul_(hidden)
         self._beta_squares.addcmul_(hidden, self._grad_score_columns_at[time])
-        torch.mul(torch.bmm(grad_scores, hidden), self._minus_energy, out=self._grad_queries_at[time])
+        torch.mul(torch.bmm(grad_scores, hidden), self._minus_score_vector, out=self._grad_queries_at[time])
 
     def gradients(self) -> _AttentionInputs:
         """The gradients of keys, values and v, after the last step; None for the mask."""
         beta = self._grad_scores.sum(dim=0).transpose(1, 2)
-        grad_keys = (beta - self._beta_squares).mul_(self._attention.energy)
+        grad_keys = (beta - self._beta_squares).mul_(self._attention.score_vector)
         weights = self._weights[:, :, 0].permute(1, 2, 0)
         grad_values = torch.bmm(weights, self._grad_contexts.transpose(0, 1))
-        return _AttentionInputs(grad_keys, grad_values, None, self._grad_energy)
+        return _AttentionInputs(grad_keys, grad_values, None, self._grad_score_vector)

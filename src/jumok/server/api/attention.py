@@ -25,6 +25,8 @@ __all__ = ["NO_SINGLE_MODEL", "ROUTES", "ExplainRequest", "named_pair"]
 
 NO_SINGLE_MODEL = "No single model translates in this direction, so there is no attention to see."
 PAGE_OPERATIONS = ("explain", "rank-heads", "steps")
+MAX_REQUEST_BYTES = 64 * 1024
+"""Of a request to a worker; 64 changes with all their indices take less."""
 
 
 class ExplainRequest(BaseModel):
@@ -76,7 +78,13 @@ async def _send_to_model(
         encoded = json.dumps(body)
     except RecursionError:
         raise bad_request("it is nested too deeply") from None
-    answer = await context.service.pipeline.explain(pair, operation, encoded)
+    if len(encoded) > MAX_REQUEST_BYTES:
+        raise HttpError(
+            413,
+            f"The request is too large. It has {len(encoded):,} bytes as JSON; at most "
+            f"{MAX_REQUEST_BYTES:,} are allowed.",
+        )
+    answer = await context.service.pipeline.explain(pair, operation, encoded, context.client)
     return Response(answer, media_type="application/json")
 
 

@@ -19,7 +19,7 @@ from jumok.server.api.parameters import (
 )
 from jumok.server.http_errors import HttpError, bad_request, retry_later
 from jumok.server.routes import Route
-from jumok.server.workers.queue import TranslateOptions
+from jumok.server.workers.pending import TranslateOptions
 from jumok.text.language_detection import detect_languages
 from jumok.text.languages import language_name
 
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from jumok.server.language_pairs import PivotPath
     from jumok.server.pipeline import TranslatedText
     from jumok.server.routes import RequestContext
-    from jumok.server.service import Service
 
 __all__ = ["ROUTES"]
 
@@ -55,10 +54,12 @@ async def translate(context: RequestContext) -> Response:
     routing = await find_pivot_paths(texts, context)
     if text_format == "html":
         markups = [await asyncio.to_thread(read_markup, text) for text in texts]
-        ranked = await _translate_html(context.service, markups, routing.pivot_paths, n_best=alternatives + 1)
+        ranked = await _translate_html(context, markups, routing.pivot_paths, n_best=alternatives + 1)
     else:
         options = TranslateOptions(n_best=alternatives + 1)
-        translated = await context.service.pipeline.translate_all(texts, routing.pivot_paths, options)
+        translated = await context.service.pipeline.translate_all(
+            texts, routing.pivot_paths, options, context.client
+        )
         ranked = [
             [translation.text(), *(text for text, _ in translation.alternatives())]
             for translation in translated
@@ -89,13 +90,14 @@ def _pivot_header(routing: LanguageRouting) -> dict[str, str]:
 
 
 async def _translate_html(
-    service: Service, markups: Sequence[HtmlMarkup], pivot_paths: Sequence[PivotPath], *, n_best: int
+    context: RequestContext, markups: Sequence[HtmlMarkup], pivot_paths: Sequence[PivotPath], *, n_best: int
 ) -> list[list[str]]:
     """Return the translations of each HTML text, best first, without duplicates."""
     segments = [segment for markup in markups for segment in markup.segments]
     paths = [path for markup, path in zip(markups, pivot_paths, strict=True) for _ in markup.segments]
     options = TranslateOptions(n_best, align=True)
-    translated = iter(await service.pipeline.translate_all(segments, paths, options))
+    pipeline = context.service.pipeline
+    translated = iter(await pipeline.translate_all(segments, paths, options, context.client))
     results = []
     for markup, path in zip(markups, pivot_paths, strict=True):
         segments_of_markup = [next(translated) for _ in markup.segments]
@@ -139,7 +141,8 @@ async def translate_file(context: RequestContext) -> Response:
     check_size(["".join(segments)], service)
     routing = await find_pivot_paths(["\n".join(segments)], context)
     paths = routing.pivot_paths * len(segments)
-    translated = await service.pipeline.translate_all(segments, paths, TranslateOptions(align=True))
+    options = TranslateOptions(align=True)
+    translated = await service.pipeline.translate_all(segments, paths, options, context.client)
     data = await asyncio.to_thread(
         lambda: document.write([text.segment_translation() for text in translated])
     )

@@ -119,6 +119,12 @@ async def find_pivot_paths(texts: Sequence[str], context: RequestContext) -> Lan
     # in either language is translated.
     candidates = sorted(pairs.sources(target), key=lambda code: code == target)
     best = await asyncio.to_thread(lambda: [detect_languages(text, candidates)[0] for text in texts])
+    for text, (_, confidence) in zip(texts, best, strict=True):
+        if not confidence and any(character.isalpha() for character in text):
+            raise bad_request(
+                f"the language of this text was not recognised: {text[:40]!r}. "
+                f"Set source to one of: {', '.join(candidates)}"
+            )
     detected = [{"confidence": confidence, "language": code} for code, confidence in best]
     return LanguageRouting([_pivot_path(pairs, code, target) for code, _ in best], detected)
 

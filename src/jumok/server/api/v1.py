@@ -22,7 +22,7 @@ from jumok.server.api.parameters import (
 )
 from jumok.server.http_errors import bad_request
 from jumok.server.routes import Route
-from jumok.server.workers.queue import BusyError, TranslateOptions
+from jumok.server.workers.pending import BusyError, RequestTooLargeError, TranslateOptions
 from jumok.text.sentences import replace_sentences, sentence_spans
 
 if TYPE_CHECKING:
@@ -38,7 +38,9 @@ __all__ = ["ROUTES"]
 
 async def translate(context: RequestContext) -> Response:
     texts, routing, options = await _read_request(context)
-    translated = await context.service.pipeline.translate_all(texts, routing.pivot_paths, options)
+    translated = await context.service.pipeline.translate_all(
+        texts, routing.pivot_paths, options, context.client
+    )
     answer: dict[str, Any] = {
         "target": context.fields["target"],
         "translations": [
@@ -50,7 +52,7 @@ async def translate(context: RequestContext) -> Response:
 
 
 async def translate_stream(context: RequestContext) -> Response:
-    """Server-sent events, in the order of the texts: `said`, `sentence`, `text`, and finally `done`."""
+    """Server-sent events, in the order of the texts: `partial`, `sentence`, `text`, and finally `done`."""
     texts, routing, options = await _read_request(context)
     events = _events(context, texts, routing, options._replace(stream=True))
     first = await anext(events)  # a request that is refused gets its status before the stream begins
@@ -63,7 +65,7 @@ async def _prepend(first: str, events: AsyncIterator[str]) -> AsyncIterator[str]
     try:
         async for event in events:
             yield event
-    except BusyError as error:
+    except (BusyError, RequestTooLargeError) as error:
         yield _event("error", {"error": str(error)})
 
 
@@ -71,7 +73,6 @@ async def _events(
     context: RequestContext, texts: Sequence[str], routing: LanguageRouting, options: TranslateOptions
 ) -> AsyncIterator[str]:
     pipeline = context.service.pipeline
-    deadline = pipeline.deadline()
     num_done = 0  # texts whose events have all been sent
     sentences: dict[int, list[str]] = {}  # text index → its sentences that have been translated
 
@@ -80,28 +81,30 @@ async def _events(
         events = []
         for index in range(num_done, end):
             text = _join_sentences(texts[index], sentences.pop(index, []), routing.pivot_paths[index])
-            data = {"number": index, "text": text, **_routing_json(routing, index, context)}
+            data = {"index": index, "text": text, **_routing_json(routing, index, context)}
             events.append(_event("text", data))
         return events
 
-    # Adjacent texts with the same path are queued together: with one source language, all of them.
-    for path, group in groupby(range(len(texts)), key=lambda index: routing.pivot_paths[index]):
-        indices = list(group)
-        results = pipeline.stream_sentences([texts[index] for index in indices], path, options, deadline)
-        async for group_index, sentence_index, result in results:
-            text_index = indices[group_index]
-            for event in text_events(text_index):
+    with pipeline.open_request(context.client) as request:
+        pipeline.admit(request, texts, routing.pivot_paths, options)
+        # Adjacent texts with the same path are queued together: with one source language, all of them.
+        for path, group in groupby(range(len(texts)), key=lambda index: routing.pivot_paths[index]):
+            indices = list(group)
+            results = pipeline.stream_sentences([texts[index] for index in indices], path, options, request)
+            async for group_index, sentence_index, result in results:
+                text_index = indices[group_index]
+                for event in text_events(text_index):
+                    yield event
+                num_done = text_index
+                location = {"index": text_index, "sentence": sentence_index}
+                if isinstance(result, str):
+                    yield _event("partial", {**location, "text": result})
+                else:
+                    sentences.setdefault(text_index, []).append(result.text())
+                    yield _event("sentence", {**location, **_translation_json(result, options)})
+            for event in text_events(indices[-1] + 1):
                 yield event
-            num_done = text_index
-            location = {"number": text_index, "sentence": sentence_index}
-            if isinstance(result, str):
-                yield _event("said", {**location, "text": result})
-            else:
-                sentences.setdefault(text_index, []).append(result.text())
-                yield _event("sentence", {**location, **_translation_json(result, options)})
-        for event in text_events(indices[-1] + 1):
-            yield event
-        num_done = indices[-1] + 1
+            num_done = indices[-1] + 1
     yield _event("done", {"texts": len(texts)})
 
 

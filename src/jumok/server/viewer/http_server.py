@@ -3,13 +3,20 @@
 It listens on loopback only, and its address contains a secret, so that other users and other pages on the
 same computer get no response. Host and Origin are checked too, against DNS rebinding: a page whose own name
 resolves to this computer sends that name in both.
+
+Each connection has a thread, so their number is limited: a new connection takes the place of the one that has
+waited longest without a complete request.
 """
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import secrets
+import socket
 import threading
+import time
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any, cast
@@ -18,14 +25,18 @@ from jumok.errors import DataError, JumokError
 from jumok.plots import page_with_data
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from jumok.server.viewer.service import ExplanationService
 
 __all__ = ["ViewerServer"]
 
 ADDRESS = "127.0.0.1"
 MAX_BODY_BYTES = 64 * 1024
+MAX_CONNECTIONS = 32
 MAX_CONCURRENT_REQUESTS = 8
 TIMEOUT_SECONDS = 30
+"""For a client to send a whole request, and to read the response."""
 NDJSON = "application/x-ndjson"
 HEADERS = {
     "Cache-Control": "no-store",
@@ -41,17 +52,50 @@ class ViewerServer(ThreadingHTTPServer):
     """Serves the live page until it is shut down. Port 0 selects a free port."""
 
     daemon_threads = True
+    request_queue_size = 128  # by default connections beyond five wait a second before they try again
 
     def __init__(self, service: ExplanationService, *, port: int = 0) -> None:
         self.service = service
         self.secret = secrets.token_urlsafe(16)
         self.request_slots = threading.BoundedSemaphore(MAX_CONCURRENT_REQUESTS)
+        self._lock = threading.Lock()
+        self._waiting: dict[socket.socket, None] = {}  # without a complete request, the oldest first
+        self._answering: set[socket.socket] = set()
         try:
             super().__init__((ADDRESS, port), Handler)
         except OSError as error:
             raise DataError(
                 f"Port {port} cannot be used: {error.strerror}. Choose another with --port, or leave it out."
             ) from None
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Start a thread for a connection; close another one if there are too many."""
+        with self._lock:
+            self._waiting[request] = None
+            if len(self._waiting) + len(self._answering) > MAX_CONNECTIONS:
+                oldest = next(iter(self._waiting))
+                del self._waiting[oldest]
+                with contextlib.suppress(OSError):
+                    oldest.shutdown(socket.SHUT_RDWR)  # its thread reads the end of the connection, and ends
+        super().process_request(request, client_address)
+
+    def shutdown_request(self, request: Any) -> None:
+        with self._lock:
+            self._waiting.pop(request, None)
+        super().shutdown_request(request)
+
+    @contextlib.contextmanager
+    def answering(self, connection: socket.socket) -> Iterator[None]:
+        """Keep a connection while its request, which has been read, is answered."""
+        with self._lock:
+            self._waiting.pop(connection, None)
+            self._answering.add(connection)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._answering.remove(connection)
+                self._waiting[connection] = None
 
     @property
     def hosts(self) -> frozenset[str]:
@@ -70,6 +114,28 @@ class RefusedError(Exception):
         self.status = status
 
 
+class TimedReader(io.RawIOBase):
+    """Reads a connection until a deadline: a timeout per read would let a byte now and then keep it open."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        super().__init__()
+        self._connection = connection
+        self.deadline = 0.0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        seconds = self.deadline - time.monotonic()
+        if seconds <= 0:
+            raise TimeoutError
+        self._connection.settimeout(seconds)
+        try:
+            return self._connection.recv_into(buffer)
+        finally:
+            self._connection.settimeout(TIMEOUT_SECONDS)
+
+
 class Handler(BaseHTTPRequestHandler):
     """One connection. Nothing about its requests is logged."""
 
@@ -77,6 +143,16 @@ class Handler(BaseHTTPRequestHandler):
     server_version = "jumok"
     sys_version = ""
     timeout = TIMEOUT_SECONDS
+
+    def setup(self) -> None:
+        super().setup()
+        self.rfile.close()
+        self._reader = TimedReader(self.connection)
+        self.rfile = io.BufferedReader(self._reader)
+
+    def handle_one_request(self) -> None:
+        self._reader.deadline = time.monotonic() + TIMEOUT_SECONDS
+        super().handle_one_request()
 
     @property
     def viewer_server(self) -> ViewerServer:
@@ -128,9 +204,9 @@ class Handler(BaseHTTPRequestHandler):
     def _send_page(self, path: str) -> None:
         if path:
             raise RefusedError(HTTPStatus.NOT_FOUND, "There is no such page.")
-        self._send(
-            HTTPStatus.OK, "text/html", page_with_data(self.viewer_server.service.page_data()).encode()
-        )
+        server = self.viewer_server
+        with server.answering(self.connection):
+            self._send(HTTPStatus.OK, "text/html", page_with_data(server.service.page_data()).encode())
 
     def _handle(self, operation: str) -> None:
         server = self.viewer_server
@@ -144,10 +220,11 @@ class Handler(BaseHTTPRequestHandler):
                 HTTPStatus.SERVICE_UNAVAILABLE, "Too many requests at once. Try again in a moment."
             )
         try:
-            if NDJSON in self.headers.get("Accept", ""):
-                self._stream(operation, body)
-            else:
-                self._send(HTTPStatus.OK, "application/json", server.service.handle(operation, body))
+            with server.answering(self.connection):
+                if NDJSON in self.headers.get("Accept", ""):
+                    self._stream(operation, body)
+                else:
+                    self._send(HTTPStatus.OK, "application/json", server.service.handle(operation, body))
         finally:
             server.request_slots.release()
 

@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from jumok.analysis import explain, model_facts
 from jumok.analysis.changes import ChangeList, first_error
+from jumok.analysis.cost import CostLimits
 from jumok.analysis.json_format import cell_to_document, explanation_to_document
 from jumok.errors import DataError
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["ExplanationService", "NamedTranslator"]
 
 MAX_CHARACTERS = 1000
+MAX_ANSWER_BYTES = 32 * 2**20
 CACHE_SIZE = 16
 
 
@@ -86,6 +88,7 @@ class ExplanationService:
     """Answers a page's requests about models and a run, one at a time.
 
     The last `cache_size` explanations are cached: steps and effects are requested for the one that is shown.
+    A request beyond `limits` is refused before a model computes anything.
     """
 
     def __init__(
@@ -95,11 +98,13 @@ class ExplanationService:
         sentence: str = "",
         run: RunMonitor | None = None,
         cache_size: int = CACHE_SIZE,
+        limits: CostLimits = CostLimits(),  # noqa: B008, immutable
     ) -> None:
         self._models = tuple(models)
         self._sentence = sentence
         self._run = run
         self._cache_size = cache_size
+        self._limits = limits
         self._lock = threading.Lock()
         self._cache: OrderedDict[str, LiveExplanation] = OrderedDict()
         self._operations: dict[str, Callable[[bytes], Any]] = {
@@ -124,7 +129,13 @@ class ExplanationService:
                 response = self._explain(body, on_partial)
             else:
                 response = self._operations[operation](body)
-        return json.dumps(response, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+        answer = json.dumps(response, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+        if len(answer) > MAX_ANSWER_BYTES:
+            raise DataError(
+                f"The answer would have {len(answer):,} bytes; at most {MAX_ANSWER_BYTES:,} are sent. Give a "
+                "shorter sentence or translation."
+            )
+        return answer
 
     def _explain(self, body: bytes, on_partial: Callable[[str], None] | None) -> dict[str, Any]:
         request = _parse(ExplainRequest, body)
@@ -146,7 +157,8 @@ class ExplanationService:
         request = _parse(CheckpointRequest, body)
         run = cast("RunMonitor", self._run)
         explanation = self._cached(
-            request.model_dump_json(), lambda: explain(run.translator(request.step), request.sentence)
+            request.model_dump_json(),
+            lambda: explain(run.translator(request.step), request.sentence, limits=self._limits),
         )
         return explanation_to_document(explanation, four_decimals=True)
 
@@ -193,6 +205,7 @@ class ExplanationService:
             target=request.target,
             prefix=request.prefix,
             edit=request.changes or None,
+            limits=self._limits,
             on_partial=on_partial,
         )
 

@@ -1,11 +1,12 @@
-"""The worker processes: one per core, each fed from the queue, and restarted when it dies.
+"""The worker processes: one per core, each fed from the queue, and replaced when it dies or hangs.
 
     pool = WorkerPool(queue, load_message, workers=2, …)
     await pool.start()          # raises a ModelFolderError if a model cannot be loaded
     await pool.reload()         # new workers take over; the old ones finish their batch
     await pool.stop()
 
-If a worker fails or dies, its work goes back to the head of the queue once; the second time it is given up.
+If a worker fails or is lost, the sentences of its batch are tried once more; the second time they are given
+up. An explanation is not tried again: it may be the cause.
 """
 
 from __future__ import annotations
@@ -17,25 +18,35 @@ import time
 from typing import TYPE_CHECKING
 
 from jumok.errors import DataError, ModelFolderError
-from jumok.server.workers.queue import BusyError, PendingExplanation, pending_items
+from jumok.server.workers.heartbeat import HEARTBEAT
+from jumok.server.workers.pending import BusyError, PendingExplanation, PendingSentence, pending_items
 from jumok.system.messages import pack_message, receive_message
 from jumok.system.processes import python_command
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
-    from jumok.server.workers.queue import PendingSentence, Work, WorkQueue
+    from jumok.server.limits import Limits
+    from jumok.server.workers.pending import Work
+    from jumok.server.workers.queue import WorkQueue
     from jumok.system.messages import Message
 
     OnEvent = Callable[..., None]
 
-__all__ = ["WorkerHandle", "WorkerPool"]
+__all__ = ["Heartbeats", "WorkerHandle", "WorkerPool"]
 
 WORKER_CODE = "from jumok.server.workers.worker import main; main()"
-# Seconds for a worker to load its models, to answer a batch or an explanation, and to end.
+# Seconds for a worker to load its models, and to end.
 START_TIMEOUT = 120.0
-BATCH_TIMEOUT = 60.0
 STOP_TIMEOUT = 5.0
+CHECK_SECONDS = 0.25
+"""How often heartbeats are checked."""
+MAX_SILENCE = 2.0
+"""A worker that sends no heartbeat for this long is replaced."""
+MAX_STANDSTILL, MIN_PROGRESS = 5.0, 0.02
+"""So is one whose batch uses less than this CPU time for this long; heartbeats alone use far less,"""
+MAX_CPU_SECONDS, MAX_SLOWNESS = 10.0, 20.0
+"""and one whose batch uses more CPU time than this, and this many times more than estimated."""
 MIN_RESTART_DELAY, MAX_RESTART_DELAY = 1.0, 30.0
 """Seconds between restarts, doubled until a batch succeeds, because a start takes seconds of CPU."""
 
@@ -43,10 +54,13 @@ MIN_RESTART_DELAY, MAX_RESTART_DELAY = 1.0, 30.0
 class WorkerPool:
     """The workers of a server. `on_event(event, **fields)` is called on starts, deaths and batches."""
 
-    def __init__(self, queue: WorkQueue, load_message: Message, *, workers: int, on_event: OnEvent) -> None:
+    def __init__(
+        self, queue: WorkQueue, load_message: Message, *, workers: int, limits: Limits, on_event: OnEvent
+    ) -> None:
         self._queue = queue
         self._load_message = load_message
         self._num_workers = workers
+        self._limits = limits
         self._on_event = on_event
         self._handles: list[WorkerHandle] = []
 
@@ -72,7 +86,8 @@ class WorkerPool:
 
     async def _start_workers(self) -> list[WorkerHandle]:
         handles = [
-            WorkerHandle(self._queue, self._load_message, self._on_event) for _ in range(self._num_workers)
+            WorkerHandle(self._queue, self._load_message, self._limits, self._on_event)
+            for _ in range(self._num_workers)
         ]
         try:
             results = await asyncio.gather(*(handle.start() for handle in handles), return_exceptions=True)
@@ -88,11 +103,15 @@ class WorkerPool:
 class WorkerHandle:
     """One worker: its current process, which is replaced when it dies, and the task that feeds it."""
 
-    def __init__(self, queue: WorkQueue, load_message: Message, on_event: OnEvent) -> None:
+    def __init__(self, queue: WorkQueue, load_message: Message, limits: Limits, on_event: OnEvent) -> None:
         self._queue = queue
         self._load_message = load_message
+        self._limits = limits
         self._on_event = on_event
         self._process: asyncio.subprocess.Process | None = None
+        self._heartbeats = Heartbeats()
+        self._watcher: asyncio.Task[None] | None = None
+        self._hang_reason = ""
         self._task: asyncio.Task[None] | None = None
         self._exit: asyncio.Task[int] | None = None
         self._is_working = False
@@ -105,6 +124,7 @@ class WorkerHandle:
         """Start the process, wait until it has loaded its models, and feed it."""
         await self._start_process()
         self._task = asyncio.create_task(self._run())
+        self._watcher = asyncio.create_task(self._watch())
 
     async def stop(self) -> None:
         """Finish the current batch, then end the process."""
@@ -113,6 +133,8 @@ class WorkerHandle:
             if not self._is_working:
                 self._task.cancel()
             await asyncio.wait([self._task])
+        if self._watcher is not None:
+            self._watcher.cancel()
         await self._end_process()
 
     async def _run(self) -> None:
@@ -124,9 +146,11 @@ class WorkerHandle:
                     raise EOFError
                 await self._execute(work)
             except (OSError, EOFError, ValueError, TimeoutError) as error:
-                self._on_event("worker_lost", pid=self.pid, reason=type(error).__name__)
+                reason = self._hang_reason or type(error).__name__
+                self._on_event("worker_lost", pid=self._heartbeats.pid, reason=reason)
+                self._hang_reason, self.pid = "", 0
                 if work is not None:
-                    self._requeue(work)
+                    self._try_again(work)
                 self._is_working = False
                 await self._restart()
             self._is_working = False
@@ -150,22 +174,39 @@ class WorkerHandle:
         if self._waits_for_work and self._task is not None and process_exit is self._exit:
             self._task.cancel()
 
+    async def _watch(self) -> None:
+        """Kill the process if it hangs; `_run` then replaces it like one that has died."""
+        loop = asyncio.get_running_loop()
+        while True:
+            checked = loop.time()
+            await asyncio.sleep(CHECK_SECONDS)
+            if loop.time() - checked > MAX_SILENCE / 2:
+                self._heartbeats.excuse()  # this process did not run either
+            if self.pid and (reason := self._heartbeats.hang_reason()):
+                self._hang_reason, self.pid = reason, 0
+                if self._process is not None:
+                    with contextlib.suppress(ProcessLookupError):
+                        self._process.kill()
+
     async def _execute(self, work: Work) -> None:
-        num_sentences = len(pending_items(work))
+        items = pending_items(work)
+        is_explanation = isinstance(work, PendingExplanation)
         started = time.monotonic()
-        async with asyncio.timeout(BATCH_TIMEOUT):
-            if isinstance(work, PendingExplanation):
-                answer = await self._request(_explain_message(work))
-            else:
-                answer = await self._translate(work)
+        timeout = self._limits.explanation_timeout if is_explanation else self._limits.batch_timeout
+        with self._heartbeats.working(sum(item.seconds for item in items)):
+            async with asyncio.timeout(timeout):
+                if isinstance(work, PendingExplanation):
+                    answer = await self._request(_explain_message(work))
+                else:
+                    answer = await self._translate(work)
         seconds = time.monotonic() - started
         if answer["kind"] == "failed":
-            self._on_event("batch_failed", sentences=num_sentences, reason=answer["message"])
-            self._requeue(work)
+            self._on_event("batch_failed", sentences=len(items), reason=answer["message"])
+            self._try_again(work)
             return
         self._restart_delay = 0.0
-        self._queue.complete(work, seconds)
-        self._on_event("batch", sentences=num_sentences, seconds=seconds)
+        self._queue.complete(work, answer["cpu_seconds"], seconds)
+        self._on_event("batch", sentences=len(items), seconds=seconds)
         _resolve(work, answer)
 
     async def _translate(self, batch: list[PendingSentence]) -> Message:
@@ -176,13 +217,17 @@ class WorkerHandle:
             answer = await self._receive()
         return answer
 
-    def _requeue(self, work: Work) -> None:
-        pending = pending_items(work)
-        for item in pending:
-            if item.failed and not item.future.done():
-                item.future.set_exception(BusyError("The translation failed twice. Try again later.", 5))
-            item.failed = True
-        self._queue.requeue(pending)
+    def _try_again(self, work: Work) -> None:
+        """Return sentences to the queue, unless they have failed twice. An explanation is given up."""
+        if isinstance(work, PendingExplanation):
+            self._queue.release_explanation()
+            _fail(work, "The explanation took too long, or its worker was lost. Try a shorter sentence.")
+            return
+        for sentence in work:
+            if sentence.failed:
+                _fail(sentence, "The translation failed twice. Try again later.")
+            sentence.failed = True
+        self._queue.requeue(work)
 
     async def _restart(self) -> None:
         while not self._is_stopping:
@@ -197,12 +242,24 @@ class WorkerHandle:
                 return
 
     async def _start_process(self) -> None:
-        self._process = await asyncio.create_subprocess_exec(
-            *python_command(WORKER_CODE),
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            env={**os.environ, "OMP_NUM_THREADS": "1"},
-            start_new_session=True,  # signals are for the server process, which lets the workers finish
+        reader, writer = os.pipe()
+        try:
+            self._process = await asyncio.create_subprocess_exec(
+                *python_command(WORKER_CODE, str(writer)),
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                pass_fds=(writer,),
+                env={**os.environ, "OMP_NUM_THREADS": "1"},
+                start_new_session=True,  # signals are for the server process, which lets the workers finish
+            )
+        except BaseException:
+            os.close(reader)
+            raise
+        finally:
+            os.close(writer)
+        self._heartbeats = Heartbeats()
+        await asyncio.get_running_loop().connect_read_pipe(
+            lambda: self._heartbeats, os.fdopen(reader, "rb", buffering=0)
         )
         self._exit = asyncio.create_task(self._process.wait())
         self._exit.add_done_callback(self._on_exit)
@@ -216,7 +273,9 @@ class WorkerHandle:
             ) from None
         if answer["kind"] == "failed":
             raise ModelFolderError(answer["message"])
-        self.pid = answer["pid"]
+        self._queue.speed.set_first(answer["speeds"])
+        self._heartbeats.excuse()
+        self.pid = self._heartbeats.pid = answer["pid"]
         self._on_event("worker_ready", pid=self.pid)
 
     async def _request(self, message: Message) -> Message:
@@ -236,6 +295,7 @@ class WorkerHandle:
 
     async def _end_process(self) -> None:
         process, self._process, self.pid = self._process, None, 0
+        self._heartbeats.close()
         if process is None:
             return
         if process.stdin is not None:
@@ -247,6 +307,59 @@ class WorkerHandle:
             with contextlib.suppress(ProcessLookupError):
                 process.kill()
             await process.wait()
+
+
+class Heartbeats(asyncio.Protocol):
+    """The reading end of a worker's heartbeats, and what they say about its batch."""
+
+    def __init__(self) -> None:
+        self.pid = 0
+        self._last_beat = 0.0
+        self._cpu_seconds = 0.0
+        self._is_working = False
+        self._max_cpu_seconds = 0.0
+        self._progress: tuple[float, float] = (0.0, 0.0)  # CPU seconds at the last progress, and when it was
+        self._transport: asyncio.BaseTransport | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        self._last_beat = _now()
+        [self._cpu_seconds] = HEARTBEAT.unpack(data[-HEARTBEAT.size :])
+        if self._cpu_seconds - self._progress[0] >= MIN_PROGRESS:
+            self._progress = self._cpu_seconds, self._last_beat
+
+    def close(self) -> None:
+        if self._transport is not None:
+            self._transport.close()
+
+    def excuse(self) -> None:
+        """Begin to count from now on."""
+        self._last_beat = _now()
+        self._progress = self._cpu_seconds, self._last_beat
+
+    @contextlib.contextmanager
+    def working(self, estimated_seconds: float) -> Iterator[None]:
+        """Expect progress while the worker has a batch that should take this long."""
+        self._progress = self._cpu_seconds, _now()
+        self._max_cpu_seconds = self._cpu_seconds + max(MAX_CPU_SECONDS, MAX_SLOWNESS * estimated_seconds)
+        self._is_working = True
+        try:
+            yield
+        finally:
+            self._is_working = False
+
+    def hang_reason(self) -> str:
+        """Return why the worker must be replaced; "" if it works, or waits for work."""
+        now = _now()
+        if now - self._last_beat > MAX_SILENCE:
+            return "no heartbeat"
+        if self._is_working and now - self._progress[1] > MAX_STANDSTILL:
+            return "no progress"
+        if self._is_working and self._cpu_seconds > self._max_cpu_seconds:
+            return "endless batch"
+        return ""
 
 
 def _translate_message(batch: list[PendingSentence]) -> Message:
@@ -276,3 +389,12 @@ def _resolve(work: Work, answer: Message) -> None:
     for sentence, candidates in zip(work, answer["translations"], strict=True):
         if not sentence.future.done():
             sentence.future.set_result(candidates)
+
+
+def _fail(item: PendingSentence | PendingExplanation, message: str) -> None:
+    if not item.future.done():
+        item.future.set_exception(BusyError(message, 5))
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()

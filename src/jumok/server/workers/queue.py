@@ -2,154 +2,189 @@
 
 A free worker takes a batch at once, with one exception: if there are more open requests than workers and few
 waiting sentences, it waits a moment (`GATHER_SECONDS`) for more, because a large batch costs little more than
-a small one. The sentence that has waited longest is always in the next batch, so none starves. Explanations
-wait in the same queue; a worker takes one at a time.
+a small one. Explanations wait in the same queue; a worker takes one at a time, and one worker takes none.
+
+Clients take turns: the next batch begins with a sentence of the client that has received the least work, and
+is filled with similar sentences of all. Who comes back has not saved up any work (weighted fair queueing:
+Demers, Keshav & Shenker 1989). The requests of one client take turns too. While a long request shares the
+workers with others, batches are short, so that nobody waits long for a worker.
 """
 
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from itertools import islice
+from typing import TYPE_CHECKING
 
-from jumok.errors import JumokError
+from jumok.server.workers.pending import (
+    BusyError,
+    Client,
+    OpenRequest,
+    PendingExplanation,
+    PendingSentence,
+    RequestTooLargeError,
+    pending_items,
+)
+from jumok.server.workers.speed import SMOOTHING, WorkSpeed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from jumok.server.limits import Limits
+    from jumok.server.workers.pending import Pending, Work
 
-__all__ = [
-    "BatchKey",
-    "BusyError",
-    "PendingExplanation",
-    "PendingSentence",
-    "TranslateOptions",
-    "Work",
-    "WorkQueue",
-    "pending_items",
-]
+__all__ = ["WorkQueue"]
 
 GATHER_SECONDS = 0.003
 FEW_SENTENCES = 16
 """A free worker waits for more if fewer are waiting; batches of at least this many measure its speed."""
 MAX_BATCH_SENTENCES = 128
 MAX_BATCH_CHARACTERS = 12_000
-
-
-class BusyError(JumokError):
-    """The server cannot accept or answer a request now; the client may retry after `retry_seconds`."""
-
-    def __init__(self, message: str, retry_seconds: float) -> None:
-        super().__init__(message)
-        self.retry_seconds = max(1, round(retry_seconds))
-
-
-class TranslateOptions(NamedTuple):
-    """How a sentence is translated."""
-
-    n_best: int = 1
-    align: bool = False
-    greedy: bool = False
-    """Take the most likely token at each step, instead of the model's own search."""
-    stream: bool = False
-    """Report the translation while it is being generated."""
-
-
-class BatchKey(NamedTuple):
-    """What sentences must have in common to be translated in one batch."""
-
-    model_index: int
-    options: TranslateOptions = TranslateOptions()
-
-
-@dataclass(eq=False, slots=True)
-class PendingSentence:
-    """A sentence that waits for its translation: a future of candidates, best first."""
-
-    key: BatchKey
-    text: str
-    future: asyncio.Future[list[dict[str, Any]]] = field(
-        default_factory=lambda: asyncio.get_running_loop().create_future()
-    )
-    failed: bool = False
-    """Whether a worker has failed with it once; the second time it is given up."""
-    partial: str = ""
-    updated: asyncio.Event = field(default_factory=asyncio.Event)
-    """The translation so far, and an event that is set when it grows, if it is streamed."""
-
-    def update(self, partial: str) -> None:
-        self.partial = partial
-        self.updated.set()
-
-
-@dataclass(eq=False, slots=True)
-class PendingExplanation:
-    """A request about a model's attention that waits for its answer, both as JSON."""
-
-    model_index: int
-    operation: str
-    text: str
-    future: asyncio.Future[str] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
-    failed: bool = False
-
-
-Pending = PendingSentence | PendingExplanation
-Work = list[PendingSentence] | PendingExplanation
-"""What a worker takes at a time: a batch of sentences with one key, or one explanation."""
-
-
-def pending_items(work: Work) -> Sequence[Pending]:
-    return [work] if isinstance(work, PendingExplanation) else work
+MAX_CANDIDATES = 512
+"""Sentences among which a batch is chosen: looking at all of a long queue would take longer than a batch."""
+BATCH_SECONDS, MIN_BATCH_SENTENCES = 0.15, 16
+"""How long a batch may take by estimate, unless it has few sentences."""
+SHORT_BATCH_SECONDS, MIN_SHORT_BATCH_SENTENCES = 0.01, 2
+"""The same while a long request shares the workers with others."""
+LONG_SECONDS = 0.5
+"""A request, or a client, with more work than this makes others wait."""
+RECENT_SECONDS = 5.0
+"""Others count this long after their last request: their next one may come while a batch is computed."""
+URGENT_SHARE, URGENT_FACTOR = 0.7, 3.0
+"""A request that needs more than this share of its remaining time gets more turns, by this factor."""
+TURN_FACTOR = 4.0
+"""Each second of work puts the next turn of a request this many seconds back, behind newer requests."""
+TOO_LARGE_FACTOR = 1.25
+"""A request is given up if it takes this many times more than a request may: estimates are not exact."""
+MAX_CROWDING = 20.0
+USABLE_SHARE = 0.9
+"""The share of the time for a request that may be promised to requests: estimates are not exact."""
 
 
 class WorkQueue:
-    """A queue bounded by sentences and characters. `open_requests` counts the requests being answered."""
+    """Bounded by sentences, by characters, and by what the workers can do in the time for a request."""
 
     def __init__(self, limits: Limits, *, workers: int) -> None:
         self._limits = limits
-        self._num_workers = workers
-        self._waiting: dict[Pending, None] = {}  # an ordered set
+        self.num_workers = workers
+        self._clients: dict[str, Client] = {}  # with open requests, or seen recently
+        self._requests: dict[OpenRequest, None] = {}  # with waiting items, in the order of arrival
+        self._virtual_time = 0.0  # where clients begin that have received nothing yet
+        self._virtual_time_set = 0.0
+        self._num_long_requests = 0
+        self._last_short_request = -RECENT_SECONDS
+        self._waiting_items = 0
         self._waiting_characters = 0
-        self._in_progress: dict[Pending, None] = {}  # taken by workers and not answered yet
+        self._seconds = 0.0  # of work of all open requests
+        self._crowding = 1.0  # seconds that a second of work takes; more if the machine has other work
+        self._num_explaining = 0
         self._num_free_workers = 0
         self._idle: list[asyncio.Future[None]] = []  # one per free worker; the last has worked most recently
-        self._speed = 0.0  # characters per second of one worker; 0 until measured
+        self.speed = WorkSpeed()
         self.open_requests = 0
 
     def __len__(self) -> int:
-        return len(self._waiting)
+        return self._waiting_items
 
     @property
     def seconds_behind(self) -> float:
-        """Seconds that everything waiting or in progress will take; 0 until the speed has been measured."""
-        characters = self._waiting_characters + _count_characters(self._in_progress)
-        return characters / (self._speed * self._num_workers) if self._speed else 0.0
+        """Seconds that the workers need for all open requests, by estimate."""
+        return self._seconds * self._crowding / self.num_workers
 
-    def add(self, pending: Sequence[Pending], *, accepted: bool = False) -> None:
-        """Add all items or none; a request `accepted` at its first model is not refused at the next."""
-        characters = _count_characters(pending)
-        limits = self._limits
-        is_full = bool(self._waiting) and (
-            len(self._waiting) + len(pending) > limits.max_queued_sentences
-            or self._waiting_characters + characters > limits.max_queued_characters
+    # --- Requests -------------------------------------------------------------------------------------------
+
+    def open(self, client_name: str, deadline: float) -> OpenRequest:
+        """Open a request of a client that must be answered by this loop time."""
+        now = _now()
+        self._advance_virtual_time(now)
+        for name in [name for name, one in self._clients.items() if _is_gone(one, now)]:
+            del self._clients[name]
+        client = self._clients.setdefault(client_name, Client(now, self._virtual_time))
+        if not client.waiting_items:
+            client.virtual_time = max(client.virtual_time, self._virtual_time)
+        client.last_seen = now
+        client.open_requests += 1
+        self.open_requests += 1
+        return OpenRequest(client, turn=now, deadline=deadline)
+
+    def _advance_virtual_time(self, now: float) -> None:
+        """Virtual time passes as if all clients that wait were served at the same time, at equal speed."""
+        waiting = [client.virtual_time for client in self._clients.values() if client.waiting_items]
+        passed = (now - self._virtual_time_set) * self.num_workers / max(1, len(waiting))
+        self._virtual_time = max(self._virtual_time, min([self._virtual_time + passed, *waiting]))
+        self._virtual_time_set = now
+
+    def check_size(self, seconds: float) -> None:
+        """Refuse a request that is too much work for one request, whatever else waits."""
+        if seconds > self._limits.max_request_seconds * self.num_workers:
+            raise RequestTooLargeError(seconds / self.num_workers, self._limits.max_request_seconds)
+
+    def admit(self, request: OpenRequest, seconds: float, *, sentences: int = 1, characters: int = 0) -> None:
+        """Accept a request of so much work, or raise a BusyError at once.
+
+        A client may have at most twice as much as is still free (Choudhury & Hahne 1998), so that there is
+        always room for another client.
+        """
+        limits, client = self._limits, request.client
+        capacity = USABLE_SHARE * limits.request_timeout * self.num_workers / self._crowding
+        fits = (
+            _fits(capacity, self._seconds, client.seconds, seconds)
+            and _fits(limits.max_queued_sentences, self._waiting_items, client.waiting_items, sentences)
+            and _fits(
+                limits.max_queued_characters, self._waiting_characters, client.waiting_characters, characters
+            )
         )
-        is_late = self.seconds_behind > limits.request_timeout / 2
-        if (is_full or is_late) and not accepted:
+        if not fits:
             raise BusyError("The server is busy. Try again later.", self.seconds_behind / 2)
-        self._waiting.update(dict.fromkeys(pending))
-        self._waiting_characters += characters
+        request.seconds = seconds
+        client.seconds += seconds
+        self._seconds += seconds
+        request.is_long = seconds > LONG_SECONDS
+        if request.is_long:
+            self._num_long_requests += 1
+        else:
+            self._last_short_request = _now()
+
+    def close(self, request: OpenRequest) -> None:
+        """Forget a request, and what of it still waits."""
+        self.withdraw(list(request.waiting))
+        self._settle(request, request.seconds)
+        self._num_long_requests -= request.is_long
+        request.client.last_seen = _now()
+        request.client.open_requests -= 1
+        self.open_requests -= 1
+
+    def _settle(self, request: OpenRequest, seconds: float) -> None:
+        """Subtract work that is done, or no longer needed."""
+        seconds = min(seconds, request.seconds)
+        request.seconds -= seconds
+        request.client.seconds -= seconds
+        self._seconds -= seconds
+
+    # --- Items ----------------------------------------------------------------------------------------------
+
+    def add(self, pending: Sequence[Pending]) -> None:
+        """Add items of requests that have been admitted."""
+        for item in pending:
+            item.seconds = self.speed.seconds(item)
+            item.request.waiting[item] = None
+            self._count(item, 1)
+        self._requests.update(dict.fromkeys(item.request for item in pending))
         self._wake_workers()
 
     def requeue(self, pending: Sequence[Pending]) -> None:
-        """Put items back at the head of the queue, except those that no request waits for any more."""
-        self._remove_in_progress(pending)
-        awaited = [item for item in pending if not item.future.done()]
-        self._waiting = {**dict.fromkeys(awaited), **self._waiting}
-        self._waiting_characters += _count_characters(awaited)
+        """Put items back before the others of their requests, except those that nobody waits for any more."""
+        for item in reversed(pending):
+            if item.future.done():
+                continue
+            request = item.request
+            request.client.virtual_time -= item.seconds  # it got nothing for this turn
+            request.waiting = {item: None, **request.waiting}
+            self._requests[request] = None
+            self._count(item, 1)
         self._wake_workers()
 
-    def withdraw(self, pending: Sequence[Pending]) -> None:
+    def withdraw(self, pending: Collection[Pending]) -> None:
         """Remove items that no request waits for any more."""
         for item in pending:
             self._remove(item)
@@ -161,26 +196,62 @@ class WorkQueue:
         self._num_free_workers += 1
         try:
             while True:
-                if not self._waiting:
-                    self._idle.append(asyncio.get_running_loop().create_future())
-                    await self._idle[-1]
-                    continue
-                if len(self._waiting) < FEW_SENTENCES and self.open_requests > self._num_workers:
+                if (
+                    self._requests
+                    and self._waiting_items < FEW_SENTENCES
+                    and self.open_requests > self.num_workers
+                ):
                     await asyncio.sleep(GATHER_SECONDS)
                 if work := self._next_work():
                     return work
+                self._idle.append(asyncio.get_running_loop().create_future())
+                await self._idle[-1]
         finally:
             self._num_free_workers -= 1
 
-    def complete(self, work: Work, seconds: float) -> None:
-        """Record that a worker has finished. Batches that are large enough measure its speed."""
-        self._remove_in_progress(pending_items(work))
+    def complete(self, work: Work, seconds: float, elapsed: float) -> None:
+        """Record that a worker has done this work in so many CPU seconds, and seconds of the clock."""
+        items = pending_items(work)
+        estimated = sum(item.seconds for item in items)
+        for item in items:
+            self._settle(item.request, item.seconds)
+            if estimated:
+                share = item.seconds / estimated
+                item.request.received += share * seconds
+                # A client pays for the time that its sentences took, not for the estimate.
+                item.request.client.virtual_time += share * seconds - item.seconds
         if isinstance(work, PendingExplanation):
+            self.release_explanation()
+            self.speed.measure_explanation(seconds)
             return
-        characters = _count_characters(work)
-        if len(work) >= FEW_SENTENCES or characters >= MAX_BATCH_CHARACTERS // 2:
-            speed = characters / max(seconds, 1e-3)
-            self._speed += (0.2 if self._speed else 1.0) * (speed - self._speed)
+        if estimated:
+            self._review(dict.fromkeys(item.request for item in items), seconds / estimated)
+        if len(items) >= FEW_SENTENCES or seconds >= BATCH_SECONDS / 2:
+            self.speed.measure_batch(work, seconds)
+            crowding = min(max(elapsed / max(seconds, 1e-3), 1.0), MAX_CROWDING)
+            self._crowding += SMOOTHING * (crowding - self._crowding)
+
+    def _review(self, requests: Iterable[OpenRequest], slowness: float) -> None:
+        """Correct the estimates of requests, and give up one that turns out to be far too large."""
+        limit = self._limits.max_request_seconds * self.num_workers
+        for request in requests:
+            request.slowness += (min(max(slowness, 0.25), 100.0) - request.slowness) / 2
+            expected = request.received + request.seconds * request.slowness
+            if request.is_long and expected > TOO_LARGE_FACTOR * limit:
+                for item in request.waiting:
+                    if not item.future.done():
+                        item.future.set_exception(
+                            RequestTooLargeError(
+                                expected / self.num_workers, self._limits.max_request_seconds
+                            )
+                        )
+
+    def release_explanation(self) -> None:
+        """Allow another explanation to be computed in place of one that has ended."""
+        self._num_explaining -= 1
+        self._wake_workers()
+
+    # --- Turns ----------------------------------------------------------------------------------------------
 
     def _wake_workers(self) -> None:
         """Wake idle workers, the most recently used first: a single sentence then finds warm caches."""
@@ -190,26 +261,39 @@ class WorkQueue:
                 worker.set_result(None)
 
     def _next_work(self) -> Work | None:
-        oldest = next(iter(self._waiting), None)
-        if oldest is None:
+        request = self._next_request()
+        if request is None:
             return None
+        self._virtual_time = max(self._virtual_time, request.client.virtual_time)
+        oldest = next(iter(request.waiting))
         if isinstance(oldest, PendingExplanation):
+            self._num_explaining += 1
             work: Work = oldest
         else:
             work = self._next_batch(oldest)
+        now = _now()
         for item in pending_items(work):
             self._remove(item)
-            self._in_progress[item] = None
+            self._charge(item, now)
         return work
 
+    def _next_request(self) -> OpenRequest | None:
+        """Return the request whose turn it is. Explanations never take the last worker of several."""
+        requests: Iterable[OpenRequest] = self._requests
+        if self._num_explaining >= max(1, self.num_workers - 1):
+            requests = [one for one in requests if isinstance(next(iter(one.waiting)), PendingSentence)]
+        return min(requests, key=lambda one: (one.client.virtual_time, one.turn), default=None)
+
+    def _charge(self, item: Pending, now: float) -> None:
+        """Count the work of an item, so that others are next."""
+        request = item.request
+        is_urgent = request.seconds / self.num_workers > URGENT_SHARE * (request.deadline - now)
+        seconds = item.seconds / (URGENT_FACTOR if is_urgent else 1.0)
+        request.turn += TURN_FACTOR * seconds
+        request.client.virtual_time += seconds
+
     def _next_batch(self, oldest: PendingSentence) -> list[PendingSentence]:
-        # Sentences of a failed batch are retried apart from others and in small batches: if one of them is
-        # the cause, it takes few others with it.
-        candidates = [
-            item
-            for item in self._waiting
-            if isinstance(item, PendingSentence) and item.key == oldest.key and item.failed == oldest.failed
-        ]
+        candidates = self._candidates(oldest)
         share = -(-len(candidates) // max(1, self._num_free_workers))  # free workers share the queue
         length = len(oldest.text)
         candidates.sort(key=lambda item: abs(len(item.text) - length))  # stable: older ones come first
@@ -217,23 +301,70 @@ class WorkQueue:
         max_sentences = min(MAX_BATCH_SENTENCES, max(share, FEW_SENTENCES // 2))
         if oldest.failed:
             max_sentences = FEW_SENTENCES // 2
-        batch, characters = [oldest], length
+        max_seconds, min_sentences = BATCH_SECONDS, MIN_BATCH_SENTENCES
+        if self._is_shared():
+            max_seconds, min_sentences = SHORT_BATCH_SECONDS, MIN_SHORT_BATCH_SENTENCES
+        batch, characters, seconds = [oldest], length, oldest.seconds * oldest.request.slowness
         for item in candidates[: max_sentences - 1]:
             characters += len(item.text)
-            if characters > MAX_BATCH_CHARACTERS:
+            seconds += item.seconds * item.request.slowness
+            if characters > MAX_BATCH_CHARACTERS or (seconds > max_seconds and len(batch) >= min_sentences):
                 break
             batch.append(item)
         return batch
 
-    def _remove_in_progress(self, pending: Sequence[Pending]) -> None:
-        for item in pending:
-            self._in_progress.pop(item, None)
+    def _candidates(self, oldest: PendingSentence) -> list[PendingSentence]:
+        """Return sentences that may be in a batch with this one, those of its own request first.
+
+        Sentences of a failed batch are retried apart from others and in small batches: if one of them is the
+        cause, it takes few others with it.
+        """
+        candidates: list[PendingSentence] = []
+        for request in (oldest.request, *self._requests):
+            if request is oldest.request and candidates:
+                continue
+            candidates += [
+                item
+                for item in islice(request.waiting, MAX_CANDIDATES)
+                if isinstance(item, PendingSentence)
+                and item.key == oldest.key
+                and item.failed == oldest.failed
+            ]
+            if len(candidates) >= MAX_CANDIDATES:
+                break
+        return candidates
+
+    def _is_shared(self) -> bool:
+        """Return whether others wait, or may come, while a client with much work uses the workers."""
+        now = _now()
+        if self._num_long_requests and now - self._last_short_request < RECENT_SECONDS:
+            return True
+        recent = [client for client in self._clients.values() if not _is_gone(client, now)]
+        return len(recent) > 1 and any(client.seconds > LONG_SECONDS for client in recent)
+
+    def _count(self, item: Pending, change: int) -> None:
+        self._waiting_items += change
+        self._waiting_characters += change * len(item.text)
+        item.request.client.waiting_items += change
+        item.request.client.waiting_characters += change * len(item.text)
 
     def _remove(self, item: Pending) -> None:
-        if item in self._waiting:
-            del self._waiting[item]
-            self._waiting_characters -= len(item.text)
+        request = item.request
+        if item in request.waiting:
+            del request.waiting[item]
+            self._count(item, -1)
+            if not request.waiting:
+                self._requests.pop(request, None)
 
 
-def _count_characters(pending: Iterable[Pending]) -> int:
-    return sum(len(item.text) for item in pending)
+def _fits(limit: float, total: float, of_client: float, new: float) -> bool:
+    """Return whether a client may have more: all of an empty queue, else twice as much as stays free."""
+    return not total or of_client + new <= 2 * (limit - total - new)
+
+
+def _is_gone(client: Client, now: float) -> bool:
+    return not client.open_requests and now - client.last_seen > RECENT_SECONDS
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()

@@ -4,27 +4,32 @@ It reads messages from its standard input and answers each (`jumok.system.messag
 its input is closed, because the server has ended.
 
     {"kind": "load", models, language_pairs, shortlist}   the first message
-        → {"kind": "ready", pid} | {"kind": "failed", message}
+        → {"kind": "ready", pid, speeds: letters per second of each model} | {"kind": "failed", message}
     {"kind": "translate", model, texts, n_best, align, greedy, stream}
         → any number of {"kind": "partial", index, text} if streamed, then
-          {"kind": "translations", translations} | {"kind": "failed", message}
+          {"kind": "translations", translations, cpu_seconds} | {"kind": "failed", message}
     {"kind": "explain", model, operation, body}           `body` and `answer` are JSON texts
-        → {"kind": "explanation", answer} | {"kind": "refused", message}
+        → {"kind": "explanation", answer, cpu_seconds} | {"kind": "refused", message, cpu_seconds}
 
 A translation that failed is tried once more; a refused explanation is not, and its client gets the message.
+A thread sends heartbeats over a second pipe (`heartbeat.py`).
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
 import sys
+import time
 from typing import IO, TYPE_CHECKING, Any
 
 from jumok.errors import JumokError, ModelFolderError, UnsupportedError
 from jumok.inference import load
 from jumok.server.event_log import configure_logging, log_error
+from jumok.server.workers.heartbeat import start_heartbeats
+from jumok.server.workers.speed import text_size
 from jumok.system.messages import pack_message, read_message
 from jumok.types import Pair
 
@@ -41,6 +46,8 @@ __all__ = ["main", "work"]
 
 # 256 texts of 1 to 24 digits.
 WARM_UP_TEXTS = ["1 2 3 4 5 6 7 8 "[: 2 + 2 * (n % 8)] * (1 + n % 3) for n in range(256)]
+WARM_UP_SPEEDUP = 2.0
+"""How much faster later batches are than the first; a guess, until the server has measured some."""
 MAX_CACHED_EXPLANATIONS = 4
 """The explanation that a user sees, and those before their latest changes."""
 
@@ -64,27 +71,48 @@ def work(requests: IO[bytes], answers: IO[bytes]) -> None:
         return
     try:
         translators = _load_translators(load_message)
+        speeds = [_warm_up(translator) for translator in translators]
     except (JumokError, OSError) as error:
         send({"kind": "failed", "message": str(error)})
         return
-    send({"kind": "ready", "pid": os.getpid()})
+    send({"kind": "ready", "pid": os.getpid(), "speeds": speeds})
     services: dict[int, ExplanationService] = {}
+    aligning: set[int] = set()
     while (message := read_message(requests)) is not None:
         index = message["model"]
+        if message.get("align") and index not in aligning:
+            aligning.add(index)
+            _warm_up_alignment(translators[index])
+        started = time.process_time()
         if message["kind"] == "explain":
-            send(_explain_safely(services, translators[index], message))
+            answer = _explain_safely(services, translators[index], message)
         else:
-            send(_translate_safely(translators[index], message, send))
+            answer = _translate_safely(translators[index], message, send)
+        send({**answer, "cpu_seconds": time.process_time() - started})
 
 
 def _load_translators(message: Message) -> list[Translator]:
     translators = [load(folder, cores=1, shortlist=message["shortlist"]) for folder in message["models"]]
     _check_language_pairs(translators, message["language_pairs"])
-    for translator in translators:
-        # The first call in a process is several times slower than the next, and the first full batch
-        # allocates the memory that all later ones reuse.
-        translator.translate(WARM_UP_TEXTS)
     return translators
+
+
+def _warm_up(translator: Translator) -> float:
+    """Translate a full batch, and return a first guess of the speed in letters per second.
+
+    The first call in a process is several times slower than the next, and the first full batch allocates the
+    memory that all later ones reuse.
+    """
+    started = time.process_time()
+    translator.translate(WARM_UP_TEXTS)
+    seconds = max(time.process_time() - started, 1e-3)
+    return WARM_UP_SPEEDUP * sum(map(text_size, WARM_UP_TEXTS)) / seconds
+
+
+def _warm_up_alignment(translator: Translator) -> None:
+    """Load torch, before the time of the first aligned batch is taken: it would seem many times slower."""
+    with contextlib.suppress(JumokError):
+        translator.align_all([Pair(WARM_UP_TEXTS[0], WARM_UP_TEXTS[0])])
 
 
 def _check_language_pairs(translators: Sequence[Translator], expected: list[str]) -> None:
@@ -187,6 +215,7 @@ def main() -> None:
     # Ctrl-C, and systemd's SIGTERM to all processes of a service, are for the server: it lets workers finish.
     for ignored in (signal.SIGINT, signal.SIGTERM):
         signal.signal(ignored, signal.SIG_IGN)
+    start_heartbeats(int(sys.argv[1]))
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # output of a library must not get between two answers
     configure_logging(sys.stderr)

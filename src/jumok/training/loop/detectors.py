@@ -18,7 +18,16 @@ if TYPE_CHECKING:
 
     from jumok.training.loop.state import ValidationRecord
 
-__all__ = ["Evidence", "Finding", "byte_token_share", "flatness", "run_detectors", "unigram_entropy"]
+__all__ = [
+    "DIVERGED_RATIO",
+    "Evidence",
+    "Finding",
+    "byte_token_share",
+    "flatness",
+    "run_detectors",
+    "training_diverged",
+    "unigram_entropy",
+]
 
 # A run is late after this many steps, and after this share of the planned steps or, if no end is planned,
 # this many validations.
@@ -30,6 +39,7 @@ MAX_FLATNESS = 0.93
 OVERFITTING_RISE, OVERFITTING_VALIDATIONS = 0.05, 3  # share of the best loss; validations since the best
 STUCK_RATIO = 0.93  # loss / unigram entropy
 MIN_LENGTH_RATIO, MAX_LENGTH_RATIO = 0.6, 1.7
+DIVERGED_RATIO = 1.5  # loss / uniform loss; new weights give about 1.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +54,7 @@ class Evidence:
     training_loss: float
     hypotheses: Sequence[str]
     references: Sequence[str]
+    uniform_loss: float = math.inf  # the loss of equal probabilities for all tokens: ln(vocabulary size)
     unigram_entropy: float = math.nan  # the loss of a model that knows only how often each token occurs
     byte_token_share: float = 0.0  # share of byte-fallback and unknown tokens
     flatness: float = math.nan  # of the most peaked head of cross-attention: 1 is uniform
@@ -97,8 +108,9 @@ def byte_tokens(evidence: Evidence) -> Finding | None:
     return Finding(
         "odd tokens",
         f"{evidence.byte_token_share:.0%} of the validation tokens are single bytes or unknown",
-        "The validation text has characters that hardly occur in the training text. Check the languages and "
-        "the encoding of both, or raise text.vocab_size.",
+        "The validation text has characters that hardly occur in the training text. That is usual if the "
+        "training text is small; more of it helps. If it is large, check the languages and the encoding of "
+        "both.",
     )
 
 
@@ -124,6 +136,30 @@ def not_finite(evidence: Evidence) -> Finding | None:
         f"the validation loss is {evidence.validation_loss}: the weights have diverged",
         "The best earlier checkpoint is stored. Start a new run with a lower training.learning_rate or more "
         "training.warmup_steps.",
+    )
+
+
+def diverged(evidence: Evidence) -> Finding | None:
+    """A loss above that of equal probabilities; early in a run, one that is far above it."""
+    limit = evidence.uniform_loss * (1.0 if evidence.is_late else DIVERGED_RATIO)
+    if not math.isfinite(evidence.validation_loss) or evidence.validation_loss <= limit:
+        return None
+    return _diverged("validation", evidence.validation_loss, evidence.uniform_loss)
+
+
+def training_diverged(loss: float, uniform_loss: float) -> Finding | None:
+    """A training loss far above that of equal probabilities: it is known long before a validation."""
+    if not loss > DIVERGED_RATIO * uniform_loss:  # False for NaN: such updates are skipped and reported
+        return None
+    return _diverged("training", loss, uniform_loss)
+
+
+def _diverged(which: str, loss: float, uniform_loss: float) -> Finding:
+    return Finding(
+        "diverged",
+        f"the {which} loss is {loss:,.2f}; giving every token the same probability gives {uniform_loss:.2f}",
+        "The model is worse than guessing. The learning rate is most likely too high: start a new run with "
+        "training.learning_rate divided by 10, or with more training.warmup_steps.",
     )
 
 
@@ -181,6 +217,7 @@ def wrong_length(evidence: Evidence) -> Finding | None:
 
 DETECTORS: tuple[Callable[[Evidence], Finding | None], ...] = (
     not_finite,
+    diverged,
     same_output,
     byte_tokens,
     flat_attention,

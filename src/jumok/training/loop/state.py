@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from jumok.config.recipe import TrainingSettings
 
-__all__ = ["RunState", "ValidationRecord", "is_better"]
+__all__ = ["RunState", "ValidationRecord"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,13 +23,15 @@ class ValidationRecord:
     training_loss: float
     scores: Mapping[str, float]
 
-    def quality(self, stop_on: str) -> tuple[float, float]:
+    def quality(self, stop_on: str, uniform_loss: float = math.inf) -> tuple[float, float]:
         """Return a sort key, higher is better: first what `stop_on` names, then the loss.
 
-        A loss that is not finite ranks last, whatever the score.
+        A loss that is not finite ranks last, whatever the score; before it a loss above `uniform_loss`.
         """
         if not math.isfinite(self.loss):
             return (-math.inf, -math.inf)
+        if self.loss > uniform_loss:
+            return (-math.inf, -self.loss)
         return (-self.loss if stop_on == "loss" else self.scores[stop_on], -self.loss)
 
 
@@ -43,6 +45,7 @@ class RunState:
     num_skipped_in_a_row: int = 0
     validations: list[ValidationRecord] = field(default_factory=list)
     warned_kinds: list[str] = field(default_factory=list)  # kinds of reported findings (detectors.py)
+    uniform_loss: float = math.inf  # of equal probabilities for all tokens; the trainer knows it
 
     def to_json(self, *, metrics_length: int) -> dict[str, Any]:
         """Return the state for a checkpoint, with the length of the metrics file in bytes."""
@@ -64,9 +67,10 @@ class RunState:
         }
 
     @classmethod
-    def from_json(cls, step: int, content: Mapping[str, Any]) -> RunState:
+    def from_json(cls, step: int, content: Mapping[str, Any], *, uniform_loss: float = math.inf) -> RunState:
         return cls(
             step=step,
+            uniform_loss=uniform_loss,
             seconds=content["seconds"],
             num_skipped=content["skipped"],
             num_skipped_in_a_row=content["skipped_in_a_row"],
@@ -83,7 +87,13 @@ class RunState:
 
     def ranked(self, stop_on: str) -> list[ValidationRecord]:
         """Return all validations, best first."""
-        return sorted(self.validations, key=lambda record: record.quality(stop_on), reverse=True)
+        return sorted(self.validations, key=lambda record: self._quality(record, stop_on), reverse=True)
+
+    def is_better(self, candidate: ValidationRecord, best: ValidationRecord, stop_on: str) -> bool:
+        return self._quality(candidate, stop_on) > self._quality(best, stop_on)
+
+    def _quality(self, record: ValidationRecord, stop_on: str) -> tuple[float, float]:
+        return record.quality(stop_on, self.uniform_loss)
 
     def out_of_patience(self, settings: TrainingSettings) -> bool:
         """Whether the last `patience` validations brought no improvement."""
@@ -97,7 +107,3 @@ class RunState:
         best = self.best(settings.stop_on)
         last = [record.step for record in self.validations[-settings.average_checkpoints :]]
         return {*last, *([best.step] if best else [])}
-
-
-def is_better(candidate: ValidationRecord, best: ValidationRecord, stop_on: str) -> bool:
-    return candidate.quality(stop_on) > best.quality(stop_on)

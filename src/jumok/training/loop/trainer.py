@@ -14,11 +14,11 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 from jumok.errors import TrainingError
-from jumok.storage import load_module_weights, module_weights
+from jumok.storage import load_module_weights, module_weights, remove_leftovers
 from jumok.training.events import Event, Progress, Saved, Validated, Warned
 from jumok.training.loop.averaging import update_moving_average
 from jumok.training.loop.checkpoint import Checkpoint, remove_old_checkpoints, save_checkpoint, saved_steps
-from jumok.training.loop.detectors import Evidence, run_detectors
+from jumok.training.loop.detectors import Evidence, Finding, run_detectors, training_diverged
 from jumok.training.loop.optimiser import optimiser_tensors, restore_optimiser
 from jumok.training.loop.schedule import Plan, learning_rate
 from jumok.training.loop.state import RunState, ValidationRecord
@@ -105,7 +105,7 @@ class Trainer:
         self.settings, self.plan = settings, plan
         self.checkpoints, self.metrics = checkpoints, metrics
         self.should_stop, self.on_plan_revised, self.budget = should_stop, on_plan_revised, budget
-        self.state = RunState()
+        self.state = RunState(uniform_loss=validation.uniform_loss)
         self.moving_average = _copy(module_weights(self.model)) if settings.ema_decay else None
         self.stop_reason: StopReason | None = None
         self._started_at = time.perf_counter() - seconds_spent
@@ -121,7 +121,9 @@ class Trainer:
         restore_optimiser(self.optimiser, self.model, checkpoint.optimiser)
         if self.moving_average is not None and checkpoint.moving_average is not None:
             self.moving_average = _copy(checkpoint.moving_average)
-        self.state = RunState.from_json(checkpoint.step, checkpoint.state)
+        self.state = RunState.from_json(
+            checkpoint.step, checkpoint.state, uniform_loss=self.validation.uniform_loss
+        )
         self._started_at -= self.state.seconds
 
     @property
@@ -170,7 +172,16 @@ class Trainer:
         self._update_seconds += time.perf_counter() - started
         if self._tally.is_due():
             yield self._report(rate)
+            if step > self.settings.warmup_steps:
+                yield from self._warn(training_diverged(self._training_loss, self.validation.uniform_loss))
             self._revise_plan()
+
+    def _warn(self, *findings: Finding | None) -> Iterator[Warned]:
+        """Yield the findings of kinds that the run has not reported yet."""
+        for finding in findings:
+            if finding is not None and finding.kind not in self.state.warned_kinds:
+                self.state.warned_kinds.append(finding.kind)
+                yield Warned(f"step {self.state.step}: {finding.message}", finding.advice)
 
     def _record_skipped(self, update: Update) -> Warned:
         """Count a skipped update and return the warning; raise if too many were skipped in a row."""
@@ -283,10 +294,7 @@ class Trainer:
         self._num_validations += 1
         self._validation_seconds += seconds
         yield self._record_validation(result, attention, seconds)
-        for finding in run_detectors(evidence):
-            if finding.kind not in self.state.warned_kinds:
-                self.state.warned_kinds.append(finding.kind)
-                yield Warned(f"step {self.state.step}: {finding.message}", finding.advice)
+        yield from self._warn(*run_detectors(evidence))
         yield self._save()
         self._tally.started += time.perf_counter() - started  # so that tokens per second covers updates only
 
@@ -295,7 +303,10 @@ class Trainer:
     ) -> Validated:
         record = ValidationRecord(self.state.step, result.loss, self._training_loss, result.values())
         self.state.validations.append(record)
-        is_best = self.state.best(self.settings.stop_on) is record
+        # A model that is worse than guessing is not called the best, even if there is no better one yet.
+        is_best = (
+            self.state.best(self.settings.stop_on) is record and record.loss <= self.validation.uniform_loss
+        )
         numbers = {"loss": result.loss, **result.values(), "seconds": round(seconds, 2)}
         snapshot = snapshot_to_json(result.samples, attention)
         self.metrics.write("validation", self.state.step, {**numbers, **snapshot})
@@ -311,6 +322,7 @@ class Trainer:
             training_loss=self._training_loss,
             hypotheses=result.hypotheses,
             references=result.references,
+            uniform_loss=self.validation.uniform_loss,
             unigram_entropy=self.validation.unigram_entropy,
             byte_token_share=self.validation.byte_token_share,
         )
@@ -346,8 +358,13 @@ class Trainer:
                 state=self.state.to_json(metrics_length=self.metrics.length()),
             ),
         )
-        remove_old_checkpoints(self.checkpoints, needed=self.state.needed_steps(self.settings))
+        self.remove_old_checkpoints()
         return Saved(path, self.state.step)
+
+    def remove_old_checkpoints(self) -> None:
+        """Remove the checkpoints that nothing needs, and what an earlier removal could not."""
+        remove_old_checkpoints(self.checkpoints, needed=self.state.needed_steps(self.settings))
+        remove_leftovers(self.checkpoints)
 
 
 def _copy(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:

@@ -57,7 +57,7 @@ class Sentences:
         """Return the training pairs and the weight of each corpus. Read the streams once, in order."""
         streams: Sequence[Iterable[Pair]] = self.cached if self.cached is not None else self._read_again()
         return [
-            CorpusPairs(corpus.name, stream, corpus.weight)
+            CorpusPairs(corpus.file_names, stream, corpus.weight)
             for corpus, stream in zip(self.corpora, streams, strict=True)
         ]
 

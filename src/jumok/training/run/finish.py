@@ -10,10 +10,11 @@ All of it is computed from the checkpoints. A run killed here does it again when
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
+from jumok.config.recipe import make_recipe
 from jumok.errors import ModelFolderError, TrainingError
 from jumok.evaluation import measure_int8_cost
 from jumok.inference import INT8_COSTS, Translator, choose_read_out
@@ -22,11 +23,11 @@ from jumok.text.tokenizer_files import tokenizers_to_files
 from jumok.training.events import Event, Finished, Stage, Warned
 from jumok.training.loop.averaging import average_weights
 from jumok.training.loop.checkpoint import load_checkpoint_weights, saved_steps
-from jumok.training.loop.state import ValidationRecord, is_better
+from jumok.training.loop.detectors import DIVERGED_RATIO
+from jumok.training.loop.state import ValidationRecord
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Mapping, Sequence
-    from pathlib import Path
 
     from torch import Tensor
 
@@ -39,8 +40,10 @@ if TYPE_CHECKING:
     from jumok.training.validation.translation import TranslationValidation
     from jumok.types import Pair, ReadOut
 
-__all__ = ["finish_run"]
+__all__ = ["VALIDATION_FINGERPRINT", "finish_run"]
 
+VALIDATION_FINGERPRINT = "validation_fingerprint"
+"""The model card's fact that says which pairs training validated on (`data.fingerprint_pairs`)."""
 MAX_READ_OUT_PAIRS = 200
 
 
@@ -68,12 +71,7 @@ def finish_run(
     if result is None or trainer.should_stop():
         yield Finished("interrupted", None, trainer.state.step, trainer.seconds)
         return
-    if not math.isfinite(result.loss):
-        raise TrainingError(
-            f"No model was made: the validation loss is {result.loss} even with the best weights "
-            f"({choice.description}). Start a new run with a lower training.learning_rate or more "
-            "training.warmup_steps."
-        )
+    yield from _refuse_useless(result.loss, trainer.validation.uniform_loss, choice)
     translates = recipe.model.task == "translate"
     read_out, facts = _analyse_translator(trainer, tokenizers, recipe) if translates else (None, {})
     card = _model_card(trainer, recipe, store, result, read_out, choice.description, facts)
@@ -84,11 +82,28 @@ def finish_run(
         tokenizers_to_files(tokenizers),
         failure_note="All checkpoints are intact; the same command finishes the run.",
     )
+    trainer.remove_old_checkpoints()
     scored = f", scored with beam {recipe.search.beam}" if translates else ""
     yield Stage("finishing", f"{choice.description}{scored}", trainer.seconds - started)
     yield Finished(
         trainer.stop_reason or "done", folder, trainer.state.step, trainer.seconds, result.values()
     )
+
+
+def _refuse_useless(loss: float, uniform_loss: float, choice: ChosenWeights) -> Iterator[Warned]:
+    """Raise if even the best weights have diverged; warn if they are no better than guessing."""
+    if not loss <= DIVERGED_RATIO * uniform_loss:
+        raise TrainingError(
+            f"No model was made: the validation loss is {loss:,.4g} even with the best weights "
+            f"({choice.description}); giving every token the same probability gives {uniform_loss:.2f}. "
+            "Start a new run with a lower training.learning_rate or more training.warmup_steps."
+        )
+    if loss > uniform_loss:
+        yield Warned(
+            f"this model has learnt nothing: its validation loss is {loss:.2f}, and giving every token the "
+            f"same probability gives {uniform_loss:.2f}",
+            "Train it for longer. If this run was long, start a new one with a lower training.learning_rate.",
+        )
 
 
 def _choose_weights(trainer: Trainer) -> Generator[Event, None, ChosenWeights]:
@@ -142,7 +157,7 @@ def _validates_better(trainer: Trainer, choice: ChosenWeights, best: ValidationR
     if result is None:
         return False
     record = ValidationRecord(trainer.state.step, result.loss, result.loss, result.values())
-    return is_better(record, best, trainer.settings.stop_on)
+    return trainer.state.is_better(record, best, trainer.settings.stop_on)
 
 
 def _checkpoint_weights(trainer: Trainer, step: int) -> dict[str, Tensor]:
@@ -169,6 +184,14 @@ def _read_out(translator: Translator, pairs: Sequence[Pair]) -> ReadOut | None:
     return choose_read_out(translator.attended_pairs((gold or list(pairs))[:MAX_READ_OUT_PAIRS]))
 
 
+def _without_folders(recipe: Recipe) -> Recipe:
+    """Return the recipe without the folder of a pretrained encoder: the model may be given away."""
+    encoder = getattr(recipe.model, "encoder_from", None)
+    if encoder is None:
+        return recipe
+    return make_recipe(recipe.model_dump(exclude_unset=True), **{"model.encoder_from": Path(encoder).name})
+
+
 def _model_card(
     trainer: Trainer,
     recipe: Recipe,
@@ -179,7 +202,7 @@ def _model_card(
     facts: Mapping[str, float | None],
 ) -> ModelCard:
     return ModelCard(
-        recipe=recipe,
+        recipe=_without_folders(recipe),
         scores=result.scores,
         read_out=read_out,
         corpora=tuple(
@@ -192,6 +215,7 @@ def _model_card(
             "parameters": sum(tensor.numel() for tensor in trainer.model.parameters()),
             "weights": weights_description,
             "validation_pairs": len(trainer.validation),
+            VALIDATION_FINGERPRINT: trainer.validation.fingerprint,
             "validation_loss": result.loss,
             **facts,
         },

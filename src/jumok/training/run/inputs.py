@@ -7,42 +7,72 @@ with pictures their classes. Pictures with captions are pairs.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from jumok.config.recipe import DecoderOnlySettings
-from jumok.data import Corpus, holds_pictures, open_corpora, open_pairs_or_text, open_texts
+from jumok.data import (
+    Corpus,
+    corpus_of_pairs,
+    holds_pictures,
+    is_pair,
+    open_corpora,
+    open_pairs_or_text,
+    open_texts,
+)
 from jumok.errors import DataError, RecipeError, UnsupportedError
 from jumok.models import check_reads_pictures
+from jumok.types import Pair
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from jumok.config.recipe import Recipe
 
-__all__ = ["InputFile", "open_inputs"]
+__all__ = ["CorpusInput", "InputItems", "Inputs", "list_inputs", "open_inputs"]
 
-InputFile = str | Path | Corpus
+CorpusInput = str | Path | Corpus
 """A file of pairs or of plain text, or an open corpus. Two parallel text files are two items in a row."""
+InputItems = CorpusInput | Iterable[CorpusInput] | Iterable[Pair | Sequence[str]]
+"""One file, several files, or pairs in memory."""
 
 
-def open_inputs(
-    pairs: Sequence[InputFile], valid: Sequence[InputFile], recipe: Recipe
-) -> tuple[list[Corpus], list[Corpus]]:
+@dataclass(frozen=True)
+class Inputs:
+    """What a run reads, and how: `columns` of tables, `encoding` of texts (see `data.open_corpus`)."""
+
+    pairs: Sequence[CorpusInput]
+    valid: Sequence[CorpusInput] = ()
+    columns: str = ""
+    encoding: str = ""
+
+
+def list_inputs(items: InputItems) -> list[CorpusInput]:
+    """Return files and corpora as a list; pairs in memory, such as tuples of two strings, are one corpus."""
+    if isinstance(items, str | Path | Corpus):
+        return [items]
+    listed = list(items)
+    if listed and all(map(is_pair, listed)):
+        return [corpus_of_pairs(listed)]  # type: ignore[arg-type]
+    return listed  # type: ignore[return-value]
+
+
+def open_inputs(inputs: Inputs, recipe: Recipe) -> tuple[list[Corpus], list[Corpus]]:
     """Return the training corpora and the validation corpora; raise if the model cannot learn from them."""
     model, languages = recipe.model, recipe.languages
+    pairs, valid = inputs.pairs, inputs.valid
     task_is_open = isinstance(model, DecoderOnlySettings) and "task" not in model.model_fields_set
     plain = None if task_is_open else model.task != "translate"
     if any(_holds_pictures(file) for file in (*pairs, *valid)):
-        return _open_pictures(pairs, valid, recipe)
-    corpora = _open(pairs, languages.source, languages.target, plain=plain)
+        return _open_pictures(inputs, recipe)
+    corpora = _open(inputs, pairs, languages.source, languages.target, plain=plain)
     first = corpora[0]
     validation: list[Corpus] = []
     if valid:
-        validation = _open(valid, first.source_language, first.target_language, plain=first.plain)
+        validation = _open(inputs, valid, first.source_language, first.target_language, plain=first.plain)
     opened = (*corpora, *validation)
     if any(corpus.plain != (first.plain if plain is None else plain) for corpus in opened):
-        expected = "plain text" if first.plain or plain else "sentence pairs"
+        expected = "plain text" if (first.plain if plain is None else plain) else "sentence pairs"
         names = ", ".join(corpus.name for corpus in opened)
         raise DataError(f"This {model.family} model learns from {expected}. Received: {names}.")
     if first.plain:
@@ -62,19 +92,18 @@ def _check_stop_on(recipe: Recipe, scores: Sequence[str]) -> None:
         )
 
 
-def _holds_pictures(file: InputFile) -> bool:
+def _holds_pictures(file: CorpusInput) -> bool:
     return file.pictures if isinstance(file, Corpus) else holds_pictures(file)
 
 
-def _open_pictures(
-    pairs: Sequence[InputFile], valid: Sequence[InputFile], recipe: Recipe
-) -> tuple[list[Corpus], list[Corpus]]:
+def _open_pictures(inputs: Inputs, recipe: Recipe) -> tuple[list[Corpus], list[Corpus]]:
     """Return corpora of pictures; raise if the model cannot learn from them or a setting is for text."""
     check_reads_pictures(recipe.model, pictures=True)
     captions = recipe.model.family == "transformer"
     _check_stop_on(recipe, ("chrf", "bleu", "loss") if captions else ("accuracy", "loss"))
-    corpora = _open(pairs, "", recipe.languages.target, plain=False)
-    validation = _open(valid, "", corpora[0].target_language, plain=False) if valid else []
+    corpora = _open(inputs, inputs.pairs, "", recipe.languages.target, plain=False)
+    target = corpora[0].target_language
+    validation = _open(inputs, inputs.valid, "", target, plain=False) if inputs.valid else []
     texts = [corpus.name for corpus in (*corpora, *validation) if not corpus.pictures]
     if texts:
         raise DataError(f"Pictures and sentences cannot be mixed in one run. Text: {', '.join(texts)}.")
@@ -91,16 +120,28 @@ def _open_pictures(
     return corpora, validation
 
 
-def _open(files: Sequence[InputFile], source: str, target: str, *, plain: bool | None) -> list[Corpus]:
+def _open(
+    inputs: Inputs, files: Sequence[CorpusInput], source: str, target: str, *, plain: bool | None
+) -> list[Corpus]:
     """Open paths as plain text (True), as pairs (False), or as their content suggests (None)."""
-    corpora = [file for file in files if isinstance(file, Corpus)]
+    corpora = [_with_languages(file, source, target) for file in files if isinstance(file, Corpus)]
     paths = [str(file) for file in files if not isinstance(file, Corpus)]
     if paths and plain:
-        corpora.extend(open_texts(paths, language=target or source or None))
+        corpora.extend(open_texts(paths, language=target or source or None, encoding=inputs.encoding))
     elif paths:
         open_files = open_corpora if plain is False else open_pairs_or_text
-        corpora.extend(open_files(paths, source=source or None, target=target or None))
+        languages = {"source": source or None, "target": target or None}
+        corpora.extend(open_files(paths, **languages, columns=inputs.columns, encoding=inputs.encoding))
     return corpora
+
+
+def _with_languages(corpus: Corpus, source: str, target: str) -> Corpus:
+    """Return a corpus in which languages that it does not name are those of the recipe."""
+    return replace(
+        corpus,
+        source_language=corpus.source_language or ("" if corpus.plain else source),
+        target_language=corpus.target_language or target,
+    )
 
 
 def _check_plain_text_settings(recipe: Recipe) -> None:

@@ -28,18 +28,24 @@ from jumok.training.run.corpus_reader import read_sentences
 from jumok.training.run.factories import fresh_model, make_batches, make_validation
 from jumok.training.run.inputs import open_inputs
 from jumok.training.run.pretrained_encoder import read_encoder
-from jumok.training.run.run_folder import RunRecord
-from jumok.training.run.speed import estimate_costs, measure_costs, measure_update_seconds
+from jumok.training.run.run_folder import RunRecord, no_more_tokens
+from jumok.training.run.speed import (
+    estimate_costs,
+    measure_costs,
+    measure_update_seconds,
+    warn_about_plan,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Sequence
+    from collections.abc import Generator
 
     from jumok.config.derive import TrainingCosts
     from jumok.config.recipe import Recipe
     from jumok.data import Batches, PairStore
     from jumok.text import Tokenizer
+    from jumok.training.events import Warned
     from jumok.training.run.corpus_reader import Sentences
-    from jumok.training.run.inputs import InputFile
+    from jumok.training.run.inputs import Inputs
     from jumok.training.run.run_folder import RunFolder
     from jumok.training.validation.protocol import Validation
 
@@ -74,6 +80,7 @@ class PreparedRun:
     record: RunRecord
     started: float
     measured_group: DataParallelGroup | None = None  # started to measure its speed, and ready to train
+    warning: Warned | None = None  # about the number of steps
 
     def make_group(self) -> DataParallelGroup:
         """Return the processes of this run, at step 0."""
@@ -84,20 +91,18 @@ class PreparedRun:
         return self.measured_group
 
 
-def prepare_run(
-    folder: RunFolder, overrides: Recipe, pairs: Sequence[InputFile], valid: Sequence[InputFile]
-) -> Generator[Event, None, PreparedRun]:
+def prepare_run(folder: RunFolder, overrides: Recipe, inputs: Inputs) -> Generator[Event, None, PreparedRun]:
     record = folder.record()
     if record is not None:
-        return (yield from _prepare_resumed(folder, record, overrides, pairs, valid))
+        return (yield from _prepare_resumed(folder, record, overrides, inputs))
     if isinstance(overrides.model, TransformerSettings) and overrides.model.encoder_from is not None:
         encoder = overrides.model.encoder_from
-        return (yield from _prepare_with_encoder(folder, encoder, overrides, pairs, valid))
-    return (yield from _prepare_new(folder, overrides, pairs, valid))
+        return (yield from _prepare_with_encoder(folder, encoder, overrides, inputs))
+    return (yield from _prepare_new(folder, overrides, inputs))
 
 
-def read_inputs(pairs: Sequence[InputFile], valid: Sequence[InputFile], recipe: Recipe) -> Sentences:
-    corpora, validation = open_inputs(pairs, valid, recipe)
+def read_inputs(inputs: Inputs, recipe: Recipe) -> Sentences:
+    corpora, validation = open_inputs(inputs, recipe)
     return read_sentences(corpora, validation, held_out_pairs=recipe.training.held_out_pairs)
 
 
@@ -108,13 +113,12 @@ def _prepare_resumed(
     folder: RunFolder,
     record: RunRecord,
     overrides: Recipe,
-    pairs: Sequence[InputFile],
-    valid: Sequence[InputFile],
+    inputs: Inputs,
 ) -> Generator[Event, None, PreparedRun]:
     """Read what the first session prepared; encode the pairs again if they were deleted."""
     started, recipe = time.perf_counter(), record.recipe
     folder.check_same_settings(overrides, record)  # before the sentences are read, which may take minutes
-    sentences = yield from _read(pairs, valid, recipe, started)
+    sentences = yield from _read(inputs, recipe, started)
     folder.check_same_sentences(sentences.fingerprint, record)
     tokenizers = read_tokenizers(folder.path, shared=recipe.text.shared)
     try:
@@ -127,16 +131,16 @@ def _prepare_resumed(
     return PreparedRun(TrainingData(folder, tokenizers, store, validation), record, started)
 
 
-def _prepare_new(
-    folder: RunFolder, overrides: Recipe, pairs: Sequence[InputFile], valid: Sequence[InputFile]
-) -> Generator[Event, None, PreparedRun]:
+def _prepare_new(folder: RunFolder, overrides: Recipe, inputs: Inputs) -> Generator[Event, None, PreparedRun]:
     started = time.perf_counter()
-    sentences = yield from _read(pairs, valid, overrides, started)
+    sentences = yield from _read(inputs, overrides, started)
     recipe, derived = derive(overrides, sentences.facts, this_machine())
     check_recipe(recipe)  # again: what is derived for pictures may not go with an override
     learning_started = time.perf_counter()
     tokenizers = _learn_tokenizers(sentences, recipe)
-    yield _store_tokenizers(folder, tokenizers, learning_started)
+    yield _store_tokenizers(folder, tokenizers, learning_started, recipe.text.vocab_size)
+    if not isinstance(tokenizers.target, ClassNames):
+        recipe, derived = _with_learned_size(recipe, derived, tokenizers)
     new_run = _NewRun(folder, overrides, sentences, tokenizers, started)
     return (yield from _finish_preparation(new_run, recipe, derived))
 
@@ -145,8 +149,7 @@ def _prepare_with_encoder(
     folder: RunFolder,
     encoder_folder: str,
     overrides: Recipe,
-    pairs: Sequence[InputFile],
-    valid: Sequence[InputFile],
+    inputs: Inputs,
 ) -> Generator[Event, None, PreparedRun]:
     """Prepare a new run whose encoder is pretrained: it decides sizes, source vocabulary, initial weights."""
     started = time.perf_counter()
@@ -155,7 +158,7 @@ def _prepare_with_encoder(
     encoder_settings = {setting.name: setting.value for setting in from_encoder}
     overrides = make_recipe(overrides.model_dump(exclude_unset=True), **encoder_settings)
     check_recipe(overrides)
-    sentences = yield from _read(pairs, valid, overrides, started)
+    sentences = yield from _read(inputs, overrides, started)
     recipe, derived = derive(overrides, sentences.facts, this_machine())
     encoder.check_language(recipe.languages.source)
     encoder.store(folder.encoder)
@@ -163,7 +166,8 @@ def _prepare_with_encoder(
     targets = (pair.target for pair in sentences.pairs())
     target = train_tokenizer(targets, recipe.text, vocab_size=recipe.text.vocab_size)
     tokenizers = TokenizerPair(source=encoder.tokenizer, target=target, shared=False)
-    yield _store_tokenizers(folder, tokenizers, learning_started)
+    yield _store_tokenizers(folder, tokenizers, learning_started, recipe.text.vocab_size)
+    recipe, derived = _with_learned_size(recipe, derived, tokenizers)
     from_corpus = [setting for setting in derived if setting.name not in encoder_settings]
     new_run = _NewRun(folder, overrides, sentences, tokenizers, started)
     return (yield from _finish_preparation(new_run, recipe, [*from_encoder, *from_corpus]))
@@ -183,10 +187,8 @@ class _NewRun:
     started: float
 
 
-def _read(
-    pairs: Sequence[InputFile], valid: Sequence[InputFile], recipe: Recipe, started: float
-) -> Generator[Event, None, Sentences]:
-    sentences = read_inputs(pairs, valid, recipe)
+def _read(inputs: Inputs, recipe: Recipe, started: float) -> Generator[Event, None, Sentences]:
+    sentences = read_inputs(inputs, recipe)
     yield Stage("reading", _describe_reading(sentences), time.perf_counter() - started)
     return sentences
 
@@ -226,15 +228,32 @@ def _learn_classes(sentences: Sentences) -> ClassNames:
     return ClassNames(sorted(held_out | trained))
 
 
-def _store_tokenizers(folder: RunFolder, tokenizers: TokenizerPair, started: float) -> Stage:
+def _store_tokenizers(folder: RunFolder, tokenizers: TokenizerPair, started: float, requested: int) -> Stage:
     for name, data in tokenizers_to_files(tokenizers).items():
         write_file(folder.path / name, data)
     if isinstance(tokenizers.target, ClassNames):
-        detail = f"{len(tokenizers.target.names):,} classes"
-    else:
-        sizes = sorted({tokenizers.source.vocab_size, tokenizers.target.vocab_size} - {0})
-        detail = " and ".join(f"{size:,}" for size in sizes) + " tokens"
+        classes = f"{len(tokenizers.target.names):,} classes"
+        return Stage("learning vocabulary", classes, time.perf_counter() - started)
+    sizes = sorted({tokenizers.source.vocab_size, tokenizers.target.vocab_size} - {0})  # 0: of pictures
+    detail = " and ".join(f"{size:,}" for size in sizes) + " tokens"
+    if sizes[-1] < requested:
+        detail += f"; {no_more_tokens(requested)}"
     return Stage("learning vocabulary", detail, time.perf_counter() - started)
+
+
+def _with_learned_size(
+    recipe: Recipe, derived: list[DerivedSetting], tokenizers: TokenizerPair
+) -> tuple[Recipe, list[DerivedSetting]]:
+    """Return the recipe with the vocabulary size that was learnt, if that is smaller than requested."""
+    requested, learned = recipe.text.vocab_size, tokenizers.target.vocab_size
+    if tokenizers.shared is False:
+        learned = max(learned, tokenizers.source.vocab_size)
+    if learned >= requested:
+        return recipe, derived
+    others = [setting for setting in derived if setting.name != "text.vocab_size"]
+    size = DerivedSetting("text.vocab_size", learned, no_more_tokens(requested))
+    recipe = make_recipe(recipe.model_dump(exclude_unset=True), **{size.name: size.value})
+    return recipe, [*others, size]
 
 
 def _finish_preparation(
@@ -265,7 +284,8 @@ def _finish_preparation(
         finish_seconds=costs.finish_seconds,
     )
     folder.write_record(record)
-    return PreparedRun(data, record, new_run.started, group)
+    warning = warn_about_plan(recipe.training, steps, costs)
+    return PreparedRun(data, record, new_run.started, group, warning)
 
 
 def _encode(folder: RunFolder, recipe: Recipe, sentences: Sentences, tokenizers: TokenizerPair) -> PairStore:

@@ -14,18 +14,18 @@ from typing import TYPE_CHECKING, Any
 from jumok.config.derive import DerivedSetting
 from jumok.config.recipe import AttentionSettings, EncoderOnlySettings, TransformerSettings
 from jumok.errors import RecipeError
+from jumok.inference.loading import open_tokenizers
 from jumok.models import encoder_part
 from jumok.storage import (
     load_module_weights,
     module_weights,
-    read_model_with_weights,
+    read_stored_model,
     remove_folder,
     tensors_from_bytes,
     tensors_to_bytes,
     verify_folder,
     write_folder,
 )
-from jumok.text.tokenizer_files import tokenizers_from_files
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -72,7 +72,11 @@ class PretrainedEncoder:
         digest = hashlib.sha256(tensors_to_bytes(self.weights)).hexdigest()
         decided = [
             DerivedSetting("model.encoder_from", self.folder, f"as set; its sha256 is {digest[:16]}"),
-            *(DerivedSetting(name, value, f"as in {self.folder}") for name, value in settings.items()),
+            *(
+                DerivedSetting(name, value, f"as in {self.folder}")
+                for name, value in settings.items()
+                if value is not None  # not set, in the encoder and in the translator
+            ),
         ]
         if _override(overrides, "model.decoder_layers") is None:
             reason = "as deep as the encoder"
@@ -107,8 +111,8 @@ class PretrainedEncoder:
 
 def read_encoder(folder: str) -> PretrainedEncoder:
     """Return the encoder in a model folder, all files verified."""
-    card, weights, files = read_model_with_weights(Path(folder))
-    settings = card.recipe.model
+    stored = read_stored_model(Path(folder))
+    settings = stored.card.recipe.model
     if not isinstance(settings, EncoderOnlySettings):
         raise RecipeError(
             f"The model in {folder} is {settings.family}; --encoder-from takes an encoder-only model. "
@@ -119,8 +123,8 @@ def read_encoder(folder: str) -> PretrainedEncoder:
             f"The model in {folder} classifies pictures; --encoder-from takes an encoder that was trained on "
             "plain text. Train one: `jumok train text.txt --model encoder-only --out …`."
         )
-    tokenizer = tokenizers_from_files(files).source
-    return PretrainedEncoder(folder, settings, card.recipe.languages.target, tokenizer, encoder_part(weights))
+    tokenizer, weights = open_tokenizers(stored).source, encoder_part(stored.weights())
+    return PretrainedEncoder(folder, settings, stored.card.recipe.languages.target, tokenizer, weights)
 
 
 def load_encoder_weights(model: Model, folder: Path) -> None:

@@ -29,6 +29,8 @@ from jumok.storage import (
     is_leftover,
     json_with_checksum,
     jumok_version,
+    make_folder,
+    open_lock_file,
     read_json_with_checksum,
     remove_leftovers,
     write_file,
@@ -38,7 +40,7 @@ from jumok.training.loop.schedule import Plan
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
-    from typing import TextIO
+    from typing import BinaryIO
 
 __all__ = ["RunFolder", "RunRecord"]
 
@@ -100,8 +102,8 @@ class RunFolder:
         self.check_is_run_folder()
         created = [folder for folder in (self.path, *self.path.parents) if not folder.exists()]
         with disk_errors(self.path, "Nothing has been touched."):
-            self.path.mkdir(parents=True, exist_ok=True)
-            lock = self.lock_file.open("w")
+            make_folder(self.path)
+            lock = open_lock_file(self.lock_file)
         with lock:
             self._acquire(lock)
             try:
@@ -114,7 +116,7 @@ class RunFolder:
                 self._remove_if_empty(created)
                 raise
 
-    def _acquire(self, lock: TextIO) -> None:
+    def _acquire(self, lock: BinaryIO) -> None:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             # The process that held the lock may have removed the file since; then this lock protects nothing.
@@ -175,7 +177,7 @@ class RunFolder:
             ) from None
 
     def write_record(self, record: RunRecord) -> None:
-        """Store the decisions. `run.json` comes last, so a folder with it has everything it refers to."""
+        """Store the decisions. `run.json` is replaced last: with a recipe in it, the rest is there."""
         write_file(self.path / "recipe.toml", recipe_to_toml(record.recipe).encode())
         self._write(
             {
@@ -202,6 +204,7 @@ class RunFolder:
             (name, new, old)
             for name, new, old in differences(overrides, record.recipe)
             if (name, new) != ("model.size", "auto")
+            and not (name == "text.vocab_size" and _is_requested_size(new, record))
         ]
         if changed:
             lines = "\n".join(
@@ -221,6 +224,19 @@ class RunFolder:
                 f"{fingerprint[:12]}; the run was started with {record.fingerprint[:12]}. Give the same "
                 "files to continue the run, or choose another folder for a new one."
             )
+
+
+def no_more_tokens(requested: int) -> str:
+    """Return why a vocabulary is smaller than requested."""
+    return f"{requested:,} were requested, but the text has no more"
+
+
+def _is_requested_size(vocab_size: int, record: RunRecord) -> bool:
+    """Return whether this vocabulary size was requested when the run started, and could not be learnt."""
+    why = no_more_tokens(vocab_size)
+    return any(
+        (setting.name, setting.reason) == ("text.vocab_size", why) for setting in record.derived_settings
+    )
 
 
 def _record_from_json(content: dict[str, Any]) -> RunRecord:

@@ -9,7 +9,8 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from jumok.config.derive import TrainingCosts
+from jumok.config.derive import USED_SHARE_OF_MINUTES, TrainingCosts, step_limit
+from jumok.training.events import Warned
 
 if TYPE_CHECKING:
     from jumok.config.recipe import TrainingSettings
@@ -18,12 +19,14 @@ if TYPE_CHECKING:
     from jumok.training.parallel.group import DataParallelGroup
     from jumok.training.validation.protocol import Validation
 
-__all__ = ["estimate_costs", "measure_costs", "measure_update_seconds"]
+__all__ = ["estimate_costs", "measure_costs", "measure_update_seconds", "warn_about_plan"]
 
 MAX_UPDATES, WARM_UP_UPDATES = 60, 2
 MAX_SHARE_OF_MINUTES, MAX_SECONDS = 0.015, 15.0
 # Finishing a run takes as long as this many validations, plus the conversion of the model.
 FINISH_IN_VALIDATIONS, CONVERSION_SECONDS = 2.5, 1.0
+MIN_UPDATES, SUGGESTED_UPDATES = 100, 1000
+MAX_EPOCHS = 1000
 
 
 def measure_update_seconds(group: DataParallelGroup, settings: TrainingSettings) -> float:
@@ -74,3 +77,27 @@ def estimate_costs(batches: Batches, validation: Validation, settings: TrainingS
     tokens = settings.batch_tokens * settings.accumulate
     validation_in_updates = validation.cost_in_tokens() / tokens
     return TrainingCosts(batches.per_epoch, update_seconds=1.0, validation_seconds=validation_in_updates)
+
+
+def warn_about_plan(settings: TrainingSettings, steps: int | None, costs: TrainingCosts) -> Warned | None:
+    """Return a warning if the minutes are too few to learn anything, or far more than the corpus needs."""
+    if settings.minutes is None or steps is None or steps == step_limit(settings, costs.batches_per_epoch):
+        return None
+    if steps < MIN_UPDATES:
+        other_seconds = costs.preparation_seconds + costs.finish_seconds + 2 * costs.validation_seconds
+        needed = (other_seconds + SUGGESTED_UPDATES * costs.update_seconds) / 60 / USED_SHARE_OF_MINUTES
+        return Warned(
+            f"{settings.minutes:g} minutes are enough for only {steps} update{'s' if steps > 1 else ''}: "
+            f"reading, measuring, validating and finishing take {other_seconds:.0f} s, and each update "
+            f"{costs.update_seconds:.2g} s",
+            f"Such a model has learnt next to nothing. {SUGGESTED_UPDATES:,} updates of it need about "
+            f"{max(needed, 0.1):.1f} minutes.",
+        )
+    epochs = steps * settings.accumulate / costs.batches_per_epoch
+    if epochs > MAX_EPOCHS:
+        return Warned(
+            f"{settings.minutes:g} minutes are enough for {epochs:,.0f} passes over these pairs",
+            "A model stops improving long before. Set fewer minutes or training.epochs; or set no limit, and "
+            "training stops when the validation score no longer improves.",
+        )
+    return None

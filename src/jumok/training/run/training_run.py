@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from jumok.config.derive import USED_SHARE_OF_MINUTES, step_limit
-from jumok.data import Corpus
 from jumok.errors import RunFolderError
 from jumok.storage import read_model_with_weights
 from jumok.system.memory import reuse_freed_memory
@@ -26,36 +25,38 @@ from jumok.training.loop.checkpoint import load_newest_checkpoint
 from jumok.training.loop.metrics import Metrics, tensorboard_writer
 from jumok.training.loop.trainer import Budget, Trainer
 from jumok.training.run.finish import finish_run
+from jumok.training.run.inputs import Inputs, list_inputs
 from jumok.training.run.overrides import make_overrides
 from jumok.training.run.preparation import prepare_run, read_inputs
 from jumok.training.run.run_folder import RunFolder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator
 
     from jumok.config.recipe import Recipe
     from jumok.training.loop.metrics import CurveWriter
     from jumok.training.parallel.group import DataParallelGroup
-    from jumok.training.run.inputs import InputFile
+    from jumok.training.run.inputs import InputItems
     from jumok.training.run.preparation import PreparedRun
 
 __all__ = ["train", "training_events"]
 
 
 def train(
-    pairs: InputFile | Sequence[InputFile],
+    pairs: InputItems,
     *,
     out: str | Path,
-    valid: InputFile | Sequence[InputFile] = (),
+    valid: InputItems = (),
     recipe: Recipe | None = None,
+    columns: str = "",
+    encoding: str = "",
     tensorboard: bool = False,
     **settings: Any,
 ) -> Path:
-    """Train and return the model folder. The settings are those of `training_events`."""
+    """Train and return the model folder. The arguments are those of `training_events`."""
     finished: Finished | None = None
-    for event in training_events(
-        pairs, out=out, valid=valid, recipe=recipe, tensorboard=tensorboard, **settings
-    ):
+    reading: dict[str, Any] = {"columns": columns, "encoding": encoding, "tensorboard": tensorboard}
+    for event in training_events(pairs, out=out, valid=valid, recipe=recipe, **reading, **settings):
         if isinstance(event, Finished):
             finished = event
     if finished is None or finished.model_folder is None:
@@ -64,44 +65,44 @@ def train(
 
 
 def training_events(
-    pairs: InputFile | Sequence[InputFile],
+    pairs: InputItems,
     *,
     out: str | Path,
-    valid: InputFile | Sequence[InputFile] = (),
+    valid: InputItems = (),
     recipe: Recipe | None = None,
+    columns: str = "",
+    encoding: str = "",
     tensorboard: bool = False,
     **settings: Any,
 ) -> Iterator[Event]:
     """Train on sentence pairs, or continue the run in `out`. Nothing happens before the first `next`.
 
+    `pairs` are files, corpora, or pairs in memory: `[("Hello.", "안녕하세요."), …]`. `columns` chooses two
+    columns of a table (`"en,ko"` or `"2,4"`), `encoding` is that of a text that is not UTF-8.
+
     Settings take precedence over `recipe`. Give a setting by its name, `minutes=5`, or with its section,
     `**{"model.dropout": 0.2}`.
     """
     overrides = make_overrides(recipe, settings)
+    inputs = Inputs(list_inputs(pairs), list_inputs(valid), columns, encoding)
     folder = RunFolder(Path(out))
     make_writer = tensorboard_writer() if tensorboard else None
     reuse_freed_memory()
     with folder.locked():
         if folder.model.exists():
-            yield _finished_event(folder, overrides, _as_list(pairs), _as_list(valid))
+            yield _finished_event(folder, overrides, inputs)
             return
-        run = yield from prepare_run(folder, overrides, _as_list(pairs), _as_list(valid))
+        run = yield from prepare_run(folder, overrides, inputs)
         yield from _train(run, make_writer(str(folder.path / "tensorboard")) if make_writer else None)
 
 
-def _as_list(files: InputFile | Sequence[InputFile]) -> list[InputFile]:
-    return [files] if isinstance(files, str | Path | Corpus) else list(files)
-
-
-def _finished_event(
-    folder: RunFolder, overrides: Recipe, pairs: list[InputFile], valid: list[InputFile]
-) -> Finished:
+def _finished_event(folder: RunFolder, overrides: Recipe, inputs: Inputs) -> Finished:
     """Return the last event of a finished run; raise if it has other settings or other sentences."""
     card, _, _ = read_model_with_weights(folder.model)
     record = folder.record()
     if record is not None:
         folder.check_same_settings(overrides, record)
-        sentences = read_inputs(pairs, valid, record.recipe)
+        sentences = read_inputs(inputs, record.recipe)
         folder.check_same_sentences(sentences.fingerprint, record)
     scores = {name: score.value for name, score in card.scores.items()}
     steps, seconds = card.facts.get("steps"), card.facts.get("seconds")
@@ -129,7 +130,10 @@ def _train(run: PreparedRun, curves: CurveWriter | None) -> Iterator[Event]:
         trainer = _make_trainer(run, group, metrics, should_stop, checkpoint.step if checkpoint else 0)
         if checkpoint is not None:
             trainer.restore(checkpoint)
+            trainer.remove_old_checkpoints()  # an earlier session may have been killed before it did
         yield _started_event(run, trainer, checkpoint.step if checkpoint else None)
+        if run.warning is not None:
+            yield run.warning
         yield from trainer.events()
         group.close()
         if trainer.stop_reason == "interrupted":

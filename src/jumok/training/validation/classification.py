@@ -7,6 +7,7 @@ import time
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from jumok.data import fingerprint_pairs
 from jumok.evaluation import TokenScores, score_batch
 from jumok.inference import classify_batches
 from jumok.storage import ScoreRecord
@@ -33,6 +34,8 @@ class ClassValidation:
     byte_token_share = 0.0
 
     def __init__(self, pairs: Sequence[Pair], tokenizers: TokenizerPair, recipe: Recipe) -> None:
+        self.fingerprint = fingerprint_pairs(pairs)
+        self.uniform_loss = math.log(tokenizers.target.vocab_size)
         self.pairs = evenly_spaced(pairs, MAX_PAIRS)
         classes = tokenizers.target.encode_batch([pair.target for pair in self.pairs])
         patches = tokenizers.source.encode_batch([pair.source for pair in self.pairs])

@@ -8,6 +8,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from jumok.analysis import TokenizedSentence
+from jumok.data import fingerprint_pairs
 from jumok.evaluation import TokenScores, perplexity, score_batch
 from jumok.inference import TextModel, text_batches
 from jumok.storage import ScoreRecord
@@ -39,6 +40,7 @@ class TextValidation:
 
     def __init__(self, pairs: Sequence[Pair], tokenizers: TokenizerPair, recipe: Recipe) -> None:
         self._task = recipe.model.task
+        self.fingerprint = fingerprint_pairs(pairs)
         self._tokenizer = tokenizer = tokenizers.target
         sampled = evenly_spaced(pairs, MAX_PAIRS)
         encoded = list(zip(sampled, tokenizer.encode_batch([pair.target for pair in sampled]), strict=True))
@@ -51,6 +53,7 @@ class TextValidation:
         self._batches = text_batches(
             sentences, self._task, vocab_size=tokenizer.vocab_size, batch_tokens=recipe.training.batch_tokens
         )
+        self.uniform_loss = math.log(tokenizer.vocab_size)
         self.unigram_entropy = unigram_entropy(Counter(token for ids in sentences for token in ids))
         self.byte_token_share = byte_token_share(
             [token for ids in sentences for token in tokenizer.tokens(ids)]

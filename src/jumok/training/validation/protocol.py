@@ -53,6 +53,8 @@ class Validation(Protocol):
     """A validation set, encoded and batched once."""
 
     num_too_long: int
+    fingerprint: str  # of all pairs that were given, those that are too long included
+    uniform_loss: float  # the loss of equal probabilities for all tokens
     unigram_entropy: float
     byte_token_share: float
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, cast
 import torch
 
 from jumok.analysis import TokenizedSentence
-from jumok.data import padded_batch
+from jumok.data import fingerprint_pairs, padded_batch
 from jumok.evaluation import score
 from jumok.inference import SearchPlan, Translator, greedy_search
 from jumok.inference.engines.protocol import length_buckets
@@ -68,6 +68,8 @@ class TranslationValidation:
 
     def __init__(self, pairs: Sequence[Pair], tokenizers: TokenizerPair, recipe: Recipe) -> None:
         self._tokenizers = tokenizers
+        self.fingerprint = fingerprint_pairs(pairs)
+        self.uniform_loss = math.log(tokenizers.target.vocab_size)
         self._language = recipe.languages.target
         self._search = recipe.search
         encoded = _encode(evenly_spaced(pairs, MAX_PAIRS), tokenizers)

@@ -55,9 +55,11 @@ def if_and(scene: Scene) -> Sentence:
     else:
         condition = make_clause(scene, tensed_action(scene), tense="present", p_negative=0.1, p_you=0.3)
     condition.link(joining)
-    first, second, then, opening = consecutive_actions(scene, tense="future")
+    first, second, then, first_korean = consecutive_actions(scene, tense="future")
     english = [joining, *condition.statement(), comma, *first.statement(), then, *second.predicate_english()]
-    return Sentence(english, condition.korean("if", "이") + opening + second.korean(final_ending(scene), ""))
+    return Sentence(
+        english, condition.korean("if", "이") + first_korean + second.korean(final_ending(scene), "")
+    )
 
 
 def wanted_but_rain_so(scene: Scene) -> Sentence:

@@ -1,4 +1,7 @@
-"""SubRip subtitles (.srt): cues are the lines below a time, up to an empty line."""
+"""Subtitles of SubRip (.srt) and WebVTT (.vtt): cues are the lines below a time, up to an empty line.
+
+Notes, styles and regions of WebVTT have no time, so they stay as they are.
+"""
 
 from __future__ import annotations
 
@@ -9,16 +12,17 @@ from typing import TYPE_CHECKING
 from jumok.documents.document import DocumentFormat
 from jumok.documents.subtitle_markup import read_cue
 from jumok.documents.text_document import CompositeTemplate, line_end_of, read_text, split_lines
+from jumok.errors import DataError
 
 if TYPE_CHECKING:
     from jumok.documents.text_document import TextTemplate
 
-__all__ = ["SRT"]
+__all__ = ["SRT", "VTT"]
 
-_TIME = re.compile(r"^\s*\d+:\d\d:\d\d[,.]\d+\s+-->")
+_TIME = re.compile(r"^\s*(?:\d+:)?\d\d?:\d\d[,.]\d+\s+-->")
 
 
-def _parse(text: str) -> CompositeTemplate:
+def _parse(text: str, *, has_entities: bool = False) -> CompositeTemplate:
     parts: list[str | TextTemplate] = []
     cue: list[str] | None = None
     for line in [*split_lines(text.replace("\r\n", "\n").replace("\r", "\n")), ""]:
@@ -26,16 +30,30 @@ def _parse(text: str) -> CompositeTemplate:
             cue.append(line)
             continue
         if cue:
-            parts.extend(part for utterance in read_cue("\n".join(cue)) for part in (utterance, "\n"))
+            parts.extend([read_cue("\n".join(cue), has_entities=has_entities), "\n"])
         cue = [] if _TIME.match(line) else None
         parts.append(line + "\n")
     parts.pop()  # the empty line that was appended to end the last cue
+    if not text.endswith(("\n", "\r")) and parts and isinstance(parts[-1], str):
+        parts[-1] = parts[-1].removesuffix("\n")
     return CompositeTemplate(parts, line_end_of(text))
+
+
+def _parse_vtt(text: str) -> CompositeTemplate:
+    if not re.match(r"WEBVTT(?:\s|$)", text):
+        raise DataError("This is no WebVTT file: its first line does not begin with WEBVTT.")
+    return _parse(text, has_entities=True)
 
 
 SRT = DocumentFormat(
     (".srt",),
     "application/x-subrip; charset=utf-8",
     partial(read_text, parse=_parse),
+    syntax_characters=b"<{&\r\n",
+)
+VTT = DocumentFormat(
+    (".vtt",),
+    "text/vtt; charset=utf-8",
+    partial(read_text, parse=_parse_vtt),
     syntax_characters=b"<{&\r\n",
 )

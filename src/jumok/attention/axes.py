@@ -1,0 +1,115 @@
+"""Attention over several axes at once: the rows and columns of a picture, or days and hours.
+
+The attended axes are flattened into one sequence; the others are batch axes. In Keras: `attention_axes`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from jumok.attention.contract import Attended, Attention, WeightEdit
+from jumok.errors import UnsupportedError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["attend_over_axes"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Flattened:
+    """States with their attended axes flattened, and the sizes that they had."""
+
+    states: Tensor  # (rows, length, width)
+    batch: tuple[int, ...]  # sizes of the batch axes, which `rows` flattens
+    lengths: tuple[int, ...]  # sizes of the attended axes, in the order of `axes`, which `length` flattens
+
+
+def attend_over_axes(
+    attention: Attention,
+    states: Tensor,
+    axes: tuple[int, ...],
+    *,
+    source: Tensor | None = None,
+    allowed: Tensor | None = None,
+    allowed_keys: Tensor | None = None,
+    edit: WeightEdit | None = None,
+    need_weights: bool = False,
+) -> Attended:
+    """Attention from states (…, width) over `axes` to the same axes of `source` (None: of the states).
+
+    Axis 0 is the batch. Attended axes may have other sizes in the source, all other axes may not. Weights are
+    (batch …, head, query …, key …) with the attended axes in the order of `axes`, as in Keras. `allowed`
+    (bool) broadcasts to that shape, `allowed_keys` to (batch …, key …), and `edit` gets weights of that
+    shape. The context has the shape of the states, except for its width.
+    """
+    queries = _flatten(states, axes)
+    keys = queries if source is None else _flatten(_matching(source, states, axes), axes)
+    full = (*queries.batch, attention.heads, *queries.lengths, *keys.lengths)  # the shape of the weights
+    flat = (-1, attention.heads, queries.states.shape[1], keys.states.shape[1])
+    keys_shape = (*keys.batch, *keys.lengths)
+    memory = attention.prepare(
+        keys.states,
+        keys.states,
+        None if allowed_keys is None else _broadcast(allowed_keys, keys_shape).reshape(keys.states.shape[:2]),
+    )
+    attended: Attended = attention(
+        queries.states,
+        memory,
+        allowed=None if allowed is None else _broadcast(allowed, full).reshape(flat),
+        edit=None if edit is None else lambda weights, at: edit(weights.view(full), at).reshape(flat),
+        need_weights=need_weights,
+    )
+    outputs = attended.context.shape[2:]
+    context = attended.context.view(*queries.batch, *queries.lengths, *outputs)
+    order = _order(states, axes)
+    inverse = [order.index(axis) for axis in range(len(order))]
+    context = context.permute(*inverse, *range(len(order), context.dim()))
+    return Attended(context, None if attended.weights is None else attended.weights.view(full))
+
+
+def _order(states: Tensor, axes: tuple[int, ...]) -> list[int]:
+    """The axes of the states without the width: batch axes first, then the attended ones."""
+    return [*(axis for axis in range(states.dim() - 1) if axis not in axes), *axes]
+
+
+def _flatten(states: Tensor, axes: tuple[int, ...]) -> _Flattened:
+    inner = range(1, states.dim() - 1)
+    if not axes or len(set(axes)) != len(axes) or any(axis not in inner for axis in axes):
+        raise UnsupportedError(
+            f"The axes must be distinct and lie between the batch (0) and the width ({states.dim() - 1}). "
+            f"Received: {axes} for states of shape {tuple(states.shape)}."
+        )
+    moved = states.permute(*_order(states, axes), -1)  # (batch …, axis …, width)
+    sizes = tuple(moved.shape[:-1])
+    batch, lengths = sizes[: -len(axes)], sizes[-len(axes) :]
+    flat = moved.reshape(torch.Size(batch).numel(), torch.Size(lengths).numel(), states.shape[-1])
+    return _Flattened(flat, batch, lengths)
+
+
+def _matching(source: Tensor, states: Tensor, axes: tuple[int, ...]) -> Tensor:
+    """The source, whose batch axes must be those of the states."""
+    same_axes = source.dim() == states.dim()
+    if not same_axes or any(
+        source.shape[axis] != states.shape[axis] for axis in range(states.dim() - 1) if axis not in axes
+    ):
+        raise UnsupportedError(
+            "States and source must have the same number of axes, and the same sizes on all but the attended "
+            f"axes and the width. Received: states of shape {tuple(states.shape)}, a source of shape "
+            f"{tuple(source.shape)} and the axes {axes}."
+        )
+    return source
+
+
+def _broadcast(mask: Tensor, shape: Sequence[int]) -> Tensor:
+    try:
+        return mask.broadcast_to(tuple(shape))
+    except RuntimeError:
+        raise UnsupportedError(
+            f"The mask must broadcast to {tuple(shape)}: batch axes, heads, attended axes of the queries, "
+            f"then of the keys (a mask of keys: batch axes, then keys). Received: {tuple(mask.shape)}."
+        ) from None

@@ -1,0 +1,89 @@
+"""How the projections of attention begin, by name.
+
+    xavier   variance 2 / (inputs + outputs)                     Glorot & Bengio 2010, eq. 16
+    he       variance 2 / inputs                                 He et al. 2015, eq. 10
+    lecun    variance 1 / inputs                                 LeCun et al. 1998, section 4.6
+
+The names and numbers are those of Keras, which says "glorot" for "xavier": its scaled normal distributions
+are cut off at two standard deviations; "normal", "uniform" and "truncated-normal" have a fixed size of 0.05.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, TypeAlias
+
+from torch import Tensor, nn
+
+from jumok.errors import RecipeError, suggest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["INITIALISERS", "find_initialiser"]
+
+Initialiser: TypeAlias = "Callable[[Tensor], object]"
+"""Overwrites a matrix (output, input), or a vector of biases, in place."""
+
+FIXED_SIZE = 0.05
+# The standard deviation of a normal distribution of variance 1 that is cut off at ±2.
+CUT_OFF_DEVIATION = 0.87962566103423978
+
+
+def _cut_off_normal(parameter: Tensor, deviation: float) -> None:
+    nn.init.trunc_normal_(parameter, std=deviation, a=-2 * deviation, b=2 * deviation)
+
+
+def _fans(parameter: Tensor) -> tuple[int, int]:
+    """Inputs and outputs of a matrix (output, input); of a vector, its length for both, as in Keras."""
+    return parameter.shape[-1], parameter.shape[0]
+
+
+def _scaled(terms: Callable[[int, int], float], *, normal: bool = False) -> Initialiser:
+    """A distribution of variance 1 / terms(inputs, outputs)."""
+
+    def fill(parameter: Tensor) -> None:
+        deviation = math.sqrt(1 / max(1.0, terms(*_fans(parameter))))
+        if normal:
+            _cut_off_normal(parameter, deviation / CUT_OFF_DEVIATION)
+        else:
+            limit = math.sqrt(3) * deviation
+            nn.init.uniform_(parameter, -limit, limit)
+
+    return fill
+
+
+def _orthogonal(parameter: Tensor) -> None:
+    if parameter.dim() < 2:
+        raise RecipeError('"orthogonal" initialises matrices. Received: a vector of biases. Use "zeros".')
+    nn.init.orthogonal_(parameter)
+
+
+def _half(inputs: int, outputs: int) -> float:
+    return (inputs + outputs) / 2
+
+
+INITIALISERS: dict[str, Initialiser] = {
+    "xavier-uniform": _scaled(_half),
+    "xavier-normal": _scaled(_half, normal=True),
+    "he-uniform": _scaled(lambda inputs, _: inputs / 2),
+    "he-normal": _scaled(lambda inputs, _: inputs / 2, normal=True),
+    "lecun-uniform": _scaled(lambda inputs, _: inputs),
+    "lecun-normal": _scaled(lambda inputs, _: inputs, normal=True),
+    "orthogonal": _orthogonal,
+    "normal": lambda parameter: nn.init.normal_(parameter, std=FIXED_SIZE),
+    "truncated-normal": lambda parameter: _cut_off_normal(parameter, FIXED_SIZE),
+    "uniform": lambda parameter: nn.init.uniform_(parameter, -FIXED_SIZE, FIXED_SIZE),
+    "zeros": nn.init.zeros_,
+    "ones": nn.init.ones_,
+}
+
+
+def find_initialiser(name: str) -> Initialiser:
+    """The initialiser of that name, or a `RecipeError` that suggests the nearest name."""
+    if name not in INITIALISERS:
+        nearest = suggest(name.replace("_", "-").replace("glorot", "xavier"), INITIALISERS)
+        raise RecipeError(
+            f'There is no initialiser called "{name}".{nearest} There are: {", ".join(INITIALISERS)}.'
+        )
+    return INITIALISERS[name]

@@ -1,0 +1,89 @@
+"""A score by any small network: it reads a query and a key side by side and writes one number.
+
+    score(q, k) = network([q; k])                                Bahdanau et al. 2015, section 3.1: "a(s, h)"
+
+The paper only asks that a is a feed-forward network that is trained with the rest. The recipe builds one from
+the widths of its hidden layers; in Python, any module that maps (…, query width + key width) to (…, 1) will
+do. With one hidden layer, tanh and no bias it is the additive score. The network sees one query and one key,
+never their neighbours: so a masked key stays hidden, and cached steps equal the whole sentence.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING, Literal
+
+import torch
+from pydantic import Field
+from torch import Tensor, nn
+
+from jumok.attention.additive import compare_in_parts
+from jumok.attention.contract import Supports
+from jumok.attention.scored import SoftmaxMechanism
+from jumok.config.recipe import Settings
+
+if TYPE_CHECKING:
+    from jumok.attention.contract import HeadShape
+
+__all__ = ["NetworkScore", "NetworkSettings"]
+
+ACTIVATIONS: dict[str, type[nn.Module]] = {"tanh": nn.Tanh, "relu": nn.ReLU, "gelu": nn.GELU}
+
+
+class NetworkSettings(Settings):
+    layers: int = Field(2, ge=1, le=16)
+    """Hidden layers of the network."""
+    units: int | None = Field(None, ge=1)
+    """Width of each hidden layer; default: the width of the keys."""
+    activation: Literal["tanh", "relu", "gelu"] = "tanh"
+    """The function after each hidden layer."""
+
+
+class NetworkScore(SoftmaxMechanism):
+    """A network compares every query with every key; the heads share it, with their own queries and keys.
+
+    `network` replaces the one that the other options describe. It must treat every pair by itself.
+    """
+
+    supports = Supports(widths=True)
+
+    def __init__(
+        self,
+        shape: HeadShape,
+        *,
+        layers: int = 2,
+        units: int | None = None,
+        activation: str = "tanh",
+        network: nn.Module | None = None,
+        causal: bool = False,
+        dropout: nn.Module | None = None,
+    ) -> None:
+        super().__init__(shape, causal=causal, dropout=dropout)
+        units = shape.key if units is None else units
+        self.hidden_width = max(units, shape.query + shape.key)
+        widths = [shape.query + shape.key, *[units] * layers]
+        self.network = make_network(widths, activation) if network is None else network
+
+    def scores(self, query: Tensor, keys: Tensor) -> Tensor:
+        per_query = keys.shape[0] * keys.shape[1] * keys.shape[2] * self.hidden_width
+        return compare_in_parts(self._compare, query, keys, elements_per_query=per_query)
+
+    def _compare(self, query: Tensor, keys: Tensor) -> Tensor:
+        pair = (*query.shape[:3], keys.shape[2])  # (batch, head, query, key)
+        sides = (query[:, :, :, None].expand(*pair, -1), keys[:, :, None].expand(*pair, -1))
+        scores: Tensor = self.network(torch.cat(sides, dim=-1))
+        return scores.squeeze(-1)
+
+
+def make_network(widths: list[int], activation: str) -> nn.Sequential:
+    """Hidden layers of these widths, the first of which is that of the input, and an output of width 1."""
+    hidden: list[nn.Module] = []
+    for inputs, outputs in pairwise(widths):
+        hidden += [nn.Linear(inputs, outputs), ACTIVATIONS[activation]()]
+    network = nn.Sequential(*hidden, nn.Linear(widths[-1], 1, bias=False))
+    for layer in network:
+        if isinstance(layer, nn.Linear):
+            nn.init.xavier_uniform_(layer.weight)
+            if layer.bias is not None:
+                nn.init.zeros_(layer.bias)
+    return network

@@ -1,0 +1,260 @@
+"""Which encoding bytes that are not UTF-8 probably have, and what a file is that is no text at all.
+
+Nothing is converted here: a message offers the encoding that fits, with a line as it reads in it, and a
+person decides. An encoding fits if every byte is valid in it and nearly all characters are common ones:
+Korean bytes are also valid Chinese, but Chinese bytes give rare Hangul.
+"""
+
+from __future__ import annotations
+
+import codecs
+from collections import Counter
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+from jumok.errors import DataError, suggest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+__all__ = [
+    "Encoding",
+    "check_encoding",
+    "encoding_advice",
+    "find_utf16",
+    "guess_encoding",
+    "name_binary_file",
+]
+
+_MIN_COMMON_SHARE = 0.8  # of the characters that are not ASCII
+_MIN_KANA_SHARE = 0.1
+_MAX_CONTROL_SHARE = 0.02  # of the bytes; text has tabs and line ends only
+_PREVIEW_CHARACTERS = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Encoding:
+    """An encoding by the name that Python and iconv know, and what people call it."""
+
+    codec: str
+    title: str
+
+
+UTF_16 = Encoding("utf-16", "UTF-16")
+UTF_16_LE, UTF_16_BE = (
+    Encoding("utf-16-le", "UTF-16 without a byte order mark"),
+    Encoding("utf-16-be", "UTF-16 (big-endian) without a byte order mark"),
+)
+
+
+def check_encoding(name: str) -> str:
+    """Return an encoding that `--encoding` names; "" is UTF-8. An unknown name raises a DataError."""
+    try:
+        b"a".decode(name or "utf-8")
+    except (LookupError, UnicodeDecodeError):  # one byte is not UTF-16, which is fine
+        try:
+            known = codecs.lookup(name).name.startswith("utf-")
+        except LookupError:
+            known = False
+        if not known:
+            common = (
+                "utf-8",
+                "utf-16",
+                "cp949",
+                "euc-kr",
+                "shift_jis",
+                "gb18030",
+                "big5",
+                "cp1252",
+                "latin1",
+            )
+            raise DataError(
+                f"There is no encoding {name!r}.{suggest(name, common)} Common ones: {', '.join(common)}."
+            ) from None
+    return name
+
+
+# --- what to say about bytes that are not UTF-8 ---
+
+
+def encoding_advice(
+    head: bytes, bad_line: bytes, others: Sequence[bytes], use: Callable[[Encoding], str]
+) -> str:
+    """Return what the bytes probably are and what to do.
+
+    `head` is the beginning of the file, `bad_line` the first line that is not UTF-8, `others` further lines;
+    `use` says how to read the input in an encoding.
+    """
+    if kind := name_binary_file(head):
+        return f"It is {kind}"
+    encoding = find_utf16(head)
+    if encoding is not None:
+        return f"It looks like {encoding.title}: {use(encoding)}"
+    if _control_share(head) > _MAX_CONTROL_SHARE:
+        return "It is binary data, not text. Is it the right file?"
+    bad_lines = [bad_line, *(line for line in others if not _is_utf8(line))]
+    encoding = guess_encoding(b"\n".join(bad_lines))
+    reads = f"{encoding.title}: {_preview(bad_line, encoding)!r}" if encoding else ""
+    good = sum(_is_utf8(line) for line in others if not line.isascii())
+    if good > len(bad_lines):
+        also = f" (in {reads})" if encoding else ""
+        return f"The lines around it are UTF-8, so do not convert the file: repair or delete that line{also}."
+    if encoding is None:
+        return "jumok cannot tell which encoding it has. Find out where the file comes from, and convert it."
+    return f"It looks like {reads}. If that reads right, {use(encoding)}"
+
+
+def _is_utf8(line: bytes) -> bool:
+    try:
+        line.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _preview(line: bytes, encoding: Encoding) -> str:
+    text = " ".join(line.decode(encoding.codec, "replace").split())
+    return text if len(text) <= _PREVIEW_CHARACTERS else text[: _PREVIEW_CHARACTERS - 1] + "…"
+
+
+def _control_share(data: bytes) -> float:
+    controls = len(data) - len(data.translate(None, bytes([*range(9), 11, *range(14, 32), 127])))
+    return controls / max(len(data), 1)
+
+
+# --- encodings ---
+
+
+def find_utf16(head: bytes) -> Encoding | None:
+    """Return UTF-16 if the bytes begin with its mark, or if nearly every second byte is often zero."""
+    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return UTF_16
+    head = head[: len(head) // 2 * 2]
+    zeros = head[::2].count(0), head[1::2].count(0)  # at even and at odd offsets
+    if sum(zeros) < 0.04 * len(head) or min(zeros) > 0.05 * sum(zeros):
+        return None
+    encoding = UTF_16_LE if zeros[1] > zeros[0] else UTF_16_BE
+    text = head.decode(encoding.codec, "replace")
+    odd = sum(not (character.isprintable() or character.isspace()) for character in text)
+    return encoding if odd <= 0.02 * len(text) + 1 else None
+
+
+def guess_encoding(data: bytes) -> Encoding | None:
+    """Return the encoding in which bytes that are not UTF-8 read as common characters, or None."""
+    for encoding, share in _CANDIDATES:
+        try:
+            text = data.decode(encoding.codec)
+        except UnicodeDecodeError:
+            continue
+        foreign = [character for character in text if character > "\x7f"]
+        if foreign and share(foreign, text) >= _MIN_COMMON_SHARE:
+            return encoding
+    return None
+
+
+_EAST_ASIAN_MARKS = frozenset("、。，．・：；？！「」『』（）〈〉《》【】“”‘’…—～·　")
+
+
+def _has_lead_byte(character: str, codec: str, first: int, last: int) -> bool:
+    """Return whether a character has two bytes in an encoding, the first of them in a range."""
+    try:
+        encoded = character.encode(codec)
+    except UnicodeEncodeError:
+        return False
+    return len(encoded) == 2 and first <= encoded[0] <= last
+
+
+def _common_share(
+    foreign: Sequence[str], text: str, *, codec: str, first: int, last: int, kana: bool = False
+) -> float:
+    counts = Counter(foreign)
+    is_kana = {character: "\u3041" <= character <= "\u30fe" for character in counts}
+    if kana and sum(counts[c] for c in counts if is_kana[c]) < _MIN_KANA_SHARE * len(foreign):
+        return 0.0
+    common = sum(
+        count
+        for character, count in counts.items()
+        if character in _EAST_ASIAN_MARKS
+        or (kana and is_kana[character])
+        or _has_lead_byte(character, codec, first, last)
+    )
+    return common / len(foreign)
+
+
+def _cyrillic_share(foreign: Sequence[str], text: str) -> float:
+    """Return the share of Cyrillic letters in lower case, if most letters of the text are Cyrillic."""
+    letters = sum(character.isalpha() for character in text)
+    cyrillic = [character for character in foreign if "\u0400" <= character <= "\u04ff"]
+    if 2 * len(cyrillic) < letters:
+        return 0.0
+    return 1.2 * sum(character.islower() for character in cyrillic) / max(len(foreign), 1)
+
+
+_WESTERN = frozenset(
+    "ÀÁÂÃÄÅÆÇÈÉÊËÌÍÎÏÐÑÒÓÔÕÖØÙÚÛÜÝÞßàáâãäåæçèéêëìíîïðñòóôõöøùúûüýþÿŒœŠšŽžŸ“”‘’„–—…€°§«»¿¡©®™·\xa0"
+)
+
+
+def _western_share(foreign: Sequence[str], text: str) -> float:
+    """Return the share of accented letters and common marks, if most letters of the text are ASCII."""
+    letters = sum(character.isalpha() for character in text)
+    if 2 * sum(character.isalpha() for character in foreign) > letters + 2:
+        return 0.0
+    return sum(character in _WESTERN for character in foreign) / len(foreign)
+
+
+_CANDIDATES: list[tuple[Encoding, Callable[[Sequence[str], str], float]]] = [
+    # Lead bytes of the syllables of KS X 1001, and of the first level of the Japanese and Chinese characters.
+    (Encoding("cp949", "CP949 (Korean)"), partial(_common_share, codec="euc_kr", first=0xB0, last=0xC8)),
+    (
+        Encoding("cp932", "Shift-JIS (Japanese)"),
+        partial(_common_share, codec="cp932", first=0x88, last=0x97, kana=True),
+    ),
+    (
+        Encoding("euc_jp", "EUC-JP (Japanese)"),
+        partial(_common_share, codec="euc_jp", first=0xB0, last=0xCF, kana=True),
+    ),
+    (Encoding("gb18030", "GB18030 (Chinese)"), partial(_common_share, codec="gb2312", first=0xB0, last=0xD7)),
+    (Encoding("big5", "Big5 (Chinese)"), partial(_common_share, codec="big5", first=0xA4, last=0xC6)),
+    (Encoding("cp1251", "Windows-1251 (Cyrillic)"), _cyrillic_share),
+    (Encoding("koi8_r", "KOI8-R (Cyrillic)"), _cyrillic_share),
+    (Encoding("cp1252", "Windows-1252 (Western European, also called latin1)"), _western_share),
+]
+
+
+# --- files that are no text ---
+
+_TABLES = "Save its table as .xlsx, .csv or .tsv."
+_SIGNATURES: list[tuple[bytes, str]] = [
+    (b"%PDF", "a PDF file, from which pairs cannot be read. " + _TABLES),
+    (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "an Office file of the kind before 2007 (.doc, .xls, .ppt), or one "
+     "with a password. Save it as .xlsx without a password."),
+    (b"{\\rtf", "an RTF file, from which pairs cannot be read. " + _TABLES),
+    (b"\x1f\x8b", "compressed with gzip. Add .gz to its name."),
+    (b"BZh", "compressed with bzip2. Add .bz2 to its name."),
+    (b"\xfd7zXZ\0", "compressed with xz. Add .xz to its name."),
+    (b"\x28\xb5\x2f\xfd", "compressed with Zstandard. Add .zst to its name."),
+    (b"7z\xbc\xaf\x27\x1c", "a 7-Zip archive. Extract the file with the pairs."),
+    (b"Rar!", "a RAR archive. Extract the file with the pairs."),
+    (b"SQLite format 3\0", "an SQLite database. Export the pairs as .csv."),
+    (b"\x89PNG", "a picture. Is it the right file?"),
+    (b"\xff\xd8\xff", "a picture. Is it the right file?"),
+    (b"GIF8", "a picture. Is it the right file?"),
+]  # fmt: skip
+_ZIP_CONTENTS: list[tuple[bytes, str]] = [
+    (b"word/", "a Word document (.docx), which is no list of pairs. " + _TABLES),
+    (b"ppt/", "a PowerPoint file (.pptx), which is no list of pairs. " + _TABLES),
+    (b"xl/", "an Excel workbook. Add .xlsx to its name."),
+    (b"opendocument.spreadsheet", "an OpenDocument spreadsheet. Add .ods to its name."),
+    (b"opendocument.", "an OpenDocument file, which is no list of pairs. Save its table as .ods or .csv."),
+    (b"epub", "an e-book (.epub), which is no list of pairs."),
+]
+
+
+def name_binary_file(head: bytes) -> str:
+    """Return what a file is, with advice, if its first bytes are those of a known binary format; else ""."""
+    if head.startswith(b"PK\3\4"):
+        default = "a ZIP archive. Add .zip to its name, or extract the file with the pairs."
+        return next((kind for mark, kind in _ZIP_CONTENTS if mark in head), default)
+    return next((kind for mark, kind in _SIGNATURES if head.startswith(mark)), "")

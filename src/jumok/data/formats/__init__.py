@@ -1,0 +1,1 @@
+"""Formats of files of pairs, one module each. `readers.PAIR_FORMATS` lists them by suffix."""

@@ -1,0 +1,90 @@
+"""ZIP archives as they are downloaded: OPUS in the Moses format, or one file of pairs.
+
+en-ko.txt.zip       OpenSubtitles.en-ko.en, OpenSubtitles.en-ko.ko, OpenSubtitles.en-ko.ids, README, LICENSE
+kor-eng.zip         kor.txt, _about.txt
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING
+
+from jumok.data.encodings import name_binary_file
+from jumok.data.formats.pair_file import PairFile, ReadOptions, refuse_columns
+from jumok.data.formats.parallel import read_parallel
+from jumok.data.input_files import member_names, read_blocks
+from jumok.errors import DataError
+from jumok.text.languages import find_language
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from jumok.data.formats.pair_file import OpenPairs
+    from jumok.data.input_files import InputFile
+
+__all__ = ["open_zip"]
+
+_MAX_NAMES_LISTED = 8
+_ARCHIVES = {".zip", ".xlsx", ".xlsm", ".ods"}  # an archive in an archive is not opened
+
+
+def open_zip(
+    file: InputFile, options: ReadOptions, *, find_format: Callable[[InputFile], OpenPairs | None]
+) -> PairFile:
+    """Open the two parallel texts in an archive, or its one file of pairs; `find_format` finds its format."""
+    names = [name for name in member_names(file) if not PurePosixPath(name).name.startswith((".", "_"))]
+    texts = _parallel_texts(names)
+    if len(texts) == 1:
+        refuse_columns(file, options)
+        [(first, second)] = texts
+        codes = _language_of(first), _language_of(second)
+        sides = file.in_archive(first), file.in_archive(second)
+        return PairFile(partial(read_parallel, *sides), codes, f"{first} and {second}")
+    plain = [name for name in names if PurePosixPath(name).suffix.lower() not in _ARCHIVES and not texts]
+    members = map(file.in_archive, plain)
+    readable = [(member, found) for member in members if (found := find_format(member)) is not None]
+    if len(readable) == 1:
+        member, open_format = readable[0]
+        opened = open_format(member, options)
+        return PairFile(opened.read, opened.languages, "; ".join(filter(None, (member.member, opened.note))))
+    raise _no_corpus_error(file, names, several=len(texts) > 1 or len(readable) > 1)
+
+
+def _parallel_texts(names: list[str]) -> list[tuple[str, str]]:
+    """Return the pairs of names that differ only in their last part, and there name two languages."""
+    by_stem: dict[str, list[str]] = {}
+    for name in names:
+        if _language_of(name):
+            by_stem.setdefault(name.rpartition(".")[0], []).append(name)
+    return [
+        (sides[0], sides[1])
+        for stem, sides in ((stem, _in_order(stem, sides)) for stem, sides in by_stem.items())
+        if len(sides) == 2 and _language_of(sides[0]) != _language_of(sides[1])
+    ]
+
+
+def _in_order(stem: str, names: list[str]) -> list[str]:
+    """Return the texts of `x.en-ko.en` and `x.en-ko.ko` in the order of the stem, not of the archive."""
+    order = stem.rpartition(".")[2].split("-")
+    return sorted(
+        names, key=lambda name: order.index(end) if (end := name.rpartition(".")[2]) in order else 9
+    )
+
+
+def _language_of(name: str) -> str:
+    suffix = PurePosixPath(name).suffix.removeprefix(".")
+    language = find_language(suffix) if suffix.islower() else None
+    return language.code if language else ""
+
+
+def _no_corpus_error(file: InputFile, names: list[str], *, several: bool) -> DataError:
+    kind = name_binary_file(next(read_blocks(file), b""))
+    if kind and "ZIP archive" not in kind:
+        return DataError(f"{file.name} is {kind}")
+    listed = ", ".join(names[:_MAX_NAMES_LISTED]) + (", …" if len(names) > _MAX_NAMES_LISTED else "")
+    reason = "several corpora" if several else "no two texts such as x.en and x.ko, and no file of pairs"
+    return DataError(
+        f"{file.name} is an archive with {reason}. Received: {listed or 'no files'}. Extract the files "
+        "that you want and name them."
+    )

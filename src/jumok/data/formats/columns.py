@@ -1,0 +1,324 @@
+"""Tables: which two columns of a file hold the pairs, and the pairs in them.
+
+`--columns` chooses by number or by name. Without it, columns are chosen only where it is plain:
+
+    two columns                             source and target
+    three, the third a word alignment       the same, with the alignment
+    a header that names two languages       those columns, or the ones that --from and --to name
+    exactly two columns of text             those: the others are numbers, links, codes or licences (Tatoeba)
+
+Everything else is refused with the columns and the option to add.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections import Counter
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from jumok.data.alignments import parse_alignment
+from jumok.data.formats.pair_file import HEADER, PairFile, line_error, make_pair, no_pairs_error, shorten
+from jumok.errors import DataError, suggest
+from jumok.text.languages import find_language, looks_like_language
+from jumok.types import Alignment, Pair
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from jumok.data.formats.pair_file import NumberedPair, ReadOptions
+    from jumok.data.input_files import InputFile
+
+__all__ = ["HeaderWarning", "Row", "Table", "header_languages", "open_table", "parse_links"]
+
+Row = tuple[int, list[str]]
+"""The number of a row, counted from 1, and its cells."""
+
+_SOURCE_NAMES, _TARGET_NAMES = {"source", "src"}, {"target", "tgt", "trg", "translation"}
+_ALIGNMENT_NAMES = {"alignment", "alignments"}
+_SAMPLE_ROWS = 100
+_MAX_HEADER_CELL = 40  # characters
+# Numbers, dates, times, identifiers; links; licences, as in the files for Anki of tatoeba.org.
+_NOT_A_SENTENCE = re.compile(r"[\d\s.,:;#/+%()-]*|\w+://\S+|CC[ -]BY\b.*", re.IGNORECASE)
+
+
+class HeaderWarning(UserWarning):
+    """A first line was taken as a header although only one of its languages is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A file as rows. `separator` is what messages call the end of a cell, "" in a spreadsheet."""
+
+    file: InputFile
+    rows: Callable[[Counter[str]], Iterator[Row]]
+    separator: str
+    note: str = ""  # what was found out while opening, such as the separator
+
+    @property
+    def ragged(self) -> bool:
+        """Whether rows may be of different lengths: spreadsheets leave out empty cells at the end."""
+        return not self.separator
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The chosen columns, counted from 0. `width` 0: two columns, or three with an alignment."""
+
+    source: int = 0
+    target: int = 1
+    width: int = 0
+    header: bool = False
+    languages: tuple[str, str] = ("", "")
+    note: str = ""
+
+
+def open_table(table: Table, options: ReadOptions) -> PairFile:
+    """Choose the columns of a table and return its pairs."""
+    sample = [row for _, row in islice(table.rows(Counter()), _SAMPLE_ROWS)]
+    filled = [row for row in sample if any(row)]
+    if not filled:
+        if sample:  # blank lines are empty pairs; cleaning counts them
+            return PairFile(partial(_read, table, Choice()), note=table.note)
+        raise no_pairs_error(table.file)
+    choice = _requested(table, filled, options) if options.columns else _find(table, filled, options)
+    notes = "; ".join(filter(None, (choice.note, table.note)))
+    return PairFile(partial(_read, table, choice), choice.languages, notes)
+
+
+# --- which columns ---
+
+
+def _find(table: Table, sample: list[list[str]], options: ReadOptions) -> Choice:
+    """Return the columns that hold the pairs where that is plain; raise if it is not."""
+    first, width = sample[0], max(map(len, sample)) if table.ragged else len(sample[0])
+    languages = header_languages(first)
+    if languages is not None:
+        _warn_of_unknown_codes(table.file, first)
+        return Choice(header=True, languages=languages, width=width if table.ragged else 0)
+    named = _columns_in_header(table, sample, options)
+    if named is not None:
+        return named
+    if width <= 2 and not (width == 1 and table.ragged):
+        return Choice(width=width if table.ragged else 0)
+    if width == 3 and all(len(row) < 3 or _is_alignment(row[2]) for row in sample):
+        return Choice(width=0)
+    texts = [index for index in range(width) if _is_text_column(sample, index, width, ragged=table.ragged)]
+    if len(texts) == 2:
+        note = f"columns {texts[0] + 1} and {texts[1] + 1} of {width}: the others are no text"
+        return Choice(texts[0], texts[1], width, note=note)
+    if width == 3 and {0, 1} <= set(texts) and not table.ragged and len(sample) == 1:
+        return Choice()  # a single row says too little; reading it names what is wrong with its third cell
+    raise _choose_error(table, first, width)
+
+
+def _columns_in_header(table: Table, sample: list[list[str]], options: ReadOptions) -> Choice | None:
+    """Return the columns of a header with more than two columns that name two languages, if there is one."""
+    names = [cell.strip() for cell in sample[0]]
+    if len(names) < 3 or any(len(name) > _MAX_HEADER_CELL or name[:1].isdigit() for name in names):
+        return None
+    folded = [name.casefold() for name in names]
+    pair = [next((i for i, name in enumerate(folded) if name in known), -1) for known in _COLUMN_NAMES]
+    codes = [language.code if (language := find_language(name)) else "" for name in names]
+    for index in range(len(codes)):  # `id` is Indonesian, or a column of numbers
+        if len(sample) > 1 and not _is_text_column(sample[1:], index, len(names), ragged=True):
+            codes[index] = ""
+    if min(pair) < 0:
+        wanted = (options.source, options.target)
+        pair = [codes.index(code) if code and code in codes else -1 for code in wanted]
+        found = [index for index, code in enumerate(codes) if code and codes.index(code) == index]
+        if min(pair) < 0 and len(found) == 2:
+            pair = found
+        elif min(pair) < 0 and len(found) > 2:
+            raise DataError(
+                f"{table.file.name} has columns in several languages: {', '.join(names[i] for i in found)}. "
+                "Choose two with --from and --to, or with --columns "
+                f"{names[found[0]]},{names[found[1]]}."
+            )
+    if min(pair) < 0:
+        return None
+    return _named_choice(names, pair[0], pair[1])
+
+
+_COLUMN_NAMES = (_SOURCE_NAMES, _TARGET_NAMES)
+
+
+def _named_choice(names: list[str], source: int, target: int) -> Choice:
+    codes = [language.code if (language := find_language(names[i])) else "" for i in (source, target)]
+    note = f"columns {names[source]!r} and {names[target]!r} of {len(names)}"
+    return Choice(source, target, len(names), header=True, languages=(codes[0], codes[1]), note=note)
+
+
+def _requested(table: Table, sample: list[list[str]], options: ReadOptions) -> Choice:
+    """Return the columns that `--columns` names; raise if the table does not have them."""
+    wanted = [name.strip() for name in options.columns.split(",")]
+    if len(wanted) != 2 or not all(wanted) or wanted[0] == wanted[1]:
+        raise DataError(
+            "--columns takes two columns, by name or number, source first: --columns en,ko or --columns 2,4. "
+            f"Received: {options.columns}"
+        )
+    names = [cell.strip() for cell in sample[0]]
+    width = max(map(len, sample)) if table.ragged else len(names)
+    indices = [_column_index(table, name, names, width) for name in wanted]
+    if any(not name.isdecimal() for name in wanted):
+        return _named_choice(names, *indices)
+    chosen = [names[index] if index < len(names) else "" for index in indices]
+    languages = header_languages(chosen)
+    note = f"columns {indices[0] + 1} and {indices[1] + 1} of {width}"
+    header = languages is not None or _columns_in_header(table, sample, options) is not None
+    return Choice(indices[0], indices[1], width, header, languages or ("", ""), note)
+
+
+def _column_index(table: Table, wanted: str, names: list[str], width: int) -> int:
+    if wanted.isdecimal():
+        if 1 <= int(wanted) <= width:
+            return int(wanted) - 1
+        raise DataError(f"{table.file.name} has {_count(width)}. Received: --columns with {wanted}.")
+    language = find_language(wanted) or find_language(wanted.lower())
+    for matches in (
+        lambda name: name == wanted,
+        lambda name: name.casefold() == wanted.casefold(),
+        lambda name: language is not None and find_language(name) is language,
+    ):
+        found = [index for index, name in enumerate(names) if matches(name)]
+        if len(found) == 1:
+            return found[0]
+    listed = ", ".join(map(shorten, names))
+    raise DataError(
+        f"The first line of {table.file.name} names no column {wanted!r}.{suggest(wanted, names)} "
+        f"It has: {shorten(listed, 200)}. Without names, columns have numbers: --columns 1,2."
+    )
+
+
+def _is_text_column(sample: list[list[str]], index: int, width: int, *, ragged: bool) -> bool:
+    """Return whether a column holds sentences: not only numbers, links, licences, or one word throughout."""
+    rows = [row for row in sample if len(row) == width or ragged]
+    cells = [row[index].strip() for row in rows if index < len(row) and row[index].strip()]
+    if not cells or all(_NOT_A_SENTENCE.fullmatch(cell) for cell in cells):
+        return False
+    same_word = len(cells) > 1 and len(set(cells)) == 1 and " " not in cells[0]
+    return not same_word
+
+
+def _is_alignment(cell: str) -> bool:
+    try:
+        parse_alignment(cell)
+    except DataError:
+        return False
+    return True
+
+
+def _choose_error(table: Table, first: list[str], width: int) -> DataError:
+    cells = "".join(f"\n  {number} {shorten(cell, 60)}" for number, cell in enumerate(first[:12], start=1))
+    separated = f", separated by {table.separator}" if table.separator else ""
+    return DataError(
+        f"{table.file.name} has {_count(width)}{separated}, and it is not plain which two hold the "
+        f"sentences. Its first line:{cells}\nChoose them by number or by name, source first: --columns 1,2."
+    )
+
+
+def _count(width: int) -> str:
+    return f"{width} column{'s' if width != 1 else ''}"
+
+
+# --- headers ---
+
+
+def _warn_of_unknown_codes(file: InputFile, cells: list[str]) -> None:
+    """Warn of a header that is uncertain because it names a language that is not in the table."""
+    names = [cell.strip() for cell in cells[:2]]
+    known = _SOURCE_NAMES | _TARGET_NAMES
+    unknown = [name for name in names if find_language(name) is None and name.casefold() not in known]
+    if unknown:
+        warnings.warn(
+            f"the first line of {file.name} was taken as a header, not as a pair: it names two languages, "
+            f"though jumok does not know {' and '.join(unknown)}. If it is a pair, put a header above it.",
+            HeaderWarning,
+            stacklevel=2,
+        )
+
+
+def header_languages(cells: list[str]) -> tuple[str, str] | None:
+    """Return the codes of the languages that a first row names ("" if unknown), or None if it is a pair.
+
+    A row is a header only if both cells are language codes or names, or exactly source and target: a sentence
+    must never be lost. An unknown code such as `hsb` counts only beside a known one, or in a header with a
+    column of alignments.
+    """
+    names = [cell.strip() for cell in cells]
+    if len(names) not in (2, 3) or (len(names) == 3 and names[2].casefold() not in _ALIGNMENT_NAMES):
+        return None
+    first, second = names[:2]
+    if first.casefold() in _SOURCE_NAMES and second.casefold() in _TARGET_NAMES:
+        return "", ""
+    known = find_language(first), find_language(second)
+    if first == second or not all(map(looks_like_language, (first, second))):
+        return None
+    if not any(known):  # word lists begin with short words too, "two ⇥ dos"
+        return ("", "") if len(names) == 3 else None
+    if known[0] == known[1]:
+        return None
+    return known[0].code if known[0] else "", known[1].code if known[1] else ""
+
+
+# --- pairs ---
+
+
+def _read(table: Table, choice: Choice, dropped: Counter[str]) -> Iterator[NumberedPair]:
+    header = choice.header
+    for number, cells in table.rows(dropped):
+        if header:
+            header = not any(cells)  # the first row that is not blank
+            if not header:
+                dropped[HEADER] += 1
+            continue
+        if len(cells) == 2 and not choice.width:
+            yield number, make_pair(cells[0], cells[1], dropped)
+        elif not any(cells):
+            yield number, Pair("", "")
+        elif choice.width:
+            yield number, _chosen_pair(table, choice, number, cells, dropped)
+        else:
+            yield number, _aligned_pair(table, number, cells, dropped)
+
+
+def _chosen_pair(table: Table, choice: Choice, number: int, cells: list[str], dropped: Counter[str]) -> Pair:
+    if table.ragged:
+        cells = cells + [""] * (choice.width - len(cells))
+    elif len(cells) != choice.width:
+        raise _width_error(table, number, cells, f"The first line has {choice.width}.")
+    return make_pair(cells[choice.source], cells[choice.target], dropped)
+
+
+def _aligned_pair(table: Table, number: int, cells: list[str], dropped: Counter[str]) -> Pair:
+    """Return the pair in two cells, or in three with an alignment."""
+    if len(cells) not in (2, 3):
+        wanted = (
+            f"Columns are source, target and optionally the word alignment, separated by {table.separator}."
+        )
+        raise _width_error(table, number, cells, wanted)
+    pair = make_pair(cells[0], cells[1], dropped)
+    if len(cells) == 2 or not cells[2].strip():
+        return pair
+    return Pair(pair.source, pair.target, parse_links(table.file, number, cells[2]))
+
+
+def parse_links(file: InputFile, number: int, text: str) -> Alignment:
+    """Parse the word alignment on a line of a file."""
+    try:
+        return parse_alignment(text)
+    except DataError as error:
+        raise line_error(
+            file,
+            number,
+            "has a third column that is not a word alignment",
+            f"{shorten(str(error))} If it is not needed, add --columns 1,2.",
+        ) from None
+
+
+def _width_error(table: Table, number: int, cells: list[str], wanted: str) -> DataError:
+    received = shorten(" ⇥ ".join(cells).replace("\n", " ⏎ "))
+    return line_error(table.file, number, f"has {_count(len(cells))}", f"{wanted} Received: {received}")

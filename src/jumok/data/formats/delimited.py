@@ -1,0 +1,117 @@
+"""TSV and CSV: cells between tabs, or between commas, semicolons or bars, quoted if needed."""
+
+from __future__ import annotations
+
+import csv
+from collections import Counter
+from functools import partial
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from jumok.data.formats.columns import Row, Table, header_languages, open_table
+from jumok.data.formats.pair_file import HEADER, line_error, no_pairs_error
+from jumok.data.lines import read_lines
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from jumok.data.formats.pair_file import PairFile, ReadOptions
+    from jumok.data.input_files import InputFile
+
+__all__ = ["has_tab_columns", "open_csv", "open_tsv"]
+
+_SEPARATORS = {",": "a comma", ";": "a semicolon", "\t": "a tab", "|": "a bar"}
+_SAMPLE_LINES = 50
+_MARK = "sep="  # Excel reads the separator from a first line such as `sep=;`
+
+
+def open_tsv(file: InputFile, options: ReadOptions) -> PairFile:
+    """Open tab-separated pairs; languages come from a header. Tatoeba's and Anki's files are such."""
+    if next(read_lines(file, Counter()), None) is None:
+        raise no_pairs_error(file)
+    return open_table(Table(file, partial(_tsv_rows, file), _SEPARATORS["\t"]), options)
+
+
+def open_csv(file: InputFile, options: ReadOptions) -> PairFile:
+    """Open comma-separated pairs, or those with another separator; languages come from a header."""
+    lines = list(islice(read_lines(file, Counter()), _SAMPLE_LINES))
+    if not lines:
+        raise no_pairs_error(file)
+    separator = _find_separator(lines)
+    name = _SEPARATORS.get(separator, repr(separator))
+    note = "" if separator == "," else f"separated by {name}"
+    return open_table(Table(file, partial(_csv_rows, file, separator), name, note), options)
+
+
+def has_tab_columns(file: InputFile) -> bool:
+    """Return whether a text is a table: every one of its first lines has the same number of tabs."""
+    lines = islice((line for line in read_lines(file, Counter()) if line.strip()), _SAMPLE_LINES)
+    counts = {line.count("\t") for line in lines}
+    return len(counts) == 1 and counts != {0}
+
+
+def _tsv_rows(file: InputFile, dropped: Counter[str]) -> Iterator[Row]:
+    for number, line in enumerate(read_lines(file, dropped), start=1):
+        yield number, line.split("\t")
+
+
+def _find_separator(lines: list[str]) -> str:
+    """Return the separator that gives every row the same number of cells, at least two; a comma if none does.
+
+    If several do, the one under which the first row is a header wins, then the first of the table.
+    """
+    if lines[0].casefold().startswith(_MARK) and len(lines[0]) == len(_MARK) + 1:
+        return lines[0][-1]
+    regular = []
+    for separator in _SEPARATORS:
+        try:
+            rows = [row for row in csv.reader(_with_ends(lines), delimiter=separator) if any(row)]
+        except csv.Error:
+            continue
+        if len(lines) == _SAMPLE_LINES:
+            rows = rows[:-1]  # a quoted cell may go on after the sample
+        widths = {len(row) for row in rows}
+        if len(widths) == 1 and widths != {1}:
+            regular.append((header_languages(rows[0]) is None, separator))
+    return min(regular, key=lambda found: found[0])[1] if regular else ","
+
+
+def _with_ends(lines: Iterable[str]) -> Iterator[str]:
+    return (line + "\n" for line in lines)
+
+
+def _csv_rows(file: InputFile, separator: str, dropped: Counter[str]) -> Iterator[Row]:
+    """Yield the rows of CSV with the number of their first line: a quoted cell may span several lines."""
+    spanned = _SpannedLines(read_lines(file, dropped))
+    rows = csv.reader(spanned, delimiter=separator)
+    number = 1
+    try:
+        for row in rows:
+            if number == 1 and [cell.casefold() for cell in row] == [_MARK, ""]:
+                dropped[HEADER] += 1
+            elif rows.line_num > number and spanned.quotes % 2:
+                raise line_error(
+                    file,
+                    number,
+                    "opens a quotation mark that is never closed",
+                    'Close it, or double a quotation mark that belongs to the text: "".',
+                )
+            else:
+                yield number, row
+            spanned.quotes = 0
+            number = rows.line_num + 1
+    except csv.Error as error:  # the module also refuses a cell of more than 131,072 characters
+        raise line_error(file, number, f"is not CSV ({error})", "Is a quotation mark left open?") from None
+
+
+class _SpannedLines:
+    """Lines for the csv module; `quotes` counts the quotation marks of the row that is being read."""
+
+    def __init__(self, lines: Iterator[str]) -> None:
+        self._lines = lines
+        self.quotes = 0
+
+    def __iter__(self) -> Iterator[str]:
+        for line in self._lines:
+            self.quotes += line.count('"')
+            yield line + "\n"

@@ -1,0 +1,74 @@
+"""The text of a segment of TMX or XLIFF: what stands between its inline codes.
+
+    <bpt i="1">&lt;b&gt;</bpt>Save<ept i="1">&lt;/b&gt;</ept> <g id="2">now</g><ph x="1"/>.     →  Save now.
+
+Codes are formatting of another program. Those that hold it (bpt, ept, ph, it, ut) go with their content;
+those that surround text (hi, g, pc, mrk) leave it. A line break becomes a space, and where a code stood
+between two spaces one is left.
+"""
+
+from __future__ import annotations
+
+import re
+
+from jumok.data.formats.xml_events import MAX_TEXT
+from jumok.errors import DataError
+
+__all__ = ["INLINE_CODE", "SegmentText"]
+
+INLINE_CODE = "inline code"
+_WITH_CONTENT = frozenset({"bpt", "ept", "ph", "it", "ut", "sub"})
+_EMPTY = frozenset({"x", "bx", "ex", "sc", "ec"})
+_TYPE_ATTRIBUTES = ("type", "ctype", "subType", "equiv-text")
+_LINE_BREAKS = frozenset({"lb", "x-lb", "x-br", "br", "xlf:lb", "<br/>", "<br>"})
+_MARK = "\0"  # where a code was: XML has no such character
+_AROUND_MARK = re.compile(r"[ \0]*\0[ \0]*(?P<end>[.,;:!?)…。、]?)")
+_LINE_END = re.compile(r"\s*\n\s*")
+
+
+class SegmentText:
+    """Collects the text of one segment from XML events."""
+
+    def __init__(self) -> None:
+        self._parts: list[str] = []
+        self._length = 0
+        self._inside_code = 0
+        self.codes = 0
+
+    def start(self, name: str, attributes: dict[str, str]) -> None:
+        if self._inside_code or name in _WITH_CONTENT:
+            if not self._inside_code:
+                self._add_code(attributes)
+            self._inside_code += 1
+        elif name in _EMPTY:
+            self._add_code(attributes)
+        elif name == "cp":  # XLIFF 2: a character that XML forbids
+            self.codes += 1
+
+    def end(self, name: str) -> None:
+        if self._inside_code:
+            self._inside_code -= 1
+
+    def add(self, text: str) -> None:
+        if self._inside_code:
+            return
+        self._length += len(text)
+        if self._length > MAX_TEXT:
+            raise DataError(f"A segment has more than {MAX_TEXT:,} characters, which no sentence has.")
+        self._parts.append(text)
+
+    def _add_code(self, attributes: dict[str, str]) -> None:
+        self.codes += 1
+        values = {attributes.get(name, "").casefold() for name in _TYPE_ATTRIBUTES}
+        self._parts.append(f" {_MARK}" if values & _LINE_BREAKS else _MARK)
+
+    def text(self) -> str:
+        text = "".join(self._parts)
+        if _MARK in text:
+            text = _AROUND_MARK.sub(_fill, text)
+        return _LINE_END.sub(" ", text) if "\n" in text else text
+
+
+def _fill(match: re.Match[str]) -> str:
+    space = " " if " " in match[0] and not match["end"] else ""
+    return space + match["end"]

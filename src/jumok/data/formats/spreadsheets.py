@@ -1,0 +1,336 @@
+"""Spreadsheets: XLSX (Excel) and ODS (LibreOffice), read as tables from their XML.
+
+The first visible sheet with two columns is read, and the others are named in the note. Formulas give their
+last result. Formatting, comments and phonetic guides are left out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from functools import partial
+from itertools import islice
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, NamedTuple
+
+from jumok.data.formats.columns import Row, Table, open_table
+from jumok.data.formats.pair_file import no_pairs_error
+from jumok.data.formats.xml_events import MAX_TEXT, read_xml
+from jumok.data.input_files import member_names, read_blocks
+from jumok.errors import DataError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from jumok.data.formats.pair_file import PairFile, ReadOptions
+    from jumok.data.input_files import InputFile
+
+__all__ = ["open_ods", "open_xlsx"]
+
+_OLD_OFFICE = b"\xd0\xcf\x11\xe0"
+_WORKBOOK, _SHARED_STRINGS, _CONTENT = "xl/workbook.xml", "xl/sharedStrings.xml", "content.xml"
+_MAX_COLUMNS = 256
+_MAX_SHARED_CHARACTERS = 1 << 28
+_SAMPLE_ROWS = 100
+_ESCAPE = re.compile(r"_x([0-9A-Fa-f]{4})_")
+_CELL_NAME = re.compile(r"([A-Z]{1,3})[0-9]+")
+
+
+class _Sheet(NamedTuple):
+    name: str
+    part: str  # XLSX: its file in the archive
+    hidden: bool
+
+
+def open_xlsx(file: InputFile, options: ReadOptions) -> PairFile:
+    """Open an Excel workbook; columns and languages come from its header."""
+    _refuse_old_office(file)
+    members = member_names(file)
+    if _WORKBOOK not in members:
+        raise DataError(f"{file.name} is not an Excel workbook: it has no {_WORKBOOK}. Is it the right file?")
+    strings = _shared_strings(file) if _SHARED_STRINGS in members else []
+    sheets = [sheet for sheet in _xlsx_sheets(file) if sheet.part in members]
+    rows = {
+        sheet.name: partial(_xlsx_rows, file, sheet.part, strings) for sheet in sheets if not sheet.hidden
+    }
+    return _open_sheets(file, rows, options)
+
+
+def open_ods(file: InputFile, options: ReadOptions) -> PairFile:
+    """Open an OpenDocument spreadsheet; columns and languages come from its header."""
+    _refuse_old_office(file)
+    if _CONTENT not in member_names(file):
+        raise DataError(
+            f"{file.name} is not an OpenDocument file: it has no {_CONTENT}. Is it the right file?"
+        )
+    content = file.in_archive(_CONTENT)
+    names = list(dict.fromkeys(sheet for sheet, _ in read_xml(content, _OdsRows(names_only=True), Counter())))
+    rows = {name: partial(_ods_rows, content, name) for name in names}
+    return _open_sheets(file, rows, options)
+
+
+def _refuse_old_office(file: InputFile) -> None:
+    if next(read_blocks(file), b"").startswith(_OLD_OFFICE):
+        raise DataError(
+            f"{file.name} is an Office file of the kind before 2007, or one with a password. Save it as "
+            ".xlsx without a password."
+        )
+
+
+def _open_sheets(file: InputFile, rows: dict[str, partial[Iterator[Row]]], options: ReadOptions) -> PairFile:
+    for name, read in rows.items():
+        sample = (cells for _, cells in islice(read(Counter()), _SAMPLE_ROWS))
+        if any(len([cell for cell in cells if cell.strip()]) > 1 for cells in sample):
+            others = ", ".join(repr(other) for other in rows if other != name)
+            note = f"sheet {name!r}; not read: {others}" if others else ""
+            return open_table(Table(file, read, "", note), options)
+    raise no_pairs_error(file)
+
+
+# --- XLSX ---
+
+
+class _Attributes:
+    """Collects the attributes of some elements."""
+
+    def __init__(self, *names: str) -> None:
+        self._names = names
+        self._found: list[dict[str, str]] = []
+
+    def start(self, name: str, attributes: dict[str, str], line: int) -> None:
+        if name in self._names:
+            self._found.append(attributes)
+
+    def end(self, name: str) -> None: ...
+
+    def text(self, data: str) -> None: ...
+
+    def take(self) -> list[dict[str, str]]:
+        found, self._found = self._found, []
+        return found
+
+
+def _xlsx_sheets(file: InputFile) -> list[_Sheet]:
+    """Return the sheets of a workbook in their order."""
+    parts = {}
+    relations = file.in_archive("xl/_rels/workbook.xml.rels")
+    for relation in read_xml(relations, _Attributes("Relationship"), Counter()):
+        target = relation.get("Target", "")
+        path = PurePosixPath(target.lstrip("/")) if target.startswith("/") else PurePosixPath("xl") / target
+        parts[relation.get("Id", "")] = str(path)
+    sheets = []
+    for attributes in read_xml(file.in_archive(_WORKBOOK), _Attributes("sheet"), Counter()):
+        identifier = next((value for name, value in attributes.items() if name.endswith(":id")), "")
+        hidden = attributes.get("state", "visible") != "visible"
+        sheets.append(_Sheet(attributes.get("name", ""), parts.get(identifier, ""), hidden))
+    return sheets
+
+
+def _shared_strings(file: InputFile) -> list[str]:
+    strings, size = [], 0
+    for text in read_xml(file.in_archive(_SHARED_STRINGS), _SharedStrings(), Counter()):
+        strings.append(text)
+        size += len(text)
+        if size > _MAX_SHARED_CHARACTERS:
+            raise DataError(f"{file.name} holds too much text for a spreadsheet. Save it as .csv.")
+    return strings
+
+
+class _TextParts:
+    """The text of one cell or shared string, with a limit."""
+
+    def __init__(self) -> None:
+        self.parts: list[str] = []
+        self._length = 0
+
+    def add(self, data: str) -> None:
+        self._length += len(data)
+        if self._length > MAX_TEXT:
+            raise DataError(f"A cell has more than {MAX_TEXT:,} characters, which no sentence has.")
+        self.parts.append(data)
+
+    def take(self) -> str:
+        text = "".join(self.parts)
+        self.parts, self._length = [], 0
+        return text
+
+
+def _unescape(text: str) -> str:
+    """Return a text of XLSX, in which `_x000D_` is a carriage return."""
+    if "_x" not in text:
+        return text
+    return _ESCAPE.sub(lambda match: chr(int(match[1], 16)), text).replace("\r\n", "\n")
+
+
+class _SharedStrings:
+    """Collects shared strings: the runs of rich text joined, without phonetic guides."""
+
+    def __init__(self) -> None:
+        self._strings: list[str] = []
+        self._text = _TextParts()
+        self._in_text = self._in_guide = False
+
+    def start(self, name: str, attributes: dict[str, str], line: int) -> None:
+        self._in_guide = self._in_guide or name == "rPh"
+        self._in_text = name == "t" and not self._in_guide
+
+    def end(self, name: str) -> None:
+        self._in_text = False
+        if name == "rPh":
+            self._in_guide = False
+        elif name == "si":
+            self._strings.append(_unescape(self._text.take()))
+
+    def text(self, data: str) -> None:
+        if self._in_text:
+            self._text.add(data)
+
+    def take(self) -> list[str]:
+        strings, self._strings = self._strings, []
+        return strings
+
+
+def _xlsx_rows(file: InputFile, part: str, strings: list[str], dropped: Counter[str]) -> Iterator[Row]:
+    return read_xml(file.in_archive(part), _XlsxRows(strings), dropped)
+
+
+class _XlsxRows:
+    """Collects the rows of a sheet. A cell names its column; empty ones are left out."""
+
+    def __init__(self, strings: list[str]) -> None:
+        self._strings = strings
+        self._rows: list[Row] = []
+        self._number = 0
+        self._cells: list[str] = []
+        self._column = 0
+        self._kind = ""
+        self._text = _TextParts()
+        self._in_value = self._in_guide = False
+
+    def start(self, name: str, attributes: dict[str, str], line: int) -> None:
+        self._in_guide = self._in_guide or name == "rPh"
+        self._in_value = name in {"v", "t"} and not self._in_guide
+        if name == "c":
+            named = _CELL_NAME.fullmatch(attributes.get("r", ""))
+            self._column = _column_number(named[1]) if named else len(self._cells)
+            self._kind = attributes.get("t", "n")
+            self._text.take()
+        elif name == "row":
+            number = attributes.get("r", "")
+            self._number = int(number) if number.isdecimal() else self._number + 1
+            self._cells = []
+
+    def end(self, name: str) -> None:
+        self._in_value = False
+        if name == "rPh":
+            self._in_guide = False
+        elif name == "c" and self._column < _MAX_COLUMNS:
+            self._cells += [""] * (self._column + 1 - len(self._cells))
+            self._cells[self._column] = self._value(self._text.take())
+        elif name == "row":
+            self._rows.append((self._number, self._cells))
+
+    def text(self, data: str) -> None:
+        if self._in_value:
+            self._text.add(data)
+
+    def take(self) -> list[Row]:
+        rows, self._rows = self._rows, []
+        return rows
+
+    def _value(self, text: str) -> str:
+        if self._kind != "s":
+            return _unescape(text)
+        index = int(text) if text.isdecimal() else -1
+        return self._strings[index] if 0 <= index < len(self._strings) else ""
+
+
+def _column_number(letters: str) -> int:
+    """Return 0 for A, 25 for Z, 26 for AA."""
+    number = 0
+    for letter in letters:
+        number = 26 * number + ord(letter) - ord("A") + 1
+    return number - 1
+
+
+# --- ODS ---
+
+
+def _ods_rows(content: InputFile, sheet: str, dropped: Counter[str]) -> Iterator[Row]:
+    return (row for name, row in read_xml(content, _OdsRows(), dropped) if name == sheet)
+
+
+class _OdsRows:
+    """Collects (sheet, row) from the content of an OpenDocument spreadsheet."""
+
+    def __init__(self, *, names_only: bool = False) -> None:
+        self._names_only = names_only
+        self._rows: list[tuple[str, Row]] = []
+        self._sheet = ""
+        self._number = 0
+        self._repeated = 1
+        self._cells: list[str] = []
+        self._cell: _TextParts | None = None
+        self._cell_repeated = 1
+        self._paragraphs = 0
+        self._in_paragraph = 0
+        self._in_comment = 0
+
+    def start(self, name: str, attributes: dict[str, str], line: int) -> None:
+        if self._in_comment or name == "annotation":
+            self._in_comment += 1
+        elif name == "table":
+            self._sheet, self._number = attributes.get("table:name", ""), 0
+            if self._names_only:
+                self._rows.append((self._sheet, (0, [])))
+        elif self._names_only:
+            return
+        elif name == "table-row":
+            self._cells, self._number = [], self._number + 1
+            self._repeated = _repeats(attributes, "table:number-rows-repeated")
+        elif name in {"table-cell", "covered-table-cell"}:
+            self._cell, self._paragraphs = _TextParts(), 0
+            self._cell_repeated = _repeats(attributes, "table:number-columns-repeated")
+        elif self._cell is not None:
+            self._start_text(name, attributes)
+
+    def _start_text(self, name: str, attributes: dict[str, str]) -> None:
+        if name == "p" and not self._in_paragraph:
+            if self._paragraphs:
+                self.text("\n")
+            self._paragraphs += 1
+        if self._in_paragraph or name == "p":
+            self._in_paragraph += 1
+        special = {"s": " " * min(_repeats(attributes, "text:c"), 100), "tab": "\t", "line-break": "\n"}
+        if self._in_paragraph and name in special:
+            self.text(special[name])
+
+    def end(self, name: str) -> None:
+        if self._in_comment:
+            self._in_comment -= 1
+        elif self._in_paragraph:
+            self._in_paragraph -= 1
+        elif name in {"table-cell", "covered-table-cell"} and self._cell is not None:
+            text = self._cell.take()
+            room = _MAX_COLUMNS - len(self._cells)
+            self._cells += [text] * min(self._cell_repeated, max(room, 0))
+            self._cell = None
+        elif name == "table-row" and not self._names_only:
+            while self._cells and not self._cells[-1]:
+                self._cells.pop()
+            if self._cells:  # a repeated row is read once: training skips duplicates anyway
+                self._rows.append((self._sheet, (self._number, self._cells)))
+            self._number += self._repeated - 1
+
+    def text(self, data: str) -> None:
+        if self._cell is not None and (self._in_paragraph or data == "\n") and not self._in_comment:
+            self._cell.add(data)
+
+    def take(self) -> list[tuple[str, Row]]:
+        rows, self._rows = self._rows, []
+        return rows
+
+
+def _repeats(attributes: dict[str, str], name: str) -> int:
+    value = attributes.get(name, "1")
+    return min(int(value), 1 << 20) if value.isdecimal() and len(value) < 9 else 1

@@ -1,0 +1,150 @@
+"""TMX 1.1 to 1.4b: translation memories.
+
+    <tu><tuv xml:lang="en-US"><seg>Save</seg></tuv><tuv xml:lang="ko"><seg>저장</seg></tuv></tu>
+
+A unit may have any number of languages, and several variants of one (en-US, en-GB): each variant of the
+source makes a pair with each variant of the target.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import islice, product
+from typing import TYPE_CHECKING
+
+from jumok.data.formats.inline_codes import INLINE_CODE, SegmentText
+from jumok.data.formats.pair_file import PairFile, make_pair, refuse_columns
+from jumok.data.formats.xml_events import read_xml
+from jumok.errors import DataError
+from jumok.text.languages import find_language
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from jumok.data.formats.pair_file import NumberedPair, ReadOptions
+    from jumok.data.input_files import InputFile
+
+__all__ = ["open_tmx"]
+
+_UNITS_TO_FIND_LANGUAGES = 1000
+_MAX_PAIRS_PER_UNIT = 64
+NOT_IN_BOTH, TOO_MANY_VARIANTS = "unit without both languages", "variant beyond the 64th pair of a unit"
+
+
+def open_tmx(file: InputFile, options: ReadOptions) -> PairFile:
+    """Open a translation memory; languages are those of its units, chosen by --from and --to."""
+    refuse_columns(file, options)
+    units = _TmxUnits()
+    found: Counter[str] = Counter()
+    for unit in islice(read_xml(file, units, Counter()), _UNITS_TO_FIND_LANGUAGES):
+        found.update(unit.texts.keys())
+    if not units.is_tmx:
+        raise DataError(f"{file.name} is XML, but not TMX: it has no element <tmx>. Is it the right file?")
+    source, target = _choose_languages(file, options, found, units.source_language)
+    codes = [language.code if (language := find_language(code)) else "" for code in (source, target)]
+    return PairFile(partial(_read, file, source, target), (codes[0], codes[1]))
+
+
+def _choose_languages(
+    file: InputFile, options: ReadOptions, found: Counter[str], first: str
+) -> tuple[str, str]:
+    """Return the two languages of the pairs, as the file spells their primary subtags."""
+    names = list(found)
+    listed = ", ".join(f"{code} ({count:,})" for code, count in found.most_common())
+    wanted = [code for code in (options.source, options.target) if code]
+    missing = [code for code in wanted if code not in names]
+    if len(names) < 2:
+        raise DataError(
+            f"{file.name} holds no sentence pairs: its units are in {listed or 'no language'}. jumok needs "
+            "two languages, and does not tell variants of one apart (en-US, en-GB)."
+        )
+    if len(wanted) == 2 and not missing:
+        return options.source, options.target
+    if len(names) == 2 and not missing:
+        source, target = sorted(names, key=lambda code: code != first)
+        return (target, source) if options.source == target or options.target == source else (source, target)
+    if missing:
+        raise DataError(f"{file.name} has no units in {' and '.join(missing)}. Its languages: {listed}.")
+    raise DataError(f"{file.name} has units in several languages: {listed}. Choose two with --from and --to.")
+
+
+def _read(file: InputFile, source: str, target: str, dropped: Counter[str]) -> Iterator[NumberedPair]:
+    for unit in read_xml(file, _TmxUnits(), dropped):
+        if unit.codes:
+            dropped[INLINE_CODE] += unit.codes
+        sources, targets = unit.texts.get(source), unit.texts.get(target)
+        if not sources or not targets:
+            dropped[NOT_IN_BOTH] += 1
+            continue
+        if len(sources) * len(targets) > _MAX_PAIRS_PER_UNIT:
+            dropped[TOO_MANY_VARIANTS] += len(sources) * len(targets) - _MAX_PAIRS_PER_UNIT
+        for one, other in islice(product(sources, targets), _MAX_PAIRS_PER_UNIT):
+            yield unit.line, make_pair(one, other, dropped)
+
+
+@dataclass(slots=True)
+class _Unit:
+    """A translation unit: its line, its distinct texts by language, and how many codes they had."""
+
+    line: int
+    texts: dict[str, list[str]] = field(default_factory=dict)
+    codes: int = 0
+
+
+class _TmxUnits:
+    """Collects translation units from XML events."""
+
+    def __init__(self) -> None:
+        self.is_tmx = False
+        self.source_language = ""
+        self._units: list[_Unit] = []
+        self._unit: _Unit | None = None
+        self._language = ""
+        self._segment: SegmentText | None = None
+
+    def start(self, name: str, attributes: dict[str, str], line: int) -> None:
+        if self._segment is not None:
+            self._segment.start(name, attributes)
+        elif name == "tu":
+            self._unit = _Unit(line)
+        elif name == "tuv":
+            self._language = _primary_subtag(attributes.get("xml:lang") or attributes.get("lang", ""))
+        elif name == "seg" and self._unit is not None:
+            self._segment = SegmentText()
+        elif name == "header":
+            self.source_language = _primary_subtag(attributes.get("srclang", ""))
+        elif name == "tmx":
+            self.is_tmx = True
+
+    def end(self, name: str) -> None:
+        unit = self._unit
+        if unit is None:
+            return
+        if name == "seg" and self._segment is not None:
+            texts, text = unit.texts.setdefault(self._language, []), self._segment.text()
+            if text not in texts:
+                texts.append(text)
+            unit.codes += self._segment.codes
+            self._segment = None
+        elif self._segment is not None:
+            self._segment.end(name)
+        elif name == "tu":
+            self._units.append(unit)
+            self._unit = None
+
+    def text(self, data: str) -> None:
+        if self._segment is not None:
+            self._segment.add(data)
+
+    def take(self) -> list[_Unit]:
+        units, self._units = self._units, []
+        return units
+
+
+def _primary_subtag(tag: str) -> str:
+    """Return `en` for EN-US, eng and English: the code that jumok knows, or the first part of the tag."""
+    first = tag.strip().replace("_", "-").partition("-")[0].lower()
+    language = find_language(first)
+    return language.code if language else first

@@ -1,0 +1,176 @@
+"""XLIFF 1.2 and 2.x: units with a source and a target.
+
+    1.2  <trans-unit><source>Save</source><target state="translated">저장</target></trans-unit>
+    2.x  <unit><segment state="final"><source>Save</source><target>저장</target></segment></unit>
+
+Units without a target, or marked as not translated, are dropped and counted. Segments of 1.2
+(`<mrk mtype="seg">` in seg-source and target) are pairs of their own. Proposals, notes and glossaries are not
+read.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import partial
+from itertools import islice
+from typing import TYPE_CHECKING, NamedTuple
+
+from jumok.data.formats.inline_codes import INLINE_CODE, SegmentText
+from jumok.data.formats.pair_file import PairFile, make_pair, refuse_columns
+from jumok.data.formats.xml_events import read_xml
+from jumok.errors import DataError
+from jumok.text.languages import find_language
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from jumok.data.formats.pair_file import NumberedPair, ReadOptions
+    from jumok.data.input_files import InputFile
+
+__all__ = ["open_xliff"]
+
+UNTRANSLATED, DO_NOT_TRANSLATE = "unit without a translation", "unit that is not to be translated"
+OTHER_LANGUAGES = "unit in other languages"
+_NOT_TRANSLATED = frozenset({"new", "needs-translation", "initial"})
+_NOT_READ = frozenset(
+    {"alt-trans", "bin-unit", "glossary", "header", "matches", "note", "notes", "originalData"}
+)
+_UNITS, _SIDES = frozenset({"trans-unit", "segment"}), frozenset({"source", "seg-source", "target"})
+
+
+class _Unit(NamedTuple):
+    line: int
+    languages: tuple[str, str]
+    pairs: list[tuple[str, str]]
+    codes: int
+    fate: str  # why there are no pairs
+
+
+def open_xliff(file: InputFile, options: ReadOptions) -> PairFile:
+    """Open an XLIFF file; its languages are those of its first unit."""
+    refuse_columns(file, options)
+    units = _XliffUnits()
+    first = next(islice(read_xml(file, units, Counter()), 1), None)
+    if not units.is_xliff:
+        raise DataError(
+            f"{file.name} is XML, but not XLIFF: it has no element <xliff>. Is it the right file?"
+        )
+    languages = first.languages if first else ("", "")
+    codes = [language.code if (language := find_language(tag.lower())) else "" for tag in languages]
+    return PairFile(partial(_read, file, languages), (codes[0], codes[1]))
+
+
+def _read(file: InputFile, languages: tuple[str, str], dropped: Counter[str]) -> Iterator[NumberedPair]:
+    for unit in read_xml(file, _XliffUnits(), dropped):
+        fate = unit.fate if unit.languages == languages else OTHER_LANGUAGES
+        if fate:
+            dropped[fate] += 1
+            continue
+        if unit.codes:
+            dropped[INLINE_CODE] += unit.codes
+        for source, target in unit.pairs:
+            yield unit.line, make_pair(source, target, dropped)
+
+
+class _Side:
+    """One side of a unit: its text, and the text of each of its marked segments."""
+
+    def __init__(self) -> None:
+        self.whole = SegmentText()
+        self.segments: dict[str, SegmentText] = {}
+        self._open: list[str] = []  # ids of the open marks, "" for other elements
+
+    def start(self, name: str, attributes: dict[str, str]) -> None:
+        is_segment = name == "mrk" and attributes.get("mtype") == "seg"
+        self._open.append(attributes.get("mid", "") if is_segment else "")
+        for text in self._collecting():
+            text.start(name, attributes)
+        if is_segment:
+            self.segments[self._open[-1]] = SegmentText()
+
+    def end(self, name: str) -> None:
+        self._open.pop()
+        for text in self._collecting():
+            text.end(name)
+
+    def add(self, data: str) -> None:
+        for text in self._collecting():
+            text.add(data)
+
+    def _collecting(self) -> list[SegmentText]:
+        return [self.whole, *(self.segments[mid] for mid in self._open if mid in self.segments)]
+
+
+class _XliffUnits:
+    """Collects units from XML events."""
+
+    def __init__(self) -> None:
+        self.is_xliff = False
+        self._units: list[_Unit] = []
+        self._languages = ("", "")
+        self._line = 0
+        self._not_read = 0
+        self._sides: dict[str, _Side] = {}
+        self._side: _Side | None = None
+        self._states: list[str] = []  # of the open unit and its target
+        self._translate = True
+
+    def start(self, name: str, attributes: dict[str, str], line: int) -> None:
+        if self._not_read or name in _NOT_READ:
+            self._not_read += 1
+        elif self._side is not None:
+            self._side.start(name, attributes)
+        elif name in _UNITS:
+            self._line, self._sides, self._states = line, {}, [attributes.get("state", "")]
+            if name == "trans-unit":
+                self._translate = attributes.get("translate") != "no"
+        elif name == "unit":
+            self._translate = attributes.get("translate") != "no"
+        elif name in _SIDES:
+            self._side = self._sides[name] = _Side()
+            if name == "target":
+                self._states.append(attributes.get("state", ""))
+        elif name in {"xliff", "file"}:
+            self.is_xliff = self.is_xliff or name == "xliff"
+            source = attributes.get("source-language") or attributes.get("srcLang")
+            target = attributes.get("target-language") or attributes.get("trgLang")
+            self._languages = source or self._languages[0], target or self._languages[1]
+
+    def end(self, name: str) -> None:
+        if self._not_read:
+            self._not_read -= 1
+        elif name in _SIDES:
+            self._side = None
+        elif self._side is not None:
+            self._side.end(name)
+        elif name in _UNITS:
+            self._units.append(self._unit())
+
+    def text(self, data: str) -> None:
+        if self._side is not None and not self._not_read:
+            self._side.add(data)
+
+    def take(self) -> list[_Unit]:
+        units, self._units = self._units, []
+        return units
+
+    def _is_marked_untranslated(self) -> bool:
+        return not _NOT_TRANSLATED.isdisjoint(self._states)
+
+    def _unit(self) -> _Unit:
+        source, target = self._sides.get("source"), self._sides.get("target")
+        fate, pairs, codes = "", [], 0
+        if not self._translate:
+            fate = DO_NOT_TRANSLATE
+        elif not (source and target and target.whole.text().strip()) or self._is_marked_untranslated():
+            fate = UNTRANSLATED
+        else:
+            codes = source.whole.codes + target.whole.codes
+            segmented = self._sides.get("seg-source", source)
+            if target.segments and segmented.segments.keys() == target.segments.keys():
+                sides = (segmented.segments, target.segments)
+                texts = [(sides[0][mid].text(), sides[1][mid].text()) for mid in target.segments]
+                pairs = [(one, other) for one, other in texts if other.strip()]
+            else:
+                pairs = [(source.whole.text(), target.whole.text())]
+        return _Unit(self._line, self._languages, pairs, codes, fate)

@@ -1,0 +1,76 @@
+"""Android's strings.xml: strings, arrays and plurals. What is not translatable stays as it is."""
+
+from __future__ import annotations
+
+import re
+from functools import partial
+from typing import TYPE_CHECKING
+
+from jumok.documents.document import DocumentFormat
+from jumok.documents.marked_template import SegmentMark, render_tags
+from jumok.documents.message import add_message
+from jumok.documents.segment import LINE_BREAK, Element, SegmentBuilder, has_letters
+from jumok.documents.xml_document import read_xml_file
+from jumok.documents.xml_reader import XmlReader, escape_xml
+
+if TYPE_CHECKING:
+    from jumok.documents.xml_tree import XmlNode
+
+__all__ = ["ANDROID"]
+
+_PREFIXES = {"urn:oasis:names:tc:xliff:document:1.2": "xliff", "http://schemas.android.com/tools": "tools"}
+_ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
+_ESCAPED = {"n": LINE_BREAK, "t": " "}
+
+
+class _Reader(XmlReader):
+    def is_paragraph(self, node: XmlNode) -> bool:
+        return node.name in ("string", "item")
+
+    def is_opaque(self, node: XmlNode) -> bool:
+        return node.attributes.get("translatable") == "false"
+
+    def read_content(self, node: XmlNode) -> str | None:
+        builder = SegmentBuilder()
+        self._read_inline(node, builder)
+        segment = builder.finish(self.raw_content(node))
+        is_reference = re.match(r"\s*[@?][\w.:+]*/", segment.text) is not None
+        if not has_letters(segment.text) or is_reference:
+            return None
+        return self.template.add(SegmentMark(segment, partial(render_tags, encode=_encode)))
+
+    def _read_inline(self, node: XmlNode, builder: SegmentBuilder) -> None:
+        for child in node.children:
+            if not child.name:
+                add_message(builder, child.text, decode=_decode, encode=escape_xml)
+            elif child.name == "br":
+                builder.add_text(LINE_BREAK)
+            elif child.name in ("?", "xliff:g") or child.is_empty_tag:
+                builder.add_atomic(self.source.raw_node(child))
+            else:
+                builder.open_element(Element(self.source.opening(child), self.source.closing(child)))
+                self._read_inline(child, builder)
+                builder.close_element()
+
+
+def _decode(text: str) -> str:
+    """Resolve escapes. White space is collapsed, except between quotation marks, which disappear."""
+    parts = re.split(r'(?<!\\)"', text)  # outside, inside, outside, …
+    parts[::2] = [re.sub(r"\s+", " ", part) for part in parts[::2]]
+    return _ESCAPE.sub(
+        lambda match: chr(int(match[1], 16)) if match[1] else _ESCAPED.get(match[2], match[2]), "".join(parts)
+    )
+
+
+def _encode(text: str) -> str:
+    escapes = {"\\": "\\\\", "'": "\\'", '"': '\\"', LINE_BREAK: "\\n"}
+    escaped = "".join(escapes.get(character, character) for character in text)
+    return escape_xml(re.sub(r"^(?=[@?])", r"\\", escaped))
+
+
+ANDROID = DocumentFormat(
+    (".xml",),
+    "application/xml",
+    partial(read_xml_file, prefixes=_PREFIXES, root="resources", reader=_Reader),
+    syntax_characters=b"<&",
+)

@@ -1,0 +1,90 @@
+"""Translate files on disk: one file, or every document of a folder. Nothing is half-written.
+
+for source, target in plan.files:
+    translate_file(source, target, translate, language="ko")
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from jumok.documents.registry import find_format, is_document, read_document
+from jumok.errors import DataError, StorageError
+from jumok.storage import write_file
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from jumok.documents.document import Document, SegmentTranslation
+
+    Translate = Callable[[Sequence[str]], Sequence[SegmentTranslation]]
+
+__all__ = ["FilePlan", "open_document", "plan_files", "translate_file"]
+
+
+@dataclass(frozen=True, slots=True)
+class FilePlan:
+    """The files to translate with their translations' paths, and the files of a folder that are left out."""
+
+    files: list[tuple[Path, Path]]
+    left_out: list[Path]
+
+
+def plan_files(source: Path, out: Path, *, overwrite: bool = False) -> FilePlan:
+    """Return what to translate into what; refuse what exists, before anything is written."""
+    if source.is_dir():
+        found = sorted(path for path in source.rglob("*") if path.is_file() and not _is_inside(path, out))
+        files = [(path, out / path.relative_to(source)) for path in found if is_document(path.name)]
+        plan = FilePlan(files, [path for path in found if not is_document(path.name)])
+        if not files:
+            raise DataError(f"{source} has no document of a known type, among {len(found):,} files.")
+    else:
+        find_format(source.name)
+        if out.is_dir():
+            out = out / source.name
+        if find_format(out.name) is not find_format(source.name):
+            raise DataError(
+                f"A translated document keeps its format. Received: {source.name} to be written as "
+                f"{out.name}. Choose a name that ends in {source.suffix}."
+            )
+        plan = FilePlan([(source, out)], [])
+    for path, target in plan.files:
+        _check_target(path, target, overwrite=overwrite)
+    return plan
+
+
+def _is_inside(path: Path, folder: Path) -> bool:
+    return path.resolve().is_relative_to(folder.resolve())
+
+
+def _check_target(source: Path, target: Path, *, overwrite: bool) -> None:
+    if target.exists() and target.samefile(source):
+        raise DataError(f"{target} would replace its own source. Choose another name for the translation.")
+    if target.exists() and not overwrite:
+        raise StorageError(
+            f"{target} exists and is not overwritten. Choose another name, or add --overwrite."
+        )
+
+
+def open_document(path: Path) -> Document:
+    """Read a document; the error names the file."""
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        raise DataError(f"There is no file {path}.") from None
+    except OSError as error:
+        raise DataError(f"{path} cannot be read: {error.strerror}.") from None
+    try:
+        return read_document(path.name, data)[1]
+    except DataError as error:
+        raise DataError(f"{path}: {error}") from None
+
+
+def translate_file(source: Path, target: Path, translate: Translate, *, language: str) -> None:
+    """Translate a document and write it atomically."""
+    document = open_document(source)
+    data = document.write(translate(document.segments), language)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    write_file(target, data)

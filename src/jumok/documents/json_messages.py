@@ -1,0 +1,186 @@
+"""Messages in JSON: i18n files, Flutter's ARB, and Xcode's string catalogues.
+
+Strings are replaced where they are; order, indentation and everything else of the file stays.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from jumok.documents.document import DocumentFormat
+from jumok.documents.message import EncodedMessage, Message, has_same_placeholders
+from jumok.documents.text_document import CompositeTemplate, decode_text, read_text
+from jumok.errors import DataError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from jumok.documents.document import SegmentTranslation
+    from jumok.documents.text_document import TextEncoding, TextTemplate
+
+__all__ = ["ARB", "JSON", "XCSTRINGS"]
+
+_TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+"|[{}\[\],:]|[^\s{}\[\],:"]++')
+
+
+class _JsonValue(NamedTuple):
+    """A string or an object of a JSON file: its path of keys, and its span."""
+
+    path: tuple[str, ...]
+    start: int
+    end: int
+
+
+def _load(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        raise DataError(
+            f"This is not JSON: {error.msg}, line {error.lineno:,}, column {error.colno:,}."
+        ) from None
+    except RecursionError:
+        raise DataError("This JSON has too many objects inside each other.") from None
+
+
+def _scan(text: str) -> Iterator[_JsonValue]:
+    """Yield string values, and objects at their start with the span of "{", in file order."""
+    path: list[str] = []
+    is_object: list[bool] = []
+    expects_key = False
+    for match in _TOKEN.finditer(text):
+        token = match[0]
+        if token in "{[":
+            if token == "{":
+                yield _JsonValue(tuple(path), match.start(), match.end())
+            is_object.append(token == "{")
+            path.append("")
+            expects_key = token == "{"
+        elif token in "}]":
+            is_object.pop()
+            path.pop()
+        elif token == ",":
+            expects_key = is_object[-1]
+        elif expects_key:
+            path[-1] = json.loads(token)
+            expects_key = False
+        elif token.startswith('"'):
+            yield _JsonValue(tuple(path), match.start(), match.end())
+
+
+def _encode(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _parse(text: str, *, skips_metadata: bool = False) -> CompositeTemplate:
+    _load(text)
+    parts: list[str | TextTemplate] = []
+    position = 0
+    for path, start, end in _scan(text):
+        if text[start] != '"' or (skips_metadata and any(key.startswith("@") for key in path)):
+            continue
+        raw = text[start:end]
+        parts += [text[position:start], EncodedMessage(raw, Message(json.loads(raw)), _encode)]
+        position = end
+    return CompositeTemplate([*parts, text[position:]])
+
+
+def _set_locale(text: str, language: str) -> str:
+    return re.sub(r'("@@locale"\s*:\s*)"[^"]*"', rf'\g<1>"{language}"', text, count=1)
+
+
+JSON = DocumentFormat(
+    (".json",), "application/json", partial(read_text, parse=_parse), syntax_characters=b'",{['
+)
+ARB = DocumentFormat(
+    (".arb",),
+    "application/json",
+    partial(read_text, parse=partial(_parse, skips_metadata=True), set_language=_set_locale),
+    syntax_characters=b'",{[',
+)
+
+
+# --- String catalogues --------------------------------------------------------------------------------------
+
+
+class _CatalogueEntry(NamedTuple):
+    """A string of a catalogue, and where its localisation is inserted: at the start of an object."""
+
+    message: Message
+    languages: frozenset[str]
+    position: int
+    is_localizations: bool
+    """Whether the object holds the localisations; otherwise these are added to the string."""
+    is_empty: bool
+
+
+@dataclass(frozen=True, slots=True)
+class StringCatalogue:
+    """An .xcstrings file: a localisation is added to each string that lacks the language."""
+
+    text: str
+    encoding: TextEncoding
+    entries: list[_CatalogueEntry]
+
+    @property
+    def segments(self) -> list[str]:
+        return [text for entry in self.entries for text in entry.message.segments]
+
+    def write(self, translations: Sequence[SegmentTranslation], language: str = "") -> bytes:
+        pieces = []
+        position = start = 0
+        for entry in self.entries:
+            end = start + len(entry.message.segments)
+            filled = entry.message.fill(translations[start:end])
+            start = end
+            if language and language not in entry.languages:
+                pieces += [self.text[position : entry.position], _localisation(entry, filled, language)]
+                position = entry.position
+        return self.encoding.encode("".join([*pieces, self.text[position:]]))
+
+
+def _localisation(entry: _CatalogueEntry, filled: str, language: str) -> str:
+    """Return what is inserted, indented as Xcode indents it."""
+    state = "translated" if has_same_placeholders(entry.message.text, filled) else "needs_review"
+    unit = {"stringUnit": {"state": state, "value": filled}}
+    localisation = {language: unit} if entry.is_localizations else {"localizations": {language: unit}}
+    lines = json.dumps(localisation, ensure_ascii=False, indent=2, separators=(",", " : ")).split("\n")[1:-1]
+    indent = " " * (6 if entry.is_localizations else 4)
+    inserted = "".join(f"\n{indent}{line}" for line in lines)
+    return inserted + ("" if entry.is_empty else ",")
+
+
+def _read_catalogue(data: bytes) -> StringCatalogue:
+    text, encoding = decode_text(data)
+    content = _load(text)
+    if not isinstance(content, dict) or not isinstance(content.get("strings"), dict):
+        raise DataError('This is no string catalogue: it has no object "strings".')
+    source = str(content.get("sourceLanguage", "en"))
+    places = {value.path: value.end for value in _scan(text) if text[value.start] == "{"}
+    entries = []
+    for key, string in content["strings"].items():
+        if not isinstance(string, dict) or string.get("shouldTranslate") is False:
+            continue
+        found = string.get("localizations")
+        localizations = found if isinstance(found, dict) else {}
+        message = Message(_source_text(localizations.get(source), key))
+        path = ("strings", key) if found is None else ("strings", key, "localizations")
+        if message.segments and path in places:
+            is_empty = not (string if found is None else localizations)
+            entries.append(
+                _CatalogueEntry(message, frozenset(localizations), places[path], found is not None, is_empty)
+            )
+    return StringCatalogue(text, encoding, sorted(entries, key=lambda entry: entry.position))
+
+
+def _source_text(localization: Any, key: str) -> str:
+    """Return the text in the source language: that of the catalogue, or else the key itself."""
+    unit = localization.get("stringUnit") if isinstance(localization, dict) else None
+    value = unit.get("value") if isinstance(unit, dict) else None
+    return value if isinstance(value, str) else key
+
+
+XCSTRINGS = DocumentFormat((".xcstrings",), "application/json", _read_catalogue, syntax_characters=b'",{[')

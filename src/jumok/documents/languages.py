@@ -1,0 +1,38 @@
+"""What files declare of their language: its locale, its direction, and a font that has its characters."""
+
+from __future__ import annotations
+
+__all__ = ["east_asian_font", "is_east_asian", "is_right_to_left", "locale_of"]
+
+_RIGHT_TO_LEFT = frozenset(["ar", "ckb", "dv", "fa", "he", "ps", "sd", "ug", "ur", "yi"])
+# Fonts that Word and LibreOffice know on every system, or replace by one of the same script.
+_EAST_ASIAN_FONTS = {
+    "ko": "Malgun Gothic",
+    "ja": "Yu Mincho",
+    "zh": "SimSun",
+    "zh-tw": "PMingLiU",
+    "zh-hant": "PMingLiU",
+}
+_LOCALES = """
+ar-SA bg-BG cs-CZ da-DK de-DE el-GR en-US es-ES et-EE fa-IR fi-FI fr-FR he-IL hi-IN hu-HU id-ID it-IT ja-JP
+ko-KR lt-LT lv-LV nl-NL no-NO pl-PL pt-PT ro-RO ru-RU sk-SK sl-SI sv-SE th-TH tr-TR uk-UA ur-PK vi-VN zh-CN
+"""
+
+
+def locale_of(language: str) -> str:
+    """Return a code with a region, which office formats expect: `ko-KR`. Without a known region, the code."""
+    return next((locale for locale in _LOCALES.split() if locale.startswith(f"{language}-")), language)
+
+
+def is_right_to_left(language: str) -> bool:
+    return language.lower().partition("-")[0] in _RIGHT_TO_LEFT
+
+
+def is_east_asian(language: str) -> bool:
+    return east_asian_font(language) != ""
+
+
+def east_asian_font(language: str) -> str:
+    """Return a font for the characters of the language; "" if it is not written in East Asian characters."""
+    code = language.lower()
+    return _EAST_ASIAN_FONTS.get(code) or _EAST_ASIAN_FONTS.get(code.partition("-")[0], "")

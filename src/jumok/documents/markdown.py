@@ -1,0 +1,284 @@
+"""Markdown: paragraphs, headings, list items and table cells are segments; emphasis and links move.
+
+Code, front matter, link targets and images stay as they are. HTML blocks are read as HTML. A paragraph that
+was translated is written on one line.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+from jumok.documents.document import DocumentFormat
+from jumok.documents.html import HtmlFile
+from jumok.documents.html_markup import read_markup
+from jumok.documents.marked_template import render_tags
+from jumok.documents.segment import Element, Segment, SegmentBuilder, has_letters, place
+from jumok.documents.text_document import CompositeTemplate, line_end_of, read_text, split_lines
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from jumok.documents.document import SegmentTranslation
+    from jumok.documents.text_document import TextTemplate
+
+__all__ = ["MARKDOWN"]
+
+# Quotation marks, list markers, a check box and a heading's marks, in this order.
+_PREFIX = re.compile(
+    r"[ \t]*+(?:(?:>|[-*+][ \t]|\d{1,9}[.)][ \t])[ \t]*+)*+"
+    r"(?:\[[ xX]\][ \t]++)?(?:#{1,6}[ \t]++|\[\^[^\]]++\]:[ \t]*+)?"
+)
+_FENCE = re.compile(r"[ \t>]*(`{3,}|~{3,})")
+_RULE = re.compile(r"[ \t>]*+(?:=++|(?:[-*_][ \t]*+){2,}+)[ \t]*+")
+_TABLE_RULE = re.compile(r"[ \t>]*+\|?[ \t]*+:?-++:?[ \t]*+(?:\|[ \t]*+:?-++:?[ \t]*+)*+\|?[ \t]*+")
+_DEFINITION = re.compile(r" {0,3}\[(?!\^)([^\]]+)\]:")
+_HTML_BLOCK = re.compile(
+    r" {0,3}</?(?:address|article|aside|blockquote|center|details|dd|div|dl|dt|fieldset|figcaption|figure"
+    r"|footer|form|h[1-6]|header|hr|iframe|li|main|nav|ol|p|pre|script|section|style|summary|table|tbody|td|tfoot|th"
+    r"|thead|tr|ul)\b| {0,3}<!--| {0,3}</?[a-zA-Z][^<>]*>[ \t]*$",
+    re.IGNORECASE,
+)
+_CELL = re.compile(r"((?<!\\)\|)")
+_HARD_BREAK = re.compile(r"(?: {2,}|\\)$")
+
+
+def _parse(text: str) -> CompositeTemplate:
+    lines = split_lines(text.replace("\r\n", "\n"))
+    reader = _BlockReader(lines)
+    parts = reader.read()
+    if not text.endswith("\n") and parts and isinstance(parts[-1], str):
+        parts[-1] = parts[-1].removesuffix("\n")
+    return CompositeTemplate(parts, line_end_of(text))
+
+
+class _BlockReader:
+    """Reads blocks line by line."""
+
+    def __init__(self, lines: Sequence[str]) -> None:
+        self._lines = lines
+        self._parts: list[str | TextTemplate] = []
+        self._labels = frozenset(
+            match[1].casefold() for line in lines if (match := _DEFINITION.match(line)) is not None
+        )
+        self._in_list = False
+
+    def read(self) -> list[str | TextTemplate]:
+        index = self._skip_front_matter()
+        after_blank = True
+        while index < len(self._lines):
+            line = self._lines[index]
+            is_code = after_blank and not self._in_list and line.startswith(("    ", "\t"))
+            after_blank = not line.strip(" \t>")
+            fence = _FENCE.match(line)
+            if fence is not None:
+                index = self._copy_fence(index, fence[1])
+            elif after_blank or is_code or _DEFINITION.match(line) or _RULE.fullmatch(line):
+                after_blank = after_blank or is_code
+                index = self._copy(index, index + 1)
+            elif _HTML_BLOCK.match(line):
+                index = self._read_html(index)
+            elif index + 1 < len(self._lines) and self._is_table(index):
+                index = self._read_table(index)
+            else:
+                index = self._read_paragraph(index)
+        return self._parts
+
+    def _copy(self, start: int, end: int) -> int:
+        self._parts.append("".join(f"{line}\n" for line in self._lines[start:end]))
+        return end
+
+    def _skip_front_matter(self) -> int:
+        if not self._lines or self._lines[0].rstrip() not in ("---", "+++"):
+            return 0
+        mark = self._lines[0].rstrip()
+        ends = (index for index, line in enumerate(self._lines) if index and line.rstrip() in (mark, "..."))
+        end = next(ends, None)
+        return 0 if end is None else self._copy(0, end + 1)
+
+    def _copy_fence(self, start: int, mark: str) -> int:
+        closing = re.compile(rf"[ \t>]*{re.escape(mark[0])}{{{len(mark)},}}[ \t]*")
+        end = start + 1
+        while end < len(self._lines) and not closing.fullmatch(self._lines[end]):
+            end += 1
+        return self._copy(start, min(end + 1, len(self._lines)))
+
+    def _read_html(self, start: int) -> int:
+        end = start
+        while end < len(self._lines) and self._lines[end].strip():
+            end += 1
+        markup = read_markup("".join(f"{line}\n" for line in self._lines[start:end]))
+        self._parts.append(HtmlFile(markup))
+        return end
+
+    def _is_table(self, index: int) -> bool:
+        has_rule = "|" in self._lines[index + 1] and _TABLE_RULE.fullmatch(self._lines[index + 1])
+        return "|" in self._lines[index] and has_rule is not None
+
+    def _read_table(self, index: int) -> int:
+        while index < len(self._lines) and "|" in self._lines[index]:
+            line = self._lines[index]
+            if _TABLE_RULE.fullmatch(line):
+                self._parts.append(line)
+            else:
+                for piece in _CELL.split(line):
+                    self._add_text(piece, piece)
+            self._parts.append("\n")
+            index += 1
+        return index
+
+    def _read_paragraph(self, start: int) -> int:
+        """Read lines up to a blank one, or one that begins another block."""
+        first = self._lines[start]
+        prefix = _prefix_of(first)
+        self._in_list = bool(re.search(r"[-*+\d]", prefix)) or (
+            self._in_list and first.startswith((" ", "\t"))
+        )
+        end = start + 1
+        is_heading = "#" in prefix
+        while not is_heading and end < len(self._lines) and self._continues(end, prefix):
+            end += 1
+        lines = [
+            first[len(prefix) :],
+            *(line[len(_prefix_of(line)) :] for line in self._lines[start + 1 : end]),
+        ]
+        position = start
+        for index in range(start, end):
+            if index + 1 == end or _HARD_BREAK.search(self._lines[index]):
+                self._add_lines(position, index + 1, lines[position - start : index + 1 - start])
+                position = index + 1
+        return end
+
+    def _continues(self, index: int, prefix: str) -> bool:
+        line = self._lines[index]
+        own = _prefix_of(line)
+        is_other = (
+            not line.strip(" \t>")
+            or own.count(">") not in (0, prefix.count(">"))
+            or re.search(r"[^\s>]", own)
+            or _RULE.fullmatch(line)
+            or _FENCE.match(line)
+            or _HTML_BLOCK.match(line)
+        )
+        return not is_other
+
+    def _add_lines(self, start: int, end: int, lines: Sequence[str]) -> None:
+        """Add lines that are one segment; the prefix of the first and a hard break of the last stay."""
+        prefix = _prefix_of(self._lines[start])
+        last = _HARD_BREAK.search(lines[-1])
+        hard_break = last[0] if last else ""
+        raw = "\n".join(self._lines[start:end])[len(prefix) :].removesuffix(hard_break)
+        text = " ".join(line.strip() for line in lines).removesuffix(hard_break).rstrip()
+        self._parts.append(prefix)
+        self._add_text(text, raw)
+        self._parts.append(f"{hard_break}\n")
+
+    def _add_text(self, text: str, raw: str) -> None:
+        builder = SegmentBuilder()
+        _add_inline(builder, text, self._labels)
+        segment = builder.finish(raw)
+        self._parts.append(_Inline(segment) if has_letters(segment.text) else raw)
+
+
+def _prefix_of(line: str) -> str:
+    match = _PREFIX.match(line)
+    return match[0] if match else ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Inline:
+    """The text of a block."""
+
+    segment: Segment
+
+    @property
+    def segments(self) -> list[str]:
+        return [self.segment.text]
+
+    def fill(self, translations: Sequence[SegmentTranslation]) -> str:
+        [translation] = translations
+        if translation.text == self.segment.text and self.segment.raw is not None:
+            return self.segment.raw
+        return render_tags(place(self.segment, translation), _escape)
+
+
+# --- Inline -------------------------------------------------------------------------------------------------
+
+_DESTINATION = r"\((?:[^()\s]|\([^()\s]*+\))*+(?:\s+(?:\"[^\"]*\"|'[^']*'))?\s*\)"
+_TOKEN = re.compile(
+    r"(?P<escape>\\[!-/:-@\[-`{-~])"
+    r"|(?P<code>(?P<ticks>`++).+?(?<!`)(?P=ticks)(?!`))"
+    r"|(?P<atomic><(?:/?[a-zA-Z][^<>]*+|!--.*?--)>|https?://[^\s<>()]++|\[\^[^\]\s]++\]|\{\{.*?\}\}|\{%.*?%\}"
+    rf"|!\[[^\[\]]*+\](?:{_DESTINATION}|\[[^\[\]]*+\]))"
+    rf"|\[(?P<text>(?:[^\[\]\\]|\\.|!\[[^\[\]]*+\]\([^()]*+\))*+)\](?P<target>{_DESTINATION}|\[[^\[\]]*+\])?"
+    r"|(?P<emphasis>\*\*\*|___|\*\*|__|~~|\*|_)"
+)
+
+
+def _add_inline(builder: SegmentBuilder, text: str, labels: frozenset[str]) -> None:
+    matches = list(_TOKEN.finditer(text))
+    partners = _pair_emphasis(text, matches)
+    position = 0
+    for index, match in enumerate(matches):
+        builder.add_text(text[position : match.start()])
+        position = match.end()
+        if match["escape"]:
+            builder.add_text(match[0][1:])
+        elif match["code"] or match["atomic"]:
+            builder.add_atomic(match[0])
+        elif match["emphasis"]:
+            if index not in partners:
+                builder.add_text(match[0])
+            elif partners[index] > index:
+                builder.open_element(Element(match[0], match[0]))
+            else:
+                builder.close_element()
+        else:
+            _add_link(builder, match, labels)
+    builder.add_text(text[position:])
+
+
+def _add_link(builder: SegmentBuilder, match: re.Match[str], labels: frozenset[str]) -> None:
+    label, target = match["text"], match["target"]
+    if target in (None, "[]"):
+        if label.casefold() not in labels:
+            builder.add_text("[")
+            _add_inline(builder, label, labels)
+            builder.add_text(f"]{target or ''}")
+            return
+        target = f"[{label}]"  # its text is translated, so its definition must be named
+    builder.open_element(Element("[", f"]{target}"))
+    _add_inline(builder, label, labels)
+    builder.close_element()
+
+
+def _pair_emphasis(text: str, matches: Sequence[re.Match[str]]) -> dict[int, int]:
+    """Return the partner of each mark of emphasis that has one, such that pairs are nested."""
+    partners: dict[int, int] = {}
+    waiting: list[tuple[str, int]] = []
+    for index, match in enumerate(matches):
+        mark = match["emphasis"]
+        if not mark:
+            continue
+        before, after = text[match.start() - 1 : match.start()], text[match.end() : match.end() + 1]
+        inside_word = "_" in mark and before.isalnum() and after.isalnum()
+        if waiting and waiting[-1][0] == mark and before.strip() and not inside_word:
+            partner = waiting.pop()[1]
+            partners |= {index: partner, partner: index}
+        elif after.strip() and not inside_word:
+            waiting.append((mark, index))
+    return partners
+
+
+def _escape(text: str) -> str:
+    return re.sub(r"[\\`*\[\]<]|(?<!\w)_|_(?!\w)", r"\\\g<0>", text)
+
+
+MARKDOWN = DocumentFormat(
+    (".md", ".markdown"),
+    "text/markdown; charset=utf-8",
+    partial(read_text, parse=_parse),
+    syntax_characters=b"<&\n*_[`",
+)

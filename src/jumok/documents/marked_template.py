@@ -1,0 +1,81 @@
+"""Text with segments as marks, replaced when the file is written.
+
+Marks can be nested: an image with a text box, or a footnote, is an atomic element of one segment and has
+segments of its own.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from jumok.documents.segment import place
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from jumok.documents.document import SegmentTranslation
+    from jumok.documents.segment import Segment, Tag
+
+    Render = Callable[[Sequence[str | Tag]], str]
+
+__all__ = ["MarkedTemplate", "SegmentMark", "render_tags"]
+
+_MARK = re.compile("\0([0-9]+)\0")  # the text itself contains no NUL
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentMark:
+    """A segment, and how it is written in this format."""
+
+    segment: Segment
+    render: Render
+    before: str = ""
+    after: str = ""
+    """Markup that stays before and after the words, whatever their order."""
+    fills_target: bool = False
+    """Whether the translation is written beside the source, so that it is never left as it was."""
+
+
+class MarkedTemplate:
+    """Text with marks, and the segments that replace them. A reader adds marks and sets `markup`."""
+
+    def __init__(self) -> None:
+        self.markup = ""
+        self._marks: list[SegmentMark] = []
+
+    def add(self, mark: SegmentMark) -> str:
+        """Return what stands for the segment in the markup."""
+        self._marks.append(mark)
+        return f"\0{len(self._marks) - 1}\0"
+
+    @property
+    def segments(self) -> list[str]:
+        return [mark.segment.text for mark in self._marks]
+
+    def fill(self, translations: Sequence[SegmentTranslation]) -> str:
+        def replace(found: re.Match[str]) -> str:
+            index = int(found[1])
+            return _MARK.sub(replace, _fill_mark(self._marks[index], translations[index]))
+
+        return _MARK.sub(replace, self.markup)
+
+
+def _fill_mark(mark: SegmentMark, translation: SegmentTranslation) -> str:
+    segment = mark.segment
+    if translation.text == segment.text and segment.raw is not None and not mark.fills_target:
+        return segment.raw
+    return mark.before + mark.render(place(segment, translation)) + mark.after
+
+
+def render_tags(pieces: Iterable[str | Tag], encode: Callable[[str], str] = str) -> str:
+    """Write text and tags one after the other, as in formats whose text has tags inside."""
+    return "".join(
+        encode(piece)
+        if isinstance(piece, str)
+        else piece.element.opening
+        if piece.begins
+        else piece.element.closing
+        for piece in pieces
+    )

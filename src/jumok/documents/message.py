@@ -1,0 +1,197 @@
+"""A message of a program: text with placeholders, tags and choices, which must survive translation.
+
+    Hello, {name}!                 one segment, "Hello, !"; the placeholder is placed by word alignment
+    {n, plural, one {# file} other {# files}}          one segment per form; the choice stays as it is
+
+A placeholder is an atomic element of its segment, so it is never lost and never translated.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+from functools import partial
+from html import escape, unescape
+from typing import TYPE_CHECKING
+
+from jumok.documents.marked_template import MarkedTemplate, SegmentMark, render_tags
+from jumok.documents.segment import Element, SegmentBuilder, has_letters
+from jumok.errors import DataError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from jumok.documents.document import SegmentTranslation
+
+__all__ = ["EncodedMessage", "Message", "add_message", "has_same_placeholders", "pair_up"]
+
+# Without the space flag of printf: "100% sure" has no placeholder.
+_PRINTF = (
+    r"%(?:\(\w++\))?+(?:\d++\$)?+[-#0+']*+(?:\d++|\*)?+(?:\.(?:\d++|\*))?+(?:hh?|ll?|[Lqzjt])?[@a-zA-Z%]"
+)
+_BRACES = r"\{\{[^{}]*+\}\}|[$%#]?\{[^{}]*+\}|\$t\([^()]*+\)|\$[A-Z][A-Z0-9_]*+\$"
+_TAG = r"</?[a-zA-Z0-9][^<>]*+>"
+_ENTITY = re.compile(r"&(?:[a-zA-Z]{2,10}|#\d{1,7}|#x[0-9a-fA-F]{1,6});")
+_PLACEHOLDER = re.compile(f"{_BRACES}|{_PRINTF}")
+_CODE = re.compile(f"({_BRACES}|{_PRINTF}|{_TAG})")
+_PLURAL_CODE = re.compile(f"({_BRACES}|{_PRINTF}|{_TAG}|#)")
+_LINE_END = re.compile(r"(<br\s*/?>)", re.IGNORECASE)
+_CHOICE = re.compile(r"\{\s*[\w.]+\s*,\s*(plural|select|selectordinal)\s*,")
+_ADDRESS = re.compile(r"\s*(?:[a-z][a-z0-9+.-]*://\S+|\S+@\S+\.\S+|\.{0,2}/\S+)\s*", re.IGNORECASE)
+_MAX_CHOICE_DEPTH = 8
+
+
+class Message:
+    """The text of a message as a template; `fill` returns the text with its segments translated.
+
+    Each line of a message with <br> is a segment. A message with entities is HTML.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self._template = MarkedTemplate()
+        is_html = _ENTITY.search(text) is not None
+        self._decode: Callable[[str], str] = unescape if is_html else str
+        self._render = partial(render_tags, encode=partial(escape, quote=False) if is_html else str)
+        if "\0" in text:
+            raise DataError("A message contains the character U+0000, which no text has. Remove it.")
+        if _ADDRESS.fullmatch(text):
+            self._template.markup = text
+        else:
+            self._template.markup = "".join(map(self._read, _LINE_END.split(text)))
+
+    @property
+    def segments(self) -> list[str]:
+        return self._template.segments
+
+    def fill(self, translations: Sequence[SegmentTranslation]) -> str:
+        return self._template.fill(translations)
+
+    def _read(self, text: str, *, depth: int = 0, in_plural: bool = False) -> str:
+        """Return the text with marks for its segments."""
+        builder = SegmentBuilder()
+        verbatim = []
+        position = 0
+        for start, end in _choices(text) if depth < _MAX_CHOICE_DEPTH else ():
+            choice = self._read_choice(text[start:end], depth)
+            add_message(builder, text[position:start], decode=self._decode, in_plural=in_plural)
+            builder.add_atomic(choice)
+            verbatim += [text[position:start], choice]
+            position = end
+        add_message(builder, text[position:], decode=self._decode, in_plural=in_plural)
+        raw = "".join([*verbatim, text[position:]])
+        segment = builder.finish(raw)
+        return self._template.add(SegmentMark(segment, self._render)) if has_letters(segment.text) else raw
+
+    def _read_choice(self, choice: str, depth: int) -> str:
+        """Return `{n, plural, one {…} other {…}}` with marks in its forms."""
+        head = _CHOICE.match(choice)
+        if head is None:
+            return choice
+        in_plural = head[1] != "select"
+        pieces = [head[0]]
+        position = head.end()
+        for start, end in _braces(choice, head.end(), len(choice) - 1):
+            form = self._read(choice[start + 1 : end - 1], depth=depth + 1, in_plural=in_plural)
+            pieces += [choice[position : start + 1], form, "}"]
+            position = end
+        return "".join([*pieces, choice[position:]])
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedMessage:
+    """A message as its file has it, and how a translated one is written there."""
+
+    raw: str
+    message: Message
+    encode: Callable[[str], str]
+
+    @property
+    def segments(self) -> list[str]:
+        return self.message.segments
+
+    def fill(self, translations: Sequence[SegmentTranslation]) -> str:
+        text = self.message.fill(translations)
+        return self.raw if text == self.message.text else self.encode(text)
+
+
+def add_message(
+    builder: SegmentBuilder,
+    text: str,
+    *,
+    decode: Callable[[str], str] = str,
+    encode: Callable[[str], str] = str,
+    in_plural: bool = False,
+) -> None:
+    """Add text: placeholders and single tags as atomic elements, pairs of tags as elements that move.
+
+    `decode` returns the text of a piece between them, `encode` a placeholder or tag as the file has it.
+    """
+    pieces = (_PLURAL_CODE if in_plural else _CODE).split(text)  # text, code, text, …, text
+    codes = pieces[1::2]
+    partners = pair_up([_tag_of(code) for code in codes])
+    for index, piece in enumerate(pieces):
+        code = index // 2
+        if index % 2 == 0:
+            builder.add_text(decode(piece))
+        elif code not in partners:
+            builder.add_atomic(encode(piece))
+        elif partners[code] > code:
+            builder.open_element(Element(encode(piece), encode(codes[partners[code]])))
+        else:
+            builder.close_element()
+
+
+def _tag_of(code: str) -> tuple[str, bool] | None:
+    """Return the name of a tag and whether it opens; None for a tag without content and for other codes."""
+    match = re.match(r"<(/?)([a-zA-Z0-9][^\s/>]*)", code)
+    if match is None or code.endswith("/>"):
+        return None
+    return match[2], not match[1]
+
+
+def pair_up(tags: Sequence[tuple[str, bool] | None]) -> dict[int, int]:
+    """Return the partner of each tag (name, opens) that has one, such that pairs are nested."""
+    partners: dict[int, int] = {}
+    waiting: list[tuple[str, int]] = []
+    for index, tag in enumerate(tags):
+        if tag is None:
+            continue
+        name, opens = tag
+        if opens:
+            waiting.append((name, index))
+        elif waiting and waiting[-1][0] == name:
+            partner = waiting.pop()[1]
+            partners |= {index: partner, partner: index}
+    return partners
+
+
+def has_same_placeholders(source: str, target: str) -> bool:
+    """Return whether a translation has the placeholders of its source, in any order."""
+    return Counter(_PLACEHOLDER.findall(source)) == Counter(_PLACEHOLDER.findall(target))
+
+
+def _choices(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the spans of `{n, plural, …}`; braces that are not balanced are text."""
+    position = 0
+    while match := _CHOICE.search(text, position):
+        span = next(_braces(text, match.start(), len(text)), None)
+        if span is None:
+            return
+        yield span
+        position = span[1]
+
+
+def _braces(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Yield the spans of balanced outermost braces."""
+    depth, begin = 0, start
+    for match in re.compile("[{}]").finditer(text, start, end):
+        if match[0] == "{":
+            if depth == 0:
+                begin = match.start()
+            depth += 1
+        elif depth:
+            depth -= 1
+            if depth == 0:
+                yield begin, match.end()

@@ -1,0 +1,115 @@
+"""What DOCX and PPTX declare of their language: proofing language, direction, and the East Asian font.
+
+Only attributes and empty elements are edited, in the text of the part.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from jumok.documents.languages import east_asian_font, is_east_asian, is_right_to_left, locale_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["set_ooxml_language"]
+
+
+def set_ooxml_language(name: str, data: bytes, language: str) -> bytes:
+    """Return a part with its language set; parts that declare none are returned as they are."""
+    if name == "word/styles.xml":
+        return _edit(data, language, _set_default_run)
+    if name == "word/settings.xml":
+        return _edit(data, language, _set_theme_font)
+    if re.fullmatch(r"ppt/(slides|notesSlides)/[^/]+\.xml", name):
+        return _edit(data, language, _set_slide)
+    return data
+
+
+def _edit(data: bytes, language: str, edit: Callable[[str, str], str]) -> bytes:
+    try:
+        return edit(data.decode(), language).encode()
+    except UnicodeDecodeError:  # UTF-16, which no office program writes
+        return data
+
+
+def _language_attribute(language: str) -> str:
+    """Return the attribute of <w:lang> for a language: Word has one per kind of script."""
+    if is_east_asian(language):
+        return "w:eastAsia"
+    return "w:bidi" if is_right_to_left(language) else "w:val"
+
+
+def _set_default_run(styles: str, language: str) -> str:
+    """Set the language, the font and the direction that all runs inherit."""
+    defaults = re.search(r"<w:docDefaults>.*?</w:docDefaults>", styles, re.DOTALL)
+    if defaults is None:
+        return styles
+    block = defaults[0]
+    if "<w:rPrDefault>" not in block:
+        block = re.sub(r"<w:rPrDefault\s*/>", "", block)
+        block = block.replace(
+            "<w:docDefaults>", "<w:docDefaults><w:rPrDefault><w:rPr></w:rPr></w:rPrDefault>"
+        )
+    block = re.sub(r"(<w:rPrDefault>\s*)<w:rPr\s*/>", r"\1<w:rPr></w:rPr>", block)
+    run = re.search(r"<w:rPrDefault>\s*<w:rPr>(.*?)</w:rPr>", block, re.DOTALL)
+    if run is None:
+        return styles
+    properties = _set_element(run[1], "w:lang", _language_attribute(language), locale_of(language))
+    if font := east_asian_font(language):
+        properties = _set_east_asian_font(properties, font)
+    if is_right_to_left(language) and "<w:rtl/>" not in properties:
+        properties = properties.replace("<w:lang", "<w:rtl/><w:lang")
+    block = block[: run.start(1)] + properties + block[run.end(1) :]
+    if is_right_to_left(language):
+        block = _set_direction(block)
+    return styles[: defaults.start()] + block + styles[defaults.end() :]
+
+
+def _set_east_asian_font(properties: str, font: str) -> str:
+    """Name a font unless the theme has one: Word takes the theme's font for the language of the text."""
+    if "w:eastAsiaTheme=" in properties:
+        return properties
+    if "<w:rFonts" in properties:
+        return _set_element(properties, "w:rFonts", "w:eastAsia", font)
+    return f'<w:rFonts w:eastAsia="{font}"/>{properties}'
+
+
+def _set_direction(block: str) -> str:
+    if "<w:bidi/>" in block:
+        return block
+    if re.search(r"<w:pPrDefault>\s*<w:pPr>", block):
+        return re.sub(r"(<w:pPrDefault>\s*<w:pPr>)", r"\1<w:bidi/>", block)
+    block = re.sub(r"<w:pPrDefault\s*/>", "", block)
+    return block.replace(
+        "</w:docDefaults>", "<w:pPrDefault><w:pPr><w:bidi/></w:pPr></w:pPrDefault></w:docDefaults>"
+    )
+
+
+def _set_theme_font(settings: str, language: str) -> str:
+    if "<w:themeFontLang" not in settings:
+        return settings
+    return _set_element(settings, "w:themeFontLang", _language_attribute(language), locale_of(language))
+
+
+def _set_slide(slide: str, language: str) -> str:
+    slide = re.sub(
+        r"""(<a:(?:rPr|endParaRPr|defRPr)\b[^<>]*?\slang=")[^"]*(?=")""",
+        rf"\g<1>{locale_of(language)}",
+        slide,
+    )
+    if is_right_to_left(language):
+        slide = re.sub(r"<a:pPr\b(?![^<>]*\srtl=)", '<a:pPr rtl="1"', slide)
+        slide = re.sub(r"<a:p>(?!<a:pPr)", '<a:p><a:pPr rtl="1"/>', slide)
+    return slide
+
+
+def _set_element(text: str, name: str, attribute: str, value: str) -> str:
+    """Set an attribute of the first element of this name; add the element at the end if there is none."""
+    found = re.search(rf"<{name}\b[^<>]*>", text)
+    if found is None:
+        return f'{text}<{name} {attribute}="{value}"/>'
+    tag = re.sub(rf'\s{attribute}="[^"]*"', "", found[0])
+    tag = re.sub(rf"^<{name}\b", f'<{name} {attribute}="{value}"', tag)
+    return text[: found.start()] + tag + text[found.end() :]

@@ -1,0 +1,180 @@
+"""ODT and ODP: paragraphs and headings are segments; spans and links move with their words.
+
+Spans whose style only notes when they were edited are not elements. Deleted text of tracked changes is in
+<text:tracked-changes>, which is left alone.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import partial
+from typing import TYPE_CHECKING
+
+from jumok.documents.document import DocumentFormat
+from jumok.documents.languages import east_asian_font, is_east_asian, is_right_to_left, locale_of
+from jumok.documents.marked_template import SegmentMark, render_tags
+from jumok.documents.segment import LINE_BREAK, TAB, Element, SegmentBuilder, has_letters
+from jumok.documents.xml_reader import XmlReader, escape_xml
+from jumok.documents.xml_tree import decode_xml, read_xml
+from jumok.documents.zip_document import ArchivePart, ZipDocument, open_archive, read_part, unpack_parts
+from jumok.errors import DataError
+
+if TYPE_CHECKING:
+    from jumok.documents.xml_tree import XmlNode, XmlSource
+
+__all__ = ["ODP", "ODT"]
+
+_OASIS = "urn:oasis:names:tc:opendocument:xmlns:"
+_PREFIXES = {f"{_OASIS}{name}:1.0": name for name in ("text", "office", "style")}
+_PREFIXES["http://openoffice.org/2009/office"] = "officeooo"
+_MEDIA_TYPE = "application/vnd.oasis.opendocument."
+_PARAGRAPHS = frozenset(["text:p", "text:h"])
+_WRAPPERS = frozenset(["text:a", "text:meta"])
+_STAY_BEFORE = frozenset(["text:bookmark-start", "text:change-start", "text:reference-mark-start"])
+_STAY_AFTER = frozenset(
+    ["text:bookmark-end", "text:change-end", "text:reference-mark-end", "office:annotation-end"]
+)
+"""Ranges: the order of their ends matters, so they do not move with words."""
+_PARTS = ("content.xml", "styles.xml")  # headers and footers are in the styles
+
+
+class _Reader(XmlReader):
+    def __init__(self, source: XmlSource) -> None:
+        super().__init__(source)
+        self._plain_styles = _styles_without_format(source.root)
+
+    def is_paragraph(self, node: XmlNode) -> bool:
+        return node.name in _PARAGRAPHS
+
+    def is_opaque(self, node: XmlNode) -> bool:
+        return node.name == "text:tracked-changes"
+
+    def read_content(self, node: XmlNode) -> str | None:
+        builder = SegmentBuilder()
+        before: list[str] = []
+        after: list[str] = []
+        self._read_inline(node, builder, before, after)
+        segment = builder.finish(self.raw_content(node))
+        if not has_letters(segment.text):
+            return None
+        name = re.match(r"<([^\s/>:]+):", self.source.raw(node.start, node.content_start))
+        render = partial(render_tags, encode=partial(_encode, prefix=name[1] if name else "text"))
+        return self.template.add(SegmentMark(segment, render, "".join(before), "".join(after)))
+
+    def _read_inline(
+        self, node: XmlNode, builder: SegmentBuilder, before: list[str], after: list[str]
+    ) -> None:
+        for child in node.children:
+            name = child.name
+            is_plain = child.attributes.get("text:style-name") in self._plain_styles
+            if not name:
+                builder.add_text(re.sub(r"[ \t\r\n]+", " ", child.text))
+            elif name == "text:s":
+                builder.add_text(" " * _count_spaces(child))
+            elif name in ("text:tab", "text:line-break"):
+                builder.add_text(TAB if name == "text:tab" else LINE_BREAK)
+            elif name == "text:span" and is_plain:
+                self._read_inline(child, builder, before, after)
+            elif name == "text:span" or name in _WRAPPERS:
+                builder.open_element(Element(self.source.opening(child), self.source.closing(child)))
+                self._read_inline(child, builder, before, after)
+                builder.close_element()
+            elif name in _STAY_BEFORE:
+                before.append(self.markup(child))
+            elif name in _STAY_AFTER:
+                after.append(self.markup(child))
+            elif name != "text:soft-page-break":
+                builder.add_atomic(self.markup(child))
+
+
+def _count_spaces(node: XmlNode) -> int:
+    count = node.attributes.get("text:c", "1")
+    return min(int(count), 1_000) if count.isdecimal() else 1
+
+
+def _styles_without_format(root: XmlNode) -> frozenset[str]:
+    """Return the text styles that LibreOffice adds for its notes on editing sessions."""
+    names = []
+    for node in root.walk():
+        if node.name == "style:style" and node.attributes.get("style:family") == "text":
+            properties = [child for child in node.children if child.name]
+            attributes = [key for child in properties for key in child.attributes]
+            if "style:parent-style-name" not in node.attributes and all(
+                key.startswith("officeooo:") for key in attributes
+            ):
+                names.append(node.attributes.get("style:name", ""))
+    return frozenset(names)
+
+
+def _encode(text: str, prefix: str) -> str:
+    """Write spaces that would be collapsed, tabs and line breaks as elements."""
+    marks = {TAB: f"<{prefix}:tab/>", LINE_BREAK: f"<{prefix}:line-break/>"}
+    parts = re.split(f"([{TAB}{LINE_BREAK}]| {{2,}})", text)
+    return "".join(
+        marks.get(part)
+        or (f' <{prefix}:s {prefix}:c="{len(part) - 1}"/>' if part[:2] == "  " else escape_xml(part))
+        for part in parts
+    )
+
+
+# --- Files --------------------------------------------------------------------------------------------------
+
+
+def _read(data: bytes, kind: str) -> ZipDocument:
+    parts = {}
+    with open_archive(data) as archive:
+        # LibreOffice also writes text-web and text-template.
+        if not read_part(archive, "mimetype").startswith(f"{_MEDIA_TYPE}{kind}".encode()):
+            raise DataError(f"This archive is no OpenDocument {kind}: its part mimetype says something else.")
+        for name in _PARTS:
+            if name in archive.namelist():
+                text, encoding = decode_xml(read_part(archive, name))
+                template = _Reader(read_xml(text, _PREFIXES)).read()
+                if template.segments:
+                    parts[name] = ArchivePart(template, encoding)
+    return ZipDocument(data, parts, _set_language)
+
+
+def _set_language(name: str, data: bytes, language: str) -> bytes:
+    """Set the language, the direction and the East Asian font of the default styles."""
+    if name != "styles.xml":
+        return data
+    style = re.compile(r"<style:default-style\b.*?</style:default-style>", re.DOTALL)
+    return style.sub(lambda found: _set_style_language(found[0], language), data.decode()).encode()
+
+
+def _set_style_language(style: str, language: str) -> str:
+    code, _, country = locale_of(language).partition("-")
+    suffix = "-asian" if is_east_asian(language) else "-complex" if is_right_to_left(language) else ""
+    prefix = "style" if suffix else "fo"
+    values = {f"{prefix}:language{suffix}": code, f"{prefix}:country{suffix}": country or "none"}
+    if font := east_asian_font(language):
+        values["style:font-family-asian"] = font
+        style = re.sub(r'\sstyle:font-name-asian="[^"]*"', "", style)
+    for attribute, value in values.items():
+        style = _set_attribute(style, "style:text-properties", attribute, value)
+    if is_right_to_left(language):
+        style = _set_attribute(style, "style:paragraph-properties", "style:writing-mode", "rl-tb")
+    return style
+
+
+def _set_attribute(style: str, name: str, attribute: str, value: str) -> str:
+    def set_in_tag(found: re.Match[str]) -> str:
+        tag = re.sub(rf'\s{attribute}="[^"]*"', "", found[0])
+        return tag.replace(f"<{name}", f'<{name} {attribute}="{value}"', 1)
+
+    return re.sub(rf"<{name}\b[^<>]*>", set_in_tag, style, count=1)
+
+
+def _format(suffix: str, kind: str) -> DocumentFormat:
+    return DocumentFormat(
+        (suffix,),
+        f"{_MEDIA_TYPE}{kind}",
+        partial(_read, kind=kind),
+        syntax_characters=b"<",
+        unpack=partial(unpack_parts, has_text=_PARTS.__contains__),
+    )
+
+
+ODT = _format(".odt", "text")
+ODP = _format(".odp", "presentation")

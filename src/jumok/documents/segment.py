@@ -1,0 +1,307 @@
+"""The segment model of every format: text to translate, and the inline elements that move with its words.
+
+    segment = Segment("I go home.", [(Element("<b>", "</b>", 2, 4), ())])
+    place(segment, SegmentTranslation("나는 집에 간다.", links))     나는 집에 <b>간다</b>.
+
+An inline element around source words is placed around the target words that are aligned to them: once per
+run of adjacent words. An element without aligned words is placed empty, next to the word that follows or
+precedes it. `place` yields text and tags; what they look like in the file is a matter of the format.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter
+from dataclasses import dataclass
+from itertools import takewhile
+from typing import TYPE_CHECKING, NamedTuple
+
+from jumok.text.words import word_spans
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from jumok.documents.document import SegmentTranslation, SpanLink
+    from jumok.text import Span
+
+__all__ = [
+    "LINE_BREAK",
+    "MAX_DEPTH",
+    "TAB",
+    "Ancestors",
+    "Element",
+    "Segment",
+    "SegmentBuilder",
+    "Tag",
+    "has_letters",
+    "place",
+]
+
+MAX_DEPTH = 32
+"""Inline elements inside each other in a segment: each word is compared with all elements around it."""
+LINE_BREAK = "\n"
+TAB = "\v"
+"""Line breaks and tabs inside a paragraph. Sentences end at both (`text/sentences.py`), so that each line and
+each column is translated by itself; "\\t" would be a space within a sentence."""
+Ancestors = tuple["Element", ...]
+"""The elements around a position, outermost first."""
+
+
+@dataclass(eq=False, slots=True)
+class Element:
+    """An inline element around characters of a segment; an atomic one is at a single position."""
+
+    opening: str
+    closing: str
+    start: int = 0
+    end: int = 0
+    atomic: bool = False
+    """Void, a comment, or protected: it is written as a whole, and no words are put into it."""
+    space_after: bool = False
+    """Whether a space follows it in the source. The text of the segment lacks this space, because there it
+    would be the first character, or the second of two spaces."""
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A text, its inline elements in source order, each with its ancestors, and how the file has them."""
+
+    text: str
+    elements: list[tuple[Element, Ancestors]]
+    raw: str | None = None
+    """The markup of the segment in the file, if it can be written back as it is."""
+    indent: str = ""
+    """White space before the text; it is visible after <input>, <br> and the like."""
+
+
+class Tag(NamedTuple):
+    """A place where an element begins or ends; an atomic element only begins."""
+
+    element: Element
+    begins: bool
+
+
+class SegmentBuilder:
+    """A segment that is being read. White space is kept: HTML, which collapses it, has its own builder."""
+
+    def __init__(self) -> None:
+        self._text: list[str] = []
+        self._length = 0
+        self._elements: list[tuple[Element, Ancestors]] = []
+        self._open: Ancestors = ()
+        self._last_atomic: Element | None = None  # if no text has followed it
+        self._num_ignored = 0  # open elements deeper than MAX_DEPTH
+
+    def add_text(self, text: str) -> None:
+        atomic = self._last_atomic
+        if atomic is not None and text.startswith(" ") and (not self._text or self._text[-1][-1] == " "):
+            atomic.space_after = True
+            text = text[1:]
+        if text:
+            self._text.append(text)
+            self._length += len(text)
+            self._last_atomic = None
+
+    def add_atomic(self, raw: str) -> None:
+        """Add something that is written as a whole, next to the word that it precedes or follows."""
+        self._last_atomic = Element(raw, "", self._length, self._length, atomic=True)
+        self._elements.append((self._last_atomic, self._open))
+
+    def open_element(self, element: Element) -> None:
+        if len(self._open) == MAX_DEPTH:
+            self._num_ignored += 1
+            return
+        element.start = self._length
+        self._elements.append((element, self._open))
+        self._open = (*self._open, element)
+
+    def close_element(self) -> None:
+        if self._num_ignored:
+            self._num_ignored -= 1
+            return
+        self._open[-1].end = self._length
+        self._open = self._open[:-1]
+
+    def finish(self, raw: str | None = None) -> Segment:
+        while self._open:
+            self.close_element()
+        return Segment("".join(self._text), self._elements, raw)
+
+
+def has_letters(text: str) -> bool:
+    """Return whether there is anything to translate: numbers and punctuation stay as they are."""
+    return any(map(str.isalpha, text))
+
+
+# --- Placing ------------------------------------------------------------------------------------------------
+
+
+def place(segment: Segment, translation: SegmentTranslation) -> list[str | Tag]:
+    """Return the translation as text and tags, with elements around the words aligned to those they enclosed.
+
+    Tags are balanced and nested.
+    """
+    text, links = translation.text, translation.links
+    words = _target_words(text, links)
+    ancestors_of_words = _target_ancestors(segment, words, links)
+    placed = {element for ancestors in ancestors_of_words for element in ancestors}
+    before, after = _anchor_elements(segment, words, links, placed)
+    placer = _Placer()
+    written = 0  # characters of the text
+    for index, ((start, end), ancestors) in enumerate(zip(words, ancestors_of_words, strict=True)):
+        placer.close_to(_common_prefix(placer.open, ancestors))
+        placer.add_text(text[written:start])
+        placer.add_anchored(before.get(index, ()), ancestors)
+        placer.go_to(ancestors)
+        placer.add_text(text[start:end])
+        placer.add_anchored(after.get(index, ()), ancestors)
+        written = end
+    trailing = before.get(len(words), [])
+    if trailing and trailing[-1][0].start == len(segment.text) > len(segment.text.rstrip()):
+        # In the source, the last element follows the final space, so it is written after the final space.
+        placer.close_to(_common_prefix(placer.open, trailing[-1][1]))
+        placer.add_text(text[written:])
+        written = len(text)
+    placer.add_anchored(trailing, placer.open)
+    placer.close_to(())
+    placer.add_text(text[written:])
+    return placer.output
+
+
+def _target_words(text: str, links: Sequence[SpanLink]) -> list[Span]:
+    """Return the aligned words, as the links have them, and the words between them.
+
+    Splitting the whole text into words could give others: each sentence was split by itself, and two
+    sentences can meet without a space ("。2024").
+    """
+    words: list[Span] = []
+    covered = 0  # characters of the text
+    for start, end in [*sorted({target for _, target in links}), (len(text), len(text))]:
+        words += [(left + covered, right + covered) for left, right in word_spans(text[covered:start])]
+        words += [(start, end)] * (start < end)
+        covered = end
+    return words
+
+
+class _Placer:
+    """Collects text and tags, and closes what it has opened, innermost first."""
+
+    def __init__(self) -> None:
+        self.output: list[str | Tag] = []
+        self.open: Ancestors = ()
+
+    def add_text(self, text: str) -> None:
+        if text:
+            self.output.append(text)
+
+    def add_anchored(self, elements: Sequence[tuple[Element, Ancestors]], around_word: Ancestors) -> None:
+        """Add elements next to a word, each inside those of its ancestors that are around the word too, or
+        are added by this call.
+        """
+        added: set[Element] = set()
+        for element, ancestors in elements:
+            shared = _common_prefix(ancestors, around_word)
+            enclosing = (*shared, *(ancestor for ancestor in ancestors[len(shared) :] if ancestor in added))
+            self.go_to(enclosing)
+            if element.atomic:
+                self.output.append(Tag(element, begins=True))
+                self.add_text(" " * element.space_after)
+            else:  # it stays open for its own content; whatever comes next closes it
+                self.go_to((*enclosing, element))
+                added.add(element)
+
+    def go_to(self, ancestors: Ancestors) -> None:
+        """Close and open elements until exactly these are open."""
+        self.close_to(_common_prefix(self.open, ancestors))
+        self.output.extend(Tag(element, begins=True) for element in ancestors[len(self.open) :])
+        self.open = ancestors
+
+    def close_to(self, ancestors: Ancestors) -> None:
+        """Close the innermost elements until only these, a prefix of the open ones, are open."""
+        while len(self.open) > len(ancestors):
+            self.output.append(Tag(self.open[-1], begins=False))
+            self.open = self.open[:-1]
+
+
+def _common_prefix(first: Ancestors, second: Ancestors) -> Ancestors:
+    pairs = zip(first, second, strict=False)
+    return tuple(element for element, _ in takewhile(lambda pair: pair[0] is pair[1], pairs))
+
+
+def _target_ancestors(segment: Segment, words: Sequence[Span], links: Sequence[SpanLink]) -> list[Ancestors]:
+    """Return the elements to write around each target word: those around most source words aligned to it."""
+    stripped_span = (len(segment.text) - len(segment.text.lstrip()), len(segment.text.rstrip()))
+    by_source = _source_ancestors(segment, {stripped_span, *(source for source, _ in links)})
+    votes: dict[Span, Counter[Ancestors]] = {}
+    for source, target in links:
+        votes.setdefault(target, Counter())[by_source[source]] += 1
+    of_aligned = [votes[word].most_common(1)[0][0] if word in votes else None for word in words]
+    of_previous = _fill_forward(of_aligned)
+    of_next = _fill_forward(of_aligned[::-1])[::-1]
+    return [
+        # An unaligned word is inside the elements that the aligned words on both sides share; without
+        # aligned words on both sides, inside the elements around the whole source text.
+        ancestors
+        if ancestors is not None
+        else by_source[stripped_span]
+        if previous is None or following is None
+        else _common_prefix(previous, following)
+        for ancestors, previous, following in zip(of_aligned, of_previous, of_next, strict=True)
+    ]
+
+
+def _fill_forward(values: Sequence[Ancestors | None]) -> list[Ancestors | None]:
+    """Replace each None by the last other value before it."""
+    known: Ancestors | None = None
+    return [known := value if value is not None else known for value in values]
+
+
+def _source_ancestors(segment: Segment, spans: set[Span]) -> dict[Span, Ancestors]:
+    """Return the elements around each span of the source, found in one sweep."""
+    upcoming = [element for element, _ in reversed(segment.elements) if not element.atomic]
+    around: list[Element] = []
+    by_span: dict[Span, Ancestors] = {}
+    for start, end in sorted(spans):
+        while upcoming and upcoming[-1].start <= start:
+            around.append(upcoming.pop())
+        around = [element for element in around if element.end > start]
+        by_span[start, end] = tuple(element for element in around if end <= element.end)
+    return by_span
+
+
+Anchors = dict[int, list[tuple[Element, Ancestors]]]
+"""Elements by the index of the target word next to which they are written."""
+
+
+def _anchor_elements(
+    segment: Segment, words: Sequence[Span], links: Sequence[SpanLink], placed: set[Element]
+) -> tuple[Anchors, Anchors]:
+    """Return the elements that are around no target word, by the word that they precede or follow.
+
+    An image stays before the word that it precedes; a footnote stays after the word that it is attached to;
+    what begins the segment still begins it.
+    Elements before no aligned word have the index `len(words)`.
+    """
+    indices = {word: index for index, word in enumerate(words)}
+    first_target: dict[int, int] = {}  # start of a source word → index of the first word aligned to it
+    last_target: dict[int, int] = {}  # end of a source word → index of the last word aligned to it
+    for (start, end), target in links:
+        first_target[start] = min(first_target.get(start, len(words)), indices[target])
+        last_target[end] = max(last_target.get(end, 0), indices[target])
+    starts = sorted(first_target)
+    num_leading_spaces = len(segment.text) - len(segment.text.lstrip())
+    before: Anchors = {}
+    after: Anchors = {}
+    for element, ancestors in segment.elements:
+        if not element.atomic and element in placed:
+            continue
+        if element.atomic and element.start <= num_leading_spaces:
+            before.setdefault(0, []).append((element, ancestors))
+            continue
+        if element.start in last_target and element.start not in first_target:
+            after.setdefault(last_target[element.start], []).append((element, ancestors))
+            continue
+        following = bisect_left(starts, element.start)
+        index = first_target[starts[following]] if following < len(starts) else len(words)
+        before.setdefault(index, []).append((element, ancestors))
+    return before, after

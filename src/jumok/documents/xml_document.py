@@ -1,0 +1,55 @@
+"""Documents that are one XML file, in any encoding that it declares."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from jumok.documents.xml_tree import decode_xml, read_xml
+from jumok.errors import DataError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from jumok.documents.document import SegmentTranslation
+    from jumok.documents.marked_template import MarkedTemplate
+    from jumok.documents.xml_reader import XmlReader
+    from jumok.documents.xml_tree import XmlSource
+
+__all__ = ["XmlDocument", "read_xml_file"]
+
+
+@dataclass(frozen=True, slots=True)
+class XmlDocument:
+    """A template and the encoding of its file."""
+
+    template: MarkedTemplate
+    encoding: str
+    set_language: Callable[[str, str], str] | None = None
+
+    @property
+    def segments(self) -> list[str]:
+        return self.template.segments
+
+    def write(self, translations: Sequence[SegmentTranslation], language: str = "") -> bytes:
+        text = self.template.fill(translations)
+        if language and self.set_language is not None:
+            text = self.set_language(text, language)
+        # What the encoding lacks is written as a character reference.
+        return text.encode(self.encoding, "xmlcharrefreplace")
+
+
+def read_xml_file(
+    data: bytes,
+    *,
+    prefixes: Mapping[str, str],
+    root: str,
+    reader: Callable[[XmlSource], XmlReader],
+    set_language: Callable[[str, str], str] | None = None,
+) -> XmlDocument:
+    """Parse an XML file whose root element has this name."""
+    text, encoding = decode_xml(data)
+    source = read_xml(text, prefixes)
+    if source.root.name != root:
+        raise DataError(f"The root of this XML is <{source.root.name[:60]}>. Expected: <{root}>.")
+    return XmlDocument(reader(source).read(), encoding, set_language)

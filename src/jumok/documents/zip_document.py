@@ -1,0 +1,133 @@
+"""Documents that are zip archives of XML files: only the parts that hold text are read and replaced.
+
+Every other part is copied. Sizes are checked in the directory of the archive, before anything is inflated.
+"""
+
+from __future__ import annotations
+
+import io
+import zipfile
+import zlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from jumok.errors import DataError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from jumok.documents.document import SegmentTranslation
+    from jumok.documents.text_document import TextTemplate
+
+__all__ = ["ArchivePart", "ZipDocument", "open_archive", "read_part", "unpack_parts"]
+
+MAX_PARTS = 20_000
+MAX_PART_BYTES = 128 * 2**20
+MAX_TOTAL_BYTES = 2**30
+MAX_RATIO = 200
+"""An inflated part may be this many times as large as in the archive, if it is larger than a megabyte. XML of
+office programs is 5 to 50 times as large, a zip bomb a thousand times."""
+_OLE_SIGNATURE = b"\xd0\xcf\x11\xe0"
+
+
+class SetLanguage(Protocol):
+    """Returns a part with the language declared, given its name; the part as it is if it declares none."""
+
+    def __call__(self, name: str, data: bytes, language: str) -> bytes: ...
+
+
+@dataclass(frozen=True, slots=True)
+class ArchivePart:
+    """A part with text: its template, and how its text is encoded."""
+
+    template: TextTemplate
+    encoding: str = "utf-8"
+
+
+@dataclass(frozen=True, slots=True)
+class ZipDocument:
+    """An archive, and those of its parts that have segments, by name."""
+
+    data: bytes
+    parts: Mapping[str, ArchivePart]
+    set_language: SetLanguage | None = None
+
+    @property
+    def segments(self) -> list[str]:
+        return [text for part in self.parts.values() for text in part.template.segments]
+
+    def write(self, translations: Sequence[SegmentTranslation], language: str = "") -> bytes:
+        filled = self._fill(translations)
+        changed = False
+        output = io.BytesIO()
+        with open_archive(self.data) as archive, zipfile.ZipFile(output, "w") as written:
+            written.comment = archive.comment
+            for info in archive.infolist():
+                original = read_part(archive, info.filename)
+                data = filled.get(info.filename, original)
+                if language and self.set_language is not None:
+                    data = self.set_language(info.filename, data, language)
+                changed = changed or data != original
+                written.writestr(info, data, compress_type=info.compress_type)
+        return output.getvalue() if changed else self.data
+
+    def _fill(self, translations: Sequence[SegmentTranslation]) -> dict[str, bytes]:
+        filled = {}
+        start = 0
+        for name, part in self.parts.items():
+            end = start + len(part.template.segments)
+            filled[name] = part.template.fill(translations[start:end]).encode(part.encoding)
+            start = end
+        return filled
+
+
+def open_archive(data: bytes) -> zipfile.ZipFile:
+    """Open an archive whose parts are not too many, too large or encrypted."""
+    if data.startswith(_OLE_SIGNATURE):
+        raise DataError(
+            "The file is protected by a password, or in the format of Office 97. Open it, save it without a "
+            "password in the current format, and try again."
+        )
+    try:
+        archive = zipfile.ZipFile(io.BytesIO(data))
+    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
+        raise DataError(f"The file is damaged: it is no zip archive ({error}).") from None
+    infos = archive.infolist()
+    if len(infos) > MAX_PARTS:
+        raise DataError(f"The archive has {len(infos):,} parts. At most {MAX_PARTS:,} are read.")
+    if sum(info.file_size for info in infos) > MAX_TOTAL_BYTES:
+        raise DataError(f"The archive would inflate to more than {MAX_TOTAL_BYTES // 2**20:,} MB.")
+    if len({info.filename for info in infos}) < len(infos):
+        raise DataError("The archive is damaged: it has two parts of the same name.")
+    for info in infos:
+        _check_part(info)
+    return archive
+
+
+def _check_part(info: zipfile.ZipInfo) -> None:
+    if info.flag_bits & 1:
+        raise DataError("The archive is encrypted. Save it without a password and try again.")
+    is_suspicious = info.file_size > 2**20 and info.file_size > MAX_RATIO * max(info.compress_size, 1)
+    if info.file_size > MAX_PART_BYTES or is_suspicious:
+        raise DataError(
+            f"The part {info.filename[:60]} would inflate from {info.compress_size:,} to {info.file_size:,} "
+            "bytes. No real document does; it is not read."
+        )
+
+
+def read_part(archive: zipfile.ZipFile, name: str) -> bytes:
+    """Inflate one part; the size that the directory declares is not exceeded."""
+    try:
+        return archive.read(name)
+    except KeyError:
+        raise DataError(f"The file is damaged: the archive has no part {name[:60]}.") from None
+    except (zipfile.BadZipFile, zlib.error, NotImplementedError, OSError, EOFError) as error:
+        raise DataError(f"The file is damaged: the part {name[:60]} cannot be inflated ({error}).") from None
+
+
+def unpack_parts(data: bytes, has_text: Callable[[str], bool]) -> Iterator[bytes]:
+    """Yield the parts that are parsed."""
+    with open_archive(data) as archive:
+        for name in archive.namelist():
+            if has_text(name):
+                yield read_part(archive, name)

@@ -1,0 +1,108 @@
+"""The first use of a model folder: a child process loads its files before this process does.
+
+SentencePiece and CTranslate2 are written in C++. A crafted file may end the process that loads it, instead of
+raising an error. A folder that is not on the user's list of checked ones (`storage/user_cache.py`) is
+therefore tried in a child process, once. Models that this user trained are on the list from the start. If the
+list cannot be written, every use is a first use.
+"""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+from typing import TYPE_CHECKING
+
+from jumok.errors import ModelFolderError, StorageError
+from jumok.storage import is_checked, remember_checked
+from jumok.system.processes import python_command
+
+if TYPE_CHECKING:
+    from jumok.storage import StoredModel
+
+__all__ = ["check_conversion", "check_tokenizers"]
+
+REFUSED = 3
+"""Exit code of a child that refuses the files, with the error message on its standard output."""
+MAX_SECONDS = 900.0
+
+_REFUSE = f"""
+except ModelFolderError as error:
+    sys.stdout.buffer.write(str(error).encode())
+    sys.exit({REFUSED})
+"""
+# Arguments: name and size of each file, whose contents follow each other on the standard input.
+_TRY_TOKENIZERS = f"""
+import sys
+from jumok.errors import ModelFolderError
+from jumok.text.tokenizer_files import tokenizers_from_files
+sizes = dict(zip(sys.argv[1::2], map(int, sys.argv[2::2]), strict=True))
+try:
+    tokenizers = tokenizers_from_files({{name: sys.stdin.buffer.read(sizes[name]) for name in sizes}})
+    for tokenizer in (tokenizers.source, tokenizers.target):
+        tokenizer.decode(tokenizer.encode("Hello, 세계! \\u0301"))
+{_REFUSE}"""
+_TRY_CONVERSION = f"""
+import sys
+from jumok.errors import ModelFolderError
+from jumok.inference.loading import try_conversion
+try:
+    try_conversion(*sys.argv[1:])
+{_REFUSE}"""
+
+
+def check_tokenizers(stored: StoredModel) -> None:
+    """Raise a ModelFolderError if SentencePiece crashes on the tokenizers of a folder, or refuses them."""
+    if is_checked(stored.digest):
+        return
+    files = stored.tokenizers
+    arguments = [text for name, data in files.items() for text in (name, str(len(data)))]
+    command = python_command(_TRY_TOKENIZERS, *arguments)
+    if _run("SentencePiece", command, stored, b"".join(files.values())):
+        remember_checked(stored.digest)
+
+
+def check_conversion(stored: StoredModel) -> None:
+    """Raise a ModelFolderError if CTranslate2 crashes on a model. The child stores its conversion."""
+    if stored.card.recipe.model.family != "transformer":  # others cannot be converted
+        return
+    if is_checked(stored.conversion_digest):
+        return
+    command = python_command(_TRY_CONVERSION, str(stored.folder.absolute()), stored.digest)
+    if _run("CTranslate2", command, stored, b""):
+        remember_checked(stored.conversion_digest)
+
+
+def _run(library: str, command: list[str], stored: StoredModel, data: bytes) -> bool:
+    """Run a child; return whether it succeeded. Raise if it crashed or refused the files.
+
+    After any other failure (no memory, a bug) the folder is not remembered, and the caller goes on: it
+    will meet the same error, with its message.
+    """
+    try:
+        child = subprocess.run(command, input=data, capture_output=True, check=False, timeout=MAX_SECONDS)
+    except subprocess.TimeoutExpired:
+        reason = f"{library} did not load it within {MAX_SECONDS / 60:.0f} minutes"
+    except OSError as error:
+        raise StorageError(
+            f"{stored.folder} is used for the first time, and the process that loads it first could not be "
+            f"started: {error.strerror or error}. Close other programs, then run the same command again."
+        ) from error
+    else:
+        if child.returncode == REFUSED:
+            raise ModelFolderError(f"{stored.folder}: {child.stdout.decode(errors='replace').strip()}")
+        if child.returncode >= 0:
+            return child.returncode == 0
+        reason = f"{library} crashed on it ({_signal_name(-child.returncode)})"
+        if -child.returncode == signal.SIGKILL:
+            reason = f"the process that loaded it with {library} was killed, perhaps for lack of memory"
+    raise ModelFolderError(
+        f"{stored.folder} cannot be used: {reason}. It is damaged, or made to do harm. Copy the folder again "
+        "from its origin, and use only folders that you trust."
+    )
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"

@@ -1,0 +1,33 @@
+"""Heartbeats of a worker: every half second, the CPU time that it has used so far.
+
+If they stop, the process does not run: it was stopped, or something holds Python's lock. If they come but the
+CPU time stands still, the worker waits for something that never happens. Both are known within seconds, also
+on a machine so busy that a healthy batch takes many times longer than usual.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+import threading
+import time
+
+__all__ = ["HEARTBEAT", "HEARTBEAT_SECONDS", "start_heartbeats"]
+
+HEARTBEAT_SECONDS = 0.5
+HEARTBEAT = struct.Struct("<d")
+"""The CPU time of the process, in seconds."""
+
+
+def start_heartbeats(pipe: int) -> None:
+    """Send heartbeats over a pipe until nobody reads them."""
+    threading.Thread(target=_send_heartbeats, args=(pipe,), daemon=True).start()
+
+
+def _send_heartbeats(pipe: int) -> None:
+    try:
+        while True:
+            os.write(pipe, HEARTBEAT.pack(time.process_time()))
+            time.sleep(HEARTBEAT_SECONDS)
+    except OSError:  # the server has ended
+        return

@@ -1,0 +1,141 @@
+"""What waits in the queue: sentences and explanations, of requests, of clients."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from jumok.errors import JumokError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = [
+    "BatchKey",
+    "BusyError",
+    "Client",
+    "OpenRequest",
+    "Pending",
+    "PendingExplanation",
+    "PendingSentence",
+    "RequestTooLargeError",
+    "TranslateOptions",
+    "Work",
+    "pending_items",
+]
+
+
+class BusyError(JumokError):
+    """The server cannot accept or answer a request now; the client may retry after `retry_seconds`."""
+
+    def __init__(self, message: str, retry_seconds: float) -> None:
+        super().__init__(message)
+        self.retry_seconds = max(1, round(retry_seconds))
+
+
+class RequestTooLargeError(JumokError):
+    """A request that is too much work even if there were no other."""
+
+    def __init__(self, seconds: float, limit: float) -> None:
+        super().__init__(
+            f"This request would take about {seconds:,.0f} seconds, and at most {limit:,.0f} are allowed. "
+            "Send less text, or fewer alternatives, per request."
+        )
+
+
+class TranslateOptions(NamedTuple):
+    """How a sentence is translated."""
+
+    n_best: int = 1
+    align: bool = False
+    greedy: bool = False
+    """Take the most likely token at each step, instead of the model's own search."""
+    stream: bool = False
+    """Report the translation while it is being generated."""
+
+
+class BatchKey(NamedTuple):
+    """What sentences must have in common to be translated in one batch."""
+
+    model_index: int
+    options: TranslateOptions = TranslateOptions()
+
+
+@dataclass(eq=False, slots=True)
+class Client:
+    """One holder of a key, or one address if the server has no keys."""
+
+    last_seen: float
+    virtual_time: float
+    """Seconds of work that it has received, as fair queueing counts them: who has received least is next."""
+    open_requests: int = 0
+    seconds: float = 0.0
+    """Estimated seconds of work, of one worker, of its open requests."""
+    waiting_items: int = 0
+    waiting_characters: int = 0
+
+
+@dataclass(eq=False, slots=True)
+class OpenRequest:
+    """A request that is being answered: how much of its work is left, and what of it is in the queue."""
+
+    client: Client
+    turn: float
+    """When it is its turn among the requests of its client: since when it is open, and later the more work it
+    has received."""
+    deadline: float
+    seconds: float = 0.0
+    """Estimated seconds of work, of one worker, that are left."""
+    received: float = 0.0
+    """Seconds of work that it has received."""
+    is_long: bool = False
+    slowness: float = 1.0
+    """How many times longer its sentences take than estimated."""
+    waiting: dict[Pending, None] = field(default_factory=dict)  # an ordered set
+
+
+def _new_future() -> asyncio.Future[Any]:
+    return asyncio.get_running_loop().create_future()
+
+
+@dataclass(eq=False, slots=True)
+class PendingSentence:
+    """A sentence that waits for its translation: a future of candidates, best first."""
+
+    key: BatchKey
+    text: str
+    request: OpenRequest
+    future: asyncio.Future[list[dict[str, Any]]] = field(default_factory=_new_future)
+    seconds: float = 0.0
+    """Its estimated seconds of work."""
+    failed: bool = False
+    """Whether a worker has failed with it once; the second time it is given up."""
+    partial: str = ""
+    updated: asyncio.Event = field(default_factory=asyncio.Event)
+    """The translation so far, and an event that is set when it grows, if it is streamed."""
+
+    def update(self, partial: str) -> None:
+        self.partial = partial
+        self.updated.set()
+
+
+@dataclass(eq=False, slots=True)
+class PendingExplanation:
+    """A request about a model's attention that waits for its answer, both as JSON. It is tried only once."""
+
+    model_index: int
+    operation: str
+    text: str
+    request: OpenRequest
+    future: asyncio.Future[str] = field(default_factory=_new_future)
+    seconds: float = 0.0
+
+
+Pending = PendingSentence | PendingExplanation
+Work = list[PendingSentence] | PendingExplanation
+"""What a worker takes at a time: a batch of sentences with one key, or one explanation."""
+
+
+def pending_items(work: Work) -> Sequence[Pending]:
+    return [work] if isinstance(work, PendingExplanation) else work

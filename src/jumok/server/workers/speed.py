@@ -1,0 +1,86 @@
+"""How long sentences take: measured on batches, per model and options.
+
+Seconds are CPU seconds of a worker, so that a busy machine does not make texts look longer.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from jumok.server.workers.pending import PendingSentence
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from jumok.server.workers.pending import BatchKey, Pending, TranslateOptions
+
+__all__ = ["WorkSpeed", "text_size"]
+
+SENTENCE_SIZE = 8
+"""What a sentence costs besides its text, in letters: a file can have 100,000 sentences of one letter."""
+RARE_CHARACTER_SIZE = 12
+"""What a character beyond U+FFFF costs: it is a token per byte, and a token is about three letters."""
+CHARACTERS_PER_SENTENCE = 100
+"""A guess for texts that have not been split yet."""
+SMOOTHING = 0.2
+FIRST_EXPLANATION_SECONDS = 1.0
+
+
+def text_size(text: str) -> int:
+    """Return what a sentence costs, in letters: an estimate without the model's tokenizer."""
+    if text.isascii():
+        return len(text) + SENTENCE_SIZE
+    num_rare = len(text.encode("utf-16-le", "surrogatepass")) // 2 - len(text)
+    num_bytes = len(text.encode("utf-8", "surrogatepass"))
+    return num_bytes + (RARE_CHARACTER_SIZE - 4) * num_rare + SENTENCE_SIZE
+
+
+class WorkSpeed:
+    """Estimates the seconds that one worker needs. Until anything is measured, everything takes 0 seconds."""
+
+    def __init__(self) -> None:
+        self._of_key: dict[BatchKey, float] = {}  # letters per second
+        self._of_model: dict[int, float] = {}  # letters per second with the default options
+        self._explanation_seconds = FIRST_EXPLANATION_SECONDS
+
+    def set_first(self, speeds: Sequence[float]) -> None:
+        """Set the speed of each model that a worker has measured when it started, unless one is known."""
+        for model_index, speed in enumerate(speeds):
+            self._of_model.setdefault(model_index, speed)
+
+    def seconds(self, item: Pending) -> float:
+        """Return the estimated seconds of one sentence in a batch, or of an explanation."""
+        if not isinstance(item, PendingSentence):
+            return self._explanation_seconds
+        return text_size(item.text) * self._seconds_per_letter(item.key)
+
+    def seconds_of_texts(self, key: BatchKey, texts: Iterable[str]) -> float:
+        """Return the estimated seconds of texts that have not been split into sentences yet."""
+        size = sum(text_size(text) + len(text) // CHARACTERS_PER_SENTENCE * SENTENCE_SIZE for text in texts)
+        return size * self._seconds_per_letter(key)
+
+    def measure_batch(self, batch: Sequence[PendingSentence], seconds: float) -> None:
+        key = batch[0].key
+        speed = sum(text_size(item.text) for item in batch) / max(seconds, 1e-3)
+        self._of_key[key] = _smoothed(self._of_key.get(key), speed)
+        of_model = speed * _relative_work(key.options)
+        self._of_model[key.model_index] = _smoothed(self._of_model.get(key.model_index), of_model)
+
+    def measure_explanation(self, seconds: float) -> None:
+        self._explanation_seconds = _smoothed(self._explanation_seconds, seconds)
+
+    def _seconds_per_letter(self, key: BatchKey) -> float:
+        if speed := self._of_key.get(key):
+            return 1 / speed
+        speed = self._of_model.get(key.model_index)
+        return _relative_work(key.options) / speed if speed else 0.0
+
+
+def _smoothed(before: float | None, new: float) -> float:
+    return new if before is None else before + SMOOTHING * (new - before)
+
+
+def _relative_work(options: TranslateOptions) -> float:
+    """Return a guess how much more work these options are than the default ones, until it is measured."""
+    work = 0.5 if options.greedy else (3 + options.n_best) / 4  # the beam has at least n_best hypotheses
+    return work + 0.4 * options.n_best if options.align else work  # each of them is aligned

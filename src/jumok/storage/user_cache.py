@@ -1,0 +1,100 @@
+"""The user's cache folder: converted models, and the list of model folders that were checked.
+
+    $JUMOK_CACHE, or $XDG_CACHE_HOME/jumok, or ~/.cache/jumok
+      engines/        converted models (`inference/engines/cache.py`)
+      checked/        one empty file per checked model folder or converted model, named by its digest
+
+It may be deleted at any time. Whoever can write to it chooses what jumok translates with. As ssh does with
+its keys, jumok therefore refuses a folder that belongs to somebody else, or that others may write to.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from contextlib import suppress
+from pathlib import Path
+
+from jumok.errors import JumokError, StorageError, UnsupportedError
+from jumok.storage.folders import disk_errors, make_folder
+
+__all__ = ["cache_folder", "is_checked", "private_folder", "remember_checked"]
+
+ADVICE = "Set JUMOK_CACHE to another folder"
+_CHECKED = "checked"
+
+
+def cache_folder() -> Path:
+    """Return the folder for files that jumok can create again."""
+    if folder := os.environ.get("JUMOK_CACHE"):
+        return Path(folder).expanduser()
+    xdg_folder = os.environ.get("XDG_CACHE_HOME", "")
+    # The XDG specification says that relative paths are ignored.
+    if Path(xdg_folder).is_absolute():
+        return Path(xdg_folder) / "jumok"
+    try:
+        return Path.home() / ".cache" / "jumok"
+    except RuntimeError:
+        raise UnsupportedError(
+            "There is no home folder to store the converted model in. Name a folder in JUMOK_CACHE"
+        ) from None
+
+
+def private_folder(name: str, *, make: bool = False) -> Path:
+    """Return a folder in the cache folder. Raise a StorageError if others may write to either of them.
+
+    `make` creates what is missing, for this user alone; otherwise the returned folder may not exist.
+    """
+    folder = cache_folder() / name
+    with disk_errors(folder, f"{ADVICE}."):
+        if make:
+            make_folder(folder.parent, mode=0o700)
+            with suppress(FileExistsError):
+                folder.mkdir(mode=0o700)
+        with suppress(FileNotFoundError):
+            _check_private(folder.parent, folder.parent.stat(), sticky_allowed=True)
+            _check_private(folder, folder.lstat())
+    return folder
+
+
+def _check_private(path: Path, status: os.stat_result, *, sticky_allowed: bool = False) -> None:
+    """Raise if somebody else owns a path or may write to it.
+
+    The superuser may, of course. So may the group of a user who is alone in it: many systems give each user a
+    group of the same number, and let it write to all that the user makes. In a sticky folder, such as /tmp or
+    a tmpfs of a container, others can add names but not replace those of this user.
+    """
+    if stat.S_ISLNK(status.st_mode):
+        raise StorageError(f"{path} is a symbolic link, so it is not used. Remove it. {ADVICE} to keep it.")
+    if status.st_uid not in (os.geteuid(), 0):
+        raise StorageError(
+            f"{path} belongs to another user (number {status.st_uid}), so nothing in it is used. {ADVICE}."
+        )
+    others = stat.S_IWOTH if status.st_gid == status.st_uid else stat.S_IWOTH | stat.S_IWGRP
+    if status.st_mode & others and not (sticky_allowed and status.st_mode & stat.S_ISVTX):
+        raise StorageError(
+            f"Other users may write to {path} (mode {stat.S_IMODE(status.st_mode):o}), so nothing in it is "
+            f"used. Take that permission away (`chmod go-w {path}`) and delete its content, or set "
+            "JUMOK_CACHE to a folder that does not exist yet: jumok makes it for this user alone."
+        )
+
+
+def is_checked(digest: str) -> bool:
+    """Return whether this digest is on the list; False if the list cannot be used."""
+    try:
+        path = private_folder(_CHECKED) / digest
+        status = path.lstat()
+        _check_private(path, status)
+    except (OSError, JumokError):
+        return False
+    return stat.S_ISREG(status.st_mode)
+
+
+def remember_checked(digest: str) -> bool:
+    """Put a digest on the list; return False if the list cannot be written, which only costs time later."""
+    try:
+        path = private_folder(_CHECKED, make=True) / digest
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW, 0o600))
+    except (OSError, JumokError):
+        return False
+    return True

@@ -1,0 +1,83 @@
+"""Refuse a SentencePiece model that has a precompiled character map.
+
+The map is a binary trie that SentencePiece follows without many checks; crafted ones have crashed it. jumok
+normalises text itself (`normalisation.py`), so its own tokenizers never have one. This module finds the map
+in the bytes of the model, before SentencePiece sees them. It reads as much of the protocol buffer encoding
+(https://protobuf.dev/programming-guides/encoding/) as that takes:
+
+    ModelProto:      1 pieces   2 trainer_spec   3 normalizer_spec   4 self_test_data   5 denormalizer_spec
+    NormalizerSpec:  1 name     2 precompiled_charsmap   …
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from jumok.errors import ModelFolderError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["refuse_character_map"]
+
+_NORMALIZER_SPECS = (3, 5)
+_CHARACTER_MAP = 2
+_VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
+_MAX_TAG = 2**32 - 1  # a C++ reader ignores the bits above
+
+
+def refuse_character_map(data: bytes) -> None:
+    """Raise a ModelFolderError if a SentencePiece model has a character map, or cannot be read."""
+    try:
+        for number, start, end in _fields(data, 0, len(data)):
+            if number in _NORMALIZER_SPECS and any(
+                inner == _CHARACTER_MAP and inner_end > inner_start
+                for inner, inner_start, inner_end in _fields(data, start, end)
+            ):
+                raise ModelFolderError(
+                    "this is not a tokenizer that jumok wrote: it has a precompiled character map, which a "
+                    "stranger can make to crash SentencePiece. Do not use a folder that you do not trust."
+                )
+    except (IndexError, ValueError) as error:
+        raise ModelFolderError(
+            f"this is not a tokenizer that jumok wrote (it is not a protocol buffer: {error}). The file is "
+            "damaged or comes from another program; download it again or train the tokenizer again."
+        ) from None
+
+
+def _fields(data: bytes, start: int, end: int) -> Iterator[tuple[int, int, int]]:
+    """Yield the number, start and end of every field of a message that consists of bytes."""
+    position = start
+    while position < end:
+        tag = data[position]
+        if tag == 0x0A and data[position + 1] < 0x80:  # the usual case: a token of less than 128 bytes
+            position += 2 + data[position + 1]
+            continue
+        tag, position = _varint(data, position)
+        if tag > _MAX_TAG:
+            raise ValueError(f"field {tag >> 3}")
+        kind = tag & 7
+        if kind == _BYTES:
+            length, position = _varint(data, position)
+            yield tag >> 3, position, position + length
+            position += length
+        elif kind == _VARINT:
+            _, position = _varint(data, position)
+        elif kind in (_FIXED64, _FIXED32):
+            position += 8 if kind == _FIXED64 else 4
+        else:
+            raise ValueError(f"a field of kind {kind}")
+    if position != end:
+        raise ValueError("a field ends outside its message")
+
+
+def _varint(data: bytes, position: int) -> tuple[int, int]:
+    """Return a number of seven bits per byte, and the position after it."""
+    value = 0
+    for shift in range(0, 70, 7):
+        byte = data[position]
+        position += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value, position
+    raise ValueError("a number of more than ten bytes")

@@ -1,0 +1,54 @@
+"""The cost of an explanation is known before it is computed, and limited."""
+
+from __future__ import annotations
+
+import pytest
+
+from jumok.analysis import explain
+from jumok.analysis.cost import CostLimits, count_weights
+from jumok.config.recipe import AttentionSettings, RecurrentSettings
+from jumok.errors import DataError
+from random_translators import SENTENCE, SMALL_MODELS, TARGET, family_translator, make_translator
+
+
+@pytest.mark.parametrize("name", SMALL_MODELS)
+def test_the_weights_of_every_family_are_counted_before_they_are_computed(name: str) -> None:
+    translator = family_translator(name)
+    explanation = explain(translator, SENTENCE, target=TARGET)
+    lengths = len(explanation.source.ids), len(explanation.target.ids)
+    expected = sum(attention.weights.size for attention in explanation.attention.values())
+    assert count_weights(translator.model, *lengths) == expected
+
+
+def test_a_model_without_attention_has_no_weights() -> None:
+    translator = make_translator(
+        RecurrentSettings(width=16, embedding=12, attention=AttentionSettings(kind="none"))
+    )
+    assert count_weights(translator.model, 100, 100) == 0
+    assert not explain(translator, SENTENCE, limits=CostLimits(max_weights=0)).attention
+
+
+@pytest.mark.parametrize(
+    ("limits", "target", "message"),
+    [
+        (CostLimits(max_weights=100), TARGET, r"attention weights; at most 100 are allowed. It has 8 source"),
+        (CostLimits(max_weights=100), None, r"attention weights; at most 100 are allowed"),
+        (CostLimits(max_log_probs=1000), TARGET, r"log-probabilities; at most 1,000"),
+        # One map is allowed; the maps of all hypotheses of a search are not.
+        (CostLimits(max_total_weights=1500), None, r"in all passes together; at most 1,500 .* passes"),
+    ],
+)
+def test_a_larger_explanation_than_allowed_is_refused(
+    limits: CostLimits, target: str | None, message: str
+) -> None:
+    translator = family_translator("transformer")
+    assert explain(translator, SENTENCE, target=target, limits=CostLimits()).text
+    with pytest.raises(DataError, match=message):
+        explain(translator, SENTENCE, target=target, limits=limits)
+
+
+def test_heads_are_not_ranked_if_that_takes_too_many_passes() -> None:
+    limits = CostLimits(max_total_weights=10_000)
+    explanation = explain(family_translator("transformer"), SENTENCE, target=TARGET, limits=limits)
+    with pytest.raises(DataError, match="It needs 21 passes"):
+        explanation.effects()

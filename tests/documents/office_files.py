@@ -1,0 +1,137 @@
+"""Small office files, written by hand with zipfile: what Word and LibreOffice write, without the rest."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from typing import TYPE_CHECKING
+
+from jumok.documents import SegmentTranslation
+from jumok.text import word_spans
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from jumok.documents import Document
+
+_W = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
+_A = "http://schemas.openxmlformats.org/drawingml/2006/main"
+_X = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+XML = '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n'
+PICTURE = bytes(range(256)) * 8
+
+
+def make_zip(parts: Mapping[str, str | bytes], *, stored: tuple[str, ...] = ()) -> bytes:
+    output = io.BytesIO()
+    with zipfile.ZipFile(output, "w") as archive:
+        for name, data in parts.items():
+            info = zipfile.ZipInfo(name, (2024, 1, 2, 3, 4, 6))
+            archive.writestr(info, data, zipfile.ZIP_STORED if name in stored else zipfile.ZIP_DEFLATED)
+    return output.getvalue()
+
+
+def parts_of(data: bytes) -> dict[str, bytes]:
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def word_part(root: str, content: str) -> str:
+    declared = f'xmlns:w="{_W}" xmlns:r="urn:r" xmlns:mc="urn:mc" xmlns:v="urn:v"'
+    return f"{XML}<w:{root} {declared}>{content}</w:{root}>"
+
+
+def run(text: str, properties: str = "") -> str:
+    properties = f"<w:rPr>{properties}</w:rPr>" if properties else ""
+    space = ' xml:space="preserve"' if text != text.strip() else ""
+    return f"<w:r>{properties}<w:t{space}>{text}</w:t></w:r>"
+
+
+def make_docx(body: str, **more: str | bytes) -> bytes:
+    """Return a document; `header1="…"` adds a part of word/."""
+    parts: dict[str, str | bytes] = {
+        "[Content_Types].xml": f"{XML}<Types/>",
+        "word/document.xml": word_part("document", f"<w:body>{body}</w:body>"),
+        "word/media/image1.png": PICTURE,
+    }
+    for name, content in more.items():
+        parts[f"word/{name}.xml"] = content
+    return make_zip(parts)
+
+
+def make_pptx(slide: str, notes: str = "") -> bytes:
+    def part(content: str) -> str:
+        return f'{XML}<p:sld xmlns:a="{_A}" xmlns:p="urn:p"><p:txBody>{content}</p:txBody></p:sld>'
+
+    return make_zip(
+        {
+            "[Content_Types].xml": f"{XML}<Types/>",
+            "ppt/slides/slide1.xml": part(slide),
+            "ppt/notesSlides/notesSlide1.xml": part(notes),
+            "ppt/media/image1.png": PICTURE,
+        }
+    )
+
+
+def make_xlsx(strings: str, **more: str) -> bytes:
+    return make_zip(
+        {
+            "[Content_Types].xml": f"{XML}<Types/>",
+            "xl/sharedStrings.xml": f'{XML}<sst xmlns="{_X}">{strings}</sst>',
+            **{f"xl/{name}.xml": content for name, content in more.items()},
+        }
+    )
+
+
+_OFFICE = "urn:oasis:names:tc:opendocument:xmlns:"
+
+
+def open_document_part(root: str, content: str) -> str:
+    names = {"office": "office", "text": "text", "style": "style", "draw": "drawing", "table": "table"}
+    names |= {"presentation": "presentation", "fo": "xsl-fo-compatible"}
+    declared = "".join(f' xmlns:{prefix}="{_OFFICE}{name}:1.0"' for prefix, name in names.items())
+    declared += ' xmlns:officeooo="http://openoffice.org/2009/office" xmlns:xlink="urn:xlink"'
+    return f"{XML}<office:{root}{declared}>{content}</office:{root}>"
+
+
+def make_open_document(body: str, *, styles: str = "", automatic: str = "", kind: str = "text") -> bytes:
+    """Return an ODT file, or an ODP file if the kind is "presentation"."""
+    content = (
+        f"<office:automatic-styles>{automatic}</office:automatic-styles>"
+        f"<office:body><office:{kind}>{body}</office:{kind}></office:body>"
+    )
+    return make_zip(
+        {
+            "mimetype": f"application/vnd.oasis.opendocument.{kind}",
+            "content.xml": open_document_part("document-content", content),
+            "styles.xml": open_document_part("document-styles", styles),
+            "Pictures/image1.png": PICTURE,
+        },
+        stored=("mimetype",),
+    )
+
+
+def identity(document: Document) -> bytes:
+    """Write a document with every segment as its own translation."""
+    return document.write([_translation(text, text) for text in document.segments])
+
+
+def shout(document: Document, language: str = "") -> bytes:
+    """Write a document in capitals, aligned word for word."""
+    return document.write([_translation(text, text.upper()) for text in document.segments], language)
+
+
+def _translation(source: str, target: str) -> SegmentTranslation:
+    return SegmentTranslation(target, [(span, span) for span in word_spans(source)])
+
+
+def reverse(document: Document, language: str = "") -> bytes:
+    """Write a document with the words of every segment in capitals, from last to first."""
+    translations = []
+    for text in document.segments:
+        words, links, position = [], [], 0
+        for start, end in reversed(word_spans(text)):
+            words.append(text[start:end].upper())
+            links.append(((start, end), (position, position + end - start)))
+            position += end - start + 1  # a space follows
+        translations.append(SegmentTranslation(" ".join(words), links))
+    return document.write(translations, language)

@@ -1,0 +1,202 @@
+"""XLIFF, Android strings and WebVTT; other programs read what is written."""
+
+from __future__ import annotations
+
+from xml.etree import ElementTree
+
+import pytest
+from office_files import identity, reverse, shout
+
+from jumok.documents import SegmentTranslation, read_document
+from jumok.errors import DataError
+from jumok.text import word_spans
+
+XLIFF_1 = """<?xml version="1.0" encoding="UTF-8"?>
+<xliff version="1.2" xmlns="urn:oasis:names:tc:xliff:document:1.2">
+  <file source-language="en" original="a" datatype="plaintext">
+    <body>
+      <trans-unit id="1">
+        <source>My name <g id="1">is</g> Michael</source>
+      </trans-unit>
+      <trans-unit id="2"><source>Hello %s &amp; you<x id="2"/></source><target/></trans-unit>
+      <trans-unit id="3"><source>done</source><target state="final">fertig</target></trans-unit>
+      <trans-unit id="4" translate="no"><source>kept</source></trans-unit>
+      <trans-unit id="5"><source>a <bpt id="1">[</bpt>bold<ept id="1">]</ept> word</source></trans-unit>
+      <trans-unit id="6"><source>42</source></trans-unit>
+    </body>
+  </file>
+</xliff>
+"""
+XLIFF_2 = """<?xml version="1.0"?>
+<xliff xmlns="urn:oasis:names:tc:xliff:document:2.0" version="2.0" srcLang="en">
+ <file id="f"><unit id="1"><segment>
+   <source>My name <pc id="1">is</pc> Michael<ph id="2"/></source>
+  </segment><segment><source>a <sc id="3"/>new<ec startRef="3"/> day</source><target></target></segment>
+ </unit></file>
+</xliff>
+"""
+
+
+def test_xliff_1_units_without_a_translation_are_filled() -> None:
+    _, document = read_document("a.xlf", XLIFF_1.encode())
+    assert document.segments == ["My name is Michael", "Hello & you", "a bold word"]
+    written = reverse(document, "ko").decode()
+    expected = XLIFF_1.replace('source-language="en"', 'source-language="en" target-language="ko"')
+    expected = expected.replace(
+        "Michael</source>",
+        'Michael</source>\n        <target state="translated">MICHAEL <g id="1">IS</g> NAME MY</target>',
+    )
+    filled = '<target state="translated">YOU<x id="2"/> %s &amp; HELLO</target>'
+    expected = expected.replace("<target/>", filled)
+    expected = expected.replace(
+        " word</source>",
+        ' word</source><target state="translated">WORD <bpt id="1">[</bpt>BOLD<ept id="1">]</ept> A</target>',
+    )
+    assert written == expected
+
+
+def test_an_xliff_unit_with_an_invented_placeholder_is_marked_for_review() -> None:
+    _, document = read_document("a.xliff", XLIFF_1.encode())
+    written = document.write([SegmentTranslation("%d"), *map(SegmentTranslation, ("one", "two"))]).decode()
+    assert '<target state="needs-review-translation">' in written
+    assert written.count("needs-review") == 1
+
+
+def test_xliff_2_segments_without_a_translation_are_filled() -> None:
+    _, document = read_document("a.xlf", XLIFF_2.encode())
+    assert document.segments == ["My name is Michael", "a new day"]
+    written = reverse(document, "ko").decode()
+    assert 'srcLang="en" trgLang="ko"' in written
+    assert '\n   <target>MICHAEL<ph id="2"/> <pc id="1">IS</pc> NAME MY</target>\n' in written
+    assert '<target>DAY <sc id="3"/>NEW<ec startRef="3"/> A</target>' in written
+    ElementTree.fromstring(written)
+
+
+def test_xliff_in_utf_16_stays_in_utf_16() -> None:
+    data = XLIFF_1.replace("UTF-8", "UTF-16").encode("utf-16")
+    _, document = read_document("a.xlf", data)
+    expected = shout(read_document("a.xlf", XLIFF_1.encode())[1]).decode().replace("UTF-8", "UTF-16")
+    assert shout(document).decode("utf-16") == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "module", "name"), [(XLIFF_1, "xliff", "Xliff1File"), (XLIFF_2, "xliff2", "Xliff2File")]
+)
+def test_translate_toolkit_reads_what_is_written(text: str, module: str, name: str) -> None:
+    storage = pytest.importorskip(f"translate.storage.{module}", reason="needs translate-toolkit")
+    _, document = read_document("a.xlf", text.encode())
+    units = getattr(storage, name).parsestring(shout(document, "ko")).units
+    assert any("MICHAEL" in str(unit.target) for unit in units)
+
+
+ANDROID = """<?xml version="1.0" encoding="utf-8"?>
+<resources xmlns:xliff="urn:oasis:names:tc:xliff:document:1.2">
+    <!-- a comment -->
+    <string name="a">My name <b>is</b> Michael</string>
+    <string name="b">Don\\'t say \\"%1$s\\"\\nagain</string>
+    <string name="c" translatable="false">kept</string>
+    <string name="d">Hi <xliff:g id="n">%s</xliff:g>, you</string>
+    <string name="e"><![CDATA[a <i>slanted</i> word]]></string>
+    <string name="f">@string/app_name</string>
+    <string-array name="g"><item>first</item></string-array>
+    <plurals name="h"><item quantity="one">%d file</item><item quantity="other">%d files</item></plurals>
+</resources>
+"""
+
+
+def test_android_strings_keep_escapes_placeholders_and_tags() -> None:
+    _, document = read_document("strings.xml", ANDROID.encode())
+    assert document.segments == [
+        "My name is Michael",
+        'Don\'t say ""\nagain',
+        "Hi , you",
+        "a slanted word",
+        "first",
+        "file",
+        "files",
+    ]
+    assert identity(document) == ANDROID.encode()
+    written = shout(document).decode()
+    assert r"""<string name="b">DON\'T SAY \"%1$s\"\nAGAIN</string>""" in written
+    assert '<string name="d">HI <xliff:g id="n">%s</xliff:g>, YOU</string>' in written
+    assert '<string name="e">A &lt;i&gt;SLANTED&lt;/i&gt; WORD</string>' in written
+    assert '<item quantity="one">%d FILE</item><item quantity="other">%d FILES</item>' in written
+    assert ">kept<" in written
+    assert '<string name="a">MICHAEL <b>IS</b> NAME MY</string>' in reverse(document).decode()
+
+
+def test_other_xml_is_refused() -> None:
+    with pytest.raises(DataError, match="The root of this XML is <project>"):
+        read_document("pom.xml", b"<project/>")
+
+
+VTT = """WEBVTT - a title
+
+NOTE
+a note stays
+
+STYLE
+::cue { color: red }
+
+intro
+00:01.000 --> 00:02.000 align:start
+<v Ann>The <i>old</i> man &amp; the
+sea are calm.
+
+00:00:03.000 --> 00:00:04.000
+- I go.
+- You stay.
+"""
+
+
+def test_webvtt_keeps_times_notes_styles_and_entities() -> None:
+    _, document = read_document("a.vtt", VTT.encode())
+    assert document.segments == ["The old man & the sea are calm.", "I go.", "You stay."]
+    assert identity(document) == VTT.encode()
+    written = shout(document).decode()
+    assert written.startswith(VTT.partition("<v Ann>")[0])
+    assert "<v Ann>THE <i>OLD</i> MAN &amp;" in written
+    assert written.endswith("- I GO.\n- YOU STAY.\n")
+
+
+def test_a_vtt_file_without_its_first_line_is_refused() -> None:
+    with pytest.raises(DataError, match="WEBVTT"):
+        read_document("a.vtt", b"1\n00:01.000 --> 00:02.000\nhello\n")
+
+
+def test_pysubs2_reads_the_same_subtitles() -> None:
+    pysubs2 = pytest.importorskip("pysubs2", reason="needs pysubs2")
+    text = VTT.replace("<v Ann>", "")
+    subtitles = pysubs2.SSAFile.from_string(shout(read_document("a.vtt", text.encode())[1]).decode())
+    assert [event.start for event in subtitles] == [1_000, 3_000]
+    assert [event.plaintext.split() for event in subtitles][1] == ["-", "I", "GO.", "-", "YOU", "STAY."]
+
+
+def test_polib_reads_the_same_entries() -> None:
+    polib = pytest.importorskip("polib", reason="needs polib")
+    text = 'msgid ""\nmsgstr ""\n"Language: \\n"\n\nmsgid "Open \\"%s\\" now"\nmsgstr ""\n\n'
+    text += 'msgid "b"\nmsgstr "c"\n'
+    entries = polib.pofile(shout(read_document("a.po", text.encode())[1], "ko").decode())
+    translated = [(entry.msgid, entry.msgstr) for entry in entries]
+    assert translated == [('Open "%s" now', 'OPEN "%s" NOW'), ("b", "c")]
+    assert entries.metadata["Language"] == "ko"
+
+
+def test_the_words_of_a_unit_are_aligned() -> None:
+    """The bold of the source lands on the aligned word, in every catalogue."""
+    source, target = word_spans("My name is Michael"), word_spans("제 이름은 마이클 입니다")
+    links = [(source[0], target[0]), (source[1], target[1]), (source[2], target[3]), (source[3], target[2])]
+    translation = SegmentTranslation("제 이름은 마이클 입니다", links)
+    for name, text, expected in (
+        ("a.xml", "<resources><string>My name <b>is</b> Michael</string></resources>", "<b>입니다</b>"),
+        ("a.json", '{"a": "My name <b>is</b> Michael"}', "마이클 <b>입니다</b>"),
+        ("a.po", 'msgid "My name <b>is</b> Michael"\nmsgstr ""\n', "마이클 <b>입니다</b>"),
+        ("a.srt", "1\n00:00:01,000 --> 00:00:02,000\nMy name <b>is</b> Michael\n", "마이클 <b>입니다</b>"),
+        ("a.yml", "a: My name <b>is</b> Michael\n", "마이클 <b>입니다</b>"),
+        ("a.strings", '"a" = "My name <b>is</b> Michael";\n', "마이클 <b>입니다</b>"),
+        ("a.html", "<p>My name <b>is</b> Michael</p>", "마이클 <b>입니다</b>"),
+        ("a.md", "My name **is** Michael", "마이클 **입니다**"),
+    ):
+        _, document = read_document(name, text.encode())
+        assert document.segments == ["My name is Michael"]
+        assert expected in document.write([translation]).decode()

@@ -1,0 +1,162 @@
+"""Files made to harm: zip and XML bombs, damaged archives, external entities."""
+
+from __future__ import annotations
+
+import random
+import time
+import tracemalloc
+import zipfile
+from contextlib import suppress
+from io import BytesIO
+
+import pytest
+from office_files import make_docx, make_open_document, make_zip, run, shout
+
+from jumok.documents import DocumentTooLargeError, read_document
+from jumok.errors import DataError
+
+LAUGHS = (
+    '<?xml version="1.0"?><!DOCTYPE x [<!ENTITY a "ha">'
+    + "".join(f'<!ENTITY {new} "{f"&{old};" * 10}">' for old, new in zip("abcdefgh", "bcdefghi", strict=True))
+    + "]><resources><string>&i;</string></resources>"
+)
+EXTERNAL = (
+    '<!DOCTYPE x [<!ENTITY a SYSTEM "file:///etc/hostname">]><resources><string>a &a;</string></resources>'
+)
+
+
+def zeros(size: int) -> bytes:
+    return b"<a>" + b" " * size + b"</a>"
+
+
+def many_parts() -> bytes:
+    output = BytesIO()
+    with zipfile.ZipFile(output, "w") as archive:
+        for number in range(20_001):
+            archive.writestr(f"word/header{number}.xml", b"")
+    return output.getvalue()
+
+
+def zip_of(name: str, data: bytes) -> bytes:
+    output = BytesIO()
+    with zipfile.ZipFile(output, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("[Content_Types].xml", "<Types/>")
+        archive.writestr(name, data)
+    return output.getvalue()
+
+
+BOMBS = {
+    "xml.docx": zip_of("word/document.xml", zeros(60 * 2**20)),
+    "picture.docx": zip_of("word/media/a.png", bytes(60 * 2**20)),
+    "parts.docx": many_parts(),
+    "laughs.xml": LAUGHS.encode(),
+    "laughs.docx": zip_of("word/document.xml", LAUGHS.encode()),
+    "external.xml": EXTERNAL.encode(),
+    "deep.xml": b"<a>" * 2_000 + b"</a>" * 2_000,
+    "deep.json": b'{"a":' * 200_000,
+}
+
+
+@pytest.mark.parametrize("name", BOMBS)
+def test_a_bomb_is_refused_in_little_time_and_memory(name: str) -> None:
+    data = BOMBS[name]
+    tracemalloc.start()
+    started = time.process_time()
+    try:
+        with pytest.raises(DataError) as refusal:
+            read_document(name, data)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert time.process_time() - started < 1
+    assert peak < 100 * 2**20
+    assert "etc/hostname" not in str(refusal.value)
+
+
+def test_a_declared_size_that_is_too_small_is_not_exceeded() -> None:
+    """The directory says ten bytes; the part inflates to megabytes."""
+    data = zip_of("word/document.xml", zeros(2**20))
+    size = (2**20 + 7).to_bytes(4, "little")
+    with pytest.raises(DataError, match="damaged"):
+        read_document("a.docx", data.replace(size, (10).to_bytes(4, "little")))
+
+
+def test_the_tags_of_an_archive_are_counted_before_they_are_parsed() -> None:
+    data = make_docx("<w:p/>" * 5_000)
+    with pytest.raises(DocumentTooLargeError, match="5,00"):
+        read_document("a.docx", data, max_syntax_characters=1_000)
+    assert read_document("a.docx", data, max_syntax_characters=10_000)
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "words"),
+    [
+        ("a.docx", b"PK\x03\x04 not really", "no zip archive"),
+        ("a.docx", b"", "no zip archive"),
+        ("a.docx", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(512), "password"),
+        ("a.docx", make_zip({"a": "b"}), r"no part \[Content_Types\].xml"),
+        ("a.odt", make_zip({"a": "b"}), "no part mimetype"),
+        ("a.epub", make_zip({"a": "b"}), "no part META-INF/container.xml"),
+        ("a.xml", b"<resources><string>a</resources>", "not well-formed XML: mismatched tag, line 1"),
+        ("a.xlf", b"\xff\xfe<", "not UTF-16"),
+    ],
+)
+def test_a_damaged_file_is_refused_with_a_reason(name: str, data: bytes, words: str) -> None:
+    with pytest.raises(DataError, match=words):
+        read_document(name, data)
+
+
+def test_damaged_archives_raise_no_other_error() -> None:
+    generator = random.Random(5)
+    for name, data in (
+        ("a.docx", make_docx(f"<w:p>{run('one two')}</w:p>")),
+        ("a.odt", make_open_document("<text:p>one</text:p>")),
+    ):
+        for _ in range(150):
+            damaged = bytearray(data)
+            for _ in range(generator.randint(1, 4)):
+                damaged[generator.randrange(len(damaged))] = generator.randrange(256)
+            with suppress(DataError):
+                shout(read_document(name, bytes(damaged))[1])
+
+
+@pytest.mark.parametrize(
+    ("name", "begin", "unit", "end"),
+    [
+        ("a.md", "", "*a ", ""),
+        ("a.md", "", "[", ""),
+        ("a.md", "", "`a ", ""),
+        ("a.md", "", "> ", ""),
+        ("a.md", "", "<!--", ""),
+        ("a.md", "", "a|", "\n--|--"),
+        ("a.md", "", "![", ""),
+        ("a.md", "", "a" + " " * 50, ""),
+        ("a.yml", "a: ", " x#", ""),
+        ("a.yml", "a: ", "'' ", ""),
+        ("a.yml", "", "- ", "a"),
+        ("a.json", '{"a": "', "{a, plural, ", '"}'),
+        ("a.json", '{"a": "', "{n, plural, one {", '"}'),
+        ("a.json", '{"a": "', "<b>", '"}'),
+        ("a.json", '{"a": "', "%(", '"}'),
+        ("a.strings", "", "/* ", ""),
+        ("a.strings", '"a" = "', "\\\\", '";'),
+        ("a.vtt", "WEBVTT\n\n00:01.000 --> 00:02.000\n", "<c.", "\n"),
+        ("a.xml", "<resources><string>", "&amp;", "</string></resources>"),
+        ("a.xml", "<resources><string>", '\\"', "</string></resources>"),
+        ("a.xlf", "<xliff><trans-unit><source>", '<bpt id="1"/>', "a</source></trans-unit></xliff>"),
+    ],
+)
+@pytest.mark.medium
+@pytest.mark.no_cover
+def test_hostile_files_cost_linear_time(name: str, begin: str, unit: str, end: str) -> None:
+    """Four times the size costs about four times the time, not sixteen times."""
+
+    def cost(characters: int) -> float:
+        data = (begin + unit * (characters // len(unit)) + end).encode()
+        started = time.process_time()
+        with suppress(DataError):
+            shout(read_document(name, data)[1])
+        return time.process_time() - started
+
+    small, large = (min(cost(size) for _ in range(2)) for size in (5_000, 20_000))  # the least disturbed
+    assert large < 8 * small + 0.2

@@ -1,0 +1,125 @@
+"""Markdown: what is translated, where emphasis and links land, and that nothing else changes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from office_files import identity, reverse, shout
+
+from jumok.documents import SegmentTranslation, read_document
+
+PROJECT = Path(__file__).parents[2]
+TEXT = """---
+title: front matter
+---
+# A heading #
+
+My name **is** Michael
+and I go home.
+
+- first *item*
+  goes on
+- [ ] second item with `code here`
+  1. third
+
+> a quoted line
+> goes on
+
+```python
+print("not translated")
+```
+
+    indented code
+
+| Name | Value |
+| --- | ---: |
+| one cell | `x` |
+
+See [this page](https://example.org/a_b "title") or [that one][ref] or [ref].
+An ![image](a.png) and a footnote[^1].
+
+<div align="center">
+  <b>in HTML</b> words
+</div>
+
+[ref]: https://example.org
+[^1]: the note
+
+last line\\
+with a hard break
+"""
+
+
+def test_every_place_with_text_is_translated_and_nothing_else() -> None:
+    _, document = read_document("a.md", TEXT.encode())
+    assert document.segments == [
+        "A heading #",
+        "My name is Michael and I go home.",
+        "first item goes on",
+        "second item with ",
+        "third",
+        "a quoted line goes on",
+        " Name ",
+        " Value ",
+        " one cell ",
+        "See this page or that one or ref. An and a footnote.",
+        "in HTML words ",
+        "the note",
+        "last line",
+        "with a hard break",
+    ]
+    assert identity(document) == TEXT.encode()
+    assert (
+        identity(read_document("a.md", TEXT.replace("\n", "\r\n").encode())[1])
+        == TEXT.replace("\n", "\r\n").encode()
+    )
+
+
+def test_code_targets_and_front_matter_stay() -> None:
+    written = shout(read_document("a.md", TEXT.encode())[1]).decode()
+    for kept in (
+        "---\ntitle: front matter\n---\n# A HEADING",
+        "\nMY NAME **IS** MICHAEL AND I GO HOME.\n",
+        "- FIRST *ITEM* GOES ON\n- [ ] SECOND ITEM WITH `code here`\n  1. THIRD\n",
+        "> A QUOTED LINE GOES ON\n",
+        '```python\nprint("not translated")\n```\n\n    indented code\n',
+        "| NAME | VALUE |\n| --- | ---: |\n| ONE CELL | `x` |\n",
+        'SEE [THIS PAGE](https://example.org/a_b "title") OR [THAT ONE][ref] OR [REF][ref].',
+        "![image](a.png) AND A FOOTNOTE[^1].",
+        '<div align="center">\n  <b>IN HTML</b> WORDS',
+        "[ref]: https://example.org\n[^1]: THE NOTE\n",
+        "LAST LINE\\\nWITH A HARD BREAK\n",
+    ):
+        assert kept in written
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("My name **is** Michael", "MICHAEL **IS** NAME MY"),
+        ("go [home *now*](x) please", "PLEASE [*NOW* HOME](x) GO"),
+        ("a snake_case_name here", "HERE SNAKE_CASE_NAME A"),
+        ("2 * 3 is six", "SIX IS 3 \\* 2"),
+        ("~~old~~ new", "NEW ~~OLD~~"),
+    ],
+)
+def test_emphasis_and_links_move_with_their_words(text: str, expected: str) -> None:
+    assert reverse(read_document("a.md", text.encode())[1]).decode() == expected
+
+
+def test_only_the_translated_paragraph_changes() -> None:
+    _, document = read_document("a.md", TEXT.encode())
+    translations = [SegmentTranslation(text) for text in document.segments]
+    translations[4] = SegmentTranslation("셋째")
+    assert document.write(translations).decode() == TEXT.replace("1. third", "1. 셋째")
+
+
+@pytest.mark.parametrize(
+    "name", ["README.md", "README.ko.md", "docs/design.md", "docs/tutorial.md", "CONTRIBUTING.md"]
+)
+def test_the_documents_of_this_project_come_back_byte_for_byte(name: str) -> None:
+    data = (PROJECT / name).read_bytes()
+    _, document = read_document(name, data)
+    assert document.segments
+    assert identity(document) == data

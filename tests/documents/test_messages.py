@@ -1,0 +1,254 @@
+"""Messages in JSON, ARB, YAML, .strings and .xcstrings: placeholders survive, files keep their form."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from office_files import identity, reverse, shout
+
+from jumok.documents import SegmentTranslation, read_document
+from jumok.documents.message import Message, has_same_placeholders
+from jumok.errors import DataError
+from jumok.text import word_spans
+
+
+def fill(text: str, change: str = "upper") -> str:
+    message = Message(text)
+    return message.fill(
+        [
+            SegmentTranslation(getattr(segment, change)(), [(span, span) for span in word_spans(segment)])
+            for segment in message.segments
+        ]
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "segments", "filled"),
+    [
+        ("Hello, {name}!", ["Hello, !"], "HELLO, {name}!"),
+        ("%1$s of %2$d files", ["of files"], "%1$s OF %2$d FILES"),
+        ("{{count}} items in ${cart}", ["items in "], "{{count}} ITEMS IN ${cart}"),
+        ("100% sure, %d%% done", ["100% sure, done"], "100% SURE, %d%% DONE"),
+        ("Go <b>home</b> now<br>or later", ["Go home now", "or later"], "GO <b>HOME</b> NOW<br>OR LATER"),
+        ("You &amp;&nbsp;I", ["You &\xa0I"], "YOU &amp;\xa0I"),
+        ("%@ is %lld", ["is "], "%@ IS %lld"),
+        ("%(user)s said %-5.2f", ["said "], "%(user)s SAID %-5.2f"),
+        ("$t(other.key) text", ["text"], "$t(other.key) TEXT"),
+        ("<1>one</1> two", ["one two"], "<1>ONE</1> TWO"),
+        (
+            "{n, plural, =0 {no files} one {# file} other {# files}}",
+            ["no files", "file", "files"],
+            "{n, plural, =0 {NO FILES} one {# FILE} other {# FILES}}",
+        ),
+        (
+            "You have {n, plural, one {a {kind} file} other {files}} here",
+            ["a file", "files", "You have here"],
+            "YOU HAVE {n, plural, one {A {kind} FILE} other {FILES}} HERE",
+        ),
+        ("{n, plural, one {", ["{n, plural, one {"], "{N, PLURAL, ONE {"),
+        ("https://example.org/a", [], "https://example.org/a"),
+        ("%s", [], "%s"),
+        ("42", [], "42"),
+    ],
+)
+def test_placeholders_tags_and_choices_survive(text: str, segments: list[str], filled: str) -> None:
+    assert Message(text).segments == segments
+    assert fill(text) == filled
+    assert has_same_placeholders(text, filled) or "plural" in text  # whose forms look like placeholders
+
+
+def test_a_placeholder_moves_with_its_word() -> None:
+    message = Message("{name} goes to {place} often")
+    assert message.segments == ["goes to often"]
+    source, target = word_spans("goes to often"), word_spans("자주 간다")
+    links = [(source[0], target[1]), (source[2], target[0])]
+    # What begins the message still begins it.
+    assert message.fill([SegmentTranslation("자주 간다", links)]) == "{name} {place} 자주 간다"
+
+
+JSON_FILE = """{
+  "title" : "My name <b>is</b> Michael",
+\t"nested": {"list": ["one", 2, true, null, "caf\\u00e9 \\"x\\""], "empty": {}},
+  "url": "https://example.org",   "count": "{n} files"
+}
+"""
+
+
+def test_json_keeps_its_form() -> None:
+    _, document = read_document("en.json", JSON_FILE.encode())
+    assert document.segments == ["My name is Michael", "one", 'café "x"', "files"]
+    assert identity(document) == JSON_FILE.encode()
+    written = reverse(document).decode()
+    assert '"title" : "MICHAEL <b>IS</b> NAME MY",\n\t"nested"' in written
+    assert '["ONE", 2, true, null, "\\" X \\" CAFÉ"], "empty": {}}' in written
+    assert json.loads(written)["count"] == "{n} FILES"
+
+
+@pytest.mark.parametrize("text", ["{", '{"a": 1,}', "[" * 100_000])
+def test_what_is_not_json_is_refused(text: str) -> None:
+    with pytest.raises(DataError, match="JSON"):
+        read_document("a.json", text.encode())
+
+
+def test_arb_metadata_stays_and_its_locale_is_set() -> None:
+    text = (
+        '{"@@locale": "en", "hi": "Hello {name}", "@hi": {"description": "a greeting", '
+        '"placeholders": {"name": {"example": "Ann"}}}}'
+    )
+    _, document = read_document("app_en.arb", text.encode())
+    assert document.segments == ["Hello "]
+    assert identity(document) == text.encode()
+    expected = text.replace("Hello", "HELLO").replace('"en"', '"ko"')
+    assert shout(document, "ko").decode() == expected
+
+
+CATALOGUE = """{
+  "sourceLanguage" : "en",
+  "strings" : {
+    "" : {
+
+    },
+    "Hello %@" : {
+
+    },
+    "greeting" : {
+      "comment" : "shown first",
+      "localizations" : {
+        "en" : {
+          "stringUnit" : {
+            "state" : "translated",
+            "value" : "Good day"
+          }
+        }
+      }
+    },
+    "known" : {
+      "localizations" : {
+        "ko" : {
+          "stringUnit" : {
+            "state" : "translated",
+            "value" : "알려진"
+          }
+        }
+      }
+    },
+    "noted" : {
+      "comment" : "no localisation yet"
+    },
+    "Secret" : {
+      "shouldTranslate" : false
+    }
+  },
+  "version" : "1.0"
+}
+"""
+
+
+def test_a_string_catalogue_gains_the_language() -> None:
+    _, document = read_document("Localizable.xcstrings", CATALOGUE.encode())
+    assert document.segments == ["Hello ", "Good day", "known", "noted"]
+    assert identity(document) == CATALOGUE.encode()
+    strings = json.loads(shout(document, "ko"))["strings"]
+    values = {
+        key: string["localizations"]["ko"]["stringUnit"]["value"]
+        for key, string in strings.items()
+        if "ko" in string.get("localizations", {})
+    }
+    assert values == {"Hello %@": "HELLO %@", "greeting": "GOOD DAY", "known": "알려진", "noted": "NOTED"}
+    assert strings["greeting"]["localizations"]["en"]["stringUnit"]["value"] == "Good day"
+    assert (strings["greeting"]["comment"], strings["Secret"]) == ("shown first", {"shouldTranslate": False})
+    added = shout(document, "ko").decode().splitlines()
+    assert [line for line in CATALOGUE.splitlines() if line not in added] == []
+
+
+YAML_FILE = """# Messages
+en:
+  plain: My name is Michael # a comment
+  single: 'It''s %{count} files'
+  "double": "Line one\\nline two"
+  number: 12
+  flag: true
+  empty:
+  list:
+    - first item
+    - "second item"
+    - name: third item
+  block: |
+    One line.
+    Another line.
+
+  folded: >-
+    Some words
+    go on here.
+  colon: a time of 12:30 here
+  last: end"""
+
+
+def test_yaml_keeps_its_form() -> None:
+    _, document = read_document("en.yml", YAML_FILE.encode())
+    assert document.segments == [
+        "My name is Michael",
+        "It's files",
+        "Line one\nline two",
+        "first item",
+        "second item",
+        "third item",
+        "One line.\nAnother line.",
+        "Some words go on here.",
+        "a time of 12:30 here",
+        "end",
+    ]
+    assert identity(document) == YAML_FILE.encode()
+    written = shout(document, "ko").decode()
+    assert "\nko:\n  plain: MY NAME IS MICHAEL # a comment\n  single: 'IT''S %{count} FILES'\n" in written
+    assert '"double": "LINE ONE\\nLINE TWO"\n  number: 12\n  flag: true\n  empty:\n' in written
+    assert (
+        "  block: |\n    ONE LINE.\n    ANOTHER LINE.\n\n  folded: >-\n    SOME WORDS GO ON HERE.\n"
+        in written
+    )
+    assert written.endswith("  last: END")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "a: &x text",
+        "a: *x",
+        "a: !tag text",
+        "a: {b: c}",
+        "a: [b, c]",
+        "? a",
+        "just text",
+        "a: b: c",
+        "\ta: b",
+        'a: "x',
+    ],
+)
+def test_yaml_that_is_not_understood_is_refused_with_its_line(line: str) -> None:
+    with pytest.raises(DataError, match="Line 2 is not understood"):
+        read_document("a.yml", f"first: one\n{line}\n".encode())
+
+
+@pytest.mark.parametrize("text", ["12", "true", "- not a list", "a: b", "# x", "yes", ""])
+def test_a_yaml_translation_that_would_mean_something_else_is_quoted(text: str) -> None:
+    _, document = read_document("a.yml", b"key: word\n")
+    assert document.write([SegmentTranslation(text)]).decode() == f'key: "{text}"\n'
+
+
+STRINGS_FILE = '/* a = "comment"; */\n"greeting" = "Hello \\"%@\\"\\n";\n// more\nbare.key="Good day" ;\n'
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+def test_strings_files_keep_their_form_and_encoding(encoding: str) -> None:
+    data = STRINGS_FILE.encode(encoding)
+    _, document = read_document("Localizable.strings", data)
+    assert [text.strip() for text in document.segments] == ['Hello ""', "Good day"]
+    assert identity(document) == data
+    written = shout(document).decode(encoding)
+    assert written == STRINGS_FILE.replace("Hello", "HELLO").replace("Good day", "GOOD DAY")
+
+
+def test_a_strings_file_that_is_not_understood_is_refused() -> None:
+    with pytest.raises(DataError, match="Line 2 is not understood"):
+        read_document("a.strings", b'"a" = "b";\n"c" = d;\n')

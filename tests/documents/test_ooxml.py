@@ -1,0 +1,261 @@
+"""DOCX, PPTX and XLSX: what is translated, where formats land, and that nothing else changes."""
+
+from __future__ import annotations
+
+import re
+from xml.etree import ElementTree
+
+import pytest
+from office_files import (
+    PICTURE,
+    identity,
+    make_docx,
+    make_pptx,
+    make_xlsx,
+    parts_of,
+    reverse,
+    run,
+    shout,
+    word_part,
+)
+
+from jumok.documents import SegmentTranslation, read_document
+from jumok.text import word_spans
+
+BOLD = "<w:b/>"
+TEXT_BOX = (
+    "<w:r><mc:AlternateContent><mc:Choice><w:drawing><w:txbxContent>"
+    f"<w:p>{run('inside a box')}</w:p></w:txbxContent></w:drawing></mc:Choice><mc:Fallback><w:pict>"
+    f"<v:textbox><w:txbxContent><w:p>{run('inside a box')}</w:p></w:txbxContent></v:textbox>"
+    "</w:pict></mc:Fallback></mc:AlternateContent></w:r>"
+)
+FIELD = (
+    '<w:r><w:fldChar w:fldCharType="begin"/></w:r><w:r><w:instrText>{code}</w:instrText></w:r>'
+    '<w:r><w:fldChar w:fldCharType="separate"/></w:r>{result}<w:r><w:fldChar w:fldCharType="end"/></w:r>'
+)
+PAGE = FIELD.format(code=" PAGE ", result=run("five"))
+EVERYTHING = (
+    f"<w:p><w:pPr><w:jc/></w:pPr>{run('My name ')}{run('is', BOLD)}{run(' Michael')}</w:p>\n"
+    f"<w:tbl><w:tr><w:tc><w:p>{run('a cell')}</w:p></w:tc></w:tr></w:tbl>"
+    f"<w:p>{run('before ')}{TEXT_BOX}{run('after')}</w:p>"
+    f"<w:p>{run('page ')}{PAGE}{run(' of')}</w:p>"
+    f'<w:p><w:del w:id="1"><w:r><w:delText>gone</w:delText></w:r></w:del>'
+    f'<w:ins w:id="2">{run("new")}</w:ins>{run(" text")}</w:p>'
+    f"<w:p>{run('shown ')}{run('hidden', '<w:vanish/>')}</w:p>"
+    f'<w:p>{run("note")}<w:r><w:footnoteReference w:id="1"/></w:r></w:p>'
+    f"<w:p><w:sdt><w:sdtPr><w:id/></w:sdtPr><w:sdtContent>{run('a control')}</w:sdtContent></w:sdt></w:p>"
+    f"<w:p><w:r><w:t>one</w:t><w:tab/><w:t>two</w:t><w:br/><w:t>three &amp; four</w:t></w:r></w:p>"
+    f'<w:p><w:hyperlink r:id="rId1">{run("a link")}</w:hyperlink>{run(" here")}</w:p>'
+    "<w:p><w:r><w:t>2024</w:t></w:r></w:p><w:p/>"
+)
+PARTS = {
+    "header1": word_part("hdr", f"<w:p>{run('the header')}</w:p>"),
+    "footer1": word_part("ftr", f"<w:p>{run('the footer')}</w:p>"),
+    "footnotes": word_part("footnotes", f'<w:footnote w:id="1"><w:p>{run("a footnote")}</w:p></w:footnote>'),
+    "comments": word_part("comments", f'<w:comment w:id="1"><w:p>{run("a comment")}</w:p></w:comment>'),
+    "styles": word_part("styles", f"<w:p>{run('a style')}</w:p>"),
+}
+DOCUMENT = make_docx(EVERYTHING, **PARTS)
+
+
+def document_of(data: bytes) -> str:
+    return parts_of(data)["word/document.xml"].decode()
+
+
+def body(data: bytes) -> str:
+    found = re.search(r"<w:body>(.*)</w:body>", document_of(data), re.DOTALL)
+    assert found
+    return found[1]
+
+
+def canonical(data: bytes) -> str:
+    return ElementTree.canonicalize(data.decode())
+
+
+def test_every_place_with_text_is_translated_and_nothing_else() -> None:
+    _, document = read_document("a.docx", DOCUMENT)
+    assert sorted(document.segments) == [
+        "My name is Michael",
+        "a cell",
+        "a comment",
+        "a control",
+        "a footnote",
+        "a link here",
+        "before after",
+        "inside a box",
+        "inside a box",
+        "new text",
+        "note",
+        "one\vtwo\nthree & four",
+        "page of",
+        "shown ",
+        "the footer",
+        "the header",
+    ]
+
+
+def test_a_document_translated_into_itself_is_the_same_file() -> None:
+    assert identity(read_document("a.docx", DOCUMENT)[1]) == DOCUMENT
+
+
+def test_capitals_change_the_text_alone() -> None:
+    """Through the projection of every paragraph: the same elements in the same order, and other parts as they
+    were."""
+    written = parts_of(shout(read_document("a.docx", DOCUMENT)[1]))
+    parts = parts_of(DOCUMENT)
+    assert written.keys() == parts.keys()
+    for name in ("[Content_Types].xml", "word/media/image1.png", "word/styles.xml"):
+        assert written[name] == parts[name]
+    assert written["word/media/image1.png"] == PICTURE
+
+    def shouted(match: re.Match[str]) -> str:
+        is_kept = match[2] in ("five", "hidden")  # the result of a field, hidden text
+        return match[0] if is_kept else match[1] + match[2].upper().replace("&AMP;", "&amp;") + match[3]
+
+    for name in ("document", "header1", "footer1", "footnotes", "comments"):
+        expected = re.sub(
+            r"(<w:t(?: xml:space=\"preserve\")?>)([^<]*)(</w:t>)", shouted, parts[f"word/{name}.xml"].decode()
+        )
+        assert canonical(written[f"word/{name}.xml"]) == canonical(expected.encode())
+
+
+def test_bold_lands_on_the_aligned_word() -> None:
+    data = make_docx(f"<w:p>{run('My name ')}{run('is', BOLD)}{run(' Michael')}</w:p>")
+    _, document = read_document("a.docx", data)
+    assert document.segments == ["My name is Michael"]
+    source, target = word_spans("My name is Michael"), word_spans("제 이름은 마이클 입니다")
+    links = [(source[0], target[0]), (source[1], target[1]), (source[2], target[3]), (source[3], target[2])]
+    written = document.write([SegmentTranslation("제 이름은 마이클 입니다", links)])
+    assert body(written) == f"<w:p>{run('제 이름은 마이클 ')}{run('입니다', BOLD)}</w:p>"
+
+
+def test_runs_that_word_split_while_editing_are_joined() -> None:
+    pieces = (
+        '<w:r w:rsidR="001"><w:rPr><w:lang w:val="en-US"/></w:rPr><w:t>Hel</w:t></w:r>'
+        '<w:proofErr w:type="spellStart"/><w:r w:rsidR="002"><w:t>lo </w:t></w:r>'
+        "<w:r><w:rPr><w:noProof/></w:rPr><w:t>wor</w:t></w:r><w:r><w:t>ld</w:t></w:r>"
+    )
+    _, document = read_document("a.docx", make_docx(f"<w:p>{pieces}</w:p>"))
+    assert document.segments == ["Hello world"]
+    written = body(shout(document))
+    assert re.sub("<[^>]*>", "", written) == "HELLO WORLD"
+
+
+def test_links_and_notes_move_with_their_words() -> None:
+    note = '<w:r><w:footnoteReference w:id="1"/></w:r>'
+    link = '<w:hyperlink r:id="rId1">{}</w:hyperlink>'
+    data = make_docx(f"<w:p>{link.format(run('one'))}{run(' two')}{note}{run(' three')}</w:p>")
+    written = body(reverse(read_document("a.docx", data)[1]))
+    assert written == f"<w:p>{run('THREE TWO')}{note}{run(' ')}{link.format(run('ONE'))}</w:p>"
+
+
+def test_fields_are_whole_and_those_of_several_paragraphs_keep_their_place() -> None:
+    link = FIELD.format(code=' HYPERLINK "x" ', result=run("a link"))
+    begin, _, end = FIELD.format(code=" TOC ", result="|").partition("|")
+    data = make_docx(
+        f"<w:p>{run('page ')}{PAGE}</w:p><w:p>{link}{run(' now')}</w:p>"
+        f"<w:p>{begin}{run('chapter one')}</w:p><w:p>{run('chapter two')}{end}</w:p>"
+    )
+    _, document = read_document("a.docx", data)
+    assert document.segments == ["page ", "a link now", "chapter one", "chapter two"]
+    first, second, third, fourth = body(reverse(document)).split("</w:p>")[:4]
+    assert PAGE in first
+    assert second == "<w:p>" + run("NOW ") + FIELD.format(code=' HYPERLINK "x" ', result=run("LINK A"))
+    assert third == f"<w:p>{begin}{run('ONE CHAPTER')}"
+    assert fourth == f"<w:p>{run('TWO CHAPTER')}{end}"
+
+
+def test_bookmarks_stay_around_the_paragraph() -> None:
+    start, end = '<w:bookmarkStart w:id="0" w:name="x"/>', '<w:bookmarkEnd w:id="0"/>'
+    data = make_docx(f"<w:p>{run('one ')}{start}{run('two')}{end}{run(' three')}</w:p>")
+    assert body(reverse(read_document("a.docx", data)[1])) == f"<w:p>{start}{run('THREE TWO ONE')}{end}</w:p>"
+
+
+def test_only_the_translated_paragraph_changes() -> None:
+    data = make_docx(f"<w:p>{run('one')}</w:p>\n <!-- kept --><w:p >{run('two')}</w:p  >\n")
+    _, document = read_document("a.docx", data)
+    written = document.write([SegmentTranslation("하나"), SegmentTranslation("two")])
+    assert document_of(written) == document_of(data).replace(">one<", ">하나<")
+
+
+@pytest.mark.parametrize(
+    ("language", "defaults", "expected"),
+    [
+        (
+            "ko",
+            '<w:rFonts w:ascii="Arial" w:eastAsia="SimSun"/><w:lang w:val="en-US"/>',
+            '<w:rFonts w:eastAsia="Malgun Gothic" w:ascii="Arial"/>'
+            '<w:lang w:eastAsia="ko-KR" w:val="en-US"/>',
+        ),
+        ("de", "", '<w:lang w:val="de-DE"/>'),
+        ("ar", '<w:lang w:val="en-US"/>', '<w:rtl/><w:lang w:bidi="ar-SA" w:val="en-US"/>'),
+    ],
+)
+def test_the_language_is_declared_for_word(language: str, defaults: str, expected: str) -> None:
+    block = "<w:docDefaults><w:rPrDefault><w:rPr>{}</w:rPr></w:rPrDefault></w:docDefaults>"
+    data = make_docx(f"<w:p>{run('one')}</w:p>", styles=word_part("styles", block.format(defaults)))
+    written = parts_of(shout(read_document("a.docx", data)[1], language))["word/styles.xml"].decode()
+    assert f"<w:rPr>{expected}</w:rPr>" in written
+    assert ("<w:bidi/>" in written) == (language == "ar")
+
+
+SLIDE = (
+    '<a:p><a:pPr lvl="1"/><a:r><a:rPr lang="en-US"/><a:t>My name </a:t></a:r>'
+    '<a:r><a:rPr lang="en-US" b="1"/><a:t>is</a:t></a:r><a:r><a:rPr lang="en-US"/><a:t> Michael</a:t></a:r>'
+    '<a:endParaRPr lang="en-US"/></a:p>'
+    "<a:p><a:r><a:t>first</a:t></a:r><a:br/><a:r><a:t>second</a:t></a:r></a:p>"
+    '<a:p><a:fld type="slidenum"><a:t>three</a:t></a:fld></a:p>'
+)
+PRESENTATION = make_pptx(SLIDE, "<a:p><a:r><a:t>say this</a:t></a:r></a:p>")
+
+
+def test_slides_and_notes_are_translated() -> None:
+    _, document = read_document("a.pptx", PRESENTATION)
+    assert document.segments == ["say this", "My name is Michael", "first\nsecond"]
+    assert identity(document) == PRESENTATION
+    slide = parts_of(shout(document))["ppt/slides/slide1.xml"].decode()
+    assert re.findall("<a:t>([^<]*)</a:t>", slide) == [
+        "MY NAME ",
+        "IS",
+        " MICHAEL",
+        "FIRST",
+        "SECOND",
+        "three",
+    ]
+    assert re.sub("<a:t>[^<]*</a:t>", "", slide) == re.sub(
+        "<a:t>[^<]*</a:t>", "", parts_of(PRESENTATION)["ppt/slides/slide1.xml"].decode()
+    )
+    assert (
+        '<a:rPr lang="en-US" b="1"/><a:t>IS</a:t>'
+        in parts_of(reverse(document))["ppt/slides/slide1.xml"].decode()
+    )
+
+
+def test_the_language_is_declared_in_slides() -> None:
+    slide = parts_of(shout(read_document("a.pptx", PRESENTATION)[1], "ko"))["ppt/slides/slide1.xml"].decode()
+    assert slide.count('lang="ko-KR"') == 4
+    assert "en-US" not in slide
+
+
+WORKBOOK = make_xlsx(
+    "<si><t>plain text</t></si><si><r><t>My name </t></r><r><rPr><b/></rPr><t>is</t></r>"
+    '<r><t xml:space="preserve"> Michael</t></r></si><si><t>Header</t></si><si><t>12.5</t></si>',
+    **{
+        "worksheets/sheet1": '<worksheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main">'
+        '<c t="inlineStr"><is><t>in the cell</t></is></c><c><f>A1&amp;"text"</f><v>1</v></c></worksheet>',
+        "tables/table1": '<table xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main">'
+        '<tableColumn name="Header"/></table>',
+    },
+)
+
+
+def test_strings_of_a_workbook_are_translated_but_no_formula_and_no_table_header() -> None:
+    _, document = read_document("a.xlsx", WORKBOOK)
+    assert sorted(document.segments) == ["My name is Michael", "in the cell", "plain text"]
+    assert identity(document) == WORKBOOK
+    written = parts_of(shout(document))
+    assert b"<si><t>PLAIN TEXT</t></si>" in written["xl/sharedStrings.xml"]
+    assert b"<r><rPr><b/></rPr><t>IS</t></r>" in written["xl/sharedStrings.xml"]
+    assert b"<si><t>Header</t></si><si><t>12.5</t></si>" in written["xl/sharedStrings.xml"]
+    assert b'<f>A1&amp;"text"</f>' in written["xl/worksheets/sheet1.xml"]
+    assert b"<is><t>IN THE CELL</t></is>" in written["xl/worksheets/sheet1.xml"]
