@@ -672,7 +672,7 @@ def test_a_missing_file_in_a_table_is_noticed() -> None:
 
 def steps_of_walks(page: str) -> list[tuple[str, str]]:
     """(module, name) of every step of the walks in docs/design.md."""
-    walks = page.partition("## Three walks")[2].partition("\n## ")[0]
+    walks = page.partition("## Four walks")[2].partition("\n## ")[0]
     return re.findall(r"`([\w/]+\.py)` `(\w+)`", walks)
 
 

@@ -44,8 +44,12 @@ HOME, HOME_IN_KOREAN = ("I", "go", "home", "."), ("나는", "집에", "간다", 
 ALIGNED_TO = [0, 2, 1, 3]  # for each word of HOME_IN_KOREAN, the index of its translation in HOME
 BOOKS = ("I", "read", "two", "books", "at", "the", "library", "today")
 BOOKS_IN_KOREAN = ("나는", "오늘", "도서관에서", "책", "두", "권을", "읽는다")
-# From figures 3 and 4 of Vaswani et al. 2017, the first one shortened.
-MAKING = ("making", "the", "voting", "process", "more", "difficult")
+# From figures 3 and 4 of Vaswani et al. 2017.
+_MAKING = (
+    "It is in this spirit that a majority of American governments have passed new laws since 2009 "
+    "making the registration or voting process more difficult ."
+)
+MAKING = tuple(_MAKING.split())
 LAW = (
     "The",
     "Law",
@@ -200,8 +204,8 @@ def draw_heads(title: str, words: Sequence[str], word: str, targets: Sequence[Se
 
 
 def heads_making() -> str:
-    targets = (("more", "difficult"), ("difficult",), ("making",), ())
-    return draw_heads('"making", in four heads', MAKING, "making", targets)
+    targets = (("more", "difficult"), ("difficult",), ("2009",), ("making",), ())
+    return draw_heads('"making", in five heads', MAKING, "making", targets)
 
 
 def heads_its() -> str:

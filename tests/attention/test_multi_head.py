@@ -213,6 +213,15 @@ def test_axes_in_any_order_equal_a_loop_over_the_others(kind, axes):
     torch.testing.assert_close(attended.context.permute(*others, *axes, 4), expected, atol=1e-6, rtol=0)
 
 
+def test_a_batch_of_0_with_a_mask_and_an_edit_is_valid_over_axes():
+    attention = make_attention(AttentionSettings(), width=8, heads=2)
+    allowed = torch.ones(1, dtype=torch.bool)
+    attended = attend_over_axes(
+        attention, torch.randn(0, 3, 4, 8), (1, 2), allowed=allowed, edit=lambda weights, _: weights
+    )
+    assert attended.context.shape == (0, 3, 4, 8)
+
+
 def test_a_source_or_a_mask_that_does_not_fit_is_refused():
     attention = make_attention(AttentionSettings(), width=8, heads=2)
     states = torch.randn(2, 3, 4, 5, 8)

@@ -30,6 +30,13 @@ def test_header_and_count(call: Call) -> None:
     assert all(line.count("\t") == 2 for line in lines[:-1])
 
 
+def test_the_classic_examples_are_another_corpus(call: Call) -> None:
+    lines = call("corpus", "english-french", "--count", "3").out.splitlines()
+    assert lines[0] == "en\tfr\talignment"
+    assert len(lines) == 1 + 3
+    assert "english-french" in call("corpus", "english-french2").err
+
+
 def test_without_alignments(call: Call) -> None:
     with_them = call("corpus", "english-korean", "--count", "4").out.splitlines()
     without = call("corpus", "english-korean", "--count", "4", "--no-align").out.splitlines()

@@ -144,4 +144,4 @@ def test_drawn_pictures_need_a_folder(call: Call, tmp_path: Path) -> None:
         *("train", "train-classes", "train.en.tsv", "train.ko.tsv")
     ]
     assert "give --out" in call("corpus", "drawn-pictures").paragraph("corpus")
-    assert "is printed" in call("corpus", "english-korean", "--out", tmp_path).paragraph("corpus")
+    assert "Pairs are printed" in call("corpus", "english-korean", "--out", tmp_path).paragraph("corpus")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from jumok.data import check_corpora, open_corpora, open_corpus
+from jumok.data import check_corpora, open_corpora, open_corpus, open_held_out
 from jumok.data.encodings import check_encoding, guess_encoding
 from jumok.data.faults import Fault
 from jumok.errors import DataError
@@ -122,6 +122,27 @@ def test_a_wrong_or_unknown_encoding_is_refused(tmp_path: Path) -> None:
         "utf_16_le",
         "ms949",
     ]
+
+
+def test_utf8_is_not_read_in_another_encoding(tmp_path: Path) -> None:
+    path = tmp_path / "pairs.tsv"
+    path.write_text(f"I go.\t{KOREAN}\n" * 20, encoding="utf-8")
+    with pytest.raises(DataError, match=r"is UTF-8 text\. Received: --encoding cp1252\. Leave it out"):
+        open_corpus(path, encoding="cp1252")
+    assert next(open_corpus(path, encoding="utf-8-sig").pairs()).target == KOREAN
+
+
+def test_a_validation_set_may_have_other_columns_and_another_encoding(tmp_path: Path) -> None:
+    table, two, text = (tmp_path / name for name in ("t.csv", "v.en-ko.tsv", "v.en"))
+    table.write_bytes(f"1;I go.;{KOREAN};x\n2;He goes.;{KOREAN};y\n".encode("cp949"))
+    two.write_text(f"She reads.\t{KOREAN}\n" * 3, encoding="utf-8")
+    text.write_text("We read.\n", encoding="utf-8")
+    (tmp_path / "v.ko").write_text(f"{KOREAN}\n", encoding="utf-8")
+    reading = {"columns": "2,3", "encoding": "cp949"}
+    for names in ([table], [two], [text, tmp_path / "v.ko"]):
+        assert next(open_held_out(list(map(str, names)), **reading)[0].pairs()).target == KOREAN
+    with pytest.raises(DataError, match="no file"):
+        open_held_out([str(tmp_path / "no.tsv")], **reading)
 
 
 def test_bytes_that_fit_no_encoding_are_not_guessed() -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import io
+import random
 import time
 import tracemalloc
 import zipfile
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -120,6 +122,8 @@ def test_what_a_tmx_has_not_is_said(tmp_path: Path) -> None:
         open_corpus(tmp_path / "m.tmx", source="de", target="en", columns="1,2")
     with pytest.raises(DataError, match=r"units are in en \(1\).*variants"):
         corpus_at(tmp_path / "n.tmx", tmx(tuv("en-US", "a") + tuv("en-GB", "b")))
+    late = tmx(*[tuv("en", "a") + tuv("de", "b")] * 1200, tuv("en", "a") + tuv("ko", "c"))
+    assert list(corpus_at(tmp_path / "q.tmx", late, source="en", target="ko").pairs()) == [Pair("a", "c")]
     with pytest.raises(DataError, match="XML, but not TMX"):
         corpus_at(tmp_path / "o.tmx", "<html><body/></html>")
     with pytest.raises(DataError, match=r"not well-formed XML: .* on line 4"):
@@ -488,6 +492,10 @@ def test_downloads_of_opus_and_tatoeba(tmp_path: Path) -> None:
     assert list(corpus_at(tmp_path / "en-ko.tmx", memory).pairs()) == list(moses.pairs())
     anki = zipped(**{"_about.txt": "a\tb\n", "kor.txt": f"{SAVE.source}\t{SAVE.target}\tCC-BY 2.0\n"})
     assert list(corpus_at(tmp_path / "kor-eng.zip", anki).pairs()) == [SAVE]
+    with_licence = zipped(**{"LICENSE.txt": "Lizenz für\n".encode("latin1"), "x.tsv": "a\tb\n"})
+    assert list(corpus_at(tmp_path / "l.zip", with_licence).pairs()) == [Pair("a", "b")]
+    regional = corpus_at(tmp_path / "r.zip", zipped(**{"x.en-zh_CN.en": "a\n", "x.en-zh_CN.zh_CN": "b\n"}))
+    assert (regional.source_language, regional.target_language) == ("en", "zh")
     pairs = f"1\t{SAVE.source}\t2\t{SAVE.target}\n"
     tatoeba = corpus_at(tmp_path / "Sentence pairs in English-Korean - 2026-11-01.tsv", pairs)
     assert (tatoeba.source_language, tatoeba.target_language) == ("en", "ko")
@@ -541,6 +549,31 @@ def test_hostile_files_are_refused_quickly_in_little_memory(tmp_path: Path, name
     assert "root:" not in str(refusal.value)
     assert time.process_time() - started < 1
     assert peak < 100e6
+
+
+def test_damaged_files_are_read_or_refused(tmp_path: Path) -> None:
+    """Whatever stands in a file, only a DataError leaves its reader."""
+    generator = random.Random(1)
+    originals = [
+        path for path in sorted(WRITTEN_BY_TOOLS.iterdir()) if path.is_file() and path.suffix != ".py"
+    ]
+    for number in range(300):
+        original = generator.choice(originals)
+        content = bytearray(original.read_bytes())
+        for _ in range(generator.choice([1, 3, 9])):
+            position = generator.randrange(len(content))
+            content[position : position + generator.choice([0, 1, 20])] = generator.choice(
+                [b"<", b"</a>", b"&", b'"', b"\0", b"\xff", b"\n", bytes(content[:40])]
+            )
+        damaged = tmp_path / f"{number}{original.suffix}"
+        damaged.write_bytes(content)
+        with suppress(DataError):
+            list(open_corpus(damaged).pairs())
+
+
+def test_commas_in_every_row_do_not_hide_the_separator(tmp_path: Path) -> None:
+    corpus = corpus_at(tmp_path / "a.csv", "Hello, you.;안녕, 너.\nBye, you.;잘 가, 너.\n")
+    assert list(corpus.pairs()) == [Pair("Hello, you.", "안녕, 너."), Pair("Bye, you.", "잘 가, 너.")]
 
 
 def test_a_document_type_without_entities_is_fine(tmp_path: Path) -> None:

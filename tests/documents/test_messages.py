@@ -58,6 +58,19 @@ def test_placeholders_tags_and_choices_survive(text: str, segments: list[str], f
     assert has_same_placeholders(text, filled) or "plural" in text  # whose forms look like placeholders
 
 
+def test_a_translation_with_a_nul_harms_nothing() -> None:
+    """It would look like the mark of a segment, here of itself."""
+    assert Message("one").fill([SegmentTranslation(f"a {chr(0)}0{chr(0)} b")]) == "a  0  b"
+    _, document = read_document("a.xml", b"<resources><string>one</string></resources>")
+    assert b"\0" not in document.write([SegmentTranslation(f"{chr(0)}0{chr(0)}")])
+
+
+def test_a_number_sign_in_a_choice_within_a_plural_stays() -> None:
+    text = "{n, plural, other {{who, select, other {# files}}}}"
+    assert Message(text).segments == ["files"]
+    assert fill(text) == text.replace("files", "FILES")
+
+
 def test_a_placeholder_moves_with_its_word() -> None:
     message = Message("{name} goes to {place} often")
     assert message.segments == ["goes to often"]

@@ -42,6 +42,7 @@ LINKED = (
     "CHANGELOG.md",
     "docs/index.md",
     "docs/design.md",
+    "docs/documents.md",
     *EXPLAINED,
 )
 MINUTES, MAX_PAIRS = "0.05", 1000

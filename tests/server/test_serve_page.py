@@ -155,8 +155,8 @@ def test_an_explanation_equals_that_of_the_library(served: Served, model: Path) 
         ({"changes": {"a": "b"}}, 400, "changes"),
         ({"surprise": 1}, 400, "surprise"),
         ({"changes": [{"kind": "silence", "site": "cross", "head": 7}]}, 409, "no head 7"),
-        ({"translation": "😀" * 2000}, 409, "attention weights; at most 5,000,000 are allowed"),
-        ({"q": "😀" * 1000, "translation": "eins"}, 409, "attention weights; at most 5,000,000 are allowed"),
+        ({"translation": "😀" * 2000}, 409, "attention weights; at most 4,000,000 are allowed"),
+        ({"q": "😀" * 1000, "translation": "eins"}, 409, "attention weights; at most 4,000,000 are allowed"),
     ],
 )
 def test_invalid_explain_requests_are_refused_with_a_reason(
@@ -189,7 +189,7 @@ def test_the_attention_page_is_live(served: Served) -> None:
     for operation in ("explain", "rank-heads", "steps"):
         large = served.post(f"/attention/en_de/{operation}", {**request, "target": "😀" * 2000, "cell": cell})
         assert large.status == 400
-        assert "attention weights; at most 5,000,000 are allowed" in large.json["error"]
+        assert "attention weights; at most 4,000,000 are allowed" in large.json["error"]
         unused = served.post(f"/attention/en_de/{operation}", {**request, "unused": "x" * 70_000})
         assert (unused.status, "65,536" in unused.json["error"]) == (413, True)
     assert served.post("/attention/en_de/explain", request).status == 200  # the worker is still there

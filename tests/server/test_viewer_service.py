@@ -13,7 +13,7 @@ import pytest
 import jumok
 from digit_lines import TINY, digit_lines, write_tsv
 from jumok.analysis import explain, explanation_from_json
-from jumok.analysis.cost import count_weights
+from jumok.analysis.cost import CostLimits, count_weights
 from jumok.analysis.packing import unpack_weights
 from jumok.data.batching import padded_batch
 from jumok.errors import DataError
@@ -155,8 +155,17 @@ def test_an_explanation_of_too_many_tokens_is_refused_before_a_model_computes_it
     monkeypatch.setattr(family_translator("transformer").model, "forward", compute)
     monkeypatch.setattr(family_translator("transformer").model, "attention", compute)
     cell = {"site": "cross", "layer": 0, "head": 0, "query": 0, "key": 0}
-    with pytest.raises(DataError, match=rf"[\d,]+ attention weights; at most 5,000,000 .* {tokens}"):
+    with pytest.raises(DataError, match=rf"[\d,]+ attention weights; at most 4,000,000 .* {tokens}"):
         request(service, operation, **{"sentence": SENTENCE, "cell": cell, **fields})
+
+
+def test_large_explanations_are_not_all_kept() -> None:
+    translator = family_translator("transformer")
+    limits = CostLimits(max_weights=3 * count_weights(translator.model, 10, 12))
+    service = ExplanationService([NamedTranslator("tiny", translator)], limits=limits)
+    for target in ("a", "a a", "a a a", *("a " * 9 + word for word in ("tree", "house", "river", "home"))):
+        request(service, "explain", sentence=SENTENCE, target=target)
+    assert 1 <= len(service._cache) < 4
 
 
 def test_an_answer_that_is_too_large_is_not_sent(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-pytest.importorskip("py3langid", reason="missing optional part: jumok[serve]")
-
 from jumok.text.language_detection import detect_languages
 
 TEXTS = """

@@ -98,9 +98,9 @@ def test_time_is_linear_in_the_number_of_marks(function: Callable[[str], object]
         text = "a" + "\u0300\u0316" * (marks // 2)
         times = []
         for _ in range(3):
-            started = time.perf_counter()
+            started = time.thread_time()
             function(text)
-            times.append(time.perf_counter() - started)
+            times.append(time.thread_time() - started)
         return min(times)
 
     assert seconds(80_000) < 24 * seconds(10_000)

@@ -139,9 +139,11 @@ def test_a_loss_above_a_uniform_guess_is_told_late_and_early_only_far_above() ->
     def kinds(**changes: float) -> set[str]:
         return {finding.kind for finding in run_detectors(replace(HEALTHY, **changes))}  # type: ignore[arg-type]
 
-    assert "diverged" in kinds(validation_loss=8.1)
-    assert "diverged" not in kinds(validation_loss=8.1, step=20)
-    assert "diverged" in kinds(validation_loss=12.1, step=20)
+    assert "diverged" in kinds(validation_loss=8.1, training_loss=8.1)
+    assert "diverged" not in kinds(validation_loss=8.1, training_loss=8.1, step=20)
+    assert "diverged" in kinds(validation_loss=12.1, training_loss=math.nan, step=20)
+    assert "diverged" not in kinds(validation_loss=12.1, training_loss=0.5)  # learnt by heart
+    assert "diverged" in kinds(validation_loss=32.1, training_loss=0.5)
 
 
 @pytest.mark.parametrize(("loss", "told"), [(7.0, False), (11.9, False), (12.1, True), (math.nan, False)])

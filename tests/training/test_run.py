@@ -483,8 +483,8 @@ class TestFinishing:
         damaged = unfinished / "checkpoints" / "step-5" / "weights.safetensors"
         flip_a_bit(damaged)
         events = list(training_events(digit_corpus(200), out=unfinished))
-        warned, nothing_learnt = only(events, Warned)
-        assert nothing_learnt.message.startswith("this model has learnt nothing")
+        warned, no_better = only(events, Warned)
+        assert no_better.message.startswith("the model is worse than guessing")
         assert str(damaged) in warned.message
         assert warned.advice == "Used instead: the checkpoint of step 10."
         card, _, _ = read_model_with_weights(unfinished / "model")

@@ -51,8 +51,8 @@ def test_a_loss_that_is_not_finite_ranks_last_in_any_order() -> None:
             assert RunState(validations=records).best(stop_on) is finite
 
 
-def test_a_loss_above_a_uniform_guess_is_never_best_whatever_its_score() -> None:
-    good = ValidationRecord(step=10, loss=3.0, training_loss=3.0, scores={"chrf": 1.0})
+def test_the_loss_of_diverged_weights_is_never_best_whatever_their_score() -> None:
+    good = ValidationRecord(step=10, loss=7.0, training_loss=3.0, scores={"chrf": 1.0})  # sure, and wrong
     bad = ValidationRecord(step=20, loss=87_300_121.0, training_loss=3.0, scores={"chrf": 9.0})
     worse = ValidationRecord(step=30, loss=1e9, training_loss=3.0, scores={"chrf": 10.0})
     broken = ValidationRecord(step=40, loss=math.nan, training_loss=3.0, scores={"chrf": 11.0})

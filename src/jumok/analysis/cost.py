@@ -25,7 +25,7 @@ __all__ = ["CostLimits", "count_weights"]
 class CostLimits:
     """The largest explanation that is computed: in memory, in time, and over the vocabulary."""
 
-    max_weights: int = 5_000_000
+    max_weights: int = 4_000_000
     """Weights in all maps of one translation. Each takes about 35 bytes of memory while they are computed,
     and up to 3 bytes as JSON."""
     max_total_weights: int = 200_000_000

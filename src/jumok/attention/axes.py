@@ -50,7 +50,7 @@ def attend_over_axes(
     queries = _flatten(states, axes)
     keys = queries if source is None else _flatten(_matching(source, states, axes), axes)
     full = (*queries.batch, attention.heads, *queries.lengths, *keys.lengths)  # the shape of the weights
-    flat = (-1, attention.heads, queries.states.shape[1], keys.states.shape[1])
+    flat = (len(queries.states), attention.heads, queries.states.shape[1], keys.states.shape[1])
     keys_shape = (*keys.batch, *keys.lengths)
     memory = attention.prepare(
         keys.states,
@@ -61,15 +61,15 @@ def attend_over_axes(
         queries.states,
         memory,
         allowed=None if allowed is None else _broadcast(allowed, full).reshape(flat),
-        edit=None if edit is None else lambda weights, at: edit(weights.view(full), at).reshape(flat),
+        edit=None if edit is None else lambda weights, at: edit(weights.reshape(full), at).reshape(flat),
         need_weights=need_weights,
     )
     outputs = attended.context.shape[2:]
-    context = attended.context.view(*queries.batch, *queries.lengths, *outputs)
+    context = attended.context.reshape(*queries.batch, *queries.lengths, *outputs)
     order = _order(states, axes)
     inverse = [order.index(axis) for axis in range(len(order))]
     context = context.permute(*inverse, *range(len(order), context.dim()))
-    return Attended(context, None if attended.weights is None else attended.weights.view(full))
+    return Attended(context, None if attended.weights is None else attended.weights.reshape(full))
 
 
 def _order(states: Tensor, axes: tuple[int, ...]) -> list[int]:

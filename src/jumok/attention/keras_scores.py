@@ -30,7 +30,7 @@ __all__ = ["KerasAdditive", "KerasAdditiveSettings", "KerasConcat", "KerasDot", 
 
 class KerasScaleSettings(Settings):
     use_scale: bool = False
-    """Learn a factor of the scores, one per head, which starts at 1."""
+    """Learn a factor, one per head, which starts at 1: of the scores, or inside the tanh of concat."""
 
 
 class KerasAdditiveSettings(Settings):

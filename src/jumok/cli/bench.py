@@ -122,8 +122,8 @@ def _aligned(rows: list[list[str]]) -> list[str]:
     full = [row + [""] * (columns - len(row)) for row in rows]
     widths = [max(len(row[column]) for row in full) for column in range(columns)]
     return [
-        "  ".join(
-            cell.ljust(width) if column < 4 else cell.rjust(width)
+        " ".join(
+            cell.ljust(width + 1) if column < 4 else cell.rjust(width)
             for column, (cell, width) in enumerate(zip(row, widths, strict=True))
         ).rstrip()
         for row in full

@@ -66,13 +66,13 @@ def check(
 
 def _open_like(first: Corpus, named: list[str], *, columns: str, encoding: str) -> list[Corpus]:
     """Open validation or test sets like the first corpus: same languages, plain text if it is plain text."""
-    from jumok.data import open_corpora, open_texts  # start-up
+    from jumok.data import open_held_out, open_texts  # start-up
 
     source, target = first.source_language or None, first.target_language or None
     return (
         open_texts(named, language=target, encoding=encoding)
         if first.plain
-        else open_corpora(named, source=source, target=target, columns=columns, encoding=encoding)
+        else open_held_out(named, source=source, target=target, columns=columns, encoding=encoding)
     )
 
 
@@ -126,7 +126,7 @@ def _show_measured_points(console: Console, pairs: int) -> None:
     """Quote what training reached on corpora of similar size. It says nothing about these pairs."""
     from jumok.data.measured_points import nearest_points  # start-up
 
-    console.print("For comparison, measured on two CPU cores (docs/quality.md has the commands):")
+    console.print("For comparison, measured on one or two CPU cores (docs/quality.md has the commands):")
     for point in nearest_points(pairs):
         score = f"BLEU {point.bleu} ({point.tokenizer})"
         console.print(f"  {point.pairs:>9,} pairs, {point.minutes} min: {score} on {point.corpus}")

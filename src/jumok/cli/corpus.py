@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import sys
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated
 
@@ -13,11 +14,18 @@ import typer
 
 from jumok.errors import DataError, suggest
 
-NAMES = ("english-korean", "drawn-pictures")
+NAMES = {"english-korean": "en\tko", "english-french": "en\tfr"}  # and the header of its columns
+PICTURES = "drawn-pictures"
 
 
 def corpus(
-    name: Annotated[str, typer.Argument(metavar="NAME", help=f"Which corpus: {' or '.join(NAMES)}.")],
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="NAME",
+            help="Which corpus: english-korean, english-french (classic examples) or drawn-pictures.",
+        ),
+    ],
     count: Annotated[int, typer.Option(help="Number of pairs or pictures.", min=1)] = 10_000,
     split: Annotated[str, typer.Option(help="train, valid or test; they have no pair in common.")] = "train",
     seed: Annotated[int, typer.Option(help="Another seed gives other pairs.", min=0)] = 1,
@@ -25,14 +33,14 @@ def corpus(
     out: Annotated[Path | None, typer.Option(help="Folder for pictures; text is printed.")] = None,
 ) -> None:
     """Print a built-in corpus as TSV: source, target, word alignment. Pictures are written to --out."""
-    if name not in NAMES:
+    if name not in (known := (*NAMES, PICTURES)):
         raise DataError(
-            f"There is no built-in corpus {name!r}.{suggest(name, NAMES)} Available: {', '.join(NAMES)}."
+            f"There is no built-in corpus {name!r}.{suggest(name, known)} Available: {', '.join(known)}."
         )
-    if (name == "drawn-pictures") != (out is not None):
+    if (name == PICTURES) != (out is not None):
         raise DataError(
-            "drawn-pictures is written to a folder: give --out. english-korean is printed: redirect it "
-            f"with >. Received: {name}, {'no --out' if out is None else f'--out {out}'}."
+            f"{PICTURES} is written to a folder: give --out. Pairs are printed: redirect them with >. "
+            f"Received: {name}, {'no --out' if out is None else f'--out {out}'}."
         )
     if out is not None:
         from jumok.datasets.drawn_pictures import write_split  # start-up
@@ -40,11 +48,10 @@ def corpus(
         write_split(out, split, count, seed=seed)
         typer.echo(f"wrote {out}: {split}.en.tsv, {split}.ko.tsv and {split}-classes", err=True)
         return
-    from jumok.datasets.english_korean import generate  # start-up
-
+    generate = import_module(f"jumok.datasets.{name.replace('-', '_')}").generate  # start-up
     pairs = generate(split, count, seed=seed)  # raises on an unknown split, before anything is printed
     write = sys.stdout.write
-    write("en\tko\talignment\n" if align else "en\tko\n")
+    write(f"{NAMES[name]}\talignment\n" if align else f"{NAMES[name]}\n")
     for pair in pairs:
         write(
             f"{pair.source}\t{pair.target}\t{pair.alignment}\n"

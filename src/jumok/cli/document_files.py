@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from jumok.documents import SegmentTranslation
-from jumok.documents.files import open_document, plan_files, translate_file
+from jumok.documents.files import FilePlan, open_document, translate_file
 from jumok.errors import DataError, UnsupportedError
 from jumok.server.pipeline import Candidate, TranslatedText
 from jumok.text.sentences import sentence_spans
@@ -20,16 +20,19 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from jumok.inference import SearchOverrides, Translation, Translator
+    from jumok.text import Span
 
     OnProgress = Callable[[int, int], None]
 
-__all__ = ["SegmentTranslator", "print_document", "translate_documents"]
+__all__ = ["SegmentTranslator", "print_document", "read_memory", "translate_documents"]
+
+_ALIGNED_AT_ONCE = 1_024  # pairs; between them the progress is shown
 
 
 class SegmentTranslator:
     """Translates segments sentence by sentence, with the word links that inline markup needs.
 
-    `memory` has translations of whole segments, which are taken as they are.
+    `memory` has translations of segments and sentences, which are taken over as they are.
     """
 
     def __init__(
@@ -44,12 +47,12 @@ class SegmentTranslator:
         self._search = search
         self._memory = memory or {}
         self._on_progress = on_progress
-        self.num_remembered = 0
+        self.num_from_memory = 0
+        """Segments and sentences that were taken from the memory."""
 
     def __call__(self, segments: Sequence[str]) -> list[SegmentTranslation]:
-        translator = self._translator
         # What a document repeats is translated once.
-        spans = {text: tuple(sentence_spans(text)) for text in segments if self._remembered(text) is None}
+        spans = {text: self._spans(text) for text in segments}
         sentences = list(dict.fromkeys(text[start:end] for text in spans for start, end in spans[text]))
         candidates = self._candidates(sentences)
         translated = {
@@ -57,52 +60,67 @@ class SegmentTranslator:
                 text,
                 spans[text],
                 tuple((candidates[text[start:end]],) for start, end in spans[text]),
-                translator.target_language,
+                self._translator.target_language,
             ).segment_translation()
             for text in spans
         }
-        return [self._translation(text, translated) for text in segments]
+        return [translated[text] for text in segments]
 
-    def _translation(self, text: str, translated: Mapping[str, SegmentTranslation]) -> SegmentTranslation:
-        remembered = self._remembered(text)
-        if remembered is None:
-            return translated[text]
-        self.num_remembered += 1
-        pair = Pair(text.strip(), remembered)
-        start = len(text) - len(text.lstrip())
-        candidate = Candidate(remembered, 0.0, self._links([pair])[0])
-        spans = ((start, start + len(pair.source)),)
-        return TranslatedText(text, spans, ((candidate,),), "").segment_translation()
-
-    def _remembered(self, text: str) -> str | None:
-        return self._memory.get(text.strip()) if text.strip() else None
+    def _spans(self, text: str) -> tuple[Span, ...]:
+        """Return the whole text if the memory has it, or else its sentences."""
+        stripped = text.strip()
+        if stripped not in self._memory:
+            return tuple(sentence_spans(text))
+        start = text.index(stripped)
+        return ((start, start + len(stripped)),)
 
     def _candidates(self, sentences: Sequence[str]) -> dict[str, Candidate]:
+        new = [sentence for sentence in sentences if sentence not in self._memory]
         translations = self._translator.translate(
-            sentences, scores=False, on_progress=self._on_progress, **self._search
+            new, scores=False, on_progress=lambda done, total: self._report(done, 2 * total), **self._search
         )
-        unsplit = [translation for translation in translations if len(translation.parts) <= 1]
-        links = dict(
-            zip(
-                [translation.source for translation in unsplit],
-                self._links([Pair(translation.source, translation.text) for translation in unsplit]),
-                strict=True,
-            )
-        )
-        return {
-            translation.source: Candidate(
-                translation.text,
-                0.0,
-                links[translation.source] if translation.source in links else _links_of_parts(translation),
-            )
+        known = [Pair(sentence, self._memory[sentence]) for sentence in sentences if sentence in self._memory]
+        self.num_from_memory += len(known)
+        whole = [
+            Pair(translation.source, translation.text)
             for translation in translations
-        }
+            if len(translation.parts) <= 1
+        ]
+        links = dict(
+            zip([pair.source for pair in (*known, *whole)], self._links([*known, *whole]), strict=True)
+        )
+        texts = {pair.source: pair.target for pair in known}
+        for translation in translations:
+            texts[translation.source] = translation.text
+            if translation.source not in links:
+                links[translation.source] = _links_of_parts(translation)
+        return {source: Candidate(text, 0.0, links[source]) for source, text in texts.items()}
 
     def _links(self, pairs: Sequence[Pair]) -> Sequence[tuple[tuple[int, int], ...] | None]:
+        """Return the word links of each pair. Aligning is the second half of the progress."""
+        links: list[tuple[tuple[int, int], ...] | None] = []
         try:
-            return [tuple(sorted(alignment.sure)) for alignment in self._translator.align_all(pairs)]
+            for start in range(0, len(pairs), _ALIGNED_AT_ONCE):
+                block = pairs[start : start + _ALIGNED_AT_ONCE]
+                links += [tuple(sorted(alignment.sure)) for alignment in self._translator.align_all(block)]
+                self._report(len(pairs) + len(links), 2 * len(pairs))
         except UnsupportedError:  # a model without cross-attention
             return [None] * len(pairs)
+        return links
+
+    def _report(self, done: int, total: int) -> None:
+        if self._on_progress is not None:
+            self._on_progress(done, total)
+
+
+def read_memory(path: Path, translator: Translator) -> dict[str, str]:
+    """Read a translation memory: any file of pairs. Of several translations of a text, the last counts."""
+    from jumok.data import open_corpora  # start-up
+
+    corpora = open_corpora(
+        [str(path)], source=translator.source_language or None, target=translator.target_language or None
+    )
+    return {pair.source.strip(): pair.target.strip() for corpus in corpora for pair in corpus.pairs()}
 
 
 def _links_of_parts(translation: Translation) -> tuple[tuple[int, int], ...] | None:
@@ -113,42 +131,44 @@ def _links_of_parts(translation: Translation) -> tuple[tuple[int, int], ...] | N
 
 
 def translate_documents(
-    translator: Translator, source: Path, out: Path, search: SearchOverrides, *, overwrite: bool
+    translator: Translator,
+    plan: FilePlan,
+    search: SearchOverrides,
+    *,
+    memory: Mapping[str, str] | None = None,
 ) -> None:
-    """Translate a file, or every document of a folder, and say what was left out."""
-    plan = plan_files(source, out, overwrite=overwrite)
+    """Translate the files of a plan, and say what was left out."""
     failures = []
+    num_from_memory = 0
     for number, (path, target) in enumerate(plan.files, 1):
         label = path.name if len(plan.files) == 1 else f"{path.name} ({number} of {len(plan.files)})"
         with _segment_progress(label) as on_progress:
-            translate = SegmentTranslator(translator, search, on_progress=on_progress)
+            translate = SegmentTranslator(translator, search, memory=memory, on_progress=on_progress)
             try:
                 translate_file(path, target, translate, language=translator.target_language)
             except DataError as error:
                 if len(plan.files) == 1:
                     raise
                 failures.append(str(error))
-    num_written = len(plan.files) - len(failures)
-    if source.is_dir():
-        typer.echo(f"{num_written:,} documents were written to {out}.", err=True)
+        num_from_memory += translate.num_from_memory
+    if memory is not None:
+        typer.echo(f"{num_from_memory:,} segments and sentences were taken from the memory.", err=True)
+    if len(plan.files) > 1:
+        typer.echo(f"{len(plan.files) - len(failures):,} documents were translated.", err=True)
     if plan.left_out:
         names = ", ".join(path.name for path in plan.left_out[:5])
         more = f" and {len(plan.left_out) - 5:,} more" if len(plan.left_out) > 5 else ""
-        typer.echo(
-            f"{len(plan.left_out):,} files are of no known type and were left out: {names}{more}.", err=True
-        )
+        typer.echo(f"Left out, because their type is not known: {names}{more}.", err=True)
     if failures:
         raise DataError(f"{len(failures):,} documents could not be translated. " + " ".join(failures))
 
 
-def print_document(translator: Translator, source: Path, search: SearchOverrides) -> None:
+def print_document(
+    translator: Translator, source: Path, search: SearchOverrides, *, memory: Mapping[str, str] | None = None
+) -> None:
     """Write a translated document to standard output."""
-    if sys.stdout.isatty():
-        raise DataError(
-            f"{source.name} is a document. Name the file to write: --out translated{source.suffix}"
-        )
     document = open_document(source)
-    translations = SegmentTranslator(translator, search)(document.segments)
+    translations = SegmentTranslator(translator, search, memory=memory)(document.segments)
     data = document.write(translations, translator.target_language)
     sys.stdout.flush()
     sys.stdout.buffer.write(data)
@@ -162,15 +182,16 @@ def _segment_progress(label: str) -> Iterator[OnProgress | None]:
         yield None
         return
     from rich.console import Console  # start-up
+    from rich.markup import escape  # start-up
     from rich.progress import (  # start-up
         BarColumn,
-        MofNCompleteColumn,
         Progress,
+        TaskProgressColumn,
         TextColumn,
         TimeRemainingColumn,
     )
 
-    columns = (TextColumn(label), BarColumn(24), MofNCompleteColumn(), TimeRemainingColumn())
+    columns = (TextColumn("{task.description}"), BarColumn(24), TaskProgressColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True)) as bar:
-        task = bar.add_task("", total=None)
+        task = bar.add_task(escape(label), total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)

@@ -32,7 +32,7 @@ def shortlist(
     The shortlist is added to the model folder; --shortlist uses it to translate faster. Its cost in BLEU and
     the speed-up are measured, printed and stored.
     """
-    from jumok.data import fingerprint_pairs, open_corpora  # start-up
+    from jumok.data import fingerprint_pairs, open_corpora, open_held_out  # start-up
     from jumok.evaluation import measure_shortlist_cost  # start-up
     from jumok.inference import learn_shortlist, load  # start-up
     from jumok.storage import read_stored_model, store_shortlist  # start-up
@@ -51,7 +51,7 @@ def shortlist(
     card = read_stored_model(model).card
     sentences = read_sentences(
         open_corpora(pairs, **reading),
-        open_corpora(valid, **reading) if valid else [],
+        open_held_out(valid, **reading) if valid else [],
         held_out_pairs=card.recipe.training.held_out_pairs,
     )
     held_out = fingerprint_pairs(sentences.validation_pairs)

@@ -28,11 +28,12 @@ from jumok.cli.arguments import (
 )
 from jumok.cli.input_lines import InputLines
 from jumok.config.recipe import SearchSettings
-from jumok.errors import RecipeError
+from jumok.errors import DataError, RecipeError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from jumok.documents.files import FilePlan
     from jumok.inference import Translation
 
 
@@ -50,6 +51,13 @@ def translate(
     out: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="The translated document or folder; its format stays the same."),
+    ] = None,
+    memory: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="PAIRS",
+            help="For documents: a translation memory (a file of pairs); what it has is taken over.",
+        ),
     ] = None,
     overwrite: Annotated[bool, typer.Option(help="With --out: replace a file that exists.")] = False,
     beam: Annotated[int | None, typer.Option(help=setting_help(SearchSettings, "beam"), min=1)] = None,
@@ -97,13 +105,13 @@ def translate(
     A document (docs/documents.md lists the formats) comes back as a document, with its formatting. A model of
     pictures writes the caption of each picture, or names its class.
     """
-    document = _find_document(source, out)
-    if overwrite and out is None:
-        raise RecipeError("--overwrite replaces the file that --out names. Add --out FILE.")
-    if document and (as_json or n_best > 1 or prefix or sample):
+    plan = _plan_documents(source, out, overwrite=overwrite)
+    if plan is not None and (as_json or n_best > 1 or prefix or sample):
         raise RecipeError(
             "--json, --n-best, --prefix and --sample are for lines. Leave them out to translate a document."
         )
+    if memory is not None and plan is None:
+        raise RecipeError("--memory is for documents. Name a document to translate.")
     if n_best > 1 and not as_json:
         raise RecipeError(
             f"--n-best {n_best} gives several translations per line; plain output has one. Add --json."
@@ -128,14 +136,15 @@ def translate(
         "no_repeat_ngram_size": no_repeat_ngram_size,
         "max_length_ratio": max_length_ratio,
     }
-    if document and source is not None:
-        from jumok.cli.document_files import print_document, translate_documents  # start-up
+    if plan is not None:
+        from jumok.cli.document_files import print_document, read_memory, translate_documents  # start-up
 
         report_fallback(translator.engine_for(None, **search))
+        remembered = None if memory is None else read_memory(memory, translator)
         if out is None:
-            print_document(translator, source, search)
+            print_document(translator, plan.files[0][0], search, memory=remembered)
         else:
-            translate_documents(translator, source, out, search, overwrite=overwrite)
+            translate_documents(translator, plan, search, memory=remembered)
         return
     sampling = Sampling(**given) if sample else None
     report_fallback(translator.engine_for(sampling, prefix=prefix, **search))
@@ -190,24 +199,32 @@ def _classify(folder: Path, source: Path | None, options: dict[str, Any], *, as_
                 typer.echo("" if answer is None else answer.name)
 
 
-def _find_document(source: Path | None, out: Path | None) -> bool:
-    """Return whether the input is a document or a folder; a file of unknown type is lines without --out."""
+def _plan_documents(source: Path | None, out: Path | None, *, overwrite: bool) -> FilePlan | None:
+    """Return the documents to translate; None if the input is lines. Nothing is loaded before this."""
+    if out is None and overwrite:
+        raise RecipeError("--overwrite replaces the file that --out names. Add --out FILE.")
     if source is None:
         if out is not None:
             raise RecipeError(
                 "--out is for documents. Name the document: jumok translate MODEL FILE --out FILE."
             )
-        return False
-    from jumok.documents import find_format  # start-up
-    from jumok.documents.registry import is_document, is_refused  # start-up
+        return None
+    from jumok.documents.files import FilePlan, plan_files  # start-up
+    from jumok.documents.registry import find_format, is_document, is_refused  # start-up
 
-    if source.is_dir() and out is None:
+    if out is not None:
+        if not source.exists():
+            raise DataError(f"There is no file {source}.")
+        return plan_files(source, out, overwrite=overwrite)
+    if source.is_dir():
         raise RecipeError(f"{source} is a folder. Name the folder for its translation: --out FOLDER.")
-    if out is not None or source.is_dir():
-        return True
     if is_refused(source.name):
         find_format(source.name)
-    return is_document(source.name) and find_format(source.name).suffix != ".txt"
+    if not is_document(source.name) or find_format(source.name).suffix == ".txt":
+        return None
+    if sys.stdout.isatty():
+        raise RecipeError(f"{source.name} is a document. Name the file to write: --out NAME{source.suffix}")
+    return FilePlan([(source, source)], [])
 
 
 def _advice(sample: bool) -> str:

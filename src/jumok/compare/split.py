@@ -16,7 +16,15 @@ from itertools import chain
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
-from jumok.data import Cleaner, HoldOut, choose_hold_out, format_regions, open_corpora, open_corpus
+from jumok.data import (
+    Cleaner,
+    HoldOut,
+    choose_hold_out,
+    format_regions,
+    open_corpora,
+    open_corpus,
+    open_held_out,
+)
 from jumok.errors import DataError, RunFolderError
 from jumok.storage import (
     disk_errors,
@@ -94,7 +102,7 @@ def split_pairs(
     languages = corpora[0].source_language, corpora[0].target_language
     codes: dict[str, Any] = {"source": languages[0] or None, "target": languages[1] or None, **reading}
     given = {
-        name: open_corpora(files, **codes) for name, files in (("valid", valid), ("test", test)) if files
+        name: open_held_out(files, **codes) for name, files in (("valid", valid), ("test", test)) if files
     }
     digest = hashlib.sha256(repr((languages, max_held_out, sorted(given))).encode())
     for corpus in chain(corpora, *given.values()):

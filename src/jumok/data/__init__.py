@@ -9,6 +9,7 @@ from jumok.data.corpora import (
     is_pair,
     open_corpora,
     open_corpus,
+    open_held_out,
     open_pairs_or_text,
     open_texts,
 )
@@ -19,7 +20,6 @@ from jumok.data.corpus_report import (
     FaultReport,
     SideReport,
     check_corpora,
-    describe_languages,
 )
 from jumok.data.faults import CleaningLimits, Fault
 from jumok.data.hold_out import (
@@ -62,7 +62,6 @@ __all__ = [
     "class_batch",
     "clean_pairs",
     "corpus_of_pairs",
-    "describe_languages",
     "fingerprint_pairs",
     "format_regions",
     "hold_out_from_hashes",
@@ -72,6 +71,7 @@ __all__ = [
     "mask_tokens",
     "open_corpora",
     "open_corpus",
+    "open_held_out",
     "open_pairs_or_text",
     "open_store",
     "open_texts",

@@ -51,6 +51,7 @@ __all__ = [
     "is_pair",
     "open_corpora",
     "open_corpus",
+    "open_held_out",
     "open_pairs_or_text",
     "open_texts",
 ]
@@ -94,7 +95,7 @@ class Corpus:
 
 def is_pair(item: object) -> bool:
     """Return whether an item is a sentence and its translation, not the name of a file."""
-    return isinstance(item, Pair) or (isinstance(item, tuple | list) and not isinstance(item, str))
+    return isinstance(item, Pair | tuple | list)
 
 
 def corpus_of_pairs(
@@ -203,6 +204,29 @@ def open_corpora(
         names = ", ".join(f"{c.name} ({'pictures' if c.pictures else 'text'})" for c in corpora)
         raise DataError(f"Pictures and sentences cannot be mixed in one run. Received: {names}.")
     return _with_same_languages(corpora)
+
+
+def open_held_out(
+    arguments: Sequence[str],
+    *,
+    source: str | None = None,
+    target: str | None = None,
+    columns: str = "",
+    encoding: str = "",
+) -> list[Corpus]:
+    """Open validation or test sets; a set without these columns or this encoding is read as it is."""
+    for reading in _reading_options(columns, encoding):
+        try:
+            return open_corpora(arguments, source=source, target=target, **reading)
+        except DataError:
+            continue
+    return open_corpora(arguments, source=source, target=target)
+
+
+def _reading_options(columns: str, encoding: str) -> list[dict[str, str]]:
+    """Return the options to try, from all that were given to fewer."""
+    options = [{"columns": columns, "encoding": encoding}, {"columns": columns}, {"encoding": encoding}]
+    return options if columns and encoding else options[:1] if columns or encoding else []
 
 
 def open_texts(arguments: Sequence[str], *, language: str | None = None, encoding: str = "") -> list[Corpus]:

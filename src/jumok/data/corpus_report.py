@@ -40,7 +40,6 @@ __all__ = [
     "FaultReport",
     "SideReport",
     "check_corpora",
-    "describe_languages",
 ]
 
 _MAX_EXAMPLES = 3  # per fault
@@ -193,13 +192,13 @@ def _refusal(kept: int, skipped: Mapping[Fault, int], *, can_validate: bool, val
     )
 
 
-def describe_languages(
+def _describe_languages(
     source_text: str, target_text: str, source_language: str, target_language: str
-) -> tuple[str, bool]:
-    """Return what is wrong with the languages of two sides, "" for nothing, and whether they are swapped."""
+) -> str:
+    """Return what is wrong with the languages of two sides; "" for nothing."""
     codes = [source_language, target_language]
     if not all(code in LANGUAGES for code in codes) or codes[0] == codes[1]:
-        return "", False
+        return ""
     found = []
     for text, code in zip((source_text, target_text), codes, strict=True):
         confidence = dict(detect_languages(text, codes))
@@ -209,18 +208,14 @@ def describe_languages(
     if min(found) > _SURELY_SWAPPED:
         return (
             f"The sides seem to be swapped: the source looks like {target_name}, the target like "
-            f"{source_name}. --columns 2,1 swaps those of a table; two texts are named in the other order.",
-            True,
+            f"{source_name}. --columns 2,1 swaps those of a table; two texts are named in the other order."
         )
     for side, text, code in (("source", source_text, codes[0]), ("target", target_text, codes[1])):
         characters = classify_characters([text])
         script, scripts = characters.main_script(), LANGUAGES[code].scripts
         if script and script not in scripts:
-            return (
-                f"The {side} is in the script {script}, but {language_name(code)} is in {scripts[0]}.",
-                False,
-            )
-    return "", False
+            return f"The {side} is in the script {script}, but {language_name(code)} is in {scripts[0]}."
+    return ""
 
 
 class _Tally:
@@ -258,7 +253,7 @@ class _Tally:
     def language_fault(self) -> str:
         if self._plain:
             return ""
-        return describe_languages(*self._sample, self.source.language, self.target.language)[0]
+        return _describe_languages(*self._sample, self.source.language, self.target.language)
 
     def faults(self, skipped: Mapping[Fault, int], limits: CleaningLimits) -> tuple[FaultReport, ...]:
         return tuple(

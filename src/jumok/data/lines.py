@@ -32,6 +32,9 @@ OLD_MAC_LINE_END = "old Mac line end"
 
 _HEAD_BYTES = 1 << 16
 _MIN_BYTES_TO_FIND_UTF16 = 64
+_MIN_BYTES_TO_FIND_UTF8 = (
+    12  # bytes above 127 that make sense as UTF-8: no other encoding gives that by chance
+)
 
 
 def read_lines(file: InputFile, dropped: Counter[str]) -> Iterator[str]:
@@ -65,6 +68,8 @@ def _read_head(file: InputFile) -> tuple[bytes, Iterator[bytes]]:
 
     A file that is no text, or that is UTF-16 of ASCII letters (which is valid UTF-8), is refused.
     """
+    if file.encoding:
+        _refuse_utf8(file)
     blocks = read_transcoded(file) if file.encoding else read_blocks(file)
     head = b""
     for block in blocks:
@@ -77,6 +82,22 @@ def _read_head(file: InputFile) -> tuple[bytes, Iterator[bytes]]:
     if len(start) >= _MIN_BYTES_TO_FIND_UTF16 and (encoding := find_utf16(start)):
         raise DataError(f"{file.name} is not UTF-8 text. It looks like {encoding.title}: {_use(encoding)}")
     return head, blocks
+
+
+def _refuse_utf8(file: InputFile) -> None:
+    """Raise if a file is UTF-8 but shall be read in another encoding: that may work, and give mojibake."""
+    head = next(read_blocks(file), b"")[:_HEAD_BYTES]
+    foreign = sum(byte > 0x7F for byte in head)
+    if foreign < _MIN_BYTES_TO_FIND_UTF8 or codecs.lookup(file.encoding).name.startswith("utf-8"):
+        return
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(head)  # incremental: the head may end in a character
+    except UnicodeDecodeError:
+        return
+    raise DataError(
+        f"{file.name} is UTF-8 text. Received: --encoding {file.encoding}. Leave it out; if only other files "
+        "have that encoding, convert them to UTF-8."
+    )
 
 
 def read_transcoded(file: InputFile) -> Iterator[bytes]:

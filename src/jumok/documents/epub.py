@@ -48,8 +48,9 @@ def _read(data: bytes) -> ZipDocument:
         template = TextElementReader(source, ["dc:title"]).read()
         parts[package] = ArchivePart(template, encoding)
         pages = []
+        names = set(archive.namelist())
         for name, media_type in _manifest(source, package):
-            if name not in archive.namelist() or name in parts:
+            if name not in names or name in parts:
                 continue
             if media_type == _PAGE:
                 page, encoding = _read_xml(archive, name)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from jumok.documents.registry import find_format, is_document, read_document
 from jumok.errors import DataError, StorageError
-from jumok.storage import write_file
+from jumok.storage import disk_errors, write_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -35,7 +35,11 @@ class FilePlan:
 def plan_files(source: Path, out: Path, *, overwrite: bool = False) -> FilePlan:
     """Return what to translate into what; refuse what exists, before anything is written."""
     if source.is_dir():
-        found = sorted(path for path in source.rglob("*") if path.is_file() and not _is_inside(path, out))
+        found = sorted(
+            path
+            for path in source.rglob("*")
+            if path.is_file() and not _is_hidden(path.relative_to(source)) and not _is_inside(path, out)
+        )
         files = [(path, out / path.relative_to(source)) for path in found if is_document(path.name)]
         plan = FilePlan(files, [path for path in found if not is_document(path.name)])
         if not files:
@@ -53,6 +57,11 @@ def plan_files(source: Path, out: Path, *, overwrite: bool = False) -> FilePlan:
     for path, target in plan.files:
         _check_target(path, target, overwrite=overwrite)
     return plan
+
+
+def _is_hidden(path: Path) -> bool:
+    """Return whether a path goes through a name with a dot in front, such as .git."""
+    return any(part.startswith(".") for part in path.parts)
 
 
 def _is_inside(path: Path, folder: Path) -> bool:
@@ -86,5 +95,6 @@ def translate_file(source: Path, target: Path, translate: Translate, *, language
     """Translate a document and write it atomically."""
     document = open_document(source)
     data = document.write(translate(document.segments), language)
-    target.parent.mkdir(parents=True, exist_ok=True)
+    with disk_errors(target.parent, "Nothing has been written."):
+        target.parent.mkdir(parents=True, exist_ok=True)
     write_file(target, data)

@@ -7,7 +7,7 @@ segments of its own.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from jumok.documents.segment import place
@@ -55,15 +55,17 @@ class MarkedTemplate:
         return [mark.segment.text for mark in self._marks]
 
     def fill(self, translations: Sequence[SegmentTranslation]) -> str:
-        def replace(found: re.Match[str]) -> str:
+        def expand(found: re.Match[str]) -> str:
             index = int(found[1])
-            return _MARK.sub(replace, _fill_mark(self._marks[index], translations[index]))
+            return _MARK.sub(expand, _fill_mark(self._marks[index], translations[index]))
 
-        return _MARK.sub(replace, self.markup)
+        return _MARK.sub(expand, self.markup)
 
 
 def _fill_mark(mark: SegmentMark, translation: SegmentTranslation) -> str:
     segment = mark.segment
+    if "\0" in translation.text:  # a model can produce any byte; a NUL would look like a mark
+        translation = replace(translation, text=translation.text.replace("\0", " "))
     if translation.text == segment.text and segment.raw is not None and not mark.fills_target:
         return segment.raw
     return mark.before + mark.render(place(segment, translation)) + mark.after

@@ -74,7 +74,7 @@ class Message:
         verbatim = []
         position = 0
         for start, end in _choices(text) if depth < _MAX_CHOICE_DEPTH else ():
-            choice = self._read_choice(text[start:end], depth)
+            choice = self._read_choice(text[start:end], depth, in_plural=in_plural)
             add_message(builder, text[position:start], decode=self._decode, in_plural=in_plural)
             builder.add_atomic(choice)
             verbatim += [text[position:start], choice]
@@ -84,12 +84,12 @@ class Message:
         segment = builder.finish(raw)
         return self._template.add(SegmentMark(segment, self._render)) if has_letters(segment.text) else raw
 
-    def _read_choice(self, choice: str, depth: int) -> str:
+    def _read_choice(self, choice: str, depth: int, *, in_plural: bool) -> str:
         """Return `{n, plural, one {…} other {…}}` with marks in its forms."""
         head = _CHOICE.match(choice)
         if head is None:
             return choice
-        in_plural = head[1] != "select"
+        in_plural = in_plural or head[1] != "select"
         pieces = [head[0]]
         position = head.end()
         for start, end in _braces(choice, head.end(), len(choice) - 1):

@@ -74,6 +74,9 @@ _CHARACTERS = {
     "w:softHyphen": "",
 }
 _NOTED_BY_WORD = re.compile(r"<(\w+:)?(lang|noProof)\b[^<>]*/>")
+_EMPTY_PROPERTIES = re.compile(r"<([\w:]*rPr)>\s*</\1>")
+_MAX_FIELD_DEPTH = 8
+"""Links inside each other; a deeper one is atomic."""
 _PART_NAMES = {
     "docx": r"word/(document\d*|header\d*|footer\d*|footnotes|endnotes|comments)\.xml"
     r"|word/(charts/chart|diagrams/data|diagrams/drawing)\d+\.xml",
@@ -110,17 +113,17 @@ class _Paragraph:
     items: list[_RunText | str | Tag] = field(default_factory=list)
     after: list[str] = field(default_factory=list)
 
-    @property
-    def texts(self) -> list[_RunText]:
-        return [item for item in self.items if isinstance(item, _RunText)]
+    def last_run(self) -> Run | None:
+        return next((item.run for item in reversed(self.items) if isinstance(item, _RunText)), None)
 
     def base(self) -> Run | None:
         """Return the run with the format of most characters."""
         lengths: Counter[str] = Counter()
         runs: dict[str, Run] = {}
-        for text, run in self.texts:
-            lengths[run.opening] += len(text)
-            runs.setdefault(run.opening, run)
+        for item in self.items:
+            if isinstance(item, _RunText):
+                lengths[item.run.opening] += len(item.text)
+                runs.setdefault(item.run.opening, item.run)
         return runs[lengths.most_common(1)[0][0]] if lengths else None
 
 
@@ -156,19 +159,23 @@ class _Reader(XmlReader):
         before, after = "".join(paragraph.before), "".join(paragraph.after)
         return self.template.add(SegmentMark(segment, render, before, after))
 
-    def _read_children(self, children: Sequence[XmlNode], paragraph: _Paragraph) -> None:
+    def _read_children(self, children: Sequence[XmlNode], paragraph: _Paragraph, depth: int = 0) -> None:
+        fields = _match_fields(children)
         index = 0
         while index < len(children):
             child = children[index]
-            index += 1
-            if _field_part(child) == "begin":
-                index = self._read_field(children, index - 1, paragraph)
-            elif _field_part(child):
-                paragraph.after.append(self.markup(child))  # of a field that began in an earlier paragraph
+            part = _field_part(child)
+            if part == "begin":
+                index = self._read_field(children, _Field(index, *fields[index]), paragraph, depth)
+                continue
+            if part:  # of a field that began in an earlier paragraph
+                ends_words = part == "end" and paragraph.last_run() is not None
+                (paragraph.after if ends_words else paragraph.before).append(self.markup(child))
             else:
-                self._read_child(child, paragraph)
+                self._read_child(child, paragraph, depth)
+            index += 1
 
-    def _read_child(self, child: XmlNode, paragraph: _Paragraph) -> None:
+    def _read_child(self, child: XmlNode, paragraph: _Paragraph, depth: int) -> None:
         name = child.name
         if name in _STAY_BEFORE:
             paragraph.before.append(self.markup(child))
@@ -180,16 +187,12 @@ class _Reader(XmlReader):
             prefix = _file_prefix(self.source, child)
             paragraph.items.append(_RunText(child.content(), Run("", "", dialect="x", prefix=prefix)))
         elif name == "a:br":
-            run = (
-                paragraph.texts[-1].run
-                if paragraph.texts
-                else Run("<a:r>", "</a:r>", dialect="a", prefix="a:")
-            )
+            run = paragraph.last_run() or Run("<a:r>", "</a:r>", dialect="a", prefix="a:")
             paragraph.items.append(_RunText(LINE_BREAK, run))
         elif name in _WRAPPERS:
             element = Element(self.source.opening(child), self.source.closing(child))
             paragraph.items.append(Tag(element, begins=True))
-            self._read_children(child.children, paragraph)
+            self._read_children(child.children, paragraph, depth)
             paragraph.items.append(Tag(element, begins=False))
         elif name and name not in _DROPPED:
             paragraph.items.append(self.markup(child))
@@ -202,7 +205,7 @@ class _Reader(XmlReader):
             return
         raw_properties = "" if properties is None else source.raw_node(properties)
         if node.name == "w:r":
-            raw_properties = _NOTED_BY_WORD.sub("", raw_properties)
+            raw_properties = _EMPTY_PROPERTIES.sub("", _NOTED_BY_WORD.sub("", raw_properties))
         prefix = _file_prefix(source, node)
         run = Run(f"<{prefix}r>{raw_properties}", f"</{prefix}r>", dialect=node.name[:1], prefix=prefix)
         for child in node.children:
@@ -214,40 +217,58 @@ class _Reader(XmlReader):
             elif child is not properties and child.name and child.name not in _DROPPED:
                 paragraph.items.append(run.opening + self.markup(child) + run.closing)
 
-    def _read_field(self, children: Sequence[XmlNode], begin: int, paragraph: _Paragraph) -> int:
+    def _read_field(
+        self, children: Sequence[XmlNode], field: _Field, paragraph: _Paragraph, depth: int
+    ) -> int:
         """Read a field; return the index of the child after it.
 
         The words of a link move with their field; other fields are atomic. Of a field that ends in a later
         paragraph, such as a table of contents, the code stays before the words.
         """
-        depth, separate, end = 0, None, None
-        for index in range(begin, len(children)):
-            part = _field_part(children[index])
-            depth += {"begin": 1, "end": -1}.get(part, 0)
-            if part == "separate" and depth == 1 and separate is None:
-                separate = index
-            if depth == 0:
-                end = index
-                break
+        begin, separate, end = field
         if end is None:
-            last = len(children) - 1 if separate is None else separate
-            paragraph.before.append("".join(map(self.markup, children[begin : last + 1])))
-            return last + 1
-        code = "".join(
-            node.content()
-            for child in children[begin:end]
-            for node in child.walk()
-            if node.name == "w:instrText"
-        )
-        if separate is None or not code.strip().upper().startswith("HYPERLINK"):
+            after = len(children) if separate is None else separate + 1
+            paragraph.before.append("".join(map(self.markup, children[begin:after])))
+            return after
+        if separate is None or depth == _MAX_FIELD_DEPTH or not _is_link(children[begin:separate]):
             paragraph.items.append("".join(map(self.markup, children[begin : end + 1])))
             return end + 1
         opening = "".join(map(self.markup, children[begin : separate + 1]))
         element = Element(opening, self.markup(children[end]))
         paragraph.items.append(Tag(element, begins=True))
-        self._read_children(children[separate + 1 : end], paragraph)
+        self._read_children(children[separate + 1 : end], paragraph, depth + 1)
         paragraph.items.append(Tag(element, begins=False))
         return end + 1
+
+
+class _Field(NamedTuple):
+    """The indices of the runs that begin a field, separate its code from its result, and end it."""
+
+    begin: int
+    separate: int | None
+    end: int | None
+
+
+def _match_fields(children: Sequence[XmlNode]) -> dict[int, tuple[int | None, int | None]]:
+    """Return the separating and the ending run of each field, by the index of the run that begins it."""
+    fields: dict[int, tuple[int | None, int | None]] = {}
+    open_fields: list[int] = []
+    for index, child in enumerate(children):
+        part = _field_part(child)
+        if part == "begin":
+            open_fields.append(index)
+            fields[index] = (None, None)
+        elif part == "separate" and open_fields and fields[open_fields[-1]][0] is None:
+            fields[open_fields[-1]] = (index, None)
+        elif part == "end" and open_fields:
+            begin = open_fields.pop()
+            fields[begin] = (fields[begin][0], index)
+    return fields
+
+
+def _is_link(code: Sequence[XmlNode]) -> bool:
+    texts = [node.content() for child in code for node in child.walk() if node.name == "w:instrText"]
+    return "".join(texts).strip().upper().startswith("HYPERLINK")
 
 
 def _build_segment(paragraph: _Paragraph, base: Run, raw: str) -> Segment:

@@ -64,7 +64,17 @@ def _set_default_run(styles: str, language: str) -> str:
     block = block[: run.start(1)] + properties + block[run.end(1) :]
     if is_right_to_left(language):
         block = _set_direction(block)
-    return styles[: defaults.start()] + block + styles[defaults.end() :]
+    styles = styles[: defaults.start()] + block + styles[defaults.end() :]
+    return _set_everywhere(styles, language)
+
+
+def _set_everywhere(styles: str, language: str) -> str:
+    """Set what single styles declare: LibreOffice repeats the language and the fonts in them."""
+    attribute, font = _language_attribute(language), east_asian_font(language)
+    styles = re.sub(rf'(<w:lang\b[^<>]*\s{attribute}=")[^"]*(?=")', rf"\g<1>{locale_of(language)}", styles)
+    if font:
+        styles = re.sub(r'(<w:rFonts\b[^<>]*\sw:eastAsia=")[^"]*(?=")', rf"\g<1>{font}", styles)
+    return styles
 
 
 def _set_east_asian_font(properties: str, font: str) -> str:

@@ -62,7 +62,8 @@ class _Reader(XmlReader):
         if target is not None:
             return raw(node.content_start, target.start) + mark + raw(target.end, node.content_end)
         indent = raw(node.content_start, source.start)
-        before, after = raw(node.content_start, source.end), raw(source.end, node.content_end)
+        last = node.find("seg-source") or source
+        before, after = raw(node.content_start, last.end), raw(last.end, node.content_end)
         return before + (indent if not indent.strip() else "") + mark + after
 
     def _read_inline(self, children: Sequence[XmlNode], builder: SegmentBuilder) -> None:

@@ -16,14 +16,19 @@ if TYPE_CHECKING:
 
     from jumok.documents.xml_tree import XmlNode, XmlSource
 
-__all__ = ["TextElementReader", "XmlReader", "escape_xml", "render_xml"]
+__all__ = ["TextElementReader", "XmlReader", "escape_xml", "remove_invalid_characters", "render_xml"]
 
 _NOT_XML = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 
 
 def escape_xml(text: str) -> str:
     """Return text as XML content, without the characters that XML does not allow."""
-    return escape(_NOT_XML.sub("", text), quote=False)
+    return escape(remove_invalid_characters(text), quote=False)
+
+
+def remove_invalid_characters(text: str) -> str:
+    """Remove control characters, which XML does not allow in any form."""
+    return _NOT_XML.sub("", text)
 
 
 render_xml = partial(render_tags, encode=escape_xml)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["XmlNode", "XmlSource", "decode_xml", "read_xml"]
 
-MAX_XML_DEPTH = 512
+MAX_XML_DEPTH = 200
 _DECLARED_ENCODING = re.compile(rb"""<\?xml[^>]*?encoding\s*=\s*["']([\w.:-]+)""")
 _CHUNK_BYTES = 2**20
 

@@ -11,6 +11,7 @@ import zlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from jumok.documents.xml_reader import remove_invalid_characters
 from jumok.errors import DataError
 
 if TYPE_CHECKING:
@@ -21,12 +22,14 @@ if TYPE_CHECKING:
 
 __all__ = ["ArchivePart", "ZipDocument", "open_archive", "read_part", "unpack_parts"]
 
-MAX_PARTS = 20_000
+MAX_DIRECTORY_BYTES = 2**20
+"""Of the list of parts, about a hundred bytes each; documents have some hundred parts."""
 MAX_PART_BYTES = 128 * 2**20
 MAX_TOTAL_BYTES = 2**30
 MAX_RATIO = 200
-"""An inflated part may be this many times as large as in the archive, if it is larger than a megabyte. XML of
-office programs is 5 to 50 times as large, a zip bomb a thousand times."""
+"""A part that is larger than MAX_SAFE_BYTES may be this many times as large as in the archive. XML of office
+programs is 5 to 50 times as large, a zip bomb a thousand times."""
+MAX_SAFE_BYTES = 16 * 2**20
 _OLE_SIGNATURE = b"\xd0\xcf\x11\xe0"
 
 
@@ -76,7 +79,8 @@ class ZipDocument:
         start = 0
         for name, part in self.parts.items():
             end = start + len(part.template.segments)
-            filled[name] = part.template.fill(translations[start:end]).encode(part.encoding)
+            text = remove_invalid_characters(part.template.fill(translations[start:end]))
+            filled[name] = text.encode(part.encoding, "xmlcharrefreplace")
             start = end
         return filled
 
@@ -88,13 +92,12 @@ def open_archive(data: bytes) -> zipfile.ZipFile:
             "The file is protected by a password, or in the format of Office 97. Open it, save it without a "
             "password in the current format, and try again."
         )
+    _check_directory(data)
     try:
         archive = zipfile.ZipFile(io.BytesIO(data))
     except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
         raise DataError(f"The file is damaged: it is no zip archive ({error}).") from None
     infos = archive.infolist()
-    if len(infos) > MAX_PARTS:
-        raise DataError(f"The archive has {len(infos):,} parts. At most {MAX_PARTS:,} are read.")
     if sum(info.file_size for info in infos) > MAX_TOTAL_BYTES:
         raise DataError(f"The archive would inflate to more than {MAX_TOTAL_BYTES // 2**20:,} MB.")
     if len({info.filename for info in infos}) < len(infos):
@@ -104,10 +107,19 @@ def open_archive(data: bytes) -> zipfile.ZipFile:
     return archive
 
 
+def _check_directory(data: bytes) -> None:
+    """Refuse a list of parts that would take long to read, by its size at the end of the archive."""
+    end = data.rfind(b"PK\5\6")
+    num_bytes = int.from_bytes(data[end + 12 : end + 16], "little") if end >= 0 else 0
+    is_zip64 = end >= 20 and data.startswith(b"PK\6\7", end - 20)
+    if num_bytes > MAX_DIRECTORY_BYTES or is_zip64:
+        raise DataError("The archive has more parts than any document. It is not read.")
+
+
 def _check_part(info: zipfile.ZipInfo) -> None:
     if info.flag_bits & 1:
         raise DataError("The archive is encrypted. Save it without a password and try again.")
-    is_suspicious = info.file_size > 2**20 and info.file_size > MAX_RATIO * max(info.compress_size, 1)
+    is_suspicious = info.file_size > max(MAX_SAFE_BYTES, MAX_RATIO * info.compress_size)
     if info.file_size > MAX_PART_BYTES or is_suspicious:
         raise DataError(
             f"The part {info.filename[:60]} would inflate from {info.compress_size:,} to {info.file_size:,} "

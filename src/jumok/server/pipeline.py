@@ -13,7 +13,13 @@ from itertools import accumulate, islice
 from typing import TYPE_CHECKING, Any
 
 from jumok.documents import SegmentTranslation
-from jumok.server.workers.pending import BatchKey, BusyError, PendingExplanation, PendingSentence
+from jumok.server.workers.pending import (
+    BatchKey,
+    BusyError,
+    PendingExplanation,
+    PendingSentence,
+    TranslateOptions,
+)
 from jumok.server.workers.speed import CHARACTERS_PER_SENTENCE
 from jumok.text.sentences import replace_sentences, sentence_spans
 from jumok.text.words import word_spans
@@ -24,7 +30,7 @@ if TYPE_CHECKING:
     from jumok.documents import SpanLink
     from jumok.server.language_pairs import LanguagePair, PivotPath
     from jumok.server.limits import Limits
-    from jumok.server.workers.pending import OpenRequest, TranslateOptions
+    from jumok.server.workers.pending import OpenRequest
     from jumok.server.workers.queue import WorkQueue
     from jumok.text import Span
 
@@ -32,6 +38,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Candidate", "TranslatedText", "TranslationPipeline", "diagonal_links"]
 
+MARKUP_FACTOR = 4
+"""A document has about this many characters per character of text, or fewer."""
 MAX_AHEAD = 1_024
 """Sentences of one request in the queue; a file of 100,000 would make it slow for all."""
 
@@ -139,6 +147,13 @@ class TranslationPipeline:
             sentences=sentences,
             characters=min(characters, sentences * CHARACTERS_PER_SENTENCE),
         )
+
+    def check_room(self, client: str, num_characters: int) -> None:
+        """Refuse a document before it is read if its client has too much work waiting already."""
+        key = BatchKey(0, TranslateOptions(align=True))
+        least = self._queue.speed.seconds_of_texts(key, ["x" * (num_characters // MARKUP_FACTOR)])
+        with self.open_request(client) as request:
+            self._queue.check_room(request, least)
 
     async def translate_all(
         self, texts: Sequence[str], pivot_paths: Sequence[PivotPath], options: TranslateOptions, client: str

@@ -9,12 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from jumok.documents import DOCUMENT_FORMATS
-from jumok.inference.loading import choose_shortlist
+from jumok.inference.loading import choose_shortlist, open_tokenizers
 from jumok.server.language_pairs import read_language_pairs
 from jumok.server.security import is_loopback, read_api_keys
 from jumok.storage import read_stored_model
 from jumok.text.languages import language_name
-from jumok.text.tokenizer_files import tokenizers_from_files
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -117,7 +116,7 @@ def _describe_shortlist(settings: ServerSettings) -> str:
         return "not used"
     for folder in settings.models:
         stored = read_stored_model(folder)
-        choose_shortlist(True, stored, tokenizers_from_files(stored.tokenizers))  # raises if it has none
+        choose_shortlist(True, stored, open_tokenizers(stored))  # raises if it has none
     return "used: a translation can depend on the others in its batch"
 
 

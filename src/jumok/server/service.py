@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from jumok.errors import JumokError
 from jumok.server.download_cache import DownloadCache
@@ -19,11 +19,14 @@ from jumok.server.workers.pool import WorkerPool
 from jumok.server.workers.queue import WorkQueue
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from jumok.server.language_pairs import LanguagePairs
 
 __all__ = ["ServerSettings", "Service"]
+
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +75,15 @@ class Service:
             self.queue, load_message, workers=settings.workers, limits=limits, on_event=self._on_event
         )
         self._reload_lock = asyncio.Lock()
+        self._thread_slot = asyncio.Semaphore(1)
+
+    async def run_in_thread(self, function: Callable[..., Result], *arguments: Any) -> Result:
+        """Run what takes long for a large text, such as reading a document, beside the event loop.
+
+        Threads share Python's lock with all requests, so only one of them runs at a time.
+        """
+        async with self._thread_slot:
+            return await asyncio.to_thread(function, *arguments)
 
     async def reload(self) -> None:
         """Reload models and keys without dropping a request; if one is invalid, nothing changes."""

@@ -58,7 +58,7 @@ def detect_languages(text: str, candidates: Sequence[str]) -> list[tuple[str, fl
 
 @cache
 def _identifier() -> Any:
-    from py3langid.langid import MODEL_FILE, LanguageIdentifier  # optional
+    from py3langid.langid import MODEL_FILE, LanguageIdentifier  # start-up
 
     return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
 

@@ -36,7 +36,7 @@ def test_the_grammar_is_large_enough() -> None:
 def test_sampling_agrees_with_the_capacity() -> None:
     """Of n uniform draws from c, about n²/2c collide; non-uniform draws collide more often."""
     random, count = Random(1).random, 6_000
-    build = PATTERNS["but another subject"].build
+    build = PATTERNS["three people"].build
     distinct = {build(Scene(random, False)).english() for _ in range(count)}
     assert count - len(distinct) <= count**2 / (2 * 2_000_000)
 
@@ -52,7 +52,7 @@ def test_the_first_pairs_do_not_change_by_accident() -> None:
     assert (first.source, first.target) == FIRST
 
 
-FIRST = ("The singer came to the park to meet Minsu.", "가수는 민수를 만나러 공원에 왔다.")
+FIRST = ("We will meet the writer who rides bicycles.", "우리는 자전거를 타는 작가를 만날 것이다.")
 
 
 def test_an_unknown_split_is_refused_with_a_suggestion() -> None:

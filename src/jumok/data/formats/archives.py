@@ -42,8 +42,17 @@ def open_zip(
         sides = file.in_archive(first), file.in_archive(second)
         return PairFile(partial(read_parallel, *sides), codes, f"{first} and {second}")
     plain = [name for name in names if PurePosixPath(name).suffix.lower() not in _ARCHIVES and not texts]
-    members = map(file.in_archive, plain)
-    readable = [(member, found) for member in members if (found := find_format(member)) is not None]
+    readable, unreadable = [], []
+    for member in map(file.in_archive, plain):
+        try:
+            found = find_format(member)
+        except DataError as error:  # a .txt in another encoding: perhaps only a licence
+            unreadable.append(error)
+            continue
+        if found is not None:
+            readable.append((member, found))
+    if unreadable and not readable:
+        raise unreadable[0]
     if len(readable) == 1:
         member, open_format = readable[0]
         opened = open_format(member, options)
@@ -74,7 +83,7 @@ def _in_order(stem: str, names: list[str]) -> list[str]:
 
 def _language_of(name: str) -> str:
     suffix = PurePosixPath(name).suffix.removeprefix(".")
-    language = find_language(suffix) if suffix.islower() else None
+    language = find_language(suffix) if suffix.partition("_")[0].islower() else None  # also zh_CN
     return language.code if language else ""
 
 

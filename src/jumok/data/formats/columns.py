@@ -104,14 +104,12 @@ def _find(table: Table, sample: list[list[str]], options: ReadOptions) -> Choice
         return named
     if width <= 2 and not (width == 1 and table.ragged):
         return Choice(width=width if table.ragged else 0)
-    if width == 3 and all(len(row) < 3 or _is_alignment(row[2]) for row in sample):
-        return Choice(width=0)
+    if width == 3 and not table.ragged and all(len(row) < 3 or _is_alignment(row[2]) for row in sample):
+        return Choice()
     texts = [index for index in range(width) if _is_text_column(sample, index, width, ragged=table.ragged)]
     if len(texts) == 2:
         note = f"columns {texts[0] + 1} and {texts[1] + 1} of {width}: the others are no text"
         return Choice(texts[0], texts[1], width, note=note)
-    if width == 3 and {0, 1} <= set(texts) and not table.ragged and len(sample) == 1:
-        return Choice()  # a single row says too little; reading it names what is wrong with its third cell
     raise _choose_error(table, first, width)
 
 

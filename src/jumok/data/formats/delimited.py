@@ -58,7 +58,7 @@ def _tsv_rows(file: InputFile, dropped: Counter[str]) -> Iterator[Row]:
 def _find_separator(lines: list[str]) -> str:
     """Return the separator that gives every row the same number of cells, at least two; a comma if none does.
 
-    If several do, the one under which the first row is a header wins, then the first of the table.
+    If several do, one under which the first row is a header wins, then one with two cells, then the first.
     """
     if lines[0].casefold().startswith(_MARK) and len(lines[0]) == len(_MARK) + 1:
         return lines[0][-1]
@@ -72,8 +72,8 @@ def _find_separator(lines: list[str]) -> str:
             rows = rows[:-1]  # a quoted cell may go on after the sample
         widths = {len(row) for row in rows}
         if len(widths) == 1 and widths != {1}:
-            regular.append((header_languages(rows[0]) is None, separator))
-    return min(regular, key=lambda found: found[0])[1] if regular else ","
+            regular.append((header_languages(rows[0]) is None, widths != {2}, separator))
+    return min(regular, key=lambda found: found[:2])[2] if regular else ","
 
 
 def _with_ends(lines: Iterable[str]) -> Iterator[str]:

@@ -38,8 +38,11 @@ def open_tmx(file: InputFile, options: ReadOptions) -> PairFile:
     refuse_columns(file, options)
     units = _TmxUnits()
     found: Counter[str] = Counter()
-    for unit in islice(read_xml(file, units, Counter()), _UNITS_TO_FIND_LANGUAGES):
+    wanted = {code for code in (options.source, options.target) if code}
+    for number, unit in enumerate(read_xml(file, units, Counter()), start=1):
         found.update(unit.texts.keys())
+        if number >= _UNITS_TO_FIND_LANGUAGES and len(found) > 1 and wanted <= found.keys():
+            break
     if not units.is_tmx:
         raise DataError(f"{file.name} is XML, but not TMX: it has no element <tmx>. Is it the right file?")
     source, target = _choose_languages(file, options, found, units.source_language)

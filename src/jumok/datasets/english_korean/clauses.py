@@ -6,14 +6,18 @@ manner). Each complement has a rank in both languages.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, NamedTuple, TypedDict
 
+from jumok.datasets.english_korean import predicates
 from jumok.datasets.english_korean.lexicon import (
     DEGREES,
     FREQUENCIES,
     GIVING,
     INTRANSITIVE,
+    MANNERS,
     MOTION,
+    TENSES,
     TIMES,
     TRANSITIVE,
     Adjective,
@@ -23,6 +27,9 @@ from jumok.datasets.english_korean.lexicon import (
     nouns_of,
 )
 from jumok.datasets.english_korean.noun_phrases import (
+    ONE_PERSON,
+    SPECIFIC_THING,
+    UNOWNED,
     NounPhrase,
     person_phrase,
     place_phrase,
@@ -38,7 +45,9 @@ if TYPE_CHECKING:
     from typing import Unpack
 
 __all__ = [
+    "ALONE",
     "COMPANION_RANK",
+    "HABITUAL",
     "KOREAN_COMPANION_RANK",
     "KOREAN_COMPANY_RANK",
     "KOREAN_DEGREE_RANK",
@@ -52,7 +61,6 @@ __all__ = [
     "MANNER_RANK",
     "OBJECT_RANK",
     "PLACE_RANK",
-    "STATIVE",
     "TIMES_BY_TENSE",
     "TIME_RANK",
     "UNRANKED",
@@ -64,15 +72,21 @@ __all__ = [
     "companion_complement",
     "degree",
     "expression_complement",
+    "fitting_times",
     "frequency",
     "giving_action",
     "going_action",
     "intransitive_action",
+    "kinds_of",
     "make_clause",
-    "manner_complement",
+    "may_be_owned",
     "object_phrase",
+    "pick_tense",
     "place_complement",
+    "place_particle",
+    "places_of",
     "time_complement",
+    "time_of_action",
     "transitive_action",
 ]
 
@@ -114,10 +128,11 @@ def _korean_rank(complement: Complement) -> int:
 
 
 class Action(NamedTuple):
-    """A verb with its complements, without a subject."""
+    """A verb with its complements, without a subject; `entry` is its object or goal."""
 
     verb: Verb
     complements: list[Complement]
+    entry: Noun | None = None
 
 
 class Clause:
@@ -270,55 +285,130 @@ def _expression_eojeols(entry: Expression, english: list[Word]) -> list[Eojeol]:
 
 TIMES_BY_TENSE = {
     tense: tuple(entry for entry in TIMES if entry.tenses & {tense, "habit" if tense == "present" else tense})
-    for tense in ("past", "present", "future")
+    for tense in TENSES
 }
+HABITUAL = frozenset({"everyday", "mornings", "weekly"})
 
 
-def time_complement(scene: Scene, tense: str) -> Complement:
-    """Return a time that fits this tense; a meal gets no part of the day ("breakfast in the morning")."""
-    entry = scene.pick_new(TIMES_BY_TENSE[tense])
-    while entry in _DAY_PARTS and not _MEALS.isdisjoint(scene.used):
-        entry = scene.pick_new(TIMES_BY_TENSE[tense])
-    return expression_complement(entry, TIME_RANK, KOREAN_TIME_RANK)
+@cache
+def fitting_times(kinds: frozenset[str], tense: str, *, is_meal: bool = False) -> tuple[Expression, ...]:
+    """Return the times of these kinds; a meal gets no part of the day ("breakfast in the morning").
+
+    In the present, "in the morning" is a habit, and "today" only fits states and movements: they ask for
+    the kind "now".
+    """
+    if tense == "present":
+        kinds = (kinds if kinds & HABITUAL else kinds & {"spring", "winter", "now"}) - {"day"}
+        kinds |= {"day"} if "now" in kinds else frozenset()
+    return tuple(
+        entry
+        for entry in TIMES_BY_TENSE[tense]
+        if entry.kind in kinds and not (is_meal and entry in _DAY_PARTS)
+    )
 
 
+def time_complement(scene: Scene, tense: str, kinds: frozenset[str]) -> list[Complement]:
+    """Return a time of these kinds that fits this tense, or nothing if there is none."""
+    times = fitting_times(kinds, tense, is_meal=not _MEALS.isdisjoint(scene.used))
+    if not times:
+        return []
+    return [expression_complement(scene.pick_new(times), TIME_RANK, KOREAN_TIME_RANK)]
+
+
+def time_of_action(scene: Scene, action: Action, tense: str) -> list[Complement]:
+    """Return a time that fits the action and the tense, or nothing."""
+    return time_complement(scene, tense, kinds_of(scene, action, tense))
+
+
+def kinds_of(scene: Scene, action: Action, tense: str) -> frozenset[str]:
+    """Return the kinds of times that fit an action."""
+    verb, entry = action.verb, action.entry
+    kinds = verb.times
+    if entry is not None and verb.forms.base in ("go", "come"):
+        kinds = _FAR_KINDS if entry.classes & {"region", "town"} else _NEAR_KINDS
+        if entry.key in ("home", "school", "office", "company"):
+            kinds |= {"everyday"}
+    if verb.forms.base == "return":
+        kinds = _FAR_KINDS if entry is not None and "region" in entry.classes else kinds
+    if tense == "present" and SPECIFIC_THING in scene.used and not verb.is_repeatable:
+        return _NO_KINDS
+    return kinds & _DAYS if _LATE_OR_EARLY & scene.used else kinds
+
+
+_NO_KINDS: frozenset[str] = frozenset()
+_DAYS = frozenset({"day", "weekday", "everyday", "weekly"})  # "late next month" would be its end
+_FAR_KINDS = frozenset({"day", "week", "weekday", "year", "now"})
+_NEAR_KINDS = frozenset({"hour", "day", "part", "morning", "weekday", "weekly", "now"})
 _MEALS = frozenset(nouns_of("meal"))
 _DAY_PARTS = frozenset(
     entry for entry in TIMES if entry.korean[-1] in ("아침에", "저녁에", "밤에", "오후에", "어젯밤에", "아침")
 )
 
 
-def frequency(scene: Scene) -> Complement:
+def frequency(scene: Scene, verb: Verb) -> Complement:
     """Return "always", "often" …: before the verb in English, first in Korean."""
-    return expression_complement(scene.pick(FREQUENCIES), UNRANKED, KOREAN_FREQUENCY_RANK)
+    of_people = FREQUENCIES if verb.objects else _WITHOUT_USUALLY
+    options = of_people if verb.human_subject else _OF_ANIMALS
+    return expression_complement(scene.pick(options), UNRANKED, KOREAN_FREQUENCY_RANK)
 
 
-def degree(scene: Scene) -> Complement:
+# "She usually runs" leaves open when she does not.
+_WITHOUT_USUALLY = tuple(entry for entry in FREQUENCIES if entry.key != "usually")
+_OF_ANIMALS = tuple(entry for entry in FREQUENCIES if entry.key in ("often", "sometimes"))
+
+
+def degree(scene: Scene, adjective: Adjective) -> Complement:
     """Return "very", "really" …: directly before the adjective in both languages."""
-    return expression_complement(scene.pick(DEGREES), UNRANKED, KOREAN_DEGREE_RANK)
+    options = DEGREES if adjective.english in _COMPLAINTS else DEGREES[:2]
+    return expression_complement(scene.pick(options), UNRANKED, KOREAN_DEGREE_RANK)
 
 
-def manner_complement(scene: Scene, verb: Verb) -> Complement:
-    """Return an adverb of manner that fits the verb."""
-    return adverb_complement(scene.pick(verb.manners))
+_COMPLAINTS = frozenset(predicates.COMPLAINTS.split())
 
 
-def adverb_complement(entry: Expression) -> Complement:
+@cache
+def _fitting_manners(verb: Verb, *, is_plain: bool, is_plural: bool) -> tuple[Expression, ...]:
+    """Return the adverbs of manner that fit: two people do nothing alone, nobody decides to dance well."""
+    return tuple(
+        entry
+        for entry in verb.manners
+        if not (entry is ALONE and is_plural) and (is_plain or entry.key in ("alone", "early", "hard"))
+    )
+
+
+def adverb_complement(scene: Scene, entry: Expression) -> Complement:
     """Return an adverb of manner. In Korean 혼자 comes early, the others directly before the verb."""
-    korean_rank = KOREAN_COMPANY_RANK if entry.korean[0] == "혼자" else KOREAN_MANNER_RANK
+    scene.used.add(entry)
+    korean_rank = KOREAN_COMPANY_RANK if entry is ALONE else KOREAN_MANNER_RANK
     return expression_complement(entry, MANNER_RANK, korean_rank)
 
 
-def place_complement(scene: Scene, verb: Verb) -> Complement:
-    """Return a place that fits the verb."""
-    entry = scene.pick_new(verb.places)
+ALONE = next(entry for entry in MANNERS if entry.key == "alone")
+_LATE_OR_EARLY = frozenset(entry for entry in MANNERS if entry.key in ("late", "early"))
+
+
+def place_complement(scene: Scene, verb: Verb, places: Sequence[Noun]) -> Complement:
+    """Return one of these places, which fit the verb."""
+    entry = scene.pick_new(places)
     phrase = place_phrase(entry, entry.preposition)
-    particle = _PLACE_PARTICLES.get(verb.stem.text, "에서")
-    return Complement(phrase.english, phrase.korean(particle), PLACE_RANK, KOREAN_PLACE_RANK)
+    return Complement(phrase.english, phrase.korean(place_particle(verb)), PLACE_RANK, KOREAN_PLACE_RANK)
 
 
-# What is planted or built stays at its place: 정원에 심다, 서울에 짓다.
-_PLACE_PARTICLES = {"심": "에", "짓": "에"}
+def place_particle(verb: Verb) -> str:
+    """Return the particle of the verb's place: 집에서 자다, 정원에 심다, 일본을 여행하다."""
+    return _PLACE_PARTICLES.get(verb.stem.text, "에서")
+
+
+# What is planted or built stays at its place; people walk along and travel through theirs.
+_PLACE_PARTICLES = {"심": "에", "짓": "에", "걷": "을", "여행하": "을"}
+
+
+def places_of(action: Action) -> tuple[Noun, ...]:
+    """Return the places that fit an action and its object."""
+    verb, entry = action.verb, action.entry
+    if verb.adpositions != ("", ""):
+        return ()
+    return verb.places if entry is None else verb.object_places.get(entry, verb.places)
 
 
 def companion_complement(scene: Scene) -> Complement:
@@ -332,8 +422,23 @@ def companion_complement(scene: Scene) -> Complement:
 
 _COMPANIONS = nouns_of("kin name =student =child")
 _RECIPIENTS = nouns_of("person elder")
+_CHILDREN = nouns_of("little name =son =daughter =younger_brother =younger_sister")
 _HUMAN = frozenset({"person", "elder"})
-_GENERIC_VERBS = frozenset({"like", "hate"})
+# Things of which people mean the one they know: "play the piano", "listen to the radio".
+_KNOWN_THINGS = frozenset(
+    (base, entry)
+    for bases, specification in (
+        ("play learn practice", "instrument"),
+        ("watch listen", "=television =radio"),
+    )
+    for base in bases.split()
+    for entry in nouns_of(specification)
+)
+# Verbs for which a quality of the thing does not matter.
+_PLAIN_OBJECTS = frozenset(
+    {"wash", "clean", "break", "pour", "wait", "finish", "visit", "close", "chase", "bite"}
+)
+_UNOWNED_OBJECTS = frozenset({"wear", "buy", "sell", "choose", "need"})
 
 
 def object_phrase(
@@ -348,9 +453,33 @@ def object_phrase(
     scene.note_combination(verb, entry)
     if entry.classes & _HUMAN:
         return person_phrase(scene, entry)
-    means_kind = verb.forms.base in _GENERIC_VERBS and not entry.classes & {"melody", "film", "text"}
-    is_dressing = verb.forms.base == "wear" or "off" in verb.after  # one's own clothes
-    return thing_phrase(scene, entry, generic=generic or means_kind, may_have_possessor=not is_dressing)
+    if entry.form == "count" and (verb.forms.base == "wear" or "off" in verb.after):
+        scene.used.add(ONE_PERSON)
+    means_kind = verb.means_kind and not entry.classes & {"melody", "film", "text"}
+    is_known = (verb.forms.base, entry) in _KNOWN_THINGS
+    return thing_phrase(
+        scene,
+        entry,
+        p_adjective=0.0 if verb.forms.base in _PLAIN_OBJECTS else 0.22,
+        generic=generic or means_kind or is_known or _is_sold_food(verb, entry),
+        definite=verb.forms.base in ("understand", "remember", "forget"),
+        may_have_possessor=_takes_owned_object(verb),
+        created=verb.is_creation,
+    )
+
+
+def _takes_owned_object(verb: Verb) -> bool:
+    return verb.forms.base not in _UNOWNED_OBJECTS and "off" not in verb.after
+
+
+def may_be_owned(verb: Verb, entry: Noun) -> bool:
+    """Return whether the object of a verb can have a possessor: "I lost Minsu's umbrella"."""
+    return _takes_owned_object(verb) and not entry.classes & UNOWNED
+
+
+def _is_sold_food(verb: Verb, entry: Noun) -> bool:
+    """Return whether a seller means the kind: farmers sell potatoes, not this potato."""
+    return verb.forms.base == "sell" and bool(entry.classes & {"food", "drink"})
 
 
 def _object_pronoun(scene: Scene) -> NounPhrase | None:
@@ -362,16 +491,22 @@ def _object_pronoun(scene: Scene) -> NounPhrase | None:
     return None if unavailable else pronoun_object(scene, name)
 
 
-def transitive_action(scene: Scene, verb: Verb | None = None, *, generic: bool = False) -> Action:
+def transitive_action(
+    scene: Scene, verb: Verb | None = None, entry: Noun | None = None, *, generic: bool = False
+) -> Action:
     """Return a transitive verb with its object."""
     verb = verb or scene.pick(TRANSITIVE)
-    phrase = object_phrase(scene, verb, generic=generic)
-    return Action(verb, [Complement(phrase.english, phrase.korean("을"), OBJECT_RANK, KOREAN_OBJECT_RANK)])
+    entry = entry or scene.pick_new(verb.objects)
+    phrase = object_phrase(scene, verb, entry, generic=generic)
+    complement = Complement(phrase.english, phrase.korean("을"), OBJECT_RANK, KOREAN_OBJECT_RANK)
+    return Action(verb, [complement], entry)
 
 
 def intransitive_action(scene: Scene, verb: Verb | None = None) -> Action:
-    """Return an intransitive verb."""
-    return Action(verb or scene.pick(INTRANSITIVE), [])
+    """Return an intransitive verb; people do not just get up, they get up early or late."""
+    verb = verb or scene.pick(INTRANSITIVE)
+    manner = verb.forms.base == "get"
+    return Action(verb, [adverb_complement(scene, scene.pick(verb.manners))] if manner else [])
 
 
 def going_action(scene: Scene, verb: Verb | None = None, goal: Noun | None = None) -> Action:
@@ -383,16 +518,17 @@ def going_action(scene: Scene, verb: Verb | None = None, goal: Noun | None = Non
         preposition = entry.preposition
     scene.note_combination(verb, entry)
     phrase = place_phrase(entry, preposition)
-    return Action(
-        verb, [Complement(phrase.english, phrase.korean(particle), OBJECT_RANK, KOREAN_OBJECT_RANK)]
-    )
+    complement = Complement(phrase.english, phrase.korean(particle), OBJECT_RANK, KOREAN_OBJECT_RANK)
+    return Action(verb, [complement], entry)
 
 
 def giving_action(scene: Scene, verb: Verb | None = None) -> Action:
     """Return a verb of giving with gift and recipient; the verb is humble if the recipient is an elder."""
     verb = verb or scene.pick(GIVING)
-    gift = object_phrase(scene, verb)
-    recipient = person_phrase(scene, scene.pick_new(_RECIPIENTS), p_indefinite=0.0)
+    entry = scene.pick_new(verb.objects)
+    gift = object_phrase(scene, verb, entry)
+    recipients = _CHILDREN if entry.key in ("toy", "doll") else _RECIPIENTS
+    recipient = person_phrase(scene, scene.pick_new(recipients), p_indefinite=0.0)
     if recipient.honorific and verb.humble is not None:
         verb = verb.humble
     to = Word("to")
@@ -421,7 +557,7 @@ def any_action(scene: Scene) -> Action:
 
 
 class Chances(TypedDict, total=False):
-    """Probability of each optional part of a clause; 0 if not given."""
+    """Probability of each optional part of a clause; 0 if not given, except for manner."""
 
     p_manner: float
     p_place: float
@@ -444,13 +580,23 @@ def make_clause(
 ) -> Clause:
     """Return a clause with a subject and an action; `p_…` are probabilities."""
     verb = action.verb
+    tense = tense or pick_tense(scene, verb)
+    if tense == "present" and not verb.human_subject and not verb.is_habitual:
+        tense = "past"  # "a bird sits on the bed" is no truth about birds
+    if tense == "present" and mode == "simple":
+        p_indefinite = 0.0  # "a scientist sleeps" is no news
     subject = subject or subject_phrase(
         scene, verb, p_you=p_you, p_indefinite=p_indefinite, question=question
     )
-    tense = tense or scene.pick(_TENSES)
-    is_negative = scene.chance(p_negative)
-    complements, adverb = _optional_parts(scene, action, tense, is_negative, chances)
+    is_negative = subject.definite and scene.chance(p_negative)
+    is_plain = mode in ("simple", "progressive") and not question
+    manners = _fitting_manners(verb, is_plain=is_plain, is_plural=subject.agreement == "plural")
+    if is_negative or mode == "skill":
+        manners = ()
+    complements, adverb = _optional_parts(scene, action, manners, tense, chances)
     clause_tense = tense
+    if mode == "simple" and tense == "present":
+        subject.definite = True  # "a bird sleeps" is true of birds: 새는
     if mode == "simple" and tense == "present" and verb.forms.base == verb.forms.past and not is_negative:
         clause_tense = _unambiguous_tense(subject, complements, adverb, question)
     return Clause(
@@ -465,32 +611,36 @@ def make_clause(
     )
 
 
+def pick_tense(scene: Scene, verb: Verb, tenses: tuple[str, ...] = ()) -> str:
+    """Return one of these tenses that fits the verb; by default the present is rare for events."""
+    tenses = tenses or (_HABIT_TENSES if verb.is_habitual else _EVENT_TENSES)
+    if verb.tenses is not TENSES:
+        tenses = tuple(tense for tense in tenses if tense in verb.tenses) or verb.tenses
+    return scene.pick(tenses)
+
+
 def _optional_parts(
-    scene: Scene, action: Action, tense: str, is_negative: bool, chances: Chances
+    scene: Scene, action: Action, manners: tuple[Expression, ...], tense: str, chances: Chances
 ) -> tuple[list[Complement], Complement | None]:
     """Return the complements of an action with optional ones, and an optional adverb."""
-    verb, complements = action
-    p_manner, p_place = chances.get("p_manner", 0.0), chances.get("p_place", 0.0)
+    verb, complements = action.verb, action.complements
+    # Now and then "she dances alone", not always "she dances".
+    p_manner, p_place = chances.get("p_manner", 0.0 if complements else 0.25), chances.get("p_place", 0.0)
     p_often, p_time = chances.get("p_often", 0.0), chances.get("p_time", 0.0)
-    if verb.forms.base in _TIMELESS:
-        p_time = p_place = p_often = 0.0
-    if not complements and not p_manner:
-        p_manner = 0.25  # now and then "she dances alone", not always "she dances"
-    if p_manner and verb.manners and not is_negative and scene.chance(p_manner):
-        complements = [*complements, manner_complement(scene, verb)]
-    if p_place and verb.places and verb.adpositions == ("", "") and scene.chance(p_place):
-        complements = [*complements, place_complement(scene, verb)]
-    if p_often and tense == "present" and not is_negative and scene.chance(p_often):
-        return complements, frequency(scene)
+    if p_manner and manners and scene.chance(p_manner):
+        complements = [*complements, adverb_complement(scene, scene.pick(manners))]
+    if p_place and scene.chance(p_place):
+        places = places_of(action)
+        complements = [*complements, place_complement(scene, verb, places)] if places else complements
+    if p_often and tense == "present" and scene.chance(p_often):
+        return complements, frequency(scene, verb)
     if p_time and scene.chance(p_time):
-        complements = [*complements, time_complement(scene, tense)]
+        complements = [*complements, *time_of_action(scene, action, tense)]
     return complements, None
 
 
-# Verbs of knowing and feeling, which describe states.
-STATIVE = frozenset({"know", "like", "hate", "love", "trust", "miss", "understand", "remember", "forget"})
-_TIMELESS = STATIVE | {"live"}
-_TENSES = ("present", "present", "past", "past", "future")
+_HABIT_TENSES = ("present", "present", "past", "past", "future")
+_EVENT_TENSES = ("present", "past", "past", "past", "future", "future")
 _HABIT_WORDS = frozenset({"every", "weekends"})
 
 
@@ -506,4 +656,6 @@ def _unambiguous_tense(
 
 _HUMAN_TRANSITIVE = tuple(verb for verb in TRANSITIVE if verb.human_subject)
 _HUMAN_INTRANSITIVE = tuple(verb for verb in INTRANSITIVE if verb.human_subject)
-_HUMAN_MOTION = tuple(verb for verb in MOTION if verb.human_subject)
+_HUMAN_MOTION = tuple(
+    verb for verb in MOTION if verb.human_subject and verb.forms.base not in ("live", "sit")
+)

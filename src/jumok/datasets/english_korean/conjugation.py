@@ -20,7 +20,10 @@ __all__ = ["Stem", "conjugate", "copula", "stem", "with_honorific"]
 
 
 class Stem(NamedTuple):
-    """Takes an ending. `kind` is "verb", "adjective" or "existence" (있다, 없다 and compounds)."""
+    """Takes an ending. `kind` is "verb", "adjective" or "existence" (있다, 없다 and compounds).
+
+    A "determiner" (새) takes none.
+    """
 
     text: str
     kind: str

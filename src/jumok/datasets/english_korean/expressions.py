@@ -2,35 +2,54 @@
 
 from __future__ import annotations
 
-# English | Korean | tenses. "habit": present only; it makes the tense clear where English has one form
-# for both ("I read a book every day").
+# English | Korean | tenses | kind. "habit": present only; it makes the tense clear where English has one form
+# for both ("I read a book every day"). The kind says which actions fit: see TIME_PROFILES.
 TIMES = """
-yesterday             | 어제         | past
-last night            | 어젯밤에     | past
-last week             | 지난주에     | past
-last year             | 작년에       | past
-this morning          | 오늘 아침에  | past
-an hour ago           | 한 시간 전에 | past
-today                 | 오늘         | past present future
-tomorrow              | 내일         | future
-tonight               | 오늘 밤에    | future
-next week             | 다음 주에    | future
-next month            | 다음 달에    | future
-next year             | 내년에       | future
-every day             | 매일         | habit
-every morning         | 매일 아침    | habit
-every week            | 매주         | habit
-on weekends           | 주말에       | habit
-in the morning        | 아침에       | past present future
-in the afternoon      | 오후에       | past present future
-in the evening        | 저녁에       | past present future
-at night              | 밤에         | past present future
-on Monday             | 월요일에     | past future
-on Friday             | 금요일에     | past future
-on Sunday             | 일요일에     | past future
-in spring             | 봄에         | present future
-in winter             | 겨울에       | present future
+yesterday             | 어제         | past                | day
+last night            | 어젯밤에     | past                | night
+last week             | 지난주에     | past                | week
+last year             | 작년에       | past                | year
+this morning          | 오늘 아침에  | past                | morning
+an hour ago           | 한 시간 전에 | past                | hour
+today                 | 오늘         | past present future | day
+tomorrow              | 내일         | future              | day
+tonight               | 오늘 밤에    | future              | night
+next week             | 다음 주에    | future              | week
+next month            | 다음 달에    | future              | year
+next year             | 내년에       | future              | year
+every day             | 매일         | habit               | everyday
+every morning         | 매일 아침    | habit               | mornings
+every week            | 매주         | habit               | weekly
+on weekends           | 주말에       | habit               | weekly
+in the morning        | 아침에       | past present future | part
+in the afternoon      | 오후에       | past present future | part
+in the evening        | 저녁에       | past present future | part
+at night              | 밤에         | past present future | night
+on Monday             | 월요일에     | past future         | weekday
+on Friday             | 금요일에     | past future         | weekday
+on Sunday             | 일요일에     | past future         | weekday
+in spring             | 봄에         | present future      | spring
+in winter             | 겨울에       | present future      | winter
 """
+
+# Kinds of times by what a verb describes. "again" means that people do it to the same thing again and again
+# ("I use my computer every day"), so a habit may have a definite object.
+TIME_PROFILES = {
+    "state": "",
+    "event": "hour day part morning night week weekday",
+    "daylight": "hour day part morning week weekday",
+    "daily": "hour day part morning night weekday everyday",
+    "active": "hour day part morning week weekday everyday mornings weekly",
+    "moment": "hour day part morning",
+    "routine": "hour day part morning night week weekday everyday weekly",
+    "errand": "hour day part morning week weekday weekly",
+    "course": "week weekday year everyday weekly",
+    "trip": "day week weekday year",
+    "project": "week year",
+    "growing": "day morning week weekday year spring",
+    "animal": "hour day part morning night everyday",
+    "rising": "day morning weekday",
+}
 
 FREQUENCIES = """
 always    | 항상
@@ -52,6 +71,7 @@ early     | 일찍
 late      | 늦게
 """
 
+# "too" complains: it comes last, and only some adjectives take it.
 DEGREES = """
 very      | 아주
 really    | 정말

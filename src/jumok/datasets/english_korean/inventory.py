@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
-from jumok.datasets.english_korean.clauses import STATIVE, TIMES_BY_TENSE
+from jumok.datasets.english_korean.clauses import fitting_times, may_be_owned
 from jumok.datasets.english_korean.lexicon import (
     ADJECTIVES,
     ATTRIBUTES,
@@ -42,47 +42,56 @@ def content_words() -> tuple[str, ...]:
     entries = [
         *(f"{noun.key} {noun.korean}" for noun in NOUNS),
         *(" ".join([verb.forms.base, *verb.after, *verb.before, f"{verb.stem.text}다"]) for verb in verbs),
-        *(
-            " ".join([adjective.english, *adjective.before, f"{adjective.stem.text}다"])
-            for adjective in adjectives
-        ),
+        *(f"{adjective.english} {adjective.dictionary_form}" for adjective in adjectives),
         *(" ".join([*adverb.english, *adverb.korean]) for adverb in adverbs),
     ]
     return tuple(dict.fromkeys(entries))
-
-
-# Subjects in the bound: I, he, she, we, they, six names, and "the" with one or several people.
-_NUM_PRONOUNS_AND_NAMES = 11
-_NUM_PERSON_NOUNS = sum(1 for noun in NOUNS if "job" in noun.classes)
 
 
 @cache
 def capacity() -> int:
     """Return a lower bound of the number of distinct pairs.
 
-    It counts only the pattern "transitive with time", without adjectives, possessors, elders and
-    animals: subject × verb with object × polarity × time that fits the tense, in two styles.
+    It counts only the pattern "transitive with time", without adjectives, the present, animals and clothes
+    that are worn: subject × verb with object × time that fits verb and tense × polarity, in two styles.
     """
-    subjects = _NUM_PRONOUNS_AND_NAMES + 2 * _NUM_PERSON_NOUNS
-    times = sum(len(entries) for entries in TIMES_BY_TENSE.values())
-    objects = sum(_num_object_phrases(verb) for verb in TRANSITIVE if _is_counted(verb))
-    return subjects * objects * 2 * times * 2
+    objects_and_times = sum(
+        _num_object_phrases(verb) * _num_times(verb) for verb in TRANSITIVE if _is_counted(verb)
+    )
+    return _num_subjects() * objects_and_times * 2 * 2
+
+
+def _num_subjects() -> int:
+    """Count I, he, she, we, they; names; my and our mother; the nurse, the nurses, this nurse, that nurse."""
+    people = [noun for noun in NOUNS if noun.classes & {"person", "elder"}]
+    return 5 + sum(
+        1 if noun.form == "name" else 2 if noun.classes & {"kin", "elder"} else 4 for noun in people
+    )
 
 
 def _is_counted(verb: Verb) -> bool:
-    """Return whether a verb takes a time, shows its tense and allows every person as its subject."""
+    """Return whether a verb shows its tense and allows every person as its subject."""
     shows_tense = verb.forms.base != verb.forms.past
-    return shows_tense and "person" in verb.subjects and verb.forms.base not in STATIVE
+    return shows_tense and "person" in verb.subjects and verb.forms.base != "wear" and "off" not in verb.after
+
+
+def _num_times(verb: Verb) -> int:
+    """Return the number of times in the past and future, which take every object."""
+    return sum(
+        len(fitting_times(verb.times, tense, is_meal=True)) for tense in verb.tenses if tense != "present"
+    )
 
 
 def _num_object_phrases(verb: Verb) -> int:
-    return sum(_num_determiners(noun) for noun in set(verb.objects))
+    return sum(_num_determiners(verb, noun) for noun in set(verb.objects))
 
 
-def _num_determiners(noun: Noun) -> int:
-    """Return the number of determiners: a, the, this, that for count nouns, at least one for the others."""
+def _num_determiners(verb: Verb, noun: Noun) -> int:
+    """Return the number of determiners: a, the, this, that and seven possessors, or at least one."""
     limited = noun.classes & {"person", "elder", "place", "definite", "transit", "instrument"}
-    return 4 if noun.form == "count" and not limited else 1
+    if noun.form != "count" or limited or verb.is_creation or verb.means_kind:
+        return 1
+    return 11 if may_be_owned(verb, noun) else 4
 
 
 @cache
@@ -98,4 +107,4 @@ def all_stems() -> tuple[Stem, ...]:
         *(adjective.honorific_stem for adjective in adjectives if adjective.honorific_stem),
         *(mode.stem for mode in MODES.values() if mode.stem),
     ]
-    return tuple(dict.fromkeys(stems))
+    return tuple(dict.fromkeys(entry for entry in stems if entry.kind != "determiner"))

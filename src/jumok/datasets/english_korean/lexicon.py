@@ -8,11 +8,15 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from jumok.datasets.english_korean import expressions, nouns, predicates
-from jumok.datasets.english_korean.conjugation import Stem, stem
+from jumok.datasets.english_korean.conjugation import Stem, conjugate, stem
 from jumok.datasets.english_korean.english import VerbForms, plural_of, verb_forms
 from jumok.datasets.english_korean.splits import combination_split
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 __all__ = [
     "ADJECTIVES",
@@ -28,6 +32,7 @@ __all__ = [
     "NUMBERS",
     "RELATIONS",
     "STATES",
+    "TENSES",
     "TIMES",
     "TRANSITIVE",
     "Adjective",
@@ -35,9 +40,13 @@ __all__ = [
     "Noun",
     "Verb",
     "human_verbs",
+    "named_by",
     "nouns_of",
     "reserved_split",
 ]
+
+TENSES = ("present", "past", "future")
+_STATIVE = frozenset(predicates.STATIVE_VERBS.split())
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -77,6 +86,17 @@ class Verb:
     key: str = ""
     variety: int = 0  # distinct objects or places
     humble: Verb | None = None  # 드리다, used when an elder is the recipient
+    times: frozenset[str] = frozenset()  # kinds of times that fit it
+    tenses: tuple[str, ...] = TENSES  # of a statement
+    is_repeatable: bool = False  # people do it to the same thing again and again
+    is_creation: bool = False  # its object comes into being
+    means_kind: bool = False  # its object means the kind: "collect stones"
+    object_places: Mapping[Noun, tuple[Noun, ...]] = field(default_factory=dict)  # the places that fit each
+
+    @property
+    def is_habitual(self) -> bool:
+        """Whether people do it regularly, or it describes a state; then a question can be in the present."""
+        return not self.times or bool(self.times & {"everyday", "weekly"})
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -91,14 +111,26 @@ class Adjective:
     key: str = ""
     variety: int = 0
 
+    @property
+    def attributive(self) -> str:
+        """The Korean form before a noun: 예쁜, 새."""
+        return self.stem.text if self.stem.kind == "determiner" else conjugate(self.stem, "는")
+
+    @property
+    def dictionary_form(self) -> str:
+        """The Korean word: 예쁘다, 키가 크다, 새."""
+        ending = "" if self.stem.kind == "determiner" else "다"
+        return " ".join([*self.before, self.stem.text + ending])
+
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Expression:
-    """An adverb, a time or a number: its words on both sides and the tenses it fits."""
+    """An adverb, a time or a number: its words on both sides; a time also has tenses and a kind."""
 
     english: tuple[str, ...]
     korean: tuple[str, ...]
     tenses: frozenset[str] = field(default_factory=frozenset)
+    kind: str = ""
 
     @property
     def key(self) -> str:
@@ -135,6 +167,8 @@ def _read_nouns() -> tuple[Noun, ...]:
 
 
 NOUNS = _read_nouns()
+_NOUN_NAMES = frozenset(entry.key for entry in NOUNS)
+_NOUN_CLASSES = frozenset(name for entry in NOUNS for name in entry.classes)
 
 
 def nouns_of(specification: str) -> tuple[Noun, ...]:
@@ -142,12 +176,20 @@ def nouns_of(specification: str) -> tuple[Noun, ...]:
     items = specification.split()
     names = {item[1:].replace("_", " ") for item in items if item[0] == "="}
     classes = frozenset(item for item in items if item[0] != "=")
+    unknown = (names - _NOUN_NAMES) | (classes - _NOUN_CLASSES)
+    if unknown:
+        raise ValueError(f"No noun and no class of nouns is called {', '.join(sorted(unknown))}.")
     return tuple(entry for entry in NOUNS if entry.key in names or entry.classes & classes)
 
 
 def _read_expressions(table: str) -> tuple[Expression, ...]:
     return tuple(
-        Expression(tuple(row[0].split()), tuple(row[1].split()), frozenset(" ".join(row[2:]).split()))
+        Expression(
+            tuple(row[0].split()),
+            tuple(row[1].split()),
+            frozenset(" ".join(row[2:3]).split()),
+            "".join(row[3:]),
+        )
         for row in _rows(table)
     )
 
@@ -176,7 +218,7 @@ def _balance(lists: list[tuple[Noun, ...]]) -> list[tuple[Noun, ...]]:
 
 def _split_stem(form: str, kind: str) -> tuple[tuple[str, ...], Stem]:
     *before, last = form.split()
-    return tuple(before), stem(last, kind)
+    return tuple(before), stem(last, kind if "다" in last else "determiner")
 
 
 def _read_honorific(form: str, kind: str) -> Stem | None:
@@ -186,11 +228,15 @@ def _read_honorific(form: str, kind: str) -> Stem | None:
 def _read_verbs(table: str, *, is_motion: bool = False) -> tuple[Verb, ...]:
     rows = _rows(table)
     objects = _balance([() if is_motion else nouns_of(row[3]) for row in rows])
-    return tuple(_read_verb(row, entries, is_motion) for row, entries in zip(rows, objects, strict=True))
+    verbs = [_read_verb(row, entries, is_motion) for row, entries in zip(rows, objects, strict=True)]
+    partners: dict[str, set[Noun]] = {}  # of all rows of a verb, because a combination has one split
+    for verb in verbs:
+        partners.setdefault(verb.key, set()).update(verb.objects or verb.places)
+    return tuple(replace(verb, variety=len(partners[verb.key])) for verb in verbs)
 
 
 def _read_verb(row: list[str], objects: tuple[Noun, ...], is_motion: bool) -> Verb:
-    english, korean, subject_cell, object_cell, place_cell, manner_cell, honorific = row
+    english, korean, subject_cell, object_cell, place_cell, manner_cell, honorific, time_cell = row
     first, *irregular = english.split("/")
     base, *after = first.split("_")
     before, korean_stem = _split_stem(korean, "verb")
@@ -204,23 +250,71 @@ def _read_verb(row: list[str], objects: tuple[Noun, ...], is_motion: bool) -> Ve
         before=before,
         honorific_stem=honorific_stem,
         subjects=subjects,
-        human_subject=bool(subjects & {"person", "adult", "young", "elder"}),
+        human_subject=bool(subjects & {"person", "adult", "young", "elder", "seller", "tutor", "female"}),
         actors=tuple(entry for entry in nouns_of(subject_cell) if not entry.classes & {"person", "elder"}),
         objects=objects,
         places=places,
         manners=tuple(_MANNER_BY_KEY[name] for name in manner_cell.split()),
         adpositions=(object_cell.split()[0], object_cell.split()[1]) if is_motion else ("", ""),
         key=f"{first} {korean_stem.text}",
-        variety=len(set(objects or places)),
+        times=_time_kinds(time_cell),
+        tenses=_tenses_of(base, korean_stem, subject_cell),
+        is_repeatable="again" in time_cell.split(),
+        is_creation=named_by(predicates.CREATION, base, korean_stem),
+        means_kind=named_by(predicates.KIND_VERBS, base, korean_stem),
+        object_places=_places_of_objects(first, objects, places),
     )
 
 
+def named_by(names: str, english: str, korean: Stem) -> bool:
+    """Return whether a list names this word, by its English or as english/korean."""
+    return english in names.split() or f"{english}/{korean.text}다" in names.split()
+
+
+def _time_kinds(cell: str) -> frozenset[str]:
+    """Return the kinds of times of a cell with profiles and kinds."""
+    profiles = expressions.TIME_PROFILES
+    return frozenset(kind for name in cell.split() for kind in profiles.get(name, name).split())
+
+
+def _tenses_of(base: str, korean: Stem, subjects: str) -> tuple[str, ...]:
+    if named_by(predicates.PAST_VERBS, base, korean):
+        return ("past",)
+    if named_by(predicates.PAST_AND_FUTURE_VERBS, base, korean):
+        return ("past", "future")
+    has_plans = (
+        base not in _STATIVE
+        and base not in predicates.PRESENT_AND_PAST_VERBS.split()
+        and not any(entry.classes & {"animal"} for entry in nouns_of(subjects))
+    )
+    return TENSES if has_plans else ("present", "past")
+
+
+def _places_of_objects(
+    name: str, objects: tuple[Noun, ...], places: tuple[Noun, ...]
+) -> dict[Noun, tuple[Noun, ...]]:
+    """Return the places of each object: books are bought at the bookstore, cakes at the bakery."""
+    accepted = [
+        (nouns_of(place_cell), nouns_of(object_cell))
+        for verbs, place_cell, object_cell in _rows(predicates.PLACES_OF_OBJECTS)
+        if name in verbs.split()
+    ]
+    return {
+        entry: tuple(
+            place
+            for place in places
+            if all(entry in entries for restricted, entries in accepted if place in restricted)
+        )
+        for entry in dict.fromkeys(objects)
+    }
+
+
 def _read_giving() -> tuple[Verb, ...]:
-    """Read verbs of giving: the last column is the humble form, used when an elder is the recipient."""
+    """Read verbs of giving: the column before the times is the humble form, used for an elder."""
     verbs = []
     for row in _rows(predicates.GIVING):
-        (verb,) = _read_verbs(" | ".join([*row[:-1], ""]))
-        before, humble_stem = _split_stem(row[-1], "verb") if row[-1] else (verb.before, verb.stem)
+        (verb,) = _read_verbs(" | ".join([*row[:-2], "", row[-1]]))
+        before, humble_stem = _split_stem(row[-2], "verb") if row[-2] else (verb.before, verb.stem)
         verbs.append(replace(verb, humble=replace(verb, stem=humble_stem, before=before)))
     return tuple(verbs)
 

@@ -6,9 +6,10 @@ subject of a main clause is its topic (은/는), an indefinite one is new inform
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from jumok.datasets.english_korean.conjugation import conjugate
+from jumok.datasets.english_korean import predicates
 from jumok.datasets.english_korean.english import article
 from jumok.datasets.english_korean.hangul import attach
 from jumok.datasets.english_korean.lexicon import (
@@ -20,6 +21,7 @@ from jumok.datasets.english_korean.lexicon import (
     Adjective,
     Noun,
     Verb,
+    named_by,
     nouns_of,
 )
 from jumok.datasets.english_korean.scene import Eojeol, Scene, Word, words
@@ -113,6 +115,8 @@ def pronoun_subject(scene: Scene, name: str) -> NounPhrase:
     """Return a pronoun as a subject. Polite style omits "you" and uses an honorific verb."""
     pronoun = PRONOUNS[name]
     scene.used.add(name)
+    if name in ("he", "she"):
+        scene.used.add(THIRD_PERSON_MENTIONED)
     word = Word(pronoun.subject)
     phrase = NounPhrase([word], pronoun.polite if scene.polite else pronoun.plain, (word,))
     phrase.agreement = pronoun.agreement
@@ -130,28 +134,38 @@ def pronoun_object(scene: Scene, name: str) -> NounPhrase:
     return NounPhrase([word], pronoun.polite if scene.polite else pronoun.plain, (word,))
 
 
-# Adjectives that can precede each noun.
+# Adjectives that can precede each noun, and those that can if the thing does not exist yet.
 _DESCRIPTIONS: dict[Noun, tuple[Adjective, ...]] = {
     entry: tuple(
         adjective
         for adjective in (*ADJECTIVES, *CHARACTERS, *ATTRIBUTES)
-        if entry in adjective.things and adjective.english not in ("far", "near")
+        if entry in adjective.things
+        and not named_by(predicates.PREDICATIVE, adjective.english, adjective.stem)
     )
     for entry in NOUNS
 }
+_CREATED_DESCRIPTIONS = {
+    entry: tuple(adjective for adjective in adjectives if adjective.english in predicates.CREATED.split())
+    for entry, adjectives in _DESCRIPTIONS.items()
+}
 
 
-def optional_adjective(scene: Scene, entry: Noun, probability: float) -> tuple[list[Word], list[Eojeol]]:
+def optional_adjective(
+    scene: Scene, entry: Noun, probability: float, *, created: bool = False
+) -> tuple[list[Word], list[Eojeol]]:
     """Return an adjective before the noun with this probability, else nothing."""
-    options = _DESCRIPTIONS[entry]
+    options = (_CREATED_DESCRIPTIONS if created else _DESCRIPTIONS)[entry]
     if not options or not scene.chance(probability):
         return [], []
-    adjective = scene.pick_new(options)
+    return described(scene, entry, scene.pick_new(options))
+
+
+def described(scene: Scene, entry: Noun, adjective: Adjective) -> tuple[list[Word], list[Eojeol]]:
+    """Return this adjective before the noun."""
     scene.note_combination(adjective, entry)
     word = Word(adjective.english)
     korean = [Eojeol(text, (word,)) for text in adjective.before]
-    korean.append(Eojeol(conjugate(adjective.stem, "는"), (word,)))
-    return [word], korean
+    return [word], [*korean, Eojeol(adjective.attributive, (word,))]
 
 
 def _possessor(scene: Scene, entry: Noun) -> tuple[list[Word], list[Eojeol]]:
@@ -167,8 +181,8 @@ def _possessor(scene: Scene, entry: Noun) -> tuple[list[Word], list[Eojeol]]:
             name = "I"  # "Minsu … his" may need 자기
         else:
             scene.used.add(HIS_OR_HER_USED)
-    if name == "you" and scene.polite:
-        name = "we"  # a polite sentence cannot say 네
+    if (name == "you" and scene.polite) or (name == "we" and not entry.classes & _SHARED):
+        name = "I"  # a polite sentence cannot say 네; things that one person uses are not 우리
     pronoun = PRONOUNS[name]
     word = Word(pronoun.possessive)
     if name == "I" and "ours" in entry.classes:
@@ -177,6 +191,7 @@ def _possessor(scene: Scene, entry: Noun) -> tuple[list[Word], list[Eojeol]]:
     return [word], [Eojeol(korean, (word,))]
 
 
+_SHARED = frozenset({"kin", "ours", "elder"})
 _POSSESSORS = ("he", "she", "we", "you", "he", "she")
 _NAMES = nouns_of("name")
 _KOREAN_NAME = {entry.english[0]: entry.korean for entry in _NAMES}
@@ -208,13 +223,44 @@ def _assemble(
 
 # Entries of `Scene.used`, besides the words that the sentence has used.
 THIRD_PERSON_MENTIONED, HIS_OR_HER_USED, THAT_USED = "a third person", "his or her", "that"
+ONE_PERSON = "one person"  # who wears the hat
+SPECIFIC_THING = "a specific thing"  # "this apple", which nobody eats every day
 
 # Things without a possessor such as "my" or "Minsu's".
-_UNOWNED = frozenset({"film", "wild", "tiny", "shut", "heard", "plant", "food", "drink"})
+UNOWNED = frozenset(
+    {
+        "film",
+        "wild",
+        "tiny",
+        "shut",
+        "heard",
+        "plant",
+        "food",
+        "grain",
+        "drink",
+        "duty",
+        "medicine",
+        "transit",
+        "found",
+    }
+)
+_BULKY = frozenset(
+    {
+        "furniture",
+        "vehicle",
+        "mount",
+        "mended",
+        "device",
+        "instrument",
+        "worn_body",
+        "worn_head",
+        "worn_finger",
+    }
+)  # people mean one
 _BARE = frozenset({"meal", "sport", "study"})
-_ONLY_ARTICLES = frozenset({"transit", "instrument"})
+_ONLY_ARTICLES = frozenset({"transit"})
 _ONLY_DEFINITE = frozenset({"definite", "place"})
-_GENERIC_WITH_THE = frozenset({"definite", "place", "instrument"})  # "play the piano"
+_GENERIC_WITH_THE = frozenset({"definite", "place", "instrument"})  # "play the piano", "listen to the radio"
 
 
 def thing_phrase(
@@ -225,34 +271,42 @@ def thing_phrase(
     generic: bool = False,
     definite: bool = False,
     may_have_possessor: bool = True,
+    created: bool = False,
 ) -> NounPhrase:
     """Return a thing with a determiner that fits it, and an adjective with this probability.
 
     `generic` means the kind ("cats", "bread"), as after "like"; `definite` excludes "a"; without
-    `may_have_possessor` it has no possessor.
+    `may_have_possessor` it has no possessor. What is `created` cannot be pointed at.
     """
     scene.used.add(entry)
     if entry.form == "name":
         return _assemble(entry, ([], []), ([], []))
     if generic:
-        if entry.classes & _GENERIC_WITH_THE:
+        if entry.classes & _GENERIC_WITH_THE or entry.key == "radio":
             return _assemble(entry, ([Word("the")], []), ([], []))
-        return _assemble(entry, ([], []), ([], []), plural=entry.form == "count")
-    description = ([], []) if entry.classes & _BARE else optional_adjective(scene, entry, p_adjective)
-    can_be_owned = may_have_possessor and not entry.classes & _UNOWNED
+        is_plural = entry.form == "count" and entry.key != "television"
+        return _assemble(entry, ([], []), ([], []), plural=is_plural)
+    description: tuple[list[Word], list[Eojeol]] = ([], [])
+    if not entry.classes & _BARE:
+        description = optional_adjective(scene, entry, p_adjective, created=created)
+    can_be_owned = may_have_possessor and not entry.classes & UNOWNED
     if entry.form != "count":
         return _uncounted(scene, entry, description, definite, can_be_owned)
     if entry.classes & _ONLY_DEFINITE:
         return _assemble(entry, ([Word("the")], []), description)
     draw = scene.random()
-    if draw < 0.34 and not definite:
+    p_indefinite = 0.34 if not created else 1.0 if description[0] or "animal" in entry.classes else 0.85
+    if not definite and draw < p_indefinite:
         return _indefinite(entry, description)
-    if draw < 0.62 or entry.classes & _ONLY_ARTICLES:
+    scene.used.add(SPECIFIC_THING)
+    if draw < 0.62 or created or entry.classes & _ONLY_ARTICLES:
         return _assemble(entry, ([Word("the")], []), description)
     if draw < 0.78 and can_be_owned:
         return _assemble(entry, _possessor(scene, entry), description)
     if draw < 0.90:
         return _assemble(entry, _demonstrative(scene, _DEMONSTRATIVES), description)
+    if entry.classes & _BULKY:
+        return _assemble(entry, ([Word("the")], []), description)
     if draw < 0.95:
         determiner = _demonstrative(scene, _PLURAL_DEMONSTRATIVES)
         return _assemble(entry, determiner, description, plural=True, plural_suffix=True)
@@ -284,8 +338,10 @@ def _uncounted(
 ) -> NounPhrase:
     """Return "bread", "the bread", "my shoes": no number, hence no "a"."""
     draw = scene.random()
-    if entry.classes & _BARE or (draw < 0.5 and not definite):
+    is_definite = definite or "definite" in entry.classes
+    if entry.classes & _BARE or (draw < 0.5 and not is_definite):
         return _assemble(entry, ([], []), description)
+    scene.used.add(SPECIFIC_THING)
     if draw < 0.75 or not can_be_owned:
         return _assemble(entry, ([Word("the")], []), description)
     return _assemble(entry, _possessor(scene, entry), description)
@@ -309,15 +365,17 @@ def person_phrase(
         return _indefinite(entry, description)
     if draw < 0.25:
         return _assemble(entry, _demonstrative(scene, _DEMONSTRATIVES), description)
-    plural = draw < 0.45
+    plural = draw < 0.45 and ONE_PERSON not in scene.used
     return _assemble(entry, ([Word("the")], []), description, plural=plural, plural_suffix=plural)
 
 
-# Nouns for people, by the requirement of a verb.
-_ADULTS = nouns_of("adult")
-_CHILDREN = nouns_of("young")
-_PERSONS = nouns_of("person")
 _ELDERS = nouns_of("elder")
+
+
+@cache
+def _people(subjects: frozenset[str]) -> tuple[Noun, ...]:
+    """Return the nouns for people of these classes, without elders."""
+    return tuple(entry for entry in nouns_of(" ".join(subjects)) if "elder" not in entry.classes)
 
 
 def person_subject(
@@ -327,8 +385,9 @@ def person_subject(
     p_you: float = 0.0,
     p_indefinite: float = 0.0,
     exclude_first_person: bool = False,
+    pool: tuple[Noun, ...] = (),
 ) -> NounPhrase:
-    """Return a person as a subject.
+    """Return a person as a subject: a pronoun, a name, or a noun of the pool (by default all that fit).
 
     `p_you` and `p_indefinite` are the probabilities of "you" and "a"; `exclude_first_person` excludes "I" and
     "we", because people do not ask about their own actions.
@@ -336,6 +395,8 @@ def person_subject(
     if p_you and scene.chance(p_you):
         return pronoun_subject(scene, "you")
     draw = scene.random()
+    if "female" in subjects and HIS_OR_HER_USED not in scene.used:
+        return _female_subject(scene, exclude_first_person)
     if HIS_OR_HER_USED in scene.used:
         return pronoun_subject(scene, _unused_pronoun(scene, exclude_first_person, _PRONOUNS_BUT_HE_AND_SHE))
     if draw < 0.46:
@@ -346,12 +407,23 @@ def person_subject(
     scene.used.add(THIRD_PERSON_MENTIONED)
     if draw < 0.60:
         return person_phrase(scene, scene.pick_new(_NAMES))
+    if pool:
+        return person_phrase(scene, scene.pick_new(pool))
     if draw < 0.72 and "young" not in subjects:
         return person_phrase(scene, scene.pick_new(_ELDERS))
-    pool = _PERSONS if "person" in subjects else _CHILDREN if "young" in subjects else _ADULTS
-    return person_phrase(scene, scene.pick_new(pool), p_indefinite=p_indefinite)
+    return person_phrase(scene, scene.pick_new(_people(subjects)), p_indefinite=p_indefinite)
 
 
+def _female_subject(scene: Scene, exclude_first_person: bool) -> NounPhrase:
+    """Return somebody who wears a skirt."""
+    name = _unused_pronoun(scene, exclude_first_person, ("I", "she", "she"))
+    if scene.chance(0.5) and name != "they":
+        return pronoun_subject(scene, name)
+    scene.used.add(THIRD_PERSON_MENTIONED)
+    return person_phrase(scene, scene.pick_new(_WOMEN))
+
+
+_WOMEN = nouns_of("female")
 _COMMON_PRONOUNS = ("I", "I", "I", "he", "he", "she", "she", "we", "we", "they", "you")
 _PRONOUNS_BUT_HE_AND_SHE = ("I", "I", "we", "they", "you")
 
@@ -367,8 +439,10 @@ def _unused_pronoun(scene: Scene, exclude_first_person: bool, names: tuple[str, 
             continue
         if name in ("he", "she") and THIRD_PERSON_MENTIONED in used:
             continue  # "Minsu …, and he": the same man?
+        if name in ("we", "they") and ONE_PERSON in used:
+            continue
         return name
-    return "they"
+    return "they" if ONE_PERSON not in used or exclude_first_person else "I"
 
 
 def subject_phrase(
@@ -381,16 +455,23 @@ def subject_phrase(
 ) -> NounPhrase:
     """Return a subject that fits the verb: a person, or an animal or thing among its actors."""
     if not verb.human_subject:
-        return thing_phrase(scene, scene.pick_new(verb.actors), p_adjective=0.1)
+        return thing_phrase(scene, scene.pick_new(verb.actors), p_adjective=0.2 if p_indefinite else 0.0)
     return person_subject(
         scene, verb.subjects, p_you=p_you, p_indefinite=p_indefinite, exclude_first_person=question
     )
 
 
-def counted_phrase(scene: Scene, entry: Noun) -> NounPhrase:
-    """Return a noun with a number: two books, 책 두 권."""
+# Things of which people count two or three, not nine.
+_FEW = frozenset(
+    {"vehicle", "driven", "mount", "furniture", "used", "mended", "instrument", "pet", "farmed", "container",
+     "worn_body", "worn_head", "worn_finger", "writing", "fragile", "film", "wild", "few"}
+)  # fmt: skip
+
+
+def counted_phrase(scene: Scene, entry: Noun, maximum: int = 10, *, few: int = 3) -> NounPhrase:
+    """Return a noun with a number up to this one, or up to `few` of big things: two books, 책 두 권."""
     scene.used.add(entry)
-    number = scene.pick(NUMBERS)
+    number = scene.pick(NUMBERS[: few if entry.classes & _FEW else maximum])
     plural = number.english[0] != "one"
     number_word = Word(number.english[0])
     head = words(entry.plural if plural else entry.english)
@@ -443,10 +524,12 @@ def place_phrase(entry: Noun, preposition: str = "") -> NounPhrase:
     return phrase
 
 
-def indefinite_phrase(scene: Scene, entry: Noun, *, p_adjective: float = 0.0) -> NounPhrase:
-    """Return an indefinite phrase: a book, an old bag, milk, red shoes."""
+def indefinite_phrase(
+    scene: Scene, entry: Noun, *, p_adjective: float = 0.0, created: bool = False
+) -> NounPhrase:
+    """Return an indefinite phrase: a book, an old bag, milk, red shoes; not old if it is `created`."""
     scene.used.add(entry)
-    description = optional_adjective(scene, entry, p_adjective)
+    description = optional_adjective(scene, entry, p_adjective, created=created)
     if entry.form == "count":
         return _indefinite(entry, description)
     phrase = _assemble(entry, ([], []), description)
@@ -458,3 +541,16 @@ def owned_phrase(scene: Scene, entry: Noun, *, p_adjective: float = 0.15) -> Nou
     """Return a thing with its possessor: my bag, Minsu's old bicycle."""
     scene.used.add(entry)
     return _assemble(entry, _possessor(scene, entry), optional_adjective(scene, entry, p_adjective))
+
+
+def demonstrated_phrase(scene: Scene, entry: Noun, english: str) -> NounPhrase:
+    """Return "this bag" or "that bag"."""
+    scene.used.add(entry)
+    word = Word(english)
+    return _assemble(entry, ([word], [Eojeol(_DEMONSTRATIVES[english], (word,))]), ([], []))
+
+
+def the_phrase(scene: Scene, entry: Noun, *, p_adjective: float) -> NounPhrase:
+    """Return "the bag" or "the old bag"."""
+    scene.used.add(entry)
+    return _assemble(entry, ([Word("the")], []), optional_adjective(scene, entry, p_adjective))

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple
 
+from jumok.datasets.english_korean import predicates
 from jumok.datasets.english_korean.conjugation import Stem, conjugate, stem, with_honorific
 from jumok.datasets.english_korean.english import BE, VerbForms, verb_forms
 from jumok.datasets.english_korean.lexicon import Adjective, Verb
@@ -254,8 +255,8 @@ def korean_predicate(
         base, roles, negative = _OPPOSITES[base.text], ("verb", "not"), False
     if suppletive and lexeme.honorific_stem is not None:
         base, before = lexeme.honorific_stem, ()
-    elif honorific and mode.honorific_on == "main":
-        base = with_honorific(base)
+    elif honorific and mode.honorific_on == "main" and not (negative and mode.name in ("simple", "must")):
+        base = with_honorific(base)  # of a negated verb 않다 takes -시-: 가지 않으신다
     eojeols = [RoleEojeol(text, _VERB, ()) for text in before]
     if mode.name != "simple":
         joined, base, roles, negative = _with_helper(base, mode, negative, honorific, first_or_second_person)
@@ -268,11 +269,22 @@ def korean_predicate(
         )
     if negative:
         eojeols.append(RoleEojeol(conjugate(base, "지"), roles, ("connector",)))
-        base, roles = Stem("않", "verb" if base.kind == "verb" else "adjective"), ("not",)
+        base = _with_negation(base, honorific, is_simple=mode.name == "simple")
+        roles = ("not",)
     eojeols += _finish(base, roles, final, tense)
     return tuple(eojeols)
 
 
+def _with_negation(base: Stem, honorific: bool, *, is_simple: bool) -> Stem:
+    """Return 않다, or 못하다 after verbs whose negation is inability; -시- if the verb has none."""
+    if is_simple and f"{base.text}다" in _INABILITY:
+        negation = Stem("못하", "verb")
+    else:
+        negation = Stem("않", "verb" if base.kind == "verb" else "adjective")
+    return with_honorific(negation) if honorific and not base.honorific else negation
+
+
+_INABILITY = frozenset(predicates.INABILITY.split())
 _VERB: tuple[str, ...] = ("verb",)
 _PROHIBITIONS = {"command": "마라", "polite command": "마세요"}
 _HELPER: tuple[str, ...] = ("helper",)
@@ -288,9 +300,10 @@ def _with_helper(
         changed = Stem(conjugate(base, mode.join), "verb")
         return [], with_honorific(changed) if honorific else changed, ("verb", "helper"), negative
     if mode.name == "must" and negative:  # need not: 가지 않아도 된다
+        need_not = _with_negation(base, honorific, is_simple=False)
         eojeols = [
             RoleEojeol(conjugate(base, "지"), _VERB, ("connector",)),
-            RoleEojeol("않아도", ("not",), ("verb",)),
+            RoleEojeol(conjugate(need_not, "어도"), ("not",), ("verb",)),
         ]
         return eojeols, _ALLOWED, ("helper",), False
     eojeols = [RoleEojeol(conjugate(base, mode.join), _VERB, ("connector", "auxiliary"))]
@@ -301,7 +314,7 @@ def _with_helper(
         helper = _WISHES
     if negative and mode.negative is not None:
         helper, roles, negative = mode.negative, ("helper", "not"), False
-    if honorific and mode.honorific_on == "helper":
+    if honorific and mode.honorific_on == "helper" and (mode.honorific_stem or not negative):
         helper = mode.honorific_stem or with_honorific(helper)
     return eojeols, helper, roles, negative
 

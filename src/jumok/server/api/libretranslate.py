@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from starlette.responses import JSONResponse, PlainTextResponse, Response
@@ -53,7 +53,8 @@ async def translate(context: RequestContext) -> Response:
         raise HttpError(400, f"{str(text_format)[:40]} format is not supported")
     routing = await find_pivot_paths(texts, context)
     if text_format == "html":
-        markups = [await asyncio.to_thread(read_markup, text) for text in texts]
+        context.service.pipeline.check_room(context.client, sum(map(len, texts)))
+        markups = [await context.service.run_in_thread(read_markup, text) for text in texts]
         ranked = await _translate_html(context, markups, routing.pivot_paths, n_best=alternatives + 1)
     else:
         options = TranslateOptions(n_best=alternatives + 1)
@@ -102,7 +103,9 @@ async def _translate_html(
     for markup, path in zip(markups, pivot_paths, strict=True):
         segments_of_markup = [next(translated) for _ in markup.segments]
         num_ranks = n_best if path else 1
-        results.append(await asyncio.to_thread(_fill_ranked, markup, segments_of_markup, num_ranks))
+        results.append(
+            await context.service.run_in_thread(_fill_ranked, markup, segments_of_markup, num_ranks)
+        )
     return results
 
 
@@ -117,7 +120,8 @@ def _fill_ranked(markup: HtmlMarkup, translated: Sequence[TranslatedText], num_r
 async def detect(context: RequestContext) -> Response:
     texts = read_texts(context, allow_arrays=False)
     check_size(texts, context.service)
-    detected = await asyncio.to_thread(detect_languages, texts[0], context.service.language_pairs.codes)
+    service = context.service
+    detected = await service.run_in_thread(detect_languages, texts[0], service.language_pairs.codes)
     return JSONResponse([{"confidence": confidence, "language": code} for code, confidence in detected])
 
 
@@ -126,13 +130,10 @@ async def translate_file(context: RequestContext) -> Response:
     if request.file is None:
         raise bad_request("missing file parameter")
     require_strings(context, "source", "target")
+    service.pipeline.check_room(context.client, len(request.file))
+    read = partial(read_document, max_syntax_characters=service.limits.max_file_syntax_characters)
     try:
-        document_format, document = await asyncio.to_thread(
-            read_document,
-            request.file_name,
-            request.file,
-            max_syntax_characters=service.limits.max_file_syntax_characters,
-        )
+        document_format, document = await service.run_in_thread(read, request.file_name, request.file)
     except DocumentTooLargeError as error:
         raise HttpError(413, str(error)) from None
     except DataError as error:
@@ -143,8 +144,9 @@ async def translate_file(context: RequestContext) -> Response:
     paths = routing.pivot_paths * len(segments)
     options = TranslateOptions(align=True)
     translated = await service.pipeline.translate_all(segments, paths, options, context.client)
-    data = await asyncio.to_thread(
-        lambda: document.write([text.segment_translation() for text in translated])
+    target = context.fields["target"]
+    data = await service.run_in_thread(
+        lambda: document.write([text.segment_translation() for text in translated], target)
     )
     name = service.download_cache.put(data, document_format)
     url = f"{context.scheme}://{context.headers['host']}/download_file/{name}"

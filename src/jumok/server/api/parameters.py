@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -118,7 +117,9 @@ async def find_pivot_paths(texts: Sequence[str], context: RequestContext) -> Lan
     # Text in the target language stays unchanged. The target is the last candidate, so a text that could be
     # in either language is translated.
     candidates = sorted(pairs.sources(target), key=lambda code: code == target)
-    best = await asyncio.to_thread(lambda: [detect_languages(text, candidates)[0] for text in texts])
+    best = await context.service.run_in_thread(
+        lambda: [detect_languages(text, candidates)[0] for text in texts]
+    )
     for text, (_, confidence) in zip(texts, best, strict=True):
         if not confidence and any(character.isalpha() for character in text):
             raise bad_request(

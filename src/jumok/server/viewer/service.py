@@ -87,8 +87,8 @@ class NamedTranslator:
 class ExplanationService:
     """Answers a page's requests about models and a run, one at a time.
 
-    The last `cache_size` explanations are cached: steps and effects are requested for the one that is shown.
-    A request beyond `limits` is refused before a model computes anything.
+    The last `cache_size` explanations are cached, or fewer large ones: steps and effects are requested for
+    the one that is shown. A request beyond `limits` is refused before a model computes anything.
     """
 
     def __init__(
@@ -184,9 +184,15 @@ class ExplanationService:
         if key not in self._cache:
             self._cache[key] = compute()
         self._cache.move_to_end(key)
-        while len(self._cache) > self._cache_size:
+        while len(self._cache) > self._cache_size or self._count_cached_weights() > self._limits.max_weights:
+            if len(self._cache) == 1:
+                break
             self._cache.popitem(last=False)
         return self._cache[key]
+
+    def _count_cached_weights(self) -> int:
+        maps = (attention for one in self._cache.values() for attention in one.attention.values())
+        return sum(attention.weights.size for attention in maps)
 
     def _compute(self, request: ExplainRequest, on_partial: Callable[[str], None] | None) -> LiveExplanation:
         if request.model >= len(self._models):

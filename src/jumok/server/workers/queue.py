@@ -119,8 +119,10 @@ class WorkQueue:
         if seconds > self._limits.max_request_seconds * self.num_workers:
             raise RequestTooLargeError(seconds / self.num_workers, self._limits.max_request_seconds)
 
-    def admit(self, request: OpenRequest, seconds: float, *, sentences: int = 1, characters: int = 0) -> None:
-        """Accept a request of so much work, or raise a BusyError at once.
+    def check_room(
+        self, request: OpenRequest, seconds: float, *, sentences: int = 1, characters: int = 0
+    ) -> None:
+        """Raise a BusyError if there is no room for so much work of this request's client.
 
         A client may have at most twice as much as is still free (Choudhury & Hahne 1998), so that there is
         always room for another client.
@@ -136,8 +138,12 @@ class WorkQueue:
         )
         if not fits:
             raise BusyError("The server is busy. Try again later.", self.seconds_behind / 2)
+
+    def admit(self, request: OpenRequest, seconds: float, *, sentences: int = 1, characters: int = 0) -> None:
+        """Accept a request of so much work, or raise a BusyError at once."""
+        self.check_room(request, seconds, sentences=sentences, characters=characters)
         request.seconds = seconds
-        client.seconds += seconds
+        request.client.seconds += seconds
         self._seconds += seconds
         request.is_long = seconds > LONG_SECONDS
         if request.is_long:

@@ -11,6 +11,8 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from jumok.training.loop.state import USELESS_RATIO
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
@@ -19,7 +21,6 @@ if TYPE_CHECKING:
     from jumok.training.loop.state import ValidationRecord
 
 __all__ = [
-    "DIVERGED_RATIO",
     "Evidence",
     "Finding",
     "byte_token_share",
@@ -140,11 +141,16 @@ def not_finite(evidence: Evidence) -> Finding | None:
 
 
 def diverged(evidence: Evidence) -> Finding | None:
-    """A loss above that of equal probabilities; early in a run, one that is far above it."""
-    limit = evidence.uniform_loss * (1.0 if evidence.is_late else DIVERGED_RATIO)
-    if not math.isfinite(evidence.validation_loss) or evidence.validation_loss <= limit:
+    """A loss above that of equal probabilities; early in a run, one that is far above it.
+
+    If the training loss is below it, the model has learnt its corpus by heart: `overfitting` tells that.
+    """
+    loss, uniform_loss = evidence.validation_loss, evidence.uniform_loss
+    if not math.isfinite(loss) or loss <= uniform_loss * (1.0 if evidence.is_late else DIVERGED_RATIO):
         return None
-    return _diverged("validation", evidence.validation_loss, evidence.uniform_loss)
+    if evidence.training_loss <= uniform_loss and loss <= USELESS_RATIO * uniform_loss:
+        return None
+    return _diverged("validation", loss, uniform_loss)
 
 
 def training_diverged(loss: float, uniform_loss: float) -> Finding | None:

@@ -11,7 +11,11 @@ if TYPE_CHECKING:
 
     from jumok.config.recipe import TrainingSettings
 
-__all__ = ["RunState", "ValidationRecord"]
+__all__ = ["USELESS_RATIO", "RunState", "ValidationRecord"]
+
+USELESS_RATIO = 4.0
+"""Loss / loss of equal probabilities, above which weights have diverged. Not even a model that has learnt a
+tiny corpus by heart, and is sure of every wrong token, gets there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,11 +30,11 @@ class ValidationRecord:
     def quality(self, stop_on: str, uniform_loss: float = math.inf) -> tuple[float, float]:
         """Return a sort key, higher is better: first what `stop_on` names, then the loss.
 
-        A loss that is not finite ranks last, whatever the score; before it a loss above `uniform_loss`.
+        A loss that is not finite ranks last, whatever the score, and next to it one of diverged weights.
         """
         if not math.isfinite(self.loss):
             return (-math.inf, -math.inf)
-        if self.loss > uniform_loss:
+        if self.loss > USELESS_RATIO * uniform_loss:
             return (-math.inf, -self.loss)
         return (-self.loss if stop_on == "loss" else self.scores[stop_on], -self.loss)
 

@@ -23,8 +23,7 @@ from jumok.text.tokenizer_files import tokenizers_to_files
 from jumok.training.events import Event, Finished, Stage, Warned
 from jumok.training.loop.averaging import average_weights
 from jumok.training.loop.checkpoint import load_checkpoint_weights, saved_steps
-from jumok.training.loop.detectors import DIVERGED_RATIO
-from jumok.training.loop.state import ValidationRecord
+from jumok.training.loop.state import USELESS_RATIO, ValidationRecord
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Mapping, Sequence
@@ -92,7 +91,7 @@ def finish_run(
 
 def _refuse_useless(loss: float, uniform_loss: float, choice: ChosenWeights) -> Iterator[Warned]:
     """Raise if even the best weights have diverged; warn if they are no better than guessing."""
-    if not loss <= DIVERGED_RATIO * uniform_loss:
+    if not loss <= USELESS_RATIO * uniform_loss:
         raise TrainingError(
             f"No model was made: the validation loss is {loss:,.4g} even with the best weights "
             f"({choice.description}); giving every token the same probability gives {uniform_loss:.2f}. "
@@ -100,9 +99,10 @@ def _refuse_useless(loss: float, uniform_loss: float, choice: ChosenWeights) -> 
         )
     if loss > uniform_loss:
         yield Warned(
-            f"this model has learnt nothing: its validation loss is {loss:.2f}, and giving every token the "
+            f"the model is worse than guessing: its validation loss is {loss:.2f}; giving every token the "
             f"same probability gives {uniform_loss:.2f}",
-            "Train it for longer. If this run was long, start a new one with a lower training.learning_rate.",
+            "After a short run, train for longer. After a long one, there are too few pairs, or "
+            "training.learning_rate is too high.",
         )
 
 

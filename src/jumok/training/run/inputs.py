@@ -19,6 +19,7 @@ from jumok.data import (
     holds_pictures,
     is_pair,
     open_corpora,
+    open_held_out,
     open_pairs_or_text,
     open_texts,
 )
@@ -60,16 +61,15 @@ def list_inputs(items: InputItems) -> list[CorpusInput]:
 def open_inputs(inputs: Inputs, recipe: Recipe) -> tuple[list[Corpus], list[Corpus]]:
     """Return the training corpora and the validation corpora; raise if the model cannot learn from them."""
     model, languages = recipe.model, recipe.languages
-    pairs, valid = inputs.pairs, inputs.valid
     task_is_open = isinstance(model, DecoderOnlySettings) and "task" not in model.model_fields_set
     plain = None if task_is_open else model.task != "translate"
-    if any(_holds_pictures(file) for file in (*pairs, *valid)):
+    if any(_holds_pictures(file) for file in (*inputs.pairs, *inputs.valid)):
         return _open_pictures(inputs, recipe)
-    corpora = _open(inputs, pairs, languages.source, languages.target, plain=plain)
+    corpora = _open(inputs, inputs.pairs, languages.source, languages.target, plain=plain)
     first = corpora[0]
     validation: list[Corpus] = []
-    if valid:
-        validation = _open(inputs, valid, first.source_language, first.target_language, plain=first.plain)
+    if inputs.valid:
+        validation = _open_validation(inputs, first)
     opened = (*corpora, *validation)
     if any(corpus.plain != (first.plain if plain is None else plain) for corpus in opened):
         expected = "plain text" if (first.plain if plain is None else plain) else "sentence pairs"
@@ -133,6 +133,18 @@ def _open(
         languages = {"source": source or None, "target": target or None}
         corpora.extend(open_files(paths, **languages, columns=inputs.columns, encoding=inputs.encoding))
     return corpora
+
+
+def _open_validation(inputs: Inputs, first: Corpus) -> list[Corpus]:
+    """Open the validation set in the languages of the first corpus, as plain text if that is plain text."""
+    source, target = first.source_language, first.target_language
+    paths = [str(file) for file in inputs.valid if not isinstance(file, Corpus)]
+    if first.plain or not paths:
+        return _open(inputs, inputs.valid, source, target, plain=first.plain)
+    given = [_with_languages(file, source, target) for file in inputs.valid if isinstance(file, Corpus)]
+    languages = {"source": source or None, "target": target or None}
+    opened = open_held_out(paths, **languages, columns=inputs.columns, encoding=inputs.encoding)
+    return [*given, *opened]
 
 
 def _with_languages(corpus: Corpus, source: str, target: str) -> Corpus:

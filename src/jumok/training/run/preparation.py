@@ -7,7 +7,7 @@ pretrained encoder is a new run in which the encoder decides some of the setting
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from jumok.config.derive import DerivedSetting, derive, derive_schedule, derive_search, this_machine
@@ -51,6 +51,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PreparedRun", "TrainingData", "prepare_run", "read_inputs"]
 
+MIN_VOCAB_SETTING = 64  # the least that the setting allows; an alphabet without byte fallback may need less
 MIN_MINUTES_FOR_PROCESSES = 1.0  # worker processes take some seconds to start
 
 
@@ -138,9 +139,10 @@ def _prepare_new(folder: RunFolder, overrides: Recipe, inputs: Inputs) -> Genera
     check_recipe(recipe)  # again: what is derived for pictures may not go with an override
     learning_started = time.perf_counter()
     tokenizers = _learn_tokenizers(sentences, recipe)
-    yield _store_tokenizers(folder, tokenizers, learning_started, recipe.text.vocab_size)
+    size = LearnedSize(recipe, overrides, max(tokenizers.source.vocab_size, tokenizers.target.vocab_size))
+    yield _store_tokenizers(folder, tokenizers, learning_started, size.reason)
     if not isinstance(tokenizers.target, ClassNames):
-        recipe, derived = _with_learned_size(recipe, derived, tokenizers)
+        recipe, derived = size.apply(derived)
     new_run = _NewRun(folder, overrides, sentences, tokenizers, started)
     return (yield from _finish_preparation(new_run, recipe, derived))
 
@@ -166,8 +168,9 @@ def _prepare_with_encoder(
     targets = (pair.target for pair in sentences.pairs())
     target = train_tokenizer(targets, recipe.text, vocab_size=recipe.text.vocab_size)
     tokenizers = TokenizerPair(source=encoder.tokenizer, target=target, shared=False)
-    yield _store_tokenizers(folder, tokenizers, learning_started, recipe.text.vocab_size)
-    recipe, derived = _with_learned_size(recipe, derived, tokenizers)
+    size = LearnedSize(recipe, overrides, target.vocab_size)
+    yield _store_tokenizers(folder, tokenizers, learning_started, size.reason)
+    recipe, derived = size.apply(derived)
     from_corpus = [setting for setting in derived if setting.name not in encoder_settings]
     new_run = _NewRun(folder, overrides, sentences, tokenizers, started)
     return (yield from _finish_preparation(new_run, recipe, [*from_encoder, *from_corpus]))
@@ -228,32 +231,44 @@ def _learn_classes(sentences: Sentences) -> ClassNames:
     return ClassNames(sorted(held_out | trained))
 
 
-def _store_tokenizers(folder: RunFolder, tokenizers: TokenizerPair, started: float, requested: int) -> Stage:
+def _store_tokenizers(folder: RunFolder, tokenizers: TokenizerPair, started: float, reason: str) -> Stage:
     for name, data in tokenizers_to_files(tokenizers).items():
         write_file(folder.path / name, data)
     if isinstance(tokenizers.target, ClassNames):
         classes = f"{len(tokenizers.target.names):,} classes"
         return Stage("learning vocabulary", classes, time.perf_counter() - started)
     sizes = sorted({tokenizers.source.vocab_size, tokenizers.target.vocab_size} - {0})  # 0: of pictures
-    detail = " and ".join(f"{size:,}" for size in sizes) + " tokens"
-    if sizes[-1] < requested:
-        detail += f"; {no_more_tokens(requested)}"
+    detail = " and ".join(f"{size:,}" for size in sizes) + " tokens" + (f"; {reason}" if reason else "")
     return Stage("learning vocabulary", detail, time.perf_counter() - started)
 
 
-def _with_learned_size(
-    recipe: Recipe, derived: list[DerivedSetting], tokenizers: TokenizerPair
-) -> tuple[Recipe, list[DerivedSetting]]:
-    """Return the recipe with the vocabulary size that was learnt, if that is smaller than requested."""
-    requested, learned = recipe.text.vocab_size, tokenizers.target.vocab_size
-    if tokenizers.shared is False:
-        learned = max(learned, tokenizers.source.vocab_size)
-    if learned >= requested:
-        return recipe, derived
-    others = [setting for setting in derived if setting.name != "text.vocab_size"]
-    size = DerivedSetting("text.vocab_size", learned, no_more_tokens(requested))
-    recipe = make_recipe(recipe.model_dump(exclude_unset=True), **{size.name: size.value})
-    return recipe, [*others, size]
+@dataclass(frozen=True)
+class LearnedSize:
+    """The vocabulary size that was learnt: a small text may have fewer tokens than the recipe wants."""
+
+    recipe: Recipe
+    overrides: Recipe
+    learned: int
+
+    @property
+    def reason(self) -> str:
+        """Why the vocabulary is smaller than the user requested; "" if it is not."""
+        requested = self.overrides.text.vocab_size
+        is_set = "vocab_size" in self.overrides.text.model_fields_set
+        return no_more_tokens(requested) if is_set and self.learned < requested else ""
+
+    def apply(self, derived: list[DerivedSetting]) -> tuple[Recipe, list[DerivedSetting]]:
+        """Return the recipe and the derived settings with the size that was learnt, if it is smaller."""
+        if self.learned >= self.recipe.text.vocab_size:
+            return self.recipe, derived
+        name = "text.vocab_size"
+        size = max(self.learned, MIN_VOCAB_SETTING)
+        recipe = make_recipe(self.recipe.model_dump(exclude_unset=True), **{name: size})
+        if self.reason:
+            return recipe, [*derived, DerivedSetting(name, size, self.reason)]
+        return recipe, [
+            replace(setting, value=size) if setting.name == name else setting for setting in derived
+        ]
 
 
 def _finish_preparation(

@@ -40,7 +40,7 @@ __all__ = ["PretrainedEncoder", "load_encoder_weights", "read_encoder"]
 
 WEIGHTS = "weights.safetensors"
 # Settings that the translator does not take from the encoder; all others that both models have, it does.
-_NOT_FROM_ENCODER = {"family", "dropout", "attention_dropout", "tied"}
+_NOT_FROM_ENCODER = {"family", "dropout", "attention_dropout", "attention_init", "tied"}
 _TRANSLATOR_NAMES = {"layers": "encoder_layers", "attention": "encoder_attention"}
 
 

@@ -11,13 +11,14 @@ from jumok.datasets.english_korean.clauses import (
     Complement,
 )
 from jumok.datasets.english_korean.conjugation import copula
-from jumok.datasets.english_korean.lexicon import nouns_of
+from jumok.datasets.english_korean.lexicon import Noun, nouns_of
 from jumok.datasets.english_korean.noun_phrases import (
     NounPhrase,
     counted_phrase,
     indefinite_phrase,
+    owned_phrase,
     person_subject,
-    thing_phrase,
+    the_phrase,
 )
 from jumok.datasets.english_korean.patterns.descriptions import PERSON, POINTERS
 from jumok.datasets.english_korean.patterns.identities import SHOWN
@@ -29,6 +30,7 @@ from jumok.datasets.english_korean.verb_phrases import LOCATED, NEEDED, OWNED
 
 def somebody_has(scene: Scene) -> Sentence:
     """I have a camera."""
+    scene.used.add("you")
     subject = person_subject(scene, PERSON)
     entry = scene.pick_new(_OWNED_THINGS)
     phrase = indefinite_phrase(scene, entry, p_adjective=0.25)
@@ -37,11 +39,16 @@ def somebody_has(scene: Scene) -> Sentence:
     return make_statement(scene, Clause(subject, OWNED, [object_complement], tense=tense, negative=negative))
 
 
-_OWNED_THINGS = nouns_of("goods pet portable =money =younger_brother =friend =cousin =son =daughter =horse")
+_OWNED_THINGS = nouns_of(
+    "furniture =shirt =coat =pants worn_foot worn_head worn_hand worn_finger mended =book portable "
+    "instrument pet =money =younger_brother =friend =cousin =son "
+    "=daughter =horse =cow =bag =box =cup =knife =spoon =pencil =ball =toy =doll =map =picture =car =key"
+)
 
 
 def somebody_has_counted_things(scene: Scene) -> Sentence:
     """My friend has two cats."""
+    scene.used.add("you")  # people know what they have
     subject = person_subject(scene, PERSON)
     entry = scene.pick_new(_COUNTED_THINGS)
     phrase = counted_phrase(scene, entry)
@@ -62,7 +69,8 @@ def somebody_needs(scene: Scene) -> Sentence:
     """I need an umbrella."""
     subject = person_subject(scene, PERSON)
     entry = scene.pick_new(_NEEDED_THINGS)
-    phrase = indefinite_phrase(scene, entry, p_adjective=0.25)
+    p_adjective = 0.0 if "person" in entry.classes else 0.25
+    phrase = indefinite_phrase(scene, entry, p_adjective=p_adjective, created=True)  # not "an old chair"
     object_complement = Complement(phrase.english, phrase.korean("이"), OBJECT_RANK, KOREAN_OBJECT_RANK)
     tense = scene.pick(("present", "present", "past", "future"))
     return make_statement(
@@ -71,7 +79,8 @@ def somebody_needs(scene: Scene) -> Sentence:
 
 
 _NEEDED_THINGS = nouns_of(
-    "used clothes furniture portable =money =medicine =water =car =bicycle =friend =doctor"
+    "used =shirt =coat =pants worn_foot worn_head worn_hand furniture portable =money =medicine "
+    "=water =car =bicycle =friend =doctor"
 )
 
 
@@ -79,9 +88,9 @@ def where_is_it(scene: Scene) -> Sentence:
     """Where is my key?"""
     where = Word("where")
     if scene.chance(0.5):
-        subject = thing_phrase(scene, scene.pick_new(_LOST_THINGS), p_adjective=0.2, definite=True)
+        subject = _known_thing(scene, scene.pick_new(_LOST_THINGS))
     else:
-        subject = person_subject(scene, PERSON, p_you=0.1, exclude_first_person=True)
+        subject = person_subject(scene, PERSON, p_you=0.1, exclude_first_person=True, pool=_SOUGHT)
     clause = Clause(
         subject,
         LOCATED,
@@ -92,6 +101,14 @@ def where_is_it(scene: Scene) -> Sentence:
     return Sentence([where, *sentence.words], sentence.eojeols, "?")
 
 
+def _known_thing(scene: Scene, entry: Noun) -> NounPhrase:
+    """Return "my key" or "the key": nobody asks where this key is."""
+    if scene.chance(0.5):
+        return owned_phrase(scene, entry)
+    return the_phrase(scene, entry, p_adjective=0.2)
+
+
+_SOUGHT = nouns_of("kin =teacher =professor")  # not "this doctor", whom the speaker sees
 _LOST_THINGS = nouns_of("portable small goods")
 
 

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from jumok.datasets.english_korean import comparisons
 from jumok.datasets.english_korean.clauses import (
     KOREAN_DEGREE_RANK,
     KOREAN_PLACE_RANK,
+    KOREAN_TIME_RANK,
     PLACE_RANK,
+    TIME_RANK,
     UNRANKED,
     Clause,
     Complement,
     degree,
     expression_complement,
+    fitting_times,
     time_complement,
 )
-from jumok.datasets.english_korean.conjugation import Stem, conjugate, copula
+from jumok.datasets.english_korean.conjugation import Stem, copula
 from jumok.datasets.english_korean.lexicon import (
     ADJECTIVES,
     CHARACTERS,
@@ -25,6 +29,8 @@ from jumok.datasets.english_korean.lexicon import (
 )
 from jumok.datasets.english_korean.noun_phrases import (
     NounPhrase,
+    demonstrated_phrase,
+    owned_phrase,
     person_phrase,
     person_subject,
     place_phrase,
@@ -60,8 +66,10 @@ def person_and_state(
     scene: Scene, *, p_you: float = 0.0, question: bool = False
 ) -> tuple[NounPhrase, Adjective]:
     """Return a person and a state or character trait."""
-    adjective = scene.pick(STATES if scene.chance(0.6) else _GENERAL_CHARACTERS)
-    return person_subject(scene, PERSON, p_you=p_you, exclude_first_person=question), adjective
+    subject = person_subject(scene, PERSON, p_you=p_you, exclude_first_person=question)
+    is_known = subject.english[0].text == "you" and not question  # nobody tells people that they are thirsty
+    is_state = scene.chance(0.6) and not is_known
+    return subject, scene.pick(STATES if is_state else _GENERAL_CHARACTERS)
 
 
 _GENERAL_CHARACTERS = tuple(entry for entry in CHARACTERS if entry.english != "famous")
@@ -72,21 +80,37 @@ def thing_is_adjective(scene: Scene) -> Sentence:
     subject, adjective = thing_and_adjective(scene)
     negative = scene.chance(0.2)
     tense = scene.pick(("present", "present", "present", "past"))
-    adverb = degree(scene) if not negative and scene.chance(0.4) else None
+    has_degree = not negative and adjective.stem.irregular != "ㅎ"  # nothing is very yellow
+    adverb = degree(scene, adjective) if has_degree and scene.chance(0.4) else None
     return make_statement(scene, Clause(subject, adjective, tense=tense, negative=negative, adverb=adverb))
 
 
 def person_is_adjective(scene: Scene) -> Sentence:
     """I am tired today."""
-    subject, adjective = person_and_state(scene, p_you=0.08)
+    subject, adjective = person_and_state(scene, p_you=0.0 if scene.polite else 0.08)
     tense = scene.pick(("present", "present", "past"))
+    if adjective not in STATES:
+        tense = "present"  # people do not stop being tall
     negative = scene.chance(0.2)
     adverb = personal_degree(scene) if not negative and scene.chance(0.35) else None
-    is_state = adjective in STATES
-    when = [time_complement(scene, tense)] if is_state and scene.chance(0.35) else []
+    when = time_complement(scene, tense, _STATE_KINDS[adjective.english]) if scene.chance(0.35) else []
     return make_statement(
         scene, Clause(subject, adjective, when, tense=tense, negative=negative, adverb=adverb)
     )
+
+
+# When people are in a state; traits have no time.
+_STATE_KINDS = {
+    adjective.english: frozenset(kinds.split())
+    for adjectives, kinds in ((STATES, "day morning night week now"), (CHARACTERS, ""))
+    for adjective in adjectives
+} | {
+    "busy": frozenset({"day", "morning", "week", "weekday", "now", "everyday", "weekly"}),
+    "hungry": frozenset({"morning", "night", "hour"}),
+    "thirsty": frozenset({"morning", "night", "hour"}),
+    "healthy": frozenset(),
+    "sick": frozenset({"day", "week"}),
+}
 
 
 def personal_degree(scene: Scene) -> Complement:
@@ -95,13 +119,18 @@ def personal_degree(scene: Scene) -> Complement:
 
 
 def comparison(scene: Scene) -> Sentence:
-    """The dog is bigger than the cat."""
-    comparative, adjective = scene.pick(_COMPARATIVES)
-    first = scene.pick_new(adjective.things)
-    second = scene.pick_new(_COMPARABLE[adjective, first] or adjective.things)
+    """The dog is bigger than the cat. My bag is heavier than Minsu's bag."""
+    comparative, adjective, compared, same = scene.pick(_COMPARISONS)
+    if same and scene.chance(0.3):
+        first = second = scene.pick_new(same)
+        subject, other = _two_of_a_kind(scene, first)
+    else:
+        first, second = scene.pick_new(compared)
+        subject, other = _definite(scene, first), _definite(scene, second)
     scene.note_combination(adjective, first)
-    subject, other = _definite(scene, first), _definite(scene, second)
-    clause = Clause(subject, adjective, tense=scene.pick(("present", "present", "past")))
+    is_lasting = adjective in CHARACTERS or "study" in first.classes
+    tense = "present" if is_lasting else scene.pick(("present", "present", "past"))
+    clause = Clause(subject, adjective, tense=tense)
     head = words(comparative.split())
     than = Word("than")
     clause.roles["verb"] = [head[-1]]
@@ -119,6 +148,17 @@ def _definite(scene: Scene, entry: Noun) -> NounPhrase:
     )
 
 
+def _two_of_a_kind(scene: Scene, entry: Noun) -> tuple[NounPhrase, NounPhrase]:
+    """Return "this bag" and "that bag", or two with different owners."""
+    if scene.chance(0.3):
+        return demonstrated_phrase(scene, entry, "this"), demonstrated_phrase(scene, entry, "that")
+    first = owned_phrase(scene, entry, p_adjective=0.0)
+    second = owned_phrase(scene, entry, p_adjective=0.0)
+    while second.english[0].text == first.english[0].text:
+        second = owned_phrase(scene, entry, p_adjective=0.0)
+    return first, second
+
+
 _COMPARATIVE_FORMS = {
     "big": "bigger", "small": "smaller", "long": "longer", "short": "shorter", "heavy": "heavier",
     "light": "lighter", "fast": "faster", "slow": "slower", "cheap": "cheaper", "clean": "cleaner",
@@ -128,23 +168,39 @@ _COMPARATIVE_FORMS = {
     "beautiful": "more beautiful", "spacious": "more spacious", "strong": "stronger", "kind": "kinder",
     "smart": "smarter", "tall": "taller", "diligent": "more diligent", "brave": "braver",
 }  # fmt: skip
-_COMPARATIVES = tuple(
-    (_COMPARATIVE_FORMS[entry.english], entry)
-    for entry in (*ADJECTIVES, *CHARACTERS)
-    if entry.english in _COMPARATIVE_FORMS
-)
 
 
-# Comparable things have a class in common.
-_COMPARABLE = {
-    (adjective, first): tuple(
-        second
-        for second in dict.fromkeys(adjective.things)
-        if second is not first and first.classes & second.classes
-    )
-    for _, adjective in _COMPARATIVES
-    for first in dict.fromkeys(adjective.things)
-}
+def _ordered_pairs(chains: str) -> list[tuple[Noun, Noun]]:
+    """Return the pairs (more, less) of the chains."""
+    pairs = []
+    for chain in chains.split(";"):
+        levels = [nouns_of(" ".join(f"={name}" for name in level.split())) for level in chain.split("<")]
+        for i, level in enumerate(levels):
+            lower = (entry for lesser in levels[:i] for entry in lesser)
+            pairs += [(more, less) for less in lower for more in level]
+            pairs += [(more, less) for more in level for less in level if more is not less]
+    return pairs
+
+
+def _read_comparisons() -> tuple[tuple[str, Adjective, tuple[tuple[Noun, Noun], ...], tuple[Noun, ...]], ...]:
+    """Return each comparative with its adjective, the pairs that it fits, and things that have owners."""
+    rows = []
+    for line in comparisons.CHAINS.strip().splitlines():
+        names, chains = line.split("|")
+        for i, name in enumerate(names.split()):
+            adjective = next(entry for entry in (*ADJECTIVES, *CHARACTERS) if entry.english == name)
+            pairs = _ordered_pairs(chains)
+            things = tuple(
+                entry
+                for entry in dict.fromkeys(adjective.things)
+                if "goods" in entry.classes and entry.form == "count"
+            )
+            fitting = tuple(pairs if i == 0 else [(less, more) for more, less in pairs])
+            rows.append((_COMPARATIVE_FORMS[name], adjective, tuple(dict.fromkeys(fitting)), things))
+    return tuple(rows)
+
+
+_COMPARISONS = _read_comparisons()
 
 
 def superlative(scene: Scene) -> Sentence:
@@ -159,7 +215,7 @@ def superlative(scene: Scene) -> Sentence:
     eojeols = [
         Eojeol(korean + "은", (first,)),
         Eojeol("가장", (most,), (the,)),
-        Eojeol(conjugate(adjective.stem, "는"), (quality,)),
+        Eojeol(adjective.attributive, (quality,)),
         Eojeol(text, head, (verb, the)),
     ]
     return Sentence([first, verb, the, most, quality, *head], eojeols)
@@ -196,33 +252,31 @@ def somebody_looks(scene: Scene) -> Sentence:
 
 def something_becomes(scene: Scene) -> Sentence:
     """The room became dark."""
-    adjective = scene.pick(_CHANGING)
-    if adjective in ADJECTIVES:
-        subject, _ = thing_and_adjective(scene, adjective)
+    adjective, things = scene.pick(_CHANGING)
+    if things:
+        entry = scene.pick_new(things)
+        scene.note_combination(adjective, entry)
+        subject = _definite(scene, entry)
     else:
         subject = person_subject(scene, PERSON)
-    return make_statement(
-        scene, Clause(subject, adjective, tense=scene.pick(("past", "past", "future")), mode="become")
-    )
+    is_predictable = adjective.english not in ("sad", "lonely", "tired")
+    tense = scene.pick(("past", "past", "future")) if is_predictable else "past"
+    return make_statement(scene, Clause(subject, adjective, tense=tense, mode="become"))
 
 
-_CHANGES = frozenset(
-    (
-        "happy",
-        "sad",
-        "busy",
-        "healthy",
-        "lonely",
-        "dirty",
-        "clean",
-        "dark",
-        "bright",
-        "quiet",
-        "noisy",
-        "warm",
-    )
+# What changes, and which things do: a shirt does not become clean by itself.
+_CHANGES = {
+    "happy": "", "sad": "", "busy": "", "healthy": "", "lonely": "", "tired": "",
+    "dirty": "room =shirt =coat =shoes =socks =river =car", "dark": "room =office", "bright": "room =office",
+    "quiet": "=classroom =library =office =room =park", "noisy": "=classroom =restaurant =playground",
+    "warm": "=room =classroom", "clean": "=room =kitchen =river =park",
+    "expensive": "=fruit =vegetables =meat =fish =coffee", "cheap": "=fruit =vegetables =meat =fish",
+}  # fmt: skip
+_CHANGING = tuple(
+    (entry, nouns_of(_CHANGES[entry.english]) if _CHANGES[entry.english] else ())
+    for entry in (*ADJECTIVES, *STATES)
+    if entry.english in _CHANGES
 )
-_CHANGING = tuple(entry for entry in (*ADJECTIVES, *STATES) if entry.english in _CHANGES)
 
 
 # --- weather ------------------------------------------------------------------------------------------------
@@ -238,11 +292,23 @@ def weather_clause(
     if scene.chance(p_place):
         region = place_phrase(scene.pick_new(_REGIONS), "in")
         complements.append(Complement(region.english, region.korean("에"), PLACE_RANK, KOREAN_PLACE_RANK))
+    verb = scene.pick((RAINS, SNOWS))
     if scene.chance(p_time):
-        complements.append(time_complement(scene, tense))
-    return Clause(it, scene.pick((RAINS, SNOWS)), complements, tense=tense, question=question)
+        complements += _weather_time(scene, tense, "in winter" if verb is SNOWS else "in spring")
+    return Clause(it, verb, complements, tense=tense, question=question)
 
 
+def _weather_time(scene: Scene, tense: str, season: str) -> list[Complement]:
+    """Return a time of the weather; of the seasons only this one has such weather."""
+    times = [
+        entry
+        for entry in fitting_times(_WEATHER_KINDS, tense)
+        if entry.kind not in ("spring", "winter") or entry.key == season
+    ]
+    return [expression_complement(scene.pick(times), TIME_RANK, KOREAN_TIME_RANK)] if times else []
+
+
+_WEATHER_KINDS = frozenset({"day", "morning", "night", "week", "weekday", "now", "spring", "winter"})
 _REGIONS = nouns_of("region")
 
 
@@ -259,9 +325,10 @@ def the_weather_is(scene: Scene) -> Sentence:
     phrase.possible = (the,)
     adjective = scene.pick(_WEATHER)
     tense = scene.pick(("present", "past"))
-    when = [time_complement(scene, tense)] if scene.chance(0.7) else []
-    negative = scene.chance(0.2)
-    adverb = degree(scene) if not negative and scene.chance(0.4) else None
+    season = _WEATHER_SEASONS.get(adjective.english, "")
+    when = _weather_time(scene, tense, season) if scene.chance(0.7) else []
+    negative = scene.chance(0.2) and not any(word.text == "in" for part in when for word in part.english)
+    adverb = degree(scene, adjective) if not negative and scene.chance(0.4) else None
     clause = Clause(phrase, adjective, when, tense=tense, negative=negative, adverb=adverb)
     time_eojeols = [eojeol for complement in when for eojeol in complement.korean]
     adverb_eojeols = list(adverb.korean) if adverb else []
@@ -279,3 +346,4 @@ _WEATHER = (
     Adjective("bad", Stem("나쁘", "adjective"), (), None, (), "bad"),
     Adjective("cool", Stem("시원하", "adjective"), (), None, (), "cool"),
 )
+_WEATHER_SEASONS = {"cold": "in winter", "warm": "in spring", "good": "in spring", "cool": "in spring"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from jumok.datasets.english_korean import predicates, scripts
 from jumok.datasets.english_korean.clauses import (
     KOREAN_OBJECT_RANK,
     OBJECT_RANK,
@@ -10,7 +11,8 @@ from jumok.datasets.english_korean.clauses import (
     Complement,
     going_action,
     make_clause,
-    time_complement,
+    pick_tense,
+    time_of_action,
 )
 from jumok.datasets.english_korean.conjugation import stem
 from jumok.datasets.english_korean.english import verb_forms
@@ -18,13 +20,14 @@ from jumok.datasets.english_korean.lexicon import (
     ADJECTIVES,
     INTRANSITIVE,
     MOTION,
-    TRANSITIVE,
+    Adjective,
     Noun,
     Verb,
     human_verbs,
     nouns_of,
 )
 from jumok.datasets.english_korean.noun_phrases import (
+    ONE_PERSON,
     THAT_USED,
     THIRD_PERSON_MENTIONED,
     NounPhrase,
@@ -36,17 +39,17 @@ from jumok.datasets.english_korean.patterns.descriptions import (
     thing_and_adjective,
     weather_clause,
 )
-from jumok.datasets.english_korean.patterns.linking import lasting_action, tensed_action
-from jumok.datasets.english_korean.patterns.modes import action_of
+from jumok.datasets.english_korean.patterns.frames import frame_action, read_frames
+from jumok.datasets.english_korean.patterns.linking import without_ambiguous_tense
 from jumok.datasets.english_korean.scene import Scene, Sentence, Word, words
 
 
 def thing_that_somebody(scene: Scene, verb: Verb, entry: Noun) -> NounPhrase:
     """Return a thing with a relative clause: the book that I bought yesterday, 내가 어제 산 책."""
-    scene.used.update((entry, THAT_USED))
+    scene.used.update((entry, THAT_USED, "he", "she"))  # "he wore the hat that he bought" needs 자기
     scene.note_combination(verb, entry)
     subject = person_subject(scene, verb.subjects)
-    complements = [time_complement(scene, "past")] if scene.chance(0.3) else []
+    complements = time_of_action(scene, Action(verb, [], entry), "past") if scene.chance(0.3) else []
     clause = Clause(subject, verb, complements, tense="past")
     the, that = words(["the", "that"])
     head = words(entry.english)
@@ -59,11 +62,6 @@ def thing_that_somebody(scene: Scene, verb: Verb, entry: Noun) -> NounPhrase:
     return phrase
 
 
-_ADJECTIVES_OF = {
-    entry: tuple(adjective for adjective in ADJECTIVES if entry in adjective.things)
-    for verb in TRANSITIVE
-    for entry in verb.objects
-}
 _RELATIVE_VERBS = human_verbs(
     "buy make draw borrow bring choose sell read write receive fix bake find lose cook watch wear send"
 )
@@ -71,7 +69,26 @@ _RELATIVE_THINGS = tuple(
     (verb, entry)
     for verb in _RELATIVE_VERBS
     for entry in verb.objects
-    if _ADJECTIVES_OF[entry] and not entry.classes & {"meal", "study"}
+    if not entry.classes & {"meal", "study", "animal"}
+)
+
+
+def _adjectives_after(verb: Verb, entry: Noun) -> tuple[Adjective, ...]:
+    """Return what can be said of a thing with which somebody did this: nobody prices a cake from home."""
+    return tuple(
+        adjective
+        for adjective in ADJECTIVES
+        if entry in adjective.things
+        and (not verb.is_creation or adjective.english in predicates.CREATED.split())
+        and adjective.english not in ("fresh", "hot", "cold")
+        and not (adjective.english == "warm" and "food" in entry.classes)
+    )
+
+
+_DESCRIBED_THINGS = tuple(
+    (verb, entry, adjectives)
+    for verb, entry in _RELATIVE_THINGS
+    if (adjectives := _adjectives_after(verb, entry))
 )
 
 
@@ -92,39 +109,36 @@ def person_who(scene: Scene) -> NounPhrase:
 
 def _relative_clause_of(scene: Scene, subject: NounPhrase, *, has_job: bool) -> Clause:
     draw = scene.random()
-    if draw < 0.25:
+    if draw < 0.3:
         return make_clause(scene, going_action(scene, _LIVE), subject, tense="present", p_negative=0.0)
-    if draw < 0.4 and not has_job:
+    if draw < 0.5 and not has_job:
         return make_clause(scene, Action(_WORK, []), subject, tense="present", p_negative=0.0, p_place=1.0)
-    if draw < 0.6:
-        return make_clause(
-            scene,
-            action_of(scene, scene.pick(_HABITS), generic=True),
-            subject,
-            tense="present",
-            p_negative=0.0,
-        )
-    if draw < 0.8:
-        return make_clause(
-            scene, lasting_action(scene), subject, tense="present", mode="progressive", p_negative=0.0
-        )
-    return make_clause(
-        scene, action_of(scene, scene.pick(_PAST_DEEDS)), subject, tense="past", p_negative=0.0
-    )
+    if draw < 0.75:
+        action = frame_action(scene, _HABITS, generic=True)
+        return make_clause(scene, action, subject, tense="present", p_negative=0.0)
+    return make_clause(scene, frame_action(scene, _PAST_DEEDS), subject, tense="past", p_negative=0.0)
 
 
 _LIVE = next(verb for verb in MOTION if verb.forms.base == "live")
 _WORK = next(verb for verb in INTRANSITIVE if verb.forms.base == "work")
-_HABITS = human_verbs("teach study sell raise bake draw collect play like hate speak write")
-_PAST_DEEDS = human_verbs("buy make draw find help break sing fix sell write bake meet invite open bring")
+_HABITS = read_frames(
+    "study; raise; draw; collect; play sport; play instrument; like food drink sport animal; hate "
+    "food drink sport animal; speak; "
+    "learn; write =novel; ride =bicycle"
+)
+_PAST_DEEDS = read_frames(
+    "buy =car =house =camera =computer =book =picture; find; help; break =window =cup; fix; sell =car =house "
+    "=bicycle; write =novel =letter; bake; meet name; invite name; draw =picture; lose; borrow; send "
+    "=letter =gift"
+)
 _PEOPLE_WITH_RELATIVE_CLAUSE = nouns_of("job =man =woman")
 
 
 def the_thing_that(scene: Scene) -> Sentence:
     """The book that I read yesterday is interesting."""
-    verb, entry = scene.pick(_RELATIVE_THINGS)
+    verb, entry, adjectives = scene.pick(_DESCRIBED_THINGS)
     phrase = thing_that_somebody(scene, verb, entry)
-    adjective = scene.pick(_ADJECTIVES_OF[entry])
+    adjective = scene.pick(adjectives)
     scene.note_combination(adjective, entry)
     clause = Clause(phrase, adjective, tense=scene.pick(("present", "past")), negative=scene.chance(0.15))
     return Sentence(clause.statement(), clause.korean(final_ending(scene)))
@@ -151,8 +165,12 @@ _ACQUAINTED = (
 def the_person_who_does(scene: Scene) -> Sentence:
     """The woman who works at the bank likes coffee."""
     subject = person_who(scene)
-    clause = make_clause(scene, tensed_action(scene), subject, p_negative=0.1)
+    action = frame_action(scene, _TELLING)
+    clause = make_clause(scene, action, subject, p_negative=0.1)
     return Sentence(clause.statement(), clause.korean(final_ending(scene)))
+
+
+_TELLING = without_ambiguous_tense(read_frames(scripts.TELLING))
 
 
 def somebody_handles_the_thing_that(scene: Scene) -> Sentence:
@@ -160,10 +178,12 @@ def somebody_handles_the_thing_that(scene: Scene) -> Sentence:
     verb = scene.pick(_HANDLING)
     making, entry = scene.pick(_HANDLED[verb])
     phrase = thing_that_somebody(scene, making, entry)
+    if verb.forms.base == "wear" and entry.form == "count":
+        scene.used.add(ONE_PERSON)
     subject = person_subject(scene, verb.subjects)
     scene.note_combination(verb, entry)
     object_complement = Complement(phrase.english, phrase.korean("을"), OBJECT_RANK, KOREAN_OBJECT_RANK)
-    clause = Clause(subject, verb, [object_complement], tense=scene.pick(("past", "future")))
+    clause = Clause(subject, verb, [object_complement], tense=pick_tense(scene, verb, ("past", "future")))
     return Sentence(clause.statement(), clause.korean(final_ending(scene)))
 
 
@@ -173,6 +193,7 @@ _HANDLED = {
         (making, entry)
         for making, entry in _RELATIVE_THINGS
         if entry in verb.objects
+        and not (verb.forms.base == "sell" and "food" in entry.classes)
         and making.forms.base in ("buy", "make", "borrow", "bring", "choose", "bake", "receive")
     )
     for verb in _HANDLING
@@ -184,9 +205,9 @@ _HANDLED = {
 
 def somebody_thinks(scene: Scene) -> Sentence:
     """I think that the movie is interesting."""
+    scene.used.update((THAT_USED, "you"))
     thinker = person_subject(scene, PERSON)
-    scene.used.add(THAT_USED)
-    subject, adjective = thing_and_adjective(scene)
+    subject, adjective = thing_and_adjective(scene, scene.pick(_OPINIONS))
     inner = Clause(subject, adjective, tense="present", negative=scene.chance(0.2))
     that = Word("that")
     inner.link(that)
@@ -195,20 +216,24 @@ def somebody_thinks(scene: Scene) -> Sentence:
     return Sentence([*outer.statement(), that, *inner.statement()], korean)
 
 
+_OPINIONS = tuple(entry for entry in ADJECTIVES if entry.english in predicates.OPINIONS.split())
+
+
 def somebody_hopes(scene: Scene) -> Sentence:
     """I hope that it snows tomorrow."""
+    scene.used.update((THAT_USED, "you"))
     thinker = person_subject(scene, PERSON)
-    scene.used.add(THAT_USED)
     that = Word("that")
     if scene.chance(0.3):
         inner = weather_clause(scene, "present")
     else:
-        inner = make_clause(scene, tensed_action(scene), tense="present", p_negative=0.1)
+        inner = make_clause(scene, frame_action(scene, _HOPED), tense="present", p_negative=0.0)
     inner.link(that)
     outer = Clause(thinker, _HOPE, tense="present")
     korean = [*thinker.topic(), *inner.korean("hope", "이"), *outer.korean(final_ending(scene), "")]
     return Sentence([*outer.statement(), that, *inner.statement()], korean)
 
 
+_HOPED = without_ambiguous_tense(read_frames(scripts.HOPED))
 _THINK = Verb(verb_forms("think/thought"), (), stem("생각하다"), (), None, frozenset(), True, (), key="think")
 _HOPE = Verb(verb_forms("hope"), (), stem("바라다"), (), None, frozenset(), True, (), key="hope")

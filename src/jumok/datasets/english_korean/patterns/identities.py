@@ -47,32 +47,39 @@ def copula_eojeols(subject: NounPhrase, complement: NounPhrase, clause: Clause, 
 
 def somebody_is_something(scene: Scene) -> Sentence:
     """My younger sister is a nurse."""
-    subject = person_subject(scene, PERSON, p_you=0.05)
+    scene.used.add("you")  # people know what they are
+    subject = person_subject(scene, PERSON, pool=_RELATIVES)
     entry = scene.pick_new(_JOBS)
-    complement = profession(scene, entry, subject)
     tense = scene.pick(("present", "present", "past"))
-    clause = Clause(subject, COPULA, tense=tense, negative=scene.chance(0.25))
+    negative = scene.chance(0.25)
+    is_described = tense == "present" and not negative
+    complement = profession(scene, entry, subject, p_adjective=0.35 if is_described else 0.0)
+    clause = Clause(subject, COPULA, tense=tense, negative=negative)
     english = [*clause.statement(), *complement.english]
     return Sentence(english, copula_eojeols(subject, complement, clause, final_ending(scene)))
 
 
-def profession(scene: Scene, entry: Noun, subject: NounPhrase) -> NounPhrase:
+def profession(scene: Scene, entry: Noun, subject: NounPhrase, *, p_adjective: float) -> NounPhrase:
     """Return "a nurse", "a famous singer", or "singers" after a plural, which Korean does not mark."""
     if subject.agreement == "plural" and subject.english[0].text != "you":
         head = words(entry.plural)
         return NounPhrase(head, entry.korean, head)
-    return indefinite_phrase(scene, entry, p_adjective=0.25)
+    return indefinite_phrase(scene, entry, p_adjective=p_adjective)
 
 
 _JOBS = nouns_of("job")
+# People whose profession their name does not tell.
+_RELATIVES = nouns_of(
+    "=man =woman =friend =cousin =younger_brother =younger_sister =son =daughter =mother =father"
+)
 
 
 def somebody_becomes_something(scene: Scene) -> Sentence:
     """Minsu wants to become a doctor."""
-    subject = person_subject(scene, PERSON)
-    complement = profession(scene, scene.pick_new(_JOBS), subject)
+    subject = person_subject(scene, PERSON, pool=_RELATIVES)
+    complement = profession(scene, scene.pick_new(_JOBS), subject, p_adjective=0.0)
     mode = scene.pick(("simple", "want"))
-    tense = scene.pick(("past", "future")) if mode == "simple" else scene.pick(("present", "past"))
+    tense = scene.pick(("past", "past", "future")) if mode == "simple" else scene.pick(("present", "past"))
     object_complement = Complement(
         complement.english, complement.korean("이"), OBJECT_RANK, KOREAN_OBJECT_RANK
     )

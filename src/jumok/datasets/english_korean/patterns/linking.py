@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from jumok.datasets.english_korean import comparisons, scripts
 from jumok.datasets.english_korean.clauses import (
     KOREAN_OBJECT_RANK,
     OBJECT_RANK,
@@ -9,40 +12,49 @@ from jumok.datasets.english_korean.clauses import (
     Clause,
     Complement,
     going_action,
-    intransitive_action,
     make_clause,
     time_complement,
     transitive_action,
 )
-from jumok.datasets.english_korean.lexicon import MOTION, STATES, TRANSITIVE, Adjective, human_verbs, nouns_of
-from jumok.datasets.english_korean.noun_phrases import NounPhrase, pronoun_subject, thing_phrase
+from jumok.datasets.english_korean.lexicon import (
+    INTRANSITIVE,
+    MOTION,
+    STATES,
+    TRANSITIVE,
+    Adjective,
+    Noun,
+    human_verbs,
+    nouns_of,
+)
+from jumok.datasets.english_korean.noun_phrases import (
+    HIS_OR_HER_USED,
+    THIRD_PERSON_MENTIONED,
+    NounPhrase,
+    person_subject,
+    pronoun_subject,
+    thing_phrase,
+)
 from jumok.datasets.english_korean.patterns.descriptions import final_ending, weather_clause
-from jumok.datasets.english_korean.patterns.modes import LASTING, LASTING_INTRANSITIVE, action_of
+from jumok.datasets.english_korean.patterns.frames import (
+    Frame,
+    Frames,
+    fitting_subject,
+    frame_action,
+    read_frames,
+    read_rows,
+)
+from jumok.datasets.english_korean.patterns.modes import NOT_LASTING
 from jumok.datasets.english_korean.scene import Eojeol, Scene, Sentence, Word, words
 
-# Verbs that show their tense, unlike "read": the tense of one clause must not depend on the other.
-_TENSED_TRANSITIVE = tuple(
-    verb for verb in LASTING if verb.human_subject and verb.forms.base != verb.forms.past
-)
-_TENSED_INTRANSITIVE = tuple(
-    verb for verb in LASTING_INTRANSITIVE if verb.human_subject and verb.forms.base != "play"
-)
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_GO_COME = tuple(verb for verb in MOTION if verb.human_subject and verb.forms.base in ("go", "come"))
 
 
-def tensed_action(scene: Scene) -> Action:
-    """Return an action whose English verb shows its tense."""
-    draw = scene.random()
-    if draw < 0.68:
-        return transitive_action(scene, scene.pick_new(_TENSED_TRANSITIVE))
-    if draw < 0.84:
-        return intransitive_action(scene, scene.pick_new(_TENSED_INTRANSITIVE))
-    return going_action(scene, scene.pick(_GO_COME_RETURN))
-
-
-_GO_COME_RETURN = tuple(
-    verb for verb in MOTION if verb.human_subject and verb.forms.base in ("go", "come", "return")
-)
-_GO_COME = tuple(verb for verb in _GO_COME_RETURN if verb.forms.base != "return")
+def without_ambiguous_tense(frames: Frames) -> Frames:
+    """Return the actions whose verb shows its tense, unlike "read"."""
+    return tuple(frame for frame in frames if frame.verb.forms.base != frame.verb.forms.past)
 
 
 def repeated_subject(subject: NounPhrase) -> NounPhrase:
@@ -67,42 +79,71 @@ def shared_topic(subject: NounPhrase, repeated: NounPhrase) -> list[Eojeol]:
 
 def random_pronoun(scene: Scene, *, you: bool = False) -> NounPhrase:
     """Return a pronoun as a subject that can be repeated."""
-    names = (
-        ("I", "I", "he", "she", "we", "they", "you")
-        if you and not scene.polite
-        else ("I", "I", "he", "she", "we", "they")
-    )
+    names = ["I", "I", "we", "they"]
+    if HIS_OR_HER_USED not in scene.used:
+        names += ["he", "she"]  # "he … his" may need 자기
+    if you and not scene.polite:
+        names.append("you")
     return pronoun_subject(scene, scene.pick(names))
 
 
-# Verbs that fit each place: people go to the library and read there.
-_DONE_AT = {
-    place: tuple(
-        verb
-        for verb in (*_TENSED_TRANSITIVE, *_TENSED_INTRANSITIVE)
-        if place in verb.places and "adult" not in verb.subjects and "young" not in verb.subjects
-    )
-    for place in nouns_of("destination")
-}
-_GOALS = tuple(place for place, verbs in _DONE_AT.items() if verbs)
+def _actions_at(place: Noun) -> Frames:
+    """Return what people do at a place: they go to the library and study there."""
+    frames = []
+    for verb in (*TRANSITIVE, *INTRANSITIVE):
+        if "person" not in verb.subjects or verb.forms.base in (
+            *NOT_LASTING,
+            "raise",
+            "read",
+            "build",
+            "travel",
+        ):
+            continue
+        entries = tuple(
+            entry for entry in verb.objects if place in verb.object_places[entry] and entry.key != "novel"
+        )
+        if entries or (not verb.objects and place in verb.places):
+            frames.append(Frame(verb, entries))
+    return tuple(frames)
 
 
-def movement_and_action(scene: Scene) -> tuple[Action, Action]:
+ACTIONS_AT = {place: actions for place in nouns_of("destination") if (actions := _actions_at(place))}
+_GOALS = tuple(ACTIONS_AT)
+INDOOR_GOALS = nouns_of("=home =library =cafe")
+_SEQUENCES = read_rows(scripts.SEQUENCES)
+
+
+def movement_and_action(scene: Scene, goals: tuple[Noun, ...] = _GOALS) -> tuple[Action, Action]:
     """Return a movement to a place, and an action there."""
-    goal = scene.pick_new(_GOALS)
-    return going_action(scene, scene.pick(_GO_COME), goal), action_of(scene, scene.pick(_DONE_AT[goal]))
+    goal = scene.pick_new(goals)
+    verb = scene.pick(tuple(verb for verb in _GO_COME if goal in verb.places))
+    return going_action(scene, verb, goal), frame_action(scene, ACTIONS_AT[goal])
 
 
-def consecutive_actions(scene: Scene, *, tense: str = "") -> tuple[Clause, Clause, Word, list[Eojeol]]:
+def actions_in_turn(scene: Scene) -> tuple[Action, Action]:
+    """Return two actions of which the second follows the first."""
+    earlier, later = scene.pick(_SEQUENCES)
+    return frame_action(scene, earlier), frame_action(scene, later)
+
+
+def consecutive_actions(
+    scene: Scene, *, tense: str = "", is_bad_weather: bool = False
+) -> tuple[Clause, Clause, Word, list[Eojeol]]:
     """Return two consecutive actions of one person, "and", and the Korean of the first.
 
     The Korean conjunction is 가서 after a movement to the place of the second action, otherwise 고.
     """
+    scene.used.add("you")
     is_going = scene.chance(0.4)
-    first_action, second_action = (
-        movement_and_action(scene) if is_going else (stationary_action(scene), stationary_action(scene))
-    )
-    first = make_clause(scene, first_action, tense=tense, p_negative=0.0)
+    if is_going:
+        first_action, second_action = movement_and_action(scene, INDOOR_GOALS if is_bad_weather else _GOALS)
+    else:
+        first_action, second_action = (indoor_actions if is_bad_weather else actions_in_turn)(scene)
+    subject = fitting_subject(scene, first_action, second_action)
+    tense = tense or scene.pick(("present", "past", "past", "future"))
+    if "present" not in first_action.verb.tenses and tense == "present":
+        tense = "past"
+    first = make_clause(scene, first_action, subject, tense=tense, p_negative=0.0, p_manner=0.0)
     second = Clause(first.subject, second_action.verb, second_action.complements, tense=first.tense)
     if first.tense == "future":  # "will go and sleep": they share "will"
         second.front = []
@@ -112,13 +153,6 @@ def consecutive_actions(scene: Scene, *, tense: str = "") -> tuple[Clause, Claus
     return first, second, joining, first.korean("so" if is_going else "then")
 
 
-def stationary_action(scene: Scene) -> Action:
-    """Return an action that is not a movement."""
-    return action_of(
-        scene, scene.pick_new(_TENSED_TRANSITIVE if scene.chance(0.75) else _TENSED_INTRANSITIVE)
-    )
-
-
 def and_then(scene: Scene) -> Sentence:
     """I went home and slept."""
     first, second, joining, opening = consecutive_actions(scene)
@@ -126,16 +160,26 @@ def and_then(scene: Scene) -> Sentence:
     return Sentence([*first.statement(), joining, *second.predicate_english()], korean)
 
 
-def two_clauses(scene: Scene, tense: str) -> tuple[Clause, Clause]:
-    """Return two clauses with different subjects."""
-    first = make_clause(scene, tensed_action(scene), tense=tense, p_negative=0.12)
-    second = make_clause(scene, tensed_action(scene), tense=tense, p_negative=0.12)
-    return first, second
+_TOPICS = tuple(without_ambiguous_tense(frames) for (frames,) in read_rows(scripts.TOPICS))
+
+
+def clauses_on_a_topic(scene: Scene, count: int, *, p_negative: float) -> list[Clause]:
+    """Return clauses with different subjects about one topic, in one tense."""
+    scene.used.add("you")
+    topic = scene.pick(_TOPICS)
+    actions = [frame_action(scene, topic) for _ in range(count)]
+    tense = scene.pick(("present", "past"))
+    if any(tense not in action.verb.tenses for action in actions):
+        tense = "past"
+    return [
+        make_clause(scene, action, tense=tense, p_negative=p_negative if i == count - 1 else 0.0)
+        for i, action in enumerate(actions)
+    ]
 
 
 def and_another_subject(scene: Scene) -> Sentence:
     """I drink coffee, and Minsu drinks tea."""
-    first, second = two_clauses(scene, scene.pick(("present", "past")))
+    first, second = clauses_on_a_topic(scene, 2, p_negative=0.0)
     comma, joining = words([",", "and"])
     first.link(joining)
     korean = first.korean("and") + second.korean(final_ending(scene))
@@ -143,12 +187,40 @@ def and_another_subject(scene: Scene) -> Sentence:
 
 
 def but_another_subject(scene: Scene) -> Sentence:
-    """My friend went home, but I worked at the office."""
-    first, second = two_clauses(scene, scene.pick(("present", "past")))
+    """My friend worked, but I slept. Minsu drank coffee, but I drank tea."""
+    first, second = contrasting_clauses(scene)
     comma, joining = words([",", "but"])
     first.link(joining)
     korean = first.korean("but") + second.korean(final_ending(scene))
     return Sentence([*first.statement(), comma, joining, *second.statement()], korean)
+
+
+def contrasting_clauses(scene: Scene, subject: Callable[[Scene], NounPhrase] | None = None) -> list[Clause]:
+    """Return what two people do: work and leisure, or the same to different things of a kind."""
+    scene.used.add("you")
+    if subject:
+        scene.used.add(THIRD_PERSON_MENTIONED)
+    if scene.chance(0.4):
+        left, right = scene.pick(_CONTRASTS)
+        actions = [frame_action(scene, left), frame_action(scene, right)]
+    else:
+        verb, entries = scene.pick(_SIMILAR_OBJECTS)
+        first = scene.pick_new(entries)
+        second = scene.pick_new(tuple(entry for entry in SIMILAR[first] if entry in entries))
+        actions = [transitive_action(scene, verb, entry) for entry in (first, second)]
+    tense = scene.pick(("present", "past"))
+    if any(tense not in action.verb.tenses for action in actions):
+        tense = "past"
+    return [
+        make_clause(
+            scene,
+            action,
+            subject(scene) if subject else None,
+            tense=tense,
+            p_negative=0.2 if is_second and action.verb is actions[0].verb else 0.0,
+        )
+        for is_second, action in enumerate(actions)
+    ]
 
 
 def likes_but_not(scene: Scene) -> Sentence:
@@ -156,7 +228,7 @@ def likes_but_not(scene: Scene) -> Sentence:
     subject = random_pronoun(scene, you=True)
     verb = _LIKE
     liked = scene.pick_new(_LIKABLE)
-    disliked = scene.pick_new(_SIMILAR[liked])
+    disliked = scene.pick_new(SIMILAR[liked])
     scene.note_combination(verb, liked)
     scene.note_combination(verb, disliked)
     liked_phrase = thing_phrase(scene, liked, generic=True)
@@ -182,49 +254,72 @@ def likes_but_not(scene: Scene) -> Sentence:
 
 
 _LIKE = next(verb for verb in TRANSITIVE if verb.forms.base == "like")
+# Things of one kind: people say that they like dogs but not cats.
+SIMILAR: dict[Noun, tuple[Noun, ...]] = {}
+for _line in comparisons.KINDS.strip().splitlines():
+    _kind = nouns_of(" ".join(f"={name}" for name in _line.split()))
+    for _entry in _kind:
+        _others = tuple(other for other in _kind if other is not _entry)
+        SIMILAR[_entry] = tuple(dict.fromkeys((*SIMILAR.get(_entry, ()), *_others)))
+_SIMILAR_OBJECTS = tuple(
+    (verb, entries)
+    for verb in human_verbs(
+        "eat drink buy study learn teach like hate cook bake play practice watch choose draw raise visit "
+        "ride wash sing listen sell clean"
+    )
+    if verb.forms.base != verb.forms.past
+    and "young" not in verb.subjects
+    and len(
+        entries := tuple(
+            entry
+            for entry in dict.fromkeys(verb.objects)
+            if any(other in verb.objects for other in SIMILAR.get(entry, ()))
+        )
+    )
+    > 1
+)
+_CONTRASTS = tuple(
+    tuple(
+        without_ambiguous_tense(tuple(f for f in frames if "young" not in f.verb.subjects)) for frames in row
+    )
+    for row in read_rows(scripts.CONTRASTS)
+)
 _LIKABLE = tuple(
-    entry for entry in dict.fromkeys(_LIKE.objects) if not entry.classes & {"melody", "film", "text"}
+    entry
+    for entry in dict.fromkeys(_LIKE.objects)
+    if entry in SIMILAR and not entry.classes & {"melody", "film", "text", "heard"}
 )
 
 
-_SIMILAR = {
-    entry: tuple(other for other in _LIKABLE if other is not entry and other.classes & entry.classes)
-    for entry in _LIKABLE
-}
-
-
-# Effects of a state: verbs for what people then do, and for what they then do not do.
-_CONSEQUENCES = {
-    "tired": ("sleep rest", "exercise study run walk work clean cook dance"),
-    "busy": ("", "watch play travel rest meet listen sleep exercise"),
-    "sick": ("rest sleep", "work exercise swim study drive"),
-    "hungry": ("eat cook bake", "study work exercise clean"),
-    "thirsty": ("drink pour", "run sing dance walk"),
-    "happy": ("laugh sing dance hug", "cry"),
-    "sad": ("cry listen hug", "laugh dance sing eat"),
-    "lonely": ("cry raise meet invite", "laugh sing"),
-}
-
-
-_EFFECTS = {
-    state: tuple(human_verbs(names) for names in _CONSEQUENCES[state.english])
-    for state in STATES
-    if state.english in _CONSEQUENCES
-}
+_EFFECTS: dict[Adjective, tuple[Frames, Frames]] = {}
+for _line in scripts.STATES.strip().splitlines():
+    _name, _done, _not_done = _line.split("|")
+    _state = next(entry for entry in STATES if entry.english == _name.strip())
+    _EFFECTS[_state] = (read_frames(_done), read_frames(_not_done))
 _STATES_WITH_EFFECT = tuple(_EFFECTS)
-DONE_IN_BAD_WEATHER = human_verbs("watch listen clean cook bake rest sleep study draw make write")
-NOT_DONE_IN_BAD_WEATHER = human_verbs("swim run walk exercise ride plant travel")
+INDOORS, OUTDOORS = read_frames(scripts.INDOORS), read_frames(scripts.OUTDOORS)
+_INDOORS_AWAKE = tuple(frame for frame in INDOORS if frame.verb.forms.base not in ("sleep", "rest"))
+
+
+def indoor_actions(scene: Scene) -> tuple[Action, Action]:
+    """Return two different things that people do at home."""
+    first, second = scene.pick(_INDOORS_AWAKE), scene.pick(INDOORS)
+    while second.verb.forms.base == first.verb.forms.base:
+        second = scene.pick(INDOORS)
+    return frame_action(scene, (first,)), frame_action(scene, (second,))
 
 
 def effect_of(
     scene: Scene, state: Adjective | None, subject: NounPhrase | None, tense: str, *, contrary: bool = False
 ) -> Clause:
     """Return what somebody does or does not do in a state (or in bad weather), or contrary to it."""
-    done, not_done = (DONE_IN_BAD_WEATHER, NOT_DONE_IN_BAD_WEATHER) if state is None else _EFFECTS[state]
+    scene.used.add("you")
+    done, not_done = (INDOORS, OUTDOORS) if state is None else _EFFECTS[state]
     positive = bool(done) and scene.chance(0.6)
-    verb = scene.pick(done if positive else not_done)
+    action = frame_action(scene, done if positive else not_done)
     negative = positive if contrary else not positive
-    return make_clause(scene, action_of(scene, verb), subject, tense=tense, p_negative=float(negative))
+    subject = subject or fitting_subject(scene, action)
+    return make_clause(scene, action, subject, tense=tense, p_negative=float(negative), p_manner=0.0)
 
 
 def state_and_effect(
@@ -233,6 +328,8 @@ def state_and_effect(
     """Return a state, its effect on the same person, and their topic: 나는 피곤해서 집에서 쉬었다."""
     subject = random_pronoun(scene)
     state = scene.pick(_STATES_WITH_EFFECT)
+    while contrary and state.english == "happy":
+        state = scene.pick(_STATES_WITH_EFFECT)
     first = Clause(subject, state, tense=tense)
     first.link(joining)
     repeated = repeated_subject(subject)
@@ -290,7 +387,7 @@ def if_it_rains(scene: Scene) -> Sentence:
     joining, comma = words(["if", ","])
     condition = weather_clause(scene, "present")
     if scene.chance(0.6):
-        condition.complements = [time_complement(scene, "future")]
+        condition.complements = time_complement(scene, "future", NEXT_DAYS)
     condition.link(joining)
     result = effect_of(scene, None, None, "future")
     korean = condition.korean("if") + result.korean(final_ending(scene))
@@ -305,48 +402,76 @@ def if_state(scene: Scene) -> Sentence:
     return Sentence([joining, *condition.statement(), comma, *result.statement()], korean)
 
 
+NEXT_DAYS = frozenset({"day", "night", "weekday"})
+
+
 def if_then(scene: Scene) -> Sentence:
     """If Minsu comes to Seoul, we will play soccer."""
     joining, comma = words(["if", ","])
-    mode, tense = scene.pick(
-        (("simple", "future"), ("simple", "future"), ("can", "present"), ("must", "present"))
+    is_same_person = scene.chance(0.5)
+    row = scene.pick(_CONSEQUENCES if is_same_person else _REWARDS)
+    conditions, results = row
+    condition_action, result_action = frame_action(scene, conditions), frame_action(scene, results)
+    p_negative = float(not is_same_person and scene.chance(0.2))  # both or none
+    if is_same_person:
+        subject = random_pronoun(scene)
+        repeated = repeated_subject(subject)
+    else:
+        pool = _CHILDREN if row is _REWARDS[0] else _FAMILY
+        subject = person_subject(
+            scene, condition_action.verb.subjects, p_you=0.2, exclude_first_person=True, pool=pool
+        )
+        scene.used.add("you")  # nobody tells people what they will do
+        repeated = person_subject(scene, result_action.verb.subjects, pool=_FAMILY)
+    condition = make_clause(
+        scene, condition_action, subject, tense="present", p_negative=p_negative, p_manner=0.0
     )
-    condition = make_clause(scene, tensed_action(scene), tense="present", p_negative=0.2, p_you=0.2)
     condition.link(joining)
-    result = make_clause(scene, tensed_action(scene), tense=tense, mode=mode, p_negative=0.2)
-    korean = condition.korean("if", "이") + result.korean(final_ending(scene))
-    return Sentence([joining, *condition.statement(), comma, *result.statement()], korean)
+    result = make_clause(scene, result_action, repeated, tense="future", p_negative=p_negative, p_manner=0.0)
+    english = [joining, *condition.statement(), comma, *result.statement()]
+    if is_same_person:
+        korean = shared_topic(subject, repeated) + condition.korean("if", "")
+        return Sentence(english, korean + result.korean(final_ending(scene), ""))
+    return Sentence(english, condition.korean("if", "이") + result.korean(final_ending(scene)))
 
 
-def momentary_action(scene: Scene) -> Action:
-    """Return a momentary action: coming home, opening the door."""
-    if scene.chance(0.5):
-        return going_action(scene, scene.pick(_ARRIVING_VERBS))
-    return action_of(scene, scene.pick(_MOMENTARY_VERBS))
+_FAMILY = nouns_of("kin")
+_CHILDREN = nouns_of("=son =daughter =younger_brother =younger_sister =child =boy =girl")
+_REWARDS = read_rows(scripts.REWARDS)  # the first row is about children
+_CONSEQUENCES = read_rows(scripts.CONSEQUENCES)
 
 
-def lasting_action(scene: Scene) -> Action:
-    """Return an action that lasts."""
-    return action_of(scene, scene.pick_new(_LASTING_VERBS))
+def moment_and_lasting_actions(scene: Scene, count: int) -> tuple[Action, list[Action]]:
+    """Return something that happens, and what others are doing there: coming home, sleeping."""
+    scene.used.add("you")
+    if scene.chance(0.6):
+        goal = scene.pick_new(_ARRIVALS)
+        verb = scene.pick(tuple(verb for verb in _ARRIVING_VERBS if goal in verb.places))
+        return going_action(scene, verb, goal), [frame_action(scene, _LASTING_AT[goal]) for _ in range(count)]
+    return frame_action(scene, _MOMENTS), [frame_action(scene, LASTING_ACTIONS) for _ in range(count)]
 
 
 _ARRIVING_VERBS = tuple(
     verb for verb in MOTION if verb.human_subject and verb.forms.base in ("come", "arrive", "return")
 )
-_MOMENTARY_VERBS = human_verbs("open close turn get find break drop finish")
-_LASTING_VERBS = human_verbs(
-    "read watch listen cook bake clean write draw study sleep rest cry laugh dance exercise eat drink wash "
-    "practice play fix make work swim wait use"
-)
+_ARRIVALS = nouns_of("=home =school =office =company =library =park =cafe =restaurant =hotel =beach")
+_AT_WORK = read_frames("work; write =report =email; drink =coffee =tea; use =computer; clean =office")
+LASTING_ACTIONS = read_frames(scripts.LASTING)
+_AT_HOTELS = read_frames("sleep; rest; eat =breakfast =dinner; wait; drink =coffee =tea =beer")
+_LASTING_BY_PLACE = {"home": LASTING_ACTIONS, "office": _AT_WORK, "company": _AT_WORK, "hotel": _AT_HOTELS}
+_LASTING_AT = {place: _LASTING_BY_PLACE.get(place.key) or ACTIONS_AT[place] for place in _ARRIVALS}
+_MOMENTS = read_frames(scripts.MOMENTS)
 
 
 def when_then(scene: Scene) -> Sentence:
     """When I came home, my mother was making bread."""
     joining, comma = words(["when", ","])
-    first = make_clause(scene, momentary_action(scene), tense="past", p_negative=0.0)
+    moment, (lasting,) = moment_and_lasting_actions(scene, 1)
+    first = make_clause(scene, moment, tense="past", p_negative=0.0, p_manner=0.0)
     first.link(joining)
+    subject = fitting_subject(scene, lasting)
     second = make_clause(
-        scene, lasting_action(scene), tense="past", mode="progressive", p_negative=0.0, p_place=0.3
+        scene, lasting, subject, tense="past", mode="progressive", p_negative=0.0, p_manner=0.0
     )
     korean = first.korean("when", "이") + second.korean(final_ending(scene))
     return Sentence([joining, *first.statement(), comma, *second.statement()], korean)
@@ -364,11 +489,16 @@ def after_clause(scene: Scene) -> Sentence:
 
 def _before_or_after(scene: Scene, word: str) -> Sentence:
     joining, comma = words([word, ","])
-    subject, tense = random_pronoun(scene), scene.pick(("present", "past"))
-    first = make_clause(scene, tensed_action(scene), subject, tense=tense, p_negative=0.0)
+    earlier, later = actions_in_turn(scene)
+    side_action, main_action = (later, earlier) if word == "before" else (earlier, later)
+    subject = random_pronoun(scene)
+    tense = scene.pick(("present", "past"))
+    if any(tense not in action.verb.tenses for action in (earlier, later)):
+        tense = "past"
+    first = make_clause(scene, side_action, subject, tense=tense, p_negative=0.0, p_manner=0.0)
     first.link(joining)
     repeated = repeated_subject(subject)
-    second = make_clause(scene, tensed_action(scene), repeated, tense=tense, p_negative=0.0)
+    second = make_clause(scene, main_action, repeated, tense=tense, p_negative=0.0, p_manner=0.0)
     korean = shared_topic(subject, repeated) + first.korean(word, "") + second.korean(final_ending(scene), "")
     return Sentence([joining, *first.statement(), comma, *second.statement()], korean)
 
@@ -376,29 +506,28 @@ def _before_or_after(scene: Scene, word: str) -> Sentence:
 def while_clause(scene: Scene) -> Sentence:
     """She listens to music while she cooks."""
     joining = Word("while")
+    main_frames, side_frames = scene.pick(_WHILE)
+    main_action, side_action = frame_action(scene, main_frames), frame_action(scene, side_frames)
     subject, tense = random_pronoun(scene), scene.pick(("present", "past"))
-    main = make_clause(scene, action_of(scene, scene.pick(_MAIN_VERBS)), subject, tense=tense, p_negative=0.0)
+    main = make_clause(scene, main_action, subject, tense=tense, p_negative=0.0, p_manner=0.0)
     repeated = repeated_subject(subject)
-    side = make_clause(
-        scene, action_of(scene, scene.pick(_SIDE_VERBS)), repeated, tense=tense, p_negative=0.0
-    )
+    side = make_clause(scene, side_action, repeated, tense=tense, p_negative=0.0, p_manner=0.0)
     side.link(joining)
     korean = shared_topic(subject, repeated) + side.korean("while", "") + main.korean(final_ending(scene), "")
     return Sentence([*main.statement(), joining, *side.statement()], korean)
 
 
-_MAIN_VERBS = human_verbs("listen sing drink laugh cry eat")
-_SIDE_VERBS = human_verbs("cook clean study walk work wait exercise drive draw bake make write wash")
+_WHILE = read_rows(scripts.WHILE)
 
 
 def going_in_order_to(scene: Scene) -> Sentence:
     """I went to the market to buy vegetables."""
-    verb, places = scene.pick(_PURPOSES)
-    goal = scene.pick_new(places)
-    action = action_of(scene, verb)
-    main = make_clause(scene, going_action(scene, scene.pick(_GO_COME), goal), p_negative=0.1)
-    aim = Clause(repeated_subject(main.subject), verb, action.complements)
-    to, base = Word("to"), Word(verb.forms.base)
+    goal = scene.pick_new(_PURPOSEFUL_GOALS)
+    action = frame_action(scene, _PURPOSES[goal])
+    verb = scene.pick(tuple(verb for verb in _GO_COME if goal in verb.places))
+    main = make_clause(scene, going_action(scene, verb, goal), p_negative=0.1)
+    aim = Clause(repeated_subject(main.subject), action.verb, action.complements)
+    to, base = Word("to"), Word(action.verb.forms.base)
     aim.roles["verb"] = [base, *aim.roles["verb"][1:]]
     aim.link(to)
     purpose = aim.korean_complements() + aim.korean_predicate("purpose")
@@ -406,10 +535,12 @@ def going_in_order_to(scene: Scene) -> Sentence:
     return Sentence([*main.statement(), to, base, *aim.main[1:], *aim.words_after_verb()], korean)
 
 
-_PURPOSES = tuple(
-    (verb, tuple(place for place in verb.places if place in _DONE_AT))
-    for verb in human_verbs(
-        "buy study meet watch learn read eat drink take sing play draw sleep exercise swim rest"
-    )
-    if any(place in _DONE_AT for place in verb.places)
+_PURPOSE_VERBS = human_verbs(
+    "buy study meet watch learn eat drink take sing play draw sleep exercise swim rest"
 )
+_PURPOSES = {
+    place: purposes
+    for place, frames in ACTIONS_AT.items()
+    if (purposes := tuple(frame for frame in frames if frame.verb in _PURPOSE_VERBS))
+}
+_PURPOSEFUL_GOALS = tuple(_PURPOSES)

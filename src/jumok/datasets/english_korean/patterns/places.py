@@ -27,22 +27,42 @@ from jumok.datasets.english_korean.verb_phrases import LOCATED
 _RELATED_NOUNS = tuple(
     (next(entry for entry in RELATIONS if entry.key == relation), nouns_of(grounds), nouns_of(figures))
     for relation, grounds, figures in (
-        ("in", "=bag =box", "portable small fruit =book =newspaper =letter"),
-        ("in", "=refrigerator", "fruit vegetable drink =egg =cake =meat =kimchi =fish"),
+        (
+            "in",
+            "=bag =box",
+            "=glasses =ring =phone =camera =key =wallet =pencil =ticket =book =newspaper "
+            "=letter =umbrella =photo =map =money",
+        ),
+        (
+            "in",
+            "=box",
+            "fruit =shoes =toy =doll =ball =cup =hat =dish =spoon =knife =gloves =socks "
+            "=clock =boots =potato",
+        ),
+        ("in", "=refrigerator", "fruit drink =carrot =tomato =egg =cake =meat =kimchi =fish"),
         (
             "on",
-            "surface",
-            "dish fruit portable =book =newspaper =letter =report =clock =computer =flower =cake =bread",
+            "=table =desk",
+            "dish fruit portable =letter =report =computer =flower =cake =bread =radio "
+            "=pencil =map =gift =photo =picture =spoon =knife =clock =sandwich =cookie =television",
         ),
-        ("on", "surface =chair", "pet clothes =bag =doll =toy"),
-        ("under", "surface =chair =tree", "pet =ball =box =bag =shoes =toy =mouse"),
-        ("behind", "furniture =door =tree =car =house", "pet =ball =box =umbrella =guitar"),
-        ("in front of", "landmark =house", "vehicle pet =tree =bicycle =chair farmed"),
+        (
+            "on",
+            "=bed =chair",
+            "=dog =cat clothes_cloth =bag =doll =toy =book =newspaper =guitar =umbrella =camera",
+        ),
+        ("under", "=table =desk =bed =chair", "=dog =cat =ball =box =bag =shoes =toy"),
+        ("under", "=tree", "=dog =cat =rabbit =chair =bicycle =ball =cow =horse"),
+        ("behind", "=door =bed =desk", "=cat =dog =ball =box =umbrella =guitar =bag"),
+        ("behind", "=house =tree =car", "=dog =cat =bicycle =ball =chair"),
+        ("in front of", "landmark =house", "=car =bus =taxi =bicycle =tree =dog =cat =chair"),
         (
             "next to",
-            "furniture =window =door =house landmark",
-            "=chair =tree =flower =bag =bicycle =clock pet",
+            "furniture =window =door",
+            "=chair =flower =bag =clock =cat =dog =umbrella =box =television =guitar =violin "
+            "=piano =radio =table",
         ),
+        ("next to", "landmark =house", "=tree =bicycle =car =bus"),
     )
 )
 
@@ -66,7 +86,8 @@ def relation_complement(relation: Expression, ground: Noun) -> Complement:
 def there_is(scene: Scene) -> Sentence:
     """There is a cat under the table."""
     location, entry = place_and_thing(scene)
-    phrase = indefinite_phrase(scene, entry, p_adjective=0.2)
+    is_cooled = location.english[-1].text == "refrigerator"  # where nothing is hot
+    phrase = indefinite_phrase(scene, entry, p_adjective=0.0 if is_cooled else 0.2)
     question = scene.chance(0.25)
     tense = scene.pick(("present", "present", "past"))
     clause = Clause(phrase, LOCATED, tense=tense)
@@ -105,7 +126,7 @@ def there_are_counted_things(scene: Scene) -> Sentence:
     location, entry = place_and_thing(scene)
     while entry.form != "count":
         location, entry = place_and_thing(scene)
-    phrase = counted_phrase(scene, entry)
+    phrase = counted_phrase(scene, entry, few=5)
     clause = Clause(phrase, LOCATED, tense=scene.pick(("present", "present", "past")))
     there = Word("there")
     clause.link(there)
@@ -137,9 +158,14 @@ def a_person_is_somewhere(scene: Scene) -> Sentence:
     phrase = place_phrase(entry, entry.preposition)
     location = Complement(phrase.english, phrase.korean("에"), PLACE_RANK, KOREAN_PLACE_RANK)
     tense = scene.pick(("present", "past", "future"))
-    complements = [location, time_complement(scene, tense)] if scene.chance(0.3) else [location]
+    kinds = _AWAY if entry.classes & {"region", "town"} else _THERE
+    when = time_complement(scene, tense, kinds) if scene.chance(0.3) else []
+    complements = [location, *when]
     clause = Clause(subject, LOCATED, complements, tense=tense, negative=scene.chance(0.2))
     return make_statement(scene, clause)
 
 
 _WHEREABOUTS = tuple(entry for entry in nouns_of("place") if entry.key not in ("river", "sea"))
+# When people are in a country or city, and when at a place nearby.
+_AWAY = frozenset({"day", "week", "year", "now"})
+_THERE = frozenset({"day", "morning", "night", "hour", "part", "weekday", "now"})

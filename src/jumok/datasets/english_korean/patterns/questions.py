@@ -10,19 +10,20 @@ from jumok.datasets.english_korean.clauses import (
     KOREAN_PLACE_RANK,
     KOREAN_TIME_RANK,
     OBJECT_RANK,
-    STATIVE,
     UNRANKED,
+    Action,
     Clause,
     Complement,
     any_action,
     going_action,
-    intransitive_action,
     make_clause,
+    pick_tense,
     place_complement,
-    time_complement,
-    transitive_action,
+    place_particle,
+    time_of_action,
 )
-from jumok.datasets.english_korean.lexicon import INTRANSITIVE, MOTION, TRANSITIVE
+from jumok.datasets.english_korean.hangul import attach
+from jumok.datasets.english_korean.lexicon import INTRANSITIVE, MOTION, TRANSITIVE, Verb
 from jumok.datasets.english_korean.noun_phrases import (
     NounPhrase,
     person_phrase,
@@ -34,21 +35,37 @@ from jumok.datasets.english_korean.patterns.descriptions import (
     person_and_state,
     thing_and_adjective,
 )
+from jumok.datasets.english_korean.patterns.frames import frame_action, frames_of
 from jumok.datasets.english_korean.patterns.identities import copula_eojeols
-from jumok.datasets.english_korean.patterns.modes import voluntary_action
+from jumok.datasets.english_korean.patterns.modes import POSSIBLE, WANTED
 from jumok.datasets.english_korean.patterns.sentence import make_question
 from jumok.datasets.english_korean.scene import Eojeol, Scene, Sentence, Word
 from jumok.datasets.english_korean.verb_phrases import COPULA
 
 _TENSES = ("present", "present", "past", "future")
+_EVENT_TENSES = ("past", "past", "future")
+
+
+def _asked_tense(scene: Scene, verb: Verb) -> str:
+    """Return a tense in which people ask about an action: in the present only about habits and states."""
+    return pick_tense(scene, verb, _TENSES if verb.is_habitual else _EVENT_TENSES)
+
+
+def _tense_of_place_or_time(scene: Scene, action: Action) -> str:
+    """Return a tense in which people ask where or when: "where do you eat an egg" is no question."""
+    entry = action.entry
+    is_regular = entry is None or bool(entry.classes & {"study", "sport", "meal", "instrument", "place"})
+    is_regular = is_regular or action.verb.is_repeatable
+    return pick_tense(scene, action.verb, _TENSES if is_regular else _EVENT_TENSES)
 
 
 def does_somebody(scene: Scene) -> Sentence:
     """Do you like cats?"""
+    action = any_action(scene)
     clause = make_clause(
         scene,
-        any_action(scene),
-        tense=scene.pick(_TENSES),
+        action,
+        tense=_asked_tense(scene, action.verb),
         question=True,
         p_negative=0.0,
         p_time=0.3,
@@ -61,7 +78,13 @@ def does_somebody(scene: Scene) -> Sentence:
 def can_somebody(scene: Scene) -> Sentence:
     """Can you play the piano?"""
     clause = make_clause(
-        scene, voluntary_action(scene), tense="present", question=True, p_negative=0.0, mode="can", p_you=0.5
+        scene,
+        frame_action(scene, POSSIBLE),
+        tense="present",
+        question=True,
+        p_negative=0.0,
+        mode="can",
+        p_you=0.5,
     )
     return make_question(scene, clause)
 
@@ -69,7 +92,13 @@ def can_somebody(scene: Scene) -> Sentence:
 def does_somebody_want(scene: Scene) -> Sentence:
     """Do you want to watch a movie?"""
     clause = make_clause(
-        scene, voluntary_action(scene), tense="present", question=True, p_negative=0.0, mode="want", p_you=0.5
+        scene,
+        frame_action(scene, WANTED),
+        tense="present",
+        question=True,
+        p_negative=0.0,
+        mode="want",
+        p_you=0.5,
     )
     return make_question(scene, clause)
 
@@ -88,13 +117,15 @@ def what(scene: Scene) -> Sentence:
     """What did Minsu buy at the market?"""
     verb = scene.pick(_WHAT_VERBS)
     subject = subject_phrase(scene, verb, question=True, p_you=0.35)
+    subject.definite = True  # "what does a lion eat" asks about lions
     word = Word("what")
-    complements = [Complement([], [Eojeol("무엇을", (word,))], OBJECT_RANK, KOREAN_OBJECT_RANK)]
-    tense = scene.pick(_TENSES)
+    unknown = "어디를" if verb.forms.base == "visit" else "무엇을"
+    complements = [Complement([], [Eojeol(unknown, (word,))], OBJECT_RANK, KOREAN_OBJECT_RANK)]
+    tense = _asked_tense(scene, verb)
     if verb.places and scene.chance(0.4):
-        complements.append(place_complement(scene, verb))
+        complements.append(place_complement(scene, verb, verb.places))
     if scene.chance(0.3):
-        complements.append(time_complement(scene, tense))
+        complements += time_of_action(scene, Action(verb, []), tense)
     sentence = make_question(scene, Clause(subject, verb, complements, tense=tense, question=True))
     return Sentence([word, *sentence.words], sentence.eojeols, "?")
 
@@ -110,7 +141,9 @@ _WHAT_VERBS = tuple(
     verb
     for verb in TRANSITIVE
     if _KOREAN_VERBS_PER_ENGLISH[verb.forms.base, verb.after] == 1
-    and "on" not in verb.after  # not "turn on on Sunday"
+    and not {"on", "off"} & set(verb.after)  # not "turn on on Sunday"
+    and verb.variety > 2  # "what did you finish" has one answer
+    and verb.forms.base not in ("speak", "build", "catch", "throw", "raise", "clean", "bite", "chase")
     and not any(entry.classes & {"person", "elder"} for entry in verb.objects)
 )
 _WHOM_VERBS = tuple(
@@ -123,10 +156,10 @@ def whom(scene: Scene) -> Sentence:
     verb = scene.pick(_WHOM_VERBS)
     subject = person_subject(scene, verb.subjects, p_you=0.4, exclude_first_person=True)
     word = Word("whom")
-    tense = scene.pick(_TENSES)
+    tense = pick_tense(scene, verb, _TENSES)
     complements = [Complement([], [Eojeol("누구를", (word,))], OBJECT_RANK, KOREAN_OBJECT_RANK)]
-    if verb.forms.base not in STATIVE and scene.chance(0.5):
-        complements.append(time_complement(scene, tense))
+    if scene.chance(0.5):
+        complements += time_of_action(scene, Action(verb, []), tense)
     sentence = make_question(scene, Clause(subject, verb, complements, tense=tense, question=True))
     return Sentence([word, *sentence.words], sentence.eojeols, "?")
 
@@ -136,9 +169,9 @@ def who(scene: Scene) -> Sentence:
     word = Word("who")
     subject = NounPhrase([word], "누구", (word,))
     subject.definite = False
-    clause = make_clause(
-        scene, any_action(scene), subject, tense=scene.pick(_TENSES), p_negative=0.0, p_time=0.2, p_place=0.2
-    )
+    action = any_action(scene)
+    tense = _asked_tense(scene, action.verb)
+    clause = make_clause(scene, action, subject, tense=tense, p_negative=0.0, p_time=0.2, p_place=0.2)
     return Sentence(clause.statement(), clause.korean(final_ending(scene, question=True), "이"), "?")
 
 
@@ -147,24 +180,32 @@ def where(scene: Scene) -> Sentence:
     word = Word("where")
     if scene.chance(0.3):
         verb = scene.pick(_GO_AND_LIVE)
+        tense = pick_tense(scene, verb, _TENSES)
         complements = [Complement([], [Eojeol("어디에", (word,))], OBJECT_RANK, KOREAN_OBJECT_RANK)]
     else:
-        verb = scene.pick(_VERBS_WITH_PLACES)
-        action = transitive_action(scene, verb) if verb.objects else intransitive_action(scene, verb)
+        action = frame_action(scene, _PLACED)
+        verb, tense = action.verb, _tense_of_place_or_time(scene, action)
+        unknown = attach("어디", place_particle(verb))
         complements = [
             *action.complements,
-            Complement([], [Eojeol("어디에서", (word,))], OBJECT_RANK, KOREAN_PLACE_RANK),
+            Complement([], [Eojeol(unknown, (word,))], OBJECT_RANK, KOREAN_PLACE_RANK),
         ]
     subject = subject_phrase(scene, verb, question=True, p_you=0.4)
-    sentence = make_question(
-        scene, Clause(subject, verb, complements, tense=scene.pick(_TENSES), question=True)
-    )
+    subject.definite = True
+    sentence = make_question(scene, Clause(subject, verb, complements, tense=tense, question=True))
     return Sentence([word, *sentence.words], sentence.eojeols, "?")
 
 
 _GO_AND_LIVE = tuple(verb for verb in MOTION if verb.forms.base in ("go", "live"))
 _GO = tuple(verb for verb in MOTION if verb.forms.base == "go")
-_VERBS_WITH_PLACES = tuple(verb for verb in (*TRANSITIVE, *INTRANSITIVE) if len(verb.places) > 2)
+_PLACED = frames_of(
+    tuple(
+        verb
+        for verb in (*TRANSITIVE, *INTRANSITIVE)
+        if len(verb.places) > 2
+        and verb.forms.base not in ("wait", "raise", "cry", "laugh", "choose", "throw", "pick")
+    )
+)
 
 
 def when(scene: Scene) -> Sentence:
@@ -179,8 +220,9 @@ def why(scene: Scene) -> Sentence:
 
 def _adverbial_question(scene: Scene, english: str, korean: str) -> Sentence:
     word = Word(english)
-    action = voluntary_action(scene)
-    clause = make_clause(scene, action, tense=scene.pick(_TENSES), question=True, p_negative=0.0, p_you=0.4)
+    action = frame_action(scene, _ASKED)
+    tense = _tense_of_place_or_time(scene, action)
+    clause = make_clause(scene, action, tense=tense, question=True, p_negative=0.0, p_you=0.4)
     clause.complements = [
         *clause.complements,
         Complement([], [Eojeol(korean, (word,))], UNRANKED, KOREAN_TIME_RANK),
@@ -189,11 +231,20 @@ def _adverbial_question(scene: Scene, english: str, korean: str) -> Sentence:
     return Sentence([word, *sentence.words], sentence.eojeols, "?")
 
 
+_ASKED = tuple(
+    frame
+    for frame in WANTED
+    if frame.verb.forms.base
+    not in ("live", "raise", "sit", "receive", "collect", "speak", "wait", "get", "finish")
+)
+
+
 def how(scene: Scene) -> Sentence:
     """How do you go to school?"""
     word = Word("how")
     action = going_action(scene, scene.pick(_GO))
-    clause = make_clause(scene, action, tense=scene.pick(_TENSES), question=True, p_negative=0.0, p_you=0.4)
+    tense = scene.pick(_TENSES)
+    clause = make_clause(scene, action, tense=tense, question=True, p_negative=0.0, p_you=0.4)
     clause.complements = [
         *clause.complements,
         Complement([], [Eojeol("어떻게", (word,))], UNRANKED, KOREAN_MANNER_RANK),
@@ -208,7 +259,7 @@ def who_is(scene: Scene) -> Sentence:
     subject = person_phrase(
         scene, scene.pick_new(_PERSONS_OUTSIDE_THE_FAMILY), p_adjective=0.4, p_indefinite=0.0
     )
-    clause = Clause(subject, COPULA, tense=scene.pick(("present", "past")), question=True)
+    clause = Clause(subject, COPULA, question=True)
     unknown = NounPhrase([word], "누구", (word,))
     korean = copula_eojeols(subject, unknown, clause, final_ending(scene, question=True))
     return Sentence([word, *clause.question()], korean, "?")

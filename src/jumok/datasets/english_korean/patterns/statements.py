@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from jumok.datasets.english_korean.clauses import (
+    ALONE,
     COMPANION_RANK,
+    HABITUAL,
     KOREAN_COMPANY_RANK,
     KOREAN_MANNER_RANK,
     KOREAN_MEANS_RANK,
@@ -18,12 +20,14 @@ from jumok.datasets.english_korean.clauses import (
     Complement,
     adverb_complement,
     companion_complement,
+    fitting_times,
     giving_action,
     going_action,
     intransitive_action,
     make_clause,
     object_phrase,
-    time_complement,
+    pick_tense,
+    time_of_action,
     transitive_action,
 )
 from jumok.datasets.english_korean.hangul import attach
@@ -32,11 +36,14 @@ from jumok.datasets.english_korean.lexicon import (
     MANNERS,
     MOTION,
     TRANSITIVE,
+    Noun,
+    Verb,
     human_verbs,
     nouns_of,
 )
 from jumok.datasets.english_korean.noun_phrases import (
     MEASURABLE,
+    ONE_PERSON,
     NounPhrase,
     counted_phrase,
     indefinite_phrase,
@@ -46,6 +53,8 @@ from jumok.datasets.english_korean.noun_phrases import (
     subject_phrase,
     thing_phrase,
 )
+from jumok.datasets.english_korean.patterns.frames import Frame, frame_action, frames_of, read_frames
+from jumok.datasets.english_korean.patterns.linking import SIMILAR
 from jumok.datasets.english_korean.patterns.sentence import make_statement
 from jumok.datasets.english_korean.scene import Eojeol, Scene, Sentence, Word
 
@@ -93,23 +102,23 @@ def transitive_with_place(scene: Scene) -> Sentence:
 
 def action_with_manner(scene: Scene) -> Sentence:
     """My father drives the car slowly."""
-    entry, verbs = scene.pick(_VERBS_BY_MANNER)
-    verb = scene.pick(verbs)
-    if verb.objects:
-        action = transitive_action(scene, verb)
-    else:
-        action = going_action(scene, verb) if verb.adpositions[0] else intransitive_action(scene, verb)
-    manner = adverb_complement(entry)
-    return make_statement(
-        scene, make_clause(scene, Action(verb, [*action.complements, manner]), p_negative=0.0, p_time=0.25)
-    )
+    entry, frames = scene.pick(_FRAMES_BY_MANNER)
+    action = frame_action(scene, frames)
+    verb = action.verb
+    if entry is ALONE:
+        scene.used.add(ONE_PERSON)
+    subject = subject_phrase(scene, verb)
+    complements = [] if verb.forms.base == "get" else action.complements
+    action = Action(verb, [*complements, adverb_complement(scene, entry)], action.entry)
+    return make_statement(scene, make_clause(scene, action, subject, p_negative=0.0, p_time=0.25))
 
 
 def time_comes_first(scene: Scene) -> Sentence:
     """Yesterday, I met my friend at the park."""
-    tense = scene.pick(("past", "future"))
-    clause = make_clause(scene, transitive_action(scene), tense=tense, p_place=0.3)
-    when = time_complement(scene, tense)
+    action = transitive_action(scene, scene.pick(_TIMED_VERBS))
+    tense = pick_tense(scene, action.verb, ("past", "past", "future"))
+    clause = make_clause(scene, action, tense=tense, p_place=0.3)
+    (when,) = time_of_action(scene, action, tense)
     comma = Word(",")
     ending = "polite" if scene.polite else "statement"
     return Sentence([*when.english, comma, *clause.statement()], when.korean + clause.korean(ending))
@@ -117,16 +126,24 @@ def time_comes_first(scene: Scene) -> Sentence:
 
 def action_with_frequency(scene: Scene) -> Sentence:
     """I often drink coffee in the morning."""
-    action = transitive_action(scene) if scene.chance(0.7) else intransitive_action(scene)
+    scene.used.add("you")
+    verb = scene.pick(_REPEATED if scene.chance(0.7) else _REPEATED_INTRANSITIVE)
+    is_generic = not verb.is_repeatable or scene.chance(0.3)
+    action = (
+        transitive_action(scene, verb, generic=is_generic)
+        if verb.objects
+        else intransitive_action(scene, verb)
+    )
     clause = make_clause(scene, action, tense="present", p_often=1.0, p_negative=0.0, p_place=0.25)
     return make_statement(scene, clause)
 
 
 def action_with_never(scene: Scene) -> Sentence:
     """He never eats meat."""
-    verb = scene.pick(_HABIT_VERBS)
+    scene.used.add("you")
+    verb, entries = scene.pick(_AVOIDED)
     subject = subject_phrase(scene, verb)
-    phrase = object_phrase(scene, verb, generic=True)
+    phrase = object_phrase(scene, verb, scene.pick_new(entries), generic=True)
     never = Word("never")
     # The English verb is affirmative; Korean negates it and adds 전혀.
     positive = Clause(subject, verb)
@@ -150,7 +167,7 @@ def somebody_goes_by_vehicle(scene: Scene) -> Sentence:
     """My mother goes to the market by bus."""
     verb = scene.pick(_GO_AND_COME)
     vehicles, places = scene.pick(_VEHICLES_AND_GOALS)
-    entry = scene.pick_new(places)
+    entry = scene.pick_new(tuple(place for place in places if place in verb.places))
     scene.note_combination(verb, entry)
     goal = place_phrase(entry, "to")
     by, vehicle = Word("by"), scene.pick_new(vehicles)
@@ -164,22 +181,22 @@ def somebody_goes_by_vehicle(scene: Scene) -> Sentence:
             KOREAN_MEANS_RANK,
         ),
     ]
-    return make_statement(scene, make_clause(scene, Action(verb, complements), p_time=0.25))
+    return make_statement(scene, make_clause(scene, Action(verb, complements, entry), p_time=0.25))
 
 
 def somebody_goes_with_somebody(scene: Scene) -> Sentence:
     """He went to the park with Minsu."""
     action = going_action(scene, scene.pick(_GO_AND_COME))
     subject = person_subject(scene, action.verb.subjects)
-    action = Action(action.verb, [*action.complements, companion_complement(scene)])
+    action = Action(action.verb, [*action.complements, companion_complement(scene)], action.entry)
     return make_statement(scene, make_clause(scene, action, subject, p_time=0.25))
 
 
 def transitive_with_companion(scene: Scene) -> Sentence:
     """I played tennis with my younger sister."""
-    action = transitive_action(scene, scene.pick(_JOINT_ACTION_VERBS))
+    action = frame_action(scene, _JOINT_ACTIONS)
     subject = person_subject(scene, action.verb.subjects)
-    action = Action(action.verb, [*action.complements, companion_complement(scene)])
+    action = Action(action.verb, [*action.complements, companion_complement(scene)], action.entry)
     return make_statement(scene, make_clause(scene, action, subject, p_place=0.2, p_time=0.2))
 
 
@@ -209,10 +226,12 @@ def counted_objects(scene: Scene) -> Sentence:
     """Yuna bought three apples."""
     verb, entry = scene.pick(_VERBS_WITH_COUNTED_OBJECT)
     scene.note_combination(verb, entry)
-    phrase = counted_phrase(scene, entry)
-    action = Action(verb, [Complement(phrase.english, phrase.korean("을"), OBJECT_RANK, KOREAN_OBJECT_RANK)])
+    phrase = counted_phrase(scene, entry, 4 if verb.forms.base == "eat" else 10)
+    complement = Complement(phrase.english, phrase.korean("을"), OBJECT_RANK, KOREAN_OBJECT_RANK)
+    tense = pick_tense(scene, verb, ("past", "past", "future"))
     return make_statement(
-        scene, make_clause(scene, action, tense=scene.pick(("past", "future")), p_negative=0.0, p_time=0.25)
+        scene,
+        make_clause(scene, Action(verb, [complement], entry), tense=tense, p_negative=0.0, p_time=0.25),
     )
 
 
@@ -221,27 +240,33 @@ def measured_objects(scene: Scene) -> Sentence:
     verb, entry = scene.pick(_VERBS_WITH_MEASURED_OBJECT)
     scene.note_combination(verb, entry)
     phrase = measured_phrase(scene, entry)
-    action = Action(verb, [Complement(phrase.english, phrase.korean("을"), OBJECT_RANK, KOREAN_OBJECT_RANK)])
+    complement = Complement(phrase.english, phrase.korean("을"), OBJECT_RANK, KOREAN_OBJECT_RANK)
+    tense = pick_tense(scene, verb, ("past", "past", "future"))
     return make_statement(
-        scene, make_clause(scene, action, tense=scene.pick(("past", "future")), p_negative=0.0, p_time=0.25)
+        scene,
+        make_clause(scene, Action(verb, [complement], entry), tense=tense, p_negative=0.0, p_time=0.25),
     )
 
 
 def transitive_with_tool(scene: Scene) -> Sentence:
     """I wrote a letter with a pencil."""
     verb, objects, tools = scene.pick(_VERBS_WITH_OBJECTS_AND_TOOLS)
-    phrase = object_phrase(scene, verb, scene.pick_new(objects))
+    entry = scene.pick_new(objects)
+    phrase = object_phrase(scene, verb, entry)
     tool = indefinite_phrase(scene, scene.pick_new(tools), p_adjective=0.2)
     lead = Word("with")
     using = Complement([lead, *tool.english], tool.korean("으로", (lead,)), PLACE_RANK, KOREAN_MEANS_RANK)
     object_complement = Complement(phrase.english, phrase.korean("을"), OBJECT_RANK, KOREAN_OBJECT_RANK)
-    return make_statement(scene, make_clause(scene, Action(verb, [object_complement, using]), p_time=0.2))
+    action = Action(verb, [object_complement, using], entry)
+    return make_statement(scene, make_clause(scene, action, p_time=0.2))
 
 
 def two_objects(scene: Scene) -> Sentence:
     """I bought bread and milk."""
-    verb = scene.pick(_TWO_OBJECT_VERBS)
-    first, second = object_phrase(scene, verb), object_phrase(scene, verb)
+    verb, entries = scene.pick(_TWO_OBJECTS)
+    first_entry = scene.pick_new(entries)
+    second_entry = scene.pick_new(tuple(entry for entry in SIMILAR[first_entry] if entry in entries))
+    first, second = _one_of_two(scene, verb, first_entry), _one_of_two(scene, verb, second_entry)
     joining = Word("and")
     both = Complement(
         [*first.english, joining, *second.english],
@@ -249,14 +274,22 @@ def two_objects(scene: Scene) -> Sentence:
         OBJECT_RANK,
         KOREAN_OBJECT_RANK,
     )
-    return make_statement(scene, make_clause(scene, Action(verb, [both]), p_place=0.2, p_time=0.2))
+    return make_statement(scene, make_clause(scene, Action(verb, [both]), p_negative=0.0, p_time=0.2))
+
+
+def _one_of_two(scene: Scene, verb: Verb, entry: Noun) -> NounPhrase:
+    """Return one of two objects: "a hat", "milk", "the piano", "dogs"."""
+    if verb.means_kind or verb.forms.base in ("study", "learn", "sell"):
+        return object_phrase(scene, verb, entry, generic=True)
+    scene.note_combination(verb, entry)
+    return indefinite_phrase(scene, entry, p_adjective=0.0 if verb.is_creation else 0.15)
 
 
 def somebody_also_does(scene: Scene) -> Sentence:
     """Minsu also likes cats."""
-    clause = make_clause(
-        scene, transitive_action(scene), tense=scene.pick(("present", "past")), p_negative=0.0
-    )
+    action = transitive_action(scene)
+    tense = pick_tense(scene, action.verb, ("present", "past") if action.verb.is_habitual else ("past",))
+    clause = make_clause(scene, action, tense=tense, p_negative=0.0)
     also = Word("also")
     subject = clause.subject
     ending = "polite" if scene.polite else "statement"
@@ -271,9 +304,10 @@ def _also_subject(subject: NounPhrase, also: Word) -> list[Eojeol]:
 
 def only_this_object(scene: Scene) -> Sentence:
     """I only drink water."""
-    verb = scene.pick(_HABIT_VERBS)
+    scene.used.add("you")
+    verb, entries = scene.pick(_EXCLUSIVE)
     subject = subject_phrase(scene, verb)
-    phrase = object_phrase(scene, verb, generic=scene.chance(0.6))
+    phrase = object_phrase(scene, verb, scene.pick_new(entries), generic=True)
     only = Word("only")
     complement = Complement(phrase.english, phrase.korean("만", (only,)), OBJECT_RANK, KOREAN_OBJECT_RANK)
     adverb = Complement([only], [], UNRANKED, UNRANKED)
@@ -283,16 +317,21 @@ def only_this_object(scene: Scene) -> Sentence:
 def somebody_is_wearing(scene: Scene) -> Sentence:
     """The woman is wearing a red hat."""
     verb = scene.pick(_WEARING_VERBS)
+    entry = scene.pick_new(verb.objects)
+    phrase = thing_phrase(scene, entry, p_adjective=0.6, may_have_possessor=False)
+    if entry.form == "count":
+        scene.used.add(ONE_PERSON)
     subject = person_subject(scene, verb.subjects)
-    phrase = thing_phrase(scene, scene.pick_new(verb.objects), p_adjective=0.6, may_have_possessor=False)
     action = Action(verb, [Complement(phrase.english, phrase.korean("을"), OBJECT_RANK, KOREAN_OBJECT_RANK)])
     tense = scene.pick(("present", "present", "past"))
-    return make_statement(scene, make_clause(scene, action, subject, tense=tense, mode="progressive"))
+    return make_statement(
+        scene, make_clause(scene, action, subject, tense=tense, mode="progressive", p_negative=0.0)
+    )
 
 
 def two_people_do(scene: Scene) -> Sentence:
     """Minsu and Yuna play soccer together."""
-    action = transitive_action(scene, scene.pick(_JOINT_ACTION_VERBS))
+    action = frame_action(scene, _JOINT_ACTIONS)
     first, second = scene.pick_new(_NAMES), scene.pick_new(_NAMES)
     left, joining, right, together = (
         Word(first.english[0]),
@@ -301,26 +340,73 @@ def two_people_do(scene: Scene) -> Sentence:
         Word("together"),
     )
     subject = NounPhrase([left, joining, right], second.korean, (right,))
-    subject.before = [Eojeol(first.korean + "와", (left,), (joining,))]
+    subject.before = [Eojeol(attach(first.korean, "과"), (left,), (joining,))]
     subject.agreement = "plural"
     jointly = Complement([together], [Eojeol("함께", (together,))], MANNER_RANK, KOREAN_COMPANY_RANK)
     return make_statement(
-        scene, make_clause(scene, Action(action.verb, [*action.complements, jointly]), subject, p_time=0.2)
+        scene,
+        make_clause(
+            scene, Action(action.verb, [*action.complements, jointly], action.entry), subject, p_time=0.2
+        ),
     )
 
 
 _VERBS_WITH_PLACES = tuple(verb for verb in TRANSITIVE if verb.places)
 _INTRANSITIVE_WITH_PLACES = tuple(verb for verb in INTRANSITIVE if verb.places)
-_VERBS_BY_MANNER = tuple(
-    (entry, tuple(verb for verb in (*TRANSITIVE, *INTRANSITIVE, *MOTION) if entry in verb.manners))
-    for entry in MANNERS
-)
-_HABIT_VERBS = human_verbs("eat drink watch wear clean bake sell write cook sing ride")
-_JOINT_ACTION_VERBS = human_verbs("eat drink study watch listen make cook clean practice sing play")
-_TWO_OBJECT_VERBS = tuple(
+_TIMED_VERBS = tuple(
     verb
-    for verb in human_verbs("eat drink buy sell study learn like hate make wash bring draw")
-    if verb.variety > 4
+    for verb in TRANSITIVE
+    if all(fitting_times(verb.times, tense, is_meal=True) for tense in ("past", "future"))
+)
+_OFTEN = frozenset({"laugh", "cry", "get", "buy"})
+_REPEATED, _REPEATED_INTRANSITIVE = (
+    tuple(
+        verb
+        for verb in verbs
+        if (verb.times & HABITUAL and "year" not in verb.times) or verb.forms.base in _OFTEN
+    )
+    for verbs in (TRANSITIVE, INTRANSITIVE)
+)
+_FRAMES_BY_MANNER = tuple(
+    (
+        manner,
+        tuple(
+            Frame(verb, tuple(place for place in entries if "region" not in place.classes))
+            if verb.forms.base in ("go", "come")  # early and late are for short ways
+            else Frame(verb, entries)
+            for verb, entries in frames_of((*TRANSITIVE, *INTRANSITIVE, *MOTION))
+            if manner in verb.manners
+        ),
+    )
+    for manner in MANNERS
+)
+# What people do not do at all, and what they do to one kind of thing only.
+_AVOIDED = read_frames(
+    "eat food =breakfast; drink =beer =coffee =tea =milk =juice; watch; wear =skirt =dress =hat "
+    "=coat =gloves =glasses =boots; clean; bake; cook; "
+    "sing; ride; listen_to =music =radio =news; study; write =letter =email; use =knife =map "
+    "=computer =umbrella; "
+    "drive; take/타다 =airplane =taxi =boat; play team =tennis; buy =meat =beer =chocolate =newspaper =fish"
+)
+_EXCLUSIVE = read_frames(
+    "eat food; drink; watch =movie =news; listen_to =music =news; sell food =book =car =flower =shoes =hat; "
+    "buy food; write =novel =letter; teach; study; learn; play team =tennis; play instrument; like; "
+    "take/타다 =bus =subway =train =taxi; draw animal =flower =tree; raise; trust name kin; bake"
+)
+_JOINT_ACTIONS = read_frames(
+    "eat; drink; study; watch; listen_to; make homemade; cook; bake; clean; practice; sing; play "
+    "sport; play instrument; buy; plant; "
+    "prepare; learn; draw; wash; visit; take/타다; move/옮기다; carry"
+)
+_TWO_OBJECTS = tuple(
+    (verb, entries)
+    for verb in human_verbs("eat drink buy sell study learn like hate make wash bring draw cook bake choose")
+    if len(
+        entries := tuple(
+            entry for entry in verb.objects if any(other in verb.objects for other in SIMILAR.get(entry, ()))
+        )
+    )
+    > 2
 )
 _WALKING_VERBS = human_verbs("walk run")
 _WEARING_VERBS = human_verbs("wear")
@@ -330,7 +416,8 @@ _VEHICLES_AND_GOALS = (
         nouns_of("=bus =train =taxi =subway =bicycle =car"),
         nouns_of("landmark =home =airport =company =office =beach"),
     ),
-    (nouns_of("=airplane =boat"), nouns_of("=Japan =Korea =America =Busan")),
+    (nouns_of("=airplane"), nouns_of("=Japan =Korea =America =Seoul")),
+    (nouns_of("=boat"), nouns_of("=Japan =Busan")),
     (nouns_of("=bus =train =car"), nouns_of("=Seoul =Busan =city =beach =mountain")),
 )
 _GOALS = nouns_of("landmark")  # not home: "to home" is not English
@@ -339,8 +426,8 @@ _NAMES = nouns_of("name")
 _VERBS_WITH_COUNTED_OBJECT = tuple(
     (verb, entry)
     for verb in human_verbs(
-        "eat buy sell draw borrow read receive write make move break collect plant choose find wash carry "
-        "bring bake raise send use meet invite fix lose"
+        "eat buy sell draw borrow read receive write make move break plant choose find wash carry "
+        "bring bake raise send meet invite fix"
     )
     for entry in dict.fromkeys(verb.objects)
     if entry.form == "count" and not entry.classes & {"elder", "kin", "place"}
@@ -354,7 +441,8 @@ _VERBS_WITH_MEASURED_OBJECT = tuple(
 _VERBS_WITH_OBJECTS_AND_TOOLS = tuple(
     (verb, tuple(entry for entry in nouns_of(objects) if entry in verb.objects), nouns_of(tools))
     for base, objects, tools in (
-        ("write", "writing", "=pencil =computer"),
+        ("write", "=letter", "=pencil"),
+        ("write", "=email =report =novel =letter", "=computer"),
         ("draw", "drawn animal", "=pencil"),
         ("eat", "=rice =soup =cake", "=spoon"),
         ("take", "=photo", "=camera =phone"),

@@ -2,30 +2,29 @@
 
 from __future__ import annotations
 
-from jumok.datasets.english_korean.clauses import Clause, make_clause
+from jumok.datasets.english_korean.clauses import Clause, make_clause, time_complement
 from jumok.datasets.english_korean.patterns.descriptions import final_ending, weather_clause
 from jumok.datasets.english_korean.patterns.embedding import person_who
+from jumok.datasets.english_korean.patterns.frames import fitting_subject, frame_action
 from jumok.datasets.english_korean.patterns.linking import (
-    DONE_IN_BAD_WEATHER,
-    NOT_DONE_IN_BAD_WEATHER,
+    INDOORS,
+    NEXT_DAYS,
+    OUTDOORS,
+    clauses_on_a_topic,
     consecutive_actions,
-    lasting_action,
-    momentary_action,
+    contrasting_clauses,
+    indoor_actions,
+    moment_and_lasting_actions,
     random_pronoun,
     repeated_subject,
     shared_topic,
-    tensed_action,
 )
-from jumok.datasets.english_korean.patterns.modes import action_of
 from jumok.datasets.english_korean.scene import Scene, Sentence, words
 
 
 def three_people(scene: Scene) -> Sentence:
     """I drink coffee, Minsu drinks tea, and Yuna drinks milk."""
-    tense = scene.pick(("present", "past"))
-    first, second, third = (
-        make_clause(scene, tensed_action(scene), tense=tense, p_negative=0.05) for _ in range(3)
-    )
+    first, second, third = clauses_on_a_topic(scene, 3, p_negative=0.05)
     comma, second_comma, joining = words([",", ",", "and"])
     second.link(joining)
     english = [*first.statement(), comma, *second.statement(), second_comma, joining, *third.statement()]
@@ -34,9 +33,10 @@ def three_people(scene: Scene) -> Sentence:
 
 def rain_so_and(scene: Scene) -> Sentence:
     """It rained yesterday, so I cleaned the house and listened to music."""
+    scene.used.add("you")
     cause = weather_clause(scene, "past", p_time=0.5)
-    first_action, second_action = (action_of(scene, scene.pick_new(DONE_IN_BAD_WEATHER)) for _ in range(2))
-    first = make_clause(scene, first_action, tense="past", p_negative=0.0)
+    first_action, second_action = indoor_actions(scene)
+    first = make_clause(scene, first_action, tense="past", p_negative=0.0, p_manner=0.0)
     second = Clause(first.subject, second_action.verb, second_action.complements, tense="past")
     comma, joining, then = words([",", "so", "and"])
     cause.link(joining)
@@ -48,31 +48,27 @@ def rain_so_and(scene: Scene) -> Sentence:
 
 
 def if_and(scene: Scene) -> Sentence:
-    """If you come to Seoul, I will make bread and play the piano."""
+    """If it rains tomorrow, I will go home and play the piano."""
     joining, comma = words(["if", ","])
-    if scene.chance(0.3):
-        condition = weather_clause(scene, "present")
-    else:
-        condition = make_clause(scene, tensed_action(scene), tense="present", p_negative=0.1, p_you=0.3)
+    condition = weather_clause(scene, "present")
+    if scene.chance(0.7):
+        condition.complements = time_complement(scene, "future", NEXT_DAYS)
     condition.link(joining)
-    first, second, then, first_korean = consecutive_actions(scene, tense="future")
+    first, second, then, first_korean = consecutive_actions(scene, tense="future", is_bad_weather=True)
     english = [joining, *condition.statement(), comma, *first.statement(), then, *second.predicate_english()]
-    return Sentence(
-        english, condition.korean("if", "이") + first_korean + second.korean(final_ending(scene), "")
-    )
+    return Sentence(english, condition.korean("if") + first_korean + second.korean(final_ending(scene), ""))
 
 
 def wanted_but_rain_so(scene: Scene) -> Sentence:
     """I wanted to go to the park, but it rained, so I watched a movie at home."""
     subject = random_pronoun(scene)
-    verb = scene.pick(NOT_DONE_IN_BAD_WEATHER)
-    wish = make_clause(
-        scene, action_of(scene, verb), subject, tense="past", mode="want", p_negative=0.0, p_place=0.4
-    )
+    wanted = frame_action(scene, OUTDOORS)
+    wish = make_clause(scene, wanted, subject, tense="past", mode="want", p_negative=0.0, p_place=0.4)
     obstacle = weather_clause(scene, "past")
     repeated = repeated_subject(subject)
-    indoors = action_of(scene, scene.pick_new(DONE_IN_BAD_WEATHER))
-    result = make_clause(scene, indoors, repeated, tense="past", p_negative=0.0)
+    result = make_clause(
+        scene, frame_action(scene, INDOORS), repeated, tense="past", p_negative=0.0, p_manner=0.0
+    )
     comma, but, second_comma, so = words([",", "but", ",", "so"])
     wish.link(but)
     obstacle.link(so)
@@ -89,11 +85,14 @@ def wanted_but_rain_so(scene: Scene) -> Sentence:
 def when_two_people(scene: Scene) -> Sentence:
     """When I came home, my mother was making bread, and my younger brother was sleeping."""
     joining, comma, second_comma, conjunction = words(["when", ",", ",", "and"])
-    first = make_clause(scene, momentary_action(scene), tense="past", p_negative=0.0)
+    moment, lasting = moment_and_lasting_actions(scene, 2)
+    first = make_clause(scene, moment, tense="past", p_negative=0.0, p_manner=0.0)
     first.link(joining)
     second, third = (
-        make_clause(scene, lasting_action(scene), tense="past", mode="progressive", p_negative=0.0)
-        for _ in range(2)
+        make_clause(
+            scene, action, fitting_subject(scene, action), tense="past", mode="progressive", p_negative=0.0
+        )
+        for action in lasting
     )
     second.link(conjunction)
     english = [
@@ -112,9 +111,7 @@ def when_two_people(scene: Scene) -> Sentence:
 
 def person_who_but_person_who(scene: Scene) -> Sentence:
     """The man who lives in Seoul likes coffee, but the woman who works at the bank likes tea."""
-    tense = scene.pick(("present", "past"))
-    first = make_clause(scene, tensed_action(scene), person_who(scene), tense=tense, p_negative=0.1)
-    second = make_clause(scene, tensed_action(scene), person_who(scene), tense=tense, p_negative=0.1)
+    first, second = contrasting_clauses(scene, person_who)
     comma, joining = words([",", "but"])
     first.link(joining)
     english = [*first.statement(), comma, joining, *second.statement()]

@@ -1,0 +1,381 @@
+"""The server at its limits: `python -m benchmarks.serve_limits PART --model MODEL`.
+
+PART is `costs`, `fairness` or `faults`, or `all`. The model is an English–Korean one, such as that of
+`jumok demo`.
+
+- costs: searches the most expensive request of every route that is not refused, and measures its seconds and
+  the memory of the server and its workers above idle.
+- fairness: the latency of one short sentence after the other, alone and beside a greedy client.
+- faults: workers are stopped and killed under load; counts requests that were accepted and lost, and the
+  seconds until /health tells that no worker is ready.
+
+It ends with exit code 1 if a bound of `BOUNDS` is exceeded. On a busy machine only the counts mean much.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import itertools
+import json
+import os
+import signal
+import tempfile
+import threading
+import time
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from benchmarks.serve_load import HEAD, Server
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+BOUNDS = {"MB above idle": 1000.0, "seconds": 10.0, "p99 ratio": 5.0, "lost": 0.0, "seconds to 503": 3.0}
+JSON = "application/json"
+PAIR = {"source": "en", "target": "ko"}
+SHORT = {"q": "I go home.", **PAIR}
+MULTIPART = "multipart/form-data; boundary=x"
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of request that grows with a number."""
+
+    name: str
+    path: str
+    largest: int
+    make: Callable[[int], dict[str, Any] | bytes]
+    content_type: str = JSON
+
+    def body(self, size: int) -> bytes:
+        made = self.make(size)
+        return made if isinstance(made, bytes) else json.dumps(made).encode()
+
+
+def _file(name: str, data: bytes) -> bytes:
+    fields = b"".join(
+        b'--x\r\nContent-Disposition: form-data; name="%b"\r\n\r\n%b\r\n' % (key.encode(), value.encode())
+        for key, value in PAIR.items()
+    )
+    head = b'--x\r\nContent-Disposition: form-data; name="file"; filename="%b"\r\n\r\n' % name.encode()
+    return fields + head + data + b"\r\n--x--\r\n"
+
+
+def _repeating(unit: str, **fields: Any) -> Callable[[int], dict[str, Any]]:
+    return lambda size: {"q": unit * size, **PAIR, **fields}
+
+
+def _texts() -> Iterator[Kind]:
+    """Yield every route that translates a text, with texts that are expensive in different ways."""
+    units = {
+        "sentences": "The quick brown singer came to the park. ",
+        "one-letter lines": "a\n",
+        "random letters": "qzxvkj",
+        "emoji": "😀",
+        "unknown script": "漢",
+        "combining marks": "a\u0300\u0316",
+        "no sentence end": "singer park ",
+    }
+    options: dict[str, tuple[str, dict[str, Any]]] = {
+        "/translate": ("/translate", {}),
+        "/translate alternatives": ("/translate", {"alternatives": 10}),
+        "/v1/translate": ("/v1/translate", {"n_best": 11, "alignment": True}),
+        "/v1/translate/stream": ("/v1/translate/stream", {"greedy": True, "alignment": True}),
+    }
+    for (route, (path, fields)), (name, unit) in itertools.product(options.items(), units.items()):
+        yield Kind(f"{route}: {name}", path, 100_000 // len(unit), _repeating(unit, **fields))
+    for alternatives in (0, 10):
+        for name, unit in (("paragraphs", "<p>I go <b>home</b>. "), ("tags", "<b>a</b> ")):
+            make = _repeating(unit, format="html", alternatives=alternatives)
+            route = f"/translate html, alternatives {alternatives}"
+            yield Kind(f"{route}: {name}", "/translate", 100_000 // len(unit), make)
+    yield Kind(
+        "/translate: array", "/translate", 1_000, lambda size: {"q": ["I go home. " * 9] * size, **PAIR}
+    )
+    yield Kind("/detect", "/detect", 100_000, lambda size: {"q": "é" * size})
+    yield Kind(
+        "/ (form)",
+        "/",
+        100_000,
+        lambda size: b"source=en&target=ko&q=" + b"%E6%BC%A2" * size,
+        "application/x-www-form-urlencoded",
+    )
+
+
+def _files() -> Iterator[Kind]:
+    files: dict[str, tuple[int, Callable[[int], bytes]]] = {
+        "x.html": (99_000, lambda size: b"a<p>" * size),
+        "x.txt": (50_000, lambda size: b"a\n" * size),
+        "x.srt": (
+            10_000,
+            lambda size: b"".join(b"%d\n00:00:01,000 --> 00:00:02,000\nI go\n\n" % n for n in range(size)),
+        ),
+        "x.po": (10_000, lambda size: b"".join(b'msgid "I go %d"\nmsgstr ""\n\n' % n for n in range(size))),
+    }
+    for name, (largest, make) in files.items():
+
+        def upload(size: int, name: str = name, make: Any = make) -> bytes:
+            return _file(name, make(size))
+
+        yield Kind(f"/translate_file: {name}", "/translate_file", largest, upload, MULTIPART)
+
+
+def _explanations() -> Iterator[Kind]:
+    cell = {"site": "cross", "layer": 0, "head": 0, "query": 0, "key": 0}
+    silences = [{"kind": "silence", "site": "cross", "layer": 0, "head": 0}] * 64
+    sentences: dict[str, tuple[int, Callable[[int], tuple[str, str | None]]]] = {
+        "long translation": (2_000, lambda size: ("I go home.", "😀" * size)),
+        "long source": (1_000, lambda size: ("😀" * size, "x")),
+        "both long": (1_000, lambda size: ("😀" * size, "😀" * size)),
+        "search": (1_000, lambda size: ("q z" * (size // 3), None)),
+    }
+    for name, (largest, make) in sentences.items():
+
+        def explain(size: int, make: Any = make) -> dict[str, Any]:
+            sentence, target = make(size)
+            given = {} if target is None else {"translation": target}
+            return {"q": sentence, **PAIR, "changes": silences, **given}
+
+        def ask(size: int, make: Any = make) -> dict[str, Any]:
+            sentence, target = make(size)
+            return {"sentence": sentence, "target": target, "cell": cell}
+
+        yield Kind(f"/v1/explain: {name}", "/v1/explain", largest, explain)
+        for operation in ("explain", "rank-heads", "steps"):
+            path = f"/attention/en_ko/{operation}"
+            yield Kind(f"/attention/…/{operation}: {name}", path, largest, ask)
+
+
+async def exchange(
+    port: int, method: str, path: str, body: bytes = b"", *, kind: str = JSON, address: str = "127.0.0.1"
+) -> tuple[int, float]:
+    """Send one request from this address; return the status, or 0 without a response, and the seconds."""
+    begin = time.perf_counter()
+    head = HEAD.format(method, path, len(body)).replace(JSON, kind if body else "text/plain")
+    try:
+        reader, writer = await asyncio.open_connection(
+            "127.0.0.1", port, local_addr=(address, 0), limit=2**26
+        )
+        try:
+            writer.write(head.encode() + body)
+            await writer.drain()
+            answer = await reader.read()
+        finally:
+            writer.close()
+    except OSError:
+        return 0, time.perf_counter() - begin
+    return int(answer.split(b" ", 2)[1]) if answer else 0, time.perf_counter() - begin
+
+
+def ask(port: int, kind: Kind, size: int) -> tuple[int, float]:
+    return asyncio.run(exchange(port, "POST", kind.path, kind.body(size), kind=kind.content_type))
+
+
+class Memory:
+    """Samples the memory of a server and its workers while a request is answered."""
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+        self._stop = threading.Event()
+        self.peak = 0.0
+        self._thread = threading.Thread(target=self._sample)
+
+    def __enter__(self) -> Memory:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._thread.join()
+
+    def _sample(self) -> None:
+        while not self._stop.wait(0.01):
+            with contextlib.suppress(OSError):  # a process that ends just now
+                self.peak = max(self.peak, self._server.megabytes())
+
+
+def largest_allowed(port: int, kind: Kind) -> int:
+    """Return the largest size that is answered with 200: by bisection, to within a tenth."""
+    if ask(port, kind, kind.largest)[0] == 200:
+        return kind.largest
+    low, high = 0, kind.largest
+    while high - low > max(1, high // 10):
+        middle = (low + high) // 2
+        low, high = (middle, high) if ask(port, kind, middle)[0] == 200 else (low, middle)
+    return low
+
+
+def costs(server: Server, options: argparse.Namespace) -> list[str]:
+    """Find and measure the most expensive allowed request of every route."""
+    idle = server.megabytes()
+    exceeded = []
+    print(f"idle: {idle:,.0f} MB")
+    for kind in itertools.chain(_explanations(), _texts(), _files()):
+        if options.only and options.only not in kind.name:
+            continue
+        size = largest_allowed(server.port, kind)
+        with Memory(server) as memory:
+            status, seconds = ask(server.port, kind, size)
+        above = memory.peak - idle
+        print(
+            f"{kind.name}: size {size:,} of {kind.largest:,}, {status}, {seconds:.2f} s, "
+            f"{above:,.0f} MB above idle",
+            flush=True,
+        )
+        if seconds > BOUNDS["seconds"] or above > BOUNDS["MB above idle"] or status not in (200, 413):
+            exceeded.append(kind.name)
+    return exceeded
+
+
+GREEDY: dict[str, Kind] = {kind.name: kind for kind in itertools.chain(_texts(), _files(), _explanations())}
+GREEDY_NAMES = (
+    "/translate: sentences",
+    "/translate html, alternatives 10: paragraphs",
+    "/translate: random letters",
+    "/translate_file: x.html",
+    "/attention/…/rank-heads: long translation",
+)
+
+
+def fairness(server: Server, options: argparse.Namespace) -> list[str]:
+    """Compare the latency of a modest client alone and beside a greedy one."""
+    seconds = options.seconds or 20
+    exceeded = []
+    asyncio.run(modest(server.port, 3))
+    alone = asyncio.run(modest(server.port, seconds))
+    print(f"alone: {describe(alone)}", flush=True)
+    for name in GREEDY_NAMES:
+        size = largest_allowed(server.port, GREEDY[name])
+        body = GREEDY[name].body(size)
+        for address, connections in (("127.0.0.2", 1), ("127.0.0.1", 1), ("127.0.0.2", 4)):
+            where = "other address" if address != "127.0.0.1" else "same address"
+            beside, statuses = asyncio.run(
+                beside_greedy(server.port, GREEDY[name], body, address, connections, seconds)
+            )
+            ratio = p99(beside) / p99(alone)
+            print(
+                f"beside {connections} × {name} ({size:,}, {where}): {describe(beside)}, "
+                f"p99 ratio {ratio:.1f}; greedy {dict(statuses)}",
+                flush=True,
+            )
+            refused = sum(status != 200 for status, _ in beside)
+            if refused or ratio > BOUNDS["p99 ratio"]:
+                exceeded.append(f"{name}, {where}, {connections}")
+    return exceeded
+
+
+async def modest(port: int, seconds: float) -> list[tuple[int, float]]:
+    """Send one short sentence after the other."""
+    end, seen = time.monotonic() + seconds, []
+    while time.monotonic() < end:
+        seen.append(await exchange(port, "POST", "/translate", json.dumps(SHORT).encode()))
+        await asyncio.sleep(0.02)
+    return seen
+
+
+async def beside_greedy(
+    port: int, kind: Kind, body: bytes, address: str, connections: int, seconds: float
+) -> tuple[list[tuple[int, float]], Counter[int]]:
+    statuses: Counter[int] = Counter()
+
+    async def greedy() -> None:
+        while True:
+            status, _ = await exchange(port, "POST", kind.path, body, kind=kind.content_type, address=address)
+            statuses[status] += 1
+            if status != 200:
+                await asyncio.sleep(0.2)
+
+    tasks = [asyncio.create_task(greedy()) for _ in range(connections)]
+    await asyncio.sleep(1)
+    seen = await modest(port, seconds)
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    return seen, statuses
+
+
+def p99(seen: list[tuple[int, float]]) -> float:
+    taken = sorted(seconds for _, seconds in seen)
+    return taken[int(0.99 * len(taken))]
+
+
+def describe(seen: list[tuple[int, float]]) -> str:
+    taken = sorted(seconds for _, seconds in seen)
+    statuses = dict(Counter(status for status, _ in seen))
+    return f"{statuses}, median {1000 * taken[len(taken) // 2]:.1f} ms, p99 {1000 * p99(seen):.1f} ms"
+
+
+def faults(server: Server, options: argparse.Namespace) -> list[str]:
+    """Stop and kill workers under load, one at a time and all at once."""
+    exceeded = []
+    for name, number in (("SIGSTOP", signal.SIGSTOP), ("SIGKILL", signal.SIGKILL)):
+        for everyone in (False, True):
+            statuses, health = asyncio.run(_fault(server, number, everyone, options.seconds or 15))
+            lost = sum(count for status, count in statuses.items() if status not in (200, 503))
+            told = f", /health 503 after {health:.2f} s" if everyone else ""
+            which = "all workers" if everyone else "one worker"
+            print(f"{name} of {which}: {dict(statuses)}, {lost} lost{told}", flush=True)
+            late = everyone and health > BOUNDS["seconds to 503"]
+            if lost or statuses[503] or late:
+                exceeded.append(f"{name} of {which}")
+    return exceeded
+
+
+async def _fault(server: Server, number: int, everyone: bool, seconds: float) -> tuple[Counter[int], float]:
+    statuses: Counter[int] = Counter()
+    end = time.monotonic() + seconds
+    body = json.dumps({"q": ["I go home.", "The singer came to the park."] * 8, **PAIR}).encode()
+
+    async def client() -> None:
+        while time.monotonic() < end:
+            status, _ = await exchange(server.port, "POST", "/translate", body)
+            statuses[status] += 1
+
+    clients = [asyncio.create_task(client()) for _ in range(16)]
+    await asyncio.sleep(2)
+    victims = server.pids()[1:] if everyone else server.pids()[1:2]
+    for pid in victims:
+        os.kill(pid, number)
+    begin, health = time.monotonic(), float("inf")
+    while everyone and time.monotonic() < begin + 10:
+        if (await exchange(server.port, "GET", "/health"))[0] == 503:
+            health = time.monotonic() - begin
+            break
+        await asyncio.sleep(0.02)
+    await asyncio.gather(*clients)
+    while (await exchange(server.port, "GET", "/health"))[0] != 200:
+        await asyncio.sleep(0.1)
+    await asyncio.sleep(3)
+    return statuses, health
+
+
+PARTS = {"costs": costs, "fairness": fairness, "faults": faults}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("part", choices=[*PARTS, "all"])
+    parser.add_argument("--model", required=True, help="an English-Korean model folder")
+    parser.add_argument("--seconds", type=float, help="duration of each measurement")
+    parser.add_argument(
+        "--only", default="", help="measure only the costs of requests with this in their name"
+    )
+    options = parser.parse_args()
+    exceeded = []
+    for name in PARTS if options.part == "all" else [options.part]:
+        with (
+            tempfile.TemporaryDirectory(prefix="jumok-limits-") as folder,
+            Server(options.model, Path(folder)) as server,
+        ):
+            exceeded += [f"{name}: {one}" for one in PARTS[name](server, options)]
+    for one in exceeded:
+        print(f"exceeded: {one}")
+    raise SystemExit(bool(exceeded))
+
+
+if __name__ == "__main__":
+    main()

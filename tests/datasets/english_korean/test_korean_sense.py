@@ -1,0 +1,155 @@
+"""Sentences make sense and their Korean is natural: causes of nonsense that were found by reading samples.
+
+Each pattern below finds sentences that an earlier grammar generated.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from random import Random
+from typing import TYPE_CHECKING
+
+import pytest
+
+from jumok.datasets.english_korean import generate, nouns
+from jumok.datasets.english_korean.lexicon import NOUNS, nouns_of
+from jumok.datasets.english_korean.patterns.frames import read_frames
+from jumok.datasets.english_korean.patterns.table import PATTERNS
+from jumok.datasets.english_korean.scene import Scene
+
+if TYPE_CHECKING:
+    from jumok.types import Pair
+
+pytestmark = pytest.mark.no_cover
+
+
+@cache
+def pairs() -> tuple[Pair, ...]:
+    return tuple(generate("train", 20_000, seed=5))
+
+
+WHEN = r"(?:yesterday|today|tomorrow|tonight|last|next|every|this morning|on \w+day|in the|at night)"
+PRAISE = "clean|fresh|good|pretty|beautiful|cute|delicious|interesting|warm|bright|near|cheap|light|spacious"
+STATES = "know|knew|like|love|hate|trust|miss|understand|remember"
+
+NONSENSE = {
+    "too with praise": rf"\btoo (?:{PRAISE})\b",
+    "a time with living": rf"\blive in (?:the )?\w+ {WHEN}",
+    "a time with a state": rf"^(?:<polite> )?(?:Next|Last|On|In|Tomorrow)[^,]*, .* (?:{STATES})\w* ",
+    "a state in the future": rf"\bwill (?:not )?(?:{STATES})\b",
+    "collect one thing": r"\b(?:collect|collects|collected|collecting) (?:a|an|the|this|that|my|his|"
+    r"her|your|\w+'s) ",
+    "only wear": r"\bonly (?:wears?|takes off)\b",
+    "only with a definite object": r"\bonly (?:eats?|drinks?|sings?|watch|watches|bakes?) (?:the "
+    r"(?!news)|this|that)",
+    "an article before an instrument": r"\b(?:play|learn|practic)\w* (?:an?|\w+'s|my|this|that) "
+    r"(?:\w+ )?(?:piano|guitar|violin)",
+    "plural or described radios": r"\blisten\w* to (?:an?|my|the \w+|these|those) radios?\b|"
+    r"televisions\b.*\bwatch",
+    "a fixed trait that begins": r"\bbecomes? (?:a|an) \w+ (?:student|doctor|nurse|singer|writer|"
+    r"farmer|chef|painter)",
+    "get up always": r"\b(?:always|often|sometimes|usually) gets? up\.",
+    "a price of what is made": r"\b(?:bake[sd]?|ma[dk]es?|draws?|drew|cook(?:s|ed)?) (?:that|this "
+    r"(?!morning)|my|\w+'s|a cheap|an expensive|the cheap|the expensive)\b",
+    "a novel in a day": r"\bnovels? .*(?:an hour ago|today|tonight|this morning)",
+    "a museum in a night": r"\bbuil[td]\w* .*(?:last night|yesterday|tomorrow|today|an hour ago|week)",
+    "homework of grown-ups": r"\b(?:professor|teacher|doctor|farmer|father|grandmother)s? (?:did|"
+    r"does|finish\w+) \w*\s?\w*\s?homework",
+    "somebody's medicine": r"'s medicine|\b(?:my|his|her) medicine",
+    "a chosen accident": r"\bwill (?:lose|break|forget)\b",
+    "tigers with fruit": r"\b(?:tiger|lion|fox)s? (?:ate|eats?|is eating|was eating) .*(?:apple|"
+    r"banana|orange|tomato|bread)",
+    "late at the end of a month": r"\b(?:late|early) (?:next|last) (?:week|month|year)",
+    "a place for the wrong goods": r"\b(?:buy|buys|bought|sells?|sold|buying|selling) .*(?:bag|chair|"
+    r"table|desk|bed|computer|"
+    r"television|shirt|coat|skirt|dress|hat|piano|guitar|car|bicycle|milk|juice|meat|fish|phone|"
+    r"clock)s? at the (?:bookstore|bakery)",
+    "a polite statement that reads as a request": r"^<polite> You are (?:very |really |too )?\w+\.$",
+    "unrelated clauses": r"^(?:<polite> )?(?:Before|After|If)\b.*\b(?:buil[dt]|collect|throw|threw|"
+    r"push|pick|hug|use)",
+    "the wrong stop": r"\bwait\w* for .*(?:bus|train|subway|taxi) at (?:the (?!station)|school)",
+    "a chair in spring": r"\bsi?a?ts? on the \w+ (?:in spring|in winter|next year|last year)",
+    "you with a price": r"^(?:<polite> )?You (?:are|were) (?:\w+ )?(?:tired|hungry|thirsty|sad|"
+    r"lonely|sick)\.",
+}
+
+UNNATURAL = {
+    "테니스를 하다": r"테니스를 (?:하|한|할|해|했|합)",
+    "새로운 물건": r"새로운",
+    "전화기": r"전화기",
+    "어디에서 짓다, 심다": r"어디에서 [^?]*(?:을|를) (?:지으|지어|지었|짓|심)",
+    "무엇을 방문하다": r"무엇을 방문",
+    "언어를 묻는 무엇을 하다": r"무엇을 (?:하니|했니|할 거)",
+    "바닷가에서 걷다": r"(?:공원|바닷가|정원|운동장)에서 (?:걷|걸)",
+    "나라에서 여행하다": r"(?:한국|일본|미국|서울|부산)에서 (?:\S+ )?여행",
+    "이해하지 않다": r"(?:이해|기억)하(?:시)?지 않",
+    "찾지 않았다": r"(?:찾|받)(?:으시)?지 않았",
+    "하시지 않다": r"(?:가|오|하|사|만나|공부하)시지 않",
+    "여럿이 혼자": r"^(?:우리는|그들은|\S+들은) (?:\S+에 )?혼자 ",
+    "뉴스가 좋다": r"뉴스[는가] (?:\S+ )?좋",
+    "우리 셔츠": r"우리 (?:셔츠|치마|원피스|코트|바지|모자|안경|장갑|우산|지갑|가방)",
+    "그는 그의": r"^그는 .*(?<!나는 )그의 |^그녀는 .*그녀의 ",
+    "카메라를 나르다": r"(?:카메라|가방)를? (?:\S+ )?(?:나르|나를|날랐|날라)",
+}
+
+
+@pytest.mark.parametrize("cause", NONSENSE)
+def test_english_makes_sense(cause: str) -> None:
+    assert not [pair.source for pair in pairs() if re.search(NONSENSE[cause], pair.source)]
+
+
+@pytest.mark.parametrize("cause", UNNATURAL)
+def test_korean_is_natural(cause: str) -> None:
+    assert not [pair for pair in pairs() if re.search(UNNATURAL[cause], pair.target)]
+
+
+# --- comparisons --------------------
+
+TABLES = {
+    row.split()[0].lstrip("~+=").partition("/")[0].replace("_", " ").lower(): name
+    for name in ("PEOPLE", "ANIMALS", "FOOD", "CULTURE", "CLOTHES", "THINGS", "PLACES")
+    for row in getattr(nouns, name).strip().splitlines()
+} | {"radio": "THINGS", "house": "PLACES"}
+PLURALS = {" ".join(entry.plural): entry.key.lower() for entry in NOUNS}
+SMALL = {"mouse", "bird", "rabbit", "cat", "duck", "fox", "monkey"}
+LARGE = {"horse", "cow", "tiger", "lion", "bear"}
+
+
+@cache
+def comparisons() -> tuple[tuple[str, str, str], ...]:
+    """Return many comparisons as (noun, comparative, noun)."""
+    random = Random(3).random
+    english = [PATTERNS["comparison"].build(Scene(random, False)).english()[:-1] for _ in range(4_000)]
+    found = [re.fullmatch(r"(.+) (?:is|are|was|were) (more \w+|\w+) than (.+)", text) for text in english]
+    return tuple((_noun(match[1]), match[2], _noun(match[3])) for match in found if match)
+
+
+def _noun(phrase: str) -> str:
+    words = phrase.lower().split()
+    last = words[-1] if " ".join(words[-2:]) not in (*TABLES, *PLURALS) else " ".join(words[-2:])
+    return PLURALS.get(last, last)
+
+
+def test_only_things_of_one_kind_are_compared() -> None:
+    assert len(comparisons()) == 4_000
+    assert not [row for row in comparisons() if TABLES[row[0]] != TABLES[row[2]]]
+
+
+def test_comparisons_agree_with_the_facts() -> None:
+    for more, comparative, less in comparisons():
+        small, large = (less, more) if comparative in ("bigger", "stronger", "faster") else (more, less)
+        if comparative in ("bigger", "stronger", "faster", "smaller", "slower"):
+            assert not (small in LARGE and large in SMALL), (more, comparative, less)
+        if comparative == "longer":
+            assert (more, less) not in {("letter", "novel"), ("email", "novel"), ("story", "novel")}
+
+
+# --- the tables --------------------
+
+
+def test_a_misspelt_noun_or_verb_of_a_table_is_refused() -> None:
+    with pytest.raises(ValueError, match="unicorn"):
+        nouns_of("=dog =unicorn")
+    with pytest.raises(ValueError, match="fly =dog"):
+        read_frames("eat meal; fly =dog")

@@ -1,0 +1,51 @@
+"""/translate_file: every document format is translated, and its language declared."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from serve_process import Served
+
+WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
+
+
+def _fetch(served: Served, name: str, data: bytes) -> bytes:
+    answer = served.post_file(name, data, source="en", target="de")
+    assert answer.status == 200, answer.text
+    return served.get(answer.json["translatedFileUrl"].partition(str(served.port))[2]).body
+
+
+def test_a_word_document_is_translated(served: Served) -> None:
+    output = io.BytesIO()
+    with zipfile.ZipFile(output, "w") as archive:
+        archive.writestr("[Content_Types].xml", "<Types/>")
+        run = "<w:r><w:t>one two three</w:t></w:r>"
+        archive.writestr("word/document.xml", f'<w:document xmlns:w="{WORD}"><w:p>{run}</w:p></w:document>')
+    with zipfile.ZipFile(io.BytesIO(_fetch(served, "a.docx", output.getvalue()))) as archive:
+        document = archive.read("word/document.xml").decode()
+    expected = served.post("/translate", {"q": "one two three", "source": "en", "target": "de"}).json
+    # This model has learnt nothing; XML cannot contain the control characters that it may produce.
+    assert f"<w:t>{''.join(filter(str.isprintable, expected['translatedText']))}</w:t>" in document
+    assert "one two three" not in document
+
+
+def test_a_page_declares_its_language(served: Served) -> None:
+    assert _fetch(served, "a.html", b'<html lang="en"><p>one two</p></html>').startswith(
+        b'<html lang="de"><p>'
+    )
+
+
+def test_messages_keep_their_placeholders(served: Served) -> None:
+    assert b"{name}" in _fetch(served, "a.json", b'{"a": "one {name} two"}')
+
+
+def test_a_zip_bomb_is_refused(served: Served) -> None:
+    output = io.BytesIO()
+    with zipfile.ZipFile(output, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("word/document.xml", bytes(32 * 2**20))
+    answer = served.post_file("a.docx", output.getvalue(), source="en", target="de")
+    assert answer.status == 400
+    assert "No real document does" in answer.json["error"]
