@@ -40,8 +40,10 @@ def main() -> None:
         report(accuracy=100 * accuracy, minutes=minutes)
         return
     evaluation = evaluate_translator(load(model), tests)
-    pointing = evaluation.pointing.accuracy if evaluation.pointing else 0.0
-    report(BLEU=evaluation.scores.bleu, pointing=100 * pointing, minutes=minutes)
+    pointing, overlap = 0.0, 0.0
+    if evaluation.pointing:
+        pointing, overlap = 100 * evaluation.pointing.accuracy, 100 * evaluation.pointing.overlap
+    report(BLEU=evaluation.scores.bleu, pointing=pointing, overlap=overlap, minutes=minutes)
 
 
 if __name__ == "__main__":

@@ -39,5 +39,6 @@ def comparisons(bench: Workbench) -> list[Comparison]:
 def remarks(bench: Workbench, results: Sequence[Result]) -> list[str]:
     return [
         "All test pictures are unseen. Pointing: the share of written nouns whose greatest attention (the "
-        "mean over the heads of the last layer) lies in the gold region. Accuracy and pointing in per cent."
+        "mean over the heads of the last layer) is on a patch with its centre in the gold region; overlap: "
+        "on a patch that overlaps it. Accuracy, pointing and overlap are in per cent."
     ]

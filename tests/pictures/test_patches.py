@@ -32,3 +32,5 @@ def test_a_patch_is_in_a_region_if_its_centre_is() -> None:
     grid = PatchGrid(2, 4, 1)
     inside = patches_in_region(Region(0, left=0.125, top=0.0, right=0.6, bottom=0.5), grid).reshape(2, 4)
     assert inside.tolist() == [[True, True, False, False], [False] * 4]  # centres at 1/8, 3/8, 5/8, 7/8
+    touched = patches_in_region(Region(0, 0.3, 0.45, 0.6, 0.55), grid, overlapping=True).reshape(2, 4)
+    assert touched.tolist() == [[False, True, True, False]] * 2

@@ -134,7 +134,8 @@ def evaluate(
     if "pointing" in scores:
         typer.echo(
             f"pointing {scores['pointing']:.3f}   of {scores['pointing_written']:,} written words with a "
-            f"region ({scores['pointing_words']:,} in the references): their greatest attention is in it"
+            f"region ({scores['pointing_words']:,} in the references): their greatest attention is in it "
+            f"({scores['pointing_overlap']:.3f} if the patch only has to overlap it)"
         )
     if against is not None:
         for comparison in compared.values():

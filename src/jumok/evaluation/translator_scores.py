@@ -40,6 +40,7 @@ class Evaluation:
             entries["alignment_sentences"] = self.alignment.sentences
         if self.pointing is not None:
             entries["pointing"] = self.pointing.accuracy
+            entries["pointing_overlap"] = self.pointing.overlap
             entries["pointing_words"] = self.pointing.words
             entries["pointing_written"] = self.pointing.written
         return entries

@@ -32,8 +32,13 @@ def join_patches(patches: NDArray[np.uint8], grid: PatchGrid, *, channels: int) 
     return np.ascontiguousarray(tiles).reshape(grid.rows * side, grid.columns * side, channels)
 
 
-def patches_in_region(region: Region, grid: PatchGrid) -> NDArray[np.bool_]:
-    """Return which patches have their centre in the region, (patch,)."""
+def patches_in_region(region: Region, grid: PatchGrid, *, overlapping: bool = False) -> NDArray[np.bool_]:
+    """Return which patches have their centre in the region, (patch,); or which overlap it at all."""
+    if overlapping:
+        above, left = np.arange(grid.rows) / grid.rows, np.arange(grid.columns) / grid.columns
+        rows = (above < region.bottom) & (above + 1 / grid.rows > region.top)
+        columns = (left < region.right) & (left + 1 / grid.columns > region.left)
+        return (rows[:, None] & columns).ravel()
     down = (np.arange(grid.rows) + 0.5) / grid.rows
     across = (np.arange(grid.columns) + 0.5) / grid.columns
     inside_rows = (region.top <= down) & (down < region.bottom)
