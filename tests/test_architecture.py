@@ -321,13 +321,29 @@ def vague_names(modules: list[Module]) -> list[str]:
 
 
 def pickles(modules: list[Module]) -> list[str]:
-    """Reading a pickle runs code. Weights are safetensors, messages and records are JSON."""
+    """Reading a pickle runs code. Weights are safetensors, messages and records are JSON.
+
+    One module may call torch's restricted unpickler, which `jumok import` needs for pytorch_model.bin.
+    """
     return [
         f"{module.at(node.lineno)}: {used} unpickles, which can run foreign code. Use safetensors or JSON."
         for module in modules
         for node in ast.walk(module.tree)
-        if (used := pickle_used_in(node))
+        if (used := pickle_used_in(node)) and not is_restricted_load(module, node)
     ]
+
+
+def is_restricted_load(module: Module, node: ast.AST) -> bool:
+    """torch.load(…, weights_only=True) in the one module that may use it."""
+    if module.name != "jumok.interop.pickled_weights":
+        return False
+    restricted = [
+        call.func
+        for call in ast.walk(module.tree)
+        if isinstance(call, ast.Call)
+        and any(word.arg == "weights_only" and ast.unparse(word.value) == "True" for word in call.keywords)
+    ]
+    return node in restricted
 
 
 def pickle_used_in(node: ast.AST) -> str:
@@ -516,6 +532,13 @@ def test_a_step_against_direction_is_caught(tmp_path: Path, name: str, text: str
 )
 def test_a_step_to_the_left_is_fine(tmp_path: Path, name: str, text: str) -> None:
     assert against_direction(write_tree(tmp_path, **{name: text}), drawn_direction()) == []
+
+
+def test_only_one_module_may_load_weights_from_a_pickle(tmp_path: Path) -> None:
+    restricted, free = "torch.load(file, weights_only=True)", "torch.load(file, weights_only=False)"
+    assert pickles(write_tree(tmp_path / "a", interop__pickled_weights=restricted)) == []
+    assert len(pickles(write_tree(tmp_path / "b", interop__pickled_weights=free))) == 1
+    assert len(pickles(write_tree(tmp_path / "c", interop__other=restricted))) == 1
 
 
 def test_types_may_come_from_the_side_but_not_from_the_right(tmp_path: Path) -> None:

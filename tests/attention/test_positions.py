@@ -17,12 +17,14 @@ from jumok.attention.positions import (
     Alibi,
     HeadPositions,
     LearnedPositions,
+    MarianPositions,
     NoPositions,
     RelativeBias,
     RelativeKeys,
     Rotary,
     alibi_bias,
     alibi_slopes,
+    marian_sinusoids,
     relative_buckets,
     rotate,
 )
@@ -290,3 +292,14 @@ def test_a_bias_of_the_call_is_added_to_that_of_the_positions():
     one = with_alibi(states, with_alibi.prepare(states, states), bias=more)
     other = plain(states, plain.prepare(states, states), bias=both)
     torch.testing.assert_close(one.context, other.context)
+
+
+def test_the_sinusoids_of_marian_end_with_a_ten_thousandth() -> None:
+    """Column pairs (sin, cos) of 10000^(-i/(d/2 - 1)); Marian itself has all sines first."""
+    table = marian_sinusoids(3, 8, offset=1)
+    frequencies = [1.0, 10000 ** (-1 / 3), 10000 ** (-2 / 3), 1 / 10000]
+    expected = [[f(p * w) for w in frequencies for f in (math.sin, math.cos)] for p in (1, 2, 3)]
+    assert torch.allclose(table, torch.tensor(expected), atol=1e-7)
+    positions = MarianPositions(8, table_size=2)
+    assert torch.equal(positions(3, offset=1), table)  # beyond the table
+    assert not torch.allclose(table, sinusoids(3, 8, offset=1), atol=1e-3)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,6 +11,7 @@ import torch
 from jumok.config.recipe import TransformerSettings
 from jumok.models import Transformer, build_model, seed_dropout
 from jumok.models.kernels.cross_entropy import sequence_loss
+from jumok.models.layers import FeedForward
 from jumok.types import BEGIN, END, PAD, Batch
 
 if TYPE_CHECKING:
@@ -272,3 +274,32 @@ def test_a_trained_model_copies_new_sentences():
     copied = torch.stack(outputs, dim=1)
     correct = sum(copied[row, : len(expected)].tolist() == expected for row, expected in enumerate(rows))
     assert correct >= 27  # of 30
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"), [("relu", 0.0), ("swish", -1 / (1 + math.e)), ("gelu", -0.15865525)]
+)
+def test_the_activation_of_the_position_wise_network(name: str, expected: float) -> None:
+    """With identity projections, a hidden value of −1 shows the activation itself."""
+    network = FeedForward(width=2, hidden=2, activation=name)
+    with torch.no_grad():
+        for projection in (network.widen, network.narrow):
+            projection.weight.copy_(torch.eye(2))
+        assert network(torch.full((1, 1, 2), -1.0)).flatten().tolist() == pytest.approx(
+            [expected] * 2, abs=1e-6
+        )
+
+
+def test_a_bias_is_added_to_attention_and_output() -> None:
+    settings = TransformerSettings(
+        width=16,
+        heads=2,
+        feed_forward=32,
+        encoder_layers=1,
+        decoder_layers=1,
+        attention_bias=True,
+        output_bias=True,
+    )
+    model = build_model(settings, source_vocab_size=20, target_vocab_size=20, shared=True)
+    names = {name for name, _ in model.named_parameters() if name.endswith("bias")}
+    assert {"output.bias", "encoder.0.attention.query.bias", "decoder.0.cross_attention.out.bias"} <= names

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from jumok.analysis.bound_model import BoundModel
     from jumok.inference.search.plan import SearchPlan, SearchStep
-    from jumok.text import Tokenizer
+    from jumok.text import AnyTokenizer
     from jumok.types import ReadOut
 
 __all__ = ["SearchRecorder"]
@@ -31,7 +31,7 @@ class SearchRecorder:
     """
 
     def __init__(
-        self, plan: SearchPlan, tokenizer: Tokenizer, on_partial: Callable[[str], None] | None
+        self, plan: SearchPlan, tokenizer: AnyTokenizer, on_partial: Callable[[str], None] | None
     ) -> None:
         self._plan = plan
         self._tokenizer = tokenizer

@@ -13,7 +13,7 @@ from jumok.types import AttentionMap
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from jumok.text import Tokenizer
+    from jumok.text import AnyTokenizer
 
 __all__ = ["TokenizedSentence", "word_map"]
 
@@ -29,7 +29,7 @@ class TokenizedSentence:
     word_of_token: tuple[int, ...]  # −1 for a token that belongs to no word
 
     @classmethod
-    def from_ids(cls, text: str, ids: Sequence[int], tokenizer: Tokenizer) -> TokenizedSentence:
+    def from_ids(cls, text: str, ids: Sequence[int], tokenizer: AnyTokenizer) -> TokenizedSentence:
         tokens = tokenizer.tokens(ids)
         word_of_token = tokenizer.word_of_token(text, ids)
         return cls(text, tuple(ids), tuple(tokens), tuple(split_words(text)), tuple(word_of_token))

@@ -3,6 +3,7 @@
 Added to the embeddings, (length, width); each is called as `positions(length, offset=…)`:
 
     sinusoidal   PE(p, 2i) = sin(p / 10000^(2i/d)), PE(p, 2i+1) = cos(…)   (Vaswani et al. 2017, section 3.5)
+    marian       the same with 10000^(i/(d/2 - 1)): the table of the Marian toolkit
     learned      PE(p) = a learned vector                                  (Gehring et al. 2017, section 3.1)
     none         PE(p) = 0
 
@@ -46,6 +47,7 @@ __all__ = [
     "GridPositions",
     "HeadPositions",
     "LearnedPositions",
+    "MarianPositions",
     "NoPositions",
     "PositionKind",
     "RelativeBias",
@@ -55,6 +57,7 @@ __all__ = [
     "alibi_bias",
     "alibi_slopes",
     "grid_sinusoids",
+    "marian_sinusoids",
     "relative_buckets",
     "rotate",
     "sinusoids",
@@ -67,11 +70,28 @@ SHAW_MAX_DISTANCE = 16  # clipping distance of the paper's base model, Shaw et a
 
 def sinusoids(length: int, width: int, *, offset: int = 0, dtype: torch.dtype = torch.float32) -> Tensor:
     """The paper's table for positions `offset` … `offset + length - 1`, (length, width)."""
-    position = torch.arange(offset, offset + length, dtype=torch.float64)[:, None]  # (length, 1)
     exponent = torch.arange(0, width, 2, dtype=torch.float64) / width  # (⌈width / 2⌉,)
+    return _sinusoids(exponent, length, width, offset).to(dtype)
+
+
+def marian_sinusoids(
+    length: int, width: int, *, offset: int = 0, dtype: torch.dtype = torch.float32
+) -> Tensor:
+    """Marian's table, (length, width): its lowest frequency is 1/10000 exactly.
+
+    The columns are in the paper's order, sine and cosine of one frequency side by side; Marian has all sines
+    first.
+    """
+    pairs = (width + 1) // 2
+    exponent = torch.arange(pairs, dtype=torch.float64) / max(1, pairs - 1)  # (⌈width / 2⌉,)
+    return _sinusoids(exponent, length, width, offset).to(dtype)
+
+
+def _sinusoids(exponent: Tensor, length: int, width: int, offset: int) -> Tensor:
+    position = torch.arange(offset, offset + length, dtype=torch.float64)[:, None]  # (length, 1)
     angle = position / 10000.0**exponent  # (length, ⌈width / 2⌉)
     both = torch.stack([angle.sin(), angle.cos()], dim=-1)  # (length, ⌈width / 2⌉, 2)
-    return both.flatten(1)[:, :width].to(dtype)
+    return both.flatten(1)[:, :width]
 
 
 class SinusoidalPositions(nn.Module):
@@ -82,17 +102,24 @@ class SinusoidalPositions(nn.Module):
     """
 
     table: Tensor
+    formula = staticmethod(sinusoids)
 
     def __init__(self, width: int, *, table_size: int = 512) -> None:
         super().__init__()
         self.width = width
-        self.register_buffer("table", sinusoids(table_size, width), persistent=False)
+        self.register_buffer("table", self.formula(table_size, width), persistent=False)
 
     def forward(self, length: int, *, offset: int = 0) -> Tensor:
         """Positions `offset` … `offset + length - 1`, (length, width)."""
         if offset + length <= len(self.table) and self.table.dtype != torch.float64:
             return self.table[offset : offset + length]
-        return sinusoids(length, self.width, offset=offset, dtype=self.table.dtype).to(self.table.device)
+        return self.formula(length, self.width, offset=offset, dtype=self.table.dtype).to(self.table.device)
+
+
+class MarianPositions(SinusoidalPositions):
+    """Marian's sinusoids, for models that it trained. Its ports to other toolkits use the paper's."""
+
+    formula = staticmethod(marian_sinusoids)
 
 
 class LearnedPositions(nn.Module):
@@ -384,6 +411,10 @@ POSITIONS: dict[str, PositionKind] = {
     "sinusoidal": PositionKind(
         "Vaswani et al. 2017, Attention is all you need, section 3.5",
         make_for_embeddings=lambda width, max_positions: SinusoidalPositions(width),
+    ),
+    "marian": PositionKind(
+        "Junczys-Dowmunt et al. 2018, Marian: fast neural machine translation in C++",
+        make_for_embeddings=lambda width, max_positions: MarianPositions(width),
     ),
     "learned": PositionKind(
         "Gehring et al. 2017, Convolutional sequence to sequence learning, section 3.1",

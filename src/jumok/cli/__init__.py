@@ -36,12 +36,17 @@ COMMANDS = {
     "shortlist": "Learn a vocabulary shortlist from the training pairs, to translate faster.",
     "compare": "Train several models on the same pairs with the same budget and compare them.",
     "serve": "Serve models over HTTP with the API of LibreTranslate and a web page.",
+    "import": "Turn a model of another toolkit (OPUS-MT, Marian, Hugging Face) into a model folder.",
+    "export": "Write a model for another toolkit: Hugging Face, ONNX, CTranslate2, Argos, safetensors.",
     "look": "Draw what a model attends to while it translates a sentence.",
-    "info": "Describe a model folder.",
+    "info": "Describe a model folder, or a model of another toolkit.",
     "models": "List model families, attention mechanisms, and how they combine.",
     "bench": "Measure how the cost of attention grows with sequence length.",
     "corpus": "Print the built-in corpus as a file of sentence pairs.",
 }
+
+_FUNCTIONS = {"import": "import_model"}
+"""Module and function of a command whose name is a keyword of Python."""
 
 EPILOG = "Two commands: jumok train pairs.tsv --out runs/mine · jumok translate runs/mine/model < in.txt"
 
@@ -149,8 +154,9 @@ def _global_options(
 
 
 def _import_function(command: str) -> Callable[..., None]:
-    module = importlib.import_module(f"jumok.cli.{command}")
-    function: Callable[..., None] = getattr(module, command)
+    name = _FUNCTIONS.get(command, command)
+    module = importlib.import_module(f"jumok.cli.{name}")
+    function: Callable[..., None] = getattr(module, name)
     return function
 
 

@@ -13,6 +13,7 @@ from jumok.config.recipe import DecoderOnlySettings, EncoderOnlySettings, Recurr
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     from jumok.config.recipe import ModelSettings, SourceSettings
     from jumok.storage import ModelCard
@@ -28,12 +29,40 @@ def info(
     model: ModelArgument,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Describe a model folder: languages, sizes, scores, corpora. Verifies the checksum of every file."""
-    from jumok.storage import read_stored_model  # start-up
+    """Describe a model folder: languages, sizes, scores, corpora. Verifies the checksum of every file.
 
+    A model of another toolkit is described as `jumok import` would import it.
+    """
+    from jumok.storage import read_stored_model  # start-up
+    from jumok.storage.foreign_formats import foreign_format  # start-up
+
+    if not (model / "jumok.json").exists() and foreign_format(model):
+        _print_facts(model, _foreign_facts(model), as_json=as_json)
+        return
     stored = read_stored_model(model)
     parameters = sum(tensor.numel() for tensor in stored.weights().values())
     facts = _facts(stored.card, parameters, stored.tokenizers, shortlist=stored.shortlist is not None)
+    _print_facts(model, facts, as_json=as_json)
+
+
+def _foreign_facts(model: Path) -> dict[str, Any]:
+    """Return what an import would report, and the command."""
+    from jumok.interop import describe_foreign_model  # start-up
+
+    report = describe_foreign_model(model)
+    return {
+        "format": report.format,
+        "languages": report.languages,
+        "parameters": report.parameters,
+        "tokens": report.vocab_size,
+        "targets": list(report.codes),
+        "positions": report.positions,
+        "licence": report.licence,
+        "import": f"jumok import {model} --out model",
+    }
+
+
+def _print_facts(model: Path, facts: Mapping[str, Any], *, as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps(facts, ensure_ascii=False, indent=1))
         return
@@ -77,8 +106,11 @@ def _describe_tokenizers(kind: str, tokenizers: Mapping[str, bytes]) -> str:
     pair = tokenizers_from_files(tokenizers)
     if isinstance(pair.target, ClassNames):
         return f"{len(pair.target.names):,} classes: {', '.join(pair.target.names)}"
-    sides = {name: pair.target if name.startswith("target") else pair.source for name in sorted(tokenizers)}
-    sizes = (f"{one.vocab_size:,} in {name}" for name, one in sides.items() if not one.token_shape)
+    names = [name for name in sorted(tokenizers) if name != "vocabulary.json"]
+    if len(tokenizers) > len(names) and pair.shared:
+        return f"{pair.target.vocab_size:,} for {' and '.join(names)}"
+    sides = zip(names, (pair.source, pair.target), strict=False)
+    sizes = (f"{one.vocab_size:,} in {name}" for name, one in sides if not one.token_shape)
     return f"{' and '.join(sizes)} ({kind})"
 
 
@@ -108,12 +140,13 @@ def _describe_architecture(model: ModelSettings) -> str:
     others = "".join(f", {site}attention {kind}" for site, kind in kinds.items() if kind != "scaled-dot")
     norm = "" if model.norm_kind == "layer" else f" ({model.norm_kind})"
     positions = "" if model.positions == "sinusoidal" else f", positions {model.positions}"
+    activation = "" if model.activation == "relu" else f", {model.activation}"
     projections = "".join(
         f", {name.replace('_', ' ')} {_format_value(getattr(model, name))}"
         for name in ("key_width", "value_width", "key_value_groups", "attention_bias", "attention_init")
         if getattr(model, name) != type(model).model_fields[name].default
     )
-    return f"{model.heads} heads, {model.norm}-norm{norm}{positions}{projections}{others}"
+    return f"{model.heads} heads, {model.norm}-norm{norm}{positions}{activation}{projections}{others}"
 
 
 def _describe_read_out(read_out: ReadOut) -> str:

@@ -57,7 +57,10 @@ __all__ = [
 
 Size = Literal["auto", "tiny", "small", "base", "big"]
 NormName = Literal["layer", "rms", "batch"]
-PositionName = Literal["sinusoidal", "learned", "none", "rotary", "alibi", "relative-keys", "relative-bias"]
+PositionName = Literal[
+    "sinusoidal", "marian", "learned", "none", "rotary", "alibi", "relative-keys", "relative-bias"
+]
+ActivationName = Literal["relu", "swish", "gelu"]
 InitialiserName = Literal[
     "xavier-uniform",
     "xavier-normal",
@@ -180,6 +183,10 @@ class BlockSettings(Settings):
     """Width of the embeddings and of every block."""
     feed_forward: int = Field(1024, ge=8, le=65536)
     """Width of the hidden layer of the position-wise network."""
+    activation: ActivationName = "relu"
+    """Activation of that hidden layer; models of other toolkits may have another one than the paper's."""
+    output_bias: bool = False
+    """Add a bias to the output layer, as models of Marian have."""
     heads: int = Field(4, ge=1, le=64)
     """Attention heads per block; must divide the width unless key_width and value_width are set."""
     key_width: int | None = Field(None, ge=1, le=8192)

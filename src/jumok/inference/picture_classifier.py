@@ -72,8 +72,8 @@ class PictureClassifier:
     def attention(self, path: str) -> AttentionMap:
         """Return the encoder's attention, (layer, head, query, key): the class token, then the patches."""
         patches = self.pictures.encode(path)
-        weights = self.model.attention(padded_batch([patches]))["encoder"][0]  # type: ignore[list-item]
-        labels = (CLASS_LABEL, *self.pictures.tokens(patches))  # type: ignore[arg-type]
+        weights = self.model.attention(padded_batch([patches]))["encoder"][0]
+        labels = (CLASS_LABEL, *self.pictures.tokens(patches))
         return AttentionMap("encoder", weights.float().numpy(), labels, labels)
 
     def class_roll_out(self, path: str) -> AttentionMap:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from jumok.config.recipe import Task
     from jumok.inference.search.plan import Sampling
     from jumok.models import Model
-    from jumok.text import Tokenizer
+    from jumok.text import AnyTokenizer
     from jumok.types import AttentionMap, Batch
 
 __all__ = ["TextModel", "text_batches"]
@@ -35,7 +35,7 @@ class TextModel:
     """A language model or an encoder, with its tokenizer. The model is put into evaluation mode."""
 
     def __init__(
-        self, model: Model, tokenizer: Tokenizer, *, task: Task, language: str = "", max_tokens: int = 200
+        self, model: Model, tokenizer: AnyTokenizer, *, task: Task, language: str = "", max_tokens: int = 200
     ) -> None:
         self.model = model.eval()
         self.tokenizer = tokenizer

@@ -116,6 +116,7 @@ def build_transformer(
         dropout=settings.dropout,
         tied=settings.tied,
         shared=shared,
+        bias=settings.output_bias,
     )
     return Transformer(
         source_embedding=source_embedding if grid is None else _patch_embedding(settings, grid),
@@ -169,11 +170,12 @@ def build_decoder_only(
         dropout=settings.dropout,
         tied=settings.tied,
         shared=shared,
+        bias=settings.output_bias,
     )
     blocks = [
         DecoderOnlyBlock(
             attention=_self_attention(settings, settings.attention, causal=True),
-            feed_forward=FeedForward(width=settings.width, hidden=settings.feed_forward),
+            feed_forward=_feed_forward(settings),
             residuals=_residuals(settings, 2),
         )
         for _ in range(settings.layers)
@@ -206,6 +208,7 @@ def build_encoder_only(
         dropout=settings.dropout,
         tied=settings.tied,
         shared=shared,
+        bias=settings.output_bias,
     )
     return EncoderOnly(
         source_embedding=embedding if grid is None else _patch_embedding(settings, grid, class_token=True),
@@ -234,6 +237,7 @@ def _embeddings(
     dropout: float,
     tied: bool,
     shared: bool,
+    bias: bool = False,
 ) -> tuple[EmbeddingT, EmbeddingT, OutputLayer]:
     """Source embedding, target embedding and output layer.
 
@@ -244,10 +248,11 @@ def _embeddings(
     target = make(vocab_size=target_size, width=width, dropout=dropout)
     source = make(vocab_size=source_size, width=width, dropout=dropout)
     if not tied:
-        return source, target, OutputLayer(make(vocab_size=target_size, width=width, dropout=dropout).weight)
+        untied = make(vocab_size=target_size, width=width, dropout=dropout).weight
+        return source, target, OutputLayer(untied, bias=bias)
     if shared:
         source.weight = target.weight
-    return source, target, OutputLayer(target.weight)
+    return source, target, OutputLayer(target.weight, bias=bias)
 
 
 def _patch_embedding(
@@ -292,7 +297,7 @@ def _encoder_block(
 ) -> EncoderBlock:
     return EncoderBlock(
         attention=_self_attention(settings, mechanism),
-        feed_forward=FeedForward(width=settings.width, hidden=settings.feed_forward),
+        feed_forward=_feed_forward(settings),
         residuals=_residuals(settings, 2),
     )
 
@@ -301,9 +306,13 @@ def _decoder_block(settings: TransformerSettings) -> DecoderBlock:
     return DecoderBlock(
         attention=_self_attention(settings, settings.decoder_attention, causal=True),
         cross_attention=_attention(settings, settings.cross_attention),
-        feed_forward=FeedForward(width=settings.width, hidden=settings.feed_forward),
+        feed_forward=_feed_forward(settings),
         residuals=_residuals(settings, 3),
     )
+
+
+def _feed_forward(settings: BlockSettings) -> FeedForward:
+    return FeedForward(width=settings.width, hidden=settings.feed_forward, activation=settings.activation)
 
 
 def _residuals(settings: BlockSettings, count: int) -> list[Residual]:

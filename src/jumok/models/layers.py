@@ -1,7 +1,7 @@
 """The parts that the blocks of a Transformer are made of.
 
 embedding     √width · E[token] + position                   Vaswani et al. 2017, sections 3.4 and 3.5
-feed-forward  max(0, x W₁ + b₁) W₂ + b₂                      eq. 2
+feed-forward  max(0, x W₁ + b₁) W₂ + b₂                      eq. 2; or another activation than max(0, ·)
 post-norm     norm(x + dropout(sublayer(x)))                 section 5.4, as published
 pre-norm      x + dropout(sublayer(norm(x)))                 Xiong et al. 2020; trains without warm-up
 """
@@ -10,16 +10,20 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import embedding, linear, relu
+from torch.nn.functional import embedding, gelu, linear, relu, silu
 
 from jumok.attention import SinusoidalPositions
 from jumok.models.kernels.dropout import Dropout
 from jumok.models.norms import LayerNorm, MakeNorm, NoNorm
 
-__all__ = ["RESIDUALS", "Embedding", "FeedForward", "PostNorm", "PreNorm", "Residual"]
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["ACTIVATIONS", "RESIDUALS", "Embedding", "FeedForward", "PostNorm", "PreNorm", "Residual"]
 
 
 class Embedding(nn.Module):
@@ -50,11 +54,19 @@ class Embedding(nn.Module):
         return states
 
 
-class FeedForward(nn.Module):
-    """The position-wise network: up-projection, ReLU, down-projection."""
+ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
+    "relu": lambda hidden: relu(hidden, inplace=True),
+    "swish": silu,  # Ramachandran et al. 2017, with β = 1
+    "gelu": gelu,  # Hendrycks & Gimpel 2016
+}
 
-    def __init__(self, *, width: int, hidden: int) -> None:
+
+class FeedForward(nn.Module):
+    """The position-wise network: up-projection, activation, down-projection."""
+
+    def __init__(self, *, width: int, hidden: int, activation: str = "relu") -> None:
         super().__init__()
+        self.activation = activation
         # Stored models have the up- and down-projection under these names.
         self.widen = nn.Linear(width, hidden)
         self.narrow = nn.Linear(hidden, width)
@@ -65,7 +77,7 @@ class FeedForward(nn.Module):
     def forward(self, states: Tensor) -> Tensor:
         # In two dimensions the product is not a view, and ReLU in place needs no copy for the backward pass.
         flat = states.flatten(0, -2)  # (batch × length, width)
-        hidden = relu(linear(flat, self.widen.weight, self.widen.bias), inplace=True)
+        hidden = ACTIVATIONS[self.activation](linear(flat, self.widen.weight, self.widen.bias))
         return linear(hidden, self.narrow.weight, self.narrow.bias).view_as(states)
 
 

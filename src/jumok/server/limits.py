@@ -31,9 +31,9 @@ class Limits:
     response_timeout: float = 60.0
     """For a client to read the response."""
     max_connections: int = 2_000
-    max_queued_sentences: int = 8_192
-    max_queued_characters: int = 1_000_000
-    """The queue is full with this many sentences or characters."""
+    max_queued_sentences: int = 12_288
+    max_queued_characters: int = 1_500_000
+    """The queue is full with this many sentences or characters; one client may fill two thirds of it."""
     request_timeout: float = 60.0
     """A request that cannot be answered in this time is refused at once, or ends with 503."""
     batch_timeout: float = 30.0

@@ -20,12 +20,15 @@ from jumok.storage.folders import (
     write_folder,
 )
 from jumok.storage.model_folder import (
+    IMPORTED_VOCABULARY,
     SEPARATE_VOCABULARIES,
     SHARED_VOCABULARY,
     CorpusRecord,
     ModelCard,
     ScoreRecord,
     StoredModel,
+    card_from_json,
+    card_to_json,
     jumok_version,
     read_card,
     read_model_with_weights,
@@ -33,6 +36,7 @@ from jumok.storage.model_folder import (
     save_model,
     store_shortlist,
 )
+from jumok.storage.readme import describe_model
 from jumok.storage.tensors import (
     check_weights_fit,
     load_module_weights,
@@ -48,6 +52,7 @@ from jumok.storage.user_cache import (
 )
 
 __all__ = [
+    "IMPORTED_VOCABULARY",
     "SEPARATE_VOCABULARIES",
     "SHARED_VOCABULARY",
     "CorpusRecord",
@@ -55,8 +60,11 @@ __all__ = [
     "ScoreRecord",
     "StoredModel",
     "cache_folder",
+    "card_from_json",
+    "card_to_json",
     "check_weights_fit",
     "checksum",
+    "describe_model",
     "disk_errors",
     "is_checked",
     "is_leftover",

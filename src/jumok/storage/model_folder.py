@@ -22,6 +22,8 @@ from jumok.storage.folders import (
     write_file,
     write_folder,
 )
+from jumok.storage.foreign_formats import foreign_model_hint, hub_hint
+from jumok.storage.readme import describe_model
 from jumok.storage.tensors import check_finite, tensors_from_bytes, tensors_to_bytes
 from jumok.storage.user_cache import is_checked, remember_checked
 from jumok.types import ReadOut  # noqa: TC001 - pydantic needs the type at run time
@@ -33,12 +35,15 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 __all__ = [
+    "IMPORTED_VOCABULARY",
     "SEPARATE_VOCABULARIES",
     "SHARED_VOCABULARY",
     "CorpusRecord",
     "ModelCard",
     "ScoreRecord",
     "StoredModel",
+    "card_from_json",
+    "card_to_json",
     "jumok_version",
     "read_model_with_weights",
     "read_stored_model",
@@ -51,7 +56,11 @@ CARD = "jumok.json"
 WEIGHTS = "weights.safetensors"
 SHARED_VOCABULARY = ("pieces.model",)
 SEPARATE_VOCABULARIES = ("source.model", "target.model")
+IMPORTED_VOCABULARY = ("source.spm", "target.spm", "vocabulary.json")
 SHORTLIST = "shortlist.txt"
+README = "README.md"
+_VOCABULARIES = (SHARED_VOCABULARY, SEPARATE_VOCABULARIES, IMPORTED_VOCABULARY)
+_OPTIONAL_FILES = (SHORTLIST, README)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,17 +108,20 @@ def save_model(
     weights: Mapping[str, Tensor],
     tokenizers: Mapping[str, bytes],
     *,
+    readme: str | None = None,
     failure_note: str = "Nothing that was there before has been touched.",
 ) -> None:
-    """Write a model folder. `tokenizers` is file name → bytes: `pieces.model`, or one file per side.
+    """Write a model folder. `tokenizers` is file name → bytes (`text/tokenizer_files.py`).
 
+    `README.md` describes the model to people; `readme` replaces the description that follows from the card.
     The folder is put on the user's list of checked ones: this process has used the tokenizers and the model.
     """
     _check_tokenizers(folder, tokenizers)
     if folder.exists():
         raise StorageError(f"{folder} exists already. Choose another name, or move the old model away.")
-    files = [*tokenizers.items(), (WEIGHTS, tensors_to_bytes(weights))]
-    write_folder(folder, files, metadata=_card_to_json(card), manifest=CARD, failure_note=failure_note)
+    text = describe_model(card) if readme is None else readme
+    files = [*tokenizers.items(), (WEIGHTS, tensors_to_bytes(weights)), (README, text.encode())]
+    write_folder(folder, files, metadata=card_to_json(card), manifest=CARD, failure_note=failure_note)
     with suppress(StorageError):  # the model is stored, whatever happens when the card is read
         _remember(checksum(read_manifest(folder / CARD)))
 
@@ -134,6 +146,7 @@ class StoredModel:
     weights_entry: Mapping[str, Any]  # sha256 and size of the weights
     weights_bytes: bytes | None
     shortlist: bytes | None = None
+    readme: bytes = b""
 
     def weights(self) -> dict[str, Tensor]:
         """Return the weights as tensors; if their bytes were dropped, read and verify the file again."""
@@ -164,7 +177,7 @@ def read_card(folder: Path) -> ModelCard:
         _refuse_foreign_folder(folder)
     content = read_manifest(folder / CARD)
     _check_format(folder, content.get("format"))
-    return _card_from_json(folder, content)
+    return card_from_json(folder / CARD, content)
 
 
 def read_stored_model(folder: Path) -> StoredModel:
@@ -176,18 +189,18 @@ def read_stored_model(folder: Path) -> StoredModel:
     listed = content["files"]
     for name in listed:
         check_file_name(folder, name)
-        if name not in (known := (WEIGHTS, SHORTLIST, *SHARED_VOCABULARY, *SEPARATE_VOCABULARIES)):
+        if name not in (known := (WEIGHTS, *_OPTIONAL_FILES, *(name for s in _VOCABULARIES for name in s))):
             raise ModelFolderError(
                 f"{folder} lists a file that a model of format {MODEL_FORMAT} does not have. "
                 f"Received: {name!r}. Known: {', '.join(known)}."
             )
-    _check_tokenizers(folder, {name: b"" for name in listed if name not in (WEIGHTS, SHORTLIST)})
+    _check_tokenizers(folder, {name: b"" for name in listed if name not in (WEIGHTS, *_OPTIONAL_FILES)})
     if WEIGHTS not in listed:
         raise ModelFolderError(damage_message(folder / WEIGHTS, "the card does not list it"))
-    card = _card_from_json(folder, content)
+    card = card_from_json(folder / CARD, content)
     data = {name: read_listed_file(folder, name, entry) for name, entry in listed.items()}
-    weights, shortlist = data.pop(WEIGHTS), data.pop(SHORTLIST, None)
-    return StoredModel(folder, card, checksum(content), data, listed[WEIGHTS], weights, shortlist)
+    weights, shortlist, readme = data.pop(WEIGHTS), data.pop(SHORTLIST, None), data.pop(README, b"")
+    return StoredModel(folder, card, checksum(content), data, listed[WEIGHTS], weights, shortlist, readme)
 
 
 def store_shortlist(folder: Path, shortlist: bytes, facts: Mapping[str, float | str]) -> None:
@@ -226,27 +239,35 @@ def _check_format(folder: Path, version: object) -> None:
 
 
 def _check_tokenizers(folder: Path, tokenizers: Mapping[str, bytes]) -> None:
-    if tuple(sorted(tokenizers)) not in (SHARED_VOCABULARY, SEPARATE_VOCABULARIES):
+    if tuple(sorted(tokenizers)) not in _VOCABULARIES:
         raise ModelFolderError(
-            f"{folder}: a model needs {SHARED_VOCABULARY[0]}, or {' and '.join(SEPARATE_VOCABULARIES)}. "
+            f"{folder}: a model needs {', or '.join(' and '.join(names) for names in _VOCABULARIES)}. "
             f"Received: {', '.join(sorted(tokenizers)) or 'none'}."
         )
 
 
 def _refuse_foreign_folder(folder: Path) -> None:
     if not folder.exists():
-        raise ModelFolderError(f"There is no folder {folder}. Name the model/ folder of a run.")
+        raise ModelFolderError(
+            f"There is no folder {folder}. Name the model/ folder of a run.{hub_hint(folder)}"
+        )
     if not folder.is_dir():
         raise ModelFolderError(
             f"{folder} is a file; a model is a folder. Name the model/ folder that `jumok train` wrote."
+            f"{foreign_model_hint(folder)}"
         )
     names = sorted(path.name for path in folder.iterdir())
     content = ", ".join(names[:6]) + (", …" if len(names) > 6 else "") if names else "an empty folder"
-    hint = f" Did you mean {folder / 'model'}?" if (folder / "model" / CARD).exists() else ""
+    hint = (
+        f" Did you mean {folder / 'model'}?"
+        if (folder / "model" / CARD).exists()
+        else foreign_model_hint(folder)
+    )
     raise ModelFolderError(f"{folder} is not a jumok model folder (no {CARD}). Received: {content}.{hint}")
 
 
-def _card_to_json(card: ModelCard) -> dict[str, Any]:
+def card_to_json(card: ModelCard) -> dict[str, Any]:
+    """Return the card as it is stored, without the list of files."""
     languages = card.recipe.languages
     return {
         "format": MODEL_FORMAT,
@@ -275,17 +296,18 @@ class _StoredCard(BaseModel):
     plan: tuple[tuple[int, int | None], ...] = ()
 
 
-def _card_from_json(folder: Path, content: Mapping[str, Any]) -> ModelCard:
+def card_from_json(path: Path, content: Mapping[str, Any]) -> ModelCard:
+    """Return the card in the JSON of a file; `path` is named in the error message."""
     try:
         stored = _StoredCard.model_validate(content)
         recipe = make_stored_recipe(stored.recipe)
     except RecipeError as error:
-        raise ModelFolderError(damage_message(folder / CARD, f"its recipe is not valid. {error}")) from None
+        raise ModelFolderError(damage_message(path, f"its recipe is not valid. {error}")) from None
     except ValidationError as error:
         first_error = error.errors()[0]
-        path = ".".join(str(part) for part in first_error["loc"][:3])
-        reason = f"a field is missing or invalid: {path} is {first_error['input']!r:.60}"
-        raise ModelFolderError(damage_message(folder / CARD, reason)) from None
+        where = ".".join(str(part) for part in first_error["loc"][:3])
+        reason = f"a field is missing or invalid: {where} is {first_error['input']!r:.60}"
+        raise ModelFolderError(damage_message(path, reason)) from None
     return ModelCard(
         recipe,
         stored.scores,

@@ -1,7 +1,9 @@
 """Text as tokens and words: normalisation, the SentencePiece tokenizer, word splitting, languages."""
 
+from jumok.text.joint_vocabulary import JointVocabularyTokenizer
 from jumok.text.languages import LANGUAGES, Language, find_language, language_code, language_name
 from jumok.text.normalisation import normalise
+from jumok.text.protocol import AnyTokenizer
 from jumok.text.tokenizer import Tokenizer, TokenizerPair, load_tokenizer
 from jumok.text.tokenizer_training import train_tokenizer, train_tokenizers
 from jumok.text.word_mapping import NO_WORD, merge_to_words
@@ -10,6 +12,8 @@ from jumok.text.words import Span, split_words, word_spans
 __all__ = [
     "LANGUAGES",
     "NO_WORD",
+    "AnyTokenizer",
+    "JointVocabularyTokenizer",
     "Language",
     "Span",
     "Tokenizer",

@@ -17,9 +17,6 @@ from jumok.types import PatchGrid
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    import numpy as np
-    from numpy.typing import NDArray
-
     from jumok.config.recipe import SourceSettings
 
 __all__ = ["PictureTokenizer"]
@@ -62,8 +59,11 @@ class PictureTokenizer(Tokenizer):
         """0: pixels are numbers, not members of a vocabulary."""
         return 0
 
-    def encode(self, text: str) -> NDArray[np.uint8]:  # type: ignore[override]  # a token is a row of values
-        """Return the patches (patch, value) of the picture in the file that `text` names."""
+    def encode(self, text: str) -> Any:
+        """Return the patches of the picture in the file that `text` names, an array (patch, value) of uint8.
+
+        Its type is Any, because a token is a row of values here and an id everywhere else.
+        """
         from jumok.pictures import cut_patches, read_picture  # start-up
 
         return cut_patches(read_picture(text, size=self.size, channels=self.channels), self.patch_size)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import io
 import json
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -21,10 +22,10 @@ from torch import Tensor, nn
 from jumok.attention import (
     HeadPositions,
     LearnedPositions,
+    MarianPositions,
     MultiHead,
     ScaledDot,
     SinusoidalPositions,
-    sinusoids,
 )
 from jumok.data.batching import padded_batch
 from jumok.errors import UnsupportedError
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 
     from jumok.models import TranslationModel
 
-__all__ = ["export", "unsupported_reason"]
+__all__ = ["TokenNames", "export", "unsupported_reason"]
 
 _KNOWN_MODULES = {
     Transformer,
@@ -54,6 +55,7 @@ _KNOWN_MODULES = {
     PostNorm,
     Embedding,
     SinusoidalPositions,
+    MarianPositions,
     LearnedPositions,
     OutputLayer,
     Dropout,
@@ -63,6 +65,7 @@ _KNOWN_MODULES = {
     nn.Identity,
     nn.ModuleList,
 }
+_ACTIVATIONS = {"relu": "RELU", "swish": "SWISH", "gelu": "GELU"}  # CTranslate2's names
 MAX_PROBE_LENGTH = 24
 """Tokens of the longest random sentence on which a conversion is checked."""
 TOLERANCE = 1e-3
@@ -86,6 +89,8 @@ def unsupported_reason(model: TranslationModel) -> str:
             return f"{reason} at {name}"
     if len({type(residual) for residual in _residuals(model)}) > 1:
         return "CTranslate2 needs the norm before every sublayer, or after every sublayer"
+    if len({module.activation for module in model.modules() if isinstance(module, FeedForward)}) > 1:
+        return "CTranslate2 needs the same activation in every position-wise network"
     if len({norm.eps for norm in model.modules() if isinstance(norm, LayerNorm)}) > 1:
         return "CTranslate2 needs the same epsilon in every layer norm"
     return ""
@@ -104,41 +109,59 @@ def _unsupported_widths(attention: MultiHead) -> str:
     return ""
 
 
-def export(model: TranslationModel, *, max_positions: int, quantization: str = "float32") -> dict[str, bytes]:
+@dataclass(frozen=True, slots=True)
+class TokenNames:
+    """What the tokens of both sides are called in the files of a converted model; all names are distinct."""
+
+    source: Sequence[str]
+    target: Sequence[str]
+
+
+def export(
+    model: TranslationModel,
+    *,
+    max_positions: int,
+    quantization: str = "float32",
+    names: TokenNames | None = None,
+) -> dict[str, bytes]:
     """Return the model as files for CTranslate2, file name → bytes.
 
-    The files translate sentences of up to `max_positions` tokens. An UnsupportedError says why a model cannot
-    be exported.
+    The files translate sentences of up to `max_positions` tokens. Without `names`, tokens are called by their
+    ids. An UnsupportedError says why a model cannot be exported.
     """
     reason = unsupported_reason(model)
     if reason or not isinstance(model, Transformer):
         raise UnsupportedError(reason)
     model = model.eval()
-    files = _files(model, max_positions, "float32")
-    difference = _max_difference(model, files)
+    if names is None:
+        sizes = [len(embedding.weight) for embedding in _embeddings(model)]
+        names = TokenNames(*map(token_names, sizes))
+    files = _files(model, max_positions, "float32", names)
+    difference = _max_difference(model, files, names)
     if not difference < TOLERANCE:
         raise UnsupportedError(
             f"the log-probabilities of the converted model differ by {difference:.2g} from the model's own"
         )
-    return files if quantization == "float32" else _files(model, max_positions, quantization)
+    return files if quantization == "float32" else _files(model, max_positions, quantization, names)
 
 
-def _files(model: Transformer, max_positions: int, quantization: str) -> dict[str, bytes]:
-    spec = _spec(model, max_positions)
+def _files(model: Transformer, max_positions: int, quantization: str, names: TokenNames) -> dict[str, bytes]:
+    spec = _spec(model, max_positions, names)
     spec.optimize(quantization=quantization)
     with tempfile.TemporaryDirectory() as folder:
         spec.save(folder)
         return {path.name: path.read_bytes() for path in sorted(Path(folder).iterdir())}
 
 
-def _spec(model: Transformer, max_positions: int) -> Any:
-    from ctranslate2.specs import TransformerSpec  # optional
+def _spec(model: Transformer, max_positions: int, names: TokenNames) -> Any:
+    from ctranslate2.specs import TransformerSpec, common_spec  # optional
 
     first_decoder_block: Any = model.decoder[0]
     spec = TransformerSpec.from_config(
         (len(model.encoder), len(model.decoder)),
         first_decoder_block.attention.heads,
         pre_norm=isinstance(first_decoder_block.around_attention, PreNorm),
+        activation=getattr(common_spec.Activation, _ACTIVATIONS[first_decoder_block.feed_forward.activation]),
         alignment_heads=0,  # the coverage penalty then uses the mean of the heads of the last layer
     )
     source_embedding, _ = _embeddings(model)
@@ -147,8 +170,8 @@ def _spec(model: Transformer, max_positions: int) -> Any:
     _fill_stack(spec.decoder, model.decoder, model.target_embedding, model.after_decoder, max_positions)
     spec.decoder.embeddings.weight = _array(model.target_embedding.weight)
     _fill_linear(spec.decoder.projection, model.output.weight, model.output.bias)
-    spec.register_source_vocabulary(token_names(len(model.source_embedding.weight)))
-    spec.register_target_vocabulary(token_names(len(model.output.weight)))
+    spec.register_source_vocabulary(list(names.source))
+    spec.register_target_vocabulary(list(names.target))
     spec.config.unk_token = SPECIAL_TOKENS[UNKNOWN]
     spec.config.add_source_eos = True
     tables = [_position_table(embedding, max_positions) for embedding in _embeddings(model)]
@@ -185,7 +208,8 @@ def _position_table(embedding: Embedding, max_positions: int) -> Tensor:
     table: Any = embedding.positions
     if isinstance(table, LearnedPositions):
         return table.table
-    return sinusoids(max_positions, embedding.weight.shape[1])
+    formula: Tensor = table.formula(max_positions, embedding.weight.shape[1])
+    return formula
 
 
 def _fill_joined(spec: Any, *projections: nn.Linear) -> None:
@@ -214,7 +238,7 @@ def _residuals(model: Transformer) -> Iterator[nn.Module]:
     return (module for module in model.modules() if isinstance(module, PreNorm | PostNorm))
 
 
-def _max_difference(model: Transformer, files: dict[str, bytes]) -> float:
+def _max_difference(model: Transformer, files: dict[str, bytes], names: TokenNames) -> float:
     """Return the largest difference of a log-probability between the model and the converted model."""
     from ctranslate2 import Translator  # optional
 
@@ -229,10 +253,9 @@ def _max_difference(model: Transformer, files: dict[str, bytes]) -> float:
     with torch.inference_mode():
         expected = model.output.log_probs(model(batch))  # (batch, target - 1, token)
         expected = expected.gather(2, batch.target[:, 1:, None]).squeeze(2)
-    names = token_names(max(len(embedding.weight) for embedding in _embeddings(model)))
     buffers = {name: io.BytesIO(data) for name, data in files.items()}
     converted = Translator(".", files=buffers, intra_threads=1)
-    scored = converted.score_batch(_to_names(sources, names), _to_names(targets, names))
+    scored = converted.score_batch(_to_names(sources, names.source), _to_names(targets, names.target))
     differences = [
         (row[: len(result.log_probs)] - torch.tensor(result.log_probs)).abs().max()
         for row, result in zip(expected, scored, strict=True)

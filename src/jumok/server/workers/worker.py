@@ -23,6 +23,7 @@ import os
 import signal
 import sys
 import time
+from dataclasses import replace
 from typing import IO, TYPE_CHECKING, Any
 
 from jumok.errors import JumokError, ModelFolderError, UnsupportedError
@@ -31,6 +32,7 @@ from jumok.server.event_log import configure_logging, log_error
 from jumok.server.workers.heartbeat import start_heartbeats
 from jumok.server.workers.speed import text_size
 from jumok.system.messages import pack_message, read_message
+from jumok.text import JointVocabularyTokenizer
 from jumok.types import Pair
 
 if TYPE_CHECKING:
@@ -94,6 +96,10 @@ def work(requests: IO[bytes], answers: IO[bytes]) -> None:
 def _load_translators(message: Message) -> list[Translator]:
     translators = [load(folder, cores=1, shortlist=message["shortlist"]) for folder in message["models"]]
     _check_language_pairs(translators, message["language_pairs"])
+    for translator in translators:
+        if isinstance(source := translator.tokenizers.source, JointVocabularyTokenizer):
+            # One client's unknown language code must not fail the batch of the others.
+            translator.tokenizers = replace(translator.tokenizers, source=source.accepting_any_text())
     return translators
 
 

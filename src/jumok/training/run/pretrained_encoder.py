@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from jumok.config.recipe import Recipe
     from jumok.models import Model
-    from jumok.text import Tokenizer
+    from jumok.text import AnyTokenizer
 
 __all__ = ["PretrainedEncoder", "load_encoder_weights", "read_encoder"]
 
@@ -51,7 +51,7 @@ class PretrainedEncoder:
     folder: str
     settings: EncoderOnlySettings
     language: str
-    tokenizer: Tokenizer
+    tokenizer: AnyTokenizer
     weights: Mapping[str, Tensor]
 
     def decided_settings(self, overrides: Recipe) -> list[DerivedSetting]:

@@ -1,0 +1,74 @@
+"""`jumok import FOLDER_OR_ZIP --out model`: turn a model of another toolkit into a model folder."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from jumok.cli.arguments import FromOption, ToOption
+from jumok.cli.wrapped_text import echo_wrapped
+
+
+def import_model(
+    package: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FOLDER_OR_ZIP",
+            help="A Hugging Face folder of MarianMT, or a zip or folder of OPUS-MT/Marian.",
+        ),
+    ],
+    out: Annotated[Path, typer.Option(metavar="FOLDER", help="The model folder to write.")],
+    positions: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="The table of positions: marian (what Marian trained with), sinusoidal (what transformers "
+            "computes), or auto: sinusoidal for a Hugging Face folder, marian for a zip of Marian.",
+        ),
+    ] = "auto",
+    source: FromOption = None,
+    target: ToOption = None,
+    code: Annotated[
+        str,
+        typer.Option(
+            metavar="CODE",
+            help="Of a model with several target languages: the one to translate to, such as kor.",
+        ),
+    ] = "",
+    licence: Annotated[
+        str, typer.Option(metavar="NAME", help="The licence of the model, if its files do not name it.")
+    ] = "",
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Turn a model of another toolkit into a model folder, with which every command works.
+
+    The files are data: no script in them is run. They are read in a process of its own, with limits of memory
+    and time.
+    """
+    from jumok.interop import ImportChoices, import_model  # start-up
+
+    choices = ImportChoices(positions, source or "", target or "", code, licence)
+    report = import_model(package, out, choices)
+    if as_json:
+        typer.echo(json.dumps(asdict(report), ensure_ascii=False, indent=1))
+        return
+    typer.echo(f"{package} → {report.folder}")
+    rows = {
+        "format": report.format,
+        "languages": report.languages,
+        "parameters": f"{report.parameters:,}",
+        "vocabulary": f"{report.vocab_size:,} tokens",
+        "positions": f"{report.positions}: {report.positions_reason}",
+        "licence": report.licence,
+    }
+    if report.codes:
+        shown = " ".join(report.codes[:8]) + (" …" if len(report.codes) > 8 else "")
+        default = f"every text is translated to {code}" if code else "begin each text with one, or set --code"
+        rows["targets"] = f"{shown}: {default}"
+    for label, value in rows.items():
+        echo_wrapped(f"  {label:<12} {value}", indent=15)
+    typer.echo(f"`jumok translate {report.folder}`, `jumok look {report.folder} …` and `jumok serve` use it")

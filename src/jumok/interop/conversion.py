@@ -1,0 +1,253 @@
+"""A model of another toolkit becomes a jumok model: its weights in jumok's names, ids and order of channels.
+
+Ids: `<pad>` 0, `<unk>` 1, `<s>` 2, `</s>` 3, then all other tokens in their own order. Decoding begins with
+the row of the foreign model's first token: a zero row in models of Marian. `<pad>` and `<s>` are never
+produced.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from jumok.config.recipe import make_recipe
+from jumok.data.batching import padded_batch
+from jumok.errors import ModelFolderError
+from jumok.inference.building import build_for_tokenizers
+from jumok.interop.package import refusal
+from jumok.interop.weight_names import halves_to_interleaved, layer_names, permute
+from jumok.models import check_recipe
+from jumok.storage import ModelCard, describe_model, load_module_weights, module_weights
+from jumok.storage.readme import LICENCE
+from jumok.text import JointVocabularyTokenizer, TokenizerPair
+from jumok.text.languages import find_language, looks_like_language
+from jumok.text.tokenizer_files import tokenizers_to_files
+from jumok.types import END, PAD
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from jumok.config.recipe import Recipe
+    from jumok.interop.foreign_model import ForeignModel, ForeignVocabulary
+    from jumok.models import Model
+
+__all__ = ["POSITION_CHOICES", "ConvertedModel", "ImportChoices", "convert"]
+
+POSITION_CHOICES = ("auto", "sinusoidal", "marian")
+NEVER = -1e4
+"""The bias of a token that is never produced: finite, so that the loss of fine-tuning stays finite too."""
+
+
+@dataclass(frozen=True, slots=True)
+class ImportChoices:
+    """What a person may decide about an import; "" and "auto" leave it to the model."""
+
+    positions: str = "auto"
+    source_language: str = ""
+    target_language: str = ""
+    code: str = ""
+    licence: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ConvertedModel:
+    """Everything that a model folder holds, and what the report says about it."""
+
+    format: str
+    card: ModelCard
+    weights: dict[str, Tensor]
+    tokenizers: dict[str, bytes]
+    readme: str
+    codes: tuple[str, ...]
+    vocab_size: int
+    positions_reason: str
+
+
+def convert(foreign: ForeignModel, path: Path, choices: ImportChoices) -> ConvertedModel:
+    """Return the jumok model; a ModelFolderError says which part does not fit."""
+    tokenizers = _tokenizers(foreign, choices)
+    _try_character_maps(tokenizers)
+    embeddings, tied = _embeddings(foreign, str(path))
+    recipe = _recipe(foreign, tokenizers, choices, tied=tied)
+    model = build_for_tokenizers(recipe.model, tokenizers)
+    _load(model, foreign, embeddings, str(path))
+    facts: dict[str, Any] = {
+        "imported_from": f"{foreign.format}, {path.resolve().name}",
+        LICENCE: choices.licence or foreign.licence or "unknown",
+        "parameters": sum(tensor.numel() for tensor in model.parameters()),
+        **foreign.facts,
+    }
+    card = ModelCard(recipe, facts=facts)
+    readme = describe_model(card)
+    if foreign.readme:
+        readme += f"\n## The card of the original\n\n{foreign.readme}\n"
+    source = tokenizers.source
+    return ConvertedModel(
+        foreign.format,
+        card,
+        module_weights(model),
+        tokenizers_to_files(tokenizers),
+        readme,
+        codes=source.codes if isinstance(source, JointVocabularyTokenizer) else (),
+        vocab_size=tokenizers.target.vocab_size,
+        positions_reason=foreign.positions_reason if choices.positions == "auto" else "as requested",
+    )
+
+
+# --- Settings and tokens ------------------------------------------------------------------------------------
+
+
+def _recipe(
+    foreign: ForeignModel, tokenizers: TokenizerPair, choices: ImportChoices, *, tied: bool
+) -> Recipe:
+    languages = {
+        "languages.source": _language(
+            choices.source_language or foreign.settings.get("languages.source", "")
+        ),
+        "languages.target": _language(
+            choices.target_language or foreign.settings.get("languages.target", "")
+        ),
+    }
+    positions = foreign.positions if choices.positions == "auto" else choices.positions
+    text = {"text.shared": tokenizers.shared, "text.vocab_size": min(tokenizers.target.vocab_size, 128_000)}
+    model = {"model.positions": positions, "model.tied": tied}
+    model |= {"model.attention_bias": True, "model.output_bias": True}
+    recipe = make_recipe(None, **{**foreign.settings, **languages, **text, **model})
+    check_recipe(recipe)
+    return recipe
+
+
+def _language(word: str) -> str:
+    """Return jumok's code of a language; a code that jumok does not know stays, anything else is unknown."""
+    language = find_language(word)
+    return language.code if language else word if looks_like_language(word) else ""
+
+
+def _tokenizers(foreign: ForeignModel, choices: ImportChoices) -> TokenizerPair:
+    source, target = foreign.source, foreign.target or foreign.source
+    code = choices.code if choices.code.startswith(">>") or not choices.code else f">>{choices.code}<<"
+    source_tokens = [source.tokens[id_] for id_ in _ordinary_ids(source)]
+    target_tokens = [target.tokens[id_] for id_ in _ordinary_ids(target)]
+    normaliser = foreign.normaliser
+    return TokenizerPair(
+        JointVocabularyTokenizer(source.sentencepiece, source_tokens, normaliser=normaliser, code=code),
+        JointVocabularyTokenizer(
+            foreign.target_sentencepiece, target_tokens, normaliser=normaliser, is_source=False
+        ),
+        shared=foreign.target is None,
+    )
+
+
+def _try_character_maps(tokenizers: TokenizerPair) -> None:
+    """Encode every character of the basic plane, in the process that a crafted character map may crash.
+
+    SentencePiece models of others normalise with a binary map, which jumok's own do not have
+    (`text/character_map.py`).
+    """
+    characters = [chr(code) for code in range(1, 0x10000) if not 0xD800 <= code < 0xE000]
+    blocks = ["".join(characters[start : start + 64]) for start in range(0, len(characters), 64)]
+    for tokenizer in (tokenizers.source, tokenizers.target):
+        tokenizer.encode_batch(blocks, threads=1)
+
+
+def _ordinary_ids(vocabulary: ForeignVocabulary) -> list[int]:
+    """Return the ids, in their order, of the tokens that get the ids from 4 on."""
+    special = {vocabulary.end, vocabulary.unknown, vocabulary.begin, vocabulary.padding}
+    return sorted(id_ for id_ in vocabulary.tokens if id_ not in special)
+
+
+# --- Weights ------------------------------------------------------------------------------------------------
+
+
+def _embeddings(foreign: ForeignModel, label: str) -> tuple[dict[str, Tensor], bool]:
+    """Return the matrices of both embeddings and the output by jumok's names, and whether they are tied."""
+    weights = foreign.weights
+    shared = weights.get("model.shared.weight")
+    source = weights.get("model.encoder.embed_tokens.weight", shared)
+    target = weights.get("model.decoder.embed_tokens.weight", shared)
+    if source is None or target is None:
+        raise refusal(label, "its weights lack the embeddings (model.shared.weight)")
+    output = weights.get("lm_head.weight", target)
+    one_vocabulary = foreign.target is None
+    tied = _same(output, target) and (not one_vocabulary or _same(source, target))
+    target_vocabulary = foreign.target or foreign.source
+    source_rows = _rows(source, foreign.source, label)
+    found = {"source_embedding.weight": source_rows, "output.bias": _bias(foreign, target_vocabulary, label)}
+    if tied and one_vocabulary:
+        return found, True
+    found["target_embedding.weight"] = _rows(target, target_vocabulary, label)
+    if not tied:
+        found["output.weight"] = _rows(output, target_vocabulary, label)
+    return found, tied
+
+
+def _same(one: Tensor, other: Tensor) -> bool:
+    return one is other or (one.shape == other.shape and bool(torch.equal(one, other)))
+
+
+def _rows(matrix: Tensor, vocabulary: ForeignVocabulary, label: str) -> Tensor:
+    """Return the rows of a matrix in the order of jumok's ids, with channels interleaved."""
+    width = matrix.shape[-1]
+    ordinary = _ordinary_ids(vocabulary)
+    used = [vocabulary.unknown, vocabulary.end, *ordinary]
+    used += [id_ for id_ in (vocabulary.begin, vocabulary.padding) if id_ is not None]
+    if matrix.dim() != 2 or width % 2 or max(used) >= len(matrix):
+        raise refusal(
+            label,
+            f"its embeddings have the shape {tuple(matrix.shape)} and its vocabulary ids up to {max(used):,}",
+        )
+    zero = torch.zeros(width)
+    special = [
+        zero if vocabulary.padding is None else matrix[vocabulary.padding],
+        matrix[vocabulary.unknown],
+        zero if vocabulary.begin is None else matrix[vocabulary.begin],
+        matrix[vocabulary.end],
+    ]
+    rows = torch.cat([torch.stack(special), matrix[ordinary]])
+    return rows[:, halves_to_interleaved(width)].contiguous()
+
+
+def _bias(foreign: ForeignModel, vocabulary: ForeignVocabulary, label: str) -> Tensor:
+    bias = foreign.weights.get("final_logits_bias")
+    ordinary = _ordinary_ids(vocabulary)
+    never = torch.full((1,), NEVER)
+    if bias is None:
+        values = torch.zeros(END + 1 + len(ordinary))
+        values[PAD] = values[2] = NEVER
+        return values
+    flat = bias.flatten()
+    if max([vocabulary.unknown, vocabulary.end, *ordinary]) >= len(flat):
+        raise refusal(label, f"final_logits_bias has {len(flat):,} numbers, fewer than the vocabulary")
+    parts = [never, flat[vocabulary.unknown, None], never, flat[vocabulary.end, None], flat[ordinary]]
+    return torch.cat([part.flatten() for part in parts])
+
+
+def _load(model: Model, foreign: ForeignModel, embeddings: dict[str, Tensor], label: str) -> None:
+    """Give a new model the foreign weights, and compute with it once."""
+    settings = foreign.settings
+    order = halves_to_interleaved(settings["model.width"])
+    pairs = layer_names(settings["model.encoder_layers"], settings["model.decoder_layers"], pre_norm=False)
+    weights = dict(embeddings)
+    for pair in pairs:
+        for part in ("weight", "bias"):
+            tensor = foreign.weights.get(f"{pair.theirs}.{part}")
+            if tensor is None:
+                raise refusal(label, f"its weights lack {pair.theirs}.{part}")
+            try:
+                weights[f"{pair.ours}.{part}"] = permute(tensor, pair, order)
+            except IndexError:
+                raise refusal(label, f"{pair.theirs}.{part} has the shape {tuple(tensor.shape)}") from None
+    try:
+        load_module_weights(model, weights)
+    except ModelFolderError as error:
+        raise refusal(label, f"its weights do not fit its settings ({error})") from None
+    wrong = [name for name, tensor in module_weights(model).items() if not torch.isfinite(tensor).all()]
+    if wrong:
+        raise refusal(label, f"{len(wrong)} weights are not finite, {wrong[0]} among them")
+    batch = padded_batch([[END + 1]], [[END + 1]])
+    with torch.inference_mode():
+        if not torch.isfinite(model.eval().output(model(batch))).all():
+            raise refusal(label, "its first computation is not finite")

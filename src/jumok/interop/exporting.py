@@ -1,0 +1,175 @@
+"""Export a model folder to other toolkits: all files, or none and an error that names what does not fit."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from jumok.errors import RecipeError, StorageError, UnsupportedError, suggest
+from jumok.inference.building import load_model
+from jumok.inference.engines.ctranslate2_engine import require_ctranslate2
+from jumok.inference.engines.ctranslate2_export import TokenNames
+from jumok.inference.engines.ctranslate2_export import export as ctranslate2_model
+from jumok.inference.loading import max_positions_for
+from jumok.interop.exported_model import ExportedModel, does_not_fit
+from jumok.interop.huggingface_writer import huggingface_files
+from jumok.interop.onnx_writer import onnx_files
+from jumok.interop.weight_names import distinct_names
+from jumok.models import TranslationModel
+from jumok.storage import (
+    card_to_json,
+    describe_model,
+    module_weights,
+    new_folder,
+    read_stored_model,
+    tensors_to_bytes,
+    write_and_sync,
+    write_file,
+)
+from jumok.storage.readme import LICENCE
+from jumok.text import JointVocabularyTokenizer, language_name
+from jumok.text.tokenizer_files import tokenizers_from_files, tokenizers_to_files
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["EXPORT_FORMATS", "QUANTIZATIONS", "export_model"]
+
+QUANTIZATIONS = ("float32", "float16", "int8")
+ARGOS_SUFFIX = ".argosmodel"
+_CTRANSLATE2_USAGE = """\
+```python
+import ctranslate2, sentencepiece
+
+translator = ctranslate2.Translator(FOLDER)
+source, target = (sentencepiece.SentencePieceProcessor(model_file=f"FOLDER/{name}") for name in NAMES)
+result = translator.translate_batch([source.encode("A sentence.", out_type=str)])[0]
+print(target.decode(result.hypotheses[0]))
+```
+
+Tokens are strings of SentencePiece; `</s>` is added by itself (`add_source_eos` in config.json).
+"""
+
+
+def export_model(
+    folder: str | Path, out: str | Path, to: str, *, quantization: str = "float32", licence: str = ""
+) -> list[str]:
+    """Write a model in the format `to` at `out`; return the names of the files. `out` must not exist."""
+    if to not in EXPORT_FORMATS:
+        known = ", ".join(EXPORT_FORMATS)
+        raise RecipeError(f"There is no format {to!r}.{suggest(to, EXPORT_FORMATS)} Known: {known}.")
+    if quantization not in QUANTIZATIONS:
+        raise RecipeError(f"There is no precision {quantization!r}. Known: {', '.join(QUANTIZATIONS)}.")
+    if quantization != "float32" and to not in ("ctranslate2", "argos"):
+        raise RecipeError(f"Weights in {quantization} are for ctranslate2 and argos. Received: {to}.")
+    out = Path(out)
+    if out.exists():
+        raise StorageError(f"{out} exists already. Choose another name, or move it away.")
+    files = EXPORT_FORMATS[to](_load(Path(folder), quantization, licence))
+    note = "Nothing has been exported; the model is intact."
+    if to == "argos":
+        write_file(out, _packed(files), failure_note=note)
+        return sorted(files)
+    with new_folder(out, failure_note=note) as temporary:
+        for name, data in files.items():
+            write_and_sync(temporary / name, data)
+    return sorted(files)
+
+
+def _load(folder: Path, quantization: str, licence: str) -> ExportedModel:
+    stored = read_stored_model(folder)
+    card = replace(stored.card, facts={**stored.card.facts, LICENCE: licence}) if licence else stored.card
+    if card.recipe.model.task != "translate":
+        raise UnsupportedError(
+            f"The model in {folder} was trained on plain text; only translators can be exported."
+        )
+    tokenizers = tokenizers_from_files(stored.tokenizers)
+    model = load_model(stored, tokenizers).eval()
+    if not isinstance(model, TranslationModel):  # the task says so
+        raise TypeError(type(model).__name__)
+    return ExportedModel(card, model, tokenizers, quantization)
+
+
+def _safetensors_files(exported: ExportedModel) -> dict[str, bytes]:
+    """The weights under jumok's own names, with everything that is needed to compute with them."""
+    usage = '    safetensors.torch.load_file("FOLDER/model.safetensors")  # the recipe is in config.json\n'
+    return {
+        "model.safetensors": tensors_to_bytes(module_weights(exported.model)),
+        "config.json": json.dumps(card_to_json(exported.card), ensure_ascii=False, indent=1).encode(),
+        **tokenizers_to_files(exported.tokenizers),
+        "README.md": describe_model(exported.card, usage=usage).encode(),
+    }
+
+
+def _ctranslate2_files(exported: ExportedModel) -> dict[str, bytes]:
+    """CTranslate2's files with tokens as strings, and the SentencePiece models beside them."""
+    require_ctranslate2()
+    sides = (exported.tokenizers.source, exported.tokenizers.target)
+    names = TokenNames(*(distinct_names(side.tokens(range(side.vocab_size))) for side in sides))
+    recipe = exported.card.recipe
+    try:
+        files = ctranslate2_model(
+            exported.model,
+            max_positions=max_positions_for(recipe),
+            quantization=exported.quantization,
+            names=names,
+        )
+    except UnsupportedError as error:
+        raise UnsupportedError(f"This model cannot be exported to CTranslate2: {error}.") from None
+    models = {
+        f"{side}.spm": tokenizer.sentencepiece
+        if isinstance(tokenizer, JointVocabularyTokenizer)
+        else tokenizer.to_bytes()
+        for side, tokenizer in zip(("source", "target"), sides, strict=True)
+    }
+    usage = _CTRANSLATE2_USAGE.replace("NAMES", '("source.spm", "target.spm")')
+    return {**files, **models, "README.md": describe_model(exported.card, usage=usage).encode()}
+
+
+def _argos_files(exported: ExportedModel) -> dict[str, bytes]:
+    """An .argosmodel: CTranslate2's files and one SentencePiece model, in a folder of Argos' name."""
+    source, target = exported.languages
+    files = _ctranslate2_files(exported)
+    advice = "Use `--to ctranslate2` instead."
+    if files["source.spm"] != files["target.spm"]:
+        why = "Argos has one SentencePiece model for both sides"
+        raise does_not_fit("Argos", "each side has a SentencePiece model of its own", why, advice)
+    if not source or not target:
+        why = "Argos finds models by them"
+        raise does_not_fit("Argos", "its languages are unknown", why, advice)
+    metadata: dict[str, Any] = {
+        "package_version": "1.0",
+        "argos_version": "1.9",
+        "from_code": source,
+        "from_name": language_name(source),
+        "to_code": target,
+        "to_name": language_name(target),
+    }
+    folder = f"translate-{source}_{target}-1_0"
+    inside = {f"model/{name}": data for name, data in files.items() if not name.endswith((".spm", ".md"))}
+    inside["sentencepiece.model"] = files["source.spm"]
+    inside["metadata.json"] = json.dumps(metadata, ensure_ascii=False, indent=1).encode()
+    usage = f"    argospm install translate-{source}_{target}{ARGOS_SUFFIX}\n"
+    inside["README.md"] = describe_model(exported.card, usage=usage).encode()
+    return {f"{folder}/{name}": data for name, data in inside.items()}
+
+
+def _packed(files: dict[str, bytes]) -> bytes:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in files.items():
+            archive.writestr(zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0)), data, zipfile.ZIP_DEFLATED)
+    return packed.getvalue()
+
+
+EXPORT_FORMATS: dict[str, Callable[[ExportedModel], dict[str, bytes]]] = {
+    "huggingface": huggingface_files,
+    "onnx": onnx_files,
+    "ctranslate2": _ctranslate2_files,
+    "argos": _argos_files,
+    "safetensors": _safetensors_files,
+}

@@ -1,0 +1,100 @@
+"""The two kinds of YAML that Marian writes: flat settings, and vocabularies that are not quite YAML.
+
+A vocabulary line is split at "\\n" alone: tokens contain other line breaks (NEL, U+2028), which a YAML reader
+takes for ends of lines or refuses.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+__all__ = ["parse_settings", "parse_vocabulary"]
+
+_ENTRY = re.compile(r"(?s)(.*):\s*(\d{1,9})\s*")
+_ESCAPE = re.compile(r"\\(x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}|.)", re.DOTALL)
+_ESCAPES = dict(zip("0abtnvfreN_LP", "\0\a\b\t\n\v\f\r\x1b\x85\xa0\u2028\u2029", strict=True))
+_NUMBER = re.compile(r"-?\d{1,18}")
+
+
+def parse_settings(text: str) -> dict[str, Any]:
+    """Return flat settings: `key: value`, `key: [a, b]`, or a key with lines `- value` below it."""
+    settings: dict[str, Any] = {}
+    key = ""
+    for line in text.split("\n"):
+        stripped = line.strip()
+        if not stripped or stripped.startswith("#"):
+            continue
+        if stripped.startswith("- ") and isinstance(settings.get(key), list):
+            settings[key].append(_value(stripped[2:]))
+        elif stripped == "[]" and isinstance(settings.get(key), list):
+            continue
+        elif ":" in stripped:
+            name, _, rest = stripped.partition(":")
+            key = _value(name) if name.startswith(('"', "'")) else name
+            settings[key] = _value(rest) if rest.strip() else []
+    return settings
+
+
+def parse_vocabulary(text: str) -> dict[str, int]:
+    """Return token → id. A line that is no entry, or a token that occurs twice, raises a ValueError."""
+    if text.lstrip().startswith("{"):
+        return _checked(list(json.loads(text).items()))
+    entries: list[tuple[str, int]] = []
+    complex_key: str | None = None
+    for number, line in enumerate(text.split("\n"), 1):
+        if complex_key is None and line.startswith("? "):  # YAML's form of a long or odd key
+            complex_key = line[2:]
+            continue
+        line = complex_key + line if complex_key is not None else line
+        complex_key = None
+        if not line.strip():
+            continue
+        found = _ENTRY.fullmatch(line)
+        if found is None:
+            raise ValueError(f"line {number} is not `token: id`: {line[:40]!r}")
+        entries.append((_token(found[1]), int(found[2])))
+    return _checked(entries)
+
+
+def _checked(entries: list[tuple[str, int]]) -> dict[str, int]:
+    vocabulary = dict(entries)
+    ids = list(vocabulary.values())
+    if not all(isinstance(id_, int) and not isinstance(id_, bool) and id_ >= 0 for id_ in ids):
+        raise ValueError("an id is not a whole number")
+    if len(vocabulary) < len(entries) or len(set(ids)) < len(ids):
+        raise ValueError("a token or an id occurs twice")
+    return vocabulary
+
+
+def _token(text: str) -> str:
+    if len(text) > 1 and text[0] == text[-1] == '"':
+        return _ESCAPE.sub(_unescaped, text[1:-1])
+    if len(text) > 1 and text[0] == text[-1] == "'":
+        return text[1:-1].replace("''", "'")
+    return text
+
+
+def _unescaped(match: re.Match[str]) -> str:
+    escape = match[1]
+    if len(escape) == 1:
+        return _ESCAPES.get(escape, escape)
+    code = int(escape[1:], 16)
+    return chr(code) if code < 0x110000 and not 0xD800 <= code < 0xE000 else "\ufffd"
+
+
+def _value(text: str) -> Any:
+    text = text.strip()
+    if text.startswith("[") and text.endswith("]"):
+        return [_value(item) for item in text[1:-1].split(",") if item.strip()]
+    if text.startswith(('"', "'")):
+        return _token(text)
+    if text in ("true", "false"):
+        return text == "true"
+    if _NUMBER.fullmatch(text):
+        return int(text)
+    try:
+        return float(text)
+    except ValueError:
+        return text

@@ -1,0 +1,31 @@
+"""Which reader reads a model of another toolkit."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from jumok.interop.huggingface_reader import read_huggingface
+from jumok.interop.marian_reader import read_marian
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from jumok.interop.foreign_model import ForeignModel
+    from jumok.interop.package import Package
+
+__all__ = ["read_foreign_model"]
+
+_KNOWN = "jumok imports Hugging Face folders of MarianMT (OPUS-MT), and zips or folders of Marian."
+
+
+def read_foreign_model(package: Package, path: Path) -> ForeignModel:
+    """Return the model in a package, whichever toolkit wrote it."""
+    names = package.names()
+    if "jumok.json" in package:
+        raise package.refusal("it is a jumok model folder already", "Use it as it is.")
+    if "config.json" in package and "model.bin" not in package:
+        return read_huggingface(package, path)
+    if "decoder.yml" in package or any(name.endswith((".npz", ".bpe", ".spm")) for name in names):
+        return read_marian(package)
+    listed = ", ".join(names[:6]) + (", …" if len(names) > 6 else "")
+    raise package.refusal(f"its files are those of no format that jumok knows ({listed or 'none'})", _KNOWN)

@@ -1,0 +1,272 @@
+"""Write a model as Hugging Face's transformers has it, without transformers.
+
+| jumok                                   | class                              |
+| --------------------------------------- | ---------------------------------- |
+| post-norm, sinusoidal                   | MarianMTModel                      |
+| pre-norm, sinusoidal                    | PegasusForConditionalGeneration    |
+| pre-norm, learned or Marian's positions | BlenderbotForConditionalGeneration |
+
+Decoding begins with `<pad>`, whose row is that of `<s>`: CTranslate2's converter for Pegasus begins there
+whatever the configuration says. `jumok_export.json` keeps what this loses, so that `jumok import` restores
+the model.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from jumok.config.recipe import TransformerSettings
+from jumok.interop.exported_model import does_not_fit
+from jumok.interop.own_export_reader import EXPORT_RECORD
+from jumok.interop.weight_names import channel_order, distinct_names, layer_names, permute
+from jumok.models.layers import Embedding
+from jumok.storage import card_to_json, describe_model, module_weights, tensors_to_bytes
+from jumok.text import JointVocabularyTokenizer, Tokenizer
+from jumok.types import BEGIN, END, PAD
+
+if TYPE_CHECKING:
+    from jumok.interop.exported_model import ExportedModel
+
+__all__ = ["huggingface_files"]
+
+TOOLKIT = "Hugging Face"
+MAX_POSITIONS = 512
+_CLASSES = {
+    "marian": "MarianMTModel",
+    "pegasus": "PegasusForConditionalGeneration",
+    "blenderbot": "BlenderbotForConditionalGeneration",
+}
+_USAGE = """\
+```python
+from transformers import AutoModelForSeq2SeqLM, MarianTokenizer
+
+tokenizer = MarianTokenizer.from_pretrained(FOLDER)
+model = AutoModelForSeq2SeqLM.from_pretrained(FOLDER)
+batch = tokenizer(["A sentence."], return_tensors="pt", padding=True)
+print(tokenizer.batch_decode(model.generate(**batch), skip_special_tokens=True))
+```
+
+`jumok import FOLDER --out model` turns it back into a model folder.
+"""
+
+
+def huggingface_files(exported: ExportedModel) -> dict[str, bytes]:
+    """Return file name → bytes; an UnsupportedError names the setting that does not fit."""
+    settings = exported.card.recipe.model
+    kind = _architecture(settings, exported)
+    if not isinstance(settings, TransformerSettings):  # `_architecture` has refused it
+        raise TypeError(settings.family)
+    ids = _Ids.of(kind, exported.tokenizers.target.vocab_size)
+    weights = tensors_to_bytes(_weights(exported, settings, ids))
+    record = {
+        "version": 1,
+        "pad_last": ids.pad_last,
+        "card": card_to_json(exported.card),
+        "pad_row": module_weights(exported.model)["source_embedding.weight"][PAD].tolist(),
+        "tokenizer": _tokenizer_record(exported),
+        "weights_sha256": hashlib.sha256(weights).hexdigest(),
+    }
+    return {
+        "model.safetensors": weights,
+        "config.json": _json(_config(kind, settings, ids)),
+        "generation_config.json": _json(_generation(exported, ids)),
+        **_tokenizer_files(exported, ids),
+        EXPORT_RECORD: _json(record),
+        "README.md": describe_model(exported.card, usage=_USAGE + _differences(exported)).encode(),
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class _Ids:
+    """The ids of an exported model: jumok's, but `<pad>` is last in Marian, where converters expect it."""
+
+    size: int
+    pad_last: bool
+
+    @classmethod
+    def of(cls, kind: str, size: int) -> _Ids:
+        return cls(size, pad_last=kind == "marian")
+
+    def order(self) -> list[int]:
+        """Return jumok's id of each of their ids."""
+        return [*range(1, self.size), PAD] if self.pad_last else list(range(self.size))
+
+    def named(self) -> dict[str, int]:
+        """Return their ids of the special tokens, under the names of their configuration."""
+        pad, shift = (self.size - 1, 1) if self.pad_last else (PAD, 0)
+        return {
+            "pad_token_id": pad,
+            "bos_token_id": BEGIN - shift,
+            "eos_token_id": END - shift,
+            "decoder_start_token_id": pad,
+        }
+
+
+def _architecture(settings: Any, exported: ExportedModel) -> str:
+    """Return the model_type that computes the same, or raise."""
+    advice = "Train a model with the defaults, or use `--to ctranslate2` or `--to safetensors`."
+
+    def refuse(name: str, value: object, why: str) -> None:
+        raise does_not_fit(TOOLKIT, f"model.{name} = {value}", why, advice)
+
+    if not isinstance(settings, TransformerSettings):
+        refuse("family", settings.family, "transformers has no class for it that jumok knows")
+    for site in ("encoder_attention", "decoder_attention", "cross_attention"):
+        kind = getattr(settings, site).kind
+        if kind != "scaled-dot":
+            refuse(site, kind, "transformers has scaled dot-product attention there")
+    share = settings.width // settings.heads
+    for name, usual in (("key_width", share), ("value_width", share), ("key_value_groups", settings.heads)):
+        if getattr(settings, name) not in (None, usual):
+            refuse(name, getattr(settings, name), "transformers divides the width evenly among the heads")
+    if settings.norm_kind != "layer":
+        refuse("norm_kind", settings.norm_kind, "transformers has layer norms there")
+    if not settings.tied:
+        refuse("tied", "false", "transformers ties these matrices")
+    if not exported.tokenizers.shared:
+        raise does_not_fit(TOOLKIT, "text.shared = false", "Pegasus and Marian have one vocabulary", advice)
+    if settings.positions == "sinusoidal":
+        return "pegasus" if settings.norm == "pre" else "marian"
+    if settings.norm == "pre" and settings.positions in ("learned", "marian"):
+        return "blenderbot"
+    if settings.positions == "marian":
+        advice = "Import the model again with `--positions sinusoidal`, which are those of transformers."
+    refuse("positions", settings.positions, f"transformers has no {settings.norm}-norm class with them")
+    return ""
+
+
+def _config(kind: str, settings: TransformerSettings, ids: _Ids) -> dict[str, Any]:
+    max_positions = settings.max_positions if settings.positions == "learned" else MAX_POSITIONS
+    return {
+        "architectures": [_CLASSES[kind]],
+        "model_type": kind,
+        "vocab_size": ids.size,
+        "decoder_vocab_size": ids.size,
+        "d_model": settings.width,
+        "encoder_layers": settings.encoder_layers,
+        "decoder_layers": settings.decoder_layers,
+        "encoder_attention_heads": settings.heads,
+        "decoder_attention_heads": settings.heads,
+        "encoder_ffn_dim": settings.feed_forward,
+        "decoder_ffn_dim": settings.feed_forward,
+        "activation_function": settings.activation,
+        "dropout": settings.dropout,
+        "attention_dropout": settings.attention_dropout,
+        "scale_embedding": True,
+        "static_position_embeddings": settings.positions == "sinusoidal",
+        "max_position_embeddings": max_positions,
+        "normalize_before": settings.norm == "pre",  # this and the next are read by CTranslate2's converter
+        "normalize_embedding": False,
+        "add_final_layer_norm": settings.norm == "pre",
+        "share_encoder_decoder_embeddings": True,
+        "tie_word_embeddings": True,
+        "is_encoder_decoder": True,
+        **ids.named(),
+        "dtype": "float32",
+    }
+
+
+def _generation(exported: ExportedModel, ids: _Ids) -> dict[str, Any]:
+    search, named = exported.card.recipe.search, ids.named()
+    return {
+        **named,
+        "bad_words_ids": [[named["pad_token_id"]], [named["bos_token_id"]]],
+        "forced_eos_token_id": named["eos_token_id"],
+        "renormalize_logits": True,
+        "num_beams": search.beam,
+        "length_penalty": search.length_penalty,
+        "max_length": min(MAX_POSITIONS, exported.card.recipe.training.max_sentence_tokens * 2),
+    }
+
+
+def _weights(exported: ExportedModel, settings: TransformerSettings, ids: _Ids) -> dict[str, Tensor]:
+    ours = module_weights(exported.model)
+    order = channel_order(settings)
+    if order is None:
+        order = torch.arange(settings.width)
+    shared = ours["source_embedding.weight"][:, order].clone()
+    shared[PAD] = shared[BEGIN]
+    bias = ours.get("output.bias", torch.zeros(ids.size))
+    weights = {
+        "model.shared.weight": shared[ids.order()],
+        "final_logits_bias": bias[None, ids.order()],
+    }
+    for pair in layer_names(
+        settings.encoder_layers, settings.decoder_layers, pre_norm=settings.norm == "pre"
+    ):
+        weight = ours[f"{pair.ours}.weight"]
+        weights[f"{pair.theirs}.weight"] = permute(weight, pair, order)
+        bias = ours.get(f"{pair.ours}.bias", torch.zeros(len(weight)))
+        weights[f"{pair.theirs}.bias"] = permute(bias, pair, order)
+    if settings.positions != "sinusoidal":
+        for side in ("encoder", "decoder"):
+            weights[f"model.{side}.embed_positions.weight"] = _position_table(exported, side, settings)
+    return {name: tensor.detach().clone() for name, tensor in weights.items()}
+
+
+def _position_table(exported: ExportedModel, side: str, settings: TransformerSettings) -> Tensor:
+    name = {"encoder": "source_embedding", "decoder": "target_embedding"}[side]
+    embedding = getattr(exported.model, name)
+    if not isinstance(embedding, Embedding):
+        raise TypeError(type(embedding).__name__)
+    length = settings.max_positions if settings.positions == "learned" else MAX_POSITIONS
+    table: Tensor = embedding.positions(length)
+    return table
+
+
+# --- Tokenizer ----------------------------------------------------------------------------------------------
+
+
+def _tokenizer_files(exported: ExportedModel, ids: _Ids) -> dict[str, bytes]:
+    source, target = exported.tokenizers.source, exported.tokenizers.target
+    names = distinct_names(target.tokens(range(target.vocab_size)))
+    models = [
+        side.sentencepiece if isinstance(side, JointVocabularyTokenizer) else side.to_bytes()
+        for side in (source, target)
+    ]
+    languages = exported.languages
+    config = {
+        "tokenizer_class": "MarianTokenizer",
+        "source_lang": languages[0] or None,
+        "target_lang": languages[1] or None,
+        "unk_token": "<unk>",
+        "eos_token": "</s>",
+        "pad_token": "<pad>",
+        "model_max_length": MAX_POSITIONS,
+        "separate_vocabs": False,
+    }
+    return {
+        "vocab.json": _json({names[ours]: theirs for theirs, ours in enumerate(ids.order())}),
+        "source.spm": models[0],
+        "target.spm": models[1],
+        "tokenizer_config.json": _json(config),
+    }
+
+
+def _tokenizer_record(exported: ExportedModel) -> dict[str, str]:
+    source = exported.tokenizers.source
+    if isinstance(source, Tokenizer):
+        return {"kind": "sentencepiece"}
+    if isinstance(source, JointVocabularyTokenizer):
+        return {"kind": "joint", "normaliser": source.normaliser, "code": source.code}
+    raise TypeError(type(source).__name__)
+
+
+def _differences(exported: ExportedModel) -> str:
+    """What the tokenizer of transformers does not do: the person who uses it has to."""
+    source = exported.tokenizers.source
+    if isinstance(source, Tokenizer):
+        return "\nText must be in Unicode's normal form NFC.\n"
+    if isinstance(source, JointVocabularyTokenizer) and source.code:
+        return f"\nBegin each text with `{source.code}`.\n"
+    return ""
+
+
+def _json(content: dict[str, Any]) -> bytes:
+    return (json.dumps(content, ensure_ascii=False, indent=1) + "\n").encode()

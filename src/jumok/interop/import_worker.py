@@ -1,0 +1,87 @@
+"""The child process of `import_model`: reads a stranger's files, writes the model folder, reports.
+
+Its memory is limited before it opens anything, by the size of those files: weights are held a few times over.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from jumok.errors import JumokError
+from jumok.interop.conversion import ImportChoices, convert
+from jumok.interop.formats import read_foreign_model
+from jumok.interop.own_export_reader import EXPORT_RECORD, read_own_export
+from jumok.interop.package import open_package, refusal
+from jumok.storage import save_model
+from jumok.storage.readme import LICENCE
+from jumok.system.messages import pack_message
+
+if TYPE_CHECKING:
+    from jumok.interop.package import Package
+    from jumok.system.messages import Message
+
+__all__ = ["import_package", "work"]
+
+BASE_BYTES = 6 * 2**30
+"""Address space for Python and torch themselves, most of which is never touched."""
+BYTES_PER_BYTE = 12
+MAX_CPU_SECONDS = 1200
+
+
+def work() -> None:
+    """Import the model that the first argument describes; write one message to standard output."""
+    task = json.loads(sys.argv[1])
+    path = Path(task["path"])
+    _limit(resource.RLIMIT_CPU, MAX_CPU_SECONDS)
+    try:
+        package = open_package(path)
+        _limit(resource.RLIMIT_AS, BASE_BYTES + BYTES_PER_BYTE * sum(package.sizes.values()))
+        out = None if task["out"] is None else Path(task["out"])
+        message = import_package(package, path, out, ImportChoices(**task["choices"]))
+    except JumokError as error:
+        message = {"error": type(error).__name__, "message": str(error)}
+    except (MemoryError, RecursionError) as error:
+        reason = f"it needs more memory than its size explains ({type(error).__name__})"
+        message = {"error": "ModelFolderError", "message": str(refusal(str(path), reason))}
+    except Exception as error:  # a stranger's file may break any library that reads it
+        reason = f"reading it failed ({type(error).__name__}: {error!s:.200})"
+        message = {"error": "ModelFolderError", "message": str(refusal(str(path), reason))}
+    sys.stdout.buffer.write(pack_message(message))
+    sys.stdout.buffer.flush()
+
+
+def import_package(package: Package, path: Path, out: Path | None, choices: ImportChoices) -> Message:
+    """Import a model in this process; `path` names it. Without `out`, nothing is written."""
+    if EXPORT_RECORD in package:
+        converted = read_own_export(package, path, choices)
+    else:
+        converted = convert(read_foreign_model(package, path), path, choices)
+    card = converted.card
+    if out is not None:
+        save_model(out, card, converted.weights, converted.tokenizers, readme=converted.readme)
+    languages = card.recipe.languages
+    report: dict[str, Any] = {
+        "folder": str(out or path),
+        "format": converted.format,
+        "languages": f"{languages.source or '?'} → {languages.target or '?'}",
+        "parameters": sum(tensor.numel() for tensor in converted.weights.values()),
+        "vocab_size": converted.vocab_size,
+        "positions": getattr(card.recipe.model, "positions", ""),
+        "positions_reason": converted.positions_reason,
+        "licence": card.facts.get(LICENCE) or "unknown",
+        "codes": list(converted.codes),
+    }
+    return report
+
+
+def _limit(kind: int, value: int) -> None:
+    """Lower a limit of this process; a lower one that is already there stays."""
+    _, hard = resource.getrlimit(kind)
+    allowed = value if hard == resource.RLIM_INFINITY else min(value, hard)
+    with suppress(ValueError, OSError):
+        resource.setrlimit(kind, (allowed, hard))

@@ -1,0 +1,114 @@
+"""Import a model of another toolkit, in a process of its own.
+
+A stranger's files are read by a child process with limits of memory and time, which writes the model folder
+and reports. Whatever those files do to it, this process gets a report or a typed error, and `out` is complete
+or absent.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import shutil
+import subprocess
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from jumok import errors
+from jumok.errors import JumokError, ModelFolderError, RecipeError, StorageError, suggest
+from jumok.interop.conversion import POSITION_CHOICES, ImportChoices
+from jumok.interop.package import refusal
+from jumok.system.messages import read_message
+from jumok.system.processes import python_command
+
+__all__ = ["ImportReport", "describe_foreign_model", "import_model"]
+
+MAX_SECONDS = 1800
+_CHILD = "from jumok.interop.import_worker import work; work()"
+
+
+@dataclass(frozen=True, slots=True)
+class ImportReport:
+    """What was imported: for people, and for `--json`."""
+
+    folder: str
+    format: str
+    languages: str
+    parameters: int
+    vocab_size: int
+    positions: str
+    positions_reason: str
+    licence: str
+    codes: tuple[str, ...]
+
+
+def import_model(
+    path: str | Path,
+    out: str | Path,
+    choices: ImportChoices | None = None,
+    *,
+    max_seconds: float = MAX_SECONDS,
+) -> ImportReport:
+    """Turn a Hugging Face folder, or a zip or folder of Marian, into a model folder at `out`."""
+    path, out, choices = Path(path), Path(out), choices or ImportChoices()
+    if choices.positions not in POSITION_CHOICES:
+        raise RecipeError(
+            f"There are no positions {choices.positions!r}.{suggest(choices.positions, POSITION_CHOICES)} "
+            f"Known: {', '.join(POSITION_CHOICES)}."
+        )
+    if not path.exists():
+        raise refusal(str(path), "there is no such folder or file", "Check its name.")
+    if out.exists():
+        raise StorageError(f"{out} exists already. Choose another name, or move the old model away.")
+    return _run_worker(path, out, choices, max_seconds)
+
+
+def describe_foreign_model(path: str | Path, *, max_seconds: float = MAX_SECONDS) -> ImportReport:
+    """Return what an import of a model would report; nothing is written."""
+    return _run_worker(Path(path), None, ImportChoices(), max_seconds)
+
+
+def _run_worker(path: Path, out: Path | None, choices: ImportChoices, max_seconds: float) -> ImportReport:
+    """Return the report of the child; whatever it left half-written is removed."""
+    task = json.dumps(
+        {"path": str(path), "out": None if out is None else str(out), "choices": asdict(choices)}
+    )
+    with subprocess.Popen(
+        python_command(_CHILD, task), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        try:
+            output, complaint = process.communicate(timeout=max_seconds)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.communicate()
+            raise refusal(str(path), f"reading it took longer than {max_seconds:g} seconds") from None
+        except BaseException:
+            process.kill()
+            raise
+        finally:
+            if out is not None:
+                shutil.rmtree(out.with_name(f"{out.name}.tmp-{process.pid}"), ignore_errors=True)
+    report = _report(output)
+    if report is None:
+        last = complaint.decode("utf-8", errors="replace").strip().splitlines()[-1:] or ["no message"]
+        raise refusal(
+            str(path), f"the process that read it ended with code {process.returncode} ({last[0]:.200})"
+        )
+    if "error" in report:
+        raise _error(report)
+    return ImportReport(**{**report, "codes": tuple(report["codes"])})
+
+
+def _report(output: bytes) -> dict[str, Any] | None:
+    try:
+        return read_message(io.BytesIO(output))
+    except ValueError:
+        return None
+
+
+def _error(report: dict[str, Any]) -> JumokError:
+    kind = getattr(errors, str(report["error"]), None)
+    if not isinstance(kind, type) or not issubclass(kind, JumokError):
+        kind = ModelFolderError
+    return kind(str(report.get("message")))

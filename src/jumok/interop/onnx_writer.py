@@ -1,0 +1,133 @@
+"""Write a model as ONNX, in the layout of Hugging Face's optimum without a cache:
+
+    encoder_model.onnx    input_ids, attention_mask -> last_hidden_state
+    decoder_model.onnx    input_ids, encoder_hidden_states, encoder_attention_mask -> logits
+
+Beside them are the configuration and the tokenizer of `--to huggingface`. Opset 18: from 23 on torch writes
+an `Attention` operator, of which onnxruntime refuses jumok's masks. This needs the packages onnx and
+onnxscript.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import io
+import tempfile
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import torch
+from torch import Tensor, nn
+
+from jumok.errors import UnsupportedError
+from jumok.interop.huggingface_writer import huggingface_files
+from jumok.models import Transformer
+from jumok.models.probe import Probe
+from jumok.storage import describe_model
+from jumok.types import BEGIN, PAD
+
+if TYPE_CHECKING:
+    from jumok.interop.exported_model import ExportedModel
+    from jumok.models.transformer import DecoderBlock, EncoderBlock
+
+__all__ = ["MAX_LENGTH", "OPSET", "onnx_files"]
+
+OPSET = 18
+MAX_LENGTH = 512
+"""Tokens of the longest source or translation: the table of positions is part of the graph."""
+_USAGE = """\
+Two graphs, opset 18: `encoder_model.onnx` (input_ids, attention_mask → last_hidden_state) and
+`decoder_model.onnx` (input_ids, encoder_hidden_states, encoder_attention_mask → logits). Decoding begins with
+`<pad>`, id 0. The tokenizer is transformers' MarianTokenizer of this folder; with optimum:
+`ORTModelForSeq2SeqLM.from_pretrained(FOLDER, use_cache=False)`.
+"""
+
+
+class _Encoder(nn.Module):
+    def __init__(self, model: Transformer) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
+        allowed = attention_mask.bool()
+        states: Tensor = self.model.source_embedding(input_ids)
+        probe = Probe(rows=torch.arange(1))
+        for layer, block in enumerate(cast("list[EncoderBlock]", list(self.model.encoder))):
+            states = block(states, allowed_keys=allowed, layer=layer, probe=probe)
+        return cast("Tensor", self.model.after_encoder(states, allowed))
+
+
+class _Decoder(nn.Module):
+    def __init__(self, model: Transformer) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(
+        self, input_ids: Tensor, encoder_hidden_states: Tensor, encoder_attention_mask: Tensor
+    ) -> Tensor:
+        allowed = encoder_attention_mask.bool()
+        begun = torch.where(input_ids == PAD, BEGIN, input_ids)  # Hugging Face decodes from <pad>
+        states: Tensor = self.model.target_embedding(begun)
+        probe = Probe(rows=torch.arange(1))
+        for layer, block in enumerate(cast("list[DecoderBlock]", list(self.model.decoder))):
+            source = block.cross_attention.prepare(encoder_hidden_states, encoder_hidden_states, allowed)
+            states = block(states, source, layer=layer, probe=probe)
+        return cast("Tensor", self.model.output(self.model.after_decoder(states)))
+
+
+def onnx_files(exported: ExportedModel) -> dict[str, bytes]:
+    """Return file name → bytes; an UnsupportedError names what does not fit or is not installed."""
+    files = huggingface_files(exported)  # refuses what does not fit
+    try:
+        importlib.import_module("onnxscript")
+    except ImportError:
+        raise UnsupportedError(
+            "An export to ONNX needs the packages onnx and onnxscript: pip install 'jumok[onnx]'."
+        ) from None
+    model = exported.model
+    if not isinstance(model, Transformer):  # `huggingface_files` has refused it
+        raise TypeError(type(model).__name__)
+    batch, source, target = (
+        torch.export.Dim("batch", min=1, max=4096),
+        torch.export.Dim("source", min=2, max=MAX_LENGTH),
+        torch.export.Dim("target", min=2, max=MAX_LENGTH),
+    )
+    ids, mask = torch.full((2, 5), 4), torch.ones(2, 5, dtype=torch.int64)
+    states = torch.zeros(2, 5, model.output.weight.shape[1])
+    encoder = _export(
+        _Encoder(model),
+        {"input_ids": ids, "attention_mask": mask},
+        ({0: batch, 1: source}, {0: batch, 1: source}),
+        "last_hidden_state",
+    )
+    decoder = _export(
+        _Decoder(model),
+        {"input_ids": torch.full((2, 3), 4), "encoder_hidden_states": states, "encoder_attention_mask": mask},
+        ({0: batch, 1: target}, {0: batch, 1: source}, {0: batch, 1: source}),
+        "logits",
+    )
+    del files["model.safetensors"]
+    readme = describe_model(exported.card, usage=_USAGE).encode()
+    return {**files, "encoder_model.onnx": encoder, "decoder_model.onnx": decoder, "README.md": readme}
+
+
+def _export(module: nn.Module, inputs: dict[str, Tensor], dynamic: tuple[Any, ...], output: str) -> bytes:
+    """Return the graph of a module with its weights inside, as one file."""
+    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of torch's exporter, about itself
+        path = Path(folder) / "graph.onnx"
+        with contextlib.redirect_stdout(io.StringIO()):  # it prints its progress
+            torch.onnx.export(
+                module.eval(),
+                tuple(inputs.values()),
+                path,
+                input_names=list(inputs),
+                output_names=[output],
+                dynamic_shapes=dynamic,
+                opset_version=OPSET,
+                dynamo=True,
+                external_data=False,
+            )
+        return path.read_bytes()

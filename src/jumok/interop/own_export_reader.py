@@ -1,0 +1,201 @@
+"""Read what `jumok export --to huggingface` wrote: the same model, to the bit, unless it was trained further.
+
+`jumok_export.json` beside the Hugging Face files holds the model card and the one row that the other format
+has no place for: decoding begins with `<pad>` there, so the row of `<pad>` is that of `<s>`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from jumok.config.recipe import TransformerSettings, make_recipe
+from jumok.errors import ModelFolderError
+from jumok.inference.building import build_for_tokenizers
+from jumok.interop.conversion import ConvertedModel
+from jumok.interop.huggingface_reader import read_tensors
+from jumok.interop.weight_names import (
+    OWN_BEGIN,
+    TEXTLESS_BEGIN,
+    channel_order,
+    halves_to_interleaved,
+    layer_names,
+    permute,
+)
+from jumok.storage import card_from_json, describe_model, load_module_weights, module_weights
+from jumok.storage.readme import LICENCE
+from jumok.text import JointVocabularyTokenizer, Tokenizer, TokenizerPair
+from jumok.text.tokenizer_files import tokenizers_to_files
+from jumok.types import BEGIN, END, PAD
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from jumok.interop.conversion import ImportChoices
+    from jumok.interop.package import Package
+    from jumok.storage import ModelCard
+
+__all__ = ["EXPORT_RECORD", "read_own_export"]
+
+EXPORT_RECORD = "jumok_export.json"
+
+
+def read_own_export(package: Package, path: Path, choices: ImportChoices) -> ConvertedModel:
+    """Return the model that was exported; one that was trained further has no scores any more."""
+    record = package.json(EXPORT_RECORD)
+    card = card_from_json(path / EXPORT_RECORD, _mapping(package, record, "card"))
+    settings = card.recipe.model
+    if not isinstance(settings, TransformerSettings):
+        raise package.refusal(f"{EXPORT_RECORD} describes a {settings.family} model")
+    theirs = read_tensors(package, path)
+    shared = theirs.get("model.shared.weight")
+    if shared is None or shared.dim() != 2 or len(shared) <= END or shared.shape[1] != settings.width:
+        raise package.refusal("its weights lack model.shared.weight, or it has another width than the card")
+    if record.get("pad_last"):
+        theirs = _with_pad_first(theirs)
+    trained_further = record.get("weights_sha256") != _sha256(package)
+    tokenizers = _tokenizers(
+        package, _mapping(package, record, "tokenizer"), first=3 if record.get("pad_last") else 4
+    )
+    pad_row = None if trained_further else _pad_row(package, record, settings.width)
+    weights = _weights(package, settings, theirs, pad_row)
+    biases = _used_biases(settings, weights)
+    weights = {name: tensor for name, tensor in weights.items() if biases.get(_setting_of_bias(name), True)}
+    if not all(bool(torch.isfinite(tensor).all()) for tensor in weights.values()):
+        raise package.refusal("its weights are not finite")
+    card = _updated(card, choices, biases, trained_further=trained_further)
+    model = build_for_tokenizers(card.recipe.model, tokenizers)
+    try:
+        load_module_weights(model, weights)
+    except ModelFolderError as error:
+        raise package.refusal(f"its weights do not fit its card ({error})") from None
+    source = tokenizers.source
+    return ConvertedModel(
+        "Hugging Face, exported by jumok" + (" and trained further" if trained_further else ""),
+        card,
+        module_weights(model),
+        tokenizers_to_files(tokenizers),
+        describe_model(card),
+        codes=source.codes if isinstance(source, JointVocabularyTokenizer) else (),
+        vocab_size=tokenizers.target.vocab_size,
+        positions_reason="as it was exported",
+    )
+
+
+def _mapping(package: Package, record: dict[str, Any], name: str) -> dict[str, Any]:
+    value = record.get(name)
+    if not isinstance(value, dict):
+        raise package.refusal(f"{EXPORT_RECORD} has no {name}")
+    return value
+
+
+def _sha256(package: Package) -> str:
+    return (
+        hashlib.sha256(package.read("model.safetensors")).hexdigest()
+        if "model.safetensors" in package
+        else ""
+    )
+
+
+def _pad_row(package: Package, record: dict[str, Any], width: int) -> Tensor:
+    row = record.get("pad_row")
+    if not isinstance(row, list) or len(row) != width or not all(isinstance(x, float) for x in row):
+        raise package.refusal(f"{EXPORT_RECORD} has no pad_row of {width} numbers")
+    return torch.tensor(row, dtype=torch.float32)
+
+
+def _with_pad_first(theirs: dict[str, Tensor]) -> dict[str, Tensor]:
+    """Return the weights with the rows of the vocabulary in jumok's order."""
+    moved = {"model.shared.weight": theirs["model.shared.weight"].roll(1, dims=0)}
+    if "final_logits_bias" in theirs:
+        moved["final_logits_bias"] = theirs["final_logits_bias"].flatten().roll(1)
+    return {**theirs, **moved}
+
+
+def _tokenizers(package: Package, stored: dict[str, Any], *, first: int) -> TokenizerPair:
+    """Return the tokenizers; `first` is the id of the first token that is not special."""
+    if stored.get("kind") == "sentencepiece":
+        tokenizer = Tokenizer.from_bytes(package.read("source.spm"))
+        return TokenizerPair(tokenizer, tokenizer, shared=True)
+    ids = package.json("vocab.json")
+    if not all(isinstance(id_, int) for id_ in ids.values()):
+        raise package.refusal("vocab.json does not give every token a whole number")
+    names = [
+        name for name in sorted(ids, key=lambda name: ids[name]) if ids[name] >= first and name != "<pad>"
+    ]
+    vocabulary = [OWN_BEGIN if name == TEXTLESS_BEGIN else name for name in names]
+    normaliser, code = str(stored.get("normaliser", "none")), str(stored.get("code", ""))
+    sides = [
+        JointVocabularyTokenizer(
+            package.read(name),
+            vocabulary,
+            normaliser=normaliser,
+            code=code if is_source else "",
+            is_source=is_source,
+        )
+        for name, is_source in (("source.spm", True), ("target.spm", False))
+    ]
+    return TokenizerPair(sides[0], sides[1], shared=True)
+
+
+def _weights(
+    package: Package, settings: TransformerSettings, theirs: dict[str, Tensor], pad_row: Tensor | None
+) -> dict[str, Tensor]:
+    pre_norm = settings.norm == "pre"
+    order = halves_to_interleaved(settings.width)
+    if channel_order(settings) is None:  # a stored table of positions: channels are as in jumok
+        order = torch.arange(settings.width)
+    shared = theirs["model.shared.weight"][:, order].clone()
+    if pad_row is None:
+        shared[BEGIN] = shared[PAD]  # decoding began with <pad> while it was trained further
+    else:
+        shared[PAD] = pad_row
+    weights = {"source_embedding.weight": shared}
+    for pair in layer_names(settings.encoder_layers, settings.decoder_layers, pre_norm=pre_norm):
+        for part in ("weight", "bias"):
+            tensor = theirs.get(f"{pair.theirs}.{part}")
+            if tensor is None:
+                raise package.refusal(f"its weights lack {pair.theirs}.{part}")
+            try:
+                weights[f"{pair.ours}.{part}"] = permute(tensor, pair, order)
+            except IndexError:
+                raise package.refusal(f"{pair.theirs}.{part} has the shape {tuple(tensor.shape)}") from None
+    weights["output.bias"] = theirs.get("final_logits_bias", torch.zeros(len(shared))).flatten()
+    if settings.positions == "learned":
+        for side, stack in (("source", "encoder"), ("target", "decoder")):
+            table = theirs.get(f"model.{stack}.embed_positions.weight")
+            if table is None:
+                raise package.refusal(f"its weights lack model.{stack}.embed_positions.weight")
+            weights[f"{side}_embedding.positions.table"] = table
+    return weights
+
+
+def _setting_of_bias(name: str) -> str:
+    """Return the setting that adds a bias to the output or to attention; "" for any other weight."""
+    if name == "output.bias":
+        return "model.output_bias"
+    attention = name.endswith(".bias") and "attention." in name and "around" not in name
+    return "model.attention_bias" if attention else ""
+
+
+def _used_biases(settings: TransformerSettings, weights: dict[str, Tensor]) -> dict[str, bool]:
+    """Return which biases the model has: those of its card, and those trained elsewhere."""
+    used = {"model.attention_bias": settings.attention_bias, "model.output_bias": settings.output_bias}
+    for name, tensor in weights.items():
+        if (setting := _setting_of_bias(name)) and bool(tensor.any()):
+            used[setting] = True
+    return used
+
+
+def _updated(
+    card: ModelCard, choices: ImportChoices, biases: dict[str, bool], *, trained_further: bool
+) -> ModelCard:
+    recipe = make_recipe(card.recipe.model_dump(exclude_none=True), **biases)
+    facts = dict(card.facts) | ({LICENCE: choices.licence} if choices.licence else {})
+    if trained_further:
+        return replace(card, recipe=recipe, facts=facts, scores={})
+    return replace(card, recipe=recipe, facts=facts)

@@ -1,0 +1,36 @@
+"""Weights in `pytorch_model.bin`, the one format here that is a pickle.
+
+torch's restricted unpickler builds tensors and nothing else: an object of any other kind is an error before
+it is made. This is the only file of jumok that may call it (tests/test_architecture.py), and only
+`jumok import` does, in a process of its own.
+"""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+if TYPE_CHECKING:
+    from jumok.interop.package import Package
+
+__all__ = ["read_pickled_weights"]
+
+
+def read_pickled_weights(package: Package, name: str) -> dict[str, Tensor]:
+    """Return the tensors of a PyTorch file by name."""
+    data = package.read(name)
+    try:
+        content = torch.load(io.BytesIO(data), map_location="cpu", weights_only=True)
+    except MemoryError:
+        raise
+    except Exception as error:  # the unpickler raises whatever a damaged file makes it raise
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise package.refusal(f"{name} is not a file of weights only ({reason:.200})") from None
+    if not isinstance(content, dict) or not all(
+        isinstance(key, str) and isinstance(value, Tensor) for key, value in content.items()
+    ):
+        raise package.refusal(f"{name} holds something else than named tensors")
+    return content

@@ -1,0 +1,37 @@
+"""The licence and the text in the README of a stranger's model."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from jumok.interop.package import Package
+
+__all__ = ["read_licence", "read_readme"]
+
+MAX_README = 100_000
+_FRONT_MATTER = re.compile(r"\A---\s*\n(.*?)\n---\s*\n", re.DOTALL)
+_LICENCE = re.compile(r"^license:\s*[\"']?([\w.+ -]{1,80}?)[\"']?\s*$", re.MULTILINE)
+
+
+def read_readme(package: Package) -> str:
+    """Return the README of a model without its front matter, or "" if there is none."""
+    return _FRONT_MATTER.sub("", _readme(package))[:MAX_README].strip()
+
+
+def read_licence(package: Package) -> str:
+    """Return the licence that a model names, or ""."""
+    front_matter = _FRONT_MATTER.match(_readme(package))
+    if front_matter and (found := _LICENCE.search(front_matter[1])):
+        return found[1].strip()
+    if "LICENSE" in package and package.sizes["LICENSE"] < MAX_README:
+        text = package.read("LICENSE").decode("utf-8", errors="replace")
+        return "cc-by-4.0" if "Attribution 4.0 International" in text else "see LICENSE in the original"
+    return ""
+
+
+def _readme(package: Package) -> str:
+    if "README.md" not in package or package.sizes["README.md"] > 10 * MAX_README:
+        return ""
+    return package.read("README.md").decode("utf-8", errors="replace").replace("\r\n", "\n")

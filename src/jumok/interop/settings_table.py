@@ -1,0 +1,63 @@
+"""Checked look-ups in the settings of a stranger's model, which may hold anything."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from jumok.errors import ModelFolderError
+    from jumok.interop.package import Package
+
+__all__ = ["SettingsTable"]
+
+
+class SettingsTable:
+    """The settings in one file of a package; a value of another type or out of range is refused."""
+
+    def __init__(self, package: Package, file: str, values: Mapping[str, Any]) -> None:
+        self._package = package
+        self._file = file
+        self._values = values
+
+    def integer(self, name: str, low: int, high: int, default: int | None = None) -> int:
+        value = self._values.get(name, default)
+        if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+            raise self.wrong(name, f"a whole number from {low:,} to {high:,}")
+        return value
+
+    def number(self, name: str, low: float, high: float, default: float) -> float:
+        value = self._values.get(name, default)
+        if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
+            raise self.wrong(name, f"a number from {low:g} to {high:g}")
+        return float(value)
+
+    def flag(self, name: str, default: bool) -> bool:
+        value = self._values.get(name, default)
+        if not isinstance(value, bool):
+            raise self.wrong(name, "true or false")
+        return value
+
+    def text(self, name: str, default: str = "") -> str:
+        value = self._values.get(name, default)
+        return value if isinstance(value, str) else default
+
+    def require(self, name: str, wanted: Any, default: Any, why: str) -> None:
+        """Refuse a model in which a setting is not what jumok can compute."""
+        value = self._values.get(name, default)
+        if value != wanted:
+            raise self._package.refusal(
+                f"{self._file} says {name} = {_shown(value)}: {why}", "Models with other settings import."
+            )
+
+    def wrong(self, name: str, expected: str) -> ModelFolderError:
+        received = _shown(self._values[name]) if name in self._values else "nothing"
+        return self._package.refusal(f"{name} in {self._file} must be {expected}. Received: {received}")
+
+
+def _shown(value: Any) -> str:
+    try:
+        return f"{value!r:.60}"
+    except ValueError:  # Python prints no integer of more than 4,300 digits
+        return "a very large number"

@@ -1,0 +1,114 @@
+"""The weights of a Transformer in jumok and in Hugging Face's encoder-decoder classes: names and channels.
+
+Both compute the same. Two things differ besides the names:
+
+- Channels. Hugging Face's sinusoids are [sin … sin | cos … cos] and jumok's sin, cos, sin, cos. One
+  permutation of the width, applied to every matrix that reads or writes states, takes one into the other
+  without rounding.
+- The first token. Marian decodes from a zero vector, which is the row of `<pad>`; jumok from `<s>`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from jumok.types import BEGIN
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from jumok.config.recipe import TransformerSettings
+
+__all__ = [
+    "OWN_BEGIN",
+    "TEXTLESS_BEGIN",
+    "NamePair",
+    "channel_order",
+    "distinct_names",
+    "halves_to_interleaved",
+    "interleaved_to_halves",
+    "layer_names",
+    "permute",
+]
+
+OWN_BEGIN, TEXTLESS_BEGIN = "<s>", "<unused:s>"
+"""A token that some models of Marian list, and its name where `<s>` is already the first token of jumok."""
+
+_ATTENTION = (("query", "q_proj"), ("key", "k_proj"), ("value", "v_proj"), ("out", "out_proj"))
+
+
+@dataclass(frozen=True, slots=True)
+class NamePair:
+    """One linear map or norm under both names, and which of its axes are channels of the states."""
+
+    ours: str
+    theirs: str
+    rows: bool = False
+    columns: bool = False
+
+
+def halves_to_interleaved(width: int) -> Tensor:
+    """Return the permutation `order` with interleaved[i] = halves[order[i]]."""
+    half = width // 2
+    return torch.stack([torch.arange(half), torch.arange(half) + half], dim=1).flatten()
+
+
+def interleaved_to_halves(width: int) -> Tensor:
+    """Return the permutation `order` with halves[i] = interleaved[order[i]]."""
+    return torch.cat([torch.arange(0, width, 2), torch.arange(1, width, 2)])
+
+
+def permute(tensor: Tensor, pair: NamePair, order: Tensor) -> Tensor:
+    """Return a weight or a bias with its channels in another order."""
+    if pair.rows:
+        tensor = tensor[order]
+    if pair.columns and tensor.dim() == 2:
+        tensor = tensor[:, order]
+    return tensor.contiguous()
+
+
+def layer_names(encoder_layers: int, decoder_layers: int, *, pre_norm: bool) -> Iterator[NamePair]:
+    """Yield the names of all parts of both stacks; each part has a `.weight` and may have a `.bias`."""
+    for stack, layers in (("encoder", encoder_layers), ("decoder", decoder_layers)):
+        for layer in range(layers):
+            ours, theirs = f"{stack}.{layer}", f"model.{stack}.layers.{layer}"
+            yield from _attention(f"{ours}.attention", f"{theirs}.self_attn")
+            yield _norm(f"{ours}.around_attention", f"{theirs}.self_attn_layer_norm")
+            if stack == "decoder":
+                yield from _attention(f"{ours}.cross_attention", f"{theirs}.encoder_attn")
+                yield _norm(f"{ours}.around_cross", f"{theirs}.encoder_attn_layer_norm")
+            yield NamePair(f"{ours}.feed_forward.widen", f"{theirs}.fc1", columns=True)
+            yield NamePair(f"{ours}.feed_forward.narrow", f"{theirs}.fc2", rows=True)
+            yield _norm(f"{ours}.around_feed_forward", f"{theirs}.final_layer_norm")
+        if pre_norm:
+            yield NamePair(f"after_{stack}", f"model.{stack}.layer_norm", rows=True)
+
+
+def _attention(ours: str, theirs: str) -> Iterator[NamePair]:
+    for our_name, their_name in _ATTENTION:
+        yield NamePair(
+            f"{ours}.{our_name}",
+            f"{theirs}.{their_name}",
+            rows=our_name == "out",
+            columns=our_name != "out",
+        )
+
+
+def _norm(ours: str, theirs: str) -> NamePair:
+    return NamePair(f"{ours}.norm", theirs, rows=True)
+
+
+def channel_order(settings: TransformerSettings) -> Tensor | None:
+    """Return the order of Hugging Face's channels in jumok's, or None if it stores a table of positions."""
+    return interleaved_to_halves(settings.width) if settings.positions == "sinusoidal" else None
+
+
+def distinct_names(tokens: Sequence[str]) -> list[str]:
+    """Return the tokens by id under distinct names: a second `<s>`, an ordinary token, gets another one."""
+    return [
+        TEXTLESS_BEGIN if token == OWN_BEGIN and id_ != BEGIN else token for id_, token in enumerate(tokens)
+    ]

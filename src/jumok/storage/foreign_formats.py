@@ -1,0 +1,51 @@
+"""Recognise models of other toolkits by the names of their files. Nothing in them is opened here."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+__all__ = ["foreign_format", "foreign_model_hint", "hub_hint"]
+
+_HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
+_WEIGHTS = ("model.safetensors", "pytorch_model.bin")
+
+
+def foreign_format(path: Path) -> str:
+    """Return which toolkit wrote a model, or "" if its files do not say."""
+    if path.is_file():
+        if path.suffix == ".argosmodel":
+            return "an Argos Translate package"
+        return "a packed OPUS-MT or Marian model" if path.suffix == ".zip" else ""
+    try:
+        names = {entry.name for entry in path.iterdir()}
+    except OSError:
+        return ""
+    if "config.json" in names and "model.bin" in names:
+        return "a CTranslate2 model"
+    if "config.json" in names and names & {*_WEIGHTS, "vocab.json", "tokenizer.json"}:
+        return "a Hugging Face model"
+    if "decoder.yml" in names or any(name.endswith(".npz") for name in names):
+        return "a Marian model"
+    return ""
+
+
+def foreign_model_hint(path: Path) -> str:
+    """Return a sentence with the command that imports the model at a path, or ""."""
+    found = foreign_format(path)
+    if not found:
+        return ""
+    return f" It looks like {found}: `jumok import {path} --out model` turns it into a model folder."
+
+
+def hub_hint(path: Path) -> str:
+    """Return how to get the model if a path that does not exist may be its name on the Hugging Face hub."""
+    name = str(path)
+    if not _HUB_NAME.fullmatch(name) or Path(name.partition("/")[0]).exists():
+        return ""
+    local = name.partition("/")[2]
+    return (
+        f" If {name} is a model on the Hugging Face hub, download and import it: "
+        f"`hf download {name} --local-dir {local}` (from the package huggingface_hub), then "
+        f"`jumok import {local} --out model`."
+    )

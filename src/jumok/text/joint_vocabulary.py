@@ -1,0 +1,200 @@
+"""The tokenizer of a Marian model: SentencePiece splits, and a vocabulary of its own numbers the pieces.
+
+Such a model has one SentencePiece model per language and, as a rule, one vocabulary for both. A piece is
+looked up as a string: the ids of SentencePiece mean nothing here, a piece that the vocabulary lacks is
+`<unk>`, and a stretch that is unknown to the SentencePiece model of one side may be a token of the other.
+
+A model with several target languages has tokens such as `>>ko<<`. A source that begins with one asks for that
+language; `code` is the one that other sources ask for.
+"""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import json
+import re
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from jumok.errors import DataError, ModelFolderError, UnsupportedError, suggest
+from jumok.text.normalisation import replace_surrogates
+from jumok.text.token_table import TokenTable
+from jumok.text.word_mapping import NO_WORD
+from jumok.types import BEGIN, END, PAD, UNKNOWN
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from numpy.random import Generator
+
+__all__ = ["NORMALISERS", "JointVocabularyTokenizer", "normalise_punctuation"]
+
+NORMALISERS = ("none", "opus-mt")
+"""What happens to a text before SentencePiece: nothing, or what OPUS-MT's `preprocess.sh` does."""
+
+_SPECIAL_TOKENS = {PAD: "<pad>", UNKNOWN: "<unk>", BEGIN: "<s>", END: "</s>"}
+_UNKNOWN_TEXT = "⁇"
+_CODE = re.compile(r">>.*?<<")
+_BYTE = re.compile(r"<0x[0-9A-Fa-f]{2}>")
+_MIN_TEXTS_FOR_THREADS = 32
+
+# The substitutions of Moses' replace-unicode-punctuation, which OPUS-MT's preprocess.sh repeats.
+_PUNCTUATION = str.maketrans(
+    {
+        **dict(zip("，、”“∶：？《》）！（；」「～’━〈〉【】％", ',,""::?"")!(;""~\'-<>[]%', strict=True)),
+        **dict(zip("０１２３４５６７８９", "0123456789", strict=True)),
+        "…": "...",
+    }
+)
+_FULL_STOP = re.compile("[。．] *")
+_SPACES = re.compile(" +")
+
+
+class JointVocabularyTokenizer(TokenTable):
+    """A SentencePiece model and the vocabulary in which its pieces are looked up.
+
+    `vocabulary` has the tokens from id 4 on. `code` is a token such as `>>ko<<` that is put before every text
+    without one, or "". On the target side texts have no codes.
+    """
+
+    def __init__(
+        self,
+        sentencepiece: bytes,
+        vocabulary: Sequence[str],
+        *,
+        normaliser: str = "none",
+        code: str = "",
+        is_source: bool = True,
+    ) -> None:
+        self.sentencepiece = sentencepiece
+        self.vocabulary = tuple(vocabulary)
+        self.normaliser = normaliser
+        self.code = code
+        self._is_source = is_source
+        self._refuses_unknown_codes = True
+        self._processor = _load_processor(sentencepiece)
+        self._ids = {token: id_ for id_, token in enumerate(self.vocabulary, len(_SPECIAL_TOKENS))}
+        tokens = [*_SPECIAL_TOKENS.values(), *self.vocabulary]
+        super().__init__(tokens, [self._bytes_of(id_, token) for id_, token in enumerate(tokens)])
+        if normaliser not in NORMALISERS or (code and code not in self.codes):
+            raise ModelFolderError(
+                f"A tokenizer cannot be used: it asks for the normaliser {normaliser!r} and the target "
+                f"language {code!r}. Known normalisers: {', '.join(NORMALISERS)}. "
+                f"Known target languages: {_listed(self.codes)}."
+            )
+
+    @cached_property
+    def codes(self) -> tuple[str, ...]:
+        """The tokens that name a target language, such as `>>ko<<`."""
+        return tuple(token for token in self.vocabulary if _CODE.fullmatch(token))
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 of everything that decides the ids, in hexadecimal."""
+        return hashlib.sha256(self.to_bytes()).hexdigest()
+
+    def to_bytes(self) -> bytes:
+        """Return everything that decides the ids, for comparisons; `tokenizer_files` stores tokenizers."""
+        settings = [self.vocabulary, self.normaliser, self.code, self._is_source]
+        return json.dumps(settings, ensure_ascii=False).encode() + b"\0" + self.sentencepiece
+
+    def accepting_any_text(self) -> JointVocabularyTokenizer:
+        """Return a copy that takes an unknown language code for text, as servers need."""
+        accepting = copy.copy(self)
+        accepting._refuses_unknown_codes = False
+        return accepting
+
+    def encode(self, text: str) -> list[int]:
+        """Return the token ids, without `<s>` and `</s>`. An unknown language code raises a DataError."""
+        return self.encode_batch([text])[0]
+
+    def encode_batch(self, texts: Iterable[str], *, threads: int = -1) -> list[list[int]]:
+        """Return `encode` of each text, on all cores by default; a few texts are encoded without threads."""
+        split = [self._split_code(replace_surrogates(text)) for text in texts]
+        prepared = [
+            normalise_punctuation(text) if self.normaliser == "opus-mt" else text for _, text in split
+        ]
+        if len(prepared) < _MIN_TEXTS_FOR_THREADS:
+            pieces = [self._processor.encode(text, out_type=str) for text in prepared]
+        else:
+            pieces = self._processor.encode(prepared, out_type=str, num_threads=threads)
+        ids = self._ids
+        return [
+            [*codes, *(ids.get(piece, UNKNOWN) for piece in row)]
+            for (codes, _), row in zip(split, pieces, strict=True)
+        ]
+
+    def sample(self, text: str, strength: float, generator: Generator) -> list[int]:
+        """Return `encode(text)`; a strength above 0 is refused."""
+        if strength > 0:
+            raise UnsupportedError(
+                "The tokenizer of an imported model has one segmentation per text. "
+                f"Received: text.sampling = {strength}. Set it to 0."
+            )
+        return self.encode(text)
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """Return the text. Special tokens have no text, but `<unk>` is ⁇; invalid bytes become U+FFFD."""
+        return super().decode(ids).strip()
+
+    def word_of_token(self, text: str, ids: Sequence[int]) -> list[int]:
+        """Return the index in `split_words(text)` for each token; a code that the text lacks has no word."""
+        if self.code and ids and ids[0] == self._ids[self.code] and not text.startswith(self.code):
+            return [NO_WORD, *super().word_of_token(text, ids[1:])]
+        return super().word_of_token(text, ids)
+
+    def _split_code(self, text: str) -> tuple[list[int], str]:
+        """Return the id of the language code of a source, if it has one, and the text after it."""
+        if not self._is_source or not self.codes:
+            return [], text
+        if found := _CODE.match(text):
+            if found[0] in self.codes:
+                return [self._ids[found[0]]], text[found.end() :]
+            if self._refuses_unknown_codes:
+                raise DataError(
+                    f"This model does not know the target language {found[0]:.40}."
+                    f"{suggest(found[0], self.codes)} It knows: {_listed(self.codes)}."
+                )
+        return ([self._ids[self.code]] if self.code else []), text
+
+    def _bytes_of(self, id_: int, token: str) -> bytes:
+        """Return the UTF-8 bytes of a token."""
+        if id_ == UNKNOWN:
+            return _UNKNOWN_TEXT.encode()
+        if id_ in _SPECIAL_TOKENS or token == _SPECIAL_TOKENS[BEGIN]:  # some models list a <s> of their own
+            return b""
+        if _BYTE.fullmatch(token) and self._processor.is_byte(self._processor.piece_to_id(token)):
+            return bytes.fromhex(token[3:5])
+        return token.replace("▁", " ").encode()
+
+    def __repr__(self) -> str:
+        return f"<JointVocabularyTokenizer: {self.vocab_size} tokens, {self.fingerprint[:8]}>"
+
+
+def normalise_punctuation(text: str) -> str:
+    """Return the text as OPUS-MT's `preprocess.sh` leaves it: ASCII punctuation, no control characters."""
+    text = _FULL_STOP.sub(". ", text.translate(_PUNCTUATION))
+    printable = "".join(" " if not c.isprintable() and not c.isspace() else c for c in text)
+    return _SPACES.sub(" ", printable).strip(" ")
+
+
+def _listed(codes: Sequence[str]) -> str:
+    more = f" and {len(codes) - 20} others" if len(codes) > 20 else ""
+    return " ".join(codes[:20]) + more if codes else "none"
+
+
+def _load_processor(data: bytes) -> Any:
+    from sentencepiece import SentencePieceProcessor  # start-up
+
+    processor = SentencePieceProcessor()
+    try:
+        processor.load_from_serialized_proto(data)
+        if not processor.piece_size():
+            raise RuntimeError("it has no pieces")
+    except (RuntimeError, UnicodeDecodeError) as error:
+        raise ModelFolderError(
+            f"A SentencePiece model cannot be used ({error}). The file is damaged; copy it again from its "
+            "origin."
+        ) from None
+    return processor

@@ -1,0 +1,63 @@
+"""What the rest of jumok needs of a tokenizer.
+
+`Tokenizer` is a SentencePiece model whose ids are the vocabulary; `JointVocabularyTokenizer` looks the pieces
+of a SentencePiece model up in a vocabulary of their own, as models of Marian do.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from numpy.random import Generator
+
+__all__ = ["AnyTokenizer"]
+
+
+class AnyTokenizer(Protocol):
+    """Text to token ids and back. The ids 0 to 3 are `<pad>`, `<unk>`, `<s>` and `</s>`."""
+
+    @property
+    def vocab_size(self) -> int:
+        """Number of tokens, including the four special tokens."""
+        ...
+
+    @property
+    def token_shape(self) -> tuple[int, ...]:
+        """The shape of one token: () is one id, (value,) a patch of a picture."""
+        ...
+
+    @property
+    def fingerprint(self) -> str:
+        """A hash that equal tokenizers share."""
+        ...
+
+    def to_bytes(self) -> bytes:
+        """Return everything that decides the ids."""
+        ...
+
+    def encode(self, text: str) -> list[int]:
+        """Return token ids without `<s>` and `</s>`."""
+        ...
+
+    def encode_batch(self, texts: Iterable[str], *, threads: int = -1) -> list[list[int]]:
+        """Return `encode` of each text."""
+        ...
+
+    def sample(self, text: str, strength: float, generator: Generator) -> list[int]:
+        """Return the token ids of a random segmentation; strength 0 gives the best one."""
+        ...
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """Return the text of token ids."""
+        ...
+
+    def tokens(self, ids: Sequence[int]) -> list[str]:
+        """Return the tokens as strings for display."""
+        ...
+
+    def word_of_token(self, text: str, ids: Sequence[int]) -> list[int]:
+        """Return the index in `split_words(text)` for each token, −1 for one without a word."""
+        ...

@@ -1,0 +1,92 @@
+"""What the tests of imports share: the import of a package, and comparisons with its toolkit's numbers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+import jumok
+from jumok.data.batching import padded_batch
+from jumok.inference import SearchPlan
+from jumok.inference.engines.torch_engine import TorchEngine
+from jumok.interop import ImportChoices
+from jumok.interop.import_worker import import_package
+from jumok.interop.package import open_package
+from jumok.types import END
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+MAX_TOKENS = 30  # as foreign_toolkits.py has it
+
+
+def load_imported(package: Path, out: Path, **choices: str) -> jumok.Translator:
+    """Import in this process, which is faster than in one of its own."""
+    import_package(open_package(package), package, out, ImportChoices(**choices))
+    return jumok.load(out, engine="torch")
+
+
+def logits(translator: jumok.Translator, source: str, target: str) -> torch.Tensor:
+    """The scores before the softmax of every step, teacher forced: (target tokens + 1, vocabulary)."""
+    tokenizers = translator.tokenizers
+    batch = padded_batch([tokenizers.source.encode(source)], [tokenizers.target.encode(target)])
+    with torch.inference_mode():
+        return translator.model.output(translator.model(batch))[0]
+
+
+def columns_of(translator: jumok.Translator, names: list[str]) -> list[int]:
+    """Ids by name; a model's own `<s>` is an ordinary token, so the last of two tokens of a name counts."""
+    tokenizer = translator.tokenizers.target
+    ids = {name: id_ for id_, name in enumerate(tokenizer.tokens(range(tokenizer.vocab_size)))}
+    return [ids[name] for name in names]
+
+
+def search(translator: jumok.Translator, texts: list[str], **options: Any) -> list[list[str]]:
+    """The tokens of the best hypothesis of each text."""
+    plan = SearchPlan(max_length_ratio=1e-9, extra_tokens=MAX_TOKENS, min_length=0, **options)
+    sources = translator.tokenizers.source.encode_batch(texts)
+    found: dict[int, list[str]] = {}
+    for group, hypotheses in TorchEngine(translator.model).search(sources, plan, prefixes=[[]] * len(texts)):
+        for index, (best, *_) in zip(group, hypotheses, strict=True):
+            found[index] = translator.tokenizers.target.tokens(best.ids)
+    return [found[index] for index in range(len(texts))]
+
+
+def check_against_transformers(translator: jumok.Translator, answers: dict[str, Any]) -> None:
+    """Tokens, logits and translations are those of transformers."""
+    tokenizer = translator.tokenizers.source
+    assert [tokenizer.tokens(ids) for ids in tokenizer.encode_batch(answers["texts"])] == answers["tokens"]
+    columns = columns_of(translator, answers["columns"])
+    for source, target, expected in answers["logits"]:
+        found = logits(translator, source, target)[:, columns]
+        assert (found - torch.tensor(expected)).abs().max() < 1e-5
+    count = len(answers["greedy"])
+    assert search(translator, answers["texts"][:count], beam=1) == answers["greedy"]
+    assert search(translator, answers["texts"][:count], beam=4, patience_factor=1.0) == answers["beam"]
+
+
+def largest_score_difference(translator: jumok.Translator, answers: dict[str, Any], *, pieces: bool) -> float:
+    """The largest difference of a token's log-probability from Marian's; `pieces`: its text is in tokens.
+
+    Marian's text has no tokens if it splits text itself. Then a translation counts only if its text is split
+    into as many tokens as Marian scored; most are.
+    """
+    largest, compared = 0.0, 0
+    tokenizers = translator.tokenizers
+    for source, translation, scores in answers["translations"]:
+        if pieces:
+            target = columns_of(translator, translation.split())
+        else:
+            target = tokenizers.target.encode(translation)
+        if not pieces and len(scores) != len(target) + 1:
+            continue
+        batch = padded_batch([tokenizers.source.encode(source)], [target])
+        with torch.inference_mode():
+            log_probs = translator.model.output.log_probs(translator.model(batch))[0]
+        found = log_probs.gather(1, torch.tensor([*target, END])[:, None])[:, 0]
+        found = found[: len(scores)]  # without `</s>` if the translation was cut
+        largest = max(largest, float((found - torch.tensor(scores)).abs().max()))
+        compared += 1
+    assert compared > len(answers["translations"]) / 2
+    return largest

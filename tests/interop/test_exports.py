@@ -1,0 +1,198 @@
+"""Exports: back to the bit, refused by name, or computed by the other toolkit's own runtime."""
+
+from __future__ import annotations
+
+import json
+import re
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from imported import load_imported, logits
+
+import jumok
+from jumok.data.batching import padded_batch
+from jumok.errors import RecipeError, StorageError, UnsupportedError
+from jumok.interop import export_model
+from jumok.storage import read_model_with_weights, read_stored_model
+from jumok.types import BEGIN, END, PAD
+
+MODELS = Path(__file__).parent.parent / "stored" / "models"
+STORED = Path(__file__).parent / "stored"
+PAIR = ("six three one seven zero.", "육 삼 일 칠 영.")
+
+
+@pytest.fixture(scope="module")
+def imported(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("imported") / "model"
+    load_imported(STORED / "tc-big.zip", folder, code="ko")
+    return folder
+
+
+def same_model(one: Path, other: Path) -> bool:
+    """Whether two folders hold the same recipe, tokenizers and weights, to the bit."""
+    (card, weights, files), (other_card, other_weights, other_files) = map(
+        read_model_with_weights, (one, other)
+    )
+    return (
+        card.recipe == other_card.recipe
+        and files == other_files
+        and weights.keys() == other_weights.keys()
+        and all(torch.equal(weights[name], other_weights[name]) for name in weights)
+    )
+
+
+def test_a_model_comes_back_from_hugging_face_to_the_bit(imported: Path, tmp_path: Path) -> None:
+    for name, folder in {"trained": MODELS / "transformer", "imported": imported}.items():
+        export_model(folder, tmp_path / name, "huggingface")
+        load_imported(tmp_path / name, tmp_path / f"{name}-model")
+        assert same_model(folder, tmp_path / f"{name}-model")
+        card, again = read_stored_model(folder).card, read_stored_model(tmp_path / f"{name}-model").card
+        assert (again.scores, again.read_out, again.corpora) == (card.scores, card.read_out, card.corpora)
+
+
+def test_an_export_that_was_trained_further_keeps_its_biases_and_loses_its_scores(tmp_path: Path) -> None:
+    from safetensors.torch import load_file, save_file
+
+    export_model(MODELS / "transformer", tmp_path / "out", "huggingface")
+    weights = load_file(tmp_path / "out" / "model.safetensors")
+    weights["model.encoder.layers.0.self_attn.q_proj.bias"] += 0.5
+    save_file(weights, tmp_path / "out" / "model.safetensors")
+    translator = load_imported(tmp_path / "out", tmp_path / "model")
+    assert float(translator.model.state_dict()["encoder.0.attention.query.bias"][0]) == 0.5
+    card = read_stored_model(tmp_path / "model").card
+    assert card.recipe.model.attention_bias  # type: ignore[union-attr]
+    assert not card.scores
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("recurrent-gru-bahdanau", "model.family = recurrent"),
+        ("decoder-only", "model.family = decoder-only"),
+        ("transformer-rotary-restricted", "model.encoder_attention = restricted"),
+        ("transformer-alibi-location", "location"),
+        ("transformer-linear-batch", "model.encoder_attention = efficient"),
+        ("transformer-relative-keys", "model.positions = relative-keys"),
+        ("transformer-post-learned", "model.tied = false"),
+        ("language-model", "plain text"),
+    ],
+)
+def test_what_does_not_fit_is_refused_by_name_and_nothing_is_written(
+    name: str, words: str, tmp_path: Path
+) -> None:
+    for to in ("huggingface", "onnx"):
+        with pytest.raises(UnsupportedError, match=re.escape(words)):
+            export_model(MODELS / name, tmp_path / "out", to)
+    assert not list(tmp_path.iterdir())
+
+
+def test_wrong_requests_are_refused(imported: Path, tmp_path: Path) -> None:
+    model = MODELS / "transformer"
+    with pytest.raises(RecipeError, match=r'Did you mean "huggingface"'):
+        export_model(model, tmp_path / "out", "hugging-face")
+    with pytest.raises(RecipeError, match="int8 are for ctranslate2"):
+        export_model(model, tmp_path / "out", "huggingface", quantization="int8")
+    with pytest.raises(StorageError, match="exists already"):
+        export_model(model, tmp_path, "huggingface")
+    with pytest.raises(UnsupportedError, match="SentencePiece model of its own"):
+        export_model(imported, tmp_path / "out.argosmodel", "argos")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_ctranslate2_export_translates_strings_like_jumok(imported: Path, tmp_path: Path) -> None:
+    ctranslate2 = pytest.importorskip("ctranslate2")
+    import sentencepiece
+
+    for name, folder, text in (
+        ("own", MODELS / "transformer", PAIR[0]),
+        ("imported", imported, "I go home."),
+    ):
+        out = tmp_path / name
+        export_model(folder, out, "ctranslate2")
+        source, target = (
+            sentencepiece.SentencePieceProcessor(model_file=str(out / f"{side}.spm"))
+            for side in ("source", "target")
+        )
+        pieces = source.encode(text, out_type=str)
+        expected = jumok.load(folder, engine="torch")
+        if name == "imported":
+            pieces = [">>ko<<", *pieces]
+        result = ctranslate2.Translator(str(out)).translate_batch(
+            [pieces], beam_size=1, max_decoding_length=30
+        )[0]
+        assert target.decode(result.hypotheses[0]) == expected.translate([text], beam=1)[0].text
+        assert "license:" in (out / "README.md").read_text(encoding="utf-8")
+
+
+def test_an_argos_package_has_what_argos_reads(tmp_path: Path) -> None:
+    pytest.importorskip("ctranslate2")
+    out = tmp_path / "translate-en_ko.argosmodel"
+    export_model(MODELS / "transformer", out, "argos", quantization="int8", licence="cc0-1.0")
+    with zipfile.ZipFile(out) as archive:
+        names = archive.namelist()
+        metadata = json.loads(archive.read("translate-en_ko-1_0/metadata.json"))
+        readme = archive.read("translate-en_ko-1_0/README.md").decode()
+    assert {name.partition("/")[0] for name in names} == {"translate-en_ko-1_0"}
+    assert {"translate-en_ko-1_0/model/model.bin", "translate-en_ko-1_0/sentencepiece.model"} <= set(names)
+    assert (metadata["from_code"], metadata["to_name"]) == ("en", "Korean")
+    assert 'license: "cc0-1.0"' in readme
+
+
+def test_a_safetensors_export_holds_the_weights_under_their_names(tmp_path: Path) -> None:
+    from safetensors.torch import load_file
+
+    export_model(MODELS / "transformer", tmp_path / "out", "safetensors")
+    _, weights, _ = read_model_with_weights(MODELS / "transformer")
+    assert load_file(tmp_path / "out" / "model.safetensors").keys() == weights.keys()
+
+
+def greedy_with_onnx(encoder: Any, decoder: Any, source: list[int], steps: int = 20) -> list[int]:
+    ids = np.array([[*source, END]])
+    mask = np.ones_like(ids)
+    states = encoder.run(None, {"input_ids": ids, "attention_mask": mask})[0]
+    found = [PAD]
+    for _ in range(steps):
+        [logits] = decoder.run(
+            None,
+            {"input_ids": np.array([found]), "encoder_hidden_states": states, "encoder_attention_mask": mask},
+        )
+        row = logits[0, -1].copy()
+        row[[PAD, BEGIN]] = -np.inf
+        if (token := int(row.argmax())) == END:
+            break
+        found.append(token)
+    return found[1:]
+
+
+@pytest.mark.slow
+def test_onnxruntime_computes_the_same_at_other_shapes(imported: Path, tmp_path: Path) -> None:
+    onnxruntime = pytest.importorskip("onnxruntime")
+    pytest.importorskip("onnxscript")
+    for name, folder, (source, target) in (
+        ("own", MODELS / "transformer", PAIR),
+        ("imported", imported, ("I go home.", "나는 집에 간다.")),
+    ):
+        export_model(folder, tmp_path / name, "onnx")
+        encoder, decoder = (
+            onnxruntime.InferenceSession(tmp_path / name / f"{part}_model.onnx")
+            for part in ("encoder", "decoder")
+        )
+        translator = jumok.load(folder, engine="torch")
+        sides = translator.tokenizers
+        ids = [sides.source.encode(source), sides.source.encode(source)[:3]]
+        batch = padded_batch(ids, [sides.target.encode(target), sides.target.encode(target)[:2]])
+        assert batch.target is not None
+        mask = (torch.arange(batch.source.shape[1]) < batch.source_lengths[:, None]).long().numpy()
+        states = encoder.run(None, {"input_ids": batch.source.numpy(), "attention_mask": mask})[0]
+        begun = torch.where(batch.target[:, :-1] == BEGIN, PAD, batch.target[:, :-1]).numpy()
+        [found] = decoder.run(
+            None, {"input_ids": begun, "encoder_hidden_states": states, "encoder_attention_mask": mask}
+        )
+        expected = logits(translator, source, target).numpy()
+        assert np.abs(found[0] - expected).max() < 1e-4
+        greedy = greedy_with_onnx(encoder, decoder, ids[0])
+        assert sides.target.decode(greedy) == translator.translate([source], beam=1)[0].text

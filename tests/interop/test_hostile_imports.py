@@ -1,0 +1,298 @@
+"""Strangers' files: whatever is in them, an import ends with a whole model or a typed error.
+
+Most tests read in this process, where a crash or a foreign exception would show; the last ones use the child
+process as `jumok import` does.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import pickle
+import random
+import shutil
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import jumok
+from jumok.errors import JumokError, ModelFolderError, StorageError
+from jumok.interop import ImportChoices, export_model, import_model
+from jumok.interop.flat_yaml import parse_settings, parse_vocabulary
+from jumok.interop.import_worker import import_package
+from jumok.interop.package import open_package
+
+STORED = Path(__file__).parent / "stored"
+
+
+def unpack(name: str, folder: Path) -> Path:
+    with zipfile.ZipFile(STORED / f"{name}.zip") as archive:
+        archive.extractall(folder)
+    return folder / name
+
+
+def refused(package: Path, words: str, error: type[JumokError] = ModelFolderError) -> None:
+    """The import fails with a typed error, and nothing is left."""
+    out = package.parent / "refused"
+    with pytest.raises(error, match=words):
+        import_package(open_package(package), package, out, ImportChoices())
+    assert not list(package.parent.glob("refused*"))
+
+
+def edit_json(path: Path, **values: Any) -> None:
+    path.write_text(json.dumps({**json.loads(path.read_text(encoding="utf-8")), **values}), encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ({"d_model": 10**400}, "d_model"),
+        ({"d_model": 17}, "embeddings|width|weights"),
+        ({"d_model": "64"}, "d_model.*whole number"),
+        ({"encoder_layers": 10**9}, "encoder_layers"),
+        ({"encoder_layers": 3}, "lack model.encoder.layers.1"),
+        ({"encoder_attention_heads": 3, "decoder_attention_heads": 3}, "heads"),
+        ({"encoder_ffn_dim": 64, "decoder_ffn_dim": 64}, "fit"),
+        ({"decoder_ffn_dim": 64}, "ffn_dim"),
+        ({"decoder_start_token_id": 10**6}, "ids up to"),
+        ({"decoder_start_token_id": -1}, "decoder_start_token_id"),
+        ({"model_type": "t5"}, '"t5"'),
+        ({"model_type": None}, "missing"),
+        ({"activation_function": "gelu_new"}, "gelu_new"),
+        ({"normalize_before": True}, "normalize_before = True"),
+        ({"normalize_embedding": True}, "norm on embeddings"),
+        ({"scale_embedding": False}, "√width"),
+        ({"static_position_embeddings": False}, "learned positions"),
+    ],
+)
+def test_a_wrong_configuration_is_refused(values: dict[str, Any], words: str, tmp_path: Path) -> None:
+    folder = unpack("classic", tmp_path)
+    edit_json(folder / "config.json", **values)
+    refused(folder, words, JumokError)
+
+
+@pytest.mark.parametrize(
+    "name", ["config.json", "vocab.json", "model.safetensors", "source.spm", "target.spm"]
+)
+def test_a_missing_file_is_named(name: str, tmp_path: Path) -> None:
+    folder = unpack("classic", tmp_path)
+    (folder / name).unlink()
+    refused(folder, name.replace("config.json", "no format that jumok knows|npz"))
+
+
+@pytest.mark.medium
+@pytest.mark.parametrize("package", ["classic", "tc-big", "marian", "marian-built-in"])
+def test_damaged_files_give_a_model_or_a_typed_error(package: str, tmp_path: Path) -> None:
+    """Each file truncated, and with flipped bytes; most damage is found, none escapes as another error."""
+    folder = unpack(package, tmp_path)
+    generator = random.Random(package)
+    failures = 0
+    for path in sorted(folder.iterdir()):
+        original = path.read_bytes()
+        for kind in ("truncated", "empty", "flipped", "flipped", "flipped"):
+            damaged = bytearray(original)
+            if kind == "flipped":
+                for _ in range(8):
+                    damaged[generator.randrange(min(len(damaged), 400))] ^= 1 << generator.randrange(8)
+            path.write_bytes(
+                damaged[: len(damaged) // 2] if kind == "truncated" else b"" if kind == "empty" else damaged
+            )
+            out = tmp_path / "out"
+            try:
+                import_package(open_package(folder), folder, out, ImportChoices())
+            except JumokError:
+                failures += 1
+                assert not list(tmp_path.glob("out*"))
+            else:
+                jumok.load(out, engine="torch")
+                assert sorted(p.name for p in tmp_path.glob("out*")) == ["out"]
+                shutil.rmtree(out)
+        path.write_bytes(original)
+    assert failures > 5
+
+
+class Exploit:
+    """Runs code when it is unpickled without restrictions."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Path.touch, (self.path,)
+
+
+def test_code_in_a_pickle_is_not_run(tmp_path: Path) -> None:
+    folder, proof = unpack("tc-big", tmp_path), tmp_path / "code-ran"
+    weights = torch.load(folder / "pytorch_model.bin", weights_only=True)
+    torch.save({**weights, "exploit": Exploit(proof)}, folder / "pytorch_model.bin")
+    refused(folder, "weights only")
+    (folder / "pytorch_model.bin").write_bytes(pickle.dumps(Exploit(proof)))
+    refused(folder, "weights only")
+    torch.save([1, 2], folder / "pytorch_model.bin")
+    refused(folder, "named tensors")
+    assert not proof.exists()
+
+
+def write_npz(folder: Path, change: Any) -> None:
+    [path] = folder.glob("*.npz")
+    with np.load(path) as archive:
+        arrays = {name: archive[name] for name in archive.files}
+    changed = change(arrays)
+    with path.open("wb") as file:
+        np.savez(file, **changed)
+
+
+def with_setting(line: str) -> Any:
+    def change(arrays: dict[str, Any]) -> dict[str, Any]:
+        text = arrays["special:model.yml"].tobytes().partition(b"\0")[0].decode()
+        kept = [old for old in text.split("\n") if old.partition(":")[0] != line.partition(":")[0]]
+        data = "\n".join([*kept, line]).encode() + b"\0" * 7
+        return {**arrays, "special:model.yml": np.frombuffer(data, dtype=np.int8)}
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("transformer-decoder-autoreg: rnn", "SSRU"),
+        ("transformer-decoder-autoreg: average-attention", "average attention"),
+        ("type: amun", "only Transformers"),
+        ("transformer-train-position-embeddings: true", "Wpos"),
+        ("transformer-preprocess: n", "post-norm"),
+        ("transformer-tied-layers: [1, 1]", "share weights"),
+        ("transformer-ffn-activation: gelu", "swish and relu"),
+        ("dim-emb: 99999999999999999999", "dim-emb"),
+        ("enc-depth: 5", "lack encoder_l2"),
+        ("lemma-dim-emb: 8", "factored"),
+    ],
+)
+def test_a_marian_model_that_jumok_cannot_compute_is_refused_with_the_reason(
+    line: str, words: str, tmp_path: Path
+) -> None:
+    folder = unpack("marian", tmp_path)
+    write_npz(folder, with_setting(line))
+    refused(folder, words)
+
+
+def test_other_packages_are_refused_with_the_reason(tmp_path: Path) -> None:
+    bpe = unpack("marian", tmp_path / "bpe")
+    (bpe / "source.bpe").write_text("#version: 0.2\n")
+    refused(bpe, "BPE")
+    pointer = unpack("classic", tmp_path / "pointer")
+    text = "version https://git-lfs.github.com/spec/v1\noid sha256:1\nsize 1\n"
+    (pointer / "model.safetensors").write_text(text)
+    refused(pointer, "git-LFS pointer.*hf download")
+    firefox = tmp_path / "firefox" / "model"
+    firefox.mkdir(parents=True)
+    for name in ("model.enko.intgemm.alphas.bin", "vocab.enko.spm", "lex.50.50.enko.s2t.bin"):
+        (firefox / name).write_bytes(b"x")
+    refused(firefox, "binary format")
+    empty = tmp_path / "empty" / "model"
+    empty.mkdir(parents=True)
+    refused(empty, "no format that jumok knows")
+    pickled = unpack("marian", tmp_path / "pickled")
+    write_npz(
+        pickled, lambda arrays: {**arrays, "Wemb": np.array([Exploit(tmp_path / "code-ran")], dtype=object)}
+    )
+    refused(pickled, "allow_pickle|Object arrays")
+    infinite = unpack("marian", tmp_path / "infinite")
+    write_npz(infinite, lambda arrays: {**arrays, "Wemb": arrays["Wemb"] * np.float32("nan")})
+    refused(infinite, "not finite")
+    assert not (tmp_path / "code-ran").exists()
+
+
+@pytest.mark.parametrize(
+    "name", ["../escaped", "/etc/escaped", "a/../../escaped", "a\\..\\escaped", "C:escaped"]
+)
+def test_a_zip_with_a_name_outside_is_refused(name: str, tmp_path: Path) -> None:
+    package = tmp_path / "in" / "package.zip"
+    package.parent.mkdir()
+    package.write_bytes((STORED / "classic.zip").read_bytes())
+    with zipfile.ZipFile(package, "a") as archive:
+        archive.writestr(zipfile.ZipInfo(name), b"x")
+    refused(package, "outside itself")
+    assert not list(tmp_path.rglob("escaped"))
+
+
+def test_a_zip_bomb_and_a_damaged_zip_are_refused(tmp_path: Path) -> None:
+    bomb = tmp_path / "bomb.zip"
+    with zipfile.ZipFile(bomb, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("config.json", b" " * 50_000_000)
+    refused(bomb, "would unpack to")
+    damaged = tmp_path / "damaged.zip"
+    damaged.write_bytes((STORED / "classic.zip").read_bytes()[:-100])
+    refused(damaged, "not a zip")
+
+
+def test_a_stored_table_of_other_positions_is_refused(tmp_path: Path) -> None:
+    folder = unpack("tc-big", tmp_path)
+    weights = torch.load(folder / "pytorch_model.bin", weights_only=True)
+    name = "model.encoder.embed_positions.weight"
+    torch.save({**weights, name: torch.randn(512, 16)}, folder / "pytorch_model.bin")
+    refused(folder, "other positions than sinusoids")
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ({"card": 1}, "no card"),
+        ({"card": {"recipe": {}}}, "field is missing"),
+        ({"pad_row": [0.0]}, "pad_row"),
+        ({"pad_row": [1e999] * 16}, "not finite|pad_row"),
+        ({"tokenizer": {"kind": "joint", "code": ">>xx<<"}}, ">>xx<<|fit"),
+    ],
+)
+def test_a_changed_record_of_an_export_is_refused(values: dict[str, Any], words: str, tmp_path: Path) -> None:
+    export_model(STORED.parent.parent / "stored" / "models" / "transformer", tmp_path / "out", "huggingface")
+    edit_json(tmp_path / "out" / "jumok_export.json", **values)
+    refused(tmp_path / "out", words, JumokError)
+
+
+def test_vocabularies_that_are_not_quite_yaml() -> None:
+    text = '"</s>": 0\n<unk>: 1\n"a\x85b": 2\n\'it\'\'s\': 3\n"\\x84\\"\\u2028": 4\n? "long"\n: 5\n'
+    text += '": ": 6\n"\\\\": 7\n'
+    tokens = ["</s>", "<unk>", "a\x85b", "it's", '\x84"\u2028', "long", ": ", "\\"]
+    assert parse_vocabulary(text) == {token: id_ for id_, token in enumerate(tokens)}
+    for wrong in ("a: 1\nb: 1\n", "a: 1\na: 2\n", "a\n", "a: x\n", "{", '{"a": "b"}'):
+        with pytest.raises(ValueError):  # noqa: PT011 - any; `json` raises its own
+            parse_vocabulary(wrong)
+    settings = parse_settings("a: 1\nb: [x, 2]\nc:\n  - y\n  - 'z'\nd: \"\"\ne: true\nf: 1.5\ng:\n  []\n")
+    assert settings == {"a": 1, "b": ["x", 2], "c": ["y", "z"], "d": "", "e": True, "f": 1.5, "g": []}
+
+
+@pytest.mark.medium
+def test_the_child_process_reports_errors_and_keeps_to_its_time(tmp_path: Path) -> None:
+    folder = unpack("classic", tmp_path)
+    with pytest.raises(ModelFolderError, match=r"longer than 0\.05 seconds"):
+        import_model(folder, tmp_path / "out", max_seconds=0.05)
+    report = import_model(folder, tmp_path / "out")
+    assert (report.languages, report.licence, report.codes) == ("en → ko", "cc-by-4.0", (">>ko<<", ">>ja<<"))
+    with pytest.raises(StorageError, match="exists already"):
+        import_model(folder, tmp_path / "out")
+    (folder / "vocab.json").write_text("[]")
+    with pytest.raises(ModelFolderError, match=r"vocab\.json is not a JSON object"):
+        import_model(folder, tmp_path / "other")
+    with pytest.raises(ModelFolderError, match="no such folder"):
+        import_model(tmp_path / "absent", tmp_path / "other")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["classic", "out"]
+
+
+@pytest.mark.medium
+def test_the_memory_of_the_child_process_is_limited(tmp_path: Path) -> None:
+    """An array whose header claims 400 GB."""
+    folder = unpack("marian", tmp_path)
+    header = io.BytesIO()
+    np.lib.format.write_array_header_1_0(
+        header, {"descr": "<f4", "fortran_order": False, "shape": (10**11, 1)}
+    )
+    [path] = folder.glob("*.npz")
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.writestr("huge.npy", header.getvalue())
+    with pytest.raises(ModelFolderError, match=r"memory|npz"):
+        import_model(folder, tmp_path / "out")
+    assert not list(tmp_path.glob("out*"))

@@ -1,0 +1,131 @@
+"""Every verb on an imported model, and what the verbs say about a model that is not imported yet."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+import zipfile
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from imported import load_imported
+
+import jumok
+from jumok.analysis import Silence
+from jumok.cli import main
+from jumok.datasets.english_korean import generate
+from jumok.errors import ModelFolderError
+
+STORED = Path(__file__).parent / "stored"
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model of Marian, with its own positions."""
+    folder = tmp_path_factory.mktemp("imported") / "model"
+    load_imported(STORED / "marian.zip", folder, source_language="en", target_language="ko", code="ko")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def pairs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("pairs") / "pairs.en-ko.tsv"
+    rows = [f"{pair.source}\t{pair.target}" for pair in generate("test", 40)]
+    path.write_text("\n".join(rows) + "\n", encoding="utf-8")
+    return path
+
+
+def call(capsys: pytest.CaptureFixture[str], *arguments: str | Path, stdin: str = "") -> str:
+    """Run `jumok ARGUMENTS` in this process; return what it prints."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(stdin.encode())))
+        with pytest.raises(SystemExit) as end:
+            main([str(argument) for argument in arguments])
+    message = capsys.readouterr()
+    assert end.value.code == 0, message.err
+    return message.out
+
+
+def test_both_engines_translate_alike_with_the_positions_of_marian(
+    model: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("ctranslate2")
+    fast, slow = jumok.load(model, engine="ctranslate2"), jumok.load(model, engine="torch")
+    assert fast.engine.name == "ctranslate2"
+    texts = [pair.source for pair in generate("test", 30)]
+    for one, other in zip(fast.translate(texts), slow.translate(texts), strict=True):
+        assert one.text == other.text
+        assert one.score == pytest.approx(other.score, abs=1e-4)
+    said = call(capsys, "translate", model, stdin="I go home.\n>>ja<< I go home.\n")
+    assert len(said.splitlines()) == 2
+
+
+def test_explain_change_and_align(model: Path, tmp_path: Path) -> None:
+    translator = jumok.load(model, engine="torch")
+    source = "I go home."
+    explanation = jumok.explain(translator, source)
+    jumok.save_explanation(explanation, tmp_path / "page.html")
+    assert (tmp_path / "page.html").stat().st_size > 10_000
+    target = translator.translate([source])[0].text
+    maps = translator.attention(source, target)
+    assert maps["cross"].keys[0] == ">>ko<<"
+    assert maps["cross"].weights.sum(axis=-1) == pytest.approx(1, abs=1e-5)
+    alignment = translator.align(source, "나는 집에 간다.")
+    assert {link[0] for link in alignment.sure} <= set(range(4))
+
+
+def test_look_evaluate_shortlist_and_info(
+    model: Path, pairs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    call(capsys, "look", model, "I go home.", "--out", tmp_path / "map.html")
+    assert "I" in (tmp_path / "map.html").read_text(encoding="utf-8")
+    scores = json.loads(call(capsys, "evaluate", model, pairs, "--json"))
+    assert scores["sentences"] == 40
+    training = tmp_path / "training.en-ko.tsv"
+    rows = [f"{pair.source}\t{pair.target}\n" for pair in generate("train", 200)]
+    training.write_text("".join(rows), encoding="utf-8")
+    learned = json.loads(call(capsys, "shortlist", model, training, "--valid", pairs, "--json"))
+    assert "shortlist_costs" in learned
+    assert call(capsys, "translate", model, "--shortlist", stdin="I go home.\n").strip()
+    facts = json.loads(call(capsys, "info", model, "--json"))
+    assert facts["facts"]["licence"] == "cc-by-4.0"
+    assert "positions marian, swish" in facts["model"]
+
+
+def test_silencing_the_cross_attention_changes_the_translation(model: Path) -> None:
+    translator = jumok.load(model, engine="torch")
+    explanation = jumok.explain(translator, "I want to read the book.", edit=Silence("cross"))
+    assert explanation.before is not None
+    assert explanation.before.target.text != explanation.target.text
+
+
+@pytest.mark.parametrize("name", ["classic", "marian"])
+def test_other_verbs_name_the_command_that_imports(name: str, tmp_path: Path) -> None:
+    with zipfile.ZipFile(STORED / f"{name}.zip") as archive:
+        archive.extractall(tmp_path)
+    folder = tmp_path / name
+    for path in (folder, STORED / f"{name}.zip"):
+        with pytest.raises(ModelFolderError, match=f"`jumok import {path} --out model`"):
+            jumok.load(path)
+    with pytest.raises(
+        ModelFolderError, match=r"hf download Helsinki-NLP/opus-mt-en-de .*jumok import opus-mt-en-de"
+    ):
+        jumok.load("Helsinki-NLP/opus-mt-en-de")
+
+
+def test_a_model_card_is_written_and_names_no_path(model: Path) -> None:
+    readme = (model / "README.md").read_text(encoding="utf-8")
+    assert readme.startswith('---\nlanguage:\n- "en"\n- "ko"\nlicense: "cc-by-4.0"\n')
+    for text in (readme, (model / "jumok.json").read_text(encoding="utf-8")):
+        assert str(model.parent) not in text
+        assert str(STORED) not in text
+    assert "Positions: marian" in readme
+
+
+@pytest.mark.medium
+def test_info_describes_a_model_before_it_is_imported(capsys: pytest.CaptureFixture[str]) -> None:
+    facts = json.loads(call(capsys, "info", STORED / "tc-big.zip", "--json"))
+    assert (facts["format"], facts["languages"]) == ("Hugging Face MarianMT", "en → ko")
+    assert facts["import"].startswith("jumok import")

@@ -1,0 +1,27 @@
+"""A server with an imported model of Marian, which has several target languages."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from serve_process import serving_in_thread
+
+import jumok
+from jumok.interop import ImportChoices
+from jumok.interop.import_worker import import_package
+from jumok.interop.package import open_package
+
+PACKAGE = Path(__file__).parent.parent / "interop" / "stored" / "marian.zip"
+
+
+@pytest.mark.medium
+def test_an_imported_model_is_served(tmp_path: Path) -> None:
+    choices = ImportChoices(source_language="en", target_language="ko", code="ko")
+    import_package(open_package(PACKAGE), PACKAGE, tmp_path / "model", choices)
+    expected = jumok.load(tmp_path / "model", engine="torch").translate(["I go home."])[0].text
+    with serving_in_thread(tmp_path, tmp_path / "model", workers=1) as served:
+        fields = {"q": "I go home.", "source": "en", "target": "ko"}
+        assert served.post("/translate", fields).json["translatedText"] == expected
+        unknown = served.post("/translate", {**fields, "q": ">>xx<< I go home."})
+        assert unknown.status == 200  # one client's unknown code is text: it must not fail a batch of others
