@@ -18,7 +18,7 @@ from benchmarks.measure import BusyMachineError, run_comparison, wait_until_idle
 from benchmarks.page import as_text, write_page
 from benchmarks.workbench import Workbench
 
-TOPICS = ("training", "decoding", "startup", "corpus", "quality")
+TOPICS = ("training", "decoding", "startup", "corpus", "quality", "pictures")
 ON_MULTI30K = {"training", "decoding", "quality"}
 NEEDED = ("train.en", "train.de", "val.en", "val.de", "test_2016_flickr.en", "test_2016_flickr.de")
 RESULTS = Path(__file__).parent / "results"

@@ -18,7 +18,15 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from jumok.analysis import Explanation, explain, open_explanation, save_explanation, show_explanation
+    from jumok.analysis import (
+        Explanation,
+        PictureView,
+        explain,
+        open_explanation,
+        save_explanation,
+        show_explanation,
+        view_picture,
+    )
     from jumok.config.recipe import Recipe
     from jumok.data import check_corpora, open_corpora
     from jumok.errors import (
@@ -32,7 +40,15 @@ if TYPE_CHECKING:
         UnsupportedError,
     )
     from jumok.evaluation import score
-    from jumok.inference import TextModel, Translation, Translator, load, load_text_model
+    from jumok.inference import (
+        PictureClassifier,
+        TextModel,
+        Translation,
+        Translator,
+        load,
+        load_picture_classifier,
+        load_text_model,
+    )
     from jumok.plots import plot_attention
     from jumok.training import train, training_events
     from jumok.types import Alignment, AttentionMap, Pair
@@ -47,6 +63,8 @@ _PACKAGES = {
     "JumokError": "errors",
     "ModelFolderError": "errors",
     "Pair": "types",
+    "PictureClassifier": "inference",
+    "PictureView": "analysis",
     "Recipe": "config.recipe",
     "RecipeError": "errors",
     "RunFolderError": "errors",
@@ -59,6 +77,7 @@ _PACKAGES = {
     "check_corpora": "data",
     "explain": "analysis",
     "load": "inference",
+    "load_picture_classifier": "inference",
     "load_text_model": "inference",
     "open_corpora": "data",
     "open_explanation": "analysis",
@@ -68,6 +87,7 @@ _PACKAGES = {
     "show_explanation": "analysis",
     "train": "training",
     "training_events": "training",
+    "view_picture": "analysis",
 }
 
 __all__ = [
@@ -78,6 +98,8 @@ __all__ = [
     "JumokError",
     "ModelFolderError",
     "Pair",
+    "PictureClassifier",
+    "PictureView",
     "Recipe",
     "RecipeError",
     "RunFolderError",
@@ -90,6 +112,7 @@ __all__ = [
     "check_corpora",
     "explain",
     "load",
+    "load_picture_classifier",
     "load_text_model",
     "open_corpora",
     "open_explanation",
@@ -99,6 +122,7 @@ __all__ = [
     "show_explanation",
     "train",
     "training_events",
+    "view_picture",
 ]
 
 

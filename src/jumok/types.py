@@ -28,7 +28,10 @@ __all__ = [
     "Hypothesis",
     "LogProbs",
     "Pair",
+    "PatchGrid",
+    "Picture",
     "ReadOut",
+    "Region",
 ]
 
 # The special tokens <pad> <unk> <s> </s> are the first four ids of every vocabulary.
@@ -55,12 +58,52 @@ class Alignment:
 
 
 @dataclass(frozen=True, slots=True)
+class Region:
+    """A box in a picture that shows what a word of its caption names; edges as shares of width and height."""
+
+    word: int  # index of the word, counted from 0
+    left: float
+    top: float
+    right: float
+    bottom: float
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A picture that is the source of a pair: the sha256 of its file, and gold regions if there are any."""
+
+    digest: str
+    regions: tuple[Region, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Pair:
-    """A sentence and its translation, with the gold word alignment if there is one."""
+    """A sentence and its translation, with the gold word alignment if there is one.
+
+    If the source is a picture, `source` is the path of its file, and the target its caption or its class.
+    """
 
     source: str
     target: str
     alignment: Alignment | None = None
+    picture: Picture | None = None
+
+    @property
+    def source_identity(self) -> str:
+        """What tells this source from others: its text, or the content of its picture."""
+        return self.source if self.picture is None else self.picture.digest
+
+
+@dataclass(frozen=True, slots=True)
+class PatchGrid:
+    """How a picture is cut into patches: rows × columns of them, each with as many values."""
+
+    rows: int
+    columns: int
+    values: int  # per patch: its height × its width × channels
+
+    def __len__(self) -> int:
+        return self.rows * self.columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +111,11 @@ class Batch:
     """Sentences as token ids, padded with `PAD` to the longest.
 
     A source row is `x₁ … xₙ </s>`; a target row is `<s> y₁ … yₘ </s>`. Lengths count these special tokens.
-    The target is None if only the source is known, as in decoding.
+    The target is None if only the source is known, as in decoding. A token of a picture is a patch, a row of
+    pixel values instead of one id, and a picture has no `</s>`.
     """
 
-    source: Tensor  # (batch, source) int64
+    source: Tensor  # (batch, source) int64; of pictures (batch, patch, value) uint8
     source_lengths: Tensor  # (batch,) int64
     target: Tensor | None = None  # (batch, target) int64
     target_lengths: Tensor | None = None  # (batch,) int64

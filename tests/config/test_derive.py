@@ -190,3 +190,43 @@ def test_validation_costs_at_most_its_share() -> None:
     )
     # Validations of 20 s and n updates of 1 s between them: 20 / (20 + n) is at most 8 %.
     assert recipe.training.validate_every >= 20 * 0.92 / 0.08
+
+
+DRAWN = replace(
+    GENERATED, pairs=9_000, distinct_source_words=0, source_words=0, source_language="", picture_side=32
+)
+
+
+def test_pictures_are_cut_into_about_eight_rows_of_patches() -> None:
+    for side, size, patch in ((32, 32, 4), (8, 8, 4), (1, 8, 4), (50, 48, 6), (4000, 64, 8)):
+        source = derive(make_recipe(), replace(DRAWN, picture_side=side), CPU)[0].source
+        assert (source.kind, source.size, source.patch_size, source.colour) == (
+            "pictures",
+            size,
+            patch,
+            "rgb",
+        )
+    given = derive(make_recipe(None, **{"source.patch_size": 5}), DRAWN, CPU)[0].source
+    assert (given.size, given.patch_size) == (30, 5)
+    given = derive(make_recipe(None, **{"source.size": 30}), DRAWN, CPU)[0].source
+    assert (given.size, given.patch_size) == (30, 3)
+    assert derive(make_recipe(), replace(DRAWN, grey_pictures=True), CPU)[0].source.colour == "grey"
+
+
+def test_the_task_of_pictures_follows_the_family() -> None:
+    captions, _ = derive(make_recipe(), DRAWN, CPU)
+    assert captions.model.task == "translate"
+    assert not captions.text.shared
+    assert captions.languages.target == "de"
+    classes, derived = derive(make_recipe(None, **{"model.family": "encoder-only"}), DRAWN, CPU)
+    assert classes.model.task == "classify"
+    assert classes.training.stop_on == "accuracy"
+    assert "text.vocab_size" not in {setting.name for setting in derived}
+    assert derive(make_recipe(), MULTI30K, CPU)[0].source.kind == "text"
+
+
+def test_a_batch_has_some_dozens_of_pictures_and_their_captions() -> None:
+    by_patches = derive(make_recipe(), replace(DRAWN, target_words=9_000 * 5), CPU)[0]
+    assert 2 * by_patches.training.batch_tokens / by_patches.source.num_patches == 32
+    long_captions = derive(make_recipe(), replace(DRAWN, target_words=9_000 * 50, picture_side=8), CPU)[0]
+    assert long_captions.training.batch_tokens >= 32 * 60

@@ -24,6 +24,7 @@ class FakeTokenizer:
 
     vocab_size: int = 1000
     name: str = "words"
+    token_shape: tuple[int, ...] = ()
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         return [[self._token(word) for word in text.split()] for text in texts]

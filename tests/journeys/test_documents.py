@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 PROJECT = Path(__file__).parent.parent.parent
-RUN = ("README.md", "docs/tutorial.md", "docs/models.md")
+RUN = ("README.md", "docs/tutorial.md", "docs/pictures.md", "docs/models.md")
 GIVEN = {"docs/models.md": {"opus.zip": "tests/interop/stored/classic.zip"}}
 """Files that the reader of a document has: name, and where the project has it."""
 EXPLAIN = PROJECT / "docs" / "explain"

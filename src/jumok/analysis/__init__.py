@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from jumok.analysis.heads import HeadStatistics, head_statistics
     from jumok.analysis.json_format import explanation_from_json, explanation_to_json
     from jumok.analysis.live_explanation import LiveExplanation, complete_explanation
+    from jumok.analysis.picture_view import PictureView, view_picture
     from jumok.analysis.search_tree import Candidate, SearchTree
     from jumok.analysis.steps import Cell, CellSteps, Step
     from jumok.analysis.tokenized_sentence import TokenizedSentence, word_map
@@ -45,6 +46,7 @@ __all__ = [
     "LiveExplanation",
     "NextToken",
     "Paint",
+    "PictureView",
     "Pin",
     "SearchTree",
     "Silence",
@@ -65,6 +67,7 @@ __all__ = [
     "open_explanation",
     "save_explanation",
     "show_explanation",
+    "view_picture",
     "word_map",
 ]
 
@@ -81,6 +84,7 @@ _MODULE = {
     "LiveExplanation": "live_explanation",
     "NextToken": "explanation",
     "Paint": "changes",
+    "PictureView": "picture_view",
     "Pin": "changes",
     "SearchTree": "search_tree",
     "Silence": "changes",
@@ -101,6 +105,7 @@ _MODULE = {
     "open_explanation": "explanation_files",
     "save_explanation": "explanation_files",
     "show_explanation": "explanation_files",
+    "view_picture": "picture_view",
     "word_map": "tokenized_sentence",
 }
 

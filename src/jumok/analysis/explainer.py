@@ -19,7 +19,7 @@ from jumok.analysis.live_explanation import LiveExplanation
 from jumok.analysis.search_recorder import SearchRecorder
 from jumok.analysis.tokenized_sentence import TokenizedSentence
 from jumok.data.batching import padded_batch
-from jumok.errors import DataError
+from jumok.errors import DataError, UnsupportedError
 from jumok.inference.alignment.readout import (
     AttendedPair,
     default_read_out,
@@ -73,6 +73,12 @@ def explain(
     """
     if candidates < 0:
         raise DataError(f"The number of candidates is at least 0. Received: candidates = {candidates}.")
+    if translator.reads_pictures:
+        raise UnsupportedError(
+            "This model reads pictures, and an explanation is of a sentence and its translation. "
+            "`jumok look MODEL picture.png --out maps.svg` draws where it looks; in Python: "
+            "`translator.word_attention(path, caption)`."
+        )
     plan = SearchPlan.from_settings(translator.search, beam=beam)
     return _Explainer(translator, plan, target, gold, candidates, limits).explain(
         sentence.strip(), prefix, edit, on_partial

@@ -131,7 +131,7 @@ def _transformer(model: Transformer, batch: Batch, cell: Cell, edit: Edit | None
     target = _target(batch)
     query_ids = batch.source if cell.site == "encoder" else target
     key_ids = target if cell.site == "decoder" else batch.source
-    embeddings = (model.source_embedding, model.target_embedding)
+    embeddings = (cast("Embedding", model.source_embedding), model.target_embedding)  # pictures are refused
     yield from _embedding_steps("query", embeddings[query_ids is target], query_ids, cell.query)
     yield from _embedding_steps("key", embeddings[key_ids is target], key_ids, cell.key)
 

@@ -64,6 +64,7 @@ from jumok.attention.network import NetworkScore
 from jumok.attention.positions import (
     POSITIONS,
     Alibi,
+    GridPositions,
     HeadPositions,
     LearnedPositions,
     MarianPositions,
@@ -74,6 +75,7 @@ from jumok.attention.positions import (
     Rotary,
     SinusoidalPositions,
     alibi_bias,
+    grid_sinusoids,
     rotate,
     sinusoids,
 )
@@ -100,6 +102,7 @@ __all__ = [
     "Edit",
     "Efficient",
     "Gaussian",
+    "GridPositions",
     "HeadPositions",
     "HeadShape",
     "KerasAdditive",
@@ -151,6 +154,7 @@ __all__ = [
     "find_entry",
     "find_initialiser",
     "gaussian",
+    "grid_sinusoids",
     "group_rows",
     "look_up",
     "make_attention",

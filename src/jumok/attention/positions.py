@@ -7,6 +7,9 @@ Added to the embeddings, (length, width); each is called as `positions(length, o
     learned      PE(p) = a learned vector                                  (Gehring et al. 2017, section 3.1)
     none         PE(p) = 0
 
+For the patches of a picture, sinusoids have two dimensions: half of the columns encode the row of a patch and
+half its column, PE(r, c) = [PE(r); PE(c)]             (Parmar et al. 2018, Image Transformer, section 3.1)
+
 Rotating the queries and keys of each head, so that qᵀk depends on their distance only:
 
     rotary       (q₁ + i q₂) · exp(i p θ)                                  (Su et al. 2021, section 3.2)
@@ -41,6 +44,7 @@ if TYPE_CHECKING:
 __all__ = [
     "POSITIONS",
     "Alibi",
+    "GridPositions",
     "HeadPositions",
     "LearnedPositions",
     "MarianPositions",
@@ -52,6 +56,7 @@ __all__ = [
     "SinusoidalPositions",
     "alibi_bias",
     "alibi_slopes",
+    "grid_sinusoids",
     "marian_sinusoids",
     "relative_buckets",
     "rotate",
@@ -148,6 +153,35 @@ class NoPositions(nn.Module):
     def forward(self, length: int, *, offset: int = 0) -> Tensor:
         """Zeros, (length, width)."""
         return self.zero.expand(length, -1)
+
+
+def grid_sinusoids(rows: int, columns: int, width: int, *, dtype: torch.dtype = torch.float32) -> Tensor:
+    """Sinusoids of the places of a grid, row by row, (rows × columns, width): [PE(row); PE(column)].
+
+    Each half is the paper's table of half the width; the row has the smaller half if the width is odd.
+    """
+    down = sinusoids(rows, width // 2, dtype=dtype)[:, None].expand(-1, columns, -1)
+    across = sinusoids(columns, width - width // 2, dtype=dtype)[None].expand(rows, -1, -1)
+    return torch.cat([down, across], dim=-1).flatten(0, 1)
+
+
+class GridPositions(nn.Module):
+    """Sinusoids in two dimensions for a grid of patches, after `leading` positions of 0 (the class token).
+
+    Like `SinusoidalPositions`, the table follows from its formula and is not part of the stored weights.
+    """
+
+    table: Tensor
+
+    def __init__(self, rows: int, columns: int, width: int, *, leading: int = 0) -> None:
+        super().__init__()
+        places = grid_sinusoids(rows, columns, width)
+        table = torch.cat([places.new_zeros(leading, width), places])
+        self.register_buffer("table", table, persistent=False)
+
+    def forward(self, length: int, *, offset: int = 0) -> Tensor:
+        """Positions `offset` … `offset + length - 1`, (length, width)."""
+        return self.table[offset : offset + length]
 
 
 # --- In the heads of a self-attention -----------------------------------------------------------------------

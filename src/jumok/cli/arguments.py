@@ -56,7 +56,8 @@ PairsArgument = Annotated[
     typer.Argument(
         metavar="PAIRS",
         help="One file of pairs (.tsv, .csv, .xlsx, .ods, .tmx, .xliff, .po, .jsonl, .zip), or two parallel "
-        "files; '-' is stdin.",
+        "files; '-' is stdin. Pictures: a .tsv of paths and captions, or a folder with a sub-folder per "
+        "class.",
     ),
 ]
 EngineOption = Annotated[
@@ -152,6 +153,8 @@ def _has_both_sides(name: str) -> bool:
 def format_languages(recipe: Recipe) -> str:
     """Return `en → ko`, or `en` for a model of plain text; `?` stands for an unknown language."""
     source, target = (code or "?" for code in (recipe.languages.source, recipe.languages.target))
+    if recipe.source.kind == "pictures":
+        return "pictures → classes" if recipe.model.task == "classify" else f"pictures → {target}"
     return f"{source} → {target}" if recipe.model.task == "translate" else target
 
 

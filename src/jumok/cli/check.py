@@ -38,12 +38,12 @@ def check(
 ) -> None:
     """Report what is in your sentence pairs, what is wrong with them, and what training will skip.
 
-    A single plain text file is checked as training data of a language model. The exit code is 1 if training
-    would refuse the pairs.
+    A single plain text file is checked as training data of a language model. Of pictures, every file is
+    decoded too. The exit code is 1 if training would refuse the pairs.
     """
     from rich.console import Console  # start-up
 
-    from jumok.data import check_corpora, open_pairs_or_text  # start-up
+    from jumok.data import check_corpora, open_pairs_or_text, unreadable_pictures  # start-up
 
     reading: dict[str, Any] = {"columns": columns, "encoding": encoding}
     corpora = open_pairs_or_text(pairs, source=source, target=target, **reading)
@@ -51,11 +51,15 @@ def check(
     validation, tests = (_open_like(first, named, **reading) if named else [] for named in (valid, test))
     hold_out = 0 if valid else TrainingSettings().held_out_pairs
     report = check_corpora(corpora, validation=validation, tests=tests, hold_out=hold_out)
+    unreadable = [message for corpus in corpora if corpus.pictures for message in unreadable_pictures(corpus)]
     if as_json:
-        typer.echo(json.dumps(_as_dict(report), ensure_ascii=False, indent=1))
+        pictures = {"unreadable_pictures": unreadable} if first.pictures else {}
+        typer.echo(json.dumps({**_as_dict(report), **pictures}, ensure_ascii=False, indent=1))
     else:
         console = Console(highlight=False, soft_wrap=True)
-        _show(console, report, examples, plain=first.plain)
+        for message in unreadable:
+            console.print(message, style="red", markup=False)
+        _show(console, report, examples, noun=_noun(first))
     if report.refusal:
         raise typer.Exit(code=1)
 
@@ -72,17 +76,20 @@ def _open_like(first: Corpus, named: list[str], *, columns: str, encoding: str) 
     )
 
 
-def _show(console: Console, report: CorpusReport, examples: int, *, plain: bool) -> None:
+def _noun(corpus: Corpus) -> str:
+    return "pictures" if corpus.pictures else "sentences" if corpus.plain else "pairs"
+
+
+def _show(console: Console, report: CorpusReport, examples: int, *, noun: str) -> None:
     from rich.text import Text  # start-up
 
-    noun = "sentences" if plain else "pairs"
     for corpus in report.corpora:
         weight = f", weight {corpus.weight:g}" if corpus.weight != 1 else ""
         dropped = "".join(f"; {count:,} {what}" for what, count in corpus.dropped.items())
         console.print(Text(corpus.name, "bold"), f": {corpus.pairs:,} {noun}{weight}{dropped}", sep="")
         if corpus.note:
             console.print(Text(f"  read    {corpus.note}"))
-    sides = {"text": report.target} if plain else {"source": report.source, "target": report.target}
+    sides = {"source": report.source, "target": report.target} if noun == "pairs" else {"text": report.target}
     for name, side in sides.items():
         console.print(f"  {name:<7}{_describe_side(side)}")
     if report.language_fault:
@@ -111,7 +118,7 @@ def _show(console: Console, report: CorpusReport, examples: int, *, plain: bool)
     console.print(
         f"It will also skip sentences of more than {max_tokens:,} tokens; these are not counted here."
     )
-    if not plain:
+    if noun == "pairs":
         _show_measured_points(console, report.kept)
 
 

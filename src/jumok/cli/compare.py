@@ -91,6 +91,8 @@ def compare(
         median_length_source,
         split_pairs,
     )
+    from jumok.data import holds_pictures  # start-up
+    from jumok.models import check_reads_pictures  # start-up
 
     options = {
         "training.minutes": minutes,
@@ -104,6 +106,9 @@ def compare(
         recipes=recipe or [],
         settings={**parse_assignments(settings or []), **given},
     )
+    if any(map(holds_pictures, pairs)):
+        for one in systems:
+            check_reads_pictures(one.recipe.model, pictures=True)
     languages = systems[0].recipe.languages
     split = split_pairs(
         pairs,

@@ -154,6 +154,7 @@ def _describe_run(
     recipe: Recipe, parameters: int, pairs: int, validation_pairs: int, steps: int | None
 ) -> str:
     noun = "pairs" if recipe.model.task == "translate" else "sentences"
+    noun = "pictures" if recipe.source.kind == "pictures" else noun
     length = f"{steps:,} steps" if steps else "until it stops improving"
     return (
         f"{format_languages(recipe)} · {recipe.model.family} {recipe.model.size} · "

@@ -1,6 +1,7 @@
 """`jumok evaluate MODEL test.en test.de --json`: the scores on a test set, each with its signature.
 
 `jumok evaluate MODEL test.txt` is for a model of plain text: perplexity, or accuracy on masked tokens.
+`jumok evaluate MODEL captions.tsv` or `pictures/` is for a model of pictures: captions, or classes.
 """
 
 from __future__ import annotations
@@ -24,6 +25,9 @@ from jumok.cli.arguments import (
 from jumok.errors import DataError, RecipeError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from jumok.data import Corpus
     from jumok.evaluation import Comparison
     from jumok.inference import Translator
 
@@ -63,9 +67,10 @@ def evaluate(
     from jumok.data import open_corpora  # start-up
     from jumok.evaluation import compare, evaluate_translator, looks_swapped  # start-up
     from jumok.inference import load  # start-up
-    from jumok.storage import disk_errors, read_stored_model  # start-up
+    from jumok.storage import disk_errors, read_card  # start-up
 
-    if read_stored_model(model).card.recipe.model.task != "translate":
+    task = read_card(model).recipe.model.task
+    if task != "translate":
         options = {"--against": against, "--beam": beam, "--length-penalty": length_penalty}
         others = {
             "--columns": columns or None,
@@ -75,7 +80,10 @@ def evaluate(
         }
         others["--shortlist"] = shortlist or None
         _refuse_options({**options, **others, "--engine": None if engine == "auto" else engine})
-        _evaluate_text(model, pairs, encoding=encoding, as_json=as_json)
+        if task == "classify":
+            _evaluate_classes(model, pairs, as_json=as_json)
+        else:
+            _evaluate_text(model, pairs, encoding=encoding, as_json=as_json)
         return
     translator = load(model, engine=engine, shortlist=shortlist)
     report_fallback(translator.engine)
@@ -84,11 +92,14 @@ def evaluate(
         _refuse_other_languages(translator, baseline_translator, against)
     languages = {"source": translator.source_language or None, "target": translator.target_language or None}
     reading: dict[str, Any] = {**languages, "columns": columns, "encoding": encoding}
-    test = [pair for corpus in open_corpora(pairs, **reading) for pair in corpus.pairs()]
+    corpora = open_corpora(pairs, **reading)
+    _check_source(model, corpora, pictures=translator.reads_pictures)
+    test = [pair for corpus in corpora for pair in corpus.pairs()]
     search: dict[str, Any] = {"beam": beam, "length_penalty": length_penalty}
     scoring: dict[str, Any] = {"tokenize": tokenize, "lowercase": lowercase}
     evaluation = evaluate_translator(translator, test, **search, **scoring)
-    if evaluation.scores.chrf < SUSPICIOUS_CHRF and looks_swapped(translator, test):
+    suspicious = evaluation.scores.chrf < SUSPICIOUS_CHRF and not translator.reads_pictures
+    if suspicious and looks_swapped(translator, test):
         raise DataError(
             f"The sides of {' and '.join(pairs)} seem to be swapped: the model translates "
             f"{_direction(translator)}, and it finds the sources far more probable as translations of the "
@@ -119,6 +130,12 @@ def evaluate(
         typer.echo(
             f"alignment error {scores['alignment_error']:.3f} "
             f"(precision {scores['alignment_precision']:.3f}, recall {scores['alignment_recall']:.3f})"
+        )
+    if "pointing" in scores:
+        typer.echo(
+            f"pointing {scores['pointing']:.3f}   of {scores['pointing_written']:,} written words with a "
+            f"region ({scores['pointing_words']:,} in the references): their greatest attention is in it "
+            f"({scores['pointing_overlap']:.3f} if the patch only has to overlap it)"
         )
     if against is not None:
         for comparison in compared.values():
@@ -152,9 +169,32 @@ def _refuse_other_languages(translator: Translator, baseline: Translator, agains
 def _refuse_options(options: dict[str, Any]) -> None:
     given = ", ".join(name for name, value in options.items() if value is not None)
     if given:
-        raise RecipeError(
-            f"{given} would be ignored: a model of plain text does not translate. Leave it out."
-        )
+        raise RecipeError(f"{given} would be ignored: this model does not translate. Leave it out.")
+
+
+def _check_source(model: Path, corpora: Sequence[Corpus], *, pictures: bool) -> None:
+    """Raise if the corpora are text and the model reads pictures, or the reverse."""
+    wrong = [corpus.name for corpus in corpora if corpus.pictures != pictures]
+    if wrong:
+        wanted = "pictures with captions (.tsv)" if pictures else "sentence pairs"
+        raise DataError(f"The model in {model} is scored on {wanted}. Received: {', '.join(wrong)}.")
+
+
+def _evaluate_classes(folder: Path, pictures: list[str], *, as_json: bool) -> None:
+    from jumok.data import open_corpora  # start-up
+    from jumok.evaluation import evaluate_classifier  # start-up
+    from jumok.inference import load_picture_classifier  # start-up
+
+    classifier = load_picture_classifier(folder)
+    corpora = open_corpora(pictures)
+    _check_source(folder, corpora, pictures=True)
+    scores = evaluate_classifier(classifier, [pair for corpus in corpora for pair in corpus.pairs()])
+    if as_json:
+        typer.echo(json.dumps(scores.as_dict(), ensure_ascii=False, indent=1))
+        return
+    typer.echo(f"accuracy {scores.accuracy:.4f}   {scores.correct:,} of {scores.pictures:,} pictures")
+    for name, answer, count in scores.confusions:
+        typer.echo(f"  {count:,} × {name} was taken for {answer}")
 
 
 def _evaluate_text(folder: Path, texts: list[str], *, encoding: str, as_json: bool) -> None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from jumok.config.recipe import ModelSettings
+    from jumok.config.recipe import ModelSettings, SourceSettings
     from jumok.storage import ModelCard
     from jumok.types import ReadOut
 
@@ -78,8 +78,10 @@ def _facts(
     recipe = card.recipe
     model = recipe.model
     noun = "pairs" if model.task == "translate" else "sentences"
+    noun = "pictures" if recipe.source.kind == "pictures" else noun
     return {
         "task": model.task,
+        "source": _describe_source(recipe.source),
         "languages": format_languages(recipe),
         "model": f"{model.family} {model.size}: {_describe_layers(model)}, width {model.width}, "
         f"{_describe_architecture(model)}",
@@ -98,15 +100,27 @@ def _facts(
 
 def _describe_tokenizers(kind: str, tokenizers: Mapping[str, bytes]) -> str:
     """Return the true sizes; a small corpus can give fewer tokens than the recipe asks for."""
+    from jumok.text.class_names import ClassNames  # start-up
     from jumok.text.tokenizer_files import tokenizers_from_files  # start-up
 
     pair = tokenizers_from_files(tokenizers)
+    if isinstance(pair.target, ClassNames):
+        return f"{len(pair.target.names):,} classes: {', '.join(pair.target.names)}"
     names = [name for name in sorted(tokenizers) if name != "vocabulary.json"]
     if len(tokenizers) > len(names) and pair.shared:
         return f"{pair.target.vocab_size:,} for {' and '.join(names)}"
     sides = zip(names, (pair.source, pair.target), strict=False)
-    sizes = (f"{tokenizer.vocab_size:,} in {name}" for name, tokenizer in sides)
+    sizes = (f"{one.vocab_size:,} in {name}" for name, one in sides if not one.token_shape)
     return f"{' and '.join(sizes)} ({kind})"
+
+
+def _describe_source(source: SourceSettings) -> str:
+    if source.kind == "text":
+        return "text"
+    pixels = f"{source.size} × {source.size} pixels ({source.colour})"
+    return (
+        f"pictures of {pixels} in {source.num_patches} patches of {source.patch_size} × {source.patch_size}"
+    )
 
 
 def _describe_layers(model: ModelSettings) -> str:

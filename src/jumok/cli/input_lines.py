@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import select
 import sys
 from codecs import BOM_UTF8
@@ -30,10 +31,10 @@ class InputLines(Iterator[str]):
     the previous result. Standard output is therefore flushed before waiting for input.
     """
 
-    def __init__(self, path: Path | None) -> None:
+    def __init__(self, path: Path | None, *, stream: IO[bytes] | None = None) -> None:
         self._name = STANDARD_INPUT if path is None else str(path)
         try:
-            self._stream: Any = standard_input() if path is None else path.open("rb")
+            self._stream: Any = stream or (standard_input() if path is None else path.open("rb"))
         except FileNotFoundError:
             raise _no_file_error(str(path)) from None
         except IsADirectoryError:
@@ -42,6 +43,11 @@ class InputLines(Iterator[str]):
         self._incomplete: list[bytes] = []  # parts of the next line, whose end has not been read
         self._ended = False
         self._line_number = 0
+
+    @classmethod
+    def of_text(cls, text: str) -> InputLines:
+        """Return lines that come from memory."""
+        return cls(None, stream=io.BytesIO(text.encode("utf-8", "surrogateescape")))
 
     @property
     def is_terminal(self) -> bool:

@@ -1,6 +1,7 @@
 """`jumok look MODEL "a sentence" --out page.html`: what the model attends to while it translates.
 
 With `--live` it serves a page on this computer, on which sentences can be typed and attention changed.
+With a model of pictures, `jumok look MODEL picture.png --out maps.svg` draws where in the picture it looks.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from jumok.server.viewer import NamedTranslator
 
 PICTURES, EXPLANATIONS = (".png", ".svg"), (".html", ".json", ".npz")
+PICTURE_FILES = (".html", ".png", ".svg")  # for a model of pictures
 SENTENCE = "I go home."
 
 
@@ -29,8 +31,8 @@ def look(
         list[str],
         typer.Argument(
             metavar="MODEL... SENTENCE",
-            help="A model folder and the sentence to translate. Several models with --live, or for a page "
-            "(.html) that compares them.",
+            help="A model folder and the sentence to translate, or the picture. Several models with --live, "
+            "or for a page (.html) that compares them.",
         ),
     ],
     out: Annotated[
@@ -56,7 +58,8 @@ def look(
 ) -> None:
     """Show what a model attends to while it translates: in the terminal, as a file, or on a live page.
 
-    A model of plain text is shown while it reads the sentence: in the terminal, or as .svg or .png.
+    A model of plain text is shown while it reads the sentence: in the terminal, or as .svg or .png. A model
+    of pictures is shown with a map per word over the picture: in the terminal, or as .svg, .png or .html.
     """
     if live:
         _serve(arguments, port)
@@ -83,9 +86,13 @@ def _look(models: Sequence[str], sentence: str, target: str | None, out: Path | 
     from jumok.analysis import complete_explanation, explain, explanation_page, save_explanation  # start-up
     from jumok.inference import load  # start-up
     from jumok.plots import draw_text, save  # start-up
-    from jumok.storage import read_stored_model, write_file  # start-up
+    from jumok.storage import read_card, write_file  # start-up
 
-    if read_stored_model(Path(models[0])).card.recipe.model.task != "translate":
+    recipe = read_card(Path(models[0])).recipe
+    if recipe.source.kind == "pictures":
+        _look_at_picture(models, sentence, target, out, suffix)
+        return
+    if recipe.model.task != "translate":
         _look_at_text(models, sentence, target, out, suffix)
         return
     translator = load(Path(models[0]), engine="torch")
@@ -133,6 +140,34 @@ def _look_at_text(
         typer.echo(f"wrote {out}", err=True)
 
 
+def _look_at_picture(
+    models: Sequence[str], path: str, caption: str | None, out: Path | None, suffix: str
+) -> None:
+    """Draw where a model looks in a picture, for each word of its caption or for its class."""
+    from jumok.analysis import view_picture  # start-up
+    from jumok.inference import load, load_picture_classifier  # start-up
+    from jumok.plots import draw_picture_maps, draw_picture_text, picture_page, render_png  # start-up
+    from jumok.storage import read_card, write_file  # start-up
+
+    if len(models) > 1 or suffix not in ("", *PICTURE_FILES):
+        raise UnsupportedError(
+            f"The model in {models[0]} reads pictures: its maps can be drawn for one model, in the terminal "
+            f"or as {', '.join(PICTURE_FILES)}. Received: {len(models)} models, {out or 'no --out'}. In "
+            "Python, every layer and head: `jumok.load(folder).attention(path)`."
+        )
+    classifies = read_card(Path(models[0])).recipe.model.task == "classify"
+    model = load_picture_classifier(models[0]) if classifies else load(models[0], engine="torch")
+    view = view_picture(model, path, caption=caption)
+    typer.echo(view.text)
+    typer.echo(draw_picture_text(view.attention, view.grid))
+    if out is None:
+        return
+    svg = draw_picture_maps(view.attention, view.pixels, view.grid, title=view.text)
+    page = picture_page(svg, title=view.text) if suffix == ".html" else svg
+    write_file(out, render_png(svg) if suffix == ".png" else page.encode())
+    typer.echo(f"wrote {out}", err=True)
+
+
 def _serve(arguments: Sequence[str], port: int) -> None:
     from jumok.inference import load  # start-up
     from jumok.server.viewer import (  # start-up
@@ -150,6 +185,12 @@ def _serve(arguments: Sequence[str], port: int) -> None:
     viewed = [
         NamedTranslator(name, load(path, engine="torch")) for name, path in named if not is_run_folder(path)
     ]
+    for one in viewed:  # the newest model of a run is added below; that of pictures is not
+        if one.translator.reads_pictures:
+            raise UnsupportedError(
+                f"{one.name} reads pictures, which the live page does not show. "
+                "`jumok look MODEL picture.png --out maps.html` draws where it looks."
+            )
     viewed += [NamedTranslator(name, newest) for name, run in runs if (newest := run.newest()) is not None]
     viewer = ExplanationService(viewed, sentence=_first_sentence(viewed), run=runs[0][1] if runs else None)
     with ViewerServer(viewer, port=port) as server:

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from jumok.cli.arguments import ColumnsOption, EncodingOption, ModelArgument, PairsArgument, report_fallback
-from jumok.errors import DataError
+from jumok.errors import DataError, UnsupportedError
 
 MAX_PAIRS = 200_000
 
@@ -39,6 +39,11 @@ def shortlist(
     from jumok.training.run.corpus_reader import read_sentences  # start-up
     from jumok.training.run.finish import VALIDATION_FINGERPRINT  # start-up
 
+    if read_stored_model(model).card.recipe.source.kind == "pictures":
+        raise UnsupportedError(
+            f"The model in {model} reads pictures. A shortlist gives the translations of source words, which "
+            "pictures do not have."
+        )
     translator = load(model)
     report_fallback(translator.engine)
     languages = {"source": translator.source_language or None, "target": translator.target_language or None}

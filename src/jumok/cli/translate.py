@@ -1,6 +1,8 @@
 """`jumok translate MODEL < in.txt > out.txt`: one line in, one line out, in order. Documents stay documents.
 
 jumok translate MODEL report.docx --out report.ko.docx
+
+With a model of pictures a line is the path of a picture, and its caption or class comes out.
 """
 
 from __future__ import annotations
@@ -42,7 +44,8 @@ def translate(
         typer.Argument(
             metavar="FILE",
             help="Text with one sentence per line (standard input if not given), a document (.docx, .html, "
-            ".srt, …), or a folder of documents.",
+            ".srt, …), or a folder of documents. For a model of pictures: a picture, or a text with "
+            "one path per line.",
         ),
     ] = None,
     out: Annotated[
@@ -99,7 +102,8 @@ def translate(
 ) -> None:
     """Translate lines from a file or standard input to standard output. Empty lines stay empty.
 
-    A document (docs/documents.md lists the formats) comes back as a document, with its formatting.
+    A document (docs/documents.md lists the formats) comes back as a document, with its formatting. A model of
+    pictures writes the caption of each picture, or names its class.
     """
     plan = _plan_documents(source, out, overwrite=overwrite)
     if plan is not None and (as_json or n_best > 1 or prefix or sample):
@@ -116,7 +120,13 @@ def translate(
         raise RecipeError("--align adds a field to each result. Add --json.")
     given = sampling_options(sample, temperature=temperature, top_k=top_k, top_p=top_p, seed=seed)
     from jumok.inference import Sampling, SearchOverrides, load  # start-up
+    from jumok.storage import read_card  # start-up
 
+    if read_card(model).recipe.model.task == "classify":
+        options = {"--beam": beam, "--sample": sample or None, "--prefix": prefix or None}
+        others = {"--n-best": n_best if n_best > 1 else None, "--align": align or None}
+        _classify(model, source, {**options, **others}, as_json=as_json)
+        return
     translator = load(model, engine=engine, shortlist=shortlist)
     search: SearchOverrides = {
         "beam": beam,
@@ -139,7 +149,10 @@ def translate(
     sampling = Sampling(**given) if sample else None
     report_fallback(translator.engine_for(sampling, prefix=prefix, **search))
     num_lines = num_short = 0
-    with closing(InputLines(source)) as texts, _progress_bar(source) as advance:
+    with (
+        closing(_input_lines(source, pictures=translator.reads_pictures)) as texts,
+        _progress_bar(source) as advance,
+    ):
         # Samples and shortlists depend on the lines in the same batch, so batches must not depend on timing.
         ready = texts.ready if texts.is_terminal or not (sample or shortlist) else None
         for translation in translator.stream(
@@ -157,6 +170,33 @@ def translate(
             f"no other text was found. {_advice(sample)}",
             err=True,
         )
+
+
+def _input_lines(source: Path | None, *, pictures: bool) -> InputLines:
+    """Return the lines of a file; if it is itself a picture, its path is the only line."""
+    from jumok.pictures import PICTURE_SUFFIXES  # start-up
+
+    if pictures and source is not None and source.suffix.lower() in PICTURE_SUFFIXES:
+        return InputLines.of_text(str(source))
+    return InputLines(source)
+
+
+def _classify(folder: Path, source: Path | None, options: dict[str, Any], *, as_json: bool) -> None:
+    """Print the class of each picture."""
+    from jumok.inference import load_picture_classifier  # start-up
+
+    if given := ", ".join(name for name, value in options.items() if value is not None):
+        raise RecipeError(f"{given} would be ignored: a classifier names a class. Leave it out.")
+    classifier = load_picture_classifier(folder)
+    with closing(_input_lines(source, pictures=True)) as paths:
+        for path in paths:
+            [answer] = classifier.classify([path.strip()]) if path.strip() else [None]
+            if as_json and answer is not None:
+                probabilities = {name: round(value, 5) for name, value in answer.probabilities.items()}
+                record = {"source": path, "text": answer.name, "probabilities": probabilities}
+                typer.echo(json.dumps(record, ensure_ascii=False))
+            else:
+                typer.echo("" if answer is None else answer.name)
 
 
 def _plan_documents(source: Path | None, out: Path | None, *, overwrite: bool) -> FilePlan | None:

@@ -13,9 +13,18 @@ import re
 import shutil
 from dataclasses import dataclass
 from itertools import chain
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
-from jumok.data import Cleaner, HoldOut, choose_hold_out, open_corpora, open_corpus, open_held_out
+from jumok.data import (
+    Cleaner,
+    HoldOut,
+    choose_hold_out,
+    format_regions,
+    open_corpora,
+    open_corpus,
+    open_held_out,
+)
 from jumok.errors import DataError, RunFolderError
 from jumok.storage import (
     disk_errors,
@@ -39,6 +48,7 @@ MAX_HELD_OUT = 1000
 RECORD = "split.json"
 # Always written, so that the reader never takes the first pair for a header.
 HEADER = "source\ttarget\talignment\n"
+PICTURE_HEADER = "picture\tcaption\tregions\n"
 _BREAKS = re.compile(r"[\t\n\r]+")
 
 
@@ -125,6 +135,9 @@ def _update_digest(digest: hashlib._Hash, corpus: Corpus) -> None:
 
 
 def _line(pair: Pair) -> str:
+    if pair.picture is not None:
+        regions = format_regions(pair.picture.regions)
+        return f"{_picture_name(pair)}\t{_BREAKS.sub(' ', pair.target)}\t{regions}\n"
     alignment = "" if pair.alignment is None else str(pair.alignment)
     return f"{_BREAKS.sub(' ', pair.source)}\t{_BREAKS.sub(' ', pair.target)}\t{alignment}\n"
 
@@ -157,6 +170,7 @@ def _write(
     """Write all files into a temporary folder, then rename it."""
     excluded = list(chain.from_iterable(given.values()))
     hold_outs = _choose_hold_outs(corpora, given, excluded, max_held_out)
+    pictures = corpora[0].pictures
     held_out: dict[str, list[Pair]] = {name: _complete_pairs(opened) for name, opened in given.items()}
     temporary = split.folder.with_name(f"{split.folder.name}.tmp-{os.getpid()}")
     with disk_errors(split.folder, "Nothing that was there before has been touched."):
@@ -167,9 +181,9 @@ def _write(
             cleaner = Cleaner(exclude=excluded)
             for (name, _), corpus in zip(split.train, corpora, strict=True):
                 training_pairs = _divert(cleaner.clean(corpus), hold_outs, held_out)
-                _write_pairs(temporary / name, training_pairs)
+                _write_pairs(temporary / name, training_pairs, pictures=pictures)
             for name in ("valid", "test"):
-                _write_pairs(temporary / f"{name}.tsv", held_out.get(name, []))
+                _write_pairs(temporary / f"{name}.tsv", held_out.get(name, []), pictures=pictures)
                 _refuse_empty(name, held_out.get(name, []))
             (temporary / RECORD).write_bytes(json_with_checksum({"fingerprint": split.fingerprint}))
             temporary.rename(split.folder)
@@ -217,10 +231,21 @@ def _complete_pairs(corpora: Iterable[Corpus]) -> list[Pair]:
     return [pair for corpus in corpora for pair in corpus.pairs() if pair.source and pair.target]
 
 
-def _write_pairs(path: Path, pairs: Iterable[Pair]) -> None:
+def _write_pairs(path: Path, pairs: Iterable[Pair], *, pictures: bool) -> None:
+    """Write pairs as TSV; pictures are copied beside it: a TSV may only name what is in its folder."""
     with path.open("w", encoding="utf-8", newline="\n") as file:
-        file.write(HEADER)
-        file.writelines(_line(pair) for pair in pairs)
+        file.write(PICTURE_HEADER if pictures else HEADER)
+        for pair in pairs:
+            if pair.picture is not None:
+                copy = path.parent / _picture_name(pair)
+                copy.parent.mkdir(exist_ok=True)
+                shutil.copyfile(pair.source, copy)
+            file.write(_line(pair))
+
+
+def _picture_name(pair: Pair) -> str:
+    """The name of a picture's copy, by its content: a picture with several captions is copied once."""
+    return f"pictures/{pair.source_identity}{PurePath(pair.source).suffix.lower()}"
 
 
 def _refuse_empty(name: str, pairs: Sequence[Pair]) -> None:

@@ -135,7 +135,7 @@ def _translate(task: Task, finished: Finished) -> Stage:
     seconds = time.perf_counter() - started
     [sentence_translation] = translator.translate([task.sentence])
     attention = None
-    if translator.model.has_cross_attention:
+    if translator.model.has_cross_attention and not translator.reads_pictures:  # the report draws words only
         attention = translator.word_attention(task.sentence, sentence_translation.text)
     aligned = align_and_score(translator, pairs)
     result = SystemResult(

@@ -82,6 +82,9 @@ WANTED_VALIDATIONS, VALIDATION_SHARE = 12, 0.05
 AVERAGED_CHECKPOINTS = 5
 LENGTH_RATIO_MARGIN, MIN_LENGTH_RATIO, MAX_LENGTH_RATIO = 1.25, 1.0, 3.0
 USED_SHARE_OF_MINUTES = 0.97
+# Pictures: their side in pixels, the rows of patches they are cut into, and the least side of a patch.
+MIN_PICTURE_SIDE, MAX_PICTURE_SIDE, PATCH_ROWS, MIN_PATCH_SIDE = 8, 64, 8, 4
+BATCH_PICTURES, PICTURE_LEARNING_RATE_FACTOR, PICTURE_DROPOUT = 32, 0.5, 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,11 +100,18 @@ class CorpusFacts:
     source_language: str = ""
     target_language: str = ""
     plain: bool = False  # text without a source
+    picture_side: int = 0  # pixels of the longer side of a typical picture; 0: the source is text
+    grey_pictures: bool = False
 
     @property
     def noun(self) -> str:
         """What `pairs` counts, for messages."""
-        return "sentences" if self.plain else "pairs"
+        return "pictures" if self.picture_side else "sentences" if self.plain else "pairs"
+
+    @property
+    def only_target(self) -> bool:
+        """Whether the words of the corpus are those of its target: its source is a picture, or absent."""
+        return self.plain or self.picture_side > 0
 
     @property
     def uses_per_word(self) -> float:
@@ -110,14 +120,14 @@ class CorpusFacts:
             (self.distinct_source_words, self.source_words),
             (self.distinct_target_words, self.target_words),
         ]
-        distinct, words = sides[1] if self.plain else min(sides)
+        distinct, words = sides[1] if self.only_target else min(sides)
         return words / max(distinct, 1)
 
     @property
     def repetitive(self) -> bool:
         """Few words, each used very often: a generated corpus, a controlled language, a phrase book."""
         sides = (self.distinct_source_words, self.distinct_target_words)
-        distinct = sides[1] if self.plain else min(sides)
+        distinct = sides[1] if self.only_target else min(sides)
         return self.uses_per_word > REPETITIVE_MIN_USES_PER_WORD and distinct < REPETITIVE_MAX_DISTINCT_WORDS
 
 
@@ -172,12 +182,14 @@ def derive(
     """Return the recipe with all settings that depend on corpus and machine, and what was derived."""
     derived = [
         *_languages(facts),
+        *_source(overrides, facts),
         *_task(overrides, facts),
         *_model(overrides, facts, machine),
-        *_text(facts),
+        *([] if _classifies(overrides, facts) else _text(facts)),  # classes are their own vocabulary
     ]
     recipe, applied = _fill(overrides, overrides, derived)
-    derived_from_sizes = [*_dropout(facts), *_training(overrides, recipe, facts)]
+    dropout = _picture_dropout() if _classifies(overrides, facts) else _dropout(facts)
+    derived_from_sizes = [*dropout, *_training(overrides, recipe, facts)]
     recipe, applied_later = _fill(recipe, overrides, derived_from_sizes)
     return recipe, applied + applied_later
 
@@ -196,7 +208,8 @@ def derive_search(
     maximum = float(((target - EXTRA_TOKENS) / source.clip(min=1)).max(initial=0.0))
     mean = float(target.sum() / max(source.sum(), 1))  # later sources may be longer than any of these
     ratio = LENGTH_RATIO_MARGIN * max(maximum, mean)
-    ratio = round(min(max(ratio, MIN_LENGTH_RATIO), MAX_LENGTH_RATIO), 2)
+    upper = math.inf if recipe.source.kind == "pictures" else MAX_LENGTH_RATIO  # all pictures are as long
+    ratio = round(min(max(ratio, MIN_LENGTH_RATIO), upper), 2)
     why = f"targets have {mean:.2f} times the tokens of their sources; each may have {EXTRA_TOKENS} more"
     return _fill(recipe, overrides, [DerivedSetting("search.max_length_ratio", ratio, why)])
 
@@ -255,13 +268,49 @@ def _fill(
 
 def _languages(facts: CorpusFacts) -> list[DerivedSetting]:
     sides = {"source": facts.source_language, "target": facts.target_language}
-    if facts.plain:
+    if facts.only_target:
         del sides["source"]
+    if facts.picture_side and not facts.target_language:  # classes have no language
+        return []
     return [DerivedSetting(f"languages.{side}", code, "named by the corpus") for side, code in sides.items()]
 
 
+def _source(overrides: Recipe, facts: CorpusFacts) -> list[DerivedSetting]:
+    """Return how pictures are read: about as large as they are, in about eight rows of patches."""
+    if not facts.picture_side:
+        return []
+    source, given = overrides.source, overrides.source.model_fields_set
+    size = (
+        source.size if "size" in given else min(max(facts.picture_side, MIN_PICTURE_SIDE), MAX_PICTURE_SIDE)
+    )
+    patch = source.patch_size if "patch_size" in given else max(round(size / PATCH_ROWS), MIN_PATCH_SIDE)
+    if "patch_size" not in given and "size" in given:
+        patch = min((n for n in range(1, size + 1) if size % n == 0), key=lambda side: abs(side - patch))
+    if "size" not in given:
+        size = patch * max(round(size / patch), 1)
+    typical = f"a typical picture has {facts.picture_side:,} pixels on its longer side"
+    rows = f"{size // patch} × {size // patch} patches"
+    colour = ("grey", "they are grey") if facts.grey_pictures else ("rgb", "they have colours")
+    return [
+        DerivedSetting("source.kind", "pictures", "the corpus has pictures"),
+        DerivedSetting("source.size", size, typical),
+        DerivedSetting("source.patch_size", patch, rows),
+        DerivedSetting("source.colour", *colour),
+        DerivedSetting("text.shared", False, "only the target is text"),
+    ]
+
+
+def _classifies(overrides: Recipe, facts: CorpusFacts) -> bool:
+    return facts.picture_side > 0 and isinstance(overrides.model, EncoderOnlySettings)
+
+
 def _task(overrides: Recipe, facts: CorpusFacts) -> list[DerivedSetting]:
-    """Return the task of a model of plain text, and the settings that follow from it."""
+    """Return the task of a model of plain text or of a classifier, and the settings that follow from it."""
+    if _classifies(overrides, facts):
+        return [
+            DerivedSetting("model.task", "classify", "the corpus has pictures"),
+            DerivedSetting("training.stop_on", "accuracy", "a classifier has one answer per picture"),
+        ]
     if not facts.plain:
         return []
     derived = [
@@ -346,12 +395,18 @@ def _dropout(facts: CorpusFacts) -> list[DerivedSetting]:
     return [DerivedSetting("model.dropout", round(dropout, 2), why)]
 
 
+def _picture_dropout() -> list[DerivedSetting]:
+    why = "the classes of pictures are few, but pictures differ in every pixel"
+    return [DerivedSetting("model.dropout", PICTURE_DROPOUT, why)]
+
+
 def _training(overrides: Recipe, recipe: Recipe, facts: CorpusFacts) -> list[DerivedSetting]:
     width, training = recipe.model.width, overrides.training
-    batch, why = _batch_tokens(overrides, facts)
+    batch, why = _picture_batch(recipe, facts) if facts.picture_side else _batch_tokens(overrides, facts)
     batch = training.batch_tokens if "batch_tokens" in training.model_fields_set else batch
     rate = LEARNING_RATE_AT_128 * min(128 / width, 1) ** LEARNING_RATE_WIDTH_EXPONENT
     rate *= min(batch / 4096, 1) ** LEARNING_RATE_BATCH_EXPONENT
+    rate *= PICTURE_LEARNING_RATE_FACTOR if facts.picture_side else 1
     tokens = batch * training.accumulate
     beta2 = round(1 - ADAM_DECAY_AT_4096 * min(tokens / 4096, 1), 6)
     derived = [
@@ -391,6 +446,14 @@ def _batch_tokens(overrides: Recipe, facts: CorpusFacts) -> tuple[int, str]:
         if affordable < min(batch, MAX_BATCH_TOKENS):
             batch, why = affordable, f"{minutes:g} minutes should be enough for some thousand updates"
     return _multiple_of_8(min(max(batch, MIN_BATCH_TOKENS), MAX_BATCH_TOKENS)), why
+
+
+def _picture_batch(recipe: Recipe, facts: CorpusFacts) -> tuple[int, str]:
+    """Return a batch size in tokens that holds some dozens of pictures and their captions."""
+    caption = 1.3 * facts.target_words / max(facts.pairs, 1) + 2  # with <s> and </s>
+    # A batch may have twice as many source tokens as target tokens.
+    batch = _multiple_of_8(BATCH_PICTURES * max(recipe.source.num_patches / 2, caption))
+    return batch, f"about {BATCH_PICTURES} pictures per batch"
 
 
 def _steps_in_time(recipe: Recipe, overrides: Recipe, costs: TrainingCosts) -> tuple[int, str]:

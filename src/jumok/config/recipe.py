@@ -40,6 +40,7 @@ __all__ = [
     "SearchSettings",
     "Settings",
     "Size",
+    "SourceSettings",
     "Task",
     "TextSettings",
     "TrainingSettings",
@@ -74,8 +75,9 @@ InitialiserName = Literal[
     "zeros",
     "ones",
 ]
-Task = Literal["translate", "language-model", "masked"]
-"""What a model learns: to translate a source, to predict the next token, or to predict masked tokens."""
+Task = Literal["translate", "language-model", "masked", "classify"]
+"""What a model learns: to translate a source (or to write the caption of a picture), to predict the next
+token, to predict masked tokens, or to name the class of a picture."""
 
 
 class Settings(BaseModel):
@@ -106,6 +108,27 @@ class LanguageSettings(Settings):
     """Language of the source side, as a code such as `en`."""
     target: str = ""
     """Language of the target side, as a code such as `ko`."""
+
+
+class SourceSettings(Settings):
+    section = "source"
+    kind: Literal["text", "pictures"] = "text"
+    """What the model reads: text, or pictures. Derived from the corpus."""
+    size: int = Field(32, ge=1, le=1024)
+    """Of pictures: pixels per side; each is stretched to this square. Derived from their size."""
+    patch_size: int = Field(4, ge=1, le=256)
+    """Of pictures: pixels per side of a patch, which is one token; must divide the size."""
+    colour: Literal["rgb", "grey"] = "rgb"
+    """Of pictures: red, green and blue, or brightness only. Derived from the pictures."""
+
+    @property
+    def channels(self) -> int:
+        return 3 if self.colour == "rgb" else 1
+
+    @property
+    def num_patches(self) -> int:
+        """Patches per picture; 0 for text."""
+        return (self.size // self.patch_size) ** 2 if self.kind == "pictures" else 0
 
 
 class TextSettings(Settings):
@@ -256,9 +279,10 @@ class DecoderOnlySettings(BlockSettings):
 
 
 class EncoderOnlySettings(BlockSettings):
-    task: ClassVar[Task] = "masked"
     family: Literal["encoder-only"] = "encoder-only"
     """The family of the model."""
+    task: Literal["masked", "classify"] = "masked"
+    """Predict masked tokens, or the class of a picture. Derived from the corpus: plain text or pictures."""
     layers: int = Field(4, ge=1, le=128)
     """Blocks of the encoder."""
     attention: AttentionSettings = AttentionSettings()
@@ -324,7 +348,7 @@ class TrainingSettings(Settings):
     """Average the weights of this many checkpoints; 1 takes the best checkpoint."""
     validate_every: int = Field(500, ge=1)
     """Updates between validations; each validation also saves a checkpoint."""
-    stop_on: Literal["chrf", "bleu", "loss"] = "chrf"
+    stop_on: Literal["chrf", "bleu", "loss", "accuracy"] = "chrf"
     """Validation score that decides which checkpoint is best and when to stop."""
     patience: int = Field(10, ge=0)
     """Stop if the score has not improved for this many validations; 0 never stops early."""
@@ -361,6 +385,7 @@ class SearchSettings(Settings):
 
 class Recipe(Settings):
     languages: LanguageSettings = LanguageSettings()
+    source: SourceSettings = SourceSettings()
     text: TextSettings = TextSettings()
     model: ModelSettings = TransformerSettings()
     training: TrainingSettings = TrainingSettings()

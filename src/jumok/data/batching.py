@@ -14,6 +14,7 @@ sampling changes neither `per_epoch` nor the limit of `batch_tokens`.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
     from jumok.data.store import PairStore, StoredSide, TokenizerPairLike
 
-__all__ = ["Batches", "padded_batch"]
+__all__ = ["Batches", "ClassBatches", "class_batch", "padded_batch"]
 
 _STRETCH_SAMPLE = 256  # pairs that are segmented at random to measure how much longer they become
 _STRETCH_QUANTILE = 0.9  # 90 % of the segmentations are not longer than planned
@@ -138,6 +139,20 @@ class Batches:
         return max(1.0, float(np.quantile(ratios, _STRETCH_QUANTILE)))
 
 
+class ClassBatches(Batches):
+    """The batches of a store whose targets are classes: a target row is `<s>` and the class."""
+
+    def batch(self, position: int) -> Batch:
+        return class_batch(super().batch(position))
+
+
+def class_batch(batch: Batch) -> Batch:
+    """Return the batch without the `</s>` of its targets, which are single tokens: (batch, 2)."""
+    if batch.target is None or batch.target_lengths is None:
+        return batch
+    return replace(batch, target=batch.target[:, :2].contiguous(), target_lengths=batch.target_lengths - 1)
+
+
 def padded_batch(sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]] | None = None) -> Batch:
     """Return a batch of sentences given as token ids without special tokens; `targets` None: sources only."""
     source, source_lengths = _pad(sources, begin=False)
@@ -152,40 +167,46 @@ def padded_batch(sources: Sequence[Sequence[int]], targets: Sequence[Sequence[in
     return _as_batch(source, source_lengths, target, target_lengths)
 
 
-def _pad(sentences: Sequence[Sequence[int]], *, begin: bool) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _pad(sentences: Sequence[Sequence[int]], *, begin: bool) -> tuple[NDArray[Any], NDArray[np.int64]]:
     counts = np.fromiter(map(len, sentences), np.int64, count=len(sentences))
+    if sentences and isinstance(sentences[0], np.ndarray) and sentences[0].ndim == 2:  # patches of pictures
+        return _fill(np.concatenate(sentences), np.cumsum(counts) - counts, counts, begin=begin)
     flat = np.fromiter((token for ids in sentences for token in ids), np.int64, count=int(counts.sum()))
     return _fill(flat, np.cumsum(counts) - counts, counts, begin=begin)
 
 
 def _gather(
     side: StoredSide, pairs: NDArray[np.int64], *, begin: bool
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+) -> tuple[NDArray[Any], NDArray[np.int64]]:
     starts = side.offsets[pairs]
     return _fill(side.ids, starts, side.offsets[pairs + 1] - starts, begin=begin)
 
 
 def _fill(
     flat: NDArray[Any], starts: NDArray[np.int64], counts: NDArray[np.int64], *, begin: bool
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+) -> tuple[NDArray[Any], NDArray[np.int64]]:
     """Return a padded matrix and the length of each row, special tokens included.
 
-    Row i holds `flat[starts[i] : starts[i] + counts[i]]` between special tokens.
+    Row i holds `flat[starts[i] : starts[i] + counts[i]]` between special tokens. Pictures, whose `flat` is
+    (patch, value), have none.
     """
     first = int(begin)  # column of the first id: after <s>, if there is one
+    end = int(flat.ndim == 1)
     max_count = int(counts.max(initial=0))
     columns = np.arange(max_count)
     inside = columns < counts[:, None]  # (row, token)
-    rows = np.full((len(counts), first + max_count + 1), PAD, dtype=np.int64)
+    dtype = np.int64 if end else flat.dtype
+    rows = np.full((len(counts), first + max_count + end, *flat.shape[1:]), PAD, dtype=dtype)
     rows[:, first : first + max_count][inside] = flat[(starts[:, None] + columns)[inside]]
-    rows[np.arange(len(counts)), first + counts] = END
+    if end:
+        rows[np.arange(len(counts)), first + counts] = END
     if begin:
         rows[:, 0] = BEGIN
-    return rows, counts + first + 1
+    return rows, counts + first + end
 
 
 def _as_batch(
-    source: NDArray[np.int64],
+    source: NDArray[Any],
     source_lengths: NDArray[np.int64],
     target: NDArray[np.int64] | None = None,
     target_lengths: NDArray[np.int64] | None = None,

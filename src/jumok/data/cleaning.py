@@ -81,16 +81,19 @@ class Cleaner:
 
     def blocks(self, corpus: Corpus, dropped: Counter[str] | None = None) -> Iterator[InspectedBlock]:
         """Yield all pairs of a corpus with their faults; `dropped` counts what the reader dropped."""
-        inspector = Inspector(corpus.source_language, corpus.target_language, self.limits, plain=corpus.plain)
+        # The faults of sentences cannot be found in pictures, so a corpus of them has only a target here.
+        only_target = corpus.plain or corpus.pictures
+        inspector = Inspector(corpus.source_language, corpus.target_language, self.limits, plain=only_target)
         numbered = corpus.numbered_pairs(dropped)
         while pairs := list(islice(numbered, _BLOCK_PAIRS)):
-            yield self._inspect(pairs, inspector)
+            yield self._inspect(pairs, inspector, pictures=corpus.pictures)
 
-    def _inspect(self, pairs: list[NumberedPair], inspector: Inspector) -> InspectedBlock:
-        sources = [pair.source for _, pair in pairs]
+    def _inspect(self, pairs: list[NumberedPair], inspector: Inspector, *, pictures: bool) -> InspectedBlock:
+        sources = [pair.source_identity if pictures else pair.source for _, pair in pairs]
         targets = [pair.target for _, pair in pairs]
-        findings, characters = inspector.inspect(sources, targets)
-        findings.update(self._faults_across_pairs(sources, targets, plain=inspector.plain))
+        findings, characters = inspector.inspect([""] * len(pairs) if pictures else sources, targets)
+        plain = inspector.plain and not pictures
+        findings.update(self._faults_across_pairs(sources, targets, plain=plain))
         if self._thorough:
             out_of_range = np.array([bool(describe_links_out_of_range(pair)) for _, pair in pairs])
             if out_of_range.any():
@@ -132,7 +135,7 @@ class Cleaner:
 
 def leak_keys(corpus: Corpus) -> Iterator[str]:
     """Yield the key of each source of a validation or test set; of each sentence in plain text."""
-    return (sentence_key(pair.target if corpus.plain else pair.source) for pair in corpus.pairs())
+    return (sentence_key(pair.target if corpus.plain else pair.source_identity) for pair in corpus.pairs())
 
 
 def clean_pairs(

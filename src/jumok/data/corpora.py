@@ -6,6 +6,7 @@
     open_corpus([("Hello.", "안녕하세요."), …])           pairs in memory
     open_corpora(["a.tsv", "b.tsv:2.5", "c.en", "c.de"], source="en")
     open_texts(["novel.txt"])                         plain text, for a language model
+    open_corpus("pets") or open_corpus("captions.ko.tsv")     pictures (`picture_corpora.py`)
 
 `readers.PAIR_FORMATS` lists the suffixes of files of pairs; any two other files are parallel texts. Languages
 come from the arguments, a header, the keys of a JSON object or the file names. If the arguments name them in
@@ -26,6 +27,7 @@ from jumok.data.alignments import swap_alignment
 from jumok.data.encodings import check_encoding
 from jumok.data.input_files import InputFile, spool
 from jumok.data.lines import read_lines
+from jumok.data.picture_corpora import holds_pictures, open_picture_reader
 from jumok.data.readers import (
     PAIR_FORMATS,
     ReadOptions,
@@ -63,7 +65,8 @@ class Corpus:
     """Sentence pairs that can be read any number of times, in the order of their file.
 
     Languages are codes, or "" if unknown. `weight` is how often each pair occurs per epoch. `plain`: it is
-    plain text, and its pairs have an empty source. `note`: what was chosen to read it, such as columns.
+    plain text, and its pairs have an empty source. `pictures`: its sources are paths of pictures. `note`:
+    what was chosen to read it, such as columns.
     """
 
     name: str
@@ -73,6 +76,7 @@ class Corpus:
     weight: float = 1.0
     swapped: bool = False
     plain: bool = False
+    pictures: bool = False
     note: str = ""
 
     @property
@@ -144,6 +148,8 @@ def open_corpus(
     items = [paths] if isinstance(paths, str | Path) else list(paths)
     if items and all(map(is_pair, items)):
         return corpus_of_pairs(items, source=source or "", target=target or "", weight=weight)  # type: ignore[arg-type]
+    if len(items) == 1 and not is_pair(items[0]) and holds_pictures(items[0]):  # type: ignore[arg-type]
+        return _open_pictures(items[0], target or "", weight)  # type: ignore[arg-type]
     files = [_input_file(path, encoding) for path in items]  # type: ignore[arg-type]
     options = ReadOptions(
         language_code(source) if source else "", language_code(target) if target else "", columns
@@ -183,7 +189,8 @@ def open_corpora(
     unpaired: list[tuple[str, float | None]] = []  # a text that waits for its translation
     for argument in arguments:
         path, weight = _split_weight(argument)
-        if path == STANDARD_INPUT or find_pair_format(InputFile(path, encoding=encoding)):
+        is_pair_file = find_pair_format(InputFile(path, encoding=encoding))
+        if path == STANDARD_INPUT or is_pair_file or holds_pictures(path):
             corpora.append(open_files(path, weight=weight or 1.0))
             continue
         unpaired.append((path, weight))
@@ -193,6 +200,9 @@ def open_corpora(
             unpaired = []
     if unpaired:
         raise _not_a_corpus_error([InputFile(unpaired[0][0], encoding=encoding)])
+    if len({corpus.pictures for corpus in corpora}) > 1:
+        names = ", ".join(f"{c.name} ({'pictures' if c.pictures else 'text'})" for c in corpora)
+        raise DataError(f"Pictures and sentences cannot be mixed in one run. Received: {names}.")
     return _with_same_languages(corpora)
 
 
@@ -249,9 +259,21 @@ def open_pairs_or_text(
     """Open corpora like `open_corpora`, but a single text as plain text."""
     if len(arguments) == 1 and not columns:
         path, _ = _split_weight(arguments[0])
-        if path != STANDARD_INPUT and not find_pair_format(InputFile(path, encoding=encoding)):
+        is_pair_file = find_pair_format(InputFile(path, encoding=encoding))
+        if path != STANDARD_INPUT and not is_pair_file and not holds_pictures(path):
             return open_texts(arguments, language=target or source, encoding=encoding)
     return open_corpora(arguments, source=source, target=target, columns=columns, encoding=encoding)
+
+
+def _open_pictures(path: str | Path, target: str, weight: float) -> Corpus:
+    reader, language = open_picture_reader(Path(path))
+    wanted = language_code(target) if target else ""
+    if not _compatible(wanted, language):
+        raise DataError(
+            f"{path} seems to have captions in {language_name(language)}, but {language_name(wanted)} was "
+            "requested. Rename the file if its name is wrong."
+        )
+    return Corpus(str(path), reader, "", wanted or language, weight=_check_weight(weight), pictures=True)
 
 
 def _open_text(file: InputFile, weight: float) -> Corpus:
@@ -362,9 +384,11 @@ def _languages_in_name(file: InputFile) -> tuple[str, str]:
 def _orient(corpus: Corpus, source: str, target: str, *, because: str) -> Corpus:
     """Return the corpus in the wanted languages; swap its sides if they are in the opposite direction."""
     first, second = corpus.source_language, corpus.target_language
+    if corpus.pictures and _compatible(target, second):  # a picture is always the source
+        return replace(corpus, target_language=target or second)
     if _compatible(source, first) and _compatible(target, second):
         return replace(corpus, source_language=source or first, target_language=target or second)
-    if _compatible(source, second) and _compatible(target, first):
+    if _compatible(source, second) and _compatible(target, first) and not corpus.pictures:
         return replace(
             corpus,
             source_language=source or second,

@@ -94,6 +94,6 @@ def hold_out_from_hashes(hashes: NDArray[np.uint64], *, count: int) -> HoldOut:
 
 def _stable_hash(pair: Pair) -> int:
     """Return a hash that is the same in every process, so that a resumed run holds out the same pairs."""
-    key = sentence_key(pair.source or pair.target)
+    key = sentence_key(pair.source_identity or pair.target)
     digest = hashlib.blake2b(key.encode("utf-8", "surrogatepass"), digest_size=8)
     return int.from_bytes(digest.digest(), "little")

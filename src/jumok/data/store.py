@@ -3,7 +3,8 @@
     data/
       store.json            counts, corpora with their weights, hash of the tokenizers, sha256 and size of
                             every file, and a checksum of itself
-      source.ids            token ids of all sentences, concatenated, without special tokens
+      source.ids            token ids of all sentences, concatenated, without special tokens; of pictures
+                            the pixel values of all patches, one byte each
       source.offsets        where each sentence begins, and the end of the last: (sentences + 1) numbers
       source.text           only for token sampling: the sentences themselves, concatenated
       source.text-offsets   where each begins
@@ -46,6 +47,7 @@ _FILES = {
     f"{side}.{kind}" for side in ("source", "target") for kind in ("ids", "offsets", "text", "text-offsets")
 }
 
+_PIXEL_DTYPE = "|u1"
 _BLOCK_PAIRS = 4096  # encoded at a time: enough for the tokenizer's threads, small in memory
 
 
@@ -54,6 +56,8 @@ class TokenizerLike(Protocol):
 
     @property
     def vocab_size(self) -> int: ...
+    @property
+    def token_shape(self) -> tuple[int, ...]: ...
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]: ...
     def sample(self, text: str, strength: float, generator: np.random.Generator) -> list[int]: ...
     def to_bytes(self) -> bytes: ...
@@ -91,7 +95,7 @@ class StoredCorpus:
 class StoredSide:
     """One side of a store, as memory maps."""
 
-    ids: NDArray[Any]  # (tokens of all sentences,) uint16 or uint32
+    ids: NDArray[Any]  # (tokens of all sentences,) uint16 or uint32; of pictures (patches, value) uint8
     offsets: NDArray[np.int64]  # (sentences + 1,)
     text: NDArray[np.uint8] | None = None
     text_offsets: NDArray[np.int64] | None = None
@@ -129,7 +133,8 @@ class PairStore:
 
     @cached_property
     def source_lengths(self) -> NDArray[np.int32]:
-        return self.source.token_counts + np.int32(SOURCE_SPECIAL_TOKENS)
+        special_tokens = SOURCE_SPECIAL_TOKENS if self.source.ids.ndim == 1 else 0  # a picture has no </s>
+        return self.source.token_counts + np.int32(special_tokens)
 
     @cached_property
     def target_lengths(self) -> NDArray[np.int32]:
@@ -246,9 +251,13 @@ class _SideWriter:
             if file:
                 file.append(np.zeros(1, "<i8").tobytes())
 
-    def append(self, texts: list[str], ids: list[list[int]]) -> None:
-        flat = np.fromiter(chain.from_iterable(ids), self._ids_dtype, count=sum(map(len, ids)))
-        self._ids.append(flat.tobytes())
+    def append(self, texts: list[str], ids: list[Any]) -> None:
+        if self._ids_dtype == _PIXEL_DTYPE:
+            for patches in ids:
+                self._ids.append(patches.tobytes())
+        else:
+            flat = np.fromiter(chain.from_iterable(ids), self._ids_dtype, count=sum(map(len, ids)))
+            self._ids.append(flat.tobytes())
         self._tokens = _append_offsets(self._offsets, self._tokens, map(len, ids))
         if self._text and self._text_offsets:
             encoded = [text.encode("utf-8") for text in texts]
@@ -271,7 +280,9 @@ def _write_contents(
     max_tokens: int,
     store_text: bool,
 ) -> None:
-    dtypes = {name: _ids_dtype(getattr(tokenizers, name).vocab_size) for name in ("source", "target")}
+    sides = {"source": tokenizers.source, "target": tokenizers.target}
+    dtypes = {name: _ids_dtype(tokenizer) for name, tokenizer in sides.items()}
+    shapes = {name: tokenizer.token_shape for name, tokenizer in sides.items() if tokenizer.token_shape}
     writers = {
         name: _SideWriter(folder, name, dtype, store_text=store_text) for name, dtype in dtypes.items()
     }
@@ -305,6 +316,7 @@ def _write_contents(
         "vocabulary": hash_tokenizers(tokenizers),
         "fingerprint": _fingerprint(files),
         "files": files,
+        **({"token_shapes": shapes} if shapes else {}),  # only of pictures
     }
     write_and_sync(folder / MANIFEST, json_with_checksum(manifest))
 
@@ -325,9 +337,11 @@ def _append_corpus(
         target_ids = tokenizers.target.encode_batch(targets)
         valid: list[int] = []  # indices in the block
         for index, (source, target) in enumerate(zip(source_ids, target_ids, strict=True)):
-            if not target or (not source and sources[index]):  # plain text has no source
+            # Plain text has no source. All pictures have the same number of patches.
+            source_length = 1 if tokenizers.source.token_shape else len(source)
+            if not target or (not source_length and sources[index]):
                 skipped[NO_TOKENS] += 1
-            elif len(source) > max_tokens or len(target) > max_tokens:
+            elif source_length > max_tokens or len(target) > max_tokens:
                 skipped[TOO_MANY_TOKENS] += 1
             else:
                 valid.append(index)
@@ -343,8 +357,10 @@ def _blocks(pairs: Iterable[Pair]) -> Iterator[list[Pair]]:
         yield block
 
 
-def _ids_dtype(vocab_size: int) -> str:
-    return "<u2" if vocab_size <= 65536 else "<u4"
+def _ids_dtype(tokenizer: TokenizerLike) -> str:
+    if tokenizer.token_shape:
+        return _PIXEL_DTYPE
+    return "<u2" if tokenizer.vocab_size <= 65536 else "<u4"
 
 
 def _fingerprint(files: Mapping[str, Mapping[str, Any]]) -> str:
@@ -384,8 +400,9 @@ def _check_file(folder: Path, name: str, expected: Mapping[str, Any], *, verify_
 
 def _open_side(folder: Path, name: str, manifest: Mapping[str, Any]) -> StoredSide:
     has_text = f"{name}.text" in manifest["files"]
+    token_shape = manifest.get("token_shapes", {}).get(name, ())
     return StoredSide(
-        ids=_memory_map(folder / f"{name}.ids", manifest["ids"][name]),
+        ids=_memory_map(folder / f"{name}.ids", manifest["ids"][name]).reshape(-1, *token_shape),
         offsets=_memory_map(folder / f"{name}.offsets", "<i8"),
         text=_memory_map(folder / f"{name}.text", "u1") if has_text else None,
         text_offsets=_memory_map(folder / f"{name}.text-offsets", "<i8") if has_text else None,

@@ -1,8 +1,10 @@
-"""Evaluation: BLEU, chrF, TER, perplexity, alignment error rate, and significance of differences."""
+"""Evaluation: BLEU, chrF, TER, perplexity, accuracy, alignment error, pointing, and significance."""
 
 from jumok.evaluation.alignment_error import AlignmentScores, read_alignments, score_alignments
 from jumok.evaluation.bootstrap import Comparison, compare
+from jumok.evaluation.class_scores import ClassScores, evaluate_classifier
 from jumok.evaluation.int8_cost import measure_int8_cost
+from jumok.evaluation.pointing import PointingScores, score_pointing
 from jumok.evaluation.scores import Scores, score
 from jumok.evaluation.shortlist_cost import ShortlistCost, measure_shortlist_cost
 from jumok.evaluation.text_scores import TextScores, TokenScores, evaluate_text, perplexity, score_batch
@@ -15,14 +17,17 @@ from jumok.evaluation.translator_scores import (
 
 __all__ = [
     "AlignmentScores",
+    "ClassScores",
     "Comparison",
     "Evaluation",
+    "PointingScores",
     "Scores",
     "ShortlistCost",
     "TextScores",
     "TokenScores",
     "align_and_score",
     "compare",
+    "evaluate_classifier",
     "evaluate_text",
     "evaluate_translator",
     "looks_swapped",
@@ -33,4 +38,5 @@ __all__ = [
     "score",
     "score_alignments",
     "score_batch",
+    "score_pointing",
 ]

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from jumok.evaluation.alignment_error import AlignmentScores, score_alignments
+from jumok.evaluation.pointing import PointingScores, score_pointing
 from jumok.evaluation.scores import METRICS, Scores, score
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ class Evaluation:
     scores: Scores
     alignment: AlignmentScores | None
     translations: tuple[str, ...]
+    pointing: PointingScores | None = None  # of captions whose pictures have gold regions
 
     def as_dict(self) -> dict[str, float | str | int]:
         """Return the scores for JSON; those of the alignment are named `alignment_…`."""
@@ -36,6 +38,11 @@ class Evaluation:
             entries["alignment_precision"] = self.alignment.precision
             entries["alignment_recall"] = self.alignment.recall
             entries["alignment_sentences"] = self.alignment.sentences
+        if self.pointing is not None:
+            entries["pointing"] = self.pointing.accuracy
+            entries["pointing_overlap"] = self.pointing.overlap
+            entries["pointing_words"] = self.pointing.words
+            entries["pointing_written"] = self.pointing.written
         return entries
 
 
@@ -65,7 +72,8 @@ def evaluate_translator(
         lowercase=lowercase,
         metrics=metrics,
     )
-    return Evaluation(scores, align_and_score(translator, pairs), texts)
+    pointing = score_pointing(translator, pairs, texts)
+    return Evaluation(scores, align_and_score(translator, pairs), texts, pointing)
 
 
 def align_and_score(translator: Translator, pairs: Sequence[Pair]) -> AlignmentScores | None:

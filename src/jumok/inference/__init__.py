@@ -14,7 +14,15 @@ if TYPE_CHECKING:
     from jumok.inference.engines.ctranslate2_engine import CTranslate2Engine, require_ctranslate2
     from jumok.inference.engines.protocol import Engine
     from jumok.inference.engines.torch_engine import TorchEngine
-    from jumok.inference.loading import ENGINES, INT8_COSTS, load, load_text_model, max_positions_for
+    from jumok.inference.loading import (
+        ENGINES,
+        INT8_COSTS,
+        load,
+        load_picture_classifier,
+        load_text_model,
+        max_positions_for,
+    )
+    from jumok.inference.picture_classifier import Classification, PictureClassifier, classify_batches
     from jumok.inference.search.beam import beam_search
     from jumok.inference.search.forced import forced_log_probs
     from jumok.inference.search.greedy_sampling import greedy_search, sample
@@ -33,8 +41,10 @@ __all__ = [
     "AttendedPair",
     "AttendingStepper",
     "CTranslate2Engine",
+    "Classification",
     "Engine",
     "OnStep",
+    "PictureClassifier",
     "Sampling",
     "SearchOverrides",
     "SearchPlan",
@@ -47,10 +57,12 @@ __all__ = [
     "Translator",
     "beam_search",
     "choose_read_out",
+    "classify_batches",
     "forced_log_probs",
     "greedy_search",
     "learn_shortlist",
     "load",
+    "load_picture_classifier",
     "load_text_model",
     "max_positions_for",
     "read_alignment",
@@ -67,8 +79,10 @@ _MODULE = {
     "AttendedPair": "alignment.readout",
     "AttendingStepper": "search.stepper",
     "CTranslate2Engine": "engines.ctranslate2_engine",
+    "Classification": "picture_classifier",
     "Engine": "engines.protocol",
     "OnStep": "search.plan",
+    "PictureClassifier": "picture_classifier",
     "Sampling": "search.plan",
     "SearchOverrides": "search.plan",
     "SearchPlan": "search.plan",
@@ -81,10 +95,12 @@ _MODULE = {
     "Translator": "translator",
     "beam_search": "search.beam",
     "choose_read_out": "alignment.readout",
+    "classify_batches": "picture_classifier",
     "forced_log_probs": "search.forced",
     "greedy_search": "search.greedy_sampling",
     "learn_shortlist": "shortlist_learning",
     "load": "loading",
+    "load_picture_classifier": "loading",
     "load_text_model": "loading",
     "max_positions_for": "loading",
     "read_alignment": "alignment.readout",

@@ -6,7 +6,7 @@
     cross     target tokens, </s>           source tokens, </s>
 
 A row of "decoder" and "cross" is the step that produces the token of its label; the keys of "decoder" are the
-tokens that this step has read.
+tokens that this step has read. A picture has patches instead of source tokens, and no `</s>`.
 """
 
 from __future__ import annotations
@@ -26,9 +26,14 @@ BEGIN_LABEL, END_LABEL = "<s>", "</s>"
 
 
 def label_maps(
-    weights: Mapping[str, NDArray[Any]], source: Sequence[str], target: Sequence[str]
+    weights: Mapping[str, NDArray[Any]],
+    source: Sequence[str],
+    target: Sequence[str],
+    *,
+    picture: bool = False,
 ) -> dict[str, AttentionMap]:
     """Return one labelled map per site. `source` and `target` are tokens without special tokens."""
-    read, produced, keys = (BEGIN_LABEL, *target), (*target, END_LABEL), (*source, END_LABEL)
+    read, produced = (BEGIN_LABEL, *target), (*target, END_LABEL)
+    keys = tuple(source) if picture else (*source, END_LABEL)
     labels = {"encoder": (keys, keys), "decoder": (produced, read), "cross": (produced, keys)}
     return {site: AttentionMap(site, array, *labels[site]) for site, array in weights.items()}

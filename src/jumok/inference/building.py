@@ -11,6 +11,7 @@ from torch.overrides import TorchFunctionMode
 from jumok.errors import ModelFolderError
 from jumok.models import build_model
 from jumok.storage import check_weights_fit
+from jumok.text.picture_tokenizer import PictureTokenizer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -25,11 +26,13 @@ __all__ = ["build_for_tokenizers", "load_model"]
 
 def build_for_tokenizers(settings: ModelSettings, tokenizers: TokenizerPair) -> Model:
     """Return a new model for the tokens of these tokenizers."""
+    source = tokenizers.source
     return build_model(
         settings,
-        source_vocab_size=tokenizers.source.vocab_size,
+        source_vocab_size=source.vocab_size,
         target_vocab_size=tokenizers.target.vocab_size,
         shared=tokenizers.shared,
+        grid=source.grid if isinstance(source, PictureTokenizer) else None,
     )
 
 

@@ -1,4 +1,4 @@
-"""From a model folder to a `Translator` with the engine that suits it, or to a `TextModel`.
+"""From a model folder to a `Translator` with its engine, to a `TextModel` or to a `PictureClassifier`.
 
 CTranslate2 needs neither torch nor numpy, so both are imported only when the model itself is built.
 """
@@ -23,6 +23,8 @@ from jumok.inference.search.plan import SearchPlan
 from jumok.inference.shortlist import Shortlist
 from jumok.inference.translator import LazyModel, Translator
 from jumok.storage import private_folder, read_stored_model
+from jumok.text.class_names import ClassNames
+from jumok.text.picture_tokenizer import PictureTokenizer
 from jumok.text.tokenizer_files import tokenizers_from_files
 
 if TYPE_CHECKING:
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
 
     from jumok.config.recipe import Recipe
     from jumok.inference.engines.protocol import Engine
+    from jumok.inference.picture_classifier import PictureClassifier
     from jumok.inference.text_model import TextModel
     from jumok.models import TranslationModel
     from jumok.storage import ModelCard, StoredModel
@@ -40,6 +43,7 @@ __all__ = [
     "INT8_COSTS",
     "choose_shortlist",
     "load",
+    "load_picture_classifier",
     "load_text_model",
     "max_positions_for",
     "open_tokenizers",
@@ -80,7 +84,8 @@ def load(
     _check_translates(stored)
     tokenizers = open_tokenizers(stored)
     chosen_shortlist = choose_shortlist(shortlist, stored, tokenizers)
-    if engine == "torch":
+    reads_pictures = stored.card.recipe.source.kind == "pictures"  # only torch does
+    if engine == "torch" or (engine == "auto" and reads_pictures):
         model = _build(stored, tokenizers)
         return _make_translator(model, tokenizers, stored.card, None, chosen_shortlist)
     # Free the bytes of the weights: a converted copy is smaller, and the model reads them again if needed.
@@ -98,9 +103,11 @@ def load_text_model(folder: str | Path) -> TextModel:
 
     stored = read_stored_model(Path(folder))
     recipe = stored.card.recipe
-    if recipe.model.task == "translate":
+    if recipe.model.task in ("translate", "classify"):
+        ability = {"translate": "translates", "classify": "names the classes of pictures"}[recipe.model.task]
+        name = {"translate": "load", "classify": "load_picture_classifier"}[recipe.model.task]
         raise UnsupportedError(
-            f"The model in {folder} translates; a model of plain text is needed. Load it with `jumok.load`, "
+            f"The model in {folder} {ability}; a model of plain text is needed. Load it with `jumok.{name}`, "
             "or use `jumok translate`."
         )
     tokenizers = open_tokenizers(stored)
@@ -111,6 +118,22 @@ def load_text_model(folder: str | Path) -> TextModel:
         language=recipe.languages.target,
         max_tokens=recipe.training.max_sentence_tokens,
     )
+
+
+def load_picture_classifier(folder: str | Path) -> PictureClassifier:
+    """Return the classifier of pictures in a model folder; verified as in `load`."""
+    from jumok.inference.building import load_model  # start-up
+    from jumok.inference.picture_classifier import PictureClassifier  # start-up
+
+    stored = read_stored_model(Path(folder))
+    tokenizers = open_tokenizers(stored)
+    pictures, classes = tokenizers.source, tokenizers.target
+    if not isinstance(pictures, PictureTokenizer) or not isinstance(classes, ClassNames):
+        raise UnsupportedError(
+            f"The model in {folder} does not classify pictures. Load it with `jumok.load` or "
+            "`jumok.load_text_model`; `jumok info` says what it does."
+        )
+    return PictureClassifier(load_model(stored, tokenizers), pictures, classes)
 
 
 def open_tokenizers(stored: StoredModel) -> TokenizerPair:
@@ -128,6 +151,11 @@ def choose_shortlist(
         return requested
     if not requested:
         return None
+    if stored.card.recipe.source.kind == "pictures":
+        raise UnsupportedError(
+            f"The model in {stored.folder} reads pictures. A shortlist gives the translations of source "
+            "words, which pictures do not have. Leave --shortlist out."
+        )
     if stored.shortlist is None:
         raise UnsupportedError(
             f"The model in {stored.folder} has no shortlist. Learn one with `jumok shortlist {stored.folder} "
@@ -171,6 +199,11 @@ def _check_translates(stored: StoredModel) -> None:
     task, folder = stored.card.recipe.model.task, stored.folder
     if task == "translate":
         return
+    if task == "classify":
+        raise UnsupportedError(
+            f"The model in {folder} names the class of a picture and does not translate. `jumok translate "
+            f"{folder} picture.png` prints the class; in Python: `jumok.load_picture_classifier`."
+        )
     ability = "predicts masked tokens" if task == "masked" else "continues a text"
     complete = "" if task == "masked" else f"`jumok complete {folder}` continues lines, and "
     raise UnsupportedError(
@@ -238,6 +271,8 @@ def _converted_engine(
     stored: StoredModel, tokenizers: TokenizerPair, model: LazyModel, options: dict[str, Any]
 ) -> Engine:
     """Return the engine of the converted model; an UnsupportedError says why there is none."""
+    if stored.card.recipe.source.kind == "pictures":
+        raise UnsupportedError("CTranslate2 reads text, and this model reads pictures")
     recipe, vocab_sizes = stored.card.recipe, (tokenizers.source.vocab_size, tokenizers.target.vocab_size)
     precision, max_positions = _precision(stored.card), max_positions_for(recipe)
 

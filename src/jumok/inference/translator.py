@@ -117,6 +117,11 @@ class Translator:
         self.training = dict(training or {})
 
     @property
+    def reads_pictures(self) -> bool:
+        """Whether its sources are pictures. Texts to translate are then paths of files."""
+        return bool(self.tokenizers.source.token_shape)
+
+    @property
     def model(self) -> TranslationModel:
         """The model itself, in evaluation mode."""
         return self._model.model() if isinstance(self._model, LazyModel) else self._model
@@ -227,7 +232,7 @@ class Translator:
         source_ids, target_ids = self._ids(Pair(source, target))
         [weights] = site_weights(self.model, [source_ids], [target_ids])
         tokens = (self.tokenizers.source.tokens(source_ids), self.tokenizers.target.tokens(target_ids))
-        return label_maps(weights, *tokens)
+        return label_maps(weights, *tokens, picture=self.reads_pictures)
 
     def align(self, source: str, target: str) -> Alignment:
         """Return the word alignment of a pair, read from cross-attention."""
@@ -240,7 +245,12 @@ class Translator:
         return [read_alignment(pair, self._read_out(pair)) for pair in self.attended_pairs(pairs)]
 
     def word_attention(self, source: str, target: str) -> AttentionMap:
-        """Return the cross-attention that alignments are read from, between words; the last key is `</s>`."""
+        """Return the cross-attention that alignments are read from, between words; the last key is `</s>`.
+
+        For a picture: from words to patches, the mean over the heads of the last layer.
+        """
+        if self.reads_pictures:
+            return self._picture_attention(source, target)
         from jumok.inference.alignment.readout import read_out_map  # start-up
 
         [pair] = self.attended_pairs([Pair(source, target)])
@@ -255,12 +265,34 @@ class Translator:
         )
         return AttentionMap("cross", weights[None, None], tuple(queries), (*keys, "</s>"))
 
+    def _picture_attention(self, path: str, caption: str) -> AttentionMap:
+        """Return the attention from each word of a caption to each patch, (1, 1, word, patch)."""
+        from jumok.inference.teacher_forcing import site_weights  # start-up
+
+        patches, target_ids = self._ids(Pair(path, caption))
+        [sites] = site_weights(self.model, [patches], [target_ids])
+        words = split_words(caption)
+        weights = merge_to_words(
+            sites["cross"][-1].mean(axis=0)[:-1],  # without the step that produces </s>
+            self.tokenizers.target.word_of_token(caption, target_ids),
+            range(len(patches)),
+            num_query_words=len(words),
+        )
+        facts = {"heads": "mean of the last layer"}
+        places = tuple(self.tokenizers.source.tokens(patches))
+        return AttentionMap("cross", weights[None, None], tuple(words), places, facts)
+
     def attended_pairs(self, pairs: Sequence[Pair], *, batch_tokens: int = 2048) -> list[AttendedPair]:
         """Return the cross-attention of sentence pairs, to read alignments or to choose a read-out."""
         if not self.model.has_cross_attention:
             raise UnsupportedError(
                 "This model has no cross-attention, so there is no alignment to read and no map to draw. "
                 "Train a model with attention; `jumok models` lists the mechanisms."
+            )
+        if self.reads_pictures:
+            raise UnsupportedError(
+                "A picture has no words, so there is no word alignment. `jumok look` shows where in the "
+                "picture the model looks while it writes each word."
             )
         from jumok.inference.teacher_forcing import site_weights  # start-up
 
@@ -281,13 +313,17 @@ class Translator:
     def _segments(self, texts: Sequence[str], prefixes: Sequence[str]) -> list[Segment]:
         """Return the inputs of the model: none for an empty line, several for a line that is too long."""
         texts = [text.strip() for text in texts]
-        encoded = self.tokenizers.source.encode_batch(texts)
+        tokenizer = self.tokenizers.source
+        if self.reads_pictures:
+            encoded = [tokenizer.encode(text) if text else [] for text in texts]
+        else:
+            encoded = tokenizer.encode_batch(texts)
         no_prefixes: list[list[int]] = [[] for _ in texts]
         prefix_ids = self.tokenizers.target.encode_batch(prefixes) if any(prefixes) else no_prefixes
         segments: list[Segment] = []
         for line, (text, ids, prefix) in enumerate(zip(texts, encoded, prefix_ids, strict=True)):
-            if len(ids) <= self.max_source_tokens:
-                if text and ids:
+            if len(ids) <= self.max_source_tokens or self.reads_pictures:
+                if text and len(ids):
                     segments.append(Segment(line, text, ids, prefix))
                 continue
             for index, part in enumerate(split_line(text, self._num_tokens, self.max_source_tokens)):

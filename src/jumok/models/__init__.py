@@ -6,6 +6,7 @@ from jumok.models.encoder_only import EncoderOnly, encoder_part
 from jumok.models.kernels.dropout import Dropout, seed_dropout
 from jumok.models.model import Model, OutputLayer, State, TranslationModel
 from jumok.models.norms import NORMS, BatchNorm
+from jumok.models.patch_embedding import PatchEmbedding
 from jumok.models.recurrent import Recurrent, RecurrentState
 from jumok.models.transformer import Transformer, TransformerState
 from jumok.models.validate import (
@@ -13,6 +14,7 @@ from jumok.models.validate import (
     NO_ATTENTION,
     attention_overrides,
     check_model,
+    check_reads_pictures,
     check_recipe,
     fill_max_keys,
 )
@@ -29,6 +31,7 @@ __all__ = [
     "EncoderOnly",
     "Model",
     "OutputLayer",
+    "PatchEmbedding",
     "Recurrent",
     "RecurrentState",
     "State",
@@ -38,6 +41,7 @@ __all__ = [
     "attention_overrides",
     "build_model",
     "check_model",
+    "check_reads_pictures",
     "check_recipe",
     "encoder_part",
     "fill_max_keys",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from jumok.attention import POSITIONS, make_attention, make_single_head
+from jumok.attention import POSITIONS, GridPositions, make_attention, make_single_head
 from jumok.errors import RecipeError, UnsupportedError, suggest
 from jumok.models.decoder_only import DecoderOnly, DecoderOnlyBlock
 from jumok.models.encoder_only import EncoderOnly
@@ -13,6 +13,7 @@ from jumok.models.kernels.dropout import Dropout
 from jumok.models.layers import RESIDUALS, Embedding, FeedForward, Residual
 from jumok.models.model import Model, OutputLayer
 from jumok.models.norms import NORMS
+from jumok.models.patch_embedding import PatchEmbedding
 from jumok.models.recurrent import (
     AttendAfter,
     AttendBefore,
@@ -27,6 +28,7 @@ from jumok.models.validate import (
     NO_ATTENTION,
     attention_order,
     check_model,
+    check_reads_pictures,
     encoder_width,
     head_widths,
 )
@@ -46,6 +48,7 @@ if TYPE_CHECKING:
         RecurrentSettings,
         TransformerSettings,
     )
+    from jumok.types import PatchGrid
 
 __all__ = [
     "MODEL_BUILDERS",
@@ -60,9 +63,17 @@ EmbeddingT = TypeVar("EmbeddingT", Embedding, TokenEmbedding)
 
 
 def build_model(
-    settings: ModelSettings, *, source_vocab_size: int, target_vocab_size: int, shared: bool
+    settings: ModelSettings,
+    *,
+    source_vocab_size: int,
+    target_vocab_size: int,
+    shared: bool,
+    grid: PatchGrid | None = None,
 ) -> Model:
-    """The model that the settings describe. `shared`: both languages use one vocabulary."""
+    """The model that the settings describe. `shared`: both languages use one vocabulary.
+
+    With a `grid` its sources are pictures, cut into these patches.
+    """
     if settings.family not in MODEL_BUILDERS:
         known = ", ".join(MODEL_BUILDERS)
         hint = suggest(settings.family, MODEL_BUILDERS)
@@ -74,15 +85,26 @@ def build_model(
             "Set text.shared = false for one vocabulary per language."
         )
     check_model(settings)
+    check_reads_pictures(settings, grid is not None)
+    parts: dict[str, Any] = {} if grid is None else {"grid": grid}
     return MODEL_BUILDERS[settings.family](
-        settings, source_vocab_size=source_vocab_size, target_vocab_size=target_vocab_size, shared=shared
+        settings,
+        source_vocab_size=source_vocab_size,
+        target_vocab_size=target_vocab_size,
+        shared=shared,
+        **parts,
     )
 
 
 def build_transformer(
-    settings: TransformerSettings, *, source_vocab_size: int, target_vocab_size: int, shared: bool
+    settings: TransformerSettings,
+    *,
+    source_vocab_size: int,
+    target_vocab_size: int,
+    shared: bool,
+    grid: PatchGrid | None = None,
 ) -> Transformer:
-    """Vaswani et al. 2017."""
+    """Vaswani et al. 2017; with a `grid` its encoder reads a picture and its decoder writes the caption."""
 
     def embedding(**parts: Any) -> Embedding:
         return Embedding(**parts, positions=_added_positions(settings))
@@ -97,7 +119,7 @@ def build_transformer(
         bias=settings.output_bias,
     )
     return Transformer(
-        source_embedding=source_embedding,
+        source_embedding=source_embedding if grid is None else _patch_embedding(settings, grid),
         target_embedding=target_embedding,
         encoder=[
             _encoder_block(settings, settings.encoder_attention) for _ in range(settings.encoder_layers)
@@ -168,9 +190,17 @@ def build_decoder_only(
 
 
 def build_encoder_only(
-    settings: EncoderOnlySettings, *, source_vocab_size: int, target_vocab_size: int, shared: bool
+    settings: EncoderOnlySettings,
+    *,
+    source_vocab_size: int,
+    target_vocab_size: int,
+    shared: bool,
+    grid: PatchGrid | None = None,
 ) -> EncoderOnly:
-    """An encoder with an output layer that predicts masked tokens, for one language."""
+    """An encoder with an output layer that predicts masked tokens, for one language.
+
+    With a `grid` it is a Vision Transformer, which predicts the class of a picture: Dosovitskiy et al. 2021.
+    """
     embedding, _, output = _embeddings(
         partial(Embedding, positions=_added_positions(settings)),
         (source_vocab_size, target_vocab_size),
@@ -181,7 +211,7 @@ def build_encoder_only(
         bias=settings.output_bias,
     )
     return EncoderOnly(
-        source_embedding=embedding,
+        source_embedding=embedding if grid is None else _patch_embedding(settings, grid, class_token=True),
         encoder=[_encoder_block(settings, settings.attention) for _ in range(settings.layers)],
         after_encoder=_final_norm(settings),
         output=output,
@@ -223,6 +253,26 @@ def _embeddings(
     if shared:
         source.weight = target.weight
     return source, target, OutputLayer(target.weight, bias=bias)
+
+
+def _patch_embedding(
+    settings: BlockSettings, grid: PatchGrid, *, class_token: bool = False
+) -> PatchEmbedding:
+    """The embedding of pictures; sinusoids have two dimensions there."""
+    leading = int(class_token)
+    positions: nn.Module
+    if settings.positions == "sinusoidal":
+        positions = GridPositions(grid.rows, grid.columns, settings.width, leading=leading)
+    else:
+        kind = POSITIONS[settings.positions]
+        positions = kind.make_for_embeddings(settings.width, leading + len(grid))
+    return PatchEmbedding(
+        grid,
+        width=settings.width,
+        dropout=settings.dropout,
+        positions=positions,
+        class_token=class_token,
+    )
 
 
 def _recurrent_decoder(settings: RecurrentSettings) -> RecurrentDecoder:

@@ -5,6 +5,9 @@
 The source of a batch is the text with some tokens masked; the target is `<s>`, then the original token at
 each position to predict and `PAD` elsewhere. Parameters have the same names as in the encoder of a
 Transformer, which can start from these weights.
+
+With pictures it is a Vision Transformer (Dosovitskiy et al. 2021): a class token is put in front of the
+patches, and its state, the only one that is returned, predicts the class. The target is `<s>` and the class.
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ from typing import TYPE_CHECKING, cast
 from torch import Tensor, nn
 
 from jumok.models.model import Model, OutputLayer
+from jumok.models.patch_embedding import PatchEmbedding
 from jumok.models.transformer import encode
 
 if TYPE_CHECKING:
@@ -33,7 +37,7 @@ class EncoderOnly(Model):
     def __init__(
         self,
         *,
-        source_embedding: Embedding,
+        source_embedding: Embedding | PatchEmbedding,
         encoder: Sequence[EncoderBlock],
         after_encoder: nn.Module,
         output: OutputLayer,
@@ -45,10 +49,13 @@ class EncoderOnly(Model):
         self.output = output
 
     def states(self, batch: Batch, probe: Probe) -> Tensor:
-        """States (batch, source, width): state t predicts the original token at position t."""
+        """States (batch, source, width): state t predicts the original token at position t.
+
+        With pictures, (batch, 1, width): the state of the class token.
+        """
         blocks = cast("list[EncoderBlock]", list(self.encoder))
         states, _ = encode(batch, self.source_embedding, blocks, self.after_encoder, probe)
-        return states
+        return states[:, :1] if isinstance(self.source_embedding, PatchEmbedding) else states
 
 
 def encoder_part(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from jumok.models.layers import Embedding, FeedForward, Residual
+    from jumok.models.patch_embedding import PatchEmbedding
     from jumok.types import Batch, LogProbs
 
 __all__ = ["DecoderBlock", "EncoderBlock", "Transformer", "TransformerState", "encode", "target_not_padding"]
@@ -149,7 +150,7 @@ class Transformer(TranslationModel):
     def __init__(
         self,
         *,
-        source_embedding: Embedding,
+        source_embedding: Embedding | PatchEmbedding,
         target_embedding: Embedding,
         encoder: Sequence[EncoderBlock],
         decoder: Sequence[DecoderBlock],
@@ -241,11 +242,16 @@ def target_not_padding(batch: Batch) -> Tensor | None:
 
 
 def encode(
-    batch: Batch, embedding: Embedding, blocks: Sequence[EncoderBlock], final_norm: nn.Module, probe: Probe
+    batch: Batch,
+    embedding: Embedding | PatchEmbedding,
+    blocks: Sequence[EncoderBlock],
+    final_norm: nn.Module,
+    probe: Probe,
 ) -> tuple[Tensor, Tensor]:
     """The encoder's states (batch, source, width), and the mask of positions that are not padding."""
-    allowed_keys = padding_mask(batch.source_lengths, batch.source.shape[1])  # (batch, source)
     states: Tensor = embedding(batch.source)  # (batch, source, width)
+    added = states.shape[1] - batch.source.shape[1]  # 1 if the embedding puts a class token in front
+    allowed_keys = padding_mask(batch.source_lengths + added, states.shape[1])  # (batch, source)
     for layer, block in enumerate(blocks):
         states = block(states, allowed_keys=allowed_keys, layer=layer, probe=probe)
     return final_norm(states, allowed_keys), allowed_keys

@@ -8,7 +8,13 @@ import torch
 
 from jumok.attention import POSITIONS, Widths, check_options, find_entry, make_single_head
 from jumok.config.derive import SIZES
-from jumok.config.recipe import EXTRA_TOKENS, BlockSettings, RecurrentSettings, make_recipe
+from jumok.config.recipe import (
+    EXTRA_TOKENS,
+    BlockSettings,
+    EncoderOnlySettings,
+    RecurrentSettings,
+    make_recipe,
+)
 from jumok.errors import UnsupportedError
 
 if TYPE_CHECKING:
@@ -22,6 +28,7 @@ __all__ = [
     "attention_order",
     "attention_overrides",
     "check_model",
+    "check_reads_pictures",
     "check_recipe",
     "encoder_width",
     "fill_max_keys",
@@ -29,6 +36,7 @@ __all__ = [
 ]
 
 NO_ATTENTION = "none"
+PICTURE_FAMILIES = ("transformer", "encoder-only")
 
 ATTENTION_NEEDS: dict[str, dict[str, tuple[str, ...]]] = {
     "transformer": {
@@ -52,6 +60,7 @@ POSITION_NEEDS = {
 def check_recipe(recipe: Recipe) -> None:
     """Refuse a model that cannot be built, or that does not fit the rest of its recipe."""
     check_model(recipe.model)
+    _check_patches(recipe)
     _check_learned_positions(recipe)
     _check_max_keys(recipe)
     _check_coverage(recipe)
@@ -86,6 +95,22 @@ def check_model(settings: ModelSettings) -> None:
         if "cross" not in needs:
             _check_positions(settings, mechanism, setting=setting)
         _check_dropout(mechanism, settings.attention_dropout, setting=setting)
+
+
+def check_reads_pictures(settings: ModelSettings, pictures: bool) -> None:
+    """Refuse a family that cannot read pictures, and an encoder whose task is not that of its source."""
+    if pictures and settings.family not in PICTURE_FAMILIES:
+        raise UnsupportedError(
+            f"A {settings.family} model reads text, and the source is pictures. Choose --model transformer, "
+            "which writes captions, or --model encoder-only, which names classes."
+        )
+    task_is_set = isinstance(settings, EncoderOnlySettings) and "task" in settings.model_fields_set
+    if task_is_set and (settings.task == "classify") != pictures:
+        source = "pictures" if pictures else "text"
+        raise UnsupportedError(
+            f'The task of an encoder-only model is "classify" for pictures and "masked" for text. Received: '
+            f'model.task = "{settings.task}", and {source}. Leave model.task out: it is derived.'
+        )
 
 
 def attention_overrides(family: str, mechanism: str) -> dict[str, str]:
@@ -140,14 +165,15 @@ def _mechanisms(model: ModelSettings) -> dict[str, tuple[AttentionSettings, tupl
 
 
 def _max_source_tokens(recipe: Recipe) -> int:
-    """Tokens of the longest source, `</s>` included."""
-    return recipe.training.max_sentence_tokens + 1
+    """Tokens of the longest source, `</s>` or the class token of a picture included."""
+    return (recipe.source.num_patches or recipe.training.max_sentence_tokens) + 1
 
 
 def _max_target_tokens(recipe: Recipe) -> int:
     """Tokens of the longest translation that a search may try, `<s>` included."""
-    limit = recipe.training.max_sentence_tokens * recipe.search.max_length_ratio
-    return int(limit) + EXTRA_TOKENS + 1
+    max_tokens = recipe.training.max_sentence_tokens
+    limit = (recipe.source.num_patches or max_tokens) * recipe.search.max_length_ratio
+    return max(int(limit) + EXTRA_TOKENS, max_tokens if recipe.source.num_patches else 0) + 1
 
 
 MAX_SEQUENCE_TOKENS: dict[str, Callable[[Recipe], int]] = {
@@ -156,6 +182,16 @@ MAX_SEQUENCE_TOKENS: dict[str, Callable[[Recipe], int]] = {
     "encoder-only": _max_source_tokens,
 }
 """Per family with positions, the length of the longest sequence that it reads or writes."""
+
+
+def _check_patches(recipe: Recipe) -> None:
+    """The side of a patch must divide that of a picture; if only one of them is set, the other is derived."""
+    source = recipe.source
+    if {"size", "patch_size"} <= source.model_fields_set and source.size % source.patch_size:
+        raise UnsupportedError(
+            "A picture is cut into whole patches, so source.patch_size must divide source.size. Received: "
+            f"source.size = {source.size}, source.patch_size = {source.patch_size}."
+        )
 
 
 def _check_learned_positions(recipe: Recipe) -> None:

@@ -6,18 +6,23 @@ This package needs neither torch nor a model, so a stored map can be drawn anywh
 from jumok.plots.axes import plot_attention
 from jumok.plots.grid import alignment_map
 from jumok.plots.heat_map import draw_alignment
-from jumok.plots.map_files import from_json, save, to_json
+from jumok.plots.map_files import from_json, render_png, save, to_json
 from jumok.plots.page import iframe, page_with_data, static_page
+from jumok.plots.picture_maps import draw_picture_maps, draw_picture_text, picture_page
 from jumok.plots.terminal import draw_text
 
 __all__ = [
     "alignment_map",
     "draw_alignment",
+    "draw_picture_maps",
+    "draw_picture_text",
     "draw_text",
     "from_json",
     "iframe",
     "page_with_data",
+    "picture_page",
     "plot_attention",
+    "render_png",
     "save",
     "static_page",
     "to_json",

@@ -18,7 +18,7 @@ from jumok.types import AttentionMap
 if TYPE_CHECKING:
     from jumok.types import Alignment
 
-__all__ = ["from_json", "save", "to_json"]
+__all__ = ["from_json", "render_png", "save", "to_json"]
 
 _SUFFIXES = (".json", ".png", ".svg")
 _PNG_SCALE = 2
@@ -39,14 +39,14 @@ def save(
         )
     write = to_json if suffix == ".json" else draw_alignment
     text = write(attention, title=title, links=links)
-    data = _png(text) if suffix == ".png" else text.encode()
+    data = render_png(text) if suffix == ".png" else text.encode()
     try:
         path.write_bytes(data)
     except OSError as error:
         raise StorageError(f"The attention map could not be written to {path}: {error.strerror}.") from error
 
 
-def _png(svg: str) -> bytes:
+def render_png(svg: str) -> bytes:
     """Render the picture with resvg, in the system's fonts and, for letters they lack, in the shipped one."""
     try:
         import resvg_py  # optional

@@ -7,7 +7,7 @@ from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from jumok.errors import ModelFolderError
+from jumok.errors import ModelFolderError, UnsupportedError
 from jumok.storage import read_stored_model
 from jumok.text.languages import language_name
 
@@ -82,6 +82,11 @@ def read_language_pairs(folders: Sequence[Path]) -> LanguagePairs:
     pairs = []
     for index, folder in enumerate(folders):
         recipe = read_stored_model(folder).card.recipe
+        if recipe.source.kind == "pictures":
+            raise UnsupportedError(
+                f"The model in {folder} reads pictures, which `jumok serve` does not serve. "
+                f"`jumok translate {folder} picture.png` runs it on the command line."
+            )
         if recipe.model.task != "translate":
             raise ModelFolderError(
                 f"{folder} holds a model of plain text ({recipe.model.task}), which does not translate. "

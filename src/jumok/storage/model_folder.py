@@ -171,6 +171,15 @@ def read_model_with_weights(folder: Path) -> tuple[ModelCard, dict[str, Tensor],
     return stored.card, stored.weights(), dict(stored.tokenizers)
 
 
+def read_card(folder: Path) -> ModelCard:
+    """Return the card of a model folder. Only its own checksum is verified, not the other files."""
+    if not (folder / CARD).exists():
+        _refuse_foreign_folder(folder)
+    content = read_manifest(folder / CARD)
+    _check_format(folder, content.get("format"))
+    return card_from_json(folder / CARD, content)
+
+
 def read_stored_model(folder: Path) -> StoredModel:
     """Read a model folder and verify every file. Needs no torch."""
     if not (folder / CARD).exists():

@@ -10,13 +10,19 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from jumok.config.recipe import Recipe
     from jumok.storage.model_folder import ModelCard
 
 __all__ = ["LICENCE", "describe_model"]
 
 LICENCE = "licence"
 """The fact of a model card that names the licence of the model."""
-_TASKS = {"translate": "translation", "language-model": "text-generation", "masked": "fill-mask"}
+_TASKS = {
+    "translate": "translation",
+    "language-model": "text-generation",
+    "masked": "fill-mask",
+    "classify": "image-classification",
+}
 _USAGE = """\
     jumok translate MODEL < in.txt        # MODEL is this folder
     jumok look MODEL "A sentence."
@@ -31,7 +37,7 @@ def describe_model(card: ModelCard, *, usage: str = _USAGE) -> str:
     direction = " → ".join(languages) or "unknown languages"
     licence = str(card.facts.get(LICENCE) or "unknown")
     sections = [
-        _front_matter(languages, licence, _TASKS[recipe.model.task]),
+        _front_matter(languages, licence, _pipeline_tag(recipe)),
         f"# {'Translator' if recipe.model.task == 'translate' else 'Model'}: {direction}",
         f"A {recipe.model.family} model of width {recipe.model.width}, in the format of "
         f"[jumok](https://pypi.org/project/jumok/) {card.created_by}. Licence: {licence}.",
@@ -46,6 +52,11 @@ def describe_model(card: ModelCard, *, usage: str = _USAGE) -> str:
 
 def _positions(card: ModelCard) -> str:
     return str(getattr(card.recipe.model, "positions", "none"))
+
+
+def _pipeline_tag(recipe: Recipe) -> str:
+    writes_captions = (recipe.source.kind, recipe.model.task) == ("pictures", "translate")
+    return "image-to-text" if writes_captions else _TASKS[recipe.model.task]
 
 
 def _front_matter(languages: list[str], licence: str, task: str) -> str:

@@ -25,6 +25,11 @@ class AnyTokenizer(Protocol):
         ...
 
     @property
+    def token_shape(self) -> tuple[int, ...]:
+        """The shape of one token: () is one id, (value,) a patch of a picture."""
+        ...
+
+    @property
     def fingerprint(self) -> str:
         """A hash that equal tokenizers share."""
         ...

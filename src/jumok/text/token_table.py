@@ -25,6 +25,9 @@ _WITHOUT_TEXT = (PAD, BEGIN, END)
 class TokenTable:
     """Tokens by id, and the UTF-8 bytes that each of them contributes to a text."""
 
+    token_shape: tuple[int, ...] = ()
+    """The shape of one token: () is one id."""
+
     def __init__(self, tokens: Sequence[str], token_bytes: Sequence[bytes]) -> None:
         self._tokens = list(tokens)
         self._token_bytes = list(token_bytes)

@@ -21,7 +21,7 @@ from jumok.text.token_table import TokenTable
 from jumok.types import BEGIN, END, PAD, UNKNOWN
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
     from pathlib import Path
 
     from numpy.random import Generator
@@ -143,10 +143,10 @@ def tokenizer_from_file(data: bytes) -> Tokenizer:
     return Tokenizer.from_bytes(data)
 
 
-def load_tokenizer(path: Path) -> Tokenizer:
-    """Return the tokenizer stored in a file."""
+def load_tokenizer(path: Path, *, parse: Callable[[bytes], Tokenizer] = tokenizer_from_file) -> Tokenizer:
+    """Return the tokenizer stored in a file; `parse` reads its bytes."""
     try:
-        return tokenizer_from_file(path.read_bytes())
+        return parse(path.read_bytes())
     except OSError as error:
         raise ModelFolderError(f"The tokenizer at {path} cannot be read: {error.strerror}.") from None
     except ModelFolderError as error:

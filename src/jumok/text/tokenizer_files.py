@@ -3,8 +3,11 @@
 | file                                    | content                                                          |
 | --------------------------------------- | ---------------------------------------------------------------- |
 | pieces.model                            | one vocabulary for both languages                                |
-| source.model, target.model              | one vocabulary per language                                      |
+| source.model, target.model              | one vocabulary per side                                          |
 | source.spm, target.spm, vocabulary.json | an imported model: SentencePiece models, and the tokens by id    |
+
+A vocabulary is a SentencePiece model. For pictures `source.model` is JSON with the size of pictures and
+patches; for a classifier `target.model` is JSON with the names of the classes.
 """
 
 from __future__ import annotations
@@ -16,8 +19,10 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from jumok.errors import ModelFolderError
 from jumok.storage import IMPORTED_VOCABULARY, SEPARATE_VOCABULARIES, SHARED_VOCABULARY
+from jumok.text.class_names import ClassNames
 from jumok.text.joint_vocabulary import JointVocabularyTokenizer
-from jumok.text.tokenizer import TokenizerPair, load_tokenizer, tokenizer_from_file
+from jumok.text.picture_tokenizer import PictureTokenizer
+from jumok.text.tokenizer import Tokenizer, TokenizerPair, load_tokenizer, tokenizer_from_file
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -52,12 +57,19 @@ def tokenizers_from_files(files: Mapping[str, bytes]) -> TokenizerPair:
     if _VOCABULARY in files:
         return _imported_pair(files)
     shared = SHARED_VOCABULARY[0] in files
-    return _pair([tokenizer_from_file(files[name]) for name in _file_names(shared=shared)])
+    return _pair([_from_bytes(files[name]) for name in _file_names(shared=shared)])
 
 
 def read_tokenizers(folder: Path, *, shared: bool) -> TokenizerPair:
     """Return the tokenizers in a folder; an error names the file that cannot be read."""
-    return _pair([load_tokenizer(folder / name) for name in _file_names(shared=shared)])
+    return _pair([load_tokenizer(folder / name, parse=_from_bytes) for name in _file_names(shared=shared)])
+
+
+def _from_bytes(data: bytes) -> Tokenizer:
+    """Return the tokenizer that these bytes describe; a SentencePiece model never begins like these JSONs."""
+    if data.startswith(b'{"pictures"'):
+        return PictureTokenizer.from_bytes(data)
+    return ClassNames.from_bytes(data) if data.startswith(b'{"classes"') else tokenizer_from_file(data)
 
 
 class _StoredVocabulary(BaseModel):

@@ -14,7 +14,7 @@ import json
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -164,7 +164,8 @@ def _spec(model: Transformer, max_positions: int, names: TokenNames) -> Any:
         activation=getattr(common_spec.Activation, _ACTIVATIONS[first_decoder_block.feed_forward.activation]),
         alignment_heads=0,  # the coverage penalty then uses the mean of the heads of the last layer
     )
-    _fill_stack(spec.encoder, model.encoder, model.source_embedding, model.after_encoder, max_positions)
+    source_embedding, _ = _embeddings(model)
+    _fill_stack(spec.encoder, model.encoder, source_embedding, model.after_encoder, max_positions)
     spec.encoder.embeddings[0].weight = _array(model.source_embedding.weight)
     _fill_stack(spec.decoder, model.decoder, model.target_embedding, model.after_decoder, max_positions)
     spec.decoder.embeddings.weight = _array(model.target_embedding.weight)
@@ -263,7 +264,7 @@ def _max_difference(model: Transformer, files: dict[str, bytes], names: TokenNam
 
 
 def _embeddings(model: Transformer) -> tuple[Embedding, Embedding]:
-    return model.source_embedding, model.target_embedding
+    return cast("Embedding", model.source_embedding), model.target_embedding  # of text: see _KNOWN_MODULES
 
 
 def _random_sentences(vocab_size: int, max_length: int, seed: int) -> list[list[int]]:

@@ -80,7 +80,9 @@ class RunMonitor:
     def _record(self) -> RunRecord | None:
         """Return the run's record, or None if there is none yet or the model does not translate."""
         record = self.folder.record()
-        return record if record is not None and record.recipe.model.task == "translate" else None
+        if record is None or record.recipe.source.kind == "pictures":  # the page shows sentences
+            return None
+        return record if record.recipe.model.task == "translate" else None
 
     def _checkpoint_steps(self) -> list[int]:
         return [] if self._record() is None else saved_steps(self.folder.checkpoints)

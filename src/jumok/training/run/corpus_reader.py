@@ -14,7 +14,15 @@ from itertools import chain, compress, filterfalse, islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from jumok.config.derive import CorpusFacts
-from jumok.data import Cleaner, CorpusPairs, HoldOut, hold_out_from_hashes, sentence_key, source_hashes
+from jumok.data import (
+    Cleaner,
+    CorpusPairs,
+    HoldOut,
+    hold_out_from_hashes,
+    sentence_key,
+    source_hashes,
+    typical_picture,
+)
 from jumok.errors import DataError
 from jumok.text import split_words
 from jumok.types import Pair
@@ -130,7 +138,7 @@ class CorpusReader:
         if self.num_pairs > MAX_CACHED_PAIRS:
             self.cached = None
         if self.cached is not None:  # without alignments: they are not trained on, and larger than the text
-            self.cached[-1].extend(Pair(pair.source, pair.target) for pair in block)
+            self.cached[-1].extend(Pair(pair.source, pair.target, picture=pair.picture) for pair in block)
 
     def pairs(self) -> Iterator[Pair]:
         """Yield all clean pairs again; those from memory have no alignments."""
@@ -140,7 +148,7 @@ class CorpusReader:
         return chain.from_iterable(_clean_streams(self.corpora, Cleaner(exclude=self.valid)))
 
     def add_to_fingerprint(self, pairs: Sequence[Pair]) -> None:
-        text = "".join(f"{pair.source}\t{pair.target}\n" for pair in pairs)
+        text = "".join(f"{pair.source_identity}\t{pair.target}\n" for pair in pairs)
         self._digest.update(text.encode("utf-8", "surrogatepass"))
 
     def fingerprint(self) -> str:
@@ -180,11 +188,13 @@ class CorpusReader:
         source_units, target_units, num_counted = Counter[str](), Counter[str](), 0
         for pair in islice(self.pairs(), 0, None, stride):
             num_counted += 1
-            source_units.update(pair.source.split())
+            if pair.picture is None:
+                source_units.update(pair.source.split())
             target_units.update(pair.target.split())
         source, target = _count_words(source_units), _count_words(target_units)
         scale = num_training / max(num_counted, 1)
         corpus = self.corpora[0]
+        side, grey = typical_picture(list(self.pairs())) if corpus.pictures else (0, False)
         return CorpusFacts(
             pairs=num_training,
             source_words=round(source.total() * scale),
@@ -195,6 +205,8 @@ class CorpusReader:
             source_language=corpus.source_language,
             target_language=corpus.target_language,
             plain=corpus.plain,
+            picture_side=side,
+            grey_pictures=grey,
         )
 
     def no_validation_error(self) -> DataError:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from jumok.config.recipe import TransformerSettings
-from jumok.data import Batches, MaskedBatches
+from jumok.data import Batches, ClassBatches, MaskedBatches
 from jumok.inference.building import build_for_tokenizers
 from jumok.training.loop.update import seed_step
 from jumok.training.run.pretrained_encoder import load_encoder_weights
+from jumok.training.validation.classification import ClassValidation
 from jumok.training.validation.plain_text import TextValidation
 from jumok.training.validation.translation import TranslationValidation
 
@@ -28,7 +29,8 @@ __all__ = ["fresh_model", "make_batches", "make_validation"]
 
 def make_batches(recipe: Recipe, store: PairStore, tokenizers: TokenizerPair) -> Batches:
     """Return the training batches for the model's task."""
-    batches_class = MaskedBatches if recipe.model.task == "masked" else Batches
+    task = recipe.model.task
+    batches_class = MaskedBatches if task == "masked" else ClassBatches if task == "classify" else Batches
     return batches_class(
         store,
         batch_tokens=recipe.training.batch_tokens,
@@ -40,6 +42,8 @@ def make_batches(recipe: Recipe, store: PairStore, tokenizers: TokenizerPair) ->
 
 def make_validation(pairs: Sequence[Pair], tokenizers: TokenizerPair, recipe: Recipe) -> Validation:
     """Return the validation set for the model's task."""
+    if recipe.model.task == "classify":
+        return ClassValidation(pairs, tokenizers, recipe)
     validation_class = TranslationValidation if recipe.model.task == "translate" else TextValidation
     return validation_class(pairs, tokenizers, recipe)
 

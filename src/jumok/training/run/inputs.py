@@ -1,7 +1,8 @@
-"""The input files of a run: pairs for a model that translates, plain text for one that does not.
+"""The input files of a run: pairs for a model that translates, plain text for one that does not, or pictures.
 
 Most model families have one task. The decoder-only family has two: with pairs it becomes a translator, with
-one plain text a language model.
+one plain text a language model. So has the encoder-only family: with plain text it predicts masked tokens,
+with pictures their classes. Pictures with captions are pairs.
 """
 
 from __future__ import annotations
@@ -15,13 +16,15 @@ from jumok.config.recipe import DecoderOnlySettings
 from jumok.data import (
     Corpus,
     corpus_of_pairs,
+    holds_pictures,
     is_pair,
     open_corpora,
     open_held_out,
     open_pairs_or_text,
     open_texts,
 )
-from jumok.errors import DataError, RecipeError
+from jumok.errors import DataError, RecipeError, UnsupportedError
+from jumok.models import check_reads_pictures
 from jumok.types import Pair
 
 if TYPE_CHECKING:
@@ -60,6 +63,8 @@ def open_inputs(inputs: Inputs, recipe: Recipe) -> tuple[list[Corpus], list[Corp
     model, languages = recipe.model, recipe.languages
     task_is_open = isinstance(model, DecoderOnlySettings) and "task" not in model.model_fields_set
     plain = None if task_is_open else model.task != "translate"
+    if any(_holds_pictures(file) for file in (*inputs.pairs, *inputs.valid)):
+        return _open_pictures(inputs, recipe)
     corpora = _open(inputs, inputs.pairs, languages.source, languages.target, plain=plain)
     first = corpora[0]
     validation: list[Corpus] = []
@@ -72,6 +77,46 @@ def open_inputs(inputs: Inputs, recipe: Recipe) -> tuple[list[Corpus], list[Corp
         raise DataError(f"This {model.family} model learns from {expected}. Received: {names}.")
     if first.plain:
         _check_plain_text_settings(recipe)
+    else:
+        _check_stop_on(recipe, ("chrf", "bleu", "loss"))
+    return corpora, validation
+
+
+def _check_stop_on(recipe: Recipe, scores: Sequence[str]) -> None:
+    """Raise if training is to stop on a score that this model does not get."""
+    training = recipe.training
+    if "stop_on" in training.model_fields_set and training.stop_on not in scores:
+        raise RecipeError(
+            f"The validation of this model gives {', '.join(scores)}. Received: training.stop_on = "
+            f"{training.stop_on!r}. Leave it out, or set it to one of these."
+        )
+
+
+def _holds_pictures(file: CorpusInput) -> bool:
+    return file.pictures if isinstance(file, Corpus) else holds_pictures(file)
+
+
+def _open_pictures(inputs: Inputs, recipe: Recipe) -> tuple[list[Corpus], list[Corpus]]:
+    """Return corpora of pictures; raise if the model cannot learn from them or a setting is for text."""
+    check_reads_pictures(recipe.model, pictures=True)
+    captions = recipe.model.family == "transformer"
+    _check_stop_on(recipe, ("chrf", "bleu", "loss") if captions else ("accuracy", "loss"))
+    corpora = _open(inputs, inputs.pairs, "", recipe.languages.target, plain=False)
+    target = corpora[0].target_language
+    validation = _open(inputs, inputs.valid, "", target, plain=False) if inputs.valid else []
+    texts = [corpus.name for corpus in (*corpora, *validation) if not corpus.pictures]
+    if texts:
+        raise DataError(f"Pictures and sentences cannot be mixed in one run. Text: {', '.join(texts)}.")
+    given = {
+        "text.shared": recipe.text.shared and "shared" in recipe.text.model_fields_set,
+        "text.sampling": recipe.text.sampling > 0,
+        "languages.source": bool(recipe.languages.source),
+        "model.encoder_from": getattr(recipe.model, "encoder_from", None) is not None,
+    }
+    for name in (name for name, is_given in given.items() if is_given):
+        raise UnsupportedError(
+            f"{name} is a setting for a source of text, and the source is pictures. Leave it out."
+        )
     return corpora, validation
 
 

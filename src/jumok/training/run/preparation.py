@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING
 from jumok.config.derive import DerivedSetting, derive, derive_schedule, derive_search, this_machine
 from jumok.config.recipe import TransformerSettings, make_recipe
 from jumok.data import open_store, write_store
-from jumok.errors import StorageError
+from jumok.errors import DataError, StorageError
 from jumok.models import check_recipe
 from jumok.storage import write_file
 from jumok.text import TokenizerPair, train_tokenizer, train_tokenizers
+from jumok.text.class_names import ClassNames
+from jumok.text.picture_tokenizer import PictureTokenizer
 from jumok.text.tokenizer_files import read_tokenizers, tokenizers_to_files
 from jumok.training.events import Event, Stage
 from jumok.training.loop.schedule import Plan
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
     from jumok.config.derive import TrainingCosts
     from jumok.config.recipe import Recipe
     from jumok.data import Batches, PairStore
+    from jumok.text import Tokenizer
     from jumok.training.events import Warned
     from jumok.training.run.corpus_reader import Sentences
     from jumok.training.run.inputs import Inputs
@@ -133,13 +136,13 @@ def _prepare_new(folder: RunFolder, overrides: Recipe, inputs: Inputs) -> Genera
     started = time.perf_counter()
     sentences = yield from _read(inputs, overrides, started)
     recipe, derived = derive(overrides, sentences.facts, this_machine())
+    check_recipe(recipe)  # again: what is derived for pictures may not go with an override
     learning_started = time.perf_counter()
-    sources = (pair.source for pair in sentences.pairs())
-    targets = (pair.target for pair in sentences.pairs())
-    tokenizers = train_tokenizers(sources, targets, recipe.text, recipe.text.vocab_size)
+    tokenizers = _learn_tokenizers(sentences, recipe)
     size = LearnedSize(recipe, overrides, max(tokenizers.source.vocab_size, tokenizers.target.vocab_size))
     yield _store_tokenizers(folder, tokenizers, learning_started, size.reason)
-    recipe, derived = size.apply(derived)
+    if not isinstance(tokenizers.target, ClassNames):
+        recipe, derived = size.apply(derived)
     new_run = _NewRun(folder, overrides, sentences, tokenizers, started)
     return (yield from _finish_preparation(new_run, recipe, derived))
 
@@ -200,10 +203,41 @@ def _describe_reading(sentences: Sentences) -> str:
     return f"{facts.pairs:,} {facts.noun}, {len(sentences.validation_pairs):,} for validation{skipped}"
 
 
+def _learn_tokenizers(sentences: Sentences, recipe: Recipe) -> TokenizerPair:
+    """Return the tokenizers of both sides; those of pictures and of classes need no training."""
+    targets = (pair.target for pair in sentences.pairs())
+    if recipe.source.kind == "text":
+        sources = (pair.source for pair in sentences.pairs())
+        return train_tokenizers(sources, targets, recipe.text, recipe.text.vocab_size)
+    target: Tokenizer
+    if recipe.model.task == "classify":
+        target = _learn_classes(sentences)
+    else:
+        target = train_tokenizer(targets, recipe.text, vocab_size=recipe.text.vocab_size)
+    return TokenizerPair(PictureTokenizer.from_settings(recipe.source), target, shared=False)
+
+
+def _learn_classes(sentences: Sentences) -> ClassNames:
+    """Return the classes of all pictures; those that were held out may have one of their own."""
+    held_out = {pair.target for pair in sentences.validation_pairs}
+    trained = {pair.target for pair in sentences.pairs()}
+    unknown = sorted(held_out - trained) if sentences.validation_corpora else []
+    if len(trained) < 2 or unknown:
+        received = f"validation pictures of {', '.join(unknown[:5])}" if unknown else f"only {min(trained)!r}"
+        raise DataError(
+            "A classifier learns to tell at least two classes apart, and is validated on these classes. "
+            f"Received: {received}."
+        )
+    return ClassNames(sorted(held_out | trained))
+
+
 def _store_tokenizers(folder: RunFolder, tokenizers: TokenizerPair, started: float, reason: str) -> Stage:
     for name, data in tokenizers_to_files(tokenizers).items():
         write_file(folder.path / name, data)
-    sizes = sorted({tokenizers.source.vocab_size, tokenizers.target.vocab_size})
+    if isinstance(tokenizers.target, ClassNames):
+        classes = f"{len(tokenizers.target.names):,} classes"
+        return Stage("learning vocabulary", classes, time.perf_counter() - started)
+    sizes = sorted({tokenizers.source.vocab_size, tokenizers.target.vocab_size} - {0})  # 0: of pictures
     detail = " and ".join(f"{size:,}" for size in sizes) + " tokens" + (f"; {reason}" if reason else "")
     return Stage("learning vocabulary", detail, time.perf_counter() - started)
 
@@ -285,6 +319,9 @@ def _describe_encoding(data: TrainingData, recipe: Recipe) -> str:
     counts = {"": sum(store.skipped.values()), " for validation": data.validation.num_too_long}
     too_long = " and ".join(f"{count:,}{purpose}" for purpose, count in counts.items() if count)
     skipped = f"; skipped: {too_long} with more than {max_tokens} tokens" if too_long else ""
+    if recipe.source.kind == "pictures":
+        captions = f", {num_tokens:,} target tokens" if recipe.model.task == "translate" else ""
+        return f"{len(store):,} pictures of {recipe.source.num_patches} patches{captions}{skipped}"
     nouns = ("pairs", "target tokens") if recipe.model.task == "translate" else ("sentences", "tokens")
     return f"{len(store):,} {nouns[0]}, {num_tokens:,} {nouns[1]}{skipped}"
 

@@ -118,6 +118,11 @@ def read_encoder(folder: str) -> PretrainedEncoder:
             f"The model in {folder} is {settings.family}; --encoder-from takes an encoder-only model. "
             "Train one on plain text: `jumok train text.txt --model encoder-only --out …`."
         )
+    if settings.task == "classify":
+        raise RecipeError(
+            f"The model in {folder} classifies pictures; --encoder-from takes an encoder that was trained on "
+            "plain text. Train one: `jumok train text.txt --model encoder-only --out …`."
+        )
     tokenizer, weights = open_tokenizers(stored).source, encoder_part(stored.weights())
     # Plain text is a corpus of pairs without a source, so its language is the target's.
     return PretrainedEncoder(folder, settings, stored.card.recipe.languages.target, tokenizer, weights)

@@ -3,6 +3,7 @@
     translate         pairs; the loss, and translations with scores     `translation.py`
     language-model    plain text; the loss of the next token            `plain_text.py`, Radford et al. 2018
     masked            plain text with masked tokens; their loss         `plain_text.py`, Devlin et al. 2019
+    classify          pictures with their class; the loss and accuracy  `classification.py`, Dosovitskiy 2021
 
 A batch of plain text is a batch of pairs without a source, so the training loop is the same for all tasks
 (`run/factories.py` makes the batches and the validation set).

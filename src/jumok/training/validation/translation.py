@@ -59,8 +59,8 @@ class EncodedPair:
 
     @property
     def length(self) -> int:
-        """The tokens of the longer side."""
-        return max(len(self.source), len(self.target))
+        """The tokens of the longer side; of a picture's pair those of the caption: pictures are all alike."""
+        return len(self.target) if self.pair.picture else max(len(self.source), len(self.target))
 
 
 class TranslationValidation:
@@ -153,7 +153,7 @@ class TranslationValidation:
 
         It is teacher-forced with the reference, so that all maps of a run have the same rows and columns.
         """
-        if self._snapshot_index is None:
+        if self._snapshot_index is None or self._tokenizers.source.token_shape:  # the page draws words only
             return None
         encoded, tokenizers = self._translated[self._snapshot_index], self._tokenizers
         source = TokenizedSentence.from_ids(encoded.pair.source, encoded.source, tokenizers.source)

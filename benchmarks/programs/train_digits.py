@@ -1,0 +1,57 @@
+"""Train on four fifths of scikit-learn's 1,797 handwritten digits, 8 × 8 pixels; score on the last fifth."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+from benchmarks.programs.report import parse, report
+
+SEEDS = (1, 2, 3)
+STEPS = 1000
+
+
+def main() -> None:
+    from jumok.data import open_corpus
+    from jumok.evaluation import evaluate_classifier
+    from jumok.inference import load_picture_classifier
+    from jumok.training import train
+
+    options = parse(out=Path, minutes=float, quick=int)
+    accuracies, started = [], time.perf_counter()
+    for seed in SEEDS[: 1 if options.quick else None]:
+        folder = options.out / f"digits-{seed}"
+        write_digits(folder, seed)
+        settings: dict[str, Any] = {
+            "model.family": "encoder-only",
+            "training.steps": 3 if options.quick else STEPS,
+            "training.seed": seed,
+        }
+        model = train(folder / "train", out=folder / "run", **settings)
+        tests = list(open_corpus(folder / "test").pairs())
+        accuracies.append(100 * evaluate_classifier(load_picture_classifier(model), tests).accuracy)
+    minutes = (time.perf_counter() - started) / 60 / len(accuracies)
+    report(accuracy=mean(accuracies), lowest=min(accuracies), minutes=minutes)
+
+
+def write_digits(folder: Path, seed: int) -> None:
+    """Write the digits as one folder per class; a fifth, drawn with the seed, is for testing."""
+    import numpy as np
+    from sklearn.datasets import load_digits  # type: ignore[import-untyped]
+
+    from jumok.pictures import write_picture
+
+    digits = load_digits()
+    order = np.random.default_rng(seed).permutation(len(digits.images))
+    for rank, index in enumerate(order.tolist()):
+        split = "test" if rank < len(order) // 5 else "train"
+        target = folder / split / str(digits.target[index])
+        target.mkdir(parents=True, exist_ok=True)
+        pixels = np.rint(digits.images[index] * (255 / 16)).astype(np.uint8)[:, :, None]
+        write_picture(target / f"{index:04}.png", pixels)
+
+
+if __name__ == "__main__":
+    main()

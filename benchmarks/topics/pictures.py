@@ -1,0 +1,44 @@
+"""Pictures: classes and captions of drawn pictures in five minutes each, and 1,797 real digits."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from benchmarks.measure import Comparison, System
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from benchmarks.measure import Result
+    from benchmarks.workbench import Workbench
+
+__all__ = ["ROUNDS", "comparisons", "remarks"]
+
+ROUNDS = 1  # because each is a complete training
+MINUTES = 5.0
+
+
+def comparisons(bench: Workbench) -> list[Comparison]:
+    common = {"out": bench.work, "minutes": MINUTES, "quick": int(bench.quick)}
+    classes = System("jumok, encoder-only", "train_pictures", {**common, "task": "classes"})
+    captions = [
+        System(f"jumok, transformer, {language}", "train_pictures", {**common, "task": language})
+        for language in ("en", "ko")
+    ]
+    digits = System("jumok, encoder-only, mean of 3 seeds", "train_digits", common)
+    return [
+        Comparison(f"Drawn pictures, classes, {MINUTES:.0f} minutes", "accuracy", [classes]),
+        *(
+            Comparison(f"Drawn pictures, captions, {MINUTES:.0f} minutes", "BLEU", [system])
+            for system in captions
+        ),
+        Comparison("scikit-learn's digits, a fifth held out", "accuracy", [digits]),
+    ]
+
+
+def remarks(bench: Workbench, results: Sequence[Result]) -> list[str]:
+    return [
+        "All test pictures are unseen. Pointing: the share of written nouns whose greatest attention (the "
+        "mean over the heads of the last layer) is on a patch with its centre in the gold region; overlap: "
+        "on a patch that overlaps it. Accuracy, pointing and overlap are in per cent."
+    ]

@@ -1,0 +1,58 @@
+"""Where a model looks in a picture: while it writes each word of a caption, or when it names a class."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from jumok.errors import UnsupportedError
+from jumok.inference.picture_classifier import PictureClassifier
+from jumok.pictures import join_patches
+from jumok.text.picture_tokenizer import PictureTokenizer
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from jumok.inference import Translator
+    from jumok.types import AttentionMap, PatchGrid
+
+__all__ = ["PictureView", "view_picture"]
+
+
+@dataclass(frozen=True, slots=True)
+class PictureView:
+    """What a model says of a picture, and its attention from each word, or from the class, to each patch."""
+
+    text: str
+    attention: AttentionMap  # (1, 1, word, patch)
+    pixels: NDArray[np.uint8]  # (height, width, channel), as the model sees them
+    grid: PatchGrid
+
+
+def view_picture(
+    model: Translator | PictureClassifier, path: str, *, caption: str | None = None
+) -> PictureView:
+    """Look at a picture with a model. `caption` is explained instead of the model's own.
+
+    The maps of a caption are the cross-attention of the last layer, the mean over its heads. A class has one
+    map: the roll-out of the encoder's attention from the class token.
+    """
+    if isinstance(model, PictureClassifier):
+        if caption is not None:
+            raise UnsupportedError(
+                "A classifier writes no caption, so there is none to explain. Leave it out."
+            )
+        tokenizer = model.pictures
+        [answer] = model.classify([path])
+        text, attention = answer.name, model.class_roll_out(path)
+        attention = replace(attention, queries=(text,), facts={"roll-out": "from the class token"})
+    else:
+        source = model.tokenizers.source
+        if not isinstance(source, PictureTokenizer):
+            raise UnsupportedError("This model reads text. `jumok look MODEL SENTENCE` explains it.")
+        tokenizer = source
+        text = model.translate([path])[0].text if caption is None else caption
+        attention = model.word_attention(path, text)
+    pixels = join_patches(tokenizer.encode(path), tokenizer.grid, channels=tokenizer.channels)
+    return PictureView(text, attention, pixels, tokenizer.grid)

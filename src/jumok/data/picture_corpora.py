@@ -1,0 +1,201 @@
+"""Corpora of pictures: a folder with one class per sub-folder, or a TSV of paths and captions.
+
+    pets/cat/*.png, pets/dog/*.png                  the sub-folder is the class
+    captions.ko.tsv: picture ⇥ caption [⇥ regions]  header optional; paths are relative to the file's folder
+
+A region says where the word of a caption is in the picture: `2:0.1,0.25,0.5,0.75` is a box around what word
+2 (counted from 0) names, its left, top, right and bottom edge as shares of the picture. Several are separated
+by spaces.
+
+A TSV may come from anywhere, so its paths must stay in its own folder.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import unicodedata
+from collections import Counter
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from jumok.data.input_files import InputFile
+from jumok.data.lines import read_lines
+from jumok.errors import DataError
+from jumok.pictures import PICTURE_SUFFIXES, measure_picture, read_picture
+from jumok.text.languages import find_language
+from jumok.types import Pair, Picture, Region
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from jumok.data.corpora import Corpus
+    from jumok.data.readers import NumberedPair, PairReader
+
+__all__ = [
+    "format_regions",
+    "holds_pictures",
+    "open_picture_reader",
+    "typical_picture",
+    "unreadable_pictures",
+]
+
+OTHER_FILE = "file that is not a picture"
+MAX_MEASURED = 100
+_HEADERS = {"picture", "image", "path", "file"}
+
+
+def holds_pictures(path: str | Path) -> bool:
+    """Whether a corpus is one of pictures: a folder, or a .tsv whose first column has paths of pictures.
+
+    Like on the command line, the path may have a weight: `pets:2.5`.
+    """
+    name, colon, _ = str(path).rpartition(":")
+    path = Path(name) if colon and not Path(path).exists() else Path(path)
+    if path.is_dir():
+        return True
+    if path.suffix != ".tsv" or not path.is_file():
+        return False
+    cells = _first_cells(InputFile(path))
+    return bool(cells) and (cells[0].casefold() in _HEADERS or cells[0].lower().endswith(PICTURE_SUFFIXES))
+
+
+def open_picture_reader(path: Path) -> tuple[PairReader, str]:
+    """Return the reader of a corpus of pictures, and the language of its captions ("" if unknown)."""
+    if path.is_dir():
+        if not any(_class_pictures(path, Counter())):
+            raise DataError(
+                f"{path} is a folder without pictures in sub-folders. Name a file of pairs, or give it "
+                f"one sub-folder per class, such as {path / 'cat'}, with {', '.join(PICTURE_SUFFIXES)} files."
+            )
+        return partial(_read_classes, path), ""
+    file = InputFile(path)
+    return partial(_read_captions, file), _caption_language(file)
+
+
+def typical_picture(pairs: Sequence[Pair]) -> tuple[int, bool]:
+    """Return the median of the longer side in pixels, and whether all are grey; of evenly spaced ones."""
+    stride = max(len(pairs) // MAX_MEASURED, 1)
+    facts = [measure_picture(pair.source) for pair in pairs[::stride]]
+    sides = sorted(max(one.width, one.height) for one in facts)
+    return sides[len(sides) // 2], all(one.grey for one in facts)
+
+
+def unreadable_pictures(corpus: Corpus) -> Iterator[str]:
+    """Decode every picture; yield the error message of each that would stop training."""
+    for pair in corpus.pairs():
+        try:
+            if pair.picture is not None:
+                read_picture(pair.source, size=1, channels=1)
+        except DataError as error:
+            yield str(error)
+
+
+def _read_classes(folder: Path, dropped: Counter[str]) -> Iterator[NumberedPair]:
+    for number, (path, name) in enumerate(_class_pictures(folder, dropped), start=1):
+        yield number, Pair(str(path), name, picture=Picture(_digest(path, str(path))))
+
+
+def _class_pictures(folder: Path, dropped: Counter[str]) -> Iterator[tuple[Path, str]]:
+    """Yield each picture and its class, in the order of their names."""
+    for class_folder in sorted(path for path in folder.iterdir() if path.is_dir()):
+        if class_folder.name.startswith("."):
+            continue
+        for path in sorted(class_folder.rglob("*")):
+            if path.suffix.lower() in PICTURE_SUFFIXES:
+                # A file name may be any bytes, but only text can be stored as the name of a class.
+                name = os.fsencode(class_folder.name).decode("utf-8", "replace")
+                yield path, unicodedata.normalize("NFC", name)
+            elif not path.is_dir():
+                dropped[OTHER_FILE] += 1
+
+
+def _read_captions(file: InputFile, dropped: Counter[str]) -> Iterator[NumberedPair]:
+    folder = file.path.parent
+    root = folder.resolve()
+    for number, line in enumerate(read_lines(file, dropped), start=1):
+        cells = [cell.strip() for cell in line.split("\t")]
+        if number == 1 and cells[0].casefold() in _HEADERS:
+            continue
+        if not line.strip():
+            yield number, Pair("", "")
+            continue
+        where = f"Line {number:,} of {file.name}"
+        if not 2 <= len(cells) <= 3 or not cells[0]:
+            raise DataError(
+                f"{where} should have a picture, its caption and perhaps regions, separated by tabs. "
+                f"Received: {line[:80]!r}."
+            )
+        path = _inside(folder, root, cells[0], where)
+        regions = _parse_regions(cells[2], where) if len(cells) == 3 else ()
+        yield number, Pair(str(path), cells[1], picture=Picture(_digest(path, where), regions))
+
+
+def _inside(folder: Path, root: Path, name: str, where: str) -> Path:
+    """Return the path of a picture; refuse one outside the folder of its TSV."""
+    try:
+        resolved = (root / name).resolve()
+        stays = not Path(name).is_absolute() and resolved.is_relative_to(root)
+    except (OSError, ValueError) as error:
+        raise DataError(f"{where} has no valid path: {error}. Received: {name[:80]!r}.") from None
+    if not stays:
+        raise DataError(
+            f"{where} names a picture outside the folder of the file, which could be any file of this "
+            f"computer. Received: {name[:200]!r}. Put the pictures into {folder} or below it, and write "
+            "their paths relative to it."
+        )
+    return folder / name
+
+
+def _digest(path: Path, where: str) -> str:
+    try:
+        if not path.is_file():
+            raise FileNotFoundError(2, "there is no such file")
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise DataError(f"{where}: the picture {path} cannot be read: {error.strerror}.") from None
+
+
+def _parse_regions(text: str, where: str) -> tuple[Region, ...]:
+    try:
+        return tuple(_parse_region(item) for item in text.split())
+    except ValueError:
+        raise DataError(
+            f"{where} has regions that cannot be read. A region is word:left,top,right,bottom, such as "
+            f"2:0.1,0.25,0.5,0.75, with edges from 0 to 1. Received: {text[:80]!r}."
+        ) from None
+
+
+def format_regions(regions: Iterable[Region]) -> str:
+    """Return regions as they are written in the third column of a TSV."""
+    return " ".join(
+        f"{region.word}:{region.left:g},{region.top:g},{region.right:g},{region.bottom:g}"
+        for region in regions
+    )
+
+
+def _parse_region(item: str) -> Region:
+    word, colon, box = item.partition(":")
+    left, top, right, bottom = map(float, box.split(","))
+    if not colon or int(word) < 0 or not (0 <= left < right <= 1 and 0 <= top < bottom <= 1):
+        raise ValueError(item)
+    return Region(int(word), left, top, right, bottom)
+
+
+def _first_cells(file: InputFile) -> list[str]:
+    lines: Iterable[str] = read_lines(file, Counter())
+    first = next((line for line in lines if line.strip()), "")
+    return [cell.strip() for cell in first.split("\t")]
+
+
+def _caption_language(file: InputFile) -> str:
+    """Return the language of the header `picture ⇥ ko`, or of the name `captions.ko.tsv`."""
+    cells = _first_cells(file)
+    names = cells[1:2] if cells[0].casefold() in _HEADERS else []
+    for name in [*names, *reversed(file.plain_name.split(".")[1:-1])]:
+        language = find_language(name) if name.islower() else None
+        if language:
+            return language.code
+    return ""

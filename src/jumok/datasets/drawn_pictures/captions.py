@@ -1,0 +1,108 @@
+"""What a picture shows, in English and in Korean, and which word names which thing.
+
+    There is a small red star on the left.              왼쪽에 작은 빨간 별이 있다.
+    There are three small blue hearts.                  작은 파란 하트가 세 개 있다.
+    A big green circle is above a small white cross.    큰 초록색 원이 작은 하얀 십자가 위에 있다.
+
+Particles and articles come from the grammar of the english_korean corpus.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from jumok.datasets.english_korean.english import article, plural_of
+from jumok.datasets.english_korean.hangul import attach
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from jumok.datasets.drawn_pictures.things import Thing
+
+__all__ = [
+    "LANGUAGES",
+    "NUMBERS",
+    "PLACES",
+    "RELATIONS",
+    "Caption",
+    "describe_pair",
+    "describe_place",
+    "describe_same",
+]
+
+LANGUAGES = ("en", "ko")
+PLACES = {
+    "left": ("on the left", "왼쪽에"),
+    "right": ("on the right", "오른쪽에"),
+    "top": ("at the top", "위쪽에"),
+    "bottom": ("at the bottom", "아래쪽에"),
+    "middle": ("in the middle", "가운데에"),
+}
+RELATIONS = {
+    "above": ("above", "위에"),
+    "below": ("below", "아래에"),
+    "left": ("to the left of", "왼쪽에"),
+    "right": ("to the right of", "오른쪽에"),
+}
+NUMBERS = {2: ("two", "두"), 3: ("three", "세")}
+
+
+class Caption(NamedTuple):
+    """A sentence without its full stop, as words, and for each noun its index and the things it names."""
+
+    words: list[str]
+    nouns: list[tuple[int, list[Thing]]]
+
+    @property
+    def text(self) -> str:
+        return " ".join(self.words) + "."
+
+
+def describe_place(thing: Thing, place: str) -> dict[str, Caption]:
+    """One thing, and where in the picture it is."""
+    english_place, korean_place = PLACES[place]
+    english = ["There", "is", *_english(thing)]
+    korean = [korean_place, *_korean(thing, "이")]
+    return {
+        "en": Caption([*english, *english_place.split()], [(len(english) - 1, [thing])]),
+        "ko": Caption([*korean, "있다"], [(len(korean) - 1, [thing])]),
+    }
+
+
+def describe_same(things: Sequence[Thing]) -> dict[str, Caption]:
+    """Several things of one kind, and how many there are."""
+    first = things[0]
+    english_number, korean_number = NUMBERS[len(things)]
+    noun = plural_of(first.shape.english)
+    english = ["There", "are", english_number, first.size.english, first.colour.english, noun]
+    korean = _korean(first, "이")
+    return {
+        "en": Caption(english, [(len(english) - 1, list(things))]),
+        "ko": Caption([*korean, korean_number, "개", "있다"], [(len(korean) - 1, list(things))]),
+    }
+
+
+def describe_pair(subject: Thing, other: Thing, relation: str) -> dict[str, Caption]:
+    """Two things, and where the first is from the second."""
+    english_relation, korean_relation = RELATIONS[relation]
+    first = [word.capitalize() if i == 0 else word for i, word in enumerate(_english(subject))]
+    english = [*first, "is", *english_relation.split(), *_english(other)]
+    korean_subject = _korean(subject, "이")
+    korean = [*korean_subject, *_korean(other, "")]
+    return {
+        "en": Caption(english, [(len(first) - 1, [subject]), (len(english) - 1, [other])]),
+        "ko": Caption(
+            [*korean, korean_relation, "있다"],
+            [(len(korean_subject) - 1, [subject]), (len(korean) - 1, [other])],
+        ),
+    }
+
+
+def _english(thing: Thing) -> list[str]:
+    size, colour, noun = thing.size.english, thing.colour.english, thing.shape.english
+    return [article(size), size, colour, noun]
+
+
+def _korean(thing: Thing, particle: str) -> list[str]:
+    noun = thing.shape.korean
+    return [thing.size.korean, thing.colour.korean, attach(noun, particle) if particle else noun]

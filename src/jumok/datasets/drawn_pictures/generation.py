@@ -1,0 +1,193 @@
+"""Draw pictures: choose things and places at random, paint them, describe them.
+
+Every picture has random numbers of its own, a function of (kind, split, seed, index). Only `random()` of
+Python's generator and the raw bits of numpy's are used, which neither ever changes.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, TypeVar
+
+import numpy as np
+
+from jumok.datasets.drawn_pictures.captions import (
+    NUMBERS,
+    PLACES,
+    RELATIONS,
+    Caption,
+    describe_pair,
+    describe_place,
+    describe_same,
+)
+from jumok.datasets.drawn_pictures.things import COLOURS, SHAPES, SIDE, SIZES, Size, Thing, cover
+from jumok.errors import DataError, suggest
+from jumok.types import Region
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+__all__ = ["SPLITS", "DrawnPicture", "draw_scenes", "draw_things"]
+
+Item = TypeVar("Item")
+
+SPLITS = ("train", "valid", "test")
+MIDDLE = SIDE / 2
+# In pixels: the distance of places at which things are put, from the edge to a thing, between two things, and
+# at most to the side of a thing that is above, below, left or right of another.
+LATTICE, EDGE, GAP, MAX_ASIDE = 2, 0.3, 1.0, 6
+# The shares of pictures with one thing, with several of one kind, and with two things.
+ONE, SAME = 0.35, 0.65
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnPicture:
+    """Pixels, captions by language, and the gold regions of each caption's nouns."""
+
+    pixels: NDArray[np.uint8]  # (SIDE, SIDE, 3)
+    captions: dict[str, str]
+    regions: dict[str, tuple[Region, ...]]
+    things: tuple[Thing, ...]
+
+    @property
+    def shape(self) -> str:
+        """The shape of its first thing: the class of a picture with one thing."""
+        return self.things[0].shape.english
+
+
+def draw_scenes(split: str, count: int, *, seed: int = 1) -> Iterator[DrawnPicture]:
+    """Draw pictures of one to three things. Raise on an unknown split before the first picture."""
+    _check_split(split)
+    return (_draw_scene(_Dice(f"scene {split} {seed} {index}")) for index in range(count))
+
+
+def draw_things(split: str, count: int, *, seed: int = 1) -> Iterator[DrawnPicture]:
+    """Draw pictures of one thing, anywhere."""
+    _check_split(split)
+    return (_draw_thing(_Dice(f"thing {split} {seed} {index}")) for index in range(count))
+
+
+def _check_split(split: str) -> None:
+    if split not in SPLITS:
+        raise DataError(f"There is no split {split!r}.{suggest(split, SPLITS)} Known: {', '.join(SPLITS)}.")
+
+
+class _Dice:
+    """Random choices that are the same with every version of Python."""
+
+    def __init__(self, name: str) -> None:
+        self._random = random.Random(name)
+
+    def between(self, low: float, high: float) -> float:
+        return low + (high - low) * self._random.random()
+
+    def choose(self, items: Sequence[Item]) -> Item:
+        return items[int(self._random.random() * len(items))]
+
+    def thing(self, size: Size) -> Thing:
+        """A thing in the middle of the picture."""
+        return Thing(self.choose(SHAPES), self.choose(COLOURS), size, MIDDLE, MIDDLE)
+
+    def seed(self) -> int:
+        return int(self._random.random() * 2**53)
+
+
+def _draw_thing(dice: _Dice) -> DrawnPicture:
+    return _paint(dice, _scatter(dice, dice.thing(SIZES[dice.choose(tuple(SIZES))]), 1), {})
+
+
+def _draw_scene(dice: _Dice) -> DrawnPicture:
+    kind = dice.between(0, 1)
+    if kind < ONE:
+        thing, place = dice.thing(SIZES[dice.choose(tuple(SIZES))]), dice.choose(tuple(PLACES))
+        placed = _at_place(dice, thing, place)
+        return _paint(dice, (placed,), describe_place(placed, place))
+    if kind < SAME:
+        things = _scatter(dice, dice.thing(SIZES["small"]), dice.choose(tuple(NUMBERS)))
+        return _paint(dice, things, describe_same(things))
+    relation = dice.choose(tuple(RELATIONS))
+    subject, other = _in_relation(dice, dice.thing(SIZES["big"]), dice.thing(SIZES["small"]), relation)
+    return _paint(dice, (subject, other), describe_pair(subject, other, relation))
+
+
+def _put(thing: Thing, x: float, y: float) -> Thing:
+    """Put a thing on the nearest place of the lattice that is wholly in the picture."""
+    low = math.ceil((thing.reach + EDGE) / LATTICE)
+    high = math.floor((SIDE - thing.reach - EDGE) / LATTICE)
+    column, row = (min(max(round(place / LATTICE), low), high) for place in (x, y))
+    return replace(thing, x=float(LATTICE * column), y=float(LATTICE * row))
+
+
+def _at_place(dice: _Dice, thing: Thing, place: str) -> Thing:
+    """Put a thing clearly to one side, or into the middle."""
+    near, along = dice.between(0, thing.reach + 3), dice.between(MIDDLE - 3, MIDDLE + 3)
+    places = {
+        "left": (near, along),
+        "right": (SIDE - near, along),
+        "top": (along, near),
+        "bottom": (along, SIDE - near),
+        "middle": (dice.between(MIDDLE - 2, MIDDLE + 2), dice.between(MIDDLE - 2, MIDDLE + 2)),
+    }
+    return _put(thing, *places[place])
+
+
+def _scatter(dice: _Dice, thing: Thing, count: int) -> tuple[Thing, ...]:
+    """Put copies of a thing anywhere, apart from each other."""
+    while True:
+        things = tuple(_put(thing, dice.between(0, SIDE), dice.between(0, SIDE)) for _ in range(count))
+        pairs = [(a, b) for index, a in enumerate(things) for b in things[:index]]
+        if all(max(abs(a.x - b.x), abs(a.y - b.y)) >= 2 * thing.reach + GAP for a, b in pairs):
+            return things
+
+
+def _in_relation(dice: _Dice, subject: Thing, other: Thing, relation: str) -> tuple[Thing, Thing]:
+    """Put the subject beside the other thing, so that only one relation is true."""
+    while True:
+        along, across = dice.between(0, SIDE), dice.between(0, SIDE)
+        distance, offset = dice.between(12, 18), dice.between(-2, 2)
+        if relation in ("above", "left"):
+            distance = -distance  # the subject has the lower coordinate
+        if relation in ("above", "below"):
+            mine, its = _put(subject, across, along + distance), _put(other, across + offset, along)
+            apart, aside = abs(mine.y - its.y), abs(mine.x - its.x)
+        else:
+            mine, its = _put(subject, along + distance, across), _put(other, along, across + offset)
+            apart, aside = abs(mine.x - its.x), abs(mine.y - its.y)
+        if apart >= subject.reach + other.reach + GAP and aside <= MAX_ASIDE:
+            return mine, its
+
+
+def _paint(dice: _Dice, things: tuple[Thing, ...], captions: dict[str, Caption]) -> DrawnPicture:
+    canvas = _ground(dice)
+    for thing in things:
+        shade = np.array([channel + dice.between(-12, 12) for channel in thing.colour.rgb])
+        share = cover(thing)[:, :, None]
+        canvas = canvas * (1 - share) + shade * share
+    regions = {
+        language: tuple(_region(word, thing) for word, named in caption.nouns for thing in named)
+        for language, caption in captions.items()
+    }
+    texts = {language: caption.text for language, caption in captions.items()}
+    return DrawnPicture(np.rint(canvas.clip(0, 255)).astype(np.uint8), texts, regions, things)
+
+
+def _ground(dice: _Dice) -> NDArray[np.float64]:
+    """A dull colour with a little noise, darker than white and lighter than no thing."""
+    level = dice.between(95, 165)
+    colour = np.array([level + dice.between(-14, 14) for _ in range(3)])
+    bits = np.random.PCG64(dice.seed()).random_raw(SIDE * SIDE)
+    noise = (bits >> np.uint64(11)) * 2.0**-53 * 16 - 8
+    ground: NDArray[np.float64] = colour + noise.reshape(SIDE, SIDE, 1)
+    return ground
+
+
+def _region(word: int, thing: Thing) -> Region:
+    """The box around the pixels that a thing touches."""
+    rows, columns = np.nonzero(cover(thing))
+    left, right = int(columns.min()), int(columns.max()) + 1
+    top, bottom = int(rows.min()), int(rows.max()) + 1
+    return Region(word, left / SIDE, top / SIDE, right / SIDE, bottom / SIDE)

@@ -1,0 +1,75 @@
+"""Pointing: does the attention of a written word look at what the word names?
+
+    hit(word) = argmaxᵢ w̄ᵢ lies in a gold region of the word         the pointing game, Zhang et al. 2016
+
+w̄ is the cross-attention of the last layer, its mean over the heads and over the tokens of the word; a patch
+lies in a region if its centre does. The edge of a thing is often in a patch whose centre is just outside, so
+patches that overlap the region are counted too, as a second number. Only words that the model wrote where the
+reference has them are counted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
+
+from jumok.pictures import patches_in_region
+from jumok.text import split_words
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from jumok.inference import Translator
+    from jumok.text.picture_tokenizer import PictureTokenizer
+    from jumok.types import Pair
+
+__all__ = ["PointingScores", "score_pointing"]
+
+
+@dataclass(frozen=True, slots=True)
+class PointingScores:
+    """Words with a gold region: how many were written, and how many of those looked into it."""
+
+    words: int
+    written: int
+    hits: int
+    overlaps: int = 0  # hits, and words whose greatest attention is on a patch that overlaps the region
+
+    @property
+    def accuracy(self) -> float:
+        return self.hits / max(self.written, 1)
+
+    @property
+    def overlap(self) -> float:
+        return self.overlaps / max(self.written, 1)
+
+
+def score_pointing(
+    translator: Translator, pairs: Sequence[Pair], captions: Sequence[str]
+) -> PointingScores | None:
+    """Score the captions that the translator wrote; None if no pair has regions."""
+    gold = [
+        (pair, pair.picture.regions, caption)
+        for pair, caption in zip(pairs, captions, strict=True)
+        if pair.picture and pair.picture.regions
+    ]
+    if not gold:
+        return None
+    tokenizer = cast("PictureTokenizer", translator.tokenizers.source)
+    words = written = hits = overlaps = 0
+    for pair, regions, caption in gold:
+        reference, found = split_words(pair.target), split_words(caption)
+        wanted = {region.word for region in regions if region.word < len(reference)}
+        named = {word for word in wanted if word < len(found) and found[word] == reference[word]}
+        words, written = words + len(wanted), written + len(named)
+        if named:
+            weights = translator.word_attention(pair.source, caption).weights[0, 0]  # (word, patch)
+            for word in named:
+                place = int(weights[word].argmax())
+                named_regions = [region for region in regions if region.word == word]
+                hits += any(bool(patches_in_region(one, tokenizer.grid)[place]) for one in named_regions)
+                overlaps += any(
+                    bool(patches_in_region(one, tokenizer.grid, overlapping=True)[place])
+                    for one in named_regions
+                )
+    return PointingScores(words, written, hits, overlaps)

@@ -1,0 +1,98 @@
+"""A classifier of pictures: it names their classes and shows where it looks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from jumok.attention import roll_out
+from jumok.data.batching import class_batch, padded_batch
+from jumok.inference.engines.torch_engine import BATCH_TOKENS
+from jumok.text.class_names import FIRST_CLASS
+from jumok.types import AttentionMap
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from jumok.models import Model
+    from jumok.text.class_names import ClassNames
+    from jumok.text.picture_tokenizer import PictureTokenizer
+    from jumok.types import Batch
+
+__all__ = ["Classification", "PictureClassifier", "classify_batches"]
+
+CLASS_LABEL = "<class>"
+
+
+@dataclass(frozen=True, slots=True)
+class Classification:
+    """The most probable class of a picture, and the probability of every class."""
+
+    picture: str
+    name: str
+    probabilities: dict[str, float]
+
+
+class PictureClassifier:
+    """A model with its classes. The model is put into evaluation mode."""
+
+    def __init__(self, model: Model, pictures: PictureTokenizer, classes: ClassNames) -> None:
+        self.model = model.eval()
+        self.pictures = pictures
+        self.classes = classes
+
+    def classify(self, paths: Sequence[str]) -> list[Classification]:
+        """Return the class of the picture in each file, in order."""
+        return list(self.stream(paths))
+
+    def stream(self, paths: Sequence[str]) -> Iterator[Classification]:
+        """Like `classify`, one batch of pictures after the other."""
+        rows = max(1, BATCH_TOKENS // len(self.pictures.grid))
+        for start in range(0, len(paths), rows):
+            group = paths[start : start + rows]
+            batch = padded_batch(self.pictures.encode_batch(group))
+            for path, row in zip(group, self._probabilities(batch), strict=True):
+                named = dict(zip(self.classes.names, row.tolist(), strict=True))
+                yield Classification(path, max(named, key=lambda name: named[name]), named)
+
+    @torch.inference_mode()
+    def _probabilities(self, batch: Batch) -> NDArray[np.float32]:
+        """The probabilities of the classes, (picture, class); special tokens are no classes."""
+        states = self.model(batch)[:, 0]  # (picture, width)
+        scores = self.model.output(states)[:, FIRST_CLASS:]
+        probabilities: NDArray[np.float32] = scores.softmax(dim=-1).float().numpy()
+        return probabilities
+
+    @torch.inference_mode()
+    def attention(self, path: str) -> AttentionMap:
+        """Return the encoder's attention, (layer, head, query, key): the class token, then the patches."""
+        patches = self.pictures.encode(path)
+        weights = self.model.attention(padded_batch([patches]))["encoder"][0]
+        labels = (CLASS_LABEL, *self.pictures.tokens(patches))
+        return AttentionMap("encoder", weights.float().numpy(), labels, labels)
+
+    def class_roll_out(self, path: str) -> AttentionMap:
+        """Return how much of each patch reaches the class token, (1, 1, 1, patch): Abnar & Zuidema 2020.
+
+        Only the patches are listed, so the shares sum to less than 1: the rest is the class token's own.
+        """
+        attention = self.attention(path)
+        flow = roll_out(list(attention.weights))  # (query, key)
+        shares = np.asarray(flow[:1, 1:], dtype=np.float32)[None, None]
+        return AttentionMap("encoder", shares, (CLASS_LABEL,), attention.keys[1:])
+
+
+def classify_batches(
+    patches: Sequence[Any], classes: Sequence[Sequence[int]], *, batch_tokens: int = BATCH_TOKENS
+) -> list[Batch]:
+    """Return pictures and their classes in batches that are as large as those of training."""
+    rows = max(1, 2 * batch_tokens // max(len(patches[0]), 1)) if patches else 1
+    return [
+        class_batch(padded_batch(patches[start : start + rows], classes[start : start + rows]))
+        for start in range(0, len(patches), rows)
+    ]

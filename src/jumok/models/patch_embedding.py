@@ -1,0 +1,55 @@
+"""The embedding of a picture: a linear projection of each patch, plus where it is.
+
+    z = [x_class; x₁ E; x₂ E; …; x_N E] + E_pos                 Dosovitskiy et al. 2021, eq. 1
+
+A patch x is its pixel values from -1 to 1. The class token is a learned vector in front of the patches; the
+encoder's state at its place predicts the class. A model that writes captions has none, so that its
+cross-attention can only look at places of the picture.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import linear
+
+from jumok.models.kernels.dropout import Dropout
+
+if TYPE_CHECKING:
+    from jumok.types import PatchGrid
+
+__all__ = ["PatchEmbedding"]
+
+
+class PatchEmbedding(nn.Module):
+    """Patches (batch, patch, value) of bytes -> (batch, [class token,] patch, width).
+
+    `positions` gives one vector per position, the class token's first.
+    """
+
+    class_vector: nn.Parameter | None
+
+    def __init__(
+        self, grid: PatchGrid, *, width: int, dropout: float, positions: nn.Module, class_token: bool
+    ) -> None:
+        super().__init__()
+        self.grid = grid
+        self.weight = nn.Parameter(torch.empty(width, grid.values))  # E of the paper, transposed
+        self.bias = nn.Parameter(torch.zeros(width))
+        self.class_vector = nn.Parameter(torch.empty(width)) if class_token else None
+        self.positions = positions
+        self.dropout = Dropout(dropout)
+        # Pixel values have a root mean square of about ½, so embeddings get that of positions, about 1.
+        nn.init.normal_(self.weight, std=2 * grid.values**-0.5)
+        if self.class_vector is not None:
+            nn.init.normal_(self.class_vector)
+
+    def forward(self, patches: Tensor) -> Tensor:
+        values = patches.to(self.weight.dtype) / 127.5 - 1  # bytes to -1 … 1
+        states = linear(values, self.weight, self.bias)  # (batch, patch, width)
+        if self.class_vector is not None:
+            states = torch.cat([self.class_vector.expand(len(states), 1, -1), states], dim=1)
+        embedded: Tensor = self.dropout(states + self.positions(states.shape[1]))
+        return embedded

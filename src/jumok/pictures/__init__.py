@@ -1,0 +1,21 @@
+"""Pictures: reading their files safely, and cutting them into patches. numpy, and Pillow for the files."""
+
+from jumok.pictures.patches import cut_patches, join_patches, patches_in_region
+from jumok.pictures.reading import (
+    PICTURE_SUFFIXES,
+    PictureFacts,
+    measure_picture,
+    read_picture,
+    write_picture,
+)
+
+__all__ = [
+    "PICTURE_SUFFIXES",
+    "PictureFacts",
+    "cut_patches",
+    "join_patches",
+    "measure_picture",
+    "patches_in_region",
+    "read_picture",
+    "write_picture",
+]

@@ -1,0 +1,163 @@
+"""Read a picture file as pixels, without trusting it.
+
+A file may be cut off, lie about its size, be an animation, be rotated by its EXIF data or have any of
+Pillow's modes. It becomes (size, size, channel) bytes or a DataError that names it. Only formats that Pillow
+decodes by itself are accepted: EPS, for example, would start Ghostscript.
+"""
+
+from __future__ import annotations
+
+import struct
+import warnings
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from jumok.errors import DataError, StorageError, UnsupportedError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+__all__ = ["PICTURE_SUFFIXES", "PictureFacts", "measure_picture", "read_picture", "write_picture"]
+
+PICTURE_SUFFIXES = (".png", ".jpg", ".jpeg", ".gif", ".bmp", ".webp", ".tif", ".tiff", ".ppm", ".pgm")
+FORMATS = ("PNG", "JPEG", "GIF", "BMP", "WEBP", "TIFF", "PPM")
+MAX_FILE_BYTES = 64 * 2**20
+MAX_PIXELS = 64_000_000
+_GREY_MODES = ("1", "L", "LA", "La", "I;16", "I;16L", "I;16B", "I;16N", "I")
+# What Pillow raises on damaged or hostile files.
+_DECODING_ERRORS = (
+    OSError,
+    SyntaxError,
+    ValueError,
+    EOFError,
+    IndexError,
+    KeyError,
+    TypeError,
+    OverflowError,
+    MemoryError,
+    struct.error,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PictureFacts:
+    """What the header of a picture file says."""
+
+    width: int
+    height: int
+    grey: bool
+
+
+def measure_picture(path: str | Path) -> PictureFacts:
+    """Return the size of a picture and whether it is grey, without decoding its pixels."""
+    with _opened(Path(path)) as image:
+        width, height = image.size
+        return PictureFacts(width, height, grey=image.mode in _GREY_MODES)
+
+
+def read_picture(path: str | Path, *, size: int, channels: int) -> NDArray[np.uint8]:
+    """Return the pixels (size, size, channels): 3 channels are RGB, 1 is grey.
+
+    The picture is rotated as its EXIF data say and stretched to a square. What is transparent becomes white.
+    Of an animation the first frame is read.
+    """
+    with _opened(Path(path)) as image:
+        from PIL import Image, ImageOps  # optional
+
+        upright = ImageOps.exif_transpose(image)
+        flat = _opaque(upright, Path(path)).convert("RGB" if channels == 3 else "L")
+        if flat.size != (size, size):
+            flat = flat.resize((size, size), Image.Resampling.BILINEAR)
+        return np.asarray(flat, dtype=np.uint8).reshape(size, size, channels)
+
+
+def write_picture(path: Path, pixels: NDArray[np.uint8]) -> None:
+    """Write pixels (height, width, 3) or (height, width, 1) as a file in the format of its suffix."""
+    image_module = _pillow()
+    try:
+        image_module.fromarray(pixels.squeeze(2) if pixels.shape[2] == 1 else pixels).save(path)
+    except OSError as error:
+        raise StorageError(f"The picture {path} could not be written: {error.strerror or error}.") from error
+
+
+def _pillow() -> Any:
+    try:
+        from PIL import Image  # optional
+    except ImportError as error:
+        raise UnsupportedError(
+            'Pictures need Pillow, which is not installed. Run: pip install "jumok[pictures]".'
+        ) from error
+    return Image
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[Any]:
+    """Open a picture whose size is acceptable; whatever goes wrong while it is used becomes a DataError."""
+    image_module = _pillow()
+    _check_file(path)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about size, which is checked here, and about odd metadata
+            with image_module.open(path, formats=FORMATS) as image:
+                _check_size(path, *image.size)
+                yield image
+    except image_module.DecompressionBombError:
+        raise _too_large_error(path, "hundreds of millions of pixels") from None
+    except image_module.UnidentifiedImageError:
+        raise DataError(
+            f"{path} is not a picture that jumok reads ({', '.join(FORMATS)}). Convert it to PNG or JPEG, or "
+            "take it out of the corpus."
+        ) from None
+    except _DECODING_ERRORS as error:
+        raise DataError(
+            f"The picture {path} cannot be decoded: {error or type(error).__name__}. The file is damaged or "
+            "incomplete. Copy it again from its origin, or take it out of the corpus."
+        ) from None
+
+
+def _check_file(path: Path) -> None:
+    try:
+        if not path.is_file():
+            what = "It is not a file." if path.exists() else "There is no such file."
+            raise DataError(f"The picture {path} cannot be read. {what} Check the path.")
+        num_bytes = path.stat().st_size
+    except (OSError, ValueError) as error:  # ValueError: a null character in the path
+        raise DataError(f"The picture {str(path)!r} cannot be read: {error}. Check the path.") from None
+    if num_bytes > MAX_FILE_BYTES:
+        raise _too_large_error(path, f"{num_bytes / 2**20:,.0f} MB")
+
+
+def _check_size(path: Path, width: int, height: int) -> None:
+    if width * height > MAX_PIXELS:
+        raise _too_large_error(path, f"{width:,} × {height:,} pixels")
+
+
+def _too_large_error(path: Path, received: str) -> DataError:
+    return DataError(
+        f"The picture {path} is too large: a picture may have {MAX_PIXELS // 10**6} million pixels and "
+        f"{MAX_FILE_BYTES // 2**20} MB. Received: {received}. Make it smaller; the model sees a small copy."
+    )
+
+
+def _opaque(image: Any, path: Path) -> Any:
+    """Return the picture over white, in a mode whose conversion to RGB or grey keeps its brightness."""
+    image_module = _pillow()
+    if image.mode.startswith("I"):  # 16 bits per pixel, which Pillow would clip instead of scaling
+        values = np.asarray(image).astype(np.int64).clip(0, 2**16 - 1)
+        return image_module.fromarray((values >> 8).astype(np.uint8))
+    if image.mode == "F":
+        raise DataError(
+            f"The pixels of {path} are floating-point numbers, whose scale is unknown. Convert it to PNG or "
+            "JPEG, or take it out of the corpus."
+        )
+    if image.mode in ("RGBA", "LA", "PA", "La", "RGBa") or "transparency" in image.info:
+        layer = image.convert("RGBA")
+        ground = image_module.new("RGBA", layer.size, "white")
+        return image_module.alpha_composite(ground, layer)
+    return image

@@ -1,0 +1,147 @@
+"""The command line on pictures, from a folder or a TSV to captions, classes, scores and maps."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from picture_files import write_captions
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from cli_calls import Call
+
+SMALL = [
+    *("--steps", "3", "--set", "model.width=16", "--set", "model.heads=2", "--set", "model.feed_forward=16"),
+    *("--set", "source.patch_size=4"),
+]
+
+
+@pytest.fixture
+def pictures(tmp_path: Path) -> Path:
+    write_captions(tmp_path, 12)
+    return tmp_path
+
+
+@pytest.mark.medium
+def test_captions_from_training_to_maps(call: Call, pictures: Path) -> None:
+    captions, model = pictures / "captions.tsv", pictures / "run" / "model"
+    picture = pictures / "halves" / "left" / "000.png"
+    trained = call("train", captions, *SMALL, "--out", pictures / "run")
+    assert trained.code == 0, trained.err
+    assert "pictures → en · transformer" in trained.err
+    assert "48 pictures of 4 patches" in trained.err.replace("43 ", "48 ").replace("44 ", "48 ")
+    info = json.loads(call("info", model, "--json").out)
+    assert info["source"] == "pictures of 8 × 8 pixels (grey) in 4 patches of 4 × 4"
+    assert info["languages"] == "pictures → en"
+
+    written = call("translate", model, picture)
+    assert written.code == 0, written.err
+    assert len(written.out.splitlines()) == 1
+    lines = call("translate", model, "--json", stdin=f"{picture}\n\n{picture}\n".encode()).out.splitlines()
+    assert [json.loads(line)["source"] for line in lines] == [str(picture), "", str(picture)]
+
+    scores = json.loads(call("evaluate", model, captions, "--json").out)
+    assert {"bleu", "chrf", "pointing", "pointing_words"} <= scores.keys()
+    assert scores["pointing_words"] == 48
+
+    for suffix, start in ((".svg", b"<svg"), (".png", b"\x89PNG"), (".html", b"<!doctype html>")):
+        looked = call("look", model, picture, "--out", pictures / f"maps{suffix}")
+        assert looked.code == 0, looked.err
+        assert (pictures / f"maps{suffix}").read_bytes().startswith(start)
+    shown = call("look", model, picture, "--target", "the left half")
+    assert shown.out.startswith("the left half\n")
+    assert "of each word's greatest weight" in shown.out
+
+
+@pytest.mark.medium
+def test_classes_from_training_to_the_roll_out(call: Call, pictures: Path) -> None:
+    folder, model = pictures / "halves", pictures / "run" / "model"
+    picture = folder / "top" / "003.png"
+    trained = call("train", folder, "--model", "encoder-only", *SMALL, "--out", pictures / "run")
+    assert trained.code == 0, trained.err
+    assert "pictures → classes · encoder-only" in trained.err
+    assert "4 classes" in call("info", model).out
+    names = {"left", "right", "top", "bottom"}
+    assert call("translate", model, picture).out.strip() in names
+    answer = json.loads(call("translate", model, "--json", stdin=f"{picture}\n".encode()).out)
+    assert answer["probabilities"].keys() == names
+    scores = json.loads(call("evaluate", model, folder, "--json").out)
+    assert scores["pictures"] == 48
+    assert 0 <= scores["accuracy"] <= 1
+    looked = call("look", model, picture, "--out", pictures / "map.svg")
+    assert looked.out.split()[0] in names
+    assert "roll-out" in (pictures / "map.svg").read_text()
+    assert "--beam would be ignored" in call("translate", model, picture, "--beam", "2").paragraph(
+        "translate"
+    )
+    assert "writes no caption" in call("look", model, picture, "--target", "x").paragraph("look")
+    assert "names the classes of pictures" in call("complete", model).paragraph("complete")
+
+
+@pytest.mark.medium
+def test_commands_for_text_say_that_the_model_reads_pictures(
+    call: Call, pictures: Path, model: Path, pairs: Path
+) -> None:
+    captions, captioner = pictures / "captions.tsv", pictures / "run" / "model"
+    picture = pictures / "halves" / "left" / "000.png"
+    assert call("train", captions, *SMALL, "--out", pictures / "run").code == 0
+    unnamed = pictures / "unnamed.tsv"
+    unnamed.write_text(captions.read_text().replace("\ten\t", "\tcaption\t"))
+    refused = {
+        ("serve", captioner, "--check"): "reads pictures, which `jumok serve` does not serve",
+        ("look", captioner, "--live"): "reads pictures, which the live page does not show",
+        ("look", captioner, picture, "--out", pictures / "x.npz"): "as .html, .png, .svg",
+        ("shortlist", captioner, captions): "reads pictures",
+        ("translate", captioner, picture, "--shortlist"): "reads pictures",
+        ("evaluate", captioner, pairs): "is scored on pictures with captions",
+        ("evaluate", model, unnamed): "is scored on sentence pairs",
+        ("train", captions, "--model", "recurrent", "--out", pictures / "r"): "A recurrent model reads text",
+        ("compare", captions, "--model", "recurrent", "--out", pictures / "c"): "recurrent",
+    }
+    for arguments, message in refused.items():
+        found = call(*arguments).paragraph(str(arguments[0]))
+        assert message in " ".join(found.split()), found
+
+
+@pytest.mark.medium
+def test_two_systems_are_compared_on_pictures(call: Call, pictures: Path) -> None:
+    out = pictures / "comparison"
+    options = ["--system", "transformer:scaled-dot", "--system", "transformer:efficient"]
+    compared = call("compare", pictures / "captions.tsv", *options, *SMALL, "--out", out, "--json")
+    assert compared.code == 0, compared.err
+    rows = (
+        json.loads(compared.out)["rows"] if "rows" in json.loads(compared.out) else json.loads(compared.out)
+    )
+    assert len(rows) >= 2
+    assert (out / "report.html").exists()
+    again = call("compare", pictures / "captions.tsv", *options, *SMALL, "--out", out, "--json")
+    assert again.code == 0, again.err
+
+
+@pytest.mark.medium
+def test_a_hostile_picture_stops_training_with_its_name(call: Call, pictures: Path) -> None:
+    bad = pictures / "halves" / "left" / "bad.png"
+    bad.write_bytes((pictures / "halves" / "left" / "000.png").read_bytes()[:45])
+    stopped = call("train", pictures / "halves", "--model", "encoder-only", *SMALL, "--out", pictures / "run")
+    assert stopped.code == 2
+    checked = call("check", pictures / "halves")
+    assert checked.code == 0, checked.err
+    assert "49 pictures" in checked.out
+    assert "bad.png cannot be decoded" in " ".join(checked.out.split())
+    assert len(json.loads(call("check", pictures / "halves", "--json").out)["unreadable_pictures"]) == 1
+    assert "bad.png cannot be decoded: image file is truncated" in stopped.err
+    assert "Traceback" not in stopped.err
+
+
+def test_drawn_pictures_need_a_folder(call: Call, tmp_path: Path) -> None:
+    written = call("corpus", "drawn-pictures", "--out", tmp_path / "drawn", "--count", "5")
+    assert written.code == 0, written.err
+    assert sorted(path.name for path in (tmp_path / "drawn").iterdir()) == [
+        *("train", "train-classes", "train.en.tsv", "train.ko.tsv")
+    ]
+    assert "give --out" in call("corpus", "drawn-pictures").paragraph("corpus")
+    assert "Pairs are printed" in call("corpus", "english-korean", "--out", tmp_path).paragraph("corpus")

@@ -1,0 +1,179 @@
+"""Corpora of pictures: folders of classes, captions in a TSV, and what hostile ones must not reach."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from jumok.config.recipe import make_recipe
+from jumok.data import (
+    Batches,
+    ClassBatches,
+    Cleaner,
+    CorpusPairs,
+    format_regions,
+    holds_pictures,
+    open_corpora,
+    open_corpus,
+    typical_picture,
+    write_store,
+)
+from jumok.errors import DataError, ModelFolderError
+from jumok.pictures import write_picture
+from jumok.text import TokenizerPair
+from jumok.text.class_names import ClassNames
+from jumok.text.picture_tokenizer import PictureTokenizer
+from jumok.text.tokenizer_files import tokenizers_from_files, tokenizers_to_files
+from jumok.types import Region
+from picture_files import half_bright, write_captions, write_classes
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_the_sub_folder_is_the_class(tmp_path: Path) -> None:
+    write_classes(tmp_path / "halves", 3)
+    (tmp_path / "halves" / "left" / "notes.txt").write_text("not a picture")
+    (tmp_path / "halves" / ".cache").mkdir()
+    [corpus] = open_corpora([str(tmp_path / "halves")])
+    dropped: Counter[str] = Counter()
+    pairs = [pair for _, pair in corpus.numbered_pairs(dropped)]
+    assert corpus.pictures
+    assert [pair.target for pair in pairs] == ["left"] * 3 + ["right"] * 3
+    assert dropped == {"file that is not a picture": 1}
+    assert typical_picture(pairs) == (8, True)
+
+
+def test_captions_have_a_language_and_regions(tmp_path: Path) -> None:
+    corpus = open_corpus(write_captions(tmp_path, 1))
+    first = next(corpus.pairs())
+    assert (corpus.source_language, corpus.target_language) == ("", "en")
+    assert first.target == "the left half is bright"
+    assert first.picture is not None
+    assert first.picture.regions == (Region(1, 0.0, 0.0, 0.5, 1.0),)
+    assert format_regions(first.picture.regions) == "1:0,0,0.5,1"
+
+
+def test_the_name_of_the_file_gives_the_language(tmp_path: Path) -> None:
+    write_picture(tmp_path / "a.png", half_bright("left", 1))
+    (tmp_path / "captions.ko.tsv").write_text("a.png\t왼쪽이 밝다.\n")
+    assert open_corpus(tmp_path / "captions.ko.tsv").target_language == "ko"
+    with pytest.raises(DataError, match="captions in Korean, but English was requested"):
+        open_corpus(tmp_path / "captions.ko.tsv", target="en")
+
+
+@pytest.mark.parametrize(
+    "name", ["../secret.png", "/etc/passwd", "x/../../secret.png", "link.png", "a\0b.png"]
+)
+def test_a_tsv_cannot_name_files_outside_its_folder(tmp_path: Path, name: str) -> None:
+    write_picture(tmp_path / "secret.png", half_bright("left", 1))
+    folder = tmp_path / "downloaded"
+    folder.mkdir()
+    (folder / "link.png").symlink_to(tmp_path / "secret.png")
+    (folder / "captions.tsv").write_text(f"picture\ten\n{name}\ta caption\n")
+    with pytest.raises(
+        DataError, match=r"Line 2 of .*captions\.tsv (names a picture outside|has no valid path)"
+    ):
+        list(open_corpus(folder / "captions.tsv").pairs())
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("absent.png\ta caption", "Line 1.*absent.png cannot be read: there is no such file"),
+        ("a.png", "Line 1.*should have a picture, its caption"),
+        ("a.png\ta caption\t1:0,0,2,1", "Line 1.*regions that cannot be read.*1:0,0,2,1"),
+        ("a.png\ta caption\t1:0,0,nan,1", "Line 1.*regions that cannot be read"),
+        ("a.png\ta caption\tone", "Line 1.*regions that cannot be read"),
+    ],
+)
+def test_a_bad_line_is_named(tmp_path: Path, line: str, message: str) -> None:
+    write_picture(tmp_path / "a.png", half_bright("left", 1))
+    (tmp_path / "captions.tsv").write_text(f"{line}\n")
+    with pytest.raises(DataError, match=message):
+        list(open_corpus(tmp_path / "captions.tsv").pairs())
+
+
+def test_a_folder_without_classes_and_a_mixture_are_refused(tmp_path: Path) -> None:
+    write_picture(tmp_path / "a.png", half_bright("left", 1))
+    with pytest.raises(DataError, match="is a folder without pictures in sub-folders"):
+        open_corpora([str(tmp_path)])
+    (tmp_path / "text.en-ko.tsv").write_text("I go home.\t나는 집에 간다.\n")
+    write_classes(tmp_path / "halves", 1)
+    assert not holds_pictures(tmp_path / "text.en-ko.tsv")
+    with pytest.raises(DataError, match="cannot be mixed"):
+        open_corpora([str(tmp_path / "halves"), str(tmp_path / "text.en-ko.tsv")])
+
+
+def test_captions_in_two_languages_are_not_mixed_and_a_weight_is_read(tmp_path: Path) -> None:
+    write_picture(tmp_path / "a.png", half_bright("left", 1))
+    for code in ("en", "ko"):
+        (tmp_path / f"a.{code}.tsv").write_text("a.png\tcaption\n")
+    english, korean = (str(tmp_path / f"a.{code}.tsv") for code in ("en", "ko"))
+    with pytest.raises(DataError, match="seems to hold"):
+        open_corpora([english, korean])
+    [weighted] = open_corpora([f"{english}:2.5"])
+    assert holds_pictures(f"{english}:2.5")
+    assert (weighted.weight, weighted.pictures) == (2.5, True)
+
+
+def test_copies_of_a_picture_are_found_by_content(tmp_path: Path) -> None:
+    """The same pixels under another name are a duplicate in training, and a leak from the validation set."""
+    folder = write_classes(tmp_path / "train", 2)
+    write_picture(folder / "left" / "copy.png", half_bright("left", 0))
+    valid = write_classes(tmp_path / "valid", 1)
+    cleaner = Cleaner(exclude=open_corpora([str(valid)]))
+    kept = list(cleaner.clean(open_corpus(folder)))
+    assert [pair.source.rpartition("/")[2] for pair in kept] == ["001.png", "001.png"]
+    assert {fault.title: count for fault, count in cleaner.skipped.items()} == {"duplicate": 1, "leaked": 2}
+
+
+def test_a_batch_has_the_patches_of_its_pictures(tmp_path: Path) -> None:
+    pairs = list(open_corpus(write_classes(tmp_path / "halves", 4)).pairs())
+    pictures, classes = PictureTokenizer(size=8, patch_size=4, channels=1), ClassNames(["left", "right"])
+    tokenizers = TokenizerPair(pictures, classes, shared=False)
+    store = write_store(tmp_path / "data", [CorpusPairs("halves", pairs)], tokenizers, max_tokens=1)
+    assert store.source_lengths.tolist() == [4] * 8
+    batches = ClassBatches(store, batch_tokens=8, seed=1)
+    seen = []
+    for position in range(batches.per_epoch):
+        batch, indices = batches.batch(position), batches.pairs_of(position)
+        assert batch.source.shape[1:] == (4, 16)
+        assert batch.target is not None
+        for row, index in enumerate(indices.tolist()):
+            assert np.array_equal(batch.source[row].numpy(), pictures.encode(pairs[index].source))
+            assert batch.target[row].tolist() == [2, *classes.encode(pairs[index].target)]
+            seen.append(index)
+    assert sorted(seen) == list(range(8))
+    whole = Batches(store, batch_tokens=100, seed=1).batch(0)
+    assert whole.target is not None
+    assert whole.target.shape[1] == 3  # <s> class </s>
+
+
+def test_tokenizers_of_pictures_and_classes_are_stored_as_files() -> None:
+    pair = TokenizerPair(
+        PictureTokenizer(size=8, patch_size=2, channels=3), ClassNames(["cat", "개"]), shared=False
+    )
+    files = tokenizers_to_files(pair)
+    assert tokenizers_from_files(files) == pair
+    for damaged in (b'{"pictures": {"size": 8}}', b'{"pictures": 7}'):
+        with pytest.raises(ModelFolderError, match="description of pictures"):
+            tokenizers_from_files({**files, "source.model": damaged})
+    with pytest.raises(ModelFolderError, match="list of classes"):
+        tokenizers_from_files({**files, "target.model": b'{"classes": []}'})
+
+
+def test_class_names_are_one_token_each() -> None:
+    classes = ClassNames(["cat", "big dog"])
+    assert [classes.encode(name) for name in ("cat", "big dog", "cow")] == [[4], [5], [1]]
+    assert classes.decode([5]) == "big dog"
+    assert classes.vocab_size == 6
+
+
+def test_the_recipe_counts_patches() -> None:
+    recipe = make_recipe(None, **{"source.kind": "pictures", "source.size": 32, "source.patch_size": 8})
+    assert recipe.source.num_patches == 16
+    assert make_recipe().source.num_patches == 0

@@ -1,0 +1,124 @@
+"""Drawn pictures: the same for a seed, with captions that are true, and regions that cover the things."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from jumok.data import open_corpus
+from jumok.datasets.drawn_pictures import SHAPES, draw_scenes, draw_things, write_split
+from jumok.datasets.drawn_pictures.things import MAX_REACH, SIDE, Shape, Thing, cover
+from jumok.errors import DataError, StorageError
+from jumok.text import split_words
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+COUNT = 150
+
+
+def test_a_seed_gives_the_same_pictures_and_another_gives_others() -> None:
+    first, again = list(draw_scenes("train", 20)), list(draw_scenes("train", 20))
+    assert all(np.array_equal(a.pixels, b.pixels) for a, b in zip(first, again, strict=True))
+    assert [a.captions for a in first] == [b.captions for b in again]
+    for others in (draw_scenes("train", 20, seed=2), draw_scenes("test", 20)):
+        assert all(not np.array_equal(a.pixels, b.pixels) for a, b in zip(first, others, strict=True))
+    with pytest.raises(DataError, match=r"no split 'tran'.*train"):
+        draw_scenes("tran", 1)
+
+
+def test_regions_cover_the_drawn_pixels_and_touch_them_on_every_side() -> None:
+    """Where a picture differs from its ground, some region covers it; each box is as small as its thing."""
+    for picture in draw_scenes("train", COUNT):
+        boxes = picture.regions["en"]
+        assert boxes
+        assert len(boxes) == len(picture.things)
+        covered = np.zeros((SIDE, SIDE), dtype=bool)
+        for box, thing in zip(boxes, picture.things, strict=True):
+            edges = [round(edge * SIDE) for edge in (box.left, box.top, box.right, box.bottom)]
+            left, top, right, bottom = edges
+            inside = cover(thing)[top:bottom, left:right] > 0
+            assert inside[0].any() and inside[-1].any() and inside[:, 0].any() and inside[:, -1].any()  # noqa: PT018
+            covered[top:bottom, left:right] = True
+        ground = np.median(picture.pixels[~covered], axis=0)
+        far_from_ground = np.abs(picture.pixels - ground).max(axis=2) > 30
+        assert not (far_from_ground & ~covered).any()
+        assert (far_from_ground & covered).sum() > 20
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=[shape.english for shape in SHAPES])
+def test_no_shape_reaches_farther_than_it_is_drawn(shape: Shape) -> None:
+    y, x = np.mgrid[-2:2:401j, -2:2:401j]
+    inside = shape.outline(x, y)
+    assert 1.2 < inside.sum() * 0.01**2 < 4.0  # of the 4 × 4 area
+    assert np.maximum(abs(x), abs(y))[inside].max() <= MAX_REACH
+
+
+def test_things_do_not_overlap_and_are_inside() -> None:
+    for picture in draw_scenes("train", COUNT):
+        shares = [cover(thing) > 0 for thing in picture.things]
+        assert max(np.sum(shares, axis=0).ravel()) == 1
+        edges = np.sum(shares, axis=0)
+        assert not edges[[0, -1]].any()
+        assert not edges[:, [0, -1]].any()
+
+
+def test_captions_say_what_is_drawn() -> None:
+    kinds = set()
+    for picture in draw_scenes("train", COUNT):
+        english, korean = (split_words(picture.captions[code]) for code in ("en", "ko"))
+        for code, words in (("en", english), ("ko", korean)):
+            for region, thing in zip(picture.regions[code], picture.things, strict=True):
+                noun = thing.shape.english if code == "en" else thing.shape.korean
+                assert words[region.word].startswith(noun)
+                colour, size = words[region.word - 1], words[region.word - 2]
+                assert (colour, size.lower()) in {
+                    (thing.colour.english, thing.size.english),
+                    (thing.colour.korean, thing.size.korean),
+                }
+        kinds.add(" ".join(english[:2]) if english[0] == "There" else next(w for w in english if w in WHERE))
+        if len(picture.things) == 2 and english[0] == "A":
+            assert _is_true(picture.things, english)
+    assert kinds == {"There is", "There are", "above", "below", "left", "right"}
+
+
+WHERE = ("above", "below", "left", "right")
+
+
+def _is_true(things: tuple[Thing, ...], words: list[str]) -> bool:
+    subject, other = things
+    across, down = other.x - subject.x, other.y - subject.y
+    word = next(word for word in words if word in WHERE)
+    return {"left": across > abs(down), "right": -across > abs(down), "above": down > abs(across)}.get(
+        word, -down > abs(across)
+    )
+
+
+@pytest.mark.parametrize(
+    ("noun", "subject"), [("원", "원이"), ("별", "별이"), ("하트", "하트가"), ("십자가", "십자가가")]
+)
+def test_korean_nouns_take_the_particle_of_their_last_sound(noun: str, subject: str) -> None:
+    words = {word for picture in draw_scenes("train", COUNT) for word in split_words(picture.captions["ko"])}
+    assert {word for word in words if word.startswith(noun)} <= {noun, subject}
+    assert subject in words
+
+
+def test_a_split_is_written_as_people_keep_their_own_pictures(tmp_path: Path) -> None:
+    write_split(tmp_path, "valid", 12)
+    drawn = list(draw_scenes("valid", 12))
+    for language in ("en", "ko"):
+        corpus = open_corpus(tmp_path / f"valid.{language}.tsv")
+        pairs = list(corpus.pairs())
+        assert corpus.target_language == language
+        assert [pair.target for pair in pairs] == [picture.captions[language] for picture in drawn]
+        assert [pair.picture.regions for pair in pairs if pair.picture] == [
+            picture.regions[language] for picture in drawn
+        ]
+    classes = [pair.target for pair in open_corpus(tmp_path / "valid-classes").pairs()]
+    assert sorted(classes) == sorted(thing.shape for thing in draw_things("valid", 12))
+    assert all(first <= second for first, second in pairwise(classes))
+    with pytest.raises(StorageError, match="already has the split valid"):
+        write_split(tmp_path, "valid", 1)

@@ -1,0 +1,144 @@
+"""The embedding of pictures against numpy, positions of a grid against their formula, models on pictures."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from jumok.attention import CATALOGUE, POSITIONS, GridPositions, NoPositions, grid_sinusoids
+from jumok.config.recipe import EncoderOnlySettings, make_recipe
+from jumok.data.batching import class_batch, padded_batch
+from jumok.errors import UnsupportedError
+from jumok.models import EncoderOnly, PatchEmbedding, Transformer, build_model
+from jumok.types import PatchGrid
+
+GRID = PatchGrid(3, 3, 12)
+
+
+def random_patches(count: int = 2) -> np.ndarray:
+    return np.random.default_rng(1).integers(0, 256, (count, len(GRID), GRID.values), dtype=np.uint8)
+
+
+@pytest.mark.parametrize("class_token", [False, True])
+def test_the_embedding_is_a_projection_plus_positions(class_token: bool) -> None:
+    positions = GridPositions(GRID.rows, GRID.columns, 16, leading=int(class_token))
+    embedding = PatchEmbedding(GRID, width=16, dropout=0.0, positions=positions, class_token=class_token)
+    patches = random_patches()
+    weight, bias = embedding.weight.detach().numpy(), embedding.bias.detach().numpy()
+    expected = np.einsum("npv,wv->npw", patches / 127.5 - 1, weight) + bias
+    if class_token:
+        class_vector = embedding.class_vector.detach().numpy()
+        expected = np.concatenate([np.broadcast_to(class_vector, (2, 1, 16)), expected], axis=1)
+    expected = expected + positions.table.numpy()
+    found = embedding(torch.from_numpy(patches)).detach().numpy()
+    assert found.shape == (2, 9 + class_token, 16)
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+
+
+def test_every_pixel_reaches_the_embedding_of_its_own_patch_only() -> None:
+    embedding = PatchEmbedding(GRID, width=16, dropout=0.0, positions=NoPositions(16), class_token=False)
+    patches = random_patches(1)
+    changed = patches.copy()
+    changed[0, 4, 7] ^= 255
+    difference = (embedding(torch.from_numpy(changed)) - embedding(torch.from_numpy(patches))).abs().sum(2)
+    assert (difference[0] > 0).nonzero().flatten().tolist() == [4]
+
+
+@pytest.mark.parametrize("width", [8, 12, 7])
+def test_grid_sinusoids_follow_the_formula(width: int) -> None:
+    table = grid_sinusoids(3, 5, width, dtype=torch.float64)
+    assert table.shape == (15, width)
+    half = width // 2
+    for row in range(3):
+        for column in range(5):
+            for index in range(width):
+                place, i, d = (row, index, half) if index < half else (column, index - half, width - half)
+                angle = place / 10000 ** ((i - i % 2) / d)
+                expected = math.cos(angle) if i % 2 else math.sin(angle)
+                assert table[row * 5 + column, index].item() == pytest.approx(expected, abs=1e-12)
+
+
+def test_the_class_token_has_position_zero() -> None:
+    table = GridPositions(2, 2, 8, leading=1)(5)
+    assert not table[0].any()
+    assert torch.equal(table[1:], grid_sinusoids(2, 2, 8))
+
+
+def encoder_kinds() -> list[str]:
+    return [name for name, entry in CATALOGUE.items() if not entry.supports.missing()]
+
+
+@pytest.mark.parametrize("kind", encoder_kinds())
+def test_every_mechanism_reads_pictures(kind: str) -> None:
+    """A classifier: states of the class token, gradients down to the pixels, maps of 1 + 9 places."""
+    options = {"max_keys": 16} if kind == "luong-location" else {}
+    settings = make_recipe(
+        None,
+        **{
+            "model.family": "encoder-only",
+            "model.task": "classify",
+            "model.width": 16,
+            "model.heads": 2,
+            "model.feed_forward": 16,
+            "model.layers": 2,
+            "model.attention": {"kind": kind, **options},
+        },
+    ).model
+    model = build_model(settings, source_vocab_size=0, target_vocab_size=7, shared=False, grid=GRID)
+    batch = class_batch(padded_batch(list(random_patches(3)), [[4], [5], [6]]))
+    assert batch.source.dtype == torch.uint8
+    states = model.train()(batch)
+    assert states.shape == (3, 1, 16)
+    states.square().sum().backward()
+    assert model.source_embedding.weight.grad.abs().sum() > 0
+    weights = model.eval().attention(batch)["encoder"]
+    assert weights.shape == (3, 2, 2, 10, 10)
+
+
+@pytest.mark.parametrize("positions", POSITIONS)
+def test_every_kind_of_positions_writes_captions(positions: str) -> None:
+    settings = make_recipe(
+        None,
+        **{"model.width": 16, "model.heads": 2, "model.feed_forward": 16, "model.positions": positions},
+    ).model
+    model = build_model(settings, source_vocab_size=0, target_vocab_size=9, shared=False, grid=GRID).eval()
+    assert isinstance(model, Transformer)
+    batch = padded_batch(list(random_patches(2)), [[4, 5], [6]])
+    weights = model.attention(batch)["cross"]
+    assert weights.shape == (2, 4, 2, 3, 9)  # no class token: every key is a place
+    torch.testing.assert_close(weights.sum(-1), torch.ones(2, 4, 2, 3))
+
+
+def test_a_picture_moved_to_another_place_is_embedded_differently() -> None:
+    settings = EncoderOnlySettings(task="classify", width=16, heads=2, layers=1, feed_forward=16)
+    model = build_model(settings, source_vocab_size=0, target_vocab_size=6, shared=False, grid=GRID).eval()
+    assert isinstance(model, EncoderOnly)
+    patches = random_patches(1)
+    moved = np.roll(patches, 1, axis=1)
+    first, second = model(padded_batch([patches[0]])), model(padded_batch([moved[0]]))
+    assert not torch.allclose(first, second, atol=1e-4)
+
+
+@pytest.mark.parametrize("family", ["recurrent", "decoder-only"])
+def test_families_that_read_text_are_refused_by_name(family: str) -> None:
+    settings = make_recipe(None, **{"model.family": family}).model
+    with pytest.raises(UnsupportedError, match=f"A {family} model reads text.*--model transformer"):
+        build_model(settings, source_vocab_size=0, target_vocab_size=9, shared=False, grid=GRID)
+
+
+def test_the_task_of_an_encoder_follows_its_source() -> None:
+    with pytest.raises(UnsupportedError, match='"classify" for pictures and "masked" for text'):
+        build_model(
+            EncoderOnlySettings(task="masked"),
+            source_vocab_size=0,
+            target_vocab_size=9,
+            shared=False,
+            grid=GRID,
+        )
+    with pytest.raises(UnsupportedError, match=r"Leave model\.task out"):
+        build_model(
+            EncoderOnlySettings(task="classify"), source_vocab_size=9, target_vocab_size=9, shared=True
+        )
