@@ -39,7 +39,7 @@ def main() -> None:
 def write_digits(folder: Path, seed: int) -> None:
     """Write the digits as one folder per class; a fifth, drawn with the seed, is for testing."""
     import numpy as np
-    from sklearn.datasets import load_digits  # type: ignore[import-untyped]
+    from sklearn.datasets import load_digits
 
     from jumok.pictures import write_picture
 
