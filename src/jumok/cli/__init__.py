@@ -30,7 +30,7 @@ COMMANDS = {
     "demo": "Train on the built-in corpus, translate, score and draw: everything at once.",
     "check": "Report what is in your sentence pairs and what is wrong with them.",
     "train": "Train a translator on your sentence pairs, or a language model on a text. No config file.",
-    "translate": "Translate lines from a file or standard input.",
+    "translate": "Translate lines, documents in place, or folders of them.",
     "complete": "Complete lines with a language model trained on plain text.",
     "evaluate": "Score a model on a test set: BLEU, chrF, TER, alignment error, perplexity.",
     "shortlist": "Learn a vocabulary shortlist from the training pairs, to translate faster.",
@@ -42,7 +42,7 @@ COMMANDS = {
     "info": "Describe a model folder, or a model of another toolkit.",
     "models": "List model families, attention mechanisms, and how they combine.",
     "bench": "Measure how the cost of attention grows with sequence length.",
-    "corpus": "Print the built-in corpus as a file of sentence pairs.",
+    "corpus": "Print a built-in corpus as sentence pairs, or draw pictures with captions.",
 }
 
 _FUNCTIONS = {"import": "import_model"}
