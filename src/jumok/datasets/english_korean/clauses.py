@@ -27,6 +27,7 @@ from jumok.datasets.english_korean.lexicon import (
     nouns_of,
 )
 from jumok.datasets.english_korean.noun_phrases import (
+    HER_IS_RECIPIENT,
     ONE_PERSON,
     SPECIFIC_THING,
     UNOWNED,
@@ -438,6 +439,7 @@ _KNOWN_THINGS = frozenset(
 _PLAIN_OBJECTS = frozenset(
     {"wash", "clean", "break", "pour", "wait", "finish", "visit", "close", "chase", "bite"}
 )
+_GIVING_VERBS = frozenset({"send", "bring", "show", "give", "buy", "pour", "teach", "write"})
 _UNOWNED_OBJECTS = frozenset({"wear", "buy", "sell", "choose", "need"})
 
 
@@ -455,6 +457,8 @@ def object_phrase(
         return person_phrase(scene, entry)
     if entry.form == "count" and (verb.forms.base == "wear" or "off" in verb.after):
         scene.used.add(ONE_PERSON)
+    if verb.forms.base in _GIVING_VERBS:
+        scene.used.add(HER_IS_RECIPIENT)
     means_kind = verb.means_kind and not entry.classes & {"melody", "film", "text"}
     is_known = (verb.forms.base, entry) in _KNOWN_THINGS
     return thing_phrase(

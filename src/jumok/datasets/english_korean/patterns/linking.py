@@ -163,7 +163,7 @@ def and_then(scene: Scene) -> Sentence:
 _TOPICS = tuple(without_ambiguous_tense(frames) for (frames,) in read_rows(scripts.TOPICS))
 
 
-def clauses_on_a_topic(scene: Scene, count: int, *, p_negative: float) -> list[Clause]:
+def clauses_on_a_topic(scene: Scene, count: int) -> list[Clause]:
     """Return clauses with different subjects about one topic, in one tense."""
     scene.used.add("you")
     topic = scene.pick(_TOPICS)
@@ -171,15 +171,12 @@ def clauses_on_a_topic(scene: Scene, count: int, *, p_negative: float) -> list[C
     tense = scene.pick(("present", "past"))
     if any(tense not in action.verb.tenses for action in actions):
         tense = "past"
-    return [
-        make_clause(scene, action, tense=tense, p_negative=p_negative if i == count - 1 else 0.0)
-        for i, action in enumerate(actions)
-    ]
+    return [make_clause(scene, action, tense=tense, p_negative=0.0) for action in actions]
 
 
 def and_another_subject(scene: Scene) -> Sentence:
     """I drink coffee, and Minsu drinks tea."""
-    first, second = clauses_on_a_topic(scene, 2, p_negative=0.0)
+    first, second = clauses_on_a_topic(scene, 2)
     comma, joining = words([",", "and"])
     first.link(joining)
     korean = first.korean("and") + second.korean(final_ending(scene))
@@ -217,9 +214,9 @@ def contrasting_clauses(scene: Scene, subject: Callable[[Scene], NounPhrase] | N
             action,
             subject(scene) if subject else None,
             tense=tense,
-            p_negative=0.2 if is_second and action.verb is actions[0].verb else 0.0,
+            p_negative=0.0,  # not "I went to school, but she did not go to the park"
         )
-        for is_second, action in enumerate(actions)
+        for action in actions
     ]
 
 
@@ -406,7 +403,7 @@ NEXT_DAYS = frozenset({"day", "night", "weekday"})
 
 
 def if_then(scene: Scene) -> Sentence:
-    """If Minsu comes to Seoul, we will play soccer."""
+    """If Minsu comes to Seoul, we will prepare dinner."""
     joining, comma = words(["if", ","])
     is_same_person = scene.chance(0.5)
     row = scene.pick(_CONSEQUENCES if is_same_person else _REWARDS)
