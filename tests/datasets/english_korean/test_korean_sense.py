@@ -90,6 +90,14 @@ NONSENSE = {
     "one ticket of several people": rf"{START}(?:We|They|The (?:\w+ )?(?:\w+s|men|women|children)) "
     r"(?:did not |do not )?(?:have|had|need|needed) an? (?:\w+ )?(?:ticket|wallet|key|umbrella|hat|shirt|"
     r"coat|phone|ring)\b",
+    "borrow what is mine": r"\b(?:borrow|receiv)\w* (?:my|our|your|his|her|\w+'s) ",
+    "a described friend that people have": r"\b(?:have|has|had) an? (?:tall|kind|smart|lazy|diligent) ",
+    "what people will do, told to them": rf"{START}You will (?!(?:not )?(?:need|become|be)\b)",
+    "soup of fruit": r"\bwash\w* (?:\S+ )?fruit\b.*\bsoup\b|\bsoup\b.*\bwash\w* (?:\S+ )?fruit\b",
+    "a habit with this thing": rf"{START}(?:Before|After) \w+ \w+[^d, ] (?:this|that|these|those) [^,]*, \w+ "
+    r"(?:rests?|sleeps?|walks?|cleans?|drinks?|eats?|studies|study)\b",
+    "what was sold and still is": r"\bthat [^,]*\b(?:sold|lost|sent)(?: on \w+| last \w+)? "
+    r"(?:is|are)\b",
     "use an umbrella": r"\b(?:use[sd]?|using) (?:\S+ ){0,2}umbrellas?\b",
     "going to receive": r"\b(?:going|decided|wants?|wanted) to receive\b",
     "her as a recipient": r"\b(?:sen[dt]s?|sending|bring(?:s|ing)?|brought|show(?:s|ed|ing)?|gives?|gave|"
@@ -114,6 +122,7 @@ UNNATURAL = {
     "그는 그의": r"^그는 .*(?<!나는 )그의 |^그녀는 .*그녀의 ",
     "봄에 날씨가 좋다": r"(?:봄|겨울)에 (?:\S+에 )?(?:날씨가|비가|눈이) .*(?<!왔다)(?<!것이다)(?<!거예요)\.$",
     "저 키가 큰 남자": r"(?:^| )(?:이|저|그) (?:키가|힘이) (?:큰|작은|센)",
+    "아주 키가 크다": r"(?:아주|정말) (?:키가|힘이) (?:크|커|컸|세|셌)",
     "이야기 두 개": r"이야기(?:가)? \S+ 개",
     "국수를 요리하다": r"(?:국수|달걀)(?:를|을|는|은|도|만)? (?:\S+ )?요리",
     "만나시러": r"(?:만나|하|사|보|쉬|배우|부르|찍으|치|켜|그리|타)시러",

@@ -10,7 +10,7 @@ from __future__ import annotations
 # What people do in turn: earlier | later. "After …", "before …" and "… and …" use it.
 SEQUENCES = """
 buy =meat =fish =noodles =vegetables =egg | make =soup; prepare =dinner =lunch
-wash =fruit =vegetables =carrot =tomato | make =soup =sandwich; cook =meat =fish; prepare =lunch =dinner
+wash =vegetables =carrot =tomato | make =soup =sandwich; cook =meat =fish; prepare =lunch =dinner
 cook; bake; make =soup =noodles =sandwich =cake; prepare meal | wash dish; clean =kitchen; rest; drink \
 =coffee =tea
 cook =meat =fish =vegetables | eat =rice =kimchi =bread; drink =water =juice
@@ -57,12 +57,11 @@ wash =vegetables =tomato =carrot | make =soup =sandwich; prepare =lunch =dinner
 sing; play instrument | dance; sing
 turn_on =television | watch =movie =news =television; turn_off =radio =light
 turn_on =radio | dance; listen_to =music =news; turn_off =television
-turn_on =light | study; clean =room; write =letter =email =report
+turn_on =light | study; clean =room
 turn_off =television =radio | study; sleep; rest
 turn_off =light | sleep
 move/옮기다 =desk =chair =bed =table =box; open =window | clean =room
 bring =camera | take/찍다
-bring =ball | play team
 buy =ticket | watch =movie
 come =home =Seoul =Busan =Korea | cook; bake; make homemade; clean =room =house; prepare meal
 """

@@ -33,8 +33,9 @@ def somebody_has(scene: Scene) -> Sentence:
     scene.used.add("you")
     subject = person_subject(scene, PERSON)
     entry = scene.pick_new(_OWNED_THINGS)
+    p_adjective = 0.0 if "person" in entry.classes else 0.25  # not "we have a tall friend"
     is_plural = _has_one_each(subject, entry)
-    phrase = indefinite_phrase(scene, entry, p_adjective=0.25, plural=is_plural)
+    phrase = indefinite_phrase(scene, entry, p_adjective=p_adjective, plural=is_plural)
     object_complement = Complement(phrase.english, phrase.korean("이"), OBJECT_RANK, KOREAN_OBJECT_RANK)
     negative, tense = scene.chance(0.3), scene.pick(("present", "present", "past"))
     return make_statement(scene, Clause(subject, OWNED, [object_complement], tense=tense, negative=negative))

@@ -97,9 +97,14 @@ def person_is_adjective(scene: Scene) -> Sentence:
     negative = scene.chance(0.2)
     adverb = personal_degree(scene) if not negative and scene.chance(0.35) else None
     when = time_complement(scene, tense, _STATE_KINDS[adjective.english]) if scene.chance(0.35) else []
-    return make_statement(
+    sentence = make_statement(
         scene, Clause(subject, adjective, when, tense=tense, negative=negative, adverb=adverb)
     )
+    if adverb and adjective.before:  # 키가 아주 크다, not 아주 키가 크다
+        (very,) = adverb.korean
+        sentence.eojeols.remove(very)
+        sentence.eojeols.insert(-1, very)
+    return sentence
 
 
 # When people are in a state; traits have no time.

@@ -28,6 +28,7 @@ from jumok.datasets.english_korean.lexicon import (
 )
 from jumok.datasets.english_korean.noun_phrases import (
     HIS_OR_HER_USED,
+    SPECIFIC_THING,
     THIRD_PERSON_MENTIONED,
     NounPhrase,
     person_subject,
@@ -47,7 +48,7 @@ from jumok.datasets.english_korean.patterns.modes import NOT_LASTING
 from jumok.datasets.english_korean.scene import Eojeol, Scene, Sentence, Word, words
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 _GO_COME = tuple(verb for verb in MOTION if verb.human_subject and verb.forms.base in ("go", "come"))
 
@@ -126,6 +127,13 @@ def actions_in_turn(scene: Scene) -> tuple[Action, Action]:
     return frame_action(scene, earlier), frame_action(scene, later)
 
 
+def _tense_of(scene: Scene, actions: Sequence[Action], tenses: tuple[str, ...]) -> str:
+    """Return a tense of two or more actions: a habit has no specific thing ("he moves this desk")."""
+    tense = scene.pick(tenses)
+    is_strange = any(tense not in action.verb.tenses for action in actions)
+    return "past" if is_strange or (tense == "present" and SPECIFIC_THING in scene.used) else tense
+
+
 def consecutive_actions(
     scene: Scene, *, tense: str = "", is_bad_weather: bool = False
 ) -> tuple[Clause, Clause, Word, list[Eojeol]]:
@@ -140,9 +148,8 @@ def consecutive_actions(
     else:
         first_action, second_action = (indoor_actions if is_bad_weather else actions_in_turn)(scene)
     subject = fitting_subject(scene, first_action, second_action)
-    tense = tense or scene.pick(("present", "past", "past", "future"))
-    if "present" not in first_action.verb.tenses and tense == "present":
-        tense = "past"
+    actions = (first_action, second_action)
+    tense = tense or _tense_of(scene, actions, ("present", "past", "past", "future"))
     first = make_clause(scene, first_action, subject, tense=tense, p_negative=0.0, p_manner=0.0)
     second = Clause(first.subject, second_action.verb, second_action.complements, tense=first.tense)
     if first.tense == "future":  # "will go and sleep": they share "will"
@@ -168,9 +175,7 @@ def clauses_on_a_topic(scene: Scene, count: int) -> list[Clause]:
     scene.used.add("you")
     topic = scene.pick(_TOPICS)
     actions = [frame_action(scene, topic) for _ in range(count)]
-    tense = scene.pick(("present", "past"))
-    if any(tense not in action.verb.tenses for action in actions):
-        tense = "past"
+    tense = _tense_of(scene, actions, ("present", "past"))
     return [make_clause(scene, action, tense=tense, p_negative=0.0) for action in actions]
 
 
@@ -205,9 +210,7 @@ def contrasting_clauses(scene: Scene, subject: Callable[[Scene], NounPhrase] | N
         first = scene.pick_new(entries)
         second = scene.pick_new(tuple(entry for entry in SIMILAR[first] if entry in entries))
         actions = [transitive_action(scene, verb, entry) for entry in (first, second)]
-    tense = scene.pick(("present", "past"))
-    if any(tense not in action.verb.tenses for action in actions):
-        tense = "past"
+    tense = _tense_of(scene, actions, ("present", "past"))
     return [
         make_clause(
             scene,
@@ -489,9 +492,7 @@ def _before_or_after(scene: Scene, word: str) -> Sentence:
     earlier, later = actions_in_turn(scene)
     side_action, main_action = (later, earlier) if word == "before" else (earlier, later)
     subject = random_pronoun(scene)
-    tense = scene.pick(("present", "past"))
-    if any(tense not in action.verb.tenses for action in (earlier, later)):
-        tense = "past"
+    tense = _tense_of(scene, (earlier, later), ("present", "past"))
     first = make_clause(scene, side_action, subject, tense=tense, p_negative=0.0, p_manner=0.0)
     first.link(joining)
     repeated = repeated_subject(subject)
