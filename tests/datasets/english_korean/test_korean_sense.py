@@ -98,6 +98,9 @@ NONSENSE = {
     r"(?:rests?|sleeps?|walks?|cleans?|drinks?|eats?|studies|study)\b",
     "what was sold and still is": r"\bthat [^,]*\b(?:sold|lost|sent)(?: on \w+| last \w+)? "
     r"(?:is|are)\b",
+    "wear for put on": rf"{START}(?:Before|After)\b.*\b(?:wear|wears|wore)\b",
+    "going to speak a language": r"\b(?:going|decided) to speak\b",
+    "do not trust my mother": rf"{START}Do not trust (?:my|his|our|\w+'s) ",
     "use an umbrella": r"\b(?:use[sd]?|using) (?:\S+ ){0,2}umbrellas?\b",
     "going to receive": r"\b(?:going|decided|wants?|wanted) to receive\b",
     "her as a recipient": r"\b(?:sen[dt]s?|sending|bring(?:s|ing)?|brought|show(?:s|ed|ing)?|gives?|gave|"
@@ -123,6 +126,8 @@ UNNATURAL = {
     "봄에 날씨가 좋다": r"(?:봄|겨울)에 (?:\S+에 )?(?:날씨가|비가|눈이) .*(?<!왔다)(?<!것이다)(?<!거예요)\.$",
     "저 키가 큰 남자": r"(?:^| )(?:이|저|그) (?:키가|힘이) (?:큰|작은|센)",
     "아주 키가 크다": r"(?:아주|정말) (?:키가|힘이) (?:크|커|컸|세|셌)",
+    "소녀는 누구니": r"^(?:소녀|소년|아이|학생|의사|간호사|가수|작가|과학자|군인)들?[은는] 누구(?:니|예요)",
+    "친구를 만나고": r"(?:친구|사촌|민수|지수|유나|미나|민호|준호|소라|지민)[을를] 만나고 (?!싶|있|계)",
     "이야기 두 개": r"이야기(?:가)? \S+ 개",
     "국수를 요리하다": r"(?:국수|달걀)(?:를|을|는|은|도|만)? (?:\S+ )?요리",
     "만나시러": r"(?:만나|하|사|보|쉬|배우|부르|찍으|치|켜|그리|타)시러",

@@ -354,9 +354,9 @@ def _uncounted(
 
 
 def person_phrase(
-    scene: Scene, entry: Noun, *, p_adjective: float = 0.1, p_indefinite: float = 0.0
+    scene: Scene, entry: Noun, *, p_adjective: float = 0.1, p_indefinite: float = 0.0, pointed: bool = False
 ) -> NounPhrase:
-    """Return a person: a name, "my mother", "the kind nurse", "the students"."""
+    """Return a person: a name, "my mother", "the kind nurse", "the students"; `pointed` at, 그."""
     scene.used.add(entry)
     if entry.form == "name":
         return _assemble(entry, ([], []), ([], []))
@@ -374,7 +374,7 @@ def person_phrase(
     plural = draw < 0.45 and ONE_PERSON not in scene.used
     the = Word("the")
     # A bare 여자 is any woman: the woman is 그 여자.
-    korean = [Eojeol("그", (the,))] if entry.key in ("man", "woman") else []
+    korean = [Eojeol("그", (the,))] if pointed or entry.key in ("man", "woman") else []
     return _assemble(entry, ([the], korean), description, plural=plural, plural_suffix=plural)
 
 

@@ -211,7 +211,7 @@ move/옮기다; drive; ride; wear; take_off; borrow; bring; send; pour; sing; pl
 instrument; watch; listen_to; \
 invite; wait_for; run; swim; sleep; dance; laugh; cry; go =sea =river =mountain =beach =park =market \
 =office; sit; pick_up; \
-meet; forget; lose; break; trust; take/타다 =boat =airplane =train =taxi
+meet; forget; lose; break; trust =man =woman name; take/타다 =boat =airplane =train =taxi
 """
 PERMITTED = """
 open; close; turn_on; turn_off; eat food; drink; use; buy; sell; read; take/찍다; move/옮기다; drive; \

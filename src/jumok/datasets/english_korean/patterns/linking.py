@@ -112,6 +112,8 @@ ACTIONS_AT = {place: actions for place in nouns_of("destination") if (actions :=
 _GOALS = tuple(ACTIONS_AT)
 INDOOR_GOALS = nouns_of("=home =library =cafe")
 _SEQUENCES = read_rows(scripts.SEQUENCES)
+# "After I wear a hat" would have to be "put on".
+_TIMED_SEQUENCES = tuple(row for row in _SEQUENCES if row[0][0].verb.forms.base != "wear")
 
 
 def movement_and_action(scene: Scene, goals: tuple[Noun, ...] = _GOALS) -> tuple[Action, Action]:
@@ -121,9 +123,9 @@ def movement_and_action(scene: Scene, goals: tuple[Noun, ...] = _GOALS) -> tuple
     return going_action(scene, verb, goal), frame_action(scene, ACTIONS_AT[goal])
 
 
-def actions_in_turn(scene: Scene) -> tuple[Action, Action]:
+def actions_in_turn(scene: Scene, rows: tuple[tuple[Frames, ...], ...] = _SEQUENCES) -> tuple[Action, Action]:
     """Return two actions of which the second follows the first."""
-    earlier, later = scene.pick(_SEQUENCES)
+    earlier, later = scene.pick(rows)
     return frame_action(scene, earlier), frame_action(scene, later)
 
 
@@ -139,7 +141,7 @@ def consecutive_actions(
 ) -> tuple[Clause, Clause, Word, list[Eojeol]]:
     """Return two consecutive actions of one person, "and", and the Korean of the first.
 
-    The Korean conjunction is 가서 after a movement to the place of the second action, otherwise 고.
+    The Korean conjunction is 서 if the second action needs the first (가서, 만나서, 사서), otherwise 고.
     """
     scene.used.add("you")
     is_going = scene.chance(0.4)
@@ -157,7 +159,8 @@ def consecutive_actions(
         second.roles["will"] = first.roles["will"]
     joining = Word("and")
     first.link(joining)
-    return first, second, joining, first.korean("so" if is_going else "then")
+    is_needed = is_going or first_action.verb.forms.base in ("meet", "buy")
+    return first, second, joining, first.korean("so" if is_needed else "then")
 
 
 def and_then(scene: Scene) -> Sentence:
@@ -489,7 +492,7 @@ def after_clause(scene: Scene) -> Sentence:
 
 def _before_or_after(scene: Scene, word: str) -> Sentence:
     joining, comma = words([word, ","])
-    earlier, later = actions_in_turn(scene)
+    earlier, later = actions_in_turn(scene, _TIMED_SEQUENCES)
     side_action, main_action = (later, earlier) if word == "before" else (earlier, later)
     subject = random_pronoun(scene)
     tense = _tense_of(scene, (earlier, later), ("present", "past"))

@@ -267,7 +267,7 @@ def who_is(scene: Scene) -> Sentence:
     """Who is that tall man?"""
     word = Word("who")
     subject = person_phrase(
-        scene, scene.pick_new(_PERSONS_OUTSIDE_THE_FAMILY), p_adjective=0.4, p_indefinite=0.0
+        scene, scene.pick_new(_PERSONS_OUTSIDE_THE_FAMILY), p_adjective=0.4, p_indefinite=0.0, pointed=True
     )
     clause = Clause(subject, COPULA, question=True)
     unknown = NounPhrase([word], "누구", (word,))
