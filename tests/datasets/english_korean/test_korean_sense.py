@@ -33,6 +33,8 @@ WHEN = r"(?:yesterday|today|tomorrow|tonight|last|next|every|this morning|on \w+
 PRAISE = "clean|fresh|good|pretty|beautiful|cute|delicious|interesting|warm|bright|near|cheap|light|spacious"
 STATES = "know|knew|like|love|hate|trust|miss|understand|remember"
 
+START = "^(?:<polite> )?+"
+
 NONSENSE = {
     "too with praise": rf"\btoo (?:{PRAISE})\b",
     "a time with living": rf"\blive in (?:the )?\w+ {WHEN}",
@@ -72,6 +74,37 @@ NONSENSE = {
     "a chair in spring": r"\bsi?a?ts? on the \w+ (?:in spring|in winter|next year|last year)",
     "you with a price": r"^(?:<polite> )?You (?:are|were) (?:\w+ )?(?:tired|hungry|thirsty|sad|"
     r"lonely|sick)\.",
+    "another object that somebody does not": rf"{START}(?!(\w+) [^,]*, but (?i:\1) )[^,]*, but [^,]* "
+    r"(?:do|does|did) not ",
+    "a third person who does not": rf"{START}[^,]*, [^,]*, and [^,]* (?:do|does|did) not ",
+    "an activity as a condition": rf"{START}If (?!it )[^,]*?\b(?:runs?|walks?|swims?|exercises?|drives?|"
+    r"laughs?|dances?|plays? (?!the))\b[^,]*,",
+    "a visit as a condition of sport": rf"{START}If [^,]*\bcomes? to [^,]*, [^,]* will (?:not )?(?:play|"
+    r"walk|run|dance|sing|study|sleep|drink)\b",
+    "an unexplained result": rf"{START}If (?!it |[^,]*\b(?:am|is|are|goe?s?|takes?|finish\w*|does|do|"
+    r"turns? o\w+|sings?|plays? the)\b)[^,]*, [^,]* will (?:not )?(?:walk|run|sleep|dance)\b",
+    "a request as a plan": rf"{START}Will you (?:turn|send|bring|wash|open|close|help|wait|clean|make|bake|"
+    r"cook|draw|find|fix|use|carry|move (?!to)|pour|push|throw|catch|sing|finish|do|prepare|choose|borrow|"
+    r"take (?:off|an? photo|the photo|medicine)|buy (?:an? |the )?(?:\w+ )?(?:bread|milk|apple|cake))\b",
+    "today with the plain present": rf"{START}It (?:rains|snows)\b.* today",
+    "one ticket of several people": rf"{START}(?:We|They|The (?:\w+ )?(?:\w+s|men|women|children)) "
+    r"(?:did not |do not )?(?:have|had|need|needed) an? (?:\w+ )?(?:ticket|wallet|key|umbrella|hat|shirt|"
+    r"coat|phone|ring)\b",
+    "borrow what is mine": r"\b(?:borrow|receiv)\w* (?:my|our|your|his|her|\w+'s) ",
+    "a described friend that people have": r"\b(?:have|has|had) an? (?:tall|kind|smart|lazy|diligent) ",
+    "what people will do, told to them": rf"{START}You will (?!(?:not )?(?:need|become|be)\b)",
+    "soup of fruit": r"\bwash\w* (?:\S+ )?fruit\b.*\bsoup\b|\bsoup\b.*\bwash\w* (?:\S+ )?fruit\b",
+    "a habit with this thing": rf"{START}(?:Before|After) \w+ \w+[^d, ] (?:this|that|these|those) [^,]*, \w+ "
+    r"(?:rests?|sleeps?|walks?|cleans?|drinks?|eats?|studies|study)\b",
+    "what was sold and still is": r"\bthat [^,]*\b(?:sold|lost|sent)(?: on \w+| last \w+)? "
+    r"(?:is|are)\b",
+    "wear for put on": rf"{START}(?:Before|After)\b.*\b(?:wear|wears|wore)\b",
+    "going to speak a language": r"\b(?:going|decided) to speak\b",
+    "do not trust my mother": rf"{START}Do not trust (?:my|his|our|\w+'s) ",
+    "use an umbrella": r"\b(?:use[sd]?|using) (?:\S+ ){0,2}umbrellas?\b",
+    "going to receive": r"\b(?:going|decided|wants?|wanted) to receive\b",
+    "her as a recipient": r"\b(?:sen[dt]s?|sending|bring(?:s|ing)?|brought|show(?:s|ed|ing)?|gives?|gave|"
+    r"giving) her \w+",
 }
 
 UNNATURAL = {
@@ -90,6 +123,17 @@ UNNATURAL = {
     "뉴스가 좋다": r"뉴스[는가] (?:\S+ )?좋",
     "우리 셔츠": r"우리 (?:셔츠|치마|원피스|코트|바지|모자|안경|장갑|우산|지갑|가방)",
     "그는 그의": r"^그는 .*(?<!나는 )그의 |^그녀는 .*그녀의 ",
+    "봄에 날씨가 좋다": r"(?:봄|겨울)에 (?:\S+에 )?(?:날씨가|비가|눈이) .*(?<!왔다)(?<!것이다)(?<!거예요)\.$",
+    "저 키가 큰 남자": r"(?:^| )(?:이|저|그) (?:키가|힘이) (?:큰|작은|센)",
+    "아주 키가 크다": r"(?:아주|정말) (?:키가|힘이) (?:크|커|컸|세|셌)",
+    "소녀는 누구니": r"^(?:소녀|소년|아이|학생|의사|간호사|가수|작가|과학자|군인)들?[은는] 누구(?:니|예요)",
+    "친구를 만나고": r"(?:친구|사촌|민수|지수|유나|미나|민호|준호|소라|지민)[을를] 만나고 (?!싶|있|계)",
+    "이야기 두 개": r"이야기(?:가)? \S+ 개",
+    "국수를 요리하다": r"(?:국수|달걀)(?:를|을|는|은|도|만)? (?:\S+ )?요리",
+    "만나시러": r"(?:만나|하|사|보|쉬|배우|부르|찍으|치|켜|그리|타)시러",
+    "교실은 밝아졌다": r"(?:교실|방|부엌|사무실|도서관|강|공원|식당|운동장|과일|채소|고기|생선|커피)[은는] "
+    r"\S+(?:졌|질)",
+    "여자는 어디에 사니": r"^(?:여자|남자)들?[은는] ",
     "카메라를 나르다": r"(?:카메라|가방)를? (?:\S+ )?(?:나르|나를|날랐|날라)",
 }
 
@@ -102,6 +146,20 @@ def test_english_makes_sense(cause: str) -> None:
 @pytest.mark.parametrize("cause", UNNATURAL)
 def test_korean_is_natural(cause: str) -> None:
     assert not [pair for pair in pairs() if re.search(UNNATURAL[cause], pair.target)]
+
+
+TAUTOLOGY = (
+    r"\b(tall|kind|smart|diligent|brave|strong|lazy) \w+ (?:is|are|was|were) "
+    r"(?:(?:not|very|really|more) )?\1(?:e?r)?\b"
+)
+CONTRARY = r"\b(?:lazy|diligent) \w+ (?:is|are|was|were) (?:(?:not|very|really) )?(?:lazy|diligent)\b"
+
+
+@pytest.mark.parametrize("pattern", ["person is adjective", "comparison"])
+def test_a_trait_is_not_repeated_or_denied(pattern: str) -> None:
+    random = Random(3).random
+    english = [PATTERNS[pattern].build(Scene(random, False)).english() for _ in range(8_000)]
+    assert not [text for text in english if re.search(f"{TAUTOLOGY}|{CONTRARY}", text)]
 
 
 # --- comparisons --------------------

@@ -27,6 +27,7 @@ from jumok.datasets.english_korean.lexicon import (
     nouns_of,
 )
 from jumok.datasets.english_korean.noun_phrases import (
+    HER_IS_RECIPIENT,
     ONE_PERSON,
     SPECIFIC_THING,
     UNOWNED,
@@ -438,7 +439,9 @@ _KNOWN_THINGS = frozenset(
 _PLAIN_OBJECTS = frozenset(
     {"wash", "clean", "break", "pour", "wait", "finish", "visit", "close", "chase", "bite"}
 )
-_UNOWNED_OBJECTS = frozenset({"wear", "buy", "sell", "choose", "need"})
+_GIVING_VERBS = frozenset({"send", "bring", "show", "give", "buy", "pour", "teach", "write"})
+# Verbs whose object has no owner in the sentence: nobody borrows or receives what is "mine" already.
+_UNOWNED_OBJECTS = frozenset({"wear", "buy", "sell", "choose", "need", "borrow", "receive"})
 
 
 def object_phrase(
@@ -455,6 +458,8 @@ def object_phrase(
         return person_phrase(scene, entry)
     if entry.form == "count" and (verb.forms.base == "wear" or "off" in verb.after):
         scene.used.add(ONE_PERSON)
+    if verb.forms.base in _GIVING_VERBS:
+        scene.used.add(HER_IS_RECIPIENT)
     means_kind = verb.means_kind and not entry.classes & {"melody", "film", "text"}
     is_known = (verb.forms.base, entry) in _KNOWN_THINGS
     return thing_phrase(
@@ -580,11 +585,15 @@ def make_clause(
 ) -> Clause:
     """Return a clause with a subject and an action; `p_…` are probabilities."""
     verb = action.verb
+    if not tense and subject and subject.english[0].text == "you" and not question:
+        tense = pick_tense(scene, verb, ("present", "past"))  # nobody tells people what they will do
     tense = tense or pick_tense(scene, verb)
     if tense == "present" and not verb.human_subject and not verb.is_habitual:
         tense = "past"  # "a bird sits on the bed" is no truth about birds
     if tense == "present" and mode == "simple":
         p_indefinite = 0.0  # "a scientist sleeps" is no news
+    if tense == "future" and mode == "simple" and not question:
+        scene.used.add("you")
     subject = subject or subject_phrase(
         scene, verb, p_you=p_you, p_indefinite=p_indefinite, question=question
     )

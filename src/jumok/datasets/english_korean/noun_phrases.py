@@ -176,6 +176,8 @@ def _possessor(scene: Scene, entry: Noun) -> tuple[list[Word], list[Eojeol]]:
         word = Word(f"{name}'s")
         return [word], [Eojeol(_KOREAN_NAME[name] + "의", (word,))]
     name = "I" if draw < 0.65 else scene.pick(_POSSESSORS)
+    if name == "she" and HER_IS_RECIPIENT in scene.used:
+        name = "he"
     if name in ("he", "she"):
         if THIRD_PERSON_MENTIONED in scene.used:
             name = "I"  # "Minsu … his" may need 자기
@@ -212,7 +214,10 @@ def _assemble(
     (determiner_words, determiner_korean), (adjective_words, adjective_korean) = determiner, description
     noun = entry.korean + "들" if plural_suffix else entry.korean
     phrase = NounPhrase([*determiner_words, *adjective_words, *head], noun, head)
-    phrase.before = determiner_korean + adjective_korean
+    if len(adjective_korean) > 1:  # 키가 큰 is a clause: 키가 큰 이 간호사
+        phrase.before = adjective_korean + determiner_korean
+    else:
+        phrase.before = determiner_korean + adjective_korean
     if not determiner_korean:
         phrase.possible = determiner_words  # "the" and "a" have no Korean word
     phrase.honorific = "elder" in entry.classes
@@ -224,6 +229,7 @@ def _assemble(
 # Entries of `Scene.used`, besides the words that the sentence has used.
 THIRD_PERSON_MENTIONED, HIS_OR_HER_USED, THAT_USED = "a third person", "his or her", "that"
 ONE_PERSON = "one person"  # who wears the hat
+HER_IS_RECIPIENT = "her money"  # which "send her money" does not mean
 SPECIFIC_THING = "a specific thing"  # "this apple", which nobody eats every day
 
 # Things without a possessor such as "my" or "Minsu's".
@@ -348,9 +354,9 @@ def _uncounted(
 
 
 def person_phrase(
-    scene: Scene, entry: Noun, *, p_adjective: float = 0.1, p_indefinite: float = 0.0
+    scene: Scene, entry: Noun, *, p_adjective: float = 0.1, p_indefinite: float = 0.0, pointed: bool = False
 ) -> NounPhrase:
-    """Return a person: a name, "my mother", "the kind nurse", "the students"."""
+    """Return a person: a name, "my mother", "the kind nurse", "the students"; `pointed` at, 그."""
     scene.used.add(entry)
     if entry.form == "name":
         return _assemble(entry, ([], []), ([], []))
@@ -366,7 +372,10 @@ def person_phrase(
     if draw < 0.25:
         return _assemble(entry, _demonstrative(scene, _DEMONSTRATIVES), description)
     plural = draw < 0.45 and ONE_PERSON not in scene.used
-    return _assemble(entry, ([Word("the")], []), description, plural=plural, plural_suffix=plural)
+    the = Word("the")
+    # A bare 여자 is any woman: the woman is 그 여자.
+    korean = [Eojeol("그", (the,))] if pointed or entry.key in ("man", "woman") else []
+    return _assemble(entry, ([the], korean), description, plural=plural, plural_suffix=plural)
 
 
 _ELDERS = nouns_of("elder")
@@ -525,14 +534,17 @@ def place_phrase(entry: Noun, preposition: str = "") -> NounPhrase:
 
 
 def indefinite_phrase(
-    scene: Scene, entry: Noun, *, p_adjective: float = 0.0, created: bool = False
+    scene: Scene, entry: Noun, *, p_adjective: float = 0.0, created: bool = False, plural: bool = False
 ) -> NounPhrase:
-    """Return an indefinite phrase: a book, an old bag, milk, red shoes; not old if it is `created`."""
+    """Return an indefinite phrase: a book, an old bag, milk, red shoes; not old if it is `created`.
+
+    `plural` gives "books" instead of "a book"; Korean does not mark it.
+    """
     scene.used.add(entry)
     description = optional_adjective(scene, entry, p_adjective, created=created)
-    if entry.form == "count":
+    if entry.form == "count" and not plural:
         return _indefinite(entry, description)
-    phrase = _assemble(entry, ([], []), description)
+    phrase = _assemble(entry, ([], []), description, plural=plural)
     phrase.definite = False
     return phrase
 

@@ -72,7 +72,7 @@ strawberry       딸기      개    food fruit fresh red
 potato           감자      개    food vegetable fresh baked
 tomato           토마토    개    food vegetable fresh red
 carrot           당근      개    food vegetable fresh
-egg              달걀      개    food fresh cooked fragile
+egg              달걀      개    food fresh fragile
 cookie           쿠키      개    food baked sweet homemade baked_goods
 cake             케이크    개    food baked sweet homemade baked_goods
 sandwich         샌드위치  개    food homemade
@@ -85,7 +85,7 @@ sandwich         샌드위치  개    food homemade
 ~chocolate       초콜릿    개    food sweet homemade
 ~ice_cream       아이스크림 개   food sweet
 ~fruit           과일      개    food fresh washable
-+noodles         국수      그릇  food hot cooked spicy homemade
++noodles         국수      그릇  food hot spicy homemade
 +vegetables      채소      개    food fresh washable cooked
 ~water           물        잔    drink beverage brewed
 ~milk            우유      잔    drink beverage brewed fresh
@@ -105,7 +105,7 @@ novel            소설      편    text writing
 letter           편지      통    text writing sent lengthy
 email            이메일    통    text writing sent lengthy
 report           보고서    개    text writing duty
-story            이야기    개    text heard known
+story            이야기    편    text heard known
 movie            영화      편    film known
 ~news            뉴스      개    heard definite
 ~music           음악      곡    heard melody
@@ -160,7 +160,7 @@ computer         컴퓨터    대    goods used mended device weighty device_sma
 television       텔레비전  대    goods mended device watched device_small
 camera           카메라    대    goods portable used mended weighty lent brought device_small
 refrigerator     냉장고    대    goods container mended
-umbrella         우산      개    goods portable used colored lent brought
+umbrella         우산      개    goods portable few colored lent brought
 key              열쇠      개    portable small brought
 wallet           지갑      개    goods portable small brought few
 pencil           연필      자루  goods small used tool_write lent brought

@@ -10,10 +10,10 @@ from __future__ import annotations
 # What people do in turn: earlier | later. "After …", "before …" and "… and …" use it.
 SEQUENCES = """
 buy =meat =fish =noodles =vegetables =egg | make =soup; prepare =dinner =lunch
-wash =fruit =vegetables =carrot =tomato | make =soup =sandwich; cook =meat =fish; prepare =lunch =dinner
+wash =vegetables =carrot =tomato | make =soup =sandwich; cook =meat =fish; prepare =lunch =dinner
 cook; bake; make =soup =noodles =sandwich =cake; prepare meal | wash dish; clean =kitchen; rest; drink \
 =coffee =tea
-cook =meat =fish =noodles =vegetables | eat =rice =kimchi =bread; drink =water =juice
+cook =meat =fish =vegetables | eat =rice =kimchi =bread; drink =water =juice
 eat meal =rice =noodles =meat =soup | drink =coffee =tea =milk =water =juice; wash dish; take/먹다; walk; \
 rest; clean =kitchen
 eat meal =rice =noodles | watch =movie =television =news; listen_to =music =radio; exercise; study; go \
@@ -44,47 +44,51 @@ practice sport; practice instrument | rest; drink =water; go =home; listen_to =m
 buy =book =novel =newspaper =flower =gift =cake | go =home =park =cafe; meet =friend =cousin name
 """
 
-# Conditions and what other people then do: condition | result. Both may be negated.
+# Conditions and what other people then do, because of it: condition | result. Both may be negated.
 REWARDS = """
 clean =room =house =kitchen; wash dish; do; finish =homework; study | buy =toy =doll =ball =bicycle =cake \
 =ice_cream =chocolate; \
-make =cookie =cake =sandwich =noodles; bake =cookie =cake =bread; cook =noodles =meat =fish
+make =cookie =cake =sandwich =noodles; bake =cookie =cake =bread; cook =meat =fish
 buy =meat =fish =egg =noodles =vegetables | make =soup; prepare =dinner =lunch
+buy =egg =milk | bake =cake =cookie =bread; make =cake =cookie
 cook; bake =bread =cake; make =soup =sandwich; prepare meal | wash dish; clean =kitchen; buy =fruit =juice \
 =milk =ice_cream
+wash =vegetables =tomato =carrot | make =soup =sandwich; prepare =lunch =dinner
 sing; play instrument | dance; sing
-turn_on =television =computer | watch =movie =news =television; turn_off =radio =light
+turn_on =television | watch =movie =news =television; turn_off =radio =light
 turn_on =radio | dance; listen_to =music =news; turn_off =television
-drive | sleep; rest; listen_to =music =radio
-swim; run; walk; exercise; play team | swim; run; walk; exercise; play team =tennis
-wash =fruit =vegetables =tomato =carrot | cook; make =soup =sandwich; prepare =lunch =dinner
-come =home =Seoul =Busan =Korea | eat meal; cook; bake; make homemade; drink =coffee =tea; watch =movie; \
-clean =room =house; prepare meal
-come =park =beach =school | play team =tennis; walk; run; dance; sing
-come =cafe =restaurant | drink =coffee =tea =juice; eat =cake =lunch =bread; go =cafe =restaurant
-come =library | study; meet name =friend; borrow =book
-dance; laugh; sing | dance; laugh; sing
+turn_on =light | study; clean =room
+turn_off =television =radio | study; sleep; rest
+turn_off =light | sleep
+move/옮기다 =desk =chair =bed =table =box; open =window | clean =room
+bring =camera | take/찍다
+buy =ticket | watch =movie
+come =home =Seoul =Busan =Korea | cook; bake; make homemade; clean =room =house; prepare meal
 """
 
-# Conditions and what the same person then does.
+# Conditions and what the same person then does, because of it.
 CONSEQUENCES = """
-finish; do; clean | rest; sleep; play team =tennis; watch =movie =television; go =park =home =cafe; eat \
-meal; drink =coffee =tea
-take/먹다 | sleep; rest; work; exercise
+finish; do | rest; sleep; play team =tennis; watch =movie =television; go =park =home =cafe
+take/먹다 | sleep; rest
 go =market =store | buy food
+go =bakery | buy baked_goods =sandwich
 go =library | study; borrow =book
 go =bookstore | buy =book =novel =newspaper =map
+go =cafe | drink =coffee =tea =juice; eat =cake =cookie =sandwich; meet =friend =cousin name
+go =restaurant | eat =meat =fish =noodles =soup; meet =friend =cousin name
 go =Korea | learn =Korean; visit =museum; eat =kimchi; meet =friend
-go =beach =park | take/찍다; rest; walk; draw =flower =tree
+go =park | take/찍다; rest; walk; exercise; ride =bicycle; draw =flower =tree
+go =beach | take/찍다; rest; walk; swim
 go =mountain | take/찍다; rest; draw =flower =tree
-buy =camera | take/찍다; travel
+buy =camera; borrow =camera | take/찍다
+borrow =bicycle | go =park =beach =school =market
 buy =car | travel; sell =bicycle
 buy =bicycle | sell =car; exercise
-buy =vegetables =meat =fish =noodles | cook; make =soup; prepare =dinner =lunch
+buy =ticket | watch =movie; take/타다 =train =airplane =boat; go =Busan =Seoul =Japan
+buy =vegetables =meat =fish =noodles | make =soup; prepare =dinner =lunch
 sell =house =car | buy =house =car; move/이사하다; travel
-exercise; swim; run | drink =water =juice =milk; eat meal
-meet =friend =cousin name | eat meal =noodles =cake; drink =coffee =tea; watch =movie; walk; play team \
-=tennis; go =cafe =park
+meet =friend =cousin name | eat meal =noodles =cake; drink =coffee =tea; watch =movie; play team =tennis; \
+go =cafe =park
 travel; go =Japan =America | take/찍다; buy =gift; visit =museum; write =letter; send =photo
 receive =money | buy =camera =computer =phone =bicycle =coat =shoes =guitar =bed
 bake; cook; make homemade | invite =friend =cousin name
@@ -143,7 +147,7 @@ practice; play instrument
 INDOORS = """
 watch =movie =television =news; listen_to =music =radio; clean =room =house =kitchen; bake =cookie =cake \
 =bread; \
-make =soup =noodles =cookie =cake; cook =noodles; rest; sleep; study; write =letter =email; draw =flower \
+make =soup =noodles =cookie =cake; cook =meat =fish; rest; sleep; study; write =letter =email; draw =flower \
 =cat =dog; \
 play instrument; practice instrument
 """
@@ -207,7 +211,7 @@ move/옮기다; drive; ride; wear; take_off; borrow; bring; send; pour; sing; pl
 instrument; watch; listen_to; \
 invite; wait_for; run; swim; sleep; dance; laugh; cry; go =sea =river =mountain =beach =park =market \
 =office; sit; pick_up; \
-meet; forget; lose; break; trust; take/타다 =boat =airplane =train =taxi
+meet; forget; lose; break; trust =man =woman name; take/타다 =boat =airplane =train =taxi
 """
 PERMITTED = """
 open; close; turn_on; turn_off; eat food; drink; use; buy; sell; read; take/찍다; move/옮기다; drive; \
@@ -239,11 +243,19 @@ read =book =newspaper \
 WANTED = """
 eat; drink; read; write; study; learn; teach; speak; practice; finish; watch; listen_to; sing; play; buy; \
 sell; make; cook; bake; \
-clean; fix; borrow; choose; draw; take/찍다; take/타다; ride; drive; send; receive; collect; plant; build; \
+clean; fix; borrow; choose; draw; take/찍다; take/타다; ride; drive; send; collect; plant; build; \
 raise; wear; help; \
 meet; wait_for; invite; prepare; visit; sleep; walk; run; swim; work; rest; dance; exercise; travel; wait; \
 get_up; go; \
 come; return; move/이사하다; leave; live; stay; sit; open; move/옮기다
+"""
+# What "will you" asks about as a plan; of small tasks it reads as a request ("Will you open the door?").
+PLANS = """
+leave; travel; visit; move/이사하다; go; return; stay; live; study; learn; teach; work; practice; exercise; \
+swim; meet; invite; build; raise; take/타다; ride; write =novel; \
+buy =house =car =bicycle =computer =camera =phone =television =refrigerator =piano =guitar =violin \
+furniture; \
+sell =house =car =bicycle =computer =camera =piano furniture
 """
 POSSIBLE = """
 eat food; drink; read; write; study; learn; teach; speak; practice; do; finish; watch; listen_to; sing; \

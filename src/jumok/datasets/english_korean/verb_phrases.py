@@ -255,8 +255,8 @@ def korean_predicate(
         base, roles, negative = _OPPOSITES[base.text], ("verb", "not"), False
     if suppletive and lexeme.honorific_stem is not None:
         base, before = lexeme.honorific_stem, ()
-    elif honorific and mode.honorific_on == "main" and not (negative and mode.name in ("simple", "must")):
-        base = with_honorific(base)  # of a negated verb 않다 takes -시-: 가지 않으신다
+    elif _main_verb_is_honorific(honorific, mode, negative, final):
+        base = with_honorific(base)
     eojeols = [RoleEojeol(text, _VERB, ()) for text in before]
     if mode.name != "simple":
         joined, base, roles, negative = _with_helper(base, mode, negative, honorific, first_or_second_person)
@@ -273,6 +273,12 @@ def korean_predicate(
         roles = ("not",)
     eojeols += _finish(base, roles, final, tense)
     return tuple(eojeols)
+
+
+def _main_verb_is_honorific(honorific: bool, mode: Mode, negative: bool, final: str) -> bool:
+    """Return whether the main verb takes -시-: not if another verb does (가지 않으신다, 만나러 오신다)."""
+    is_on_negation = negative and mode.name in ("simple", "must")
+    return honorific and mode.honorific_on == "main" and not is_on_negation and final != "purpose"
 
 
 def _with_negation(base: Stem, honorific: bool, *, is_simple: bool) -> Stem:

@@ -33,12 +33,21 @@ def somebody_has(scene: Scene) -> Sentence:
     scene.used.add("you")
     subject = person_subject(scene, PERSON)
     entry = scene.pick_new(_OWNED_THINGS)
-    phrase = indefinite_phrase(scene, entry, p_adjective=0.25)
+    p_adjective = 0.0 if "person" in entry.classes else 0.25  # not "we have a tall friend"
+    is_plural = _has_one_each(subject, entry)
+    phrase = indefinite_phrase(scene, entry, p_adjective=p_adjective, plural=is_plural)
     object_complement = Complement(phrase.english, phrase.korean("이"), OBJECT_RANK, KOREAN_OBJECT_RANK)
     negative, tense = scene.chance(0.3), scene.pick(("present", "present", "past"))
     return make_statement(scene, Clause(subject, OWNED, [object_complement], tense=tense, negative=negative))
 
 
+def _has_one_each(subject: NounPhrase, entry: Noun) -> bool:
+    """Return whether several people have several of it: a house may be theirs together, a ticket may not."""
+    is_several = subject.agreement == "plural" and subject.english[0].text != "you"
+    return is_several and entry.form == "count" and bool(entry.classes & _PERSONAL)
+
+
+_PERSONAL = frozenset({"portable", "small", "clothes", "worn_finger", "lent", "tool_write"})
 _OWNED_THINGS = nouns_of(
     "furniture =shirt =coat =pants worn_foot worn_head worn_hand worn_finger mended =book portable "
     "instrument pet =money =younger_brother =friend =cousin =son "
@@ -70,7 +79,10 @@ def somebody_needs(scene: Scene) -> Sentence:
     subject = person_subject(scene, PERSON)
     entry = scene.pick_new(_NEEDED_THINGS)
     p_adjective = 0.0 if "person" in entry.classes else 0.25
-    phrase = indefinite_phrase(scene, entry, p_adjective=p_adjective, created=True)  # not "an old chair"
+    is_plural = _has_one_each(subject, entry)
+    phrase = indefinite_phrase(  # created: not "an old chair"
+        scene, entry, p_adjective=p_adjective, created=True, plural=is_plural
+    )
     object_complement = Complement(phrase.english, phrase.korean("이"), OBJECT_RANK, KOREAN_OBJECT_RANK)
     tense = scene.pick(("present", "present", "past", "future"))
     return make_statement(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from jumok.datasets.english_korean import comparisons
 from jumok.datasets.english_korean.clauses import (
     KOREAN_DEGREE_RANK,
@@ -68,7 +70,8 @@ def person_and_state(
     """Return a person and a state or character trait."""
     subject = person_subject(scene, PERSON, p_you=p_you, exclude_first_person=question)
     is_known = subject.english[0].text == "you" and not question  # nobody tells people that they are thirsty
-    is_state = scene.chance(0.6) and not is_known
+    has_trait = any(isinstance(entry, Adjective) for entry in scene.used)  # not "that tall child is tall"
+    is_state = (has_trait or scene.chance(0.6)) and not is_known
     return subject, scene.pick(STATES if is_state else _GENERAL_CHARACTERS)
 
 
@@ -94,9 +97,14 @@ def person_is_adjective(scene: Scene) -> Sentence:
     negative = scene.chance(0.2)
     adverb = personal_degree(scene) if not negative and scene.chance(0.35) else None
     when = time_complement(scene, tense, _STATE_KINDS[adjective.english]) if scene.chance(0.35) else []
-    return make_statement(
+    sentence = make_statement(
         scene, Clause(subject, adjective, when, tense=tense, negative=negative, adverb=adverb)
     )
+    if adverb and adjective.before:  # 키가 아주 크다, not 아주 키가 크다
+        (very,) = adverb.korean
+        sentence.eojeols.remove(very)
+        sentence.eojeols.insert(-1, very)
+    return sentence
 
 
 # When people are in a state; traits have no time.
@@ -121,6 +129,7 @@ def personal_degree(scene: Scene) -> Complement:
 def comparison(scene: Scene) -> Sentence:
     """The dog is bigger than the cat. My bag is heavier than Minsu's bag."""
     comparative, adjective, compared, same = scene.pick(_COMPARISONS)
+    scene.used.add(adjective)  # not "the tall boy is taller"
     if same and scene.chance(0.3):
         first = second = scene.pick_new(same)
         subject, other = _two_of_a_kind(scene, first)
@@ -257,6 +266,7 @@ def something_becomes(scene: Scene) -> Sentence:
         entry = scene.pick_new(things)
         scene.note_combination(adjective, entry)
         subject = _definite(scene, entry)
+        subject.definite = False  # a change is news: 방이 어두워졌다
     else:
         subject = person_subject(scene, PERSON)
     is_predictable = adjective.english not in ("sad", "lonely", "tired")
@@ -294,18 +304,27 @@ def weather_clause(
         complements.append(Complement(region.english, region.korean("에"), PLACE_RANK, KOREAN_PLACE_RANK))
     verb = scene.pick((RAINS, SNOWS))
     if scene.chance(p_time):
-        complements += _weather_time(scene, tense, "in winter" if verb is SNOWS else "in spring")
+        kinds = _WEATHER_KINDS - {"now"}  # not "it rains today"
+        complements += _weather_time(scene, tense, "in winter" if verb is SNOWS else "in spring", kinds)
     return Clause(it, verb, complements, tense=tense, question=question)
 
 
-def _weather_time(scene: Scene, tense: str, season: str) -> list[Complement]:
-    """Return a time of the weather; of the seasons only this one has such weather."""
+def _weather_time(scene: Scene, tense: str, season: str, kinds: frozenset[str]) -> list[Complement]:
+    """Return a time of the weather; of the seasons only this one has such weather.
+
+    The weather of a season in the present is a general truth: 봄에는 비가 온다.
+    """
     times = [
         entry
-        for entry in fitting_times(_WEATHER_KINDS, tense)
+        for entry in fitting_times(kinds, tense)
         if entry.kind not in ("spring", "winter") or entry.key == season
     ]
-    return [expression_complement(scene.pick(times), TIME_RANK, KOREAN_TIME_RANK)] if times else []
+    if not times:
+        return []
+    time = scene.pick(times)
+    if tense == "present" and time.key == season:
+        time = replace(time, korean=(f"{time.korean[0]}는",))
+    return [expression_complement(time, TIME_RANK, KOREAN_TIME_RANK)]
 
 
 _WEATHER_KINDS = frozenset({"day", "morning", "night", "week", "weekday", "now", "spring", "winter"})
@@ -326,7 +345,7 @@ def the_weather_is(scene: Scene) -> Sentence:
     adjective = scene.pick(_WEATHER)
     tense = scene.pick(("present", "past"))
     season = _WEATHER_SEASONS.get(adjective.english, "")
-    when = _weather_time(scene, tense, season) if scene.chance(0.7) else []
+    when = _weather_time(scene, tense, season, _WEATHER_KINDS) if scene.chance(0.7) else []
     negative = scene.chance(0.2) and not any(word.text == "in" for part in when for word in part.english)
     adverb = degree(scene, adjective) if not negative and scene.chance(0.4) else None
     clause = Clause(phrase, adjective, when, tense=tense, negative=negative, adverb=adverb)

@@ -140,13 +140,17 @@ def the_thing_that(scene: Scene) -> Sentence:
     phrase = thing_that_somebody(scene, verb, entry)
     adjective = scene.pick(adjectives)
     scene.note_combination(adjective, entry)
-    clause = Clause(phrase, adjective, tense=scene.pick(("present", "past")), negative=scene.chance(0.15))
+    is_gone = verb.forms.base in ("sell", "send", "lose")
+    tense = "past" if is_gone else scene.pick(("present", "past"))
+    clause = Clause(phrase, adjective, tense=tense, negative=scene.chance(0.15))
     return Sentence(clause.statement(), clause.korean(final_ending(scene)))
 
 
 def somebody_knows_the_person_who(scene: Scene) -> Sentence:
     """I know the man who lives in Seoul."""
     verb, tenses = scene.pick(_ACQUAINTED)
+    if "future" in tenses:
+        scene.used.add("you")  # nobody tells people whom they will meet
     subject = person_subject(scene, verb.subjects)
     phrase = person_who(scene)
     object_complement = Complement(phrase.english, phrase.korean("을"), OBJECT_RANK, KOREAN_OBJECT_RANK)
@@ -178,12 +182,15 @@ def somebody_handles_the_thing_that(scene: Scene) -> Sentence:
     verb = scene.pick(_HANDLING)
     making, entry = scene.pick(_HANDLED[verb])
     phrase = thing_that_somebody(scene, making, entry)
+    tense = pick_tense(scene, verb, ("past", "future"))
+    if tense == "future":
+        scene.used.add("you")
     if verb.forms.base == "wear" and entry.form == "count":
         scene.used.add(ONE_PERSON)
     subject = person_subject(scene, verb.subjects)
     scene.note_combination(verb, entry)
     object_complement = Complement(phrase.english, phrase.korean("을"), OBJECT_RANK, KOREAN_OBJECT_RANK)
-    clause = Clause(subject, verb, [object_complement], tense=pick_tense(scene, verb, ("past", "future")))
+    clause = Clause(subject, verb, [object_complement], tense=tense)
     return Sentence(clause.statement(), clause.korean(final_ending(scene)))
 
 

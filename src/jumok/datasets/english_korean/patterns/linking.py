@@ -28,6 +28,7 @@ from jumok.datasets.english_korean.lexicon import (
 )
 from jumok.datasets.english_korean.noun_phrases import (
     HIS_OR_HER_USED,
+    SPECIFIC_THING,
     THIRD_PERSON_MENTIONED,
     NounPhrase,
     person_subject,
@@ -47,7 +48,7 @@ from jumok.datasets.english_korean.patterns.modes import NOT_LASTING
 from jumok.datasets.english_korean.scene import Eojeol, Scene, Sentence, Word, words
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 _GO_COME = tuple(verb for verb in MOTION if verb.human_subject and verb.forms.base in ("go", "come"))
 
@@ -111,6 +112,8 @@ ACTIONS_AT = {place: actions for place in nouns_of("destination") if (actions :=
 _GOALS = tuple(ACTIONS_AT)
 INDOOR_GOALS = nouns_of("=home =library =cafe")
 _SEQUENCES = read_rows(scripts.SEQUENCES)
+# "After I wear a hat" would have to be "put on".
+_TIMED_SEQUENCES = tuple(row for row in _SEQUENCES if row[0][0].verb.forms.base != "wear")
 
 
 def movement_and_action(scene: Scene, goals: tuple[Noun, ...] = _GOALS) -> tuple[Action, Action]:
@@ -120,10 +123,17 @@ def movement_and_action(scene: Scene, goals: tuple[Noun, ...] = _GOALS) -> tuple
     return going_action(scene, verb, goal), frame_action(scene, ACTIONS_AT[goal])
 
 
-def actions_in_turn(scene: Scene) -> tuple[Action, Action]:
+def actions_in_turn(scene: Scene, rows: tuple[tuple[Frames, ...], ...] = _SEQUENCES) -> tuple[Action, Action]:
     """Return two actions of which the second follows the first."""
-    earlier, later = scene.pick(_SEQUENCES)
+    earlier, later = scene.pick(rows)
     return frame_action(scene, earlier), frame_action(scene, later)
+
+
+def _tense_of(scene: Scene, actions: Sequence[Action], tenses: tuple[str, ...]) -> str:
+    """Return a tense of two or more actions: a habit has no specific thing ("he moves this desk")."""
+    tense = scene.pick(tenses)
+    is_strange = any(tense not in action.verb.tenses for action in actions)
+    return "past" if is_strange or (tense == "present" and SPECIFIC_THING in scene.used) else tense
 
 
 def consecutive_actions(
@@ -131,7 +141,7 @@ def consecutive_actions(
 ) -> tuple[Clause, Clause, Word, list[Eojeol]]:
     """Return two consecutive actions of one person, "and", and the Korean of the first.
 
-    The Korean conjunction is 가서 after a movement to the place of the second action, otherwise 고.
+    The Korean conjunction is 서 if the second action needs the first (가서, 만나서, 사서), otherwise 고.
     """
     scene.used.add("you")
     is_going = scene.chance(0.4)
@@ -140,9 +150,8 @@ def consecutive_actions(
     else:
         first_action, second_action = (indoor_actions if is_bad_weather else actions_in_turn)(scene)
     subject = fitting_subject(scene, first_action, second_action)
-    tense = tense or scene.pick(("present", "past", "past", "future"))
-    if "present" not in first_action.verb.tenses and tense == "present":
-        tense = "past"
+    actions = (first_action, second_action)
+    tense = tense or _tense_of(scene, actions, ("present", "past", "past", "future"))
     first = make_clause(scene, first_action, subject, tense=tense, p_negative=0.0, p_manner=0.0)
     second = Clause(first.subject, second_action.verb, second_action.complements, tense=first.tense)
     if first.tense == "future":  # "will go and sleep": they share "will"
@@ -150,7 +159,8 @@ def consecutive_actions(
         second.roles["will"] = first.roles["will"]
     joining = Word("and")
     first.link(joining)
-    return first, second, joining, first.korean("so" if is_going else "then")
+    is_needed = is_going or first_action.verb.forms.base in ("meet", "buy")
+    return first, second, joining, first.korean("so" if is_needed else "then")
 
 
 def and_then(scene: Scene) -> Sentence:
@@ -163,23 +173,18 @@ def and_then(scene: Scene) -> Sentence:
 _TOPICS = tuple(without_ambiguous_tense(frames) for (frames,) in read_rows(scripts.TOPICS))
 
 
-def clauses_on_a_topic(scene: Scene, count: int, *, p_negative: float) -> list[Clause]:
+def clauses_on_a_topic(scene: Scene, count: int) -> list[Clause]:
     """Return clauses with different subjects about one topic, in one tense."""
     scene.used.add("you")
     topic = scene.pick(_TOPICS)
     actions = [frame_action(scene, topic) for _ in range(count)]
-    tense = scene.pick(("present", "past"))
-    if any(tense not in action.verb.tenses for action in actions):
-        tense = "past"
-    return [
-        make_clause(scene, action, tense=tense, p_negative=p_negative if i == count - 1 else 0.0)
-        for i, action in enumerate(actions)
-    ]
+    tense = _tense_of(scene, actions, ("present", "past"))
+    return [make_clause(scene, action, tense=tense, p_negative=0.0) for action in actions]
 
 
 def and_another_subject(scene: Scene) -> Sentence:
     """I drink coffee, and Minsu drinks tea."""
-    first, second = clauses_on_a_topic(scene, 2, p_negative=0.0)
+    first, second = clauses_on_a_topic(scene, 2)
     comma, joining = words([",", "and"])
     first.link(joining)
     korean = first.korean("and") + second.korean(final_ending(scene))
@@ -208,18 +213,16 @@ def contrasting_clauses(scene: Scene, subject: Callable[[Scene], NounPhrase] | N
         first = scene.pick_new(entries)
         second = scene.pick_new(tuple(entry for entry in SIMILAR[first] if entry in entries))
         actions = [transitive_action(scene, verb, entry) for entry in (first, second)]
-    tense = scene.pick(("present", "past"))
-    if any(tense not in action.verb.tenses for action in actions):
-        tense = "past"
+    tense = _tense_of(scene, actions, ("present", "past"))
     return [
         make_clause(
             scene,
             action,
             subject(scene) if subject else None,
             tense=tense,
-            p_negative=0.2 if is_second and action.verb is actions[0].verb else 0.0,
+            p_negative=0.0,  # not "I went to school, but she did not go to the park"
         )
-        for is_second, action in enumerate(actions)
+        for action in actions
     ]
 
 
@@ -406,7 +409,7 @@ NEXT_DAYS = frozenset({"day", "night", "weekday"})
 
 
 def if_then(scene: Scene) -> Sentence:
-    """If Minsu comes to Seoul, we will play soccer."""
+    """If Minsu comes to Seoul, we will prepare dinner."""
     joining, comma = words(["if", ","])
     is_same_person = scene.chance(0.5)
     row = scene.pick(_CONSEQUENCES if is_same_person else _REWARDS)
@@ -489,12 +492,10 @@ def after_clause(scene: Scene) -> Sentence:
 
 def _before_or_after(scene: Scene, word: str) -> Sentence:
     joining, comma = words([word, ","])
-    earlier, later = actions_in_turn(scene)
+    earlier, later = actions_in_turn(scene, _TIMED_SEQUENCES)
     side_action, main_action = (later, earlier) if word == "before" else (earlier, later)
     subject = random_pronoun(scene)
-    tense = scene.pick(("present", "past"))
-    if any(tense not in action.verb.tenses for action in (earlier, later)):
-        tense = "past"
+    tense = _tense_of(scene, (earlier, later), ("present", "past"))
     first = make_clause(scene, side_action, subject, tense=tense, p_negative=0.0, p_manner=0.0)
     first.link(joining)
     repeated = repeated_subject(subject)

@@ -29,6 +29,7 @@ NOT_LASTING = frozenset(f"{predicates.STATIVE_VERBS} {_MOMENTARY}".split())
 _LASTING = frames_of(tuple(verb for verb in TRANSITIVE if verb.forms.base not in NOT_LASTING))
 _LASTING_INTRANSITIVE = frames_of(tuple(verb for verb in INTRANSITIVE if verb.forms.base not in NOT_LASTING))
 WANTED, POSSIBLE = read_frames(scripts.WANTED), read_frames(scripts.POSSIBLE)
+_INTENDED = tuple(frame for frame in WANTED if frame.verb.forms.base != "speak")
 _OBLIGED, _PERMITTED, _FORBIDDEN, _REQUESTED, _PROPOSED = (
     read_frames(table)
     for table in (
@@ -113,7 +114,7 @@ def somebody_decided(scene: Scene) -> Sentence:
     """They decided to move to Busan."""
     scene.used.add("you")
     return make_statement(
-        scene, make_clause(scene, frame_action(scene, WANTED), tense="past", mode="decide", p_negative=0.0)
+        scene, make_clause(scene, frame_action(scene, _INTENDED), tense="past", mode="decide", p_negative=0.0)
     )
 
 
@@ -143,7 +144,7 @@ def somebody_likes_doing(scene: Scene) -> Sentence:
 def somebody_is_going_to(scene: Scene) -> Sentence:
     """I am going to buy a new camera tomorrow."""
     scene.used.add("you")
-    action = frame_action(scene, WANTED)
+    action = frame_action(scene, _INTENDED)
     clause = make_clause(scene, action, tense="present", mode="intend", p_negative=0.0)
     if scene.chance(0.5):
         clause.complements = [*clause.complements, *time_of_action(scene, action, "future")]

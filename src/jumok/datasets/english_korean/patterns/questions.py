@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+from jumok.datasets.english_korean import scripts
 from jumok.datasets.english_korean.clauses import (
     KOREAN_MANNER_RANK,
     KOREAN_OBJECT_RANK,
@@ -35,7 +36,7 @@ from jumok.datasets.english_korean.patterns.descriptions import (
     person_and_state,
     thing_and_adjective,
 )
-from jumok.datasets.english_korean.patterns.frames import frame_action, frames_of
+from jumok.datasets.english_korean.patterns.frames import frame_action, frames_of, read_frames
 from jumok.datasets.english_korean.patterns.identities import copula_eojeols
 from jumok.datasets.english_korean.patterns.modes import POSSIBLE, WANTED
 from jumok.datasets.english_korean.patterns.sentence import make_question
@@ -62,17 +63,26 @@ def _tense_of_place_or_time(scene: Scene, action: Action) -> str:
 def does_somebody(scene: Scene) -> Sentence:
     """Do you like cats?"""
     action = any_action(scene)
+    tense = _asked_tense(scene, action.verb)
+    is_request = tense == "future" and (action.verb, action.entry) not in _PLANS
+    if is_request:
+        scene.used.add("you")
     clause = make_clause(
         scene,
         action,
-        tense=_asked_tense(scene, action.verb),
+        tense=tense,
         question=True,
         p_negative=0.0,
         p_time=0.3,
         p_place=0.2,
-        p_you=0.4,
+        p_you=0.0 if is_request else 0.4,
     )
     return make_question(scene, clause)
+
+
+_PLANS = frozenset(
+    (verb, entry) for verb, entries in read_frames(scripts.PLANS) for entry in entries or (None,)
+)
 
 
 def can_somebody(scene: Scene) -> Sentence:
@@ -257,7 +267,7 @@ def who_is(scene: Scene) -> Sentence:
     """Who is that tall man?"""
     word = Word("who")
     subject = person_phrase(
-        scene, scene.pick_new(_PERSONS_OUTSIDE_THE_FAMILY), p_adjective=0.4, p_indefinite=0.0
+        scene, scene.pick_new(_PERSONS_OUTSIDE_THE_FAMILY), p_adjective=0.4, p_indefinite=0.0, pointed=True
     )
     clause = Clause(subject, COPULA, question=True)
     unknown = NounPhrase([word], "누구", (word,))

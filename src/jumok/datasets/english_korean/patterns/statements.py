@@ -385,7 +385,7 @@ _AVOIDED = read_frames(
     "eat food =breakfast; drink =beer =coffee =tea =milk =juice; watch; wear =skirt =dress =hat "
     "=coat =gloves =glasses =boots; clean; bake; cook; "
     "sing; ride; listen_to =music =radio =news; study; write =letter =email; use =knife =map "
-    "=computer =umbrella; "
+    "=computer; "
     "drive; take/타다 =airplane =taxi =boat; play team =tennis; buy =meat =beer =chocolate =newspaper =fish"
 )
 _EXCLUSIVE = read_frames(

@@ -24,7 +24,7 @@ from jumok.datasets.english_korean.scene import Scene, Sentence, words
 
 def three_people(scene: Scene) -> Sentence:
     """I drink coffee, Minsu drinks tea, and Yuna drinks milk."""
-    first, second, third = clauses_on_a_topic(scene, 3, p_negative=0.05)
+    first, second, third = clauses_on_a_topic(scene, 3)
     comma, second_comma, joining = words([",", ",", "and"])
     second.link(joining)
     english = [*first.statement(), comma, *second.statement(), second_comma, joining, *third.statement()]
