@@ -112,7 +112,8 @@ def test_hostile_paragraphs_cost_linear_time(unit: str, end: str) -> None:
         shout(read_document("a.docx", data)[1])
         return time.process_time() - started
 
-    assert cost(4_000) < 8 * cost(1_000) + 0.2
+    small, large = (min(cost(count) for _ in range(3)) for count in (1_000, 4_000))  # the least disturbed
+    assert large < 8 * small + 0.2
 
 
 def test_the_tags_of_an_archive_are_counted_before_they_are_parsed() -> None:
