@@ -162,7 +162,7 @@ def test_a_tiny_weight_still_samples_one_pair() -> None:
     assert [len(batch) for batch in pairs_of_epoch(batches, 0)] == [1]
 
 
-def test_positions_and_epochs() -> None:
+def test_a_position_has_an_epoch_and_invalid_numbers_are_refused() -> None:
     batches = Batches(store_in_memory(natural_lengths(300)), batch_tokens=100, seed=1)
     assert batches.epoch_of(batches.per_epoch - 1) == 0
     assert batches.epoch_of(batches.per_epoch) == 1

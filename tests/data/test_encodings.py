@@ -54,7 +54,7 @@ def test_the_encoding_is_offered_and_then_works(
     with pytest.raises(DataError, match=r"is not UTF-8 text") as refusal:
         open_corpus(path)
     assert f"add --encoding {offered} (in Python: encoding={offered!r})." in str(refusal.value)
-    assert "latin1 -t" not in str(refusal.value)
+    assert "latin1 -t" not in str(refusal.value), "the advice of earlier versions: iconv -f latin1 -t utf-8"
     if not offered.startswith("utf-16"):
         assert f"{text} 0"[:20] in str(refusal.value), "it shows the line as it would read"
     corpus = open_corpus(path, encoding=offered)
@@ -69,7 +69,7 @@ def test_texts_and_compressed_files_are_read_in_their_encoding(tmp_path: Path) -
     assert list(corpus.pairs()) == [Pair("Hello.", "안녕.")]
 
 
-def test_one_bad_line_among_good_ones_is_to_be_repaired(tmp_path: Path) -> None:
+def test_the_error_for_one_bad_line_among_good_ones_advises_to_repair_it(tmp_path: Path) -> None:
     path = tmp_path / "mixed.tsv"
     good = "".join(f"I go {n}.\t나는 간다 {n}.\n" for n in range(400)).encode()
     path.write_bytes(good + "bad\t나쁜 줄이다\n".encode("cp949") + good)
@@ -150,7 +150,9 @@ def test_bytes_that_fit_no_encoding_are_not_guessed() -> None:
 
 
 def test_korean_that_was_converted_from_latin1_is_mojibake(tmp_path: Path) -> None:
-    """What the advice of earlier versions made of a CP949 file is found, without knowing the languages."""
+    """Earlier versions advised converting any file from Latin-1; a CP949 file that was converted so is
+    recognised, even if the languages are not known.
+    """
     broken = [KOREAN.encode("cp949").decode("latin1"), "그녀는 책을 읽는다.".encode("cp949").decode("latin1")]
     good = [
         ("Æther and Œuvre, naïve café?", "¿Qué? «Ça va», 20 °C ± ½."),

@@ -54,7 +54,7 @@ def test_every_position_is_equally_likely() -> None:
     torch.testing.assert_close(chosen[:-1], torch.full((20,), 0.15, dtype=torch.double), atol=0.03, rtol=0)
 
 
-def test_short_and_padded_sentences() -> None:
+def test_short_and_padded_sentences_have_a_masked_token_and_keep_their_lengths() -> None:
     batch = mask_batch(padded_batch([[], [], []], [[7], [8, 9, 10], list(range(20, 40))]))
     assert ((batch.target[:, 1:] != PAD).sum(dim=1)).tolist() == [1, 1, 3]
     assert batch.source_lengths.tolist() == [2, 4, 21]

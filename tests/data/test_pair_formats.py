@@ -111,7 +111,7 @@ def test_inline_codes(tmp_path: Path, segment: str, text: str) -> None:
     assert [pair.source for pair in corpus.pairs()] == [text]
 
 
-def test_what_a_tmx_has_not_is_said(tmp_path: Path) -> None:
+def test_a_tmx_that_cannot_be_used_is_refused_with_the_reason(tmp_path: Path) -> None:
     three = tmx(tuv("en", "a") + tuv("ko", "b") + tuv("de", "c"))
     with pytest.raises(DataError, match=r"several languages: en \(1\), ko \(1\), de \(1\).*--from and --to"):
         corpus_at(tmp_path / "m.tmx", three)
@@ -132,7 +132,7 @@ def test_what_a_tmx_has_not_is_said(tmp_path: Path) -> None:
 
 @pytest.mark.medium
 def test_100_000_units_are_read_in_little_memory(tmp_path: Path) -> None:
-    """It takes about 2 s, and 4 MB more than nothing; a busy machine needs more."""
+    """This takes about 2 s and 4 MB; the limits leave room for a busy machine."""
     path = tmp_path / "large.tmx"
     with path.open("w", encoding="utf-8") as file:
         file.write('<?xml version="1.0"?><tmx version="1.4"><header srclang="en"/><body>\n')
@@ -150,7 +150,7 @@ def test_100_000_units_are_read_in_little_memory(tmp_path: Path) -> None:
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert peak < 20e6  # it is a stream: the size of the file does not matter
+    assert peak < 20e6  # the file is read as a stream, so its size does not matter
 
 
 # --- XLIFF ---
@@ -424,7 +424,7 @@ def test_columns_by_language(tmp_path: Path) -> None:
         ({"columns": "Text EN,Text K"}, r"names no column 'Text K'\. Did you mean .*It has: key, Text EN"),
     ],
 )
-def test_columns_that_are_not_there(tmp_path: Path, options: dict[str, str], message: str) -> None:
+def test_a_wrong_choice_of_columns_is_refused(tmp_path: Path, options: dict[str, str], message: str) -> None:
     with pytest.raises(DataError, match=f"(?s){message}"):
         corpus_at(tmp_path / "wide.csv", WIDE, **options)
 
@@ -511,16 +511,17 @@ def test_pairs_in_memory() -> None:
         open_corpus([3])
 
 
-# --- files that nobody vouches for ---
+# --- hostile and damaged files ---
 
 LAUGHS = "".join(f'<!ENTITY l{n} "{f"&l{n - 1};" * 10}">' for n in range(1, 10))
 HOSTILE = {
-    "laughs.tmx": lambda: (
-        f'<?xml version="1.0"?><!DOCTYPE tmx [<!ENTITY l0 "ha">{LAUGHS}]>{tmx(tuv("en", "&l9;"))[22:]}'
+    "laughs.tmx": lambda: tmx(
+        tuv("en", "&l9;"),
+        declaration=f'<?xml version="1.0"?><!DOCTYPE tmx [<!ENTITY l0 "ha">{LAUGHS}]>',
     ),
-    "outside.tmx": lambda: (
-        '<?xml version="1.0"?><!DOCTYPE tmx [<!ENTITY x SYSTEM "file:///etc/passwd">]>'
-        + tmx(tuv("en", "&x;") + tuv("ko", "a"))[22:]
+    "outside.tmx": lambda: tmx(
+        tuv("en", "&x;") + tuv("ko", "a"),
+        declaration='<?xml version="1.0"?><!DOCTYPE tmx [<!ENTITY x SYSTEM "file:///etc/passwd">]>',
     ),
     "parameter.xlf": lambda: (
         '<?xml version="1.0"?><!DOCTYPE xliff [<!ENTITY % x SYSTEM "http://localhost/x">%x;]><xliff/>'
@@ -552,7 +553,7 @@ def test_hostile_files_are_refused_quickly_in_little_memory(tmp_path: Path, name
 
 
 def test_damaged_files_are_read_or_refused(tmp_path: Path) -> None:
-    """Whatever stands in a file, only a DataError leaves its reader."""
+    """Whatever a file contains, its reader raises no error other than DataError."""
     generator = random.Random(1)
     originals = [
         path for path in sorted(WRITTEN_BY_TOOLS.iterdir()) if path.is_file() and path.suffix != ".py"

@@ -101,11 +101,11 @@ def test_a_store_is_replaced_but_a_foreign_folder_is_not(tmp_path: Path) -> None
     assert (tmp_path / "thesis" / "chapter1").exists()
 
 
-@pytest.mark.parametrize("removed", [1, 3, 5])
-def test_what_is_left_of_a_half_removed_store_is_replaced(tmp_path: Path, removed: int) -> None:
-    """Version 0.1 removed an old store file by file; killed there, the run could never be continued."""
+@pytest.mark.parametrize("num_removed", [2, 4, 6])
+def test_what_is_left_of_a_half_removed_store_is_replaced(tmp_path: Path, num_removed: int) -> None:
+    """Version 0.1 removed an old store file by file. A run killed meanwhile could never be resumed."""
     write(tmp_path / "data")
-    for name in sorted(path.name for path in (tmp_path / "data").iterdir())[: removed + 1]:
+    for name in sorted(path.name for path in (tmp_path / "data").iterdir())[:num_removed]:
         (tmp_path / "data" / name).unlink(missing_ok=True)
     assert not (tmp_path / "data" / "source.ids").exists()
     (tmp_path / "data" / "store.json").unlink(missing_ok=True)

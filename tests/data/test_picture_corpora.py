@@ -104,6 +104,8 @@ def test_a_folder_without_classes_and_a_mixture_are_refused(tmp_path: Path) -> N
     (tmp_path / "text.en-ko.tsv").write_text("I go home.\t나는 집에 간다.\n")
     write_classes(tmp_path / "halves", 1)
     assert not holds_pictures(tmp_path / "text.en-ko.tsv")
+    (tmp_path / "cp949.tsv").write_bytes("I go home.\t나는 집에 간다.\n".encode("cp949"))
+    assert not holds_pictures(tmp_path / "cp949.tsv")
     with pytest.raises(DataError, match="cannot be mixed"):
         open_corpora([str(tmp_path / "halves"), str(tmp_path / "text.en-ko.tsv")])
 

@@ -324,8 +324,8 @@ def test_decompression_bombs_are_refused_quickly_in_little_memory(
     assert peak < 100e6
 
 
-def test_a_window_of_gigabytes_is_refused(tmp_path: Path) -> None:
-    parameters = zstandard.ZstdCompressionParameters(window_log=30)
+def test_a_zstandard_window_of_a_gigabyte_is_refused(tmp_path: Path) -> None:
+    parameters = zstandard.ZstdCompressionParameters(window_log=30)  # 2**30 bytes
     compressor = zstandard.ZstdCompressor(compression_params=parameters).compressobj()
     content = compressor.compress(b"a\tb\n") + compressor.flush()
     with pytest.raises(DataError, match="cannot be decompressed"):
@@ -533,5 +533,5 @@ def test_a_new_format_is_one_function_and_one_row(tmp_path: Path, monkeypatch: p
     ("name", "expected"),
     [("p.tsv", True), ("p.TSV.xz", True), ("p.ndjson.zst", True), ("p.tsv.txt", False), ("p.gz", False)],
 )
-def test_names_of_files_of_pairs(name: str, expected: bool) -> None:
+def test_the_suffix_says_whether_a_file_holds_pairs(name: str, expected: bool) -> None:
     assert holds_pairs(name) is expected

@@ -182,8 +182,7 @@ def test_polib_reads_the_same_entries() -> None:
     assert entries.metadata["Language"] == "ko"
 
 
-def test_the_words_of_a_unit_are_aligned() -> None:
-    """The bold of the source lands on the aligned word, in every catalogue."""
+def test_bold_lands_on_the_aligned_word_in_every_text_format() -> None:
     source, target = word_spans("My name is Michael"), word_spans("제 이름은 마이클 입니다")
     links = [(source[0], target[0]), (source[1], target[1]), (source[2], target[3]), (source[3], target[2])]
     translation = SegmentTranslation("제 이름은 마이클 입니다", links)

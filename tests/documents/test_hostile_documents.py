@@ -35,7 +35,7 @@ FIELD_LINK = (
 )
 
 
-def zeros(size: int) -> bytes:
+def xml_with_spaces(size: int) -> bytes:
     return b"<a>" + b" " * size + b"</a>"
 
 
@@ -56,7 +56,7 @@ def zip_of(name: str, data: bytes) -> bytes:
 
 
 BOMBS: dict[str, Callable[[], bytes]] = {
-    "xml.docx": lambda: zip_of("word/document.xml", zeros(60 * 2**20)),
+    "xml.docx": lambda: zip_of("word/document.xml", xml_with_spaces(60 * 2**20)),
     "picture.docx": lambda: zip_of("word/media/a.png", bytes(60 * 2**20)),
     "parts.docx": many_parts,
     "laughs.xml": LAUGHS.encode,
@@ -88,9 +88,9 @@ def test_a_bomb_is_refused_in_little_time_and_memory(name: str) -> None:
 
 
 def test_a_declared_size_that_is_too_small_is_not_exceeded() -> None:
-    """The directory says ten bytes; the part inflates to megabytes."""
-    data = zip_of("word/document.xml", zeros(2**20))
-    size = (2**20 + 7).to_bytes(4, "little")
+    """The directory says ten bytes; the part would inflate to a megabyte."""
+    data = zip_of("word/document.xml", xml_with_spaces(2**20))
+    size = (2**20 + len("<a></a>")).to_bytes(4, "little")
     with pytest.raises(DataError, match="damaged"):
         read_document("a.docx", data.replace(size, (10).to_bytes(4, "little")))
 
@@ -112,7 +112,8 @@ def test_hostile_paragraphs_cost_linear_time(unit: str, end: str) -> None:
         shout(read_document("a.docx", data)[1])
         return time.process_time() - started
 
-    assert cost(4_000) < 8 * cost(1_000) + 0.2
+    small, large = (min(cost(count) for _ in range(3)) for count in (1_000, 4_000))  # the least disturbed
+    assert large < 8 * small + 0.2
 
 
 def test_the_tags_of_an_archive_are_counted_before_they_are_parsed() -> None:
@@ -140,7 +141,7 @@ def test_a_damaged_file_is_refused_with_a_reason(name: str, data: bytes, words: 
         read_document(name, data)
 
 
-def test_damaged_archives_raise_no_other_error() -> None:
+def test_damaged_archives_raise_no_error_other_than_data_error() -> None:
     generator = random.Random(5)
     for name, data in (
         ("a.docx", make_docx(f"<w:p>{run('one two')}</w:p>")),

@@ -100,8 +100,7 @@ def test_a_document_translated_into_itself_is_the_same_file() -> None:
 
 
 def test_capitals_change_the_text_alone() -> None:
-    """Through the projection of every paragraph: the same elements in the same order, and other parts as they
-    were."""
+    """Paragraphs are written anew with the same elements in the same order; other parts are unchanged."""
     written = parts_of(shout(read_document("a.docx", DOCUMENT)[1]))
     parts = parts_of(DOCUMENT)
     assert written.keys() == parts.keys()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, cast
 import pytest
 
 from jumok.data import parse_alignment
-from jumok.evaluation import evaluate_translator
+from jumok.evaluation import TokenScores, evaluate_translator, looks_swapped
 from jumok.types import Alignment, Pair
 
 if TYPE_CHECKING:
@@ -59,3 +59,22 @@ def test_without_gold_there_is_no_alignment_error() -> None:
     evaluation = evaluate_translator(COPY_TRANSLATOR, [Pair("a", "a")], metrics=("chrf",), tokenize="13a")
     assert evaluation.alignment is None
     assert list(evaluation.as_dict()) == ["chrf", "chrf_signature", "sentences"]
+
+
+class CharacterTokenizer:
+    """One token per character of its own script, three per other character, like bytes."""
+
+    def __init__(self, letters: str) -> None:
+        self._letters = letters
+
+    def encode_batch(self, texts: list[str]) -> list[list[int]]:
+        return [[5] * sum(1 if letter in self._letters else 3 for letter in text) for text in texts]
+
+
+def test_pairs_that_are_too_long_when_swapped_do_not_look_swapped(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a pair to score, the swapped direction has no loss; a loss of 0 would look perfect."""
+    monkeypatch.setattr("jumok.evaluation.text_scores.score_batch", lambda model, batch: TokenScores(8.0, 2))
+    tokenizers = SimpleNamespace(source=CharacterTokenizer("ab"), target=CharacterTokenizer("가나"))
+    for max_tokens in (3, 100):
+        translator = SimpleNamespace(model=None, tokenizers=tokenizers, max_source_tokens=max_tokens)
+        assert not looks_swapped(cast("Translator", translator), [Pair("ab", "가나")])

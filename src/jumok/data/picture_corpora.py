@@ -57,7 +57,10 @@ def holds_pictures(path: str | Path) -> bool:
         return True
     if path.suffix != ".tsv" or not path.is_file():
         return False
-    cells = _first_cells(InputFile(path))
+    try:
+        cells = _first_cells(InputFile(path))
+    except DataError:  # captions are UTF-8: the file is left to the readers of pairs, which know its encoding
+        return False
     return bool(cells) and (cells[0].casefold() in _HEADERS or cells[0].lower().endswith(PICTURE_SUFFIXES))
 
 

@@ -10,7 +10,7 @@
     one text     one sentence per line: pairs without a source
 
 A reader yields (line number, pair). Every line becomes a pair, blank ones too: cleaning decides which pairs
-are used, and counts the others. What a format drops, such as units without a translation, it counts.
+are used, and counts the others. A reader counts what it drops, such as units without a translation.
 
 To support another format, write a function such as `open_tsv` and add a row to `PAIR_FORMATS`.
 """
@@ -101,5 +101,5 @@ def find_pair_format(file: InputFile) -> OpenPairs | None:
 
 
 def holds_pairs(name: str) -> bool:
-    """Return whether a file of this name holds pairs, and not a text in one language."""
+    """Return whether the suffix is that of a file of pairs. A .txt is not: only its content can tell."""
     return PurePath(without_compression(name)).suffix.lower() in PAIR_FORMATS

@@ -3,11 +3,11 @@
     data/
       store.json            counts, corpora with their weights, hash of the tokenizers, sha256 and size of
                             every file, and a checksum of itself
-      source.ids            token ids of all sentences, concatenated, without special tokens; of pictures
-                            the pixel values of all patches, one byte each
+      source.ids            token ids of all sentences, concatenated, without special tokens; for
+                            pictures the pixel values of all patches, one byte per value
       source.offsets        where each sentence begins, and the end of the last: (sentences + 1) numbers
       source.text           only for token sampling: the sentences themselves, concatenated
-      source.text-offsets   where each begins
+      source.text-offsets   where the text of each sentence begins, in bytes, and the end of the last
       target.…              the same for the target
 
 A store is written atomically (`storage.new_folder`): it is complete or absent. Pairs are encoded in blocks
@@ -74,7 +74,7 @@ class TokenizerPairLike(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class CorpusPairs:
-    """The pairs of one corpus, and how often each occurs per epoch."""
+    """The pairs of one corpus, and how often each pair occurs per epoch (`weight`)."""
 
     name: str
     pairs: Iterable[Pair]
@@ -316,7 +316,7 @@ def _write_contents(
         "vocabulary": hash_tokenizers(tokenizers),
         "fingerprint": _fingerprint(files),
         "files": files,
-        **({"token_shapes": shapes} if shapes else {}),  # only of pictures
+        **({"token_shapes": shapes} if shapes else {}),  # only for pictures
     }
     write_and_sync(folder / MANIFEST, json_with_checksum(manifest))
 
@@ -337,7 +337,8 @@ def _append_corpus(
         target_ids = tokenizers.target.encode_batch(targets)
         valid: list[int] = []  # indices in the block
         for index, (source, target) in enumerate(zip(source_ids, target_ids, strict=True)):
-            # Plain text has no source. All pictures have the same number of patches.
+            # The source of plain text is empty, which is valid. A picture is never too long: the recipe sets
+            # the number of patches for all pictures.
             source_length = 1 if tokenizers.source.token_shape else len(source)
             if not target or (not source_length and sources[index]):
                 skipped[NO_TOKENS] += 1

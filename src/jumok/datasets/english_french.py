@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["SPLITS", "generate"]
 
 SPLITS = ("train", "valid", "test")
-TESTS_PER_1000 = 50  # as many sentences are for validation
+TESTS_PER_1000 = 50  # of 1,000 sentences; 50 others are for validation
 MAX_FAILED_DRAWS = 20_000  # after this many in a row without a new pair, the grammar counts as exhausted
 
 
@@ -48,6 +48,8 @@ class Noun(NamedTuple):
 
 
 class Adjective(NamedTuple):
+    """A word with a masculine and a feminine form: an adjective, a participle or a profession."""
+
     english: str
     masculine: str
     feminine: str
@@ -88,7 +90,7 @@ PROFESSIONS = (
     Adjective("baker", "boulanger", "boulangère"),
     Adjective("singer", "chanteur", "chanteuse"),
 )
-# English, before a masculine noun or a vowel, before other feminine nouns
+# In English; in French before a masculine noun or a vowel; in French before other feminine nouns.
 POSSESSIVES = (
     ("my", "mon", "ma"),
     ("your", "ton", "ta"),
@@ -207,7 +209,7 @@ def _starts_with_vowel(word: str) -> bool:
 
 
 def _with_article(noun: Noun, article: int, at: int) -> list[French]:
-    """The noun at English index `at` behind its definite article, English index `article`."""
+    """The French noun after its definite article; `at` and `article` are the indices of the English words."""
     if _starts_with_vowel(noun.french):
         return [French(f"l'{noun.french}", (at,), (article,))]
     return [French("la" if noun.feminine else "le", (article,)), French(noun.french, (at,))]

@@ -54,18 +54,18 @@ class DocumentFormat:
     read: Callable[[bytes], Document]
     """Raises a DataError if the bytes are not of this format."""
     syntax_characters: bytes = b""
-    """ASCII characters that start a tag or an entity or end a line. Each costs time to parse, so they are
-    counted before parsing.
+    """ASCII characters that cost time to parse, such as those that start a tag or an entity or end a line.
+    They are counted before parsing.
     """
 
     unpack: Callable[[bytes], Iterable[bytes]] | None = None
-    """Yields the parts of an archive that are parsed; None: the file itself is."""
+    """Yields the parts of an archive that are parsed; None: the file itself is parsed."""
 
     @property
     def suffix(self) -> str:
         return self.suffixes[0]
 
     def count_syntax_characters(self, data: bytes) -> int:
-        """Return an upper bound on the number of tags, entities and line ends."""
+        """Return how many syntax characters are to be parsed, which bounds the time that parsing takes."""
         parts = [data] if self.unpack is None else self.unpack(data)
         return sum(sum(map(part.count, self.syntax_characters)) for part in parts)

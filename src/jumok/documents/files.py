@@ -33,7 +33,7 @@ class FilePlan:
 
 
 def plan_files(source: Path, out: Path, *, overwrite: bool = False) -> FilePlan:
-    """Return what to translate into what; refuse what exists, before anything is written."""
+    """Return the files to translate and where to write each; refuse existing targets unless `overwrite`."""
     if source.is_dir():
         found = sorted(
             path
@@ -60,7 +60,7 @@ def plan_files(source: Path, out: Path, *, overwrite: bool = False) -> FilePlan:
 
 
 def _is_hidden(path: Path) -> bool:
-    """Return whether a path goes through a name with a dot in front, such as .git."""
+    """Return whether a file or a folder on the path begins with a dot, such as .git."""
     return any(part.startswith(".") for part in path.parts)
 
 

@@ -24,7 +24,7 @@ _ROOT = re.compile(r"<html(?=[\s>])[^<>]*+>", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class HtmlFile:
-    """Markup whose untranslated parts are written as they were."""
+    """Markup in which a segment that is its own translation is written as it was."""
 
     markup: HtmlMarkup
 
@@ -41,7 +41,7 @@ def _parse(text: str) -> HtmlFile:
 
 
 def set_html_language(text: str, language: str) -> str:
-    """Set `lang`, and `dir` if the direction is not the one that is declared, of the root element."""
+    """Set `lang` of the root element, `xml:lang` if it has one, and `dir` if it has one or needs "rtl"."""
     root = _ROOT.search(text)
     if root is None:
         return text

@@ -4,7 +4,7 @@
     markup.segments                                ["I go home."]
     markup.fill([SegmentTranslation(text, links)]) <p>나는 집에 <b>간다</b>.</p>
 
-How they move is told in `segment`. Inline tags of the output are balanced even if those of the input are not,
+`segment` describes how they move. Inline tags of the output are balanced even if those of the input are not,
 because they are written from a tree. Inline tags nested deeper than MAX_DEPTH are dropped; their text is
 translated.
 """
@@ -264,12 +264,12 @@ class _SegmentBuilder:
 
     def __init__(self) -> None:
         self.names = OpenNames()
-        self.open: Ancestors = ()  # the outermost MAX_DEPTH of them
+        self.open: Ancestors = ()  # the open elements, without those deeper than MAX_DEPTH
         self._elements: list[tuple[Element, Ancestors]] = []
         self._text: list[str] = []  # joined at the end: repeated concatenation would be quadratic
         self._length = 0
         self._raw: list[str] = []  # the text as it is written in the document
-        self._markup: list[str] = []  # with its tags
+        self._markup: list[str] = []  # text and tags as they are written in the document
         self._indent = ""
         self._last_atomic: Element | None = None  # if no text has followed it
 
@@ -317,7 +317,7 @@ class _SegmentBuilder:
         return True
 
     def drop(self, raw: str) -> None:
-        """Leave out an end tag that ends nothing, unless the segment is not translated."""
+        """Leave out an end tag that ends nothing. Only a segment that is written as it was keeps it."""
         self._markup.append(raw)
 
     def finish(self) -> list[str | Segment]:
@@ -325,7 +325,8 @@ class _SegmentBuilder:
             element.end = self._length
         text = "".join(self._text)
         if text.strip() or any(element.atomic for element, _ in self._elements):
-            # An element that encloses the next block too is written again before it.
+            # An element that is still open also encloses the next block: its tags are written twice, so the
+            # markup cannot be written as it was.
             raw = None if self.names else "".join(self._markup)
             return [Segment(text, self._elements, raw, self._indent)]
         return ["".join(self._raw)]  # white space between blocks

@@ -67,7 +67,8 @@ def tokenize(document: str) -> Iterator[HtmlToken]:
 def _read_tag(document: str, position: int) -> HtmlToken | None:
     match = _TAG.match(document, position, position + _MAX_TAG_CHARACTERS)
     if match is None:
-        # A very long tag, such as an image in a data URL, contains no ">" before its end.
+        # A very long tag, such as an image in a data URL, or one with an unpaired quotation mark: it is taken
+        # to end at the first ">".
         next_tag = document.find("<", position + 1)
         match = _LONG_TAG.match(document, position, next_tag if next_tag >= 0 else len(document))
     if match is None:

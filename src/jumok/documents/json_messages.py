@@ -113,7 +113,7 @@ class _CatalogueEntry(NamedTuple):
     languages: frozenset[str]
     position: int
     is_localizations: bool
-    """Whether the object holds the localisations; otherwise these are added to the string."""
+    """Whether the object is the string's "localizations"; otherwise it is the string, which has none yet."""
     is_empty: bool
 
 

@@ -1,4 +1,4 @@
-"""What files declare of their language: its locale, its direction, and a font that has its characters."""
+"""What files declare about their language: its locale, its direction, and a font that has its characters."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["MARKDOWN"]
 
-# Quotation marks, list markers, a check box and a heading's marks, in this order.
+# In this order: marks of block quotes and list items, a check box, marks of a heading or a footnote's label.
 _PREFIX = re.compile(
     r"[ \t]*+(?:(?:>|[-*+][ \t]|\d{1,9}[.)][ \t])[ \t]*+)*+"
     r"(?:\[[ xX]\][ \t]++)?(?:#{1,6}[ \t]++|\[\^[^\]]++\]:[ \t]*+)?"
@@ -66,7 +66,7 @@ class _BlockReader:
         self._in_list = False
 
     def read(self) -> list[str | TextTemplate]:
-        index = self._skip_front_matter()
+        index = self._copy_front_matter()
         after_blank = True
         while index < len(self._lines):
             line = self._lines[index]
@@ -90,7 +90,7 @@ class _BlockReader:
         self._parts.append("".join(f"{line}\n" for line in self._lines[start:end]))
         return end
 
-    def _skip_front_matter(self) -> int:
+    def _copy_front_matter(self) -> int:
         if not self._lines or self._lines[0].rstrip() not in ("---", "+++"):
             return 0
         mark = self._lines[0].rstrip()
@@ -189,7 +189,7 @@ def _prefix_of(line: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Inline:
-    """The text of a block."""
+    """A segment with the inline markup of Markdown."""
 
     segment: Segment
 
@@ -248,7 +248,7 @@ def _add_link(builder: SegmentBuilder, match: re.Match[str], labels: frozenset[s
             _add_inline(builder, label, labels)
             builder.add_text(f"]{target or ''}")
             return
-        target = f"[{label}]"  # its text is translated, so its definition must be named
+        target = f"[{label}]"  # the text is translated, so the link must name its definition
     builder.open_element(Element("[", f"]{target}"))
     _add_inline(builder, label, labels)
     builder.close_element()

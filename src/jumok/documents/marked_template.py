@@ -35,7 +35,7 @@ class SegmentMark:
     after: str = ""
     """Markup that stays before and after the words, whatever their order."""
     fills_target: bool = False
-    """Whether the translation is written beside the source, so that it is never left as it was."""
+    """Whether the mark is for the target of a source that stays: it is written even if both are equal."""
 
 
 class MarkedTemplate:
@@ -46,7 +46,7 @@ class MarkedTemplate:
         self._marks: list[SegmentMark] = []
 
     def add(self, mark: SegmentMark) -> str:
-        """Return what stands for the segment in the markup."""
+        """Add a segment; return the text that stands for it in the markup."""
         self._marks.append(mark)
         return f"\0{len(self._marks) - 1}\0"
 

@@ -95,7 +95,7 @@ class Run(Element):
     dialect: str = ""
     """w, a or x, as in _PREFIXES."""
     prefix: str = ""
-    """Of the names in the file, with its colon; "" if they have none."""
+    """The prefix of the file's element names, with its colon; "" if they have none."""
 
 
 class _RunText(NamedTuple):
@@ -294,7 +294,7 @@ def _build_segment(paragraph: _Paragraph, base: Run, raw: str) -> Segment:
 
 
 def _field_part(node: XmlNode) -> str:
-    """Return begin, separate or end if a run has this mark of a field."""
+    """Return the mark of a field that a run has: begin, separate or end; "" if it has none."""
     mark = node.find("w:fldChar") if node.name == "w:r" else None
     return "" if mark is None else mark.attributes.get("w:fldCharType", "")
 

@@ -1,4 +1,4 @@
-"""What DOCX and PPTX declare of their language: proofing language, direction, and the East Asian font.
+"""What DOCX and PPTX declare about their language: proofing language, direction, and the East Asian font.
 
 Only attributes and empty elements are edited, in the text of the part.
 """
@@ -63,7 +63,7 @@ def _set_default_run(styles: str, language: str) -> str:
         properties = properties.replace("<w:lang", "<w:rtl/><w:lang")
     block = block[: run.start(1)] + properties + block[run.end(1) :]
     if is_right_to_left(language):
-        block = _set_direction(block)
+        block = _set_right_to_left(block)
     styles = styles[: defaults.start()] + block + styles[defaults.end() :]
     return _set_everywhere(styles, language)
 
@@ -86,7 +86,7 @@ def _set_east_asian_font(properties: str, font: str) -> str:
     return f'<w:rFonts w:eastAsia="{font}"/>{properties}'
 
 
-def _set_direction(block: str) -> str:
+def _set_right_to_left(block: str) -> str:
     if "<w:bidi/>" in block:
         return block
     if re.search(r"<w:pPrDefault>\s*<w:pPr>", block):

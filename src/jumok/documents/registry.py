@@ -90,7 +90,7 @@ def find_format(file_name: str) -> DocumentFormat:
 
 def is_document(file_name: str) -> bool:
     """Return whether a file name has the suffix of a format."""
-    return _suffix_of(file_name, without="") in _BY_SUFFIX
+    return _suffix_of(file_name, default="") in _BY_SUFFIX
 
 
 def is_refused(file_name: str) -> bool:
@@ -98,9 +98,10 @@ def is_refused(file_name: str) -> bool:
     return _suffix_of(file_name) in _ADVICE
 
 
-def _suffix_of(file_name: str, without: str = PLAIN_TEXT.suffix) -> str:
+def _suffix_of(file_name: str, default: str = PLAIN_TEXT.suffix) -> str:
+    """Return the suffix of a name in lower case, and `default` if it has none."""
     name = re.split(r"[\\/]", file_name.lower())[-1]
-    return f".{name.rpartition('.')[2]}" if "." in name else without
+    return f".{name.rpartition('.')[2]}" if "." in name else default
 
 
 def read_document(
@@ -108,8 +109,8 @@ def read_document(
 ) -> tuple[DocumentFormat, Document]:
     """Return the format of a file and its parsed content.
 
-    `max_syntax_characters` limits the characters that start a tag or an entity or end a line, together: each
-    takes microseconds to parse. None: no limit.
+    `max_syntax_characters` limits how many `syntax_characters` of the format there are: each takes
+    microseconds to parse. None: no limit.
     """
     document_format = find_format(file_name)
     count = document_format.count_syntax_characters(data)

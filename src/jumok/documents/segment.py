@@ -38,7 +38,7 @@ __all__ = [
 ]
 
 MAX_DEPTH = 32
-"""Inline elements inside each other in a segment: each word is compared with all elements around it."""
+"""How deep inline elements of a segment are nested at most: each word is compared with all around it."""
 LINE_BREAK = "\n"
 TAB = "\v"
 """Line breaks and tabs inside a paragraph. Sentences end at both (`text/sentences.py`), so that each line and

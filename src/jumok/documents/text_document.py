@@ -121,7 +121,7 @@ def decode_text(data: bytes, *, allow_utf16: bool = False) -> tuple[str, TextEnc
     except UnicodeDecodeError as error:
         raise DataError(
             f"The file is not {'UTF-8' if name == 'utf-8' else 'UTF-16'} (byte {error.start + 1:,}). "
-            "Convert it to UTF-8 and send it again."
+            "Convert it to UTF-8 and try again."
         ) from None
     has_mark = text.startswith(_BYTE_ORDER_MARK)
     return text.removeprefix(_BYTE_ORDER_MARK), TextEncoding(name, has_mark)

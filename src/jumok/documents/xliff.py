@@ -1,7 +1,7 @@
 """XLIFF 1.2 and 2.x: units without a translation are filled in; the others stay.
 
-A new translation has the state "translated"; "needs-review-translation" if its placeholders are not those of
-the source. Units and groups with translate="no" stay empty.
+In XLIFF 1.2, a new translation has the state "translated", or "needs-review-translation" if its placeholders
+are not those of the source. Units and groups with translate="no" stay as they are.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def _has_elements(node: XmlNode) -> bool:
 
 
 def _code_of(node: XmlNode) -> tuple[str, bool] | None:
-    """Return what the two codes of a pair have in common, and whether this one opens it."""
+    """Return a key that both codes of a pair share, and whether this one opens it; None for other nodes."""
     attributes = node.attributes
     if node.name in _OPENING:
         return f"{node.name} {attributes.get('rid') or attributes.get('id')}", True

@@ -1,4 +1,4 @@
-"""XML as a tree with the span of every element in the file, so that a file is edited and never written again.
+"""XML as a tree with the span of every element in the file, so that untranslated markup is copied verbatim.
 
 Expat reads it: no external entity, no declaration of entities, and a limit on nesting. Offsets are those of
 the text in UTF-8.

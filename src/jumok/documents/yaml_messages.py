@@ -110,7 +110,7 @@ def _read_value(value: str, number: int) -> list[str | TextTemplate]:
 def _is_json(text: str) -> bool:
     try:
         json.loads(text)
-    except ValueError:  # an escape that YAML has and JSON has not
+    except ValueError:  # an escape that YAML has and JSON does not have
         return False
     return True
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["ArchivePart", "ZipDocument", "open_archive", "read_part", "unpack_parts"]
 
 MAX_DIRECTORY_BYTES = 2**20
-"""Of the list of parts, about a hundred bytes each; documents have some hundred parts."""
+"""Size of the list of parts, about a hundred bytes per part; documents have some hundreds of parts."""
 MAX_PART_BYTES = 128 * 2**20
 MAX_TOTAL_BYTES = 2**30
 MAX_RATIO = 200

@@ -19,7 +19,7 @@ __all__ = ["ClassScores", "evaluate_classifier"]
 
 @dataclass(frozen=True, slots=True)
 class ClassScores:
-    """How many pictures got their class, and the most frequent confusions (class, answer, count)."""
+    """How many pictures are classified correctly, and the top confusions (class, answer, count)."""
 
     pictures: int
     correct: int

@@ -28,7 +28,7 @@ __all__ = ["PointingScores", "score_pointing"]
 
 @dataclass(frozen=True, slots=True)
 class PointingScores:
-    """Words with a gold region: how many were written, and how many of those looked into it."""
+    """Words with a gold region: how many the model wrote, and how many of these attend into the region."""
 
     words: int
     written: int
@@ -65,11 +65,11 @@ def score_pointing(
         if named:
             weights = translator.word_attention(pair.source, caption).weights[0, 0]  # (word, patch)
             for word in named:
-                place = int(weights[word].argmax())
+                patch = int(weights[word].argmax())
                 named_regions = [region for region in regions if region.word == word]
-                hits += any(bool(patches_in_region(one, tokenizer.grid)[place]) for one in named_regions)
+                hits += any(bool(patches_in_region(one, tokenizer.grid)[patch]) for one in named_regions)
                 overlaps += any(
-                    bool(patches_in_region(one, tokenizer.grid, overlapping=True)[place])
+                    bool(patches_in_region(one, tokenizer.grid, overlapping=True)[patch])
                     for one in named_regions
                 )
     return PointingScores(words, written, hits, overlaps)

@@ -4,8 +4,8 @@
 
 N is the number of tokens, including the end of each sentence. Perplexities per token cannot be compared
 between tokenizers, so the same sum is also divided by the number of words and of characters (with ends),
-which do not depend on the vocabulary. A masked language model has neither: it assigns no probability to a
-whole text.
+which do not depend on the vocabulary. A masked language model has no perplexity per word or character: it
+assigns no probability to a whole text.
 """
 
 from __future__ import annotations
@@ -124,4 +124,4 @@ def score_batch(model: Model, batch: Batch) -> TokenScores:
 
 def perplexity(loss: float) -> float:
     """Return the perplexity of a loss in nats; a huge loss does not overflow."""
-    return math.exp(min(loss, 700))
+    return math.exp(min(loss, 700))  # exp(710) is larger than any float

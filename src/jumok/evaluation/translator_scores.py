@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import nan
 from typing import TYPE_CHECKING
 
 from jumok.evaluation.alignment_error import AlignmentScores, score_alignments
@@ -17,8 +18,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Evaluation", "align_and_score", "evaluate_translator", "looks_swapped"]
 
-SWAPPED_PAIRS = 50
-MIN_SWAPPED_GAIN = 1.0  # nats per token
+SWAPPED_PAIRS = 50  # at most this many pairs are scored in both directions
+MIN_SWAPPED_GAIN = 1.0  # nats per token by which the swapped direction must be better
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,11 +95,12 @@ def looks_swapped(translator: Translator, pairs: Sequence[Pair]) -> bool:
     sample = pairs[:: -(-len(pairs) // SWAPPED_PAIRS)]
     sources, targets = [pair.source for pair in sample], [pair.target for pair in sample]
     as_given, swapped = _loss(translator, sources, targets), _loss(translator, targets, sources)
+    # A comparison with NaN is False: without pairs that are short enough, nothing is claimed.
     return swapped + MIN_SWAPPED_GAIN < as_given
 
 
 def _loss(translator: Translator, sources: Sequence[str], targets: Sequence[str]) -> float:
-    """Return the loss per token of the references, over the pairs that are short enough."""
+    """Return the loss per token of the targets, over the pairs that are short enough; NaN if none is."""
     from jumok.data.batching import padded_batch  # start-up
     from jumok.evaluation.text_scores import TokenScores, score_batch  # start-up
 
@@ -108,4 +110,4 @@ def _loss(translator: Translator, sources: Sequence[str], targets: Sequence[str]
     total = TokenScores()
     for source, target in short:
         total += score_batch(translator.model, padded_batch([source], [target]))
-    return total.loss
+    return total.loss if short else nan

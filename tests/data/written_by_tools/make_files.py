@@ -1,4 +1,4 @@
-"""Write the files of this folder with the tools that people use. Needed only to make them again:
+"""Write the files of this folder with the tools that people use. Only needed to write them again:
 
     python -m venv env && env/bin/pip install translate-toolkit polib openpyxl odfpy
     env/bin/python tests/data/written_by_tools/make_files.py

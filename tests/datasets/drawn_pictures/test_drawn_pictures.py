@@ -50,14 +50,14 @@ def test_regions_cover_the_drawn_pixels_and_touch_them_on_every_side() -> None:
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=[shape.english for shape in SHAPES])
-def test_no_shape_reaches_farther_than_it_is_drawn(shape: Shape) -> None:
+def test_no_shape_reaches_farther_than_max_reach(shape: Shape) -> None:
     y, x = np.mgrid[-2:2:401j, -2:2:401j]
     inside = shape.outline(x, y)
-    assert 1.2 < inside.sum() * 0.01**2 < 4.0  # of the 4 × 4 area
+    assert 1.2 < inside.sum() * 0.01**2 < 4.0  # the area, in squares of the radius
     assert np.maximum(abs(x), abs(y))[inside].max() <= MAX_REACH
 
 
-def test_things_do_not_overlap_and_are_inside() -> None:
+def test_things_do_not_overlap_and_do_not_touch_the_edge() -> None:
     for picture in draw_scenes("train", COUNT):
         shares = [cover(thing) > 0 for thing in picture.things]
         assert max(np.sum(shares, axis=0).ravel()) == 1

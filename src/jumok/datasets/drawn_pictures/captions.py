@@ -83,7 +83,7 @@ def describe_same(things: Sequence[Thing]) -> dict[str, Caption]:
 
 
 def describe_pair(subject: Thing, other: Thing, relation: str) -> dict[str, Caption]:
-    """Two things, and where the first is from the second."""
+    """Two things, and where the first is relative to the second."""
     english_relation, korean_relation = RELATIONS[relation]
     first = [word.capitalize() if i == 0 else word for i, word in enumerate(_english(subject))]
     english = [*first, "is", *english_relation.split(), *_english(other)]

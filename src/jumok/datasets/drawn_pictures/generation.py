@@ -37,11 +37,13 @@ Item = TypeVar("Item")
 
 SPLITS = ("train", "valid", "test")
 MIDDLE = SIDE / 2
-# In pixels: the distance of places at which things are put, from the edge to a thing, between two things, and
-# at most to the side of a thing that is above, below, left or right of another.
-LATTICE, EDGE, GAP, MAX_ASIDE = 2, 0.3, 1.0, 6
-# The shares of pictures with one thing, with several of one kind, and with two things.
-ONE, SAME = 0.35, 0.65
+# Distances in pixels.
+LATTICE = 2  # between neighbouring places at which a thing can be put
+EDGE = 0.3  # at least, between a thing and the edge of the picture
+GAP = 1.0  # at least, between two things
+MAX_ASIDE = 6  # at most, sideways from a thing to one above or below it; likewise for left and right
+# Of all pictures, 35 % show one thing, 30 % several things of one kind, and the rest two different things.
+ONE_THING, ONE_KIND = 0.35, 0.65  # cumulative
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +79,7 @@ def _check_split(split: str) -> None:
 
 
 class _Dice:
-    """Random choices that are the same with every version of Python."""
+    """Random choices that are the same in every version of Python."""
 
     def __init__(self, name: str) -> None:
         self._random = random.Random(name)
@@ -102,11 +104,11 @@ def _draw_thing(dice: _Dice) -> DrawnPicture:
 
 def _draw_scene(dice: _Dice) -> DrawnPicture:
     kind = dice.between(0, 1)
-    if kind < ONE:
+    if kind < ONE_THING:
         thing, place = dice.thing(SIZES[dice.choose(tuple(SIZES))]), dice.choose(tuple(PLACES))
         placed = _at_place(dice, thing, place)
         return _paint(dice, (placed,), describe_place(placed, place))
-    if kind < SAME:
+    if kind < ONE_KIND:
         things = _scatter(dice, dice.thing(SIZES["small"]), dice.choose(tuple(NUMBERS)))
         return _paint(dice, things, describe_same(things))
     relation = dice.choose(tuple(RELATIONS))
@@ -176,7 +178,7 @@ def _paint(dice: _Dice, things: tuple[Thing, ...], captions: dict[str, Caption])
 
 
 def _ground(dice: _Dice) -> NDArray[np.float64]:
-    """A dull colour with a little noise, darker than white and lighter than no thing."""
+    """A greyish colour with a little noise, darker than a white thing."""
     level = dice.between(95, 165)
     colour = np.array([level + dice.between(-14, 14) for _ in range(3)])
     bits = np.random.PCG64(dice.seed()).random_raw(SIDE * SIDE)

@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 __all__ = ["COLOURS", "SHAPES", "SIDE", "SIZES", "Colour", "Shape", "Size", "Thing", "cover"]
 
 SIDE = 32  # pixels per side of a picture
-MAX_REACH = 1.1  # no shape reaches farther from its centre, in radii
+MAX_REACH = 1.1  # how far a shape reaches at most from its centre along x or y, in radii
 SUBPIXELS = 4  # per side of a pixel, so that edges are smooth
 
 
 def _polygon(corners: list[tuple[float, float]]) -> Outline:
-    """The inside of a polygon by the even-odd rule: a ray from there crosses an odd number of edges."""
+    """The inside of a polygon: a ray from a point inside crosses an odd number of edges (even-odd rule)."""
 
     def inside(x: Coordinates, y: Coordinates) -> NDArray[np.bool_]:
         odd = np.zeros(x.shape, dtype=bool)
@@ -112,7 +112,7 @@ class Thing:
 
     @property
     def reach(self) -> float:
-        """No pixel of the thing is farther from its centre in either direction."""
+        """The largest distance, along x or y, of a pixel of the thing from its centre."""
         return MAX_REACH * self.size.radius
 
 

@@ -8,8 +8,8 @@ the step that produces it (`shift` 0) or the one that consumes it (`shift` 1; Ch
 alignment induction from neural machine translation").
 
 `</s>` is not a source word, yet heads often attend to it (Kobayashi et al. 2020, "Attention is not only a
-weight"), above all when they produce the final punctuation. So its weight is added to the last source word.
-On the built-in corpus this gives an alignment error of 0.14; leaving `</s>` out gave 0.23.
+weight"), above all at the step that produces the final punctuation. So its weight is added to the last source
+word. On the built-in corpus this gives an alignment error of 0.14; leaving `</s>` out gave 0.23.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from jumok.types import Link
 
 MIN_GAIN_PER_HEAD = 0.003
-"""One more head is added only if it improves the agreement by at least this."""
+"""One more head is added only if it improves the quality, 1 − AER or the agreement, by at least this."""
 
 __all__ = [
     "AttendedPair",
@@ -140,7 +140,7 @@ def choose_read_out(samples: Sequence[AttendedPair]) -> ReadOut:
         AER = 1 - (|A ∩ S| + |A ∩ P|) / (|A| + |S|)
 
     otherwise the agreement of the map's two directions: the F-measure of the links that each target word
-    chooses against those that each source word chooses. Of equal heads, the first.
+    chooses against those that each source word chooses. Among equally good heads, the first is chosen.
     """
     usable = [pair for pair in samples if len(pair.source_words) and len(pair.target_words)]
     if not usable:

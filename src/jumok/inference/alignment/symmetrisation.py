@@ -25,10 +25,11 @@ def symmetrise(
 ) -> frozenset[Link]:
     """Return one set of links from those of two directions, both as (source, target).
 
-    Koehn, Och & Marcu 2003, §4.5: start from the links that both directions have and add their neighbours in
-    either (`grow-diagonal`); `final` then adds the links of either that reach an unlinked word. A link does
-    so if its source word or its target word has no link yet, as in Moses' symal; programs that require it of
-    both words give fewer links.
+    Koehn, Och & Marcu 2003, §4.5: start from the links that both directions have, and add their neighbours
+    among the links of either direction that reach an unlinked word (`grow-diagonal`); `final` then adds all
+    other links of either direction that reach one. A link reaches an unlinked word if its source word or its
+    target word has no link yet, as in Moses' symal; programs that require this of both words
+    give fewer links.
     """
     if method not in _METHODS:
         suggestion = suggest(method, _METHODS)
