@@ -97,7 +97,7 @@ def all_translations(tokens: Sequence[int], plan: SearchPlan, max_length: int) -
 def brute_force(
     stepper: Stepper[TableState], sentence: Batch, tokens: Sequence[int], plan: SearchPlan
 ) -> list[Hypothesis]:
-    """Return every translation, ranked by log p / |y|^α. It has no constraints: use `min_length` 0."""
+    """Return every translation, ranked by log p / |y|^α. No token is masked: use `min_length` 0."""
     max_length = int(plan.max_lengths(sentence)[0])
     ranked: list[Hypothesis] = []
     translations = list(all_translations(tokens, plan, max_length))

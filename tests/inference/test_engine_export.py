@@ -64,7 +64,9 @@ def test_heads_that_share_keys_are_refused() -> None:
         ({"heads": 3, "key_width": 4, "value_width": 5}, "keys of width 5.33333 per head"),
     ],
 )
-def test_other_widths_of_heads_are_refused_by_name(settings: dict[str, Any], reason: str) -> None:
+def test_heads_of_another_width_are_refused_with_their_location(
+    settings: dict[str, Any], reason: str
+) -> None:
     model = random_model(**settings)
     assert reason in unsupported_reason(model)
     assert unsupported_reason(model).endswith("at encoder.0.attention")

@@ -30,7 +30,7 @@ PLANS = {
     "n_best = beam × patience_factor": replace(BASE, patience_factor=2.0, n_best=8),
     "a patience factor below 1": replace(BASE, patience_factor=0.5, n_best=2),
     "beam × patience_factor rounds to 0": replace(BASE, patience_factor=0.1, n_best=1),
-    "at least five": replace(BASE, min_length=5),
+    "at least five tokens": replace(BASE, min_length=5),
     "no repeated bigram": replace(BASE, no_repeat_ngram_size=2),
     "no repeated unigram": replace(BASE, no_repeat_ngram_size=1, beam=2, n_best=2),
     "coverage": replace(BASE, coverage_penalty=0.3),

@@ -38,8 +38,8 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def commands(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The library that each child process tries."""
+def tried_libraries(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The libraries that child processes have tried, in order."""
     started: list[str] = []
     real = first_use._run
 
@@ -52,8 +52,8 @@ def commands(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 @pytest.fixture
-def strange_folder(tmp_path: Path) -> Path:
-    """A folder that this user's list does not have."""
+def unchecked_folder(tmp_path: Path) -> Path:
+    """A folder that is not on this user's list of checked folders."""
     folder = write_model(tmp_path / "strange")
     change_card(folder)
     return folder
@@ -72,31 +72,31 @@ def change_card(folder: Path, name: str | None = None, data: bytes = b"", **reci
     (folder / "jumok.json").write_bytes(json_with_checksum(content))
 
 
-def test_a_model_of_this_user_needs_no_child(tmp_path: Path, commands: list[str]) -> None:
+def test_a_model_of_this_user_needs_no_child(tmp_path: Path, tried_libraries: list[str]) -> None:
     folder = write_model(tmp_path / "mine")
     assert jumok.load(folder).engine.name == "ctranslate2"
-    assert commands == []
+    assert tried_libraries == []
 
 
 @pytest.mark.medium
-def test_a_strange_folder_is_tried_once(strange_folder: Path, commands: list[str]) -> None:
-    assert jumok.load(strange_folder, engine="torch").translate([LINE])[0].text
-    assert commands == ["SentencePiece"]
-    first = jumok.load(strange_folder)
+def test_an_unchecked_folder_is_tried_once(unchecked_folder: Path, tried_libraries: list[str]) -> None:
+    assert jumok.load(unchecked_folder, engine="torch").translate([LINE])[0].text
+    assert tried_libraries == ["SentencePiece"]
+    first = jumok.load(unchecked_folder)
     assert first.engine.name == "ctranslate2"
-    assert commands == ["SentencePiece", "CTranslate2"]
+    assert tried_libraries == ["SentencePiece", "CTranslate2"]
     assert len(list(cache_folder().glob("engines/*/model.bin"))) == 1  # the child has stored it
-    again = jumok.load(strange_folder)
+    again = jumok.load(unchecked_folder)
     assert again.translate([LINE])[0].text == first.translate([LINE])[0].text
-    assert commands == ["SentencePiece", "CTranslate2"]
+    assert tried_libraries == ["SentencePiece", "CTranslate2"]
 
 
 @pytest.mark.medium
-def test_a_known_strange_folder_imports_no_torch(strange_folder: Path) -> None:
+def test_the_first_use_of_a_folder_imports_no_torch(unchecked_folder: Path) -> None:
     """The child converts the model, so that this process never needs torch."""
     code = (
         "import sys, jumok; "
-        f"jumok.load({str(strange_folder)!r}).translate([{LINE!r}]); "
+        f"jumok.load({str(unchecked_folder)!r}).translate([{LINE!r}]); "
         "print('torch' in sys.modules)"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -104,49 +104,49 @@ def test_a_known_strange_folder_imports_no_torch(strange_folder: Path) -> None:
 
 
 def test_without_a_list_every_use_is_a_first_use(
-    strange_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, commands: list[str]
+    unchecked_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tried_libraries: list[str]
 ) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("JUMOK_CACHE", str(tmp_path / "file"))
     for uses in (1, 2):
-        assert jumok.load(strange_folder, engine="torch").translate([LINE])[0].text
-        assert commands == ["SentencePiece"] * uses
+        assert jumok.load(unchecked_folder, engine="torch").translate([LINE])[0].text
+        assert tried_libraries == ["SentencePiece"] * uses
 
 
 @pytest.mark.parametrize("number", [signal.SIGSEGV, signal.SIGABRT])
 def test_a_crash_is_a_model_folder_error(
-    strange_folder: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
+    unchecked_folder: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
 ) -> None:
     """A real crash of a real child: only what it runs is replaced."""
     crash = f"import os; os.kill(os.getpid(), {int(number)})"
     monkeypatch.setattr(first_use, "_TRY_TOKENIZERS", crash)
     for _ in range(2):  # it is not remembered as good
         with pytest.raises(ModelFolderError, match=rf"SentencePiece crashed on it \({number.name}\)"):
-            jumok.load(strange_folder, engine="torch")
+            jumok.load(unchecked_folder, engine="torch")
 
 
 def test_a_crash_of_ctranslate2_is_a_model_folder_error(
-    strange_folder: Path, monkeypatch: pytest.MonkeyPatch
+    unchecked_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(first_use, "_TRY_CONVERSION", "import os; os.abort()")
     for _ in range(2):
         with pytest.raises(ModelFolderError, match=r"CTranslate2 crashed on it \(SIGABRT\)"):
-            jumok.load(strange_folder)
-    assert jumok.load(strange_folder, engine="torch").translate([LINE])[0].text  # torch does not need it
+            jumok.load(unchecked_folder)
+    assert jumok.load(unchecked_folder, engine="torch").translate([LINE])[0].text  # torch does not need it
 
 
 def test_a_child_that_hangs_is_a_model_folder_error(
-    strange_folder: Path, monkeypatch: pytest.MonkeyPatch
+    unchecked_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(first_use, "_TRY_TOKENIZERS", "import time; time.sleep(60)")
     monkeypatch.setattr(first_use, "MAX_SECONDS", 0.2)
     with pytest.raises(ModelFolderError, match="SentencePiece did not load it within"):
-        jumok.load(strange_folder, engine="torch")
+        jumok.load(unchecked_folder, engine="torch")
 
 
-def test_a_folder_that_changes_while_it_is_tried_is_refused(strange_folder: Path) -> None:
-    stored = read_stored_model(strange_folder)
-    change_card(strange_folder, training={"seed": 7})
+def test_a_folder_that_changes_while_it_is_tried_is_refused(unchecked_folder: Path) -> None:
+    stored = read_stored_model(unchecked_folder)
+    change_card(unchecked_folder, training={"seed": 7})
     with pytest.raises(ModelFolderError, match="was changed while it was being loaded"):
         first_use.check_conversion(stored)
 
@@ -166,14 +166,14 @@ CHARACTER_MAP = struct.pack("<I", 1024) + os.urandom(1500)
 
 
 @pytest.mark.parametrize("spec", [3, 5], ids=["normalizer_spec", "denormalizer_spec"])
-def test_a_character_map_is_refused(strange_folder: Path, spec: int) -> None:
+def test_a_character_map_is_refused(unchecked_folder: Path, spec: int) -> None:
     """SentencePiece merges repeated messages, so the map can be appended."""
-    pieces = (strange_folder / "pieces.model").read_bytes()
+    pieces = (unchecked_folder / "pieces.model").read_bytes()
     refuse_character_map(pieces)
     refuse_character_map(pieces + field(spec, field(2, b"")))
-    change_card(strange_folder, "pieces.model", pieces + field(spec, field(2, CHARACTER_MAP)))
+    change_card(unchecked_folder, "pieces.model", pieces + field(spec, field(2, CHARACTER_MAP)))
     with pytest.raises(ModelFolderError, match="precompiled character map"):
-        jumok.load(strange_folder, engine="torch")
+        jumok.load(unchecked_folder, engine="torch")
 
 
 @pytest.mark.parametrize(
@@ -181,8 +181,8 @@ def test_a_character_map_is_refused(strange_folder: Path, spec: int) -> None:
     [b"\x1a", b"\x1a\x05ab", b"\x0a\x7f", b"\x1b", b"\x9a\x80\x80\x80\x10\x00", b"\xff" * 11],
     ids=["no length", "cut", "cut token", "group", "tag of 33 bits", "endless number"],
 )
-def test_a_tokenizer_that_is_no_protocol_buffer_is_refused(strange_folder: Path, tail: bytes) -> None:
-    pieces = (strange_folder / "pieces.model").read_bytes()
+def test_a_tokenizer_that_is_no_protocol_buffer_is_refused(unchecked_folder: Path, tail: bytes) -> None:
+    pieces = (unchecked_folder / "pieces.model").read_bytes()
     with pytest.raises(ModelFolderError, match="not a protocol buffer"):
         refuse_character_map(pieces + tail)
 
@@ -196,27 +196,27 @@ def test_an_unusual_encoding_does_not_hide_a_character_map() -> None:
 
 
 @pytest.mark.parametrize("engine", ["torch", pytest.param("auto", marks=pytest.mark.medium)])
-def test_weights_that_are_not_finite_are_refused(strange_folder: Path, engine: str) -> None:
-    weights = load_tensors((strange_folder / "weights.safetensors").read_bytes())
+def test_weights_that_are_not_finite_are_refused(unchecked_folder: Path, engine: str) -> None:
+    weights = load_tensors((unchecked_folder / "weights.safetensors").read_bytes())
     next(iter(weights.values())).view(-1)[0] = torch.nan
-    change_card(strange_folder, "weights.safetensors", save_tensors(weights))
+    change_card(unchecked_folder, "weights.safetensors", save_tensors(weights))
     with pytest.raises(ModelFolderError, match="not finite numbers"):
-        jumok.load(strange_folder, engine=engine)
+        jumok.load(unchecked_folder, engine=engine)
 
 
 @pytest.mark.medium
-def test_a_huge_maximum_length_does_not_make_a_huge_converted_model(strange_folder: Path) -> None:
-    change_card(strange_folder, search={"max_length_ratio": 1000.0})
-    translator = jumok.load(strange_folder)
+def test_a_huge_maximum_length_does_not_make_a_huge_converted_model(unchecked_folder: Path) -> None:
+    change_card(unchecked_folder, search={"max_length_ratio": 1000.0})
+    translator = jumok.load(unchecked_folder)
     assert translator.engine.name == "ctranslate2"
     [model] = cache_folder().glob("engines/*/model.bin")
     assert model.stat().st_size < 3_000_000  # was 13 MB: a table of 200,005 positions
     assert len(translator.translate([LINE * 9], max_length_ratio=1.0)) == 1
 
 
-def test_sources_longer_than_any_converted_model_run_on_torch(strange_folder: Path) -> None:
-    change_card(strange_folder, training={"max_sentence_tokens": 1_000_000})
-    translator = jumok.load(strange_folder)
+def test_sources_longer_than_any_converted_model_run_on_torch(unchecked_folder: Path) -> None:
+    change_card(unchecked_folder, training={"max_sentence_tokens": 1_000_000})
+    translator = jumok.load(unchecked_folder)
     assert translator.engine.name == "torch"
     assert "max_sentence_tokens is 1,000,000" in translator.engine.fallback_reason
 
@@ -240,17 +240,17 @@ def test_whatever_ctranslate2_raises_the_model_is_converted_again(
         return real(self, workers=workers)
 
     monkeypatch.setattr(CTranslate2Engine, "_load", failing_once)
-    conversions = []
+    evicted = []
     evict = loading.evict
-    monkeypatch.setattr(loading, "evict", lambda key: (conversions.append(key), evict(key)))
+    monkeypatch.setattr(loading, "evict", lambda key: (evicted.append(key), evict(key)))
     assert jumok.load(folder).engine.name == "ctranslate2"
-    assert len(conversions) == 1
+    assert len(evicted) == 1
 
 
-def test_a_run_folder_of_a_stranger_is_refused_too(strange_folder: Path) -> None:
+def test_a_run_folder_of_a_stranger_is_refused_too(unchecked_folder: Path) -> None:
     """A run folder has the tokenizer without a manifest."""
-    pieces = (strange_folder / "pieces.model").read_bytes()
-    assert read_tokenizers(strange_folder, shared=True).shared
-    (strange_folder / "pieces.model").write_bytes(pieces + field(3, field(2, CHARACTER_MAP)))
+    pieces = (unchecked_folder / "pieces.model").read_bytes()
+    assert read_tokenizers(unchecked_folder, shared=True).shared
+    (unchecked_folder / "pieces.model").write_bytes(pieces + field(3, field(2, CHARACTER_MAP)))
     with pytest.raises(ModelFolderError, match=r"pieces\.model: .*precompiled character map"):
-        read_tokenizers(strange_folder, shared=True)
+        read_tokenizers(unchecked_folder, shared=True)

@@ -157,7 +157,7 @@ def test_prefixes_are_checked() -> None:
     stepper = TableStepper(vocab_size=VOCAB_SIZE, seed=2)
     with pytest.raises(DataError, match="1 prefixes for 2 sentences"):
         greedy_search(stepper, batch_of([4], [5]), PLAIN_PLAN, prefixes=[[4]])
-    with pytest.raises(DataError, match=r"no special tokens. Received: \[4, 3\]"):
+    with pytest.raises(DataError, match=r"must have no special tokens. Received: \[4, 3\]"):
         greedy_search(stepper, batch_of([4]), PLAIN_PLAN, prefixes=[[4, END]])
 
 

@@ -32,7 +32,7 @@ PLANS = {
     "beam": PLAN,
     "greedy": replace(PLAN, beam=1, n_best=1),
     "wider than the shortlist": replace(PLAN, beam=8, n_best=2),
-    "at least five": replace(PLAN, min_length=5),
+    "at least five tokens": replace(PLAN, min_length=5),
     "no repeated bigram": replace(PLAN, no_repeat_ngram_size=2),
     "coverage": replace(PLAN, coverage_penalty=0.3),
 }

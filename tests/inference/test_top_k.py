@@ -20,7 +20,7 @@ def test_the_largest_values_are_found(rows: int, columns: int, k: int, seed: int
     assert all(len(set(row)) == len(row) for row in found.tolist())
 
 
-def test_rows_of_negative_infinity() -> None:
+def test_rows_of_negative_infinity_also_give_k_columns() -> None:
     best, found = top_k(torch.full((2, 1000), -torch.inf), 5)
     assert (best == -torch.inf).all()
     assert found.shape == (2, 5)

@@ -36,7 +36,7 @@ def logits(translator: jumok.Translator, source: str, target: str) -> torch.Tens
 
 
 def columns_of(translator: jumok.Translator, names: list[str]) -> list[int]:
-    """Ids by name; a model's own `<s>` is an ordinary token, so the last of two tokens of a name counts."""
+    """Ids by name. Of two tokens `<s>` the last counts: a model's own `<s>` is an ordinary token."""
     tokenizer = translator.tokenizers.target
     ids = {name: id_ for id_, name in enumerate(tokenizer.tokens(range(tokenizer.vocab_size)))}
     return [ids[name] for name in names]
@@ -66,20 +66,23 @@ def check_against_transformers(translator: jumok.Translator, answers: dict[str, 
     assert search(translator, answers["texts"][:count], beam=4, patience_factor=1.0) == answers["beam"]
 
 
-def largest_score_difference(translator: jumok.Translator, answers: dict[str, Any], *, pieces: bool) -> float:
-    """The largest difference of a token's log-probability from Marian's; `pieces`: its text is in tokens.
+def largest_score_difference(
+    translator: jumok.Translator, answers: dict[str, Any], *, tokenized: bool
+) -> float:
+    """The largest difference of a token's log-probability from Marian's.
 
-    Marian's text has no tokens if it splits text itself. Then a translation counts only if its text is split
-    into as many tokens as Marian scored; most are.
+    `tokenized`: Marian's translations are tokens with spaces between them. They are plain text if Marian
+    splits text itself. Then a translation counts only if jumok splits it into as many tokens as Marian
+    scored; most are.
     """
     largest, compared = 0.0, 0
     tokenizers = translator.tokenizers
     for source, translation, scores in answers["translations"]:
-        if pieces:
+        if tokenized:
             target = columns_of(translator, translation.split())
         else:
             target = tokenizers.target.encode(translation)
-        if not pieces and len(scores) != len(target) + 1:
+        if not tokenized and len(scores) != len(target) + 1:
             continue
         batch = padded_batch([tokenizers.source.encode(source)], [target])
         with torch.inference_mode():

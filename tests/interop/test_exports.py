@@ -1,4 +1,4 @@
-"""Exports: back to the bit, refused by name, or computed by the other toolkit's own runtime."""
+"""Exports: re-imported to the bit, refused with the setting named, or run by the other toolkit itself."""
 
 from __future__ import annotations
 
@@ -16,8 +16,12 @@ from imported import load_imported, logits
 import jumok
 from jumok.data.batching import padded_batch
 from jumok.errors import RecipeError, StorageError, UnsupportedError
+from jumok.inference.building import load_model
 from jumok.interop import export_model
+from jumok.interop.exported_model import ExportedModel
+from jumok.interop.huggingface_writer import huggingface_files
 from jumok.storage import read_model_with_weights, read_stored_model
+from jumok.text.tokenizer_files import tokenizers_from_files
 from jumok.types import BEGIN, END, PAD
 
 MODELS = Path(__file__).parent.parent / "stored" / "models"
@@ -148,6 +152,19 @@ def test_a_safetensors_export_holds_the_weights_under_their_names(tmp_path: Path
     export_model(MODELS / "transformer", tmp_path / "out", "safetensors")
     _, weights, _ = read_model_with_weights(MODELS / "transformer")
     assert load_file(tmp_path / "out" / "model.safetensors").keys() == weights.keys()
+
+
+def test_the_files_beside_onnx_graphs_keep_jumoks_ids(imported: Path) -> None:
+    """The graphs embed jumok's ids, so vocab.json and config.json must not move `<pad>` to the end."""
+    stored = read_stored_model(imported)
+    tokenizers = tokenizers_from_files(stored.tokenizers)
+    model: Any = load_model(stored, tokenizers)
+    exported = ExportedModel(stored.card, model, tokenizers)
+    for own_ids, pad in ((True, PAD), (False, tokenizers.target.vocab_size - 1)):
+        files = huggingface_files(exported, own_ids=own_ids)
+        ids, config = json.loads(files["vocab.json"]), json.loads(files["config.json"])
+        assert ids["<pad>"] == config["pad_token_id"] == config["decoder_start_token_id"] == pad
+        assert ids["</s>"] == config["eos_token_id"] == (END if own_ids else END - 1)
 
 
 def greedy_with_onnx(encoder: Any, decoder: Any, source: list[int], steps: int = 20) -> list[int]:

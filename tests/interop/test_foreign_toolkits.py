@@ -75,7 +75,7 @@ def test_tokens_logits_and_translations_are_those_of_transformers(
 def test_scores_are_those_of_marian(name: str, models: tuple[Path, dict[str, Any]], tmp_path: Path) -> None:
     folder, answers = models
     translator = load_imported(folder / name, tmp_path / "model")
-    assert largest_score_difference(translator, answers[name], pieces=name == "marian-trained") < 1e-4
+    assert largest_score_difference(translator, answers[name], tokenized=name == "marian-trained") < 1e-4
 
 
 @pytest.mark.parametrize("name", ["own", "imported"])

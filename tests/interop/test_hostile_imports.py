@@ -10,6 +10,7 @@ import io
 import json
 import pickle
 import random
+import resource
 import shutil
 import zipfile
 from pathlib import Path
@@ -21,7 +22,7 @@ import torch
 
 import jumok
 from jumok.errors import JumokError, ModelFolderError, StorageError
-from jumok.interop import ImportChoices, export_model, import_model
+from jumok.interop import ImportChoices, export_model, import_model, import_worker
 from jumok.interop.flat_yaml import parse_settings, parse_vocabulary
 from jumok.interop.import_worker import import_package
 from jumok.interop.package import open_package
@@ -253,7 +254,7 @@ def test_a_changed_record_of_an_export_is_refused(values: dict[str, Any], words:
     refused(tmp_path / "out", words, JumokError)
 
 
-def test_vocabularies_that_are_not_quite_yaml() -> None:
+def test_marians_vocabularies_and_settings_are_read_although_they_are_not_quite_yaml() -> None:
     text = '"</s>": 0\n<unk>: 1\n"a\x85b": 2\n\'it\'\'s\': 3\n"\\x84\\"\\u2028": 4\n? "long"\n: 5\n'
     text += '": ": 6\n"\\\\": 7\n'
     tokens = ["</s>", "<unk>", "a\x85b", "it's", '\x84"\u2028', "long", ": ", "\\"]
@@ -280,6 +281,21 @@ def test_the_child_process_reports_errors_and_keeps_to_its_time(tmp_path: Path) 
     with pytest.raises(ModelFolderError, match="no such folder"):
         import_model(tmp_path / "absent", tmp_path / "other")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["classic", "out"]
+
+
+@pytest.mark.parametrize(
+    ("soft", "hard", "expected"),
+    [(-1, -1, 100), (50, -1, 50), (-1, 70, 70), (200, 300, 100)],
+    ids=["no limit", "a lower soft limit", "a lower hard limit", "higher limits"],
+)
+def test_a_limit_of_the_child_process_is_never_raised(
+    soft: int, hard: int, expected: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limits = []
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (soft, hard))
+    monkeypatch.setattr(resource, "setrlimit", lambda _, pair: limits.append(pair))
+    import_worker._limit(resource.RLIMIT_CPU, 100)
+    assert limits == [(expected, hard)]
 
 
 @pytest.mark.medium

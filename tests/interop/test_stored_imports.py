@@ -39,11 +39,11 @@ def test_a_hugging_face_model_gives_the_numbers_of_transformers(
 def test_a_marian_model_gives_the_scores_of_marian_with_its_own_positions_only(
     name: str, answers: dict[str, Any], tmp_path: Path
 ) -> None:
-    pieces = name == "marian-trained"
+    tokenized = name == "marian-trained"
     translator = load_imported(STORED / f"{name}.zip", tmp_path / "model")
-    assert largest_score_difference(translator, answers[name], pieces=pieces) < 1e-4
+    assert largest_score_difference(translator, answers[name], tokenized=tokenized) < 1e-4
     other = load_imported(STORED / f"{name}.zip", tmp_path / "other", positions="sinusoidal")
-    assert largest_score_difference(other, answers[name], pieces=pieces) > 1e-3
+    assert largest_score_difference(other, answers[name], tokenized=tokenized) > 1e-3
 
 
 def test_one_model_in_both_layouts_gives_the_same_logits_with_the_same_positions(tmp_path: Path) -> None:

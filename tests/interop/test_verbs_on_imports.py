@@ -62,7 +62,7 @@ def test_both_engines_translate_alike_with_the_positions_of_marian(
     assert len(said.splitlines()) == 2
 
 
-def test_explain_change_and_align(model: Path, tmp_path: Path) -> None:
+def test_explain_attention_and_align(model: Path, tmp_path: Path) -> None:
     translator = jumok.load(model, engine="torch")
     source = "I go home."
     explanation = jumok.explain(translator, source)

@@ -58,6 +58,7 @@ CONVERTER_VERSION = 1
 INT8_COSTS = "int8_costs"
 """The model card's fact that says how many BLEU points 8-bit weights cost on the validation set."""
 MAX_INT8_COST = 0.2
+"""In BLEU points. Models for which 8-bit weights cost less run with them."""
 MIN_POSITIONS, MAX_POSITIONS = 2048, 8192
 """Positions of a converted model, whose table takes four bytes × width for each of them."""
 
@@ -195,7 +196,7 @@ def training_facts(recipe: Recipe, steps: int, plan: Sequence[tuple[int, int | N
 
 
 def _check_translates(stored: StoredModel) -> None:
-    """Raise for a model of plain text; say what it can do instead."""
+    """Raise for a model of plain text or a classifier of pictures; say what it can do instead."""
     task, folder = stored.card.recipe.model.task, stored.folder
     if task == "translate":
         return
@@ -309,9 +310,7 @@ def _start_engine(files: dict[str, bytes], vocab_size: int, options: dict[str, A
         return CTranslate2Engine(files, vocab_size=vocab_size, **options)
     except JumokError:
         raise
-    except (
-        Exception
-    ) as error:  # CTranslate2 raises RuntimeError, UnicodeDecodeError, ValueError, MemoryError …
+    except Exception as error:  # RuntimeError, UnicodeDecodeError, ValueError, MemoryError and others
         raise _LoadError(f"{type(error).__name__}: {error}") from error
 
 

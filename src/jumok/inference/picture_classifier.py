@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from jumok.attention import roll_out
+from jumok.data.batch_plan import SOURCE_TOKENS_FACTOR
 from jumok.data.batching import class_batch, padded_batch
 from jumok.inference.engines.torch_engine import BATCH_TOKENS
 from jumok.text.class_names import FIRST_CLASS
@@ -90,8 +91,9 @@ class PictureClassifier:
 def classify_batches(
     patches: Sequence[Any], classes: Sequence[Sequence[int]], *, batch_tokens: int = BATCH_TOKENS
 ) -> list[Batch]:
-    """Return pictures and their classes in batches that are as large as those of training."""
-    rows = max(1, 2 * batch_tokens // max(len(patches[0]), 1)) if patches else 1
+    """Return pictures and their classes in batches that have as many patches as those of training."""
+    max_patches = SOURCE_TOKENS_FACTOR * batch_tokens
+    rows = max(1, max_patches // max(len(patches[0]), 1)) if patches else 1
     return [
         class_batch(padded_batch(patches[start : start + rows], classes[start : start + rows]))
         for start in range(0, len(patches), rows)

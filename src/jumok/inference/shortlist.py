@@ -26,7 +26,10 @@ __all__ = ["Shortlist"]
 
 @dataclass(frozen=True, slots=True)
 class Shortlist:
-    """The allowed target tokens: `always`, and `by_source` token. Special tokens are not listed."""
+    """The target tokens allowed for every source (`always`) and for each source token (`by_source`).
+
+    Special tokens are not listed.
+    """
 
     always: Sequence[int]
     by_source: Mapping[int, Sequence[int]]
@@ -66,9 +69,9 @@ class Shortlist:
         for tokens, tokenizer in ((self.by_source, tokenizers.source), (targets, tokenizers.target)):
             if tokens and not END < min(tokens) <= max(tokens) < tokenizer.vocab_size:
                 raise ModelFolderError(
-                    f"The shortlist has tokens from {min(tokens)} to {max(tokens)}; the vocabulary of the "
-                    f"model has {tokenizer.vocab_size:,}, of which the first {END + 1} are special tokens. "
-                    f"{_REMEDY}"
+                    f"The shortlist has token ids from {min(tokens)} to {max(tokens)}; the vocabulary of the "
+                    f"model has {tokenizer.vocab_size:,} ids, of which the first {END + 1} are special "
+                    f"tokens. {_REMEDY}"
                 )
 
 

@@ -33,6 +33,7 @@ MAX_ALWAYS = 300
 MIN_WEIGHT = 0.05
 """Smaller attention weights are not links: nearly every token gets a little attention from all others."""
 _BLOCK_PAIRS = 2048
+_MAX_UNMERGED_LINKS = 2**22
 
 
 def learn_shortlist(translator: Translator, pairs: Iterable[Pair]) -> Shortlist:
@@ -82,7 +83,10 @@ def _is_short(translator: Translator, source: Sequence[int], target: Sequence[in
 
 
 class _LinkSums:
-    """The sum of the weights of each link; a link is one integer. Memory grows with the distinct links."""
+    """The sum of the weights of each link. Memory grows with the number of distinct links.
+
+    A link is one integer: source token · target vocabulary size + target token.
+    """
 
     def __init__(self) -> None:
         self._links: list[NDArray[int64]] = []
@@ -93,7 +97,7 @@ class _LinkSums:
         self._links.append(links)
         self._weights.append(weights)
         self._unmerged += len(links)
-        if self._unmerged > 2**22:
+        if self._unmerged > _MAX_UNMERGED_LINKS:
             self.sums()
 
     def sums(self) -> tuple[NDArray[int64], NDArray[float64]]:

@@ -1,7 +1,7 @@
 """One teacher-forced pass: the weights at every attention site and the log-probabilities of every step.
 
 The decoder's attention is causal, so one pass over a finished translation gives the weights of every decoding
-step. So search does not collect them.
+step, and search need not collect them.
 """
 
 from __future__ import annotations

@@ -147,7 +147,7 @@ def _check_prompt_length(line: int, ids: Sequence[int], max_tokens: int) -> None
 def text_batches(
     sentences: Sequence[Sequence[int]], task: Task, *, vocab_size: int, batch_tokens: int = BATCH_TOKENS
 ) -> list[Batch]:
-    """Return sentences in batches of similar length; for the task "masked", the masks are always the same."""
+    """Return sentences in batches of similar length; all calls mask the same tokens for the task "masked"."""
     return list(_text_batches(sentences, task, vocab_size, batch_tokens))
 
 
@@ -155,7 +155,8 @@ def _text_batches(
     sentences: Sequence[Sequence[int]], task: Task, vocab_size: int, batch_tokens: int
 ) -> Iterator[Batch]:
     no_source: list[Any] = []
-    for rows in length_buckets([len(ids) + 2 for ids in sentences], batch_tokens):
+    lengths = [len(ids) + 2 for ids in sentences]  # with <s> and </s>
+    for rows in length_buckets(lengths, batch_tokens):
         batch = padded_batch([no_source] * len(rows), [sentences[row] for row in rows])
         if task == "masked":
             batch = mask_tokens(batch, random_uint64_by_sentence(batch), vocab_size=vocab_size)

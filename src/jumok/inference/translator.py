@@ -400,7 +400,7 @@ class Translator:
     def _translation(
         self, source: str, segments: Sequence[tuple[Segment, list[Hypothesis]]], plan: SearchPlan
     ) -> Translation:
-        """Join the segments of a line. The r-th translation joins each segment's r-th hypothesis, or last."""
+        """Join the segments of a line: the best hypothesis of each, and alternatives."""
         # A model whose log-probabilities are NaN leaves no hypothesis: its translation is empty.
         segments = [
             (segment, hypotheses or [Hypothesis((), -math.inf, -math.inf)])
@@ -422,7 +422,10 @@ class Translator:
     def _alternatives(
         self, text: str, segments: Sequence[tuple[Segment, list[Hypothesis]]], plan: SearchPlan
     ) -> tuple[tuple[str, float], ...]:
-        """Return the distinct translations after the best one, with their scores."""
+        """Return the distinct translations after the best one, with their scores.
+
+        Alternative r joins the r-th hypothesis of each segment, or the last of a segment that has fewer.
+        """
         ranked = {text: 0.0}
         for rank in range(1, max([len(hypotheses) for _, hypotheses in segments])):
             joined = [hypotheses[min(rank, len(hypotheses) - 1)] for _, hypotheses in segments]
@@ -464,7 +467,10 @@ def _torch_engine(model: TranslationModel, shortlist: Shortlist | None, fallback
 
 
 def _joint_score(hypotheses: Sequence[Hypothesis], length_penalty: float) -> float:
-    """Return the score of segments as one translation: the sum of their log-probabilities over steps^α."""
+    """Return the score of segments as one translation: the sum of their log-probabilities over steps^α.
+
+    A cut hypothesis counts with one step too many: which ones were cut is not known here.
+    """
     if len(hypotheses) == 1:
         return hypotheses[0].score
     steps = [len(hypothesis.ids) + 1 for hypothesis in hypotheses]

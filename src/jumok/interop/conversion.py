@@ -1,8 +1,8 @@
 """A model of another toolkit becomes a jumok model: its weights in jumok's names, ids and order of channels.
 
-Ids: `<pad>` 0, `<unk>` 1, `<s>` 2, `</s>` 3, then all other tokens in their own order. Decoding begins with
-the row of the foreign model's first token: a zero row in models of Marian. `<pad>` and `<s>` are never
-produced.
+Ids: `<pad>` 0, `<unk>` 1, `<s>` 2, `</s>` 3, then all other tokens in their own order. The embedding of `<s>`
+is that of the token with which the foreign decoder begins: a zero vector in models of Marian. `<pad>` and
+`<s>` are never produced.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from jumok.storage.readme import LICENCE
 from jumok.text import JointVocabularyTokenizer, TokenizerPair
 from jumok.text.languages import find_language, looks_like_language
 from jumok.text.tokenizer_files import tokenizers_to_files
-from jumok.types import END, PAD
+from jumok.types import BEGIN, END, PAD
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -43,7 +43,10 @@ NEVER = -1e4
 
 @dataclass(frozen=True, slots=True)
 class ImportChoices:
-    """What a person may decide about an import; "" and "auto" leave it to the model."""
+    """What a person may decide about an import; "" and "auto" leave it to the model.
+
+    `code` is the target language of a model with several: "ko" or ">>ko<<", the first token of every source.
+    """
 
     positions: str = "auto"
     source_language: str = ""
@@ -216,7 +219,7 @@ def _bias(foreign: ForeignModel, vocabulary: ForeignVocabulary, label: str) -> T
     never = torch.full((1,), NEVER)
     if bias is None:
         values = torch.zeros(END + 1 + len(ordinary))
-        values[PAD] = values[2] = NEVER
+        values[PAD] = values[BEGIN] = NEVER
         return values
     flat = bias.flatten()
     if max([vocabulary.unknown, vocabulary.end, *ordinary]) >= len(flat):

@@ -51,7 +51,7 @@ result = translator.translate_batch([source.encode("A sentence.", out_type=str)]
 print(target.decode(result.hypotheses[0]))
 ```
 
-Tokens are strings of SentencePiece; `</s>` is added by itself (`add_source_eos` in config.json).
+Tokens are strings of SentencePiece. CTranslate2 adds `</s>` to the source (`add_source_eos` in config.json).
 """
 
 
@@ -84,12 +84,11 @@ def _load(folder: Path, quantization: str, licence: str) -> ExportedModel:
     stored = read_stored_model(folder)
     card = replace(stored.card, facts={**stored.card.facts, LICENCE: licence}) if licence else stored.card
     if card.recipe.model.task != "translate":
-        raise UnsupportedError(
-            f"The model in {folder} was trained on plain text; only translators can be exported."
-        )
+        kind = "classifies pictures" if card.recipe.model.task == "classify" else "was trained on plain text"
+        raise UnsupportedError(f"The model in {folder} {kind}; only translators can be exported.")
     tokenizers = tokenizers_from_files(stored.tokenizers)
     model = load_model(stored, tokenizers).eval()
-    if not isinstance(model, TranslationModel):  # the task says so
+    if not isinstance(model, TranslationModel):  # impossible: its task is to translate
         raise TypeError(type(model).__name__)
     return ExportedModel(card, model, tokenizers, quantization)
 
@@ -131,7 +130,7 @@ def _ctranslate2_files(exported: ExportedModel) -> dict[str, bytes]:
 
 
 def _argos_files(exported: ExportedModel) -> dict[str, bytes]:
-    """An .argosmodel: CTranslate2's files and one SentencePiece model, in a folder of Argos' name."""
+    """An .argosmodel: CTranslate2's files and one SentencePiece model, in a folder named as Argos expects."""
     source, target = exported.languages
     files = _ctranslate2_files(exported)
     advice = "Use `--to ctranslate2` instead."
@@ -162,7 +161,8 @@ def _packed(files: dict[str, bytes]) -> bytes:
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, data in files.items():
-            archive.writestr(zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0)), data, zipfile.ZIP_DEFLATED)
+            entry = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))  # the same files give the same bytes
+            archive.writestr(entry, data, zipfile.ZIP_DEFLATED)
     return packed.getvalue()
 
 

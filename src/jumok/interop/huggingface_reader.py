@@ -1,4 +1,6 @@
-"""Read a Hugging Face folder: MarianMT of both generations, and what `jumok export` wrote.
+"""Read a Hugging Face folder with a MarianMT model of either generation.
+
+`own_export_reader.py` reads what `jumok export` wrote.
 
 | | opus-mt-xx-yy (2020) | opus-mt-tc-big-* (2022) |
 | --- | --- | --- |
@@ -34,7 +36,7 @@ __all__ = ["read_huggingface", "read_tensors"]
 
 ACTIVATIONS = {"swish": "swish", "silu": "swish", "relu": "relu", "gelu": "gelu"}
 _SHARD = re.compile(r"model-\d{5}-of-\d{5}\.safetensors")
-_POSITION_ROWS = 64
+_POSITION_ROWS = 64  # of a stored position table, compared with the formula
 _POSITIONS_REASON = "as transformers has them; --positions marian takes those that Marian trained with"
 
 
@@ -156,7 +158,7 @@ def read_tensors(package: Package, path: Path) -> dict[str, Tensor]:
 
 
 def _drop_copies(weights: dict[str, Tensor], *, shared: bool, tied: bool) -> None:
-    """Old files repeat a matrix under each name that it has; transformers reads one of them."""
+    """Drop copies of a tied matrix: old files store it under each of its names, transformers reads one."""
     if shared and "model.shared.weight" in weights:
         weights.pop("model.encoder.embed_tokens.weight", None)
         weights.pop("model.decoder.embed_tokens.weight", None)
@@ -165,7 +167,7 @@ def _drop_copies(weights: dict[str, Tensor], *, shared: bool, tied: bool) -> Non
 
 
 def _check_positions(package: Package, weights: dict[str, Tensor]) -> None:
-    """Old files store the position table, which must then be the one of the formula; drop it."""
+    """Drop the position tables that old files store; refuse a table that is not sinusoidal."""
     for name in [name for name in weights if name.endswith("embed_positions.weight")]:
         table = weights.pop(name)[:_POSITION_ROWS]
         if table.dim() != 2:

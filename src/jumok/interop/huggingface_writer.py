@@ -56,13 +56,16 @@ print(tokenizer.batch_decode(model.generate(**batch), skip_special_tokens=True))
 """
 
 
-def huggingface_files(exported: ExportedModel) -> dict[str, bytes]:
-    """Return file name → bytes; an UnsupportedError names the setting that does not fit."""
+def huggingface_files(exported: ExportedModel, *, own_ids: bool = False) -> dict[str, bytes]:
+    """Return file name → bytes; an UnsupportedError names the setting that does not fit.
+
+    With `own_ids`, all tokens keep jumok's ids.
+    """
     settings = exported.card.recipe.model
     kind = _architecture(settings, exported)
     if not isinstance(settings, TransformerSettings):  # `_architecture` has refused it
         raise TypeError(settings.family)
-    ids = _Ids.of(kind, exported.tokenizers.target.vocab_size)
+    ids = _Ids(exported.tokenizers.target.vocab_size, pad_last=kind == "marian" and not own_ids)
     weights = tensors_to_bytes(_weights(exported, settings, ids))
     record = {
         "version": 1,
@@ -78,27 +81,23 @@ def huggingface_files(exported: ExportedModel) -> dict[str, bytes]:
         "generation_config.json": _json(_generation(exported, ids)),
         **_tokenizer_files(exported, ids),
         EXPORT_RECORD: _json(record),
-        "README.md": describe_model(exported.card, usage=_USAGE + _differences(exported)).encode(),
+        "README.md": describe_model(exported.card, usage=_USAGE + _text_requirements(exported)).encode(),
     }
 
 
 @dataclass(frozen=True, slots=True)
 class _Ids:
-    """The ids of an exported model: jumok's, but `<pad>` is last in Marian, where converters expect it."""
+    """The ids of an exported model: jumok's; with `pad_last`, `<pad>` moves to the end, as in Marian."""
 
     size: int
     pad_last: bool
 
-    @classmethod
-    def of(cls, kind: str, size: int) -> _Ids:
-        return cls(size, pad_last=kind == "marian")
-
     def order(self) -> list[int]:
-        """Return jumok's id of each of their ids."""
+        """Return a list: jumok's id for each id of the export."""
         return [*range(1, self.size), PAD] if self.pad_last else list(range(self.size))
 
     def named(self) -> dict[str, int]:
-        """Return their ids of the special tokens, under the names of their configuration."""
+        """Return the export's ids of the special tokens, under the names of Hugging Face's configuration."""
         pad, shift = (self.size - 1, 1) if self.pad_last else (PAD, 0)
         return {
             "pad_token_id": pad,
@@ -121,9 +120,10 @@ def _architecture(settings: Any, exported: ExportedModel) -> str:
         kind = getattr(settings, site).kind
         if kind != "scaled-dot":
             refuse(site, kind, "transformers has scaled dot-product attention there")
-    share = settings.width // settings.heads
-    for name, usual in (("key_width", share), ("value_width", share), ("key_value_groups", settings.heads)):
-        if getattr(settings, name) not in (None, usual):
+    head_width = settings.width // settings.heads
+    usual = {"key_width": head_width, "value_width": head_width, "key_value_groups": settings.heads}
+    for name, value in usual.items():
+        if getattr(settings, name) not in (None, value):
             refuse(name, getattr(settings, name), "transformers divides the width evenly among the heads")
     if settings.norm_kind != "layer":
         refuse("norm_kind", settings.norm_kind, "transformers has layer norms there")
@@ -258,8 +258,8 @@ def _tokenizer_record(exported: ExportedModel) -> dict[str, str]:
     raise TypeError(type(source).__name__)
 
 
-def _differences(exported: ExportedModel) -> str:
-    """What the tokenizer of transformers does not do: the person who uses it has to."""
+def _text_requirements(exported: ExportedModel) -> str:
+    """Return what the user must do to a text because the tokenizer of transformers does not."""
     source = exported.tokenizers.source
     if isinstance(source, Tokenizer):
         return "\nText must be in Unicode's normal form NFC.\n"

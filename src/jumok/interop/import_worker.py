@@ -1,6 +1,6 @@
 """The child process of `import_model`: reads a stranger's files, writes the model folder, reports.
 
-Its memory is limited before it opens anything, by the size of those files: weights are held a few times over.
+Before it reads a file, it limits its memory by the size of all files: weights are held a few times over.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ __all__ = ["import_package", "work"]
 
 BASE_BYTES = 6 * 2**30
 """Address space for Python and torch themselves, most of which is never touched."""
-BYTES_PER_BYTE = 12
+MEMORY_PER_FILE_BYTE = 12
+"""Address space per byte of the package's files."""
 MAX_CPU_SECONDS = 1200
 
 
@@ -40,7 +41,7 @@ def work() -> None:
     _limit(resource.RLIMIT_CPU, MAX_CPU_SECONDS)
     try:
         package = open_package(path)
-        _limit(resource.RLIMIT_AS, BASE_BYTES + BYTES_PER_BYTE * sum(package.sizes.values()))
+        _limit(resource.RLIMIT_AS, BASE_BYTES + MEMORY_PER_FILE_BYTE * sum(package.sizes.values()))
         out = None if task["out"] is None else Path(task["out"])
         message = import_package(package, path, out, ImportChoices(**task["choices"]))
     except JumokError as error:
@@ -81,7 +82,7 @@ def import_package(package: Package, path: Path, out: Path | None, choices: Impo
 
 def _limit(kind: int, value: int) -> None:
     """Lower a limit of this process; a lower one that is already there stays."""
-    _, hard = resource.getrlimit(kind)
-    allowed = value if hard == resource.RLIM_INFINITY else min(value, hard)
+    soft, hard = resource.getrlimit(kind)
+    lowest = min(limit for limit in (value, soft, hard) if limit != resource.RLIM_INFINITY)
     with suppress(ValueError, OSError):
-        resource.setrlimit(kind, (allowed, hard))
+        resource.setrlimit(kind, (lowest, hard))

@@ -78,7 +78,7 @@ def _run_worker(path: Path, out: Path | None, choices: ImportChoices, max_second
         python_command(_CHILD, task), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as process:
         try:
-            output, complaint = process.communicate(timeout=max_seconds)
+            output, error_output = process.communicate(timeout=max_seconds)
         except subprocess.TimeoutExpired:
             process.kill()
             process.communicate()
@@ -91,7 +91,7 @@ def _run_worker(path: Path, out: Path | None, choices: ImportChoices, max_second
                 shutil.rmtree(out.with_name(f"{out.name}.tmp-{process.pid}"), ignore_errors=True)
     report = _report(output)
     if report is None:
-        last = complaint.decode("utf-8", errors="replace").strip().splitlines()[-1:] or ["no message"]
+        last = error_output.decode("utf-8", errors="replace").strip().splitlines()[-1:] or ["no message"]
         raise refusal(
             str(path), f"the process that read it ended with code {process.returncode} ({last[0]:.200})"
         )

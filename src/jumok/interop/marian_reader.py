@@ -68,7 +68,7 @@ def read_marian(package: Package) -> ForeignModel:
     _check_architecture(package, table)
     vocabularies = _vocabularies(package, decoder)
     layers = {side: table.integer(f"{side[:3]}-depth", 1, 64) for side in ("encoder", "decoder")}
-    weights = _renamed(package, arrays, layers, table)
+    weights = _huggingface_weights(package, arrays, layers, table)
     shared = len(vocabularies) == 1
     return ForeignModel(
         format="Marian",
@@ -101,7 +101,7 @@ def _refuse_unknown_kinds(package: Package) -> None:
         reason = (
             f"its weights ({binary[0]}) are in Marian's binary format" if binary else "it has no .npz file"
         )
-        raise package.refusal(reason, "jumok reads the .npz that Marian trains.")
+        raise package.refusal(reason, "jumok reads the .npz that Marian writes when it trains.")
 
 
 def _decoder_settings(package: Package) -> dict[str, Any]:
@@ -239,7 +239,7 @@ def _target_sentencepiece(package: Package, vocabularies: list[ForeignVocabulary
 
 
 def _normaliser(package: Package) -> str:
-    """OPUS-MT's preprocess.sh is recognised by the first substitution of its table; others do nothing."""
+    """Return "opus-mt" for OPUS-MT's preprocess.sh, recognised by its first substitution, else "none"."""
     if "preprocess.sh" not in package or package.sizes["preprocess.sh"] > 10**6:
         return "none"
     return "opus-mt" if "s/，/,/g".encode() in package.read("preprocess.sh") else "none"
@@ -248,7 +248,7 @@ def _normaliser(package: Package) -> str:
 # --- Weights ------------------------------------------------------------------------------------------------
 
 
-def _renamed(
+def _huggingface_weights(
     package: Package,
     arrays: Mapping[str, np.ndarray[Any, Any]],
     layers: Mapping[str, int],
@@ -266,28 +266,27 @@ def _renamed(
 
     weights: dict[str, Tensor] = {}
 
-    def linear(theirs: str, matrix: str, bias: str) -> None:
-        weights[f"{theirs}.weight"] = tensor(matrix).t().contiguous()
-        weights[f"{theirs}.bias"] = tensor(bias)[0]
+    def linear(name: str, marian_matrix: str, marian_bias: str) -> None:
+        weights[f"{name}.weight"] = tensor(marian_matrix).t().contiguous()
+        weights[f"{name}.bias"] = tensor(marian_bias)[0]
 
-    def norm(theirs: str, name: str) -> None:
-        weights[f"{theirs}.weight"], weights[f"{theirs}.bias"] = (
-            tensor(f"{name}_scale")[0],
-            tensor(f"{name}_bias")[0],
-        )
+    def norm(name: str, marian_norm: str) -> None:
+        weights[f"{name}.weight"] = tensor(f"{marian_norm}_scale")[0]
+        weights[f"{name}.bias"] = tensor(f"{marian_norm}_bias")[0]
 
     for side, count in layers.items():
         attentions = {"self": "self_attn"} | ({"context": "encoder_attn"} if side == "decoder" else {})
         for layer in range(count):
-            ours, theirs = f"{side}_l{layer + 1}", f"model.{side}.layers.{layer}"
-            for marian, name in attentions.items():
+            prefix, marian = f"model.{side}.layers.{layer}", f"{side}_l{layer + 1}"
+            for marian_attention, attention in attentions.items():
+                marian_prefix = f"{marian}_{marian_attention}"
                 for letter, projection in _ATTENTION.items():
-                    prefix = f"{ours}_{marian}"
-                    linear(f"{theirs}.{name}.{projection}", f"{prefix}_W{letter}", f"{prefix}_b{letter}")
-                norm(f"{theirs}.{name}_layer_norm", f"{ours}_{marian}_Wo_ln")
-            linear(f"{theirs}.fc1", f"{ours}_ffn_W1", f"{ours}_ffn_b1")
-            linear(f"{theirs}.fc2", f"{ours}_ffn_W2", f"{ours}_ffn_b2")
-            norm(f"{theirs}.final_layer_norm", f"{ours}_ffn_ffn_ln")
+                    name = f"{prefix}.{attention}.{projection}"
+                    linear(name, f"{marian_prefix}_W{letter}", f"{marian_prefix}_b{letter}")
+                norm(f"{prefix}.{attention}_layer_norm", f"{marian_prefix}_Wo_ln")
+            linear(f"{prefix}.fc1", f"{marian}_ffn_W1", f"{marian}_ffn_b1")
+            linear(f"{prefix}.fc2", f"{marian}_ffn_W2", f"{marian}_ffn_b2")
+            norm(f"{prefix}.final_layer_norm", f"{marian}_ffn_ffn_ln")
     weights.update(_embeddings(arrays, tensor))
     if not table.flag("output-omit-bias", False):
         weights["final_logits_bias"] = tensor("decoder_ff_logit_out_b")

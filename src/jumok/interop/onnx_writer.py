@@ -3,9 +3,9 @@
     encoder_model.onnx    input_ids, attention_mask -> last_hidden_state
     decoder_model.onnx    input_ids, encoder_hidden_states, encoder_attention_mask -> logits
 
-Beside them are the configuration and the tokenizer of `--to huggingface`. Opset 18: from 23 on torch writes
-an `Attention` operator, of which onnxruntime refuses jumok's masks. This needs the packages onnx and
-onnxscript.
+Beside them are the configuration and the tokenizer of `--to huggingface`, with jumok's ids. Opset 18: from 23
+on torch writes an `Attention` operator, in which onnxruntime refuses jumok's masks. This needs the packages
+onnx and onnxscript.
 """
 
 from __future__ import annotations
@@ -68,8 +68,8 @@ class _Decoder(nn.Module):
         self, input_ids: Tensor, encoder_hidden_states: Tensor, encoder_attention_mask: Tensor
     ) -> Tensor:
         allowed = encoder_attention_mask.bool()
-        begun = torch.where(input_ids == PAD, BEGIN, input_ids)  # Hugging Face decodes from <pad>
-        states: Tensor = self.model.target_embedding(begun)
+        decoder_ids = torch.where(input_ids == PAD, BEGIN, input_ids)  # Hugging Face begins with <pad>
+        states: Tensor = self.model.target_embedding(decoder_ids)
         probe = Probe(rows=torch.arange(1))
         for layer, block in enumerate(cast("list[DecoderBlock]", list(self.model.decoder))):
             source = block.cross_attention.prepare(encoder_hidden_states, encoder_hidden_states, allowed)
@@ -79,7 +79,7 @@ class _Decoder(nn.Module):
 
 def onnx_files(exported: ExportedModel) -> dict[str, bytes]:
     """Return file name → bytes; an UnsupportedError names what does not fit or is not installed."""
-    files = huggingface_files(exported)  # refuses what does not fit
+    files = huggingface_files(exported, own_ids=True)  # refuses what does not fit
     try:
         importlib.import_module("onnxscript")
     except ImportError:

@@ -19,8 +19,8 @@ from jumok.inference.building import build_for_tokenizers
 from jumok.interop.conversion import ConvertedModel
 from jumok.interop.huggingface_reader import read_tensors
 from jumok.interop.weight_names import (
-    OWN_BEGIN,
-    TEXTLESS_BEGIN,
+    RENAMED_SECOND_BEGIN,
+    SECOND_BEGIN,
     channel_order,
     halves_to_interleaved,
     layer_names,
@@ -127,7 +127,7 @@ def _tokenizers(package: Package, stored: dict[str, Any], *, first: int) -> Toke
     names = [
         name for name in sorted(ids, key=lambda name: ids[name]) if ids[name] >= first and name != "<pad>"
     ]
-    vocabulary = [OWN_BEGIN if name == TEXTLESS_BEGIN else name for name in names]
+    vocabulary = [SECOND_BEGIN if name == RENAMED_SECOND_BEGIN else name for name in names]
     normaliser, code = str(stored.get("normaliser", "none")), str(stored.get("code", ""))
     sides = [
         JointVocabularyTokenizer(

@@ -14,7 +14,7 @@ __all__ = ["SettingsTable"]
 
 
 class SettingsTable:
-    """The settings in one file of a package; a value of another type or out of range is refused."""
+    """The settings in one file of a package; numbers out of range and values of another type are refused."""
 
     def __init__(self, package: Package, file: str, values: Mapping[str, Any]) -> None:
         self._package = package
@@ -40,6 +40,7 @@ class SettingsTable:
         return value
 
     def text(self, name: str, default: str = "") -> str:
+        """Return a text; here a value of another type counts as missing."""
         value = self._values.get(name, default)
         return value if isinstance(value, str) else default
 
@@ -48,7 +49,7 @@ class SettingsTable:
         value = self._values.get(name, default)
         if value != wanted:
             raise self._package.refusal(
-                f"{self._file} says {name} = {_shown(value)}: {why}", "Models with other settings import."
+                f"{self._file} says {name} = {_shown(value)}: {why}", "Import a model without this setting."
             )
 
     def wrong(self, name: str, expected: str) -> ModelFolderError:

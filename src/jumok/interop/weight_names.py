@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from jumok.config.recipe import TransformerSettings
 
 __all__ = [
-    "OWN_BEGIN",
-    "TEXTLESS_BEGIN",
+    "RENAMED_SECOND_BEGIN",
+    "SECOND_BEGIN",
     "NamePair",
     "channel_order",
     "distinct_names",
@@ -35,8 +35,8 @@ __all__ = [
     "permute",
 ]
 
-OWN_BEGIN, TEXTLESS_BEGIN = "<s>", "<unused:s>"
-"""A token that some models of Marian list, and its name where `<s>` is already the first token of jumok."""
+SECOND_BEGIN, RENAMED_SECOND_BEGIN = "<s>", "<unused:s>"
+"""An ordinary token of some models of Marian, and its name in exports, where `<s>` is the special token."""
 
 _ATTENTION = (("query", "q_proj"), ("key", "k_proj"), ("value", "v_proj"), ("out", "out_proj"))
 
@@ -103,12 +103,13 @@ def _norm(ours: str, theirs: str) -> NamePair:
 
 
 def channel_order(settings: TransformerSettings) -> Tensor | None:
-    """Return the order of Hugging Face's channels in jumok's, or None if it stores a table of positions."""
+    """Return `order` with theirs[i] = ours[order[i]]; None, if the export stores its positions: no change."""
     return interleaved_to_halves(settings.width) if settings.positions == "sinusoidal" else None
 
 
 def distinct_names(tokens: Sequence[str]) -> list[str]:
     """Return the tokens by id under distinct names: a second `<s>`, an ordinary token, gets another one."""
     return [
-        TEXTLESS_BEGIN if token == OWN_BEGIN and id_ != BEGIN else token for id_, token in enumerate(tokens)
+        RENAMED_SECOND_BEGIN if token == SECOND_BEGIN and id_ != BEGIN else token
+        for id_, token in enumerate(tokens)
     ]

@@ -1,4 +1,4 @@
-"""An encoder without a decoder: a masked language model, which predicts masked tokens from both sides.
+"""An encoder without a decoder: a masked language model, which predicts tokens from those on both sides.
 
     I <unk> home </s>  →  go                                    Devlin et al. 2019, section 3.1
 

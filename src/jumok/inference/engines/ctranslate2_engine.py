@@ -1,13 +1,13 @@
 """The engine `ctranslate2`: a converted Transformer, run by CTranslate2.
 
 jumok's own search follows the rules of CTranslate2, and a test compares the two. They differ in rounding; in
-`<pad>` and `<s>`, which CTranslate2 masks before the softmax and not after it; and in sampling, which draws
-other numbers from the same distribution.
+`<pad>` and `<s>`, which CTranslate2 masks before the softmax and jumok after it; and in sampling, which draws
+other random numbers from the same distribution.
 
 One worker per core with one thread each, and small batches: sentences in parallel never wait for one another,
-as threads inside a matrix product do. Of all such settings of CTranslate2 this was the fastest, or within a
-few per cent of it, for the model sizes and beams in docs/performance.md; so nothing is measured on the
-user's machine.
+as threads inside a matrix product do. Of all numbers of workers, threads and tokens per batch this choice was
+the fastest, or within a few per cent of it, for the model sizes and beams in docs/performance.md; so nothing
+is measured on the user's machine.
 
 CTranslate2 imports torch only for conversion since 4.8.4, which is therefore the oldest supported release.
 """
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ISA_VARIABLE", "CTranslate2Engine", "request_avx512", "require_ctranslate2"]
 
-BATCH_TOKENS, MIN_BATCH_TOKENS = 512, 128
+BATCH_TOKENS, MIN_BATCH_TOKENS = 512, 128  # source tokens per batch, with a beam of 1
 SMALL_MODEL_BYTES = 8 * 2**20  # about what the caches of a core hold
 ISA_VARIABLE = "CT2_FORCE_CPU_ISA"
 _NEVER_PRODUCED = [[SPECIAL_TOKENS[PAD]], [SPECIAL_TOKENS[BEGIN]]]
@@ -180,8 +180,9 @@ class CTranslate2Engine:
     ) -> list[list[Hypothesis]]:
         """Return the hypotheses of a group.
 
-        CTranslate2 takes one maximum length per batch; sentences that reach their own are searched again. So
-        only a hypothesis that torch would have cut, and that scores better cut than complete, is missed.
+        CTranslate2 takes one maximum length per batch. A sentence with a hypothesis that reaches its own
+        maximum is searched again with that maximum. One difference from torch remains: torch may rank a cut
+        hypothesis above complete ones, where the longer search here finds only complete ones.
         """
         hypotheses_of = dict(zip(group, map(self._hypotheses, results), strict=True))
         too_long: dict[int, list[int]] = defaultdict(list)
@@ -324,7 +325,7 @@ def _options(plan: SearchPlan, sampling: Sampling | None, scores: bool) -> dict[
         "no_repeat_ngram_size": plan.no_repeat_ngram_size,
         "min_decoding_length": plan.min_length,
         "suppress_sequences": _NEVER_PRODUCED,
-        "max_input_length": 0,
+        "max_input_length": 0,  # no limit
         # A greedy search without scores needs no softmax, which is a tenth of its time.
         "return_scores": scores or plan.beam > 1 or sampling is not None,
         # In a batch, CTranslate2 (4.8.4) adds the first step of another sentence to the coverage.

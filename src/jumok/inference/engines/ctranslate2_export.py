@@ -97,14 +97,14 @@ def unsupported_reason(model: TranslationModel) -> str:
 
 
 def _unsupported_widths(attention: MultiHead) -> str:
-    """Return why CTranslate2 cannot split the heads of an attention, or "": it divides one width by them."""
-    share = attention.query.in_features / attention.heads
+    """Return why CTranslate2, which divides the model's width evenly among heads, cannot run it, or ""."""
+    head_width = attention.query.in_features / attention.heads
     widths = {"keys": attention.query.out_features, "values": attention.value.out_features}
     for name, width in widths.items():
-        if width != attention.heads * share:
+        if width != attention.heads * head_width:
             return (
-                f"CTranslate2 needs {name} of width {share:g} per head (the model's width divided by its "
-                f"heads), not {width // attention.heads},"
+                f"CTranslate2 needs {name} of width {head_width:g} per head (the model's width divided by "
+                f"its heads), not {width // attention.heads},"
             )
     return ""
 
@@ -249,7 +249,7 @@ def _max_difference(model: Transformer, files: dict[str, bytes], names: TokenNam
     )
     batch = padded_batch(sources, targets)
     if batch.target is None:
-        raise ValueError("a batch of pairs has a target")
+        raise ValueError("a batch of pairs must have a target")
     with torch.inference_mode():
         expected = model.output.log_probs(model(batch))  # (batch, target - 1, token)
         expected = expected.gather(2, batch.target[:, 1:, None]).squeeze(2)

@@ -51,7 +51,7 @@ State = TypeVar("State")
 class Beams:
     """The hypotheses that are continued: one per slot of each sentence that is not done.
 
-    Row r of the stepper's state is slot r mod width of sentence r div width.
+    With n slots per sentence, row r of the stepper's state is slot r mod n of sentence r div n.
     """
 
     sentences: Tensor  # (sentence,) index into the batch
@@ -90,8 +90,8 @@ class Beams:
 
     def rows(self, slots: Tensor) -> Tensor:
         """Return the rows of the state for slots (sentence, any)."""
-        count, width = self.masked_log_probs.shape
-        return slots + torch.arange(0, count * width, width, device=slots.device)[:, None]
+        count, num_slots = self.masked_log_probs.shape
+        return slots + torch.arange(0, count * num_slots, num_slots, device=slots.device)[:, None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +171,7 @@ def _candidates(log_probs: LogProbs, beams: Beams, plan: SearchPlan, prefixes: P
 def _apply_prefixes(
     candidates: Candidates, model: Tensor, ids: Tensor | None, beams: Beams, prefixes: Prefixes
 ) -> Candidates:
-    """Replace candidates by the forced token, if any; right after a prefix, `</s>` must be the best."""
+    """Replace candidates by the forced token, if any; right after a prefix, drop `</s>` unless it is best."""
     is_best = torch.arange(candidates.tokens.shape[1], device=candidates.tokens.device) == 0
     weak_end = prefixes.just_ended(beams.step, beams.sentences)[:, None] & candidates.ended & ~is_best
     masked_log_probs = candidates.masked_log_probs.masked_fill(weak_end, NEG_INF)
@@ -191,7 +191,7 @@ def _apply_prefixes(
 
 
 def _finishing(candidates: Candidates, at_max_length: Tensor, beam: int) -> Tensor:
-    """Return which candidates become hypotheses, (sentence, candidate) bool. Only the first `beam` can."""
+    """Return which candidates are finished now, (sentence, candidate) bool. Only the first `beam` can be."""
     finishing = candidates.ended | (at_max_length[:, None] & candidates.alive)
     finishing[:, beam:] = False
     return finishing

@@ -147,6 +147,6 @@ def _check_prefixes(prefixes: list[list[int]], num_sentences: int) -> None:
     for prefix in prefixes:
         if {PAD, BEGIN, END}.intersection(prefix):
             raise DataError(
-                f"A prefix has no special tokens. Received: {prefix}. Leave out <pad> ({PAD}), <s> ({BEGIN}) "
-                f"and </s> ({END}): search adds them."
+                f"A prefix must have no special tokens. Received: {prefix}. Leave out <pad> ({PAD}), "
+                f"<s> ({BEGIN}) and </s> ({END}): search adds them."
             )

@@ -4,8 +4,8 @@
 
 as in CTranslate2: |y| counts the steps that produced y, so `</s>` counts (a hypothesis cut at its maximum
 length has none), and so does a forced prefix, although it adds nothing to the sum. The coverage sums the
-attention of the same steps. A source position without any attention costs log of the smallest float; padding
-costs nothing.
+attention of the same steps. A source position without any attention costs log of the smallest positive float;
+padding costs nothing.
 """
 
 from __future__ import annotations

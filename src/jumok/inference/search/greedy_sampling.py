@@ -85,7 +85,7 @@ class Rows:
         return self.history.shape[1]
 
     def extend(self, tokens: Tensor, attention: Tensor | None) -> Self:
-        """Return the rows with one more token each, (row,)."""
+        """Return the rows with one more token each, (row,), and their coverage with this attention added."""
         coverage = self.coverage
         if coverage is not None and attention is not None:
             coverage = coverage + attention

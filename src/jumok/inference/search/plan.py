@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 MAX_LENGTH_PENALTY = 20
 # Between these, log-probabilities divided by a temperature are finite in float32.
 MIN_TEMPERATURE, MAX_TEMPERATURE = 1e-6, 1e6
-_SEED_STEP = 1_000_003
+_SEED_STEP = 1_000_003  # between blocks: so large that nearby seeds share no block
 
 __all__ = ["OnStep", "Sampling", "SearchOverrides", "SearchPlan", "SearchStep"]
 
@@ -162,7 +162,7 @@ class SearchStep:
     In greedy search and sampling each of the n_best hypotheses of a sentence has its own row with one
     candidate: row i · n_best + d is hypothesis d of sentence i.
 
-    Masked log-probabilities are those after the search's constraints: -inf for a forbidden token, and 0 for
+    Masked log-probabilities are those after the search's constraints: -inf for a disallowed token, and 0 for
     a token of a given prefix.
     """
 
@@ -174,7 +174,7 @@ class SearchStep:
     log_probs: Tensor  # (sentence, candidate) sum of the model's own log-probabilities, prefixes included
     scores: Tensor  # (sentence, candidate) the `Hypothesis.score`, if the hypothesis is finished here
     kept: Tensor  # (sentence, candidate) bool: continued in the next step
-    finished: Tensor  # (sentence, candidate) bool: became a hypothesis
+    finished: Tensor  # (sentence, candidate) bool: became a finished hypothesis
 
 
 OnStep = Callable[[SearchStep], None]

@@ -27,14 +27,14 @@ def top_k(values: Tensor, k: int) -> tuple[Tensor, Tensor]:
     """
     rows, columns = values.shape
     chunks = columns // _CHUNK
-    if chunks < 4 * k:
+    if chunks < 4 * k:  # too short a row to save time
         best, best_columns = values.topk(min(k, columns))
         return best, best_columns
     covered = chunks * _CHUNK
     maxima = values[:, :covered].reshape(rows, chunks, _CHUNK).amax(dim=-1)  # (row, chunk)
     best_chunks = maxima.topk(k, sorted=False).indices  # (row, k)
     within = torch.arange(_CHUNK, device=values.device)
-    candidates = (best_chunks[:, :, None] * _CHUNK + within).flatten(1)  # (row, k × 32)
+    candidates = (best_chunks[:, :, None] * _CHUNK + within).flatten(1)  # (row, k × _CHUNK)
     remainder = torch.arange(covered, columns, device=values.device).expand(rows, -1)
     candidates = torch.cat([candidates, remainder], dim=1)
     best, indices = values.gather(1, candidates).topk(k)

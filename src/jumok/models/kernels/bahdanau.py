@@ -345,7 +345,7 @@ class _AttentionBackward:
         self._values_transposed = attention.values.transpose(1, 2)
         self._minus_score_vector = -attention.score_vector
         self._hidden = torch.empty_like(attention.keys)
-        self._flat_hidden = self._hidden.view(-1, units).t()
+        self._hidden_by_unit = self._hidden.view(-1, units).t()  # (units, row · key)
         self._beta_squares = torch.zeros_like(attention.keys)  # Σₜ β h²
         self._grad_score_vector = torch.zeros_like(attention.score_vector)
 
@@ -361,7 +361,7 @@ class _AttentionBackward:
             out=self._grad_scores_at[time],
         )
         hidden = torch.add(self._attention.keys, self._queries_at[time], out=self._hidden).tanh_()
-        self._grad_score_vector.addmv_(self._flat_hidden, self._flat_grad_scores_at[time])
+        self._grad_score_vector.addmv_(self._hidden_by_unit, self._flat_grad_scores_at[time])
         hidden.mul_(hidden)
         self._beta_squares.addcmul_(hidden, self._grad_score_columns_at[time])
         torch.mul(torch.bmm(grad_scores, hidden), self._minus_score_vector, out=self._grad_queries_at[time])

@@ -62,7 +62,7 @@ def encode_layer(layer: nn.RNNBase, inputs: Tensor, lengths: Tensor) -> tuple[Te
     """Run an encoder layer over sentences (row, step, inputs) of these lengths; padding is not read.
 
     Returns the states (row, step, width) and the last state of each sentence (row, width). The last state of
-    the backward direction is the one at the first word.
+    the backward direction is the one at the first token.
     """
     fast = torch.is_grad_enabled() and on_cpu(inputs)
     return (fast_encode_layer if fast else plain_encode_layer)(layer, inputs, lengths)
