@@ -44,7 +44,7 @@ class DataError(JumokError):
 
 
 class RecipeError(JumokError):
-    """Something is wrong with the settings. `faults`: what is wrong with each, by name, if that is known."""
+    """Something is wrong with the settings. `faults` says what, by the name of the setting, if known."""
 
     def __init__(self, message: str, faults: Mapping[str, str] | None = None) -> None:
         super().__init__(message)
@@ -52,7 +52,7 @@ class RecipeError(JumokError):
 
 
 class UnsupportedError(RecipeError):
-    """Each setting is valid, but they cannot be combined."""
+    """Each setting is valid, but they cannot be combined, or need a package that is not installed."""
 
 
 class ModelFolderError(JumokError):

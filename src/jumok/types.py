@@ -96,7 +96,7 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class PatchGrid:
-    """How a picture is cut into patches: rows × columns of them, each with as many values."""
+    """How a picture is cut into patches: rows × columns of them, each with the same number of values."""
 
     rows: int
     columns: int

@@ -65,7 +65,7 @@ def check_reordered_rows(model, *, atol: float) -> None:
             history = torch.cat([history, added], dim=1)
         log_probs, _ = model.step(state, history[:, -1])
         for row, (index, tokens) in enumerate(zip(sentence.tolist(), history.tolist(), strict=True)):
-            forced = make_batch([SOURCES[index]], [[*tokens[1:], 4]])  # 4: any token may follow
+            forced = make_batch([SOURCES[index]], [[*tokens[1:], 4]])  # 4: any token after the compared state
             expected = model.output.log_probs(model(forced)[0, len(tokens) - 1])
             torch.testing.assert_close(log_probs.values[row], expected, atol=atol, rtol=0)
 

@@ -46,7 +46,7 @@ def test_untied_matrices_are_separate():
     assert len(weights) == 3
 
 
-# Two encoder layers with two sublayers each, three decoder layers with three.
+# Two encoder layers with two sublayers each, three decoder layers with three each; two stacks.
 @pytest.mark.parametrize(
     ("norm", "kind", "norms"),
     [("pre", PreNorm, 2 * 2 + 3 * 3 + 2), ("post", PostNorm, 2 * 2 + 3 * 3)],
@@ -112,7 +112,7 @@ def test_the_base_model_has_the_size_of_the_paper():
         )
     sizes = [sum(value.numel() for value in each.parameters()) / 1e6 for each in (model, with_biases)]
     assert sizes[0] == pytest.approx(63, abs=0.5)
-    assert sizes[1] - sizes[0] == pytest.approx(18 * 4 * 512 / 1e6)
+    assert sizes[1] - sizes[0] == pytest.approx(18 * 4 * 512 / 1e6)  # 18 attentions, 4 projections each
 
 
 @pytest.mark.parametrize(
@@ -180,7 +180,7 @@ def test_heads_with_widths_of_their_own_need_not_divide_the_width():
         build(heads=3, key_width=4)
 
 
-def test_groups_that_do_not_divide_the_heads_are_refused_by_the_setting():
+def test_groups_that_do_not_divide_the_heads_are_refused_with_the_name_of_the_setting():
     with pytest.raises(UnsupportedError, match=r"model\.key_value_groups .* 3 groups for 2 heads"):
         check_model(SMALL.model_copy(update={"key_value_groups": 3}))
 
@@ -206,11 +206,11 @@ def test_an_unknown_family_suggests_the_nearest():
         build(family="transformers")
 
 
-def test_a_mechanism_that_a_site_does_not_support_is_refused(monkeypatch):
-    class Sums(ScaledDot):
+def test_a_mechanism_that_does_not_support_its_site_is_refused(monkeypatch):
+    class NotCausal(ScaledDot):
         supports = Supports(causal=False, incremental=False)
 
-    monkeypatch.setitem(CATALOGUE, "scaled-dot", CatalogueEntry(Sums, "none"))
+    monkeypatch.setitem(CATALOGUE, "scaled-dot", CatalogueEntry(NotCausal, "none"))
     with pytest.raises(
         UnsupportedError, match=r"model\.decoder_attention .* causal and incremental.*scaled-dot"
     ):

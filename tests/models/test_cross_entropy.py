@@ -59,8 +59,6 @@ def test_gradients_equal_finite_differences(bias):
     states, labels, output = example(bias=bias)
 
     def total(states, weight, *bias):
-        layer = OutputLayer(nn.Parameter(weight), bias=bool(bias))
-        layer.weight = weight if isinstance(weight, nn.Parameter) else layer.weight
         return kernel._FusedLoss.apply(
             states.flatten(0, 1), labels.flatten(), weight, bias[0] if bias else None, 0.1
         )[0]

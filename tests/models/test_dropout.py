@@ -34,7 +34,7 @@ def test_seeding_does_not_touch_other_generators():
 
 @pytest.mark.parametrize("share", [0.001, 0.1, 0.3, 0.5, 0.9, 0.999])
 @pytest.mark.parametrize("draw", [draw_mask, plain_mask])
-def test_share_and_scale(share, draw):
+def test_masks_drop_the_share_and_the_scale_preserves_the_mean(share, draw):
     torch.manual_seed(0)
     with seed_dropout(3, 4):
         mask, scale = draw(STATES, share)
@@ -46,7 +46,7 @@ def test_share_and_scale(share, draw):
 
 
 def test_on_another_device_masks_come_from_a_seeded_torch_generator(monkeypatch):
-    """Exact in p, and still a function of seed, step and order alone."""
+    """The share is not rounded to n/256; the masks still follow from seed, step and order alone."""
     byte_mask = drop_twice(1, 7)[0]
     monkeypatch.setattr(kernel, "on_cpu", lambda tensor: False)
     torch.manual_seed(0)
@@ -59,7 +59,7 @@ def test_on_another_device_masks_come_from_a_seeded_torch_generator(monkeypatch)
     assert first.max().item() == pytest.approx(1 / 0.7)
 
 
-def test_without_a_seed_masks_follow_torch():
+def test_without_seed_dropout_masks_follow_the_seed_of_torch():
     dropout = Dropout(0.5)
     torch.manual_seed(5)
     first = dropout(STATES)
@@ -73,7 +73,7 @@ def test_without_training_or_share_nothing_is_dropped(inactive):
     assert torch.equal(inactive.add(STATES, STATES), STATES * 2)
 
 
-def test_add_equals_the_sum():
+def test_add_equals_the_sum_with_the_dropped_output():
     dropout, states, output = Dropout(0.2), torch.randn(4, 5, 6), torch.randn(4, 5, 6)
     with seed_dropout(1, 1):
         one = dropout.add(states, output)
@@ -82,7 +82,7 @@ def test_add_equals_the_sum():
     torch.testing.assert_close(one, other)
 
 
-def test_gradients():
+def test_gradients_equal_finite_differences():
     dropout = Dropout(0.4)
     states = torch.randn(3, 4, dtype=torch.float64, requires_grad=True)
     output = torch.randn(3, 4, dtype=torch.float64, requires_grad=True)

@@ -30,7 +30,7 @@ SMALL = {
     "transformer": TransformerSettings(**COMMON, encoder_layers=1, decoder_layers=2),
     "decoder-only": DecoderOnlySettings(**COMMON, layers=2),
 }
-# Each kind of positions, then each other norm before and after the sublayer.
+# Each kind of positions, then each norm except layer norm, before and after the sublayer.
 KINDS = [
     *({"positions": name} for name in POSITIONS),
     *({"norm_kind": name, "norm": norm} for name in NORMS if name != "layer" for norm in ("pre", "post")),
@@ -54,7 +54,7 @@ def make(family: str, **changes):
     return model.eval()
 
 
-def test_every_kind_of_the_recipe_exists():
+def test_every_kind_of_positions_in_the_recipe_exists():
     assert tuple(POSITIONS) == get_args(TransformerSettings.model_fields["positions"].annotation)
     for kind in POSITIONS.values():
         assert kind.reference
@@ -91,7 +91,7 @@ def test_reordered_rows_continue_their_own_history(family, kind):
         state = model.reorder(state, torch.tensor([2, 0, 0, 1]))
         log_probs, _ = model.step(state, torch.tensor([30, 31, 32, 33]))
         for row, (sentence, token) in enumerate([(2, 30), (0, 31), (0, 32), (1, 33)]):
-            forced = make_batch([SOURCES[sentence]], [[token, 4]])  # 4: any token may follow
+            forced = make_batch([SOURCES[sentence]], [[token, 4]])  # 4: any token after the compared state
             expected = model.output.log_probs(model(forced)[0, 1])
             torch.testing.assert_close(log_probs.values[row], expected, atol=1e-4, rtol=0)
 
@@ -165,22 +165,22 @@ def test_the_encoder_knows_the_order_only_from_its_positions(positions):
 def test_batch_norm_in_training_ignores_padding():
     """More padding changes neither the states nor the running statistics."""
     for family in SMALL:
-        model, wide = (make(family, norm_kind="batch").train() for _ in range(2))
+        model, other = (make(family, norm_kind="batch").train() for _ in range(2))
         pad = torch.nn.functional.pad
         wider = Batch(
             pad(BATCH.source, (0, 4)), BATCH.source_lengths, pad(BATCH.target, (0, 3)), BATCH.target_lengths
         )
-        for one in (model, wide):
+        for one in (model, other):
             for module in one.modules():
                 if isinstance(module, BatchNorm):
                     module.mean.zero_()
-        states, padded = model(BATCH), wide(wider)
+        states, padded = model(BATCH), other(wider)
         not_padding = torch.arange(states.shape[1]) < BATCH.target_lengths[:, None] - 1
         torch.testing.assert_close(
             padded[:, : states.shape[1]][not_padding], states[not_padding], atol=1e-5, rtol=0
         )
         for name, tensor in module_weights(model).items():
-            torch.testing.assert_close(module_weights(wide)[name], tensor, atol=1e-5, rtol=0)
+            torch.testing.assert_close(module_weights(other)[name], tensor, atol=1e-5, rtol=0)
 
 
 @pytest.mark.parametrize("positions", ["rotary", "alibi", "relative-keys", "relative-bias"])
@@ -218,7 +218,7 @@ def test_which_positions_go_with_which_mechanism():
 
 
 @every_family
-def test_rotary_needs_an_even_head(family):
+def test_rotary_positions_need_heads_of_even_width(family):
     with pytest.raises(UnsupportedError, match=r"model\.width / model\.heads = 3"):
         make(family, positions="rotary", width=12, heads=4)
 

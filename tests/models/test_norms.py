@@ -106,7 +106,7 @@ def test_in_evaluation_a_position_does_not_depend_on_its_batch():
     torch.testing.assert_close(norm(states(1)[:, 0]), together[:, 0])
 
 
-def test_a_single_position_is_its_own_mean():
+def test_a_single_position_is_its_own_mean_and_leaves_the_running_mean():
     norm = trained(BatchNorm(WIDTH))
     assert torch.equal(norm(states()[:1, :1])[0, 0], norm.bias)
     assert torch.all(norm.mean == 0)

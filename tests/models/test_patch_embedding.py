@@ -12,10 +12,12 @@ from jumok.attention import CATALOGUE, POSITIONS, GridPositions, NoPositions, gr
 from jumok.config.recipe import EncoderOnlySettings, make_recipe
 from jumok.data.batching import class_batch, padded_batch
 from jumok.errors import UnsupportedError
-from jumok.models import EncoderOnly, PatchEmbedding, Transformer, build_model
+from jumok.models import ATTENTION_NEEDS, EncoderOnly, PatchEmbedding, Transformer, build_model
 from jumok.types import PatchGrid
 
 GRID = PatchGrid(3, 3, 12)
+NEEDS = ATTENTION_NEEDS["encoder-only"]["attention"]
+SUITABLE = [name for name, entry in CATALOGUE.items() if not entry.supports.missing(*NEEDS)]
 
 
 def random_patches(count: int = 2) -> np.ndarray:
@@ -55,25 +57,21 @@ def test_grid_sinusoids_follow_the_formula(width: int) -> None:
     for row in range(3):
         for column in range(5):
             for index in range(width):
-                place, i, d = (row, index, half) if index < half else (column, index - half, width - half)
-                angle = place / 10000 ** ((i - i % 2) / d)
+                position, i, d = (row, index, half) if index < half else (column, index - half, width - half)
+                angle = position / 10000 ** ((i - i % 2) / d)
                 expected = math.cos(angle) if i % 2 else math.sin(angle)
                 assert table[row * 5 + column, index].item() == pytest.approx(expected, abs=1e-12)
 
 
-def test_the_class_token_has_position_zero() -> None:
+def test_the_position_of_the_class_token_is_a_zero_vector() -> None:
     table = GridPositions(2, 2, 8, leading=1)(5)
     assert not table[0].any()
     assert torch.equal(table[1:], grid_sinusoids(2, 2, 8))
 
 
-def encoder_kinds() -> list[str]:
-    return [name for name, entry in CATALOGUE.items() if not entry.supports.missing()]
-
-
-@pytest.mark.parametrize("kind", encoder_kinds())
+@pytest.mark.parametrize("kind", SUITABLE)
 def test_every_mechanism_reads_pictures(kind: str) -> None:
-    """A classifier: states of the class token, gradients down to the pixels, maps of 1 + 9 places."""
+    """A classifier: the state of the class token, a gradient of the projection, maps of 1 + 9 tokens."""
     options = {"max_keys": 16} if kind == "luong-location" else {}
     settings = make_recipe(
         None,
@@ -108,7 +106,7 @@ def test_every_kind_of_positions_writes_captions(positions: str) -> None:
     assert isinstance(model, Transformer)
     batch = padded_batch(list(random_patches(2)), [[4, 5], [6]])
     weights = model.attention(batch)["cross"]
-    assert weights.shape == (2, 4, 2, 3, 9)  # no class token: every key is a place
+    assert weights.shape == (2, 4, 2, 3, 9)  # no class token: every key is a patch
     torch.testing.assert_close(weights.sum(-1), torch.ones(2, 4, 2, 3))
 
 
@@ -123,7 +121,7 @@ def test_a_picture_moved_to_another_place_is_embedded_differently() -> None:
 
 
 @pytest.mark.parametrize("family", ["recurrent", "decoder-only"])
-def test_families_that_read_text_are_refused_by_name(family: str) -> None:
+def test_families_that_read_only_text_refuse_pictures(family: str) -> None:
     settings = make_recipe(None, **{"model.family": family}).model
     with pytest.raises(UnsupportedError, match=f"A {family} model reads text.*--model transformer"):
         build_model(settings, source_vocab_size=0, target_vocab_size=9, shared=False, grid=GRID)

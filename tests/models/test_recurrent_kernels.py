@@ -62,7 +62,7 @@ def make_model(dtype: torch.dtype, **changes: object) -> nn.Module:
 
 
 def train_once(model: nn.Module) -> dict[str, torch.Tensor]:
-    """The states of a pass without padding, and the gradient of every parameter."""
+    """The states of one pass, 0 at padding, and the gradient of every parameter."""
     batch = make_batch()
     model.zero_grad()
     states = model(batch) * (batch.target[:, 1:] != PAD)[..., None]
@@ -270,9 +270,9 @@ def no_garbage_collection():
 def activations(monkeypatch):
     """The set of all activations in memory."""
     alive = weakref.WeakSet()
-    begin = CellActivations.__init__
+    initialise = CellActivations.__init__
     monkeypatch.setattr(
-        CellActivations, "__init__", lambda self, *parts: alive.add(self) or begin(self, *parts)
+        CellActivations, "__init__", lambda self, *parts: alive.add(self) or initialise(self, *parts)
     )
     return alive
 

@@ -72,7 +72,7 @@ def test_a_palette_with_a_transparent_colour_and_cmyk_are_read(tmp_path: Path) -
 def test_a_picture_is_rotated_as_its_exif_says(tmp_path: Path) -> None:
     image = Image.fromarray(np.array([[[255, 0, 0], [0, 0, 255]]], np.uint8))  # red left of blue
     exif = Image.Exif()
-    exif[274] = 6  # rotate by 90° clockwise: red above blue
+    exif[274] = 6  # the orientation: rotate by 90° clockwise, red above blue
     image.resize((2, 2), Image.Resampling.NEAREST).save(tmp_path / "a.png", exif=exif)
     pixels = read_picture(tmp_path / "a.png", size=2, channels=3)
     assert pixels[:, 0].tolist() == [[255, 0, 0], [0, 0, 255]]

@@ -47,7 +47,7 @@ def test_the_embedded_picture_has_the_given_pixels(channels: int) -> None:
     assert np.array_equal(decoded.reshape(4, 6, channels), PIXELS[:, :, :channels])
 
 
-def test_the_terminal_shows_the_places_in_rows() -> None:
+def test_the_terminal_shows_the_patches_in_rows() -> None:
     text = draw_picture_text(attention(("star",)), GRID)
     assert text.splitlines()[:3] == ["star", "······", "··██··"]
 
@@ -59,7 +59,7 @@ def test_a_page_has_no_script_and_no_other_host() -> None:
     assert not re.findall(r"(?:src|href)=\"(?!data:)", page)
 
 
-def test_maps_of_another_size_are_refused_and_empty_captions_are_drawn() -> None:
+def test_maps_of_another_size_are_refused_and_empty_captions_and_nan_are_drawn() -> None:
     with pytest.raises(DataError, match=r"Received: 6 weights, 2 × 2 patches"):
         draw_picture_maps(attention(), PIXELS, PatchGrid(2, 2, 12))
     empty = AttentionMap("cross", np.zeros((1, 1, 0, 6), np.float32), (), tuple("abcdef"))

@@ -33,26 +33,26 @@ def ax() -> Iterator[Axes]:
     pyplot.close(figure)
 
 
-def shown(ax: Axes) -> np.ndarray:
+def drawn_weights(ax: Axes) -> np.ndarray:
     [image] = ax.get_images()
     return np.asarray(image.get_array())
 
 
-def drawn(ax: Axes) -> np.ndarray:
+def rendered_pixels(ax: Axes) -> np.ndarray:
     ax.figure.canvas.draw()
     return np.asarray(ax.figure.canvas.buffer_rgba()).copy()
 
 
 def test_a_map_is_drawn_on_axes_with_its_words(ax: Axes) -> None:
     assert plot_attention(MAP, ax, layer=1, head=0) is ax
-    np.testing.assert_allclose(shown(ax), WEIGHTS[1, 0])
+    np.testing.assert_allclose(drawn_weights(ax), WEIGHTS[1, 0])
     assert [label.get_text() for label in ax.get_xticklabels()] == ["I", "go"]
     assert [label.get_text() for label in ax.get_yticklabels()] == ["나는", "집에", "간다"]
 
 
 def test_by_default_the_current_axes_are_used_and_heads_averaged(ax: Axes) -> None:
     assert plot_attention(MAP) is ax
-    np.testing.assert_allclose(shown(ax), WEIGHTS.mean((0, 1)), rtol=1e-6)
+    np.testing.assert_allclose(drawn_weights(ax), WEIGHTS.mean((0, 1)), rtol=1e-6)
 
 
 def test_hangul_is_not_drawn_as_boxes(ax: Axes, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -60,9 +60,9 @@ def test_hangul_is_not_drawn_as_boxes(ax: Axes, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr("jumok.plots.axes.SYSTEM_FONTS", ())
     plot_attention(MAP, ax)
     assert fonts.FAMILY in ax.get_yticklabels()[0].get_fontfamily()
-    first = drawn(ax)
+    first = rendered_pixels(ax)
     ax.set_yticklabels(["너는", "집에", "간다"])
-    assert not np.array_equal(first, drawn(ax))
+    assert not np.array_equal(first, rendered_pixels(ax))
 
 
 def test_the_shipped_font_has_every_hangul_syllable() -> None:
@@ -86,7 +86,7 @@ def test_a_warning_names_characters_that_no_tried_font_has(ax: Axes, monkeypatch
     with pytest.warns(UserWarning, match=r"None of the fonts .* has all of 字; .*Install a font"):
         plot_attention(AttentionMap("cross", WEIGHTS[:, :, :2], ("字", "간다"), ("I", "go")), ax)
     ax.set_yticklabels(["", "간다"])
-    drawn(ax)
+    rendered_pixels(ax)  # without the missing character matplotlib warns of nothing
 
 
 def test_latin_words_need_no_other_font(ax: Axes) -> None:

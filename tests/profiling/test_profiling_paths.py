@@ -63,7 +63,7 @@ def test_growing_dilation_shortens_the_path():
     assert path_length(influence(layer, states) for layer in dilated_stack(SHAPE, LENGTH)) == 5
 
 
-def test_stacked_layers_agree():
+def test_the_path_through_stacked_layers_has_the_computed_length():
     layer = PROFILED_LAYERS["restricted"].build(SHAPE)
     states = SHAPE.states(LENGTH).requires_grad_()
     stacked, reached = states, []

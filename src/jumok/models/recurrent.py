@@ -15,7 +15,7 @@ the output may be tied to them. If the decoder attends after the step and withou
 depends on attention: all steps of a training sentence run in one call. Otherwise they run one by one.
 
 In training on the CPU, the kernels of `models/kernels` run the layers and Bahdanau's decoder. The code here
-is the plain twin of the latter; it also serves decoding, edits, attention maps and all other mechanisms.
+is the plain twin of the decoder's kernel; decoding, edits, attention maps and other mechanisms use it too.
 """
 
 from __future__ import annotations
@@ -383,7 +383,7 @@ class Recurrent(TranslationModel):
         """Like `step`, plus the attention to the source: (row, source)."""
         if not state.sources:
             raise UnsupportedError(
-                "A model without attention has no coverage penalty. "
+                "The coverage penalty needs attention to the source, and this model has none. "
                 "Set search.coverage_penalty to 0, or train with another model.attention."
             )
         probe = Probe(rows=state.sentence, edit=state.edit, collect_weights=True)

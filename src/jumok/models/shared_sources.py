@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 
 __all__ = ["share_sources"]
 
-# Rows of finished sentences are dropped only when at most this share is in use: dropping copies the rest.
+# Memory rows of finished sentences are dropped once at most this share of the rows is in use. Not earlier,
+# because dropping them copies all other rows.
 MIN_SHARE_IN_USE = 0.75
 
 

@@ -163,8 +163,8 @@ class Transformer(TranslationModel):
         self.target_embedding = target_embedding
         self.encoder = nn.ModuleList(encoder)
         self.decoder = nn.ModuleList(decoder)
-        self.after_encoder = after_encoder  # the final norm of each stack
-        self.after_decoder = after_decoder
+        self.after_encoder = after_encoder  # the final norm of the encoder
+        self.after_decoder = after_decoder  # the final norm of the decoder
         self.output = output
 
     def begin(self, source: Batch, *, edit: Edit | None = None) -> TransformerState:

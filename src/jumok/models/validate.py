@@ -67,7 +67,7 @@ def check_recipe(recipe: Recipe) -> None:
 
 
 def _check_heads(settings: BlockSettings) -> None:
-    """Refuse a number of heads that does not divide the width, or any width that a size could give."""
+    """Refuse heads that do not divide the width; if it is derived, heads that divide no possible width."""
     if "width" in settings.model_fields_set:
         head_widths(settings)
         return
@@ -98,7 +98,7 @@ def check_model(settings: ModelSettings) -> None:
 
 
 def check_reads_pictures(settings: ModelSettings, pictures: bool) -> None:
-    """Refuse a family that cannot read pictures, and an encoder whose task is not that of its source."""
+    """Refuse pictures for a family that cannot read them, and a task that does not fit the source."""
     if pictures and settings.family not in PICTURE_FAMILIES:
         raise UnsupportedError(
             f"A {settings.family} model reads text, and the source is pictures. Choose --model transformer, "

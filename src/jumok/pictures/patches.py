@@ -35,12 +35,12 @@ def join_patches(patches: NDArray[np.uint8], grid: PatchGrid, *, channels: int) 
 def patches_in_region(region: Region, grid: PatchGrid, *, overlapping: bool = False) -> NDArray[np.bool_]:
     """Return which patches have their centre in the region, (patch,); or which overlap it at all."""
     if overlapping:
-        above, left = np.arange(grid.rows) / grid.rows, np.arange(grid.columns) / grid.columns
-        rows = (above < region.bottom) & (above + 1 / grid.rows > region.top)
-        columns = (left < region.right) & (left + 1 / grid.columns > region.left)
+        tops, lefts = np.arange(grid.rows) / grid.rows, np.arange(grid.columns) / grid.columns
+        rows = (tops < region.bottom) & (tops + 1 / grid.rows > region.top)
+        columns = (lefts < region.right) & (lefts + 1 / grid.columns > region.left)
         return (rows[:, None] & columns).ravel()
-    down = (np.arange(grid.rows) + 0.5) / grid.rows
-    across = (np.arange(grid.columns) + 0.5) / grid.columns
-    inside_rows = (region.top <= down) & (down < region.bottom)
-    inside_columns = (region.left <= across) & (across < region.right)
+    row_centres = (np.arange(grid.rows) + 0.5) / grid.rows
+    column_centres = (np.arange(grid.columns) + 0.5) / grid.columns
+    inside_rows = (region.top <= row_centres) & (row_centres < region.bottom)
+    inside_columns = (region.left <= column_centres) & (column_centres < region.right)
     return (inside_rows[:, None] & inside_columns).ravel()

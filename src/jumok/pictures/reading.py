@@ -140,8 +140,9 @@ def _check_size(path: Path, width: int, height: int) -> None:
 
 def _too_large_error(path: Path, received: str) -> DataError:
     return DataError(
-        f"The picture {path} is too large: a picture may have {MAX_PIXELS // 10**6} million pixels and "
-        f"{MAX_FILE_BYTES // 2**20} MB. Received: {received}. Make it smaller; the model sees a small copy."
+        f"The picture {path} is too large: a picture may have at most {MAX_PIXELS // 10**6} million pixels "
+        f"and {MAX_FILE_BYTES // 2**20} MB. Received: {received}. "
+        "Make it smaller; the model sees a small copy."
     )
 
 

@@ -63,7 +63,7 @@ def plot_attention(
 
 
 def _families(characters: set[str]) -> list[str]:
-    """Return the configured font families and, if they lack characters, another that has all of these.
+    """Return the configured font families and, if they lack characters, one that has all the missing ones.
 
     The shipped font and `SYSTEM_FONTS` are tried. Warns if none of them has all the characters.
     """

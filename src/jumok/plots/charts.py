@@ -101,6 +101,7 @@ def _line(series: Series, series_index: int, horizontal: _Axis, vertical: _Axis)
 
 
 def _frame(vertical: _Axis, ticks: Sequence[float]) -> Iterator[str]:
+    """Yield a grid line and a label for each tick of the vertical axis."""
     for tick in ticks:
         y = vertical.pixel(tick)
         yield f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>'

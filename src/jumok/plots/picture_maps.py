@@ -2,7 +2,8 @@
 
 After Xu et al. 2015, "Show, attend and tell", figure 2. Each copy is darkened patch by patch: the patch with
 the greatest weight stays as it is and has an outline, a patch without weight is almost black. Every word has
-a scale of its own, because a word that looks at one patch would leave all others black.
+a scale of its own: on a common scale, a word that attends to one patch would leave the maps of all other
+words almost black.
 """
 
 from __future__ import annotations
@@ -65,8 +66,8 @@ def draw_picture_text(attention: AttentionMap, grid: PatchGrid) -> str:
         group = range(start, min(start + per_row, len(maps)))
         lines.append("".join(_padded(queries[i], width) for i in group).rstrip())
         for row in range(grid.rows):
-            cells = ("".join(_shade(share) * 2 for share in maps[i][row]) for i in group)
-            lines.append("".join(_padded(f"{cell}", width) for cell in cells).rstrip())
+            map_rows = ("".join(_shade(share) * 2 for share in maps[i][row]) for i in group)
+            lines.append("".join(_padded(map_row, width) for map_row in map_rows).rstrip())
         lines.append("")
     steps = "  ".join(f"{shade} ≥ {minimum:.0%}" for minimum, shade in reversed(_SHADES))
     return "\n".join([*lines, f"{steps} of each word's greatest weight"]) + "\n"
@@ -104,7 +105,7 @@ class _Drawing:
     maps: NDArray[np.float64]  # (query, row, column)
     labels: list[str]
     grid: PatchGrid
-    picture: str  # as a data: address
+    picture: str  # as a data: URL
     title: str
     caption: str
 
@@ -134,7 +135,7 @@ class _Drawing:
         yield "</svg>"
 
     def _panel(self, index: int, x: int, y: int) -> Iterator[str]:
-        """The picture alone (index -1), or under the map of a query, with its label below."""
+        """The picture alone (index -1), or darkened by the map of a query, whose word is below it."""
         yield (
             f'<image x="{x}" y="{y}" width="{PANEL}" height="{PANEL}" href="{self.picture}" '
             'image-rendering="optimizeSpeed" style="image-rendering:pixelated"/>'
@@ -181,7 +182,7 @@ def _padded(text: str, width: int) -> str:
 
 
 def _data_uri(pixels: NDArray[np.uint8]) -> str:
-    """The picture as a PNG in a data: address. (PNG specification, third edition, sections 5 and 9.)"""
+    """The picture as a PNG in a data: URL. (PNG specification, third edition, sections 5 and 9.)"""
     height, width, channels = pixels.shape
     rows = np.concatenate([np.zeros((height, 1), np.uint8), pixels.reshape(height, -1)], axis=1)  # filter 0
     header = struct.pack(">IIBBBBB", width, height, 8, 2 if channels == 3 else 0, 0, 0, 0)

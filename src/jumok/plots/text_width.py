@@ -14,9 +14,10 @@ if TYPE_CHECKING:
 
 __all__ = ["printable", "terminal_columns", "width_in_ems", "wrap"]
 
+# Characters by width, in ems: see `_glyph_ems`.
 _NARROW = frozenset("ijlI|!.,:;'`·")
 _SLIM = frozenset('frt()[]{}/\\"-* \u00a0')
-_CAPITAL = frozenset("#~^&")
+_CAPITAL = frozenset("#~^&")  # as wide as a capital letter
 _BROAD = frozenset("mwMWQOGD@%—…œæŒÆ™ЖМШЩЮжмшщю")
 
 _EMOJI_SELECTOR = "\ufe0f"

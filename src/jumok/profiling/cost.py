@@ -169,7 +169,10 @@ def time_in_turns(runs: Mapping[Key, Callable[[], object]], *, seconds: float) -
 
 
 def _turn(run: Callable[[], object], flush_buffer: Tensor) -> list[float]:
-    """The seconds of several runs, without the first (other layers used its memory) if there are more."""
+    """The seconds of each run of one turn. If there are several, the first is left out.
+
+    Other layers ran before it and used the memory, so it may be slower.
+    """
     times: list[float] = []
     while sum(times) < TURN_SECONDS and len(times) < MAX_RUNS_PER_TURN:
         flush_buffer.add_(1)

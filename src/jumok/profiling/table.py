@@ -1,6 +1,6 @@
 """Table 1 of the paper, measured: one row per layer.
 
-Only the orders ("n²·d", "n/r") are the paper's, to compare with the measured numbers. The fields of the
+Only the orders ("n²·d", "n/r") and the formulas are from papers; the rest is measured. The fields of the
 dataclasses are the keys of `jumok bench attention --json`, except that `PathLength.length` is "places".
 """
 

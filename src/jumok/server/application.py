@@ -190,8 +190,9 @@ class Exchange:
                 watcher.cancel()
 
     async def _send_error(self, error: HttpError) -> None:
-        # After other errors the connection stays open, and the rest of a body that is too large is read for a
-        # while and discarded: a client that is still sending when it is closed would not see the response.
+        # Only a client that is too slow (408) is disconnected. After other errors the connection stays open,
+        # and the rest of a body that is too large is read for a while and discarded: a client that is still
+        # sending when its connection is closed would not see the response.
         if error.status == 408:
             error.headers["Connection"] = "close"
         await self._error_response(error)(self._scope, _wait_forever, self._send)

@@ -23,7 +23,7 @@ _TOO_MANY_CONNECTIONS = (
 GRACE_SECONDS = 1.0  # an idle connection stays open this long after a shutdown begins
 MAX_HEAD_BYTES = 32 * 2**10
 _HEAD_TOO_LONG = f"its head is longer than {MAX_HEAD_BYTES // 2**10} KiB"
-HEADER_OVERHEAD = 64  # bytes in memory besides the name and value
+HEADER_OVERHEAD = 64  # bytes of memory per header, besides its name and value
 MAX_PIPELINED = 16
 """Parsed requests that wait for the current one to be answered."""
 
@@ -34,7 +34,7 @@ class BoundedHttpProtocol(HttpToolsProtocol):
     header_timeout = 10.0
     response_timeout = 60.0
     max_connections = 1_000
-    closing = False
+    closing = False  # set to True for all connections when the server begins to shut down
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)

@@ -197,7 +197,7 @@ def _bind(settings: ServerSettings) -> socket.socket:
     """Listen before models are loaded, so that a port in use is reported at once.
 
     Two servers that are started together could both bind the port; only one of them can listen. Connections
-    that come while models are loaded wait until they are answered.
+    that arrive while models are being loaded are answered afterwards.
     """
     host, port = settings.host.strip("[]"), settings.port
     with contextlib.ExitStack() as on_error:

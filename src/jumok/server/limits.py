@@ -17,7 +17,7 @@ class Limits:
     """Texts per array."""
     max_alternatives: int = 10
     max_request_seconds: float = 8.0
-    """Seconds that an idle server may need for a request, by estimate."""
+    """A request is refused if an idle server would need longer for it, by estimate."""
     max_body_bytes: int = 2 * 2**20
     """Checked while the body arrives, before it is parsed."""
     max_total_body_bytes: int = 128 * 2**20
@@ -37,7 +37,7 @@ class Limits:
     request_timeout: float = 60.0
     """A request that cannot be answered in this time is refused at once, or ends with 503."""
     batch_timeout: float = 30.0
-    """For a worker to answer a batch: half the time for a request, so that another can still try."""
+    """For a worker to answer a batch: half the time for a request, so that another worker can still try."""
     explanation_timeout: float = 20.0
     """For a worker to answer a request about attention, which is not tried again."""
     requests_per_minute: int = 3_000

@@ -53,7 +53,7 @@ def openapi_document(service: Service) -> Schema:
     if service.api_keys:
         document["components"]["securitySchemes"] = {"key": {"type": "http", "scheme": "bearer"}}
         for route in API_ROUTES:
-            if route.guarded and route.path in paths:  # the requests of the live page are not in it
+            if route.guarded and route.path in paths:  # the document leaves out the live page's requests
                 paths[route.path][route.method.lower()]["security"] = [{"key": []}]
     return document
 
@@ -180,7 +180,7 @@ def _explain_fields(service: Service) -> Schema:
 
 
 def _file_fields(service: Service) -> Schema:
-    # The file and the key have no type: a multipart form sends every value as text, so none has a wrong type.
+    # The file and the key have no type: a multipart form sends every value as text, so no type is wrong.
     # `minItems`: schemathesis sends an array as one part per item, so an empty one would be a missing file.
     file = {
         "description": "A file whose name has a known suffix; text in UTF-8 (.strings also in UTF-16)",

@@ -67,7 +67,7 @@ def _routing_notice(routing: LanguageRouting, ui_language: str) -> str:
 
 
 async def show_attention_page(context: RequestContext) -> Response:
-    """Show the live attention page. Its requests carry no key, so a server that requires keys has none."""
+    """Show the live attention page. Its requests carry no key: a server that requires keys refuses it."""
     if context.service.api_keys:
         raise HttpError(
             404, "A server that requires API keys has no live page. Use POST /v1/explain instead."

@@ -1,6 +1,7 @@
 """From texts to translations: texts are split into sentences, queued, run through the models, and joined.
 
-Sentences follow a pivot path one by one; word links are composed through the words of the pivot.
+The models of a pivot path run one after another, each on all sentences with this path; word links are
+composed through the words of the pivot language.
 """
 
 from __future__ import annotations
@@ -39,9 +40,9 @@ if TYPE_CHECKING:
 __all__ = ["Candidate", "TranslatedText", "TranslationPipeline", "diagonal_links"]
 
 MARKUP_FACTOR = 4
-"""A document has about this many characters per character of text, or fewer."""
+"""A document has at most about this many characters per character of its text."""
 MAX_AHEAD = 1_024
-"""Sentences of one request in the queue; a file of 100,000 would make it slow for all."""
+"""Sentences of one request that may be in the queue: 100,000 of one file would slow it down for all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,7 @@ class TranslatedText:
     target_language: str
 
     def text(self, rank: int = 0) -> str:
-        """Return the translation of this rank: the candidates of this rank, or the last, of all sentences."""
+        """Join the candidates of this rank; a sentence with fewer candidates contributes its last one."""
         return "".join(self._parts(rank))
 
     def alternatives(self) -> list[tuple[str, float]]:
@@ -114,7 +115,7 @@ class TranslationPipeline:
 
     @contextmanager
     def open_request(self, client: str) -> Iterator[OpenRequest]:
-        """Open a request of a client; at the end, what of it still waits leaves the queue."""
+        """Open a request of a client; at the end, its items that still wait leave the queue."""
         deadline = asyncio.get_running_loop().time() + self._limits.request_timeout
         request = self._queue.open(client, deadline)
         try:

@@ -1,6 +1,6 @@
 """The fields of a request: from JSON, a form, a multipart form or, as LibreTranslate allows, the query.
 
-The body is counted while it arrives, and refused before it is parsed if it is too large or too slow.
+The bytes of a body are counted while they arrive: one that is too large or too slow is refused unparsed.
 """
 
 from __future__ import annotations

@@ -72,7 +72,8 @@ class HostOriginPolicy:
     def _check_site(self, headers: Headers) -> None:
         """Refuse what a page of another site embeds. Only browsers send these headers.
 
-        Links are followed, and requests in mode "cors" without an Origin are those of a browser's extensions.
+        Links from other sites are allowed. So are requests in mode "cors" without an Origin, which come from
+        extensions of the browser.
         """
         is_foreign = headers.get("sec-fetch-site") in ("cross-site", "same-site")
         mode = headers.get("sec-fetch-mode")

@@ -80,13 +80,13 @@ class Service:
     async def run_in_thread(self, function: Callable[..., Result], *arguments: Any) -> Result:
         """Run what takes long for a large text, such as reading a document, beside the event loop.
 
-        Threads share Python's lock with all requests, so only one of them runs at a time.
+        Threads share Python's global lock (GIL) with all requests, so only one of them runs at a time.
         """
         async with self._thread_slot:
             return await asyncio.to_thread(function, *arguments)
 
     async def reload(self) -> None:
-        """Reload models and keys without dropping a request; if one is invalid, nothing changes."""
+        """Reload models and keys without dropping a request. If one of them is invalid, nothing changes."""
         async with self._reload_lock:
             try:
                 pairs = await asyncio.to_thread(read_language_pairs, self.settings.models)

@@ -97,7 +97,7 @@ def named_pair(context: RequestContext) -> LanguagePair:
 
 
 def _single_model(context: RequestContext, source: str, target: str) -> LanguagePair:
-    """Return the one model that translates from one language to another."""
+    """Return the language pair of the model that translates directly; refuse if none does."""
     path = context.service.language_pairs.pivot_path(source, target)
     if path is None or len(path) != 1:
         raise bad_request(f"no single model translates from {source[:40]} to {target[:40]}")

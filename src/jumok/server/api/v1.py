@@ -56,7 +56,7 @@ async def translate_stream(context: RequestContext) -> Response:
     texts, routing, options = await _read_request(context)
     events = _events(context, texts, routing, options._replace(stream=True))
     first = await anext(events)  # a request that is refused gets its status before the stream begins
-    headers = {"X-Accel-Buffering": "no"}  # nginx would buffer several pages before it sends any
+    headers = {"X-Accel-Buffering": "no"}  # else nginx would hold events back until its buffer is full
     return StreamingResponse(_prepend(first, events), media_type="text/event-stream", headers=headers)
 
 

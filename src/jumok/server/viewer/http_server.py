@@ -69,7 +69,7 @@ class ViewerServer(ThreadingHTTPServer):
             ) from None
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Start a thread for a connection; close another one if there are too many."""
+        """Start a thread for a connection; if there are too many, close the one that has waited longest."""
         with self._lock:
             self._waiting[request] = None
             if len(self._waiting) + len(self._answering) > MAX_CONNECTIONS:

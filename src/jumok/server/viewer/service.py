@@ -52,7 +52,7 @@ class CellIndex(Request):
 
 
 class ExplainRequest(Request):
-    """A sentence for a model, the changes, and a prefix or a whole translation to explain."""
+    """A sentence for a model, the changes, and a prefix or a whole translation. Only "steps" reads `cell`."""
 
     model: int = Field(0, ge=0)
     sentence: str = Field(max_length=MAX_CHARACTERS)

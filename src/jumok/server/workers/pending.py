@@ -1,4 +1,4 @@
-"""What waits in the queue: sentences and explanations, of requests, of clients."""
+"""What waits in the queue: sentences and explanations. Each belongs to a request, and that to a client."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class BusyError(JumokError):
 
 
 class RequestTooLargeError(JumokError):
-    """A request that is too much work even if there were no other."""
+    """A request that is too much work even for an idle server."""
 
     def __init__(self, seconds: float, limit: float) -> None:
         super().__init__(
@@ -71,7 +71,7 @@ class Client:
     """Seconds of work that it has received, as fair queueing counts them: who has received least is next."""
     open_requests: int = 0
     seconds: float = 0.0
-    """Estimated seconds of work, of one worker, of its open requests."""
+    """Estimated seconds that one worker needs for what is left of its open requests."""
     waiting_items: int = 0
     waiting_characters: int = 0
 
@@ -82,14 +82,15 @@ class OpenRequest:
 
     client: Client
     turn: float
-    """When it is its turn among the requests of its client: since when it is open, and later the more work it
-    has received."""
+    """Orders the requests of a client: the smallest is next. It begins as the time at which the request was
+    opened, and grows with the work that the request receives."""
     deadline: float
     seconds: float = 0.0
-    """Estimated seconds of work, of one worker, that are left."""
+    """Estimated seconds that one worker needs for what is left of it."""
     received: float = 0.0
     """Seconds of work that it has received."""
     is_long: bool = False
+    """Whether its work was estimated to take longer than `LONG_SECONDS` of `queue.py`."""
     slowness: float = 1.0
     """How many times longer its sentences take than estimated."""
     waiting: dict[Pending, None] = field(default_factory=dict)  # an ordered set
@@ -126,7 +127,7 @@ class PendingExplanation:
 
     model_index: int
     operation: str
-    text: str
+    text: str  # the request as JSON
     request: OpenRequest
     future: asyncio.Future[str] = field(default_factory=_new_future)
     seconds: float = 0.0

@@ -42,13 +42,16 @@ STOP_TIMEOUT = 5.0
 CHECK_SECONDS = 0.25
 """How often heartbeats are checked."""
 MAX_SILENCE = 2.0
-"""A worker that sends no heartbeat for this long is replaced."""
+"""A worker that sends no heartbeat for this many seconds is replaced."""
 MAX_STANDSTILL, MIN_PROGRESS = 5.0, 0.02
-"""So is one whose batch uses less than this CPU time for this long; heartbeats alone use far less,"""
+"""A worker is replaced if its batch uses less than MIN_PROGRESS seconds of CPU time in MAX_STANDSTILL
+seconds; heartbeats alone use far less."""
 MAX_CPU_SECONDS, MAX_SLOWNESS = 10.0, 20.0
-"""and one whose batch uses more CPU time than this, and this many times more than estimated."""
+"""A worker is replaced if its batch uses more than MAX_CPU_SECONDS of CPU time and more than MAX_SLOWNESS
+times the estimate."""
 MIN_RESTART_DELAY, MAX_RESTART_DELAY = 1.0, 30.0
-"""Seconds between restarts, doubled until a batch succeeds, because a start takes seconds of CPU."""
+"""Seconds before the second restart and later ones, doubled each time until a batch succeeds, because a start
+takes seconds of CPU time. The first restart is immediate."""
 
 
 class WorkerPool:
@@ -156,7 +159,7 @@ class WorkerHandle:
             self._is_working = False
 
     async def _next_work(self) -> Work | None:
-        """Wait for work; None if the process dies while it waits."""
+        """Wait for work; None if the process has died or dies meanwhile."""
         if self._exit is None or self._exit.done():
             return None
         self._waits_for_work = True
@@ -335,7 +338,7 @@ class Heartbeats(asyncio.Protocol):
             self._transport.close()
 
     def excuse(self) -> None:
-        """Begin to count from now on."""
+        """Count silence and standstill from now on."""
         self._last_beat = _now()
         self._progress = self._cpu_seconds, self._last_beat
 

@@ -2,12 +2,13 @@
 
 A free worker takes a batch at once, with one exception: if there are more open requests than workers and few
 waiting sentences, it waits a moment (`GATHER_SECONDS`) for more, because a large batch costs little more than
-a small one. Explanations wait in the same queue; a worker takes one at a time, and one worker takes none.
+a small one. Explanations wait in the same queue. A worker takes one at a time; of several workers, one is
+always left for sentences.
 
 Clients take turns: the next batch begins with a sentence of the client that has received the least work, and
-is filled with similar sentences of all. Who comes back has not saved up any work (weighted fair queueing:
-Demers, Keshav & Shenker 1989). The requests of one client take turns too. While a long request shares the
-workers with others, batches are short, so that nobody waits long for a worker.
+is filled with similar sentences of all clients. A client that sends nothing for a while does not catch up
+later (weighted fair queueing: Demers, Keshav & Shenker 1989). The requests of one client take turns too.
+While a long request shares the workers with others, batches are short, so that nobody waits long for one.
 """
 
 from __future__ import annotations
@@ -43,22 +44,23 @@ MAX_BATCH_CHARACTERS = 12_000
 MAX_CANDIDATES = 512
 """Sentences among which a batch is chosen: looking at all of a long queue would take longer than a batch."""
 BATCH_SECONDS, MIN_BATCH_SENTENCES = 0.15, 16
-"""How long a batch may take by estimate, unless it has few sentences."""
+"""A batch of at least MIN_BATCH_SENTENCES gets no more sentences once its estimate exceeds BATCH_SECONDS."""
 SHORT_BATCH_SECONDS, MIN_SHORT_BATCH_SENTENCES = 0.01, 2
 """The same while a long request shares the workers with others."""
 LONG_SECONDS = 0.5
 """A request, or a client, with more work than this makes others wait."""
 RECENT_SECONDS = 5.0
-"""Others count this long after their last request: their next one may come while a batch is computed."""
+"""A client counts as present this long after its last request: its next may come during a batch."""
 URGENT_SHARE, URGENT_FACTOR = 0.7, 3.0
 """A request that needs more than this share of its remaining time gets more turns, by this factor."""
 TURN_FACTOR = 4.0
 """Each second of work puts the next turn of a request this many seconds back, behind newer requests."""
 TOO_LARGE_FACTOR = 1.25
-"""A request is given up if it takes this many times more than a request may: estimates are not exact."""
+"""A request is given up if it will take this many times `max_request_seconds`: estimates are not exact."""
 MAX_CROWDING = 20.0
+"""The largest `_crowding` that is measured."""
 USABLE_SHARE = 0.9
-"""The share of the time for a request that may be promised to requests: estimates are not exact."""
+"""Work is accepted up to this share of what fits into `request_timeout`: estimates are not exact."""
 
 
 class WorkQueue:
@@ -70,13 +72,13 @@ class WorkQueue:
         self._clients: dict[str, Client] = {}  # with open requests, or seen recently
         self._requests: dict[OpenRequest, None] = {}  # with waiting items, in the order of arrival
         self._virtual_time = 0.0  # where clients begin that have received nothing yet
-        self._virtual_time_set = 0.0
+        self._virtual_time_advanced = 0.0  # when it was last advanced
         self._num_long_requests = 0
         self._last_short_request = -RECENT_SECONDS
         self._waiting_items = 0
         self._waiting_characters = 0
         self._seconds = 0.0  # of work of all open requests
-        self._crowding = 1.0  # seconds that a second of work takes; more if the machine has other work
+        self._crowding = 1.0  # elapsed seconds per CPU second; above 1 if the machine has other work
         self._num_explaining = 0
         self._num_free_workers = 0
         self._idle: list[asyncio.Future[None]] = []  # one per free worker; the last has worked most recently
@@ -94,7 +96,7 @@ class WorkQueue:
     # --- Requests -------------------------------------------------------------------------------------------
 
     def open(self, client_name: str, deadline: float) -> OpenRequest:
-        """Open a request of a client that must be answered by this loop time."""
+        """Open a request that must be answered by `deadline`, a time of the event loop."""
         now = _now()
         self._advance_virtual_time(now)
         for name in [name for name, one in self._clients.items() if _is_gone(one, now)]:
@@ -110,9 +112,9 @@ class WorkQueue:
     def _advance_virtual_time(self, now: float) -> None:
         """Virtual time passes as if all clients that wait were served at the same time, at equal speed."""
         waiting = [client.virtual_time for client in self._clients.values() if client.waiting_items]
-        passed = (now - self._virtual_time_set) * self.num_workers / max(1, len(waiting))
+        passed = (now - self._virtual_time_advanced) * self.num_workers / max(1, len(waiting))
         self._virtual_time = max(self._virtual_time, min([self._virtual_time + passed, *waiting]))
-        self._virtual_time_set = now
+        self._virtual_time_advanced = now
 
     def check_size(self, seconds: float) -> None:
         """Refuse a request that is too much work for one request, whatever else waits."""
@@ -152,7 +154,7 @@ class WorkQueue:
             self._last_short_request = _now()
 
     def close(self, request: OpenRequest) -> None:
-        """Forget a request, and what of it still waits."""
+        """Forget a request, and its items that still wait."""
         self.withdraw(list(request.waiting))
         self._settle(request, request.seconds)
         self._num_long_requests -= request.is_long
@@ -215,26 +217,26 @@ class WorkQueue:
         finally:
             self._num_free_workers -= 1
 
-    def complete(self, work: Work, seconds: float, elapsed: float) -> None:
-        """Record that a worker has done this work in so many CPU seconds, and seconds of the clock."""
+    def complete(self, work: Work, cpu_seconds: float, elapsed_seconds: float) -> None:
+        """Record that a worker has done this work."""
         items = pending_items(work)
         estimated = sum(item.seconds for item in items)
         for item in items:
             self._settle(item.request, item.seconds)
             if estimated:
                 share = item.seconds / estimated
-                item.request.received += share * seconds
+                item.request.received += share * cpu_seconds
                 # A client pays for the time that its sentences took, not for the estimate.
-                item.request.client.virtual_time += share * seconds - item.seconds
+                item.request.client.virtual_time += share * cpu_seconds - item.seconds
         if isinstance(work, PendingExplanation):
             self.release_explanation()
-            self.speed.measure_explanation(seconds)
+            self.speed.measure_explanation(cpu_seconds)
             return
         if estimated:
-            self._review(dict.fromkeys(item.request for item in items), seconds / estimated)
-        if len(items) >= FEW_SENTENCES or seconds >= BATCH_SECONDS / 2:
-            self.speed.measure_batch(work, seconds)
-            crowding = min(max(elapsed / max(seconds, 1e-3), 1.0), MAX_CROWDING)
+            self._review(dict.fromkeys(item.request for item in items), cpu_seconds / estimated)
+        if len(items) >= FEW_SENTENCES or cpu_seconds >= BATCH_SECONDS / 2:
+            self.speed.measure_batch(work, cpu_seconds)
+            crowding = min(max(elapsed_seconds / max(cpu_seconds, 1e-3), 1.0), MAX_CROWDING)
             self._crowding += SMOOTHING * (crowding - self._crowding)
 
     def _review(self, requests: Iterable[OpenRequest], slowness: float) -> None:

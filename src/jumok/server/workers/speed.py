@@ -1,6 +1,6 @@
 """How long sentences take: measured on batches, per model and options.
 
-Seconds are CPU seconds of a worker, so that a busy machine does not make texts look longer.
+Seconds are CPU seconds of a worker, so that other work on the machine does not make texts seem slower.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class WorkSpeed:
         self._explanation_seconds = FIRST_EXPLANATION_SECONDS
 
     def set_first(self, speeds: Sequence[float]) -> None:
-        """Set the speed of each model that a worker has measured when it started, unless one is known."""
+        """Set the speeds that a worker measured at its start, except of models whose speed is known."""
         for model_index, speed in enumerate(speeds):
             self._of_model.setdefault(model_index, speed)
 
@@ -81,6 +81,6 @@ def _smoothed(before: float | None, new: float) -> float:
 
 
 def _relative_work(options: TranslateOptions) -> float:
-    """Return a guess how much more work these options are than the default ones, until it is measured."""
+    """Return a guess of the work with these options, relative to the default ones, until it is measured."""
     work = 0.5 if options.greedy else (3 + options.n_best) / 4  # the beam has at least n_best hypotheses
     return work + 0.4 * options.n_best if options.align else work  # each of them is aligned

@@ -1,7 +1,7 @@
 """A process that runs the models. `pool.py` starts one per core.
 
-It reads messages from its standard input and answers each (`jumok.system.messages`). It ends when
-its input is closed, because the server has ended.
+It reads messages from its standard input and answers each on its standard output (`jumok.system.messages`).
+It ends when its input is closed, because the server has ended.
 
     {"kind": "load", models, language_pairs, shortlist}   the first message
         → {"kind": "ready", pid, speeds: letters per second of each model} | {"kind": "failed", message}
@@ -79,11 +79,11 @@ def work(requests: IO[bytes], answers: IO[bytes]) -> None:
         return
     send({"kind": "ready", "pid": os.getpid(), "speeds": speeds})
     services: dict[int, ExplanationService] = {}
-    aligning: set[int] = set()
+    warmed_up: set[int] = set()  # models whose alignment has been warmed up
     while (message := read_message(requests)) is not None:
         index = message["model"]
-        if message.get("align") and index not in aligning:
-            aligning.add(index)
+        if message.get("align") and index not in warmed_up:
+            warmed_up.add(index)
             _warm_up_alignment(translators[index])
         started = time.process_time()
         if message["kind"] == "explain":
@@ -116,7 +116,7 @@ def _warm_up(translator: Translator) -> float:
 
 
 def _warm_up_alignment(translator: Translator) -> None:
-    """Load torch, before the time of the first aligned batch is taken: it would seem many times slower."""
+    """Load torch before the first aligned batch is timed, which would otherwise seem many times slower."""
     with contextlib.suppress(JumokError):
         translator.align_all([Pair(WARM_UP_TEXTS[0], WARM_UP_TEXTS[0])])
 
@@ -211,7 +211,7 @@ def _explain_safely(
     except JumokError as error:
         return {"kind": "refused", "message": str(error)}
     except Exception as error:
-        log_error("view_failed", error)
+        log_error("explanation_failed", error)
         return {"kind": "refused", "message": "The explanation failed; see the server log."}
     return {"kind": "explanation", "answer": answer}
 
