@@ -401,7 +401,7 @@ class TestWeights:
         weights = module_weights(self.tied())
         del weights["a.bias"]
         weights["new"] = torch.zeros(1)
-        with pytest.raises(ModelFolderError, match=r"2 weights do not fit the model. Received: a\.bias, new"):
+        with pytest.raises(ModelFolderError, match=r"2 weights do not fit the model .*: a\.bias, new"):
             load_module_weights(self.tied(), weights)
 
     def test_equal_weights_give_equal_bytes(self) -> None:
@@ -506,7 +506,9 @@ class TestMoments:
 def test_weights_that_are_not_finite_are_refused(tmp_path: Path, card: ModelCard, value: float) -> None:
     weights = {"good": torch.ones(3), "bad": torch.tensor([1.0, value])}
     save_model(tmp_path / "model", card, weights, {"pieces.model": b"tokens"})
-    with pytest.raises(ModelFolderError, match=r"1 of its 2 weights are not finite numbers \(bad\)"):
+    with pytest.raises(
+        ModelFolderError, match=r"1 of its 2 tensors have numbers that are not finite \(bad\)"
+    ):
         read_stored_model(tmp_path / "model").weights()
 
 

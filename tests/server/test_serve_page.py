@@ -62,8 +62,8 @@ def test_v1_returns_scores_alternatives_and_alignments(served: Served) -> None:
     for link in one["alignment"]:
         assert REQUEST["q"][slice(*link["source"])].strip()
         assert one["text"][slice(*link["target"])].strip()
-    through = served.post("/v1/translate", {**REQUEST, "target": "fr"}).json
-    assert through["translations"][0]["pivot"] == ["de"]
+    pivoted = served.post("/v1/translate", {**REQUEST, "target": "fr"}).json
+    assert pivoted["translations"][0]["pivot"] == ["de"]
 
 
 def stream(served: Served, **fields: Any) -> list[tuple[str, dict[str, Any]]]:

@@ -81,7 +81,7 @@ def keys(tmp_path: Path) -> Path:
 
 
 def is_page(answer: Answer, *, with_text: bool = True) -> bool:
-    """Check that it is the whole page, with its policy, and with the entered text if `with_text`."""
+    """Assert that it is the whole page with its policy; return whether its text is as `with_text` says."""
     policy = answer.headers["content-security-policy"]
     assert answer.headers["content-type"] == "text/html; charset=utf-8"
     assert "script-src 'sha256-" in policy
@@ -110,7 +110,7 @@ def test_a_wrong_key_is_an_error_on_the_page_and_not_shown(model: Path, keys: Pa
 
 @pytest.mark.parametrize("guarded", [True, False], ids=["a key", "an address"])
 def test_the_page_shows_the_rate_limit(model: Path, keys: Path, guarded: bool) -> None:
-    """An address is refused before the body is read, a key after that."""
+    """A client known by its address is refused before the body is read, one known by its key after that."""
     service = make_service(model, keys if guarded else None, requests_per_minute=1, request_timeout=0)
     assert send(service, form(api_key=KEY)).status == 503
     for language, words in (("en", "Too many requests. Try again in {} s."), ("ko", "{}초 후에 다시")):

@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[2]
 DOCUMENT = (ROOT / "docs" / "serve.md").read_text(encoding="utf-8")
-[TORCH] = re.findall(r"^torch==(\S+)$", (ROOT / "constraints.txt").read_text(encoding="utf-8"), re.MULTILINE)
+CONSTRAINTS = (ROOT / "constraints.txt").read_text(encoding="utf-8")
+[TORCH_VERSION] = re.findall(r"^torch==(\S+)$", CONSTRAINTS, re.MULTILINE)
 NAME = "translate.example.org"
 REQUEST = {"q": "one two", "source": "en", "target": "de"}
 
@@ -59,10 +60,10 @@ def test_the_container_installs_pinned_packages_from_one_index_each() -> None:
     [command] = [line for line in lines if line.startswith("RUN ")]
     first, second = [shlex.split(part) for part in command.split("&&") if "pip install" in part]
     assert "--extra-index-url" not in command
-    assert [word for word in first if word.startswith("torch")] == [f"torch=={TORCH}"]
+    assert [word for word in first if word.startswith("torch")] == [f"torch=={TORCH_VERSION}"]
     assert "--index-url" in first
     assert f"jumok[serve]=={metadata.version('jumok')}" in second
-    assert f"torch=={TORCH}" in second  # keeps the build that was installed first
+    assert f"torch=={TORCH_VERSION}" in second  # keeps the build that was installed first
     assert "--index-url" not in second
 
 
@@ -157,8 +158,8 @@ def asking(
         connection.close()
 
 
-def ask(*words: Any, **headers: str) -> Answer:
-    with asking(*words, **headers) as response:
+def ask(*arguments: Any, **headers: str) -> Answer:
+    with asking(*arguments, **headers) as response:
         return Answer(response.status, dict(response.getheaders()), response.read())
 
 
@@ -186,9 +187,9 @@ def test_nginx_as_documented_passes_on_names_addresses_streams_and_bodies(
     settings = {"proxies": ("127.0.0.1",), "allowed_hosts": (NAME,), "limits": limits}
     with serving_in_thread(tmp_path, model, **settings) as served, nginx(tmp_path, served) as port:
         # The page's own origin is allowed, and files have URLs under the public name.
-        asked = json.dumps(REQUEST).encode()
-        assert ask(port, "/translate", asked, Origin=f"http://{NAME}:{port}").status == 200
-        assert ask(port, "/translate", asked, Origin="http://127.0.0.1").status == 403
+        body = json.dumps(REQUEST).encode()
+        assert ask(port, "/translate", body, Origin=f"http://{NAME}:{port}").status == 200
+        assert ask(port, "/translate", body, Origin="http://127.0.0.1").status == 403
         part = b'--x\r\nContent-Disposition: form-data; name="%s"\r\n\r\n%s\r\n'
         body = b"".join(part % pair for pair in ((b"file", b"one"), (b"source", b"en"), (b"target", b"de")))
         headers = {"Content-Type": "multipart/form-data; boundary=x"}

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 KEY = BatchKey(0)
-SENTENCE = "x" * 92  # counts as 100 letters
+SENTENCE = "x" * 92  # counts as 100 letters: each sentence counts 8 letters more than it has
 
 
 # --- The queue ----------------------------------------------------------------------------------------------
@@ -376,7 +376,7 @@ def test_a_modest_client_is_next_however_much_a_greedy_one_has_waiting() -> None
             queue.add([sentence])
             [batch] = await work_for(queue, 1, 10_000)
             assert batch[0] is sentence
-            assert len(batch) <= 3  # and its batch is not filled with work for a long time
+            assert len(batch) <= 3  # its batch is not filled with work that takes long
             queue.close(modest)
 
     asyncio.run(run())
@@ -384,7 +384,7 @@ def test_a_modest_client_is_next_however_much_a_greedy_one_has_waiting() -> None
 
 @pytest.mark.parametrize("speed", [10_000, 1_000])
 def test_two_greedy_clients_receive_the_same_work_whatever_was_estimated(speed: float) -> None:
-    """The second sends a request after the other, the first all at once, and had the server for itself."""
+    """The first has the server to itself, with one large request; then the second sends many small ones."""
 
     async def run() -> None:
         queue = with_speed(WorkQueue(Limits(request_timeout=1e6), workers=1), 10_000)
@@ -470,7 +470,7 @@ def test_the_speed_is_measured_for_each_kind_of_batch() -> None:
 
 
 def test_a_request_that_turns_out_to_be_too_large_is_given_up() -> None:
-    """No tokenizer is asked before it is accepted: unknown characters take several times longer."""
+    """It is accepted by an estimate without a tokenizer, but unknown characters take several times longer."""
 
     async def run() -> None:
         queue = with_speed(WorkQueue(Limits(), workers=1), 10_000)
@@ -507,7 +507,7 @@ def test_a_busy_machine_makes_the_server_busy_and_no_request_too_large() -> None
     asyncio.run(run())
 
 
-def test_virtual_time_passes_so_that_new_clients_cannot_keep_one_waiting() -> None:
+def test_virtual_time_passes_so_that_new_clients_cannot_keep_an_old_one_waiting() -> None:
     async def run() -> None:
         queue = with_speed(WorkQueue(Limits(request_timeout=1e6), workers=1), 1_000)
         old = open_request(queue, "old", seconds=5)
@@ -669,23 +669,23 @@ def test_a_worker_that_dies_is_replaced(model: Path, tmp_path: Path) -> None:
         assert victim not in served.worker_pids()
 
 
-def status_of_health_within(served: Served, status: int, seconds: float) -> float:
-    """Return how long it took until /health had this status."""
+def seconds_until_health_is(status: int, served: Served, *, max_seconds: float) -> float:
+    """Return how long it took until /health had this status; fail after `max_seconds`."""
     started = time.monotonic()
     while served.get("/health").status != status:
-        assert time.monotonic() < started + seconds
+        assert time.monotonic() < started + max_seconds
         time.sleep(0.02)
     return time.monotonic() - started
 
 
 @pytest.mark.medium
 def test_a_stopped_worker_is_replaced_in_time_for_its_batch(model: Path, tmp_path: Path) -> None:
-    """It took a minute, and /health said ok all the while."""
+    """This once took a minute, during which /health said ok."""
     with serving_in_thread(tmp_path, model, workers=1) as served, ThreadPoolExecutor(1) as clients:
         [victim] = served.worker_pids()
         os.kill(victim, signal.SIGSTOP)
         request = clients.submit(served.post, "/translate", {"q": "one", "source": "en", "target": "de"})
-        assert status_of_health_within(served, 503, seconds=20) < 10
+        assert seconds_until_health_is(503, served, max_seconds=20) < 10
         assert request.result().status == 200
         assert victim not in served.worker_pids()
         [lost] = served.wait_for("worker_lost")
@@ -736,7 +736,7 @@ def test_a_worker_whose_batch_hangs_is_replaced(
 def test_an_explanation_has_less_time_than_a_batch_and_is_not_tried_again(
     model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It may be what has cost the worker."""
+    """The explanation itself may be why the worker was lost."""
     assert Limits().explanation_timeout < Limits().batch_timeout <= Limits().request_timeout / 2
     code = "import time; import jumok.server.workers.worker as w; w._explanation_service = {}; w.main()"
     monkeypatch.setattr("jumok.server.workers.pool.WORKER_CODE", code.format("lambda _: time.sleep(99)"))
@@ -748,7 +748,7 @@ def test_an_explanation_has_less_time_than_a_batch_and_is_not_tried_again(
         assert [lost["reason"] for lost in served.wait_for("worker_lost")] == ["TimeoutError"]
 
 
-def test_a_server_that_did_not_run_itself_does_not_blame_its_workers() -> None:
+def test_hanging_workers_are_found_and_excused_if_the_server_itself_did_not_run() -> None:
     async def run() -> None:
         heartbeats = Heartbeats()
         heartbeats.data_received(HEARTBEAT.pack(1.0))
@@ -842,7 +842,7 @@ def test_signals_are_handled_while_models_are_loaded(model: Path, tmp_path: Path
 def test_a_port_that_another_server_took_while_it_loads_is_reported_at_once(
     model: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """Two servers that were started together both bound the port, and one failed after it had loaded."""
+    """Once, two servers that were started together both bound the port; one failed after it had loaded."""
     from jumok.cli import main
 
     port = free_port()
@@ -859,7 +859,8 @@ def test_a_port_that_another_server_took_while_it_loads_is_reported_at_once(
                 error = capfd.readouterr().err
                 assert f"Cannot listen on 127.0.0.1:{port}" in error
                 assert "loading" not in error
-                assert first.get("/health").status == 200  # who came while it loaded is answered
+                # A request that arrives while models are loaded is answered once they are.
+                assert first.get("/health").status == 200
             finally:
                 assert first.stop() == 0
 
@@ -1003,9 +1004,9 @@ def test_a_reload_with_models_in_another_order_is_refused(
         service = Service(ServerSettings(models=tuple(folders)), read_language_pairs(folders))
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("jumok.server.service.log_event", lambda event, **_: events.append(event))
-            for one, folder in ((second_model, folders[2]), (other, folders[1])):
+            for replacement, folder in ((second_model, folders[2]), (other, folders[1])):
                 shutil.rmtree(folder)
-                shutil.copytree(one, folder)
+                shutil.copytree(replacement, folder)
             await service.reload()
         return events
 

@@ -80,7 +80,7 @@ def test_hosts_and_origins_are_checked_for_every_method(served: Served, method: 
 def test_other_sites_may_link_to_the_server_but_not_embed_it(
     served: Served, path: str, site: str, mode: str, destination: str, status: int
 ) -> None:
-    """An image of a foreign page made a worker load torch."""
+    """Once, an image on a foreign page could make a worker load torch."""
     headers = {"Sec-Fetch-Site": site, "Sec-Fetch-Mode": mode, "Sec-Fetch-Dest": destination}
     assert served.get(path, **headers).status == status
 
@@ -246,7 +246,7 @@ def test_clients_that_share_an_address_get_its_rate_however_often_they_try(
             limiter.check("an office")
             accepted += 1
         now[0] += 1 / 3
-    # The first 60 at once, then one per second.
+    # A burst of 60, and one per second.
     assert 60 + 175 < accepted <= 60 + 181
 
 

@@ -1,4 +1,4 @@
-"""/translate_file: every document format is translated, and its language declared."""
+"""/translate_file with a Word document, an HTML page and messages; a zip bomb is refused."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_a_word_document_is_translated(served: Served) -> None:
     assert "one two three" not in document
 
 
-def test_a_page_declares_its_language(served: Served) -> None:
+def test_a_translated_html_page_declares_the_target_language(served: Served) -> None:
     assert _fetch(served, "a.html", b'<html lang="en"><p>one two</p></html>').startswith(
         b'<html lang="de"><p>'
     )

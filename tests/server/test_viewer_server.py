@@ -292,7 +292,7 @@ def test_a_connection_that_is_being_answered_is_kept() -> None:
 
 
 @pytest.mark.parametrize("sent", [b"GET / HTTP/1.1\r\nX: ", b"POST /%b/explain HTTP/1.1\r\n%b\r\n\r\n{"])
-def test_a_request_has_a_deadline_however_it_drips(
+def test_a_request_that_arrives_byte_by_byte_has_a_deadline(
     server: ViewerServer, sent: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("jumok.server.viewer.http_server.TIMEOUT_SECONDS", 0.5)

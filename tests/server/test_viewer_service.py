@@ -145,9 +145,10 @@ def test_a_badly_typed_change_is_refused_before_a_model_sees_it(
 def test_an_explanation_of_too_many_tokens_is_refused_before_a_model_computes_it(
     operation: str, fields: dict[str, str], tokens: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A request of 4 KB took 4.5 GB, because the translation was limited in characters only."""
+    """Once, a request of 4 KB took 4.5 GB, because the translation was limited in characters only."""
     service = service_of("transformer")
-    count_weights(family_translator("transformer").model, 1, 1)  # counts its heads in a pass over nothing
+    # This counts and caches its heads, which takes a forward pass over an empty pair.
+    count_weights(family_translator("transformer").model, 1, 1)
 
     def compute(*_: Any, **__: Any) -> None:
         raise AssertionError("the model has computed something")
@@ -159,7 +160,7 @@ def test_an_explanation_of_too_many_tokens_is_refused_before_a_model_computes_it
         request(service, operation, **{"sentence": SENTENCE, "cell": cell, **fields})
 
 
-def test_large_explanations_are_not_all_kept() -> None:
+def test_the_cache_keeps_only_some_of_several_large_explanations() -> None:
     translator = family_translator("transformer")
     limits = CostLimits(max_weights=3 * count_weights(translator.model, 8, 10))
     service = ExplanationService([NamedTranslator("tiny", translator)], limits=limits)

@@ -8,7 +8,7 @@ This script uses the public interface and the setting names of that commit. To r
 
 It changes to its own folder and uses relative paths only, so that no absolute path is stored.
 
-    pairs.en-ko.tsv  text.en.txt     training data: digits as words, and texts that count
+    pairs.en-ko.tsv  text.en.txt     training data: digits as words; digits that count up or down
     models/NAME/                     model folders
     half-way/NAME/                   interrupted run folders
     half-way/written.toml            a recipe written by hand

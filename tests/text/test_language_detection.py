@@ -127,7 +127,7 @@ def test_loaded_languages_are_found_and_others_are_not_recognised(loaded: list[s
 
 
 @pytest.mark.parametrize("text", ["Apple", "Hello", "I", "go", "OK", "I go home."])
-def test_a_short_text_is_in_the_loaded_language_that_it_could_be_in(text: str) -> None:
+def test_a_short_text_is_taken_for_the_loaded_language_that_it_may_be_in(text: str) -> None:
     assert detect_languages(text, ["ko", "en"])[0][0] == "en"
 
 

@@ -90,7 +90,7 @@ def test_letters_become_tokens_but_rare_ideographs_do_not(sentences: list[str]) 
     ideographs = ["的" * 1_000_000 + "".join(chr(0x4E00 + i) for i in range(2000))]
     # With byte fallback, 0.05 % of the text may be rare characters.
     assert len(_rare_characters(ideographs, max_characters=5000, byte_fallback=True)) == pytest.approx(
-        1002_000 * 0.0005, abs=1
+        1_002_000 * 0.0005, abs=1
     )
     assert len(_rare_characters(ideographs, max_characters=5000, byte_fallback=False)) == 0
     # 100 of the 2001 different characters become tokens.

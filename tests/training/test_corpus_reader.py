@@ -103,6 +103,6 @@ def test_nothing_to_validate_on_is_an_error() -> None:
         read_sentences([digit_corpus(5)], [], held_out_pairs=100)
     same = corpus_of_pairs([Pair("No, I go.", f"Nein {number}.") for number in range(40)])
     with pytest.raises(
-        DataError, match=r"40 pairs after cleaning, all of 'No, I go.', 0 .* different sources"
+        DataError, match=r"40 pairs after cleaning, all with the sentence 'No, I go.', 0 .* different sources"
     ):
         read_sentences([same], [], held_out_pairs=100)

@@ -159,8 +159,8 @@ def open_lock_file(path: Path) -> BinaryIO:
 def remove_folder(folder: Path) -> None:
     """Remove a folder. It is renamed first, so a half-removed folder never has its name.
 
-    The new name is random: a process id would be that of a killed process sooner or later, in a container
-    within hours, and its half-removed folder would be in the way.
+    The new name is random. Process ids are used again, in a container within hours: with one in the name, the
+    half-removed folder of a killed process could be in the way.
     """
     with disk_errors(folder, "Nothing else has been touched."):
         renamed = folder.with_name(f"{folder.name}.tmp-removed-{secrets.randbits(63)}")
@@ -319,7 +319,7 @@ def read_listed_file(folder: Path, name: str, entry: object) -> bytes:
     """Read one file of a folder and compare it with its entry in the manifest."""
     path = folder / name
     if not isinstance(entry, dict) or not isinstance(entry.get("size"), int):
-        raise ModelFolderError(damage_message(path, "the manifest lists neither its size nor its sha256"))
+        raise ModelFolderError(damage_message(path, "the manifest does not list its size"))
     data = read_regular_file(path, max_bytes=entry["size"])
     if len(data) != entry["size"]:
         raise ModelFolderError(

@@ -12,7 +12,7 @@ _WEIGHTS = ("model.safetensors", "pytorch_model.bin")
 
 
 def foreign_format(path: Path) -> str:
-    """Return which toolkit wrote a model, or "" if its files do not say."""
+    """Return what a path holds, such as "a Marian model", judged by file names; "" if they do not say."""
     if path.is_file():
         if path.suffix == ".argosmodel":
             return "an Argos Translate package"
@@ -39,7 +39,7 @@ def foreign_model_hint(path: Path) -> str:
 
 
 def hub_hint(path: Path) -> str:
-    """Return how to get the model if a path that does not exist may be its name on the Hugging Face hub."""
+    """Return how to import the model that a missing path may name on the Hugging Face hub, or ""."""
     name = str(path)
     if not _HUB_NAME.fullmatch(name) or Path(name.partition("/")[0]).exists():
         return ""

@@ -157,7 +157,7 @@ class StoredModel:
 
     @property
     def conversion_digest(self) -> str:
-        """What the list of checked folders has once CTranslate2 has run the model."""
+        """The entry in the list of checked folders that says that CTranslate2 has run the model."""
         return _conversion_digest(self.digest)
 
     def without_weights(self) -> StoredModel:

@@ -17,7 +17,7 @@ __all__ = ["LICENCE", "describe_model"]
 
 LICENCE = "licence"
 """The fact of a model card that names the licence of the model."""
-_TASKS = {
+_PIPELINE_TAGS = {  # task of a model → the hub's name for it
     "translate": "translation",
     "language-model": "text-generation",
     "masked": "fill-mask",
@@ -56,15 +56,20 @@ def _positions(card: ModelCard) -> str:
 
 def _pipeline_tag(recipe: Recipe) -> str:
     writes_captions = (recipe.source.kind, recipe.model.task) == ("pictures", "translate")
-    return "image-to-text" if writes_captions else _TASKS[recipe.model.task]
+    return "image-to-text" if writes_captions else _PIPELINE_TAGS[recipe.model.task]
 
 
-def _front_matter(languages: list[str], licence: str, task: str) -> str:
+def _front_matter(languages: list[str], licence: str, pipeline_tag: str) -> str:
     # JSON strings are YAML strings, so no name can add a line of its own.
     lines = ["---"]
     if languages:
         lines += ["language:", *(f"- {json.dumps(code)}" for code in dict.fromkeys(languages))]
-    lines += [f"license: {json.dumps(licence)}", f"pipeline_tag: {task}", "library_name: jumok", "---"]
+    lines += [
+        f"license: {json.dumps(licence)}",
+        f"pipeline_tag: {pipeline_tag}",
+        "library_name: jumok",
+        "---",
+    ]
     return "\n".join(lines)
 
 

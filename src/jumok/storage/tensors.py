@@ -43,10 +43,11 @@ def tensors_from_bytes(data: bytes, path: Path) -> dict[str, Tensor]:
 
 
 def check_finite(tensors: Mapping[str, Tensor], path: Path) -> None:
-    """Raise if a number is NaN or infinite: such a model would translate everything to nothing."""
+    """Raise if a number is NaN or infinite: such a model would give empty translations."""
     wrong = [name for name, tensor in tensors.items() if not bool(tensor.isfinite().all())]
     if wrong:
-        reason = f"{len(wrong)} of its {len(tensors)} weights are not finite numbers ({', '.join(wrong[:3])})"
+        names = ", ".join(wrong[:3])
+        reason = f"{len(wrong)} of its {len(tensors)} tensors have numbers that are not finite ({names})"
         raise ModelFolderError(damage_message(path, reason))
 
 
@@ -76,7 +77,8 @@ def check_weights_fit(module: nn.Module, weights: Mapping[str, Tensor]) -> None:
     mismatched = [name for name in {*expected, *weights} if not _fits(expected.get(name), weights.get(name))]
     if mismatched:
         raise ModelFolderError(
-            f"{len(mismatched)} weights do not fit the model. Received: {', '.join(sorted(mismatched)[:5])}. "
+            f"{len(mismatched)} weights do not fit the model (missing, unexpected, other shape or type): "
+            f"{', '.join(sorted(mismatched)[:5])}. "
             "The recipe and the weights come from different models; copy the folder again."
         )
 

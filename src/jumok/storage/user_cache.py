@@ -61,14 +61,16 @@ def _check_private(path: Path, status: os.stat_result, *, sticky_allowed: bool =
     """Raise if somebody else owns a path or may write to it.
 
     The superuser may, of course. So may the group of a user who is alone in it: many systems give each user a
-    group of the same number, and let it write to all that the user makes. In a sticky folder, such as /tmp or
-    a tmpfs of a container, others can add names but not replace those of this user.
+    group with the user's own id, and let it write to all that the user makes. In a sticky folder, such as
+    /tmp or a tmpfs of a container, others can add names but not replace those of this user.
     """
     if stat.S_ISLNK(status.st_mode):
-        raise StorageError(f"{path} is a symbolic link, so it is not used. Remove it. {ADVICE} to keep it.")
+        raise StorageError(
+            f"{path} is a symbolic link, so it is not used. Remove it, or set JUMOK_CACHE to another folder."
+        )
     if status.st_uid not in (os.geteuid(), 0):
         raise StorageError(
-            f"{path} belongs to another user (number {status.st_uid}), so nothing in it is used. {ADVICE}."
+            f"{path} belongs to another user (user id {status.st_uid}), so nothing in it is used. {ADVICE}."
         )
     others = stat.S_IWOTH if status.st_gid == status.st_uid else stat.S_IWOTH | stat.S_IWGRP
     if status.st_mode & others and not (sticky_allowed and status.st_mode & stat.S_ISVTX):

@@ -16,7 +16,7 @@ M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_THRESHOLD = -1, -2, -3
 
 MAX_THRESHOLD = 2**31 - 1  # mallopt takes an int
 MAX_MMAP_THRESHOLD_OF_OLD_GLIBC = 32 * 2**20
-TOP_PAD = 64 * 2**20
+TOP_PAD = 64 * 2**20  # bytes that glibc requests from the kernel beyond what it needs
 
 
 def reuse_freed_memory() -> bool:

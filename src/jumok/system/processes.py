@@ -54,7 +54,7 @@ def _cgroup_limits(root: Path) -> tuple[int, ...]:
 
 
 def _quota(values: list[str]) -> float:
-    """Return quota / period in cores; 0 if unlimited, which is written as "max" or -1."""
+    """Return quota / period in cores; 0 or less if there is no limit, which is written as "max" or -1."""
     try:
         quota, period = map(int, values)
     except ValueError:

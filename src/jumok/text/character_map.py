@@ -23,7 +23,7 @@ __all__ = ["refuse_character_map"]
 _NORMALIZER_SPECS = (3, 5)
 _CHARACTER_MAP = 2
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
-_MAX_TAG = 2**32 - 1  # a C++ reader ignores the bits above
+_MAX_TAG = 2**32 - 1  # a C++ reader ignores the bits above, which could hide a character map
 
 
 def refuse_character_map(data: bytes) -> None:
@@ -35,8 +35,8 @@ def refuse_character_map(data: bytes) -> None:
                 for inner, inner_start, inner_end in _fields(data, start, end)
             ):
                 raise ModelFolderError(
-                    "this is not a tokenizer that jumok wrote: it has a precompiled character map, which a "
-                    "stranger can make to crash SentencePiece. Do not use a folder that you do not trust."
+                    "this is not a tokenizer that jumok wrote: it has a precompiled character map, with "
+                    "which a stranger can crash SentencePiece. Do not use a folder that you do not trust."
                 )
     except (IndexError, ValueError) as error:
         raise ModelFolderError(
@@ -46,7 +46,10 @@ def refuse_character_map(data: bytes) -> None:
 
 
 def _fields(data: bytes, start: int, end: int) -> Iterator[tuple[int, int, int]]:
-    """Yield the number, start and end of every field of a message that consists of bytes."""
+    """Yield the number, start and end of the length-delimited fields of a message.
+
+    Fields with number 1 and less than 128 bytes, such as most tokens, are skipped.
+    """
     position = start
     while position < end:
         tag = data[position]
@@ -55,7 +58,7 @@ def _fields(data: bytes, start: int, end: int) -> Iterator[tuple[int, int, int]]
             continue
         tag, position = _varint(data, position)
         if tag > _MAX_TAG:
-            raise ValueError(f"field {tag >> 3}")
+            raise ValueError(f"there is no field {tag >> 3}")
         kind = tag & 7
         if kind == _BYTES:
             length, position = _varint(data, position)

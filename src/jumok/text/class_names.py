@@ -52,7 +52,7 @@ class ClassNames(Tokenizer):
         return FIRST_CLASS + len(self.names)
 
     def encode(self, text: str) -> list[int]:
-        """Return the one id of a class; `<unk>` if it is none of these."""
+        """Return one id: that of the class, or that of `<unk>` if no class has this name."""
         return [self._ids.get(text, UNKNOWN)]
 
     def encode_batch(self, texts: Iterable[str], *, threads: int = -1) -> list[list[int]]:

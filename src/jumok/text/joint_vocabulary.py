@@ -1,11 +1,11 @@
-"""The tokenizer of a Marian model: SentencePiece splits, and a vocabulary of its own numbers the pieces.
+"""The tokenizer of a Marian model: SentencePiece splits a text, and a separate vocabulary has the ids.
 
 Such a model has one SentencePiece model per language and, as a rule, one vocabulary for both. A piece is
 looked up as a string: the ids of SentencePiece mean nothing here, a piece that the vocabulary lacks is
-`<unk>`, and a stretch that is unknown to the SentencePiece model of one side may be a token of the other.
+`<unk>`, and a substring that the SentencePiece model of one side does not know may be a token of the other.
 
 A model with several target languages has tokens such as `>>ko<<`. A source that begins with one asks for that
-language; `code` is the one that other sources ask for.
+language; `code` is put before every other source.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class JointVocabularyTokenizer(TokenTable):
         return json.dumps(settings, ensure_ascii=False).encode() + b"\0" + self.sentencepiece
 
     def accepting_any_text(self) -> JointVocabularyTokenizer:
-        """Return a copy that takes an unknown language code for text, as servers need."""
+        """Return a copy that treats an unknown language code as text, as servers need."""
         accepting = copy.copy(self)
         accepting._refuses_unknown_codes = False
         return accepting

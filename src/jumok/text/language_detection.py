@@ -19,7 +19,7 @@ __all__ = ["detect_languages"]
 
 _MAX_CHARACTERS = 2_000  # more text adds no information
 _MIN_RATIO = 0.3
-"""Probability of a candidate relative to the best language. "Hello" could be Breton: English is at 0.37."""
+"""Minimum probability of a candidate / that of the best language. For "Hello", English / Breton is 0.37."""
 _PART_OF = {  # labels of the detector → the language that contains them
     "ary": "ar",
     "arz": "ar",

@@ -146,7 +146,7 @@ _BY_NAME = {language.name.casefold(): language for language in LANGUAGES.values(
 def find_language(word: str) -> Language | None:
     """Return the language that a word names (`ko`, `kor`, `Korean`, with a region `ko-KR`, `ko_KR`) or None.
 
-    Codes must be in lower case: "It" and "No" begin sentences, `it` and `no` begin headers.
+    Codes must be in lower case: "It" and "No" begin sentences; `it` and `no` are headers of columns.
     """
     base = word.replace("_", "-").partition("-")[0]
     return LANGUAGES.get(base) or _BY_LONG_CODE.get(base) or _BY_NAME.get(word.casefold())

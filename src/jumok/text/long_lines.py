@@ -90,7 +90,7 @@ def _merge_spans(
 def _middle(text: str) -> int:
     """Return an index near the middle that does not separate a combining character from its letter.
 
-    In a longer run of combining characters than any language writes, it is the middle.
+    In a run of more than `MAX_MARKS` combining characters it is the middle itself.
     """
     middle = len(text) // 2
     for index in range(middle, max(middle - MAX_MARKS, 0), -1):

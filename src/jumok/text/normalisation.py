@@ -3,7 +3,7 @@
 Text is normalised to NFC, so that one word has one spelling; nothing is lowercased, folded or trimmed.
 NFC sorts each run of combining marks in quadratic time, so that a line of 80 KB can take a minute. Runs are
 therefore bounded first, as in Unicode's stream-safe text format (UAX #15, section 13): a combining grapheme
-joiner (U+034F), which is invisible, comes after every 30 marks. No language needs more than a few.
+joiner (U+034F), which is invisible, comes after every 30 marks. No language writes more than a few in a row.
 
 SentencePiece writes a space as "▁" (U+2581) and cannot distinguish it from a "▁" in the text, so that
 character is escaped.
@@ -28,7 +28,7 @@ __all__ = [
 MAX_MARKS = 30
 _JOINER = "\u034f"
 # No mark is a letter, a digit or a space. The canonical decomposition of a mark has at most two marks, that
-# of a letter at most three: a run that is shorter than this has at most MAX_MARKS, with those of its letter.
+# of a letter at most three: 13 characters and the letter before them have at most 2 · 13 + 3 < MAX_MARKS.
 _POSSIBLE_RUN = re.compile(r"[^\w\s]{14,}")
 _SAMPLE_OF_RUN = re.compile(r"[^\w\s]{4}")  # every third character: a run of 14 has at least four of them
 

@@ -1,8 +1,8 @@
 """The tokenizer of pictures: the path of a file in, its patches out.
 
-A picture takes the place of a source sentence. Its tokens are patches: a token is a row of pixel values where
-that of a text is one id. Each patch is also a word of its own, so that attention to words is attention to
-places. Nothing is learnt, and there is no vocabulary.
+A picture takes the place of a source sentence. Its tokens are patches: a token is a row of pixel values,
+whereas a token of text is one id. Each patch is also a word of its own, so that attention to words is
+attention to places. Nothing is learnt, and there is no vocabulary.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class PictureTokenizer(Tokenizer):
     def encode(self, text: str) -> Any:
         """Return the patches of the picture in the file that `text` names, an array (patch, value) of uint8.
 
-        Its type is Any, because a token is a row of values here and an id everywhere else.
+        The return type is Any, because a token is a row of values here and an id everywhere else.
         """
         from jumok.pictures import cut_patches, read_picture  # start-up
 
@@ -79,7 +79,7 @@ class PictureTokenizer(Tokenizer):
         return self.encode(text)
 
     def decode(self, ids: Sequence[int]) -> str:
-        raise UnsupportedError("Patches cannot be decoded to a path: only the target of a model is text.")
+        raise UnsupportedError("Patches cannot be decoded: a model reads pictures, but writes text.")
 
     def tokens(self, ids: Sequence[Any]) -> list[str]:
         """Return the place of each patch for display, `row,column` counted from 1."""
@@ -87,7 +87,7 @@ class PictureTokenizer(Tokenizer):
         return [f"{index // columns + 1},{index % columns + 1}" for index in range(len(ids))]
 
     def word_of_token(self, text: str, ids: Sequence[Any]) -> list[int]:
-        """Return the patches themselves."""
+        """Return the index of each patch: every patch is a word of its own."""
         return list(range(len(ids)))
 
     def __reduce__(self) -> tuple[object, ...]:

@@ -1,7 +1,8 @@
 """What the rest of jumok needs of a tokenizer.
 
 `Tokenizer` is a SentencePiece model whose ids are the vocabulary; `JointVocabularyTokenizer` looks the pieces
-of a SentencePiece model up in a vocabulary of their own, as models of Marian do.
+of a SentencePiece model up in a separate vocabulary, as models of Marian do. `PictureTokenizer` and
+`ClassNames` take the place of a tokenizer for pictures and for classes.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ class AnyTokenizer(Protocol):
 
     @property
     def token_shape(self) -> tuple[int, ...]:
-        """The shape of one token: () is one id, (value,) a patch of a picture."""
+        """The shape of one token: () for an id, (number of pixel values,) for a patch of a picture."""
         ...
 
     @property

@@ -26,11 +26,11 @@ OTHER, SPACE, CONTROL, REPLACEMENT, ZERO_WIDTH, JOINER, LETTER = range(7)
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """A script: its ranges of code points, and its characters per character of an English translation."""
+    """A script: its code points, and how text in it is written."""
 
-    ranges: tuple[tuple[int, int], ...]
-    density: float = 1.0
-    spaced: bool = True
+    ranges: tuple[tuple[int, int], ...]  # of code points, both ends included
+    density: float = 1.0  # characters per character of an English translation
+    spaced: bool = True  # whether there are spaces between words
 
 
 SCRIPTS: dict[str, Script] = {

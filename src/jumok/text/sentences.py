@@ -40,7 +40,8 @@ def replace_sentences(
     """Return the text with its sentences replaced, as a list to be joined.
 
     The list alternates: the text before the first sentence, the first sentence, the text between it and the
-    second, …, the text after the last.
+    second, …, the text after the last. Spaces between two sentences become the separator of `language`, the
+    target language.
     """
     parts: list[str] = []
     previous_end = 0

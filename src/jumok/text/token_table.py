@@ -1,6 +1,6 @@
 """The tokens of a vocabulary as text: decoding, display, and the word that each token belongs to.
 
-Every tokenizer has such a table, however it splits a text.
+Every tokenizer of text has such a table, however it splits the text.
 """
 
 from __future__ import annotations

@@ -71,7 +71,7 @@ class Tokenizer(TokenTable):
         return ids
 
     def sample(self, text: str, strength: float, generator: Generator) -> list[int]:
-        """Return the token ids of a random segmentation, which depends only on the state of the generator.
+        """Return the token ids of a random segmentation; all randomness comes from the generator.
 
         Strength 0 gives the best segmentation. For unigram models the strength is the share of words that get
         another segmentation; for BPE it is the probability that a merge is skipped.

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from jumok.text.tokenizer import Tokenizer
-
 __all__ = ["read_tokenizers", "tokenizers_from_files", "tokenizers_to_files"]
 
 _SOURCE, _TARGET, _VOCABULARY = IMPORTED_VOCABULARY
@@ -66,7 +64,7 @@ def read_tokenizers(folder: Path, *, shared: bool) -> TokenizerPair:
 
 
 def _from_bytes(data: bytes) -> Tokenizer:
-    """Return the tokenizer that these bytes describe; a SentencePiece model never begins like these JSONs."""
+    """Return the tokenizer that these bytes describe; a SentencePiece model never begins with `{`."""
     if data.startswith(b'{"pictures"'):
         return PictureTokenizer.from_bytes(data)
     return ClassNames.from_bytes(data) if data.startswith(b'{"classes"') else tokenizer_from_file(data)

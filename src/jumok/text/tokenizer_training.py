@@ -41,7 +41,7 @@ _MIN_TAG_SHARE = 0.002  # share of the sentences that have the tag
 # With at most this many distinct characters, each becomes a token; with more, rare ones are encoded as bytes.
 _MAX_ALPHABET = 1000
 _CHARACTER_COVERAGE = 0.9995
-_MIN_FREE_TOKENS = 32
+_MIN_FREE_TOKENS = 32  # besides special tokens, tags and bytes
 
 
 def train_tokenizer(
@@ -124,7 +124,9 @@ def _rare_characters(sample: Sequence[str], max_characters: int, *, byte_fallbac
 
 
 def _spread_duplicates(sample: Sequence[str], rare: set[str]) -> list[str]:
-    """Return the sample without rare characters, with at most `_MAX_COPIES` of a sentence, shuffled apart.
+    """Return the distinct sentences without rare characters, then their further copies, shuffled.
+
+    No sentence occurs more than `_MAX_COPIES` times.
 
     SentencePiece finds long repetitions in time quadratic in their length: a thousand equal lines in a row
     take seconds, ten thousand take minutes. (It also reads lines with counts, but then needs three times as

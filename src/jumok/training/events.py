@@ -1,6 +1,9 @@
 """The events of a training run.
 
-    Stage*  Started  (Progress | Validated | Saved | Warned)*  Finished
+    Stage*  Warned*  Started  (Progress | Validated | Saved | Warned)*  Stage?  Finished
+
+The last stage is the finish, which an interrupted run does not reach. For a run that was finished before,
+`Finished` is the only event.
 
 A terminal, a notebook and a test iterate over the same events. This module does not import torch.
 """

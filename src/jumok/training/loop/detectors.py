@@ -36,10 +36,10 @@ LATE_STEPS, LATE_SHARE, LATE_VALIDATIONS = 200, 0.33, 4
 MIN_SENTENCES = 8
 SAME_OUTPUT_SHARE = 0.4  # share of the hypotheses that are equal
 MAX_BYTE_TOKEN_SHARE = 0.05
-MAX_FLATNESS = 0.93
+MAX_FLATNESS = 0.93  # entropy / maximum entropy
 OVERFITTING_RISE, OVERFITTING_VALIDATIONS = 0.05, 3  # share of the best loss; validations since the best
 STUCK_RATIO = 0.93  # loss / unigram entropy
-MIN_LENGTH_RATIO, MAX_LENGTH_RATIO = 0.6, 1.7
+MIN_LENGTH_RATIO, MAX_LENGTH_RATIO = 0.6, 1.7  # characters of hypotheses / characters of references
 DIVERGED_RATIO = 1.5  # loss / uniform loss; new weights give about 1.1
 
 
@@ -141,9 +141,10 @@ def not_finite(evidence: Evidence) -> Finding | None:
 
 
 def diverged(evidence: Evidence) -> Finding | None:
-    """A loss above that of equal probabilities; early in a run, one that is far above it.
+    """A validation loss above the uniform loss; early in a run, one that is far above it.
 
-    If the training loss is below it, the model has learnt its corpus by heart: `overfitting` tells that.
+    If the training loss is not above the uniform loss, the model has learnt its corpus by heart, which
+    `overfitting` reports, unless the validation loss is so high that the weights are useless.
     """
     loss, uniform_loss = evidence.validation_loss, evidence.uniform_loss
     if not math.isfinite(loss) or loss <= uniform_loss * (1.0 if evidence.is_late else DIVERGED_RATIO):
@@ -155,7 +156,7 @@ def diverged(evidence: Evidence) -> Finding | None:
 
 def training_diverged(loss: float, uniform_loss: float) -> Finding | None:
     """A training loss far above that of equal probabilities: it is known long before a validation."""
-    if not loss > DIVERGED_RATIO * uniform_loss:  # False for NaN: such updates are skipped and reported
+    if not loss > DIVERGED_RATIO * uniform_loss:  # NaN too: such updates are skipped and reported
         return None
     return _diverged("training", loss, uniform_loss)
 
@@ -212,10 +213,10 @@ def wrong_length(evidence: Evidence) -> Finding | None:
     ratio = hypothesis_length / reference_length
     if MIN_LENGTH_RATIO <= ratio <= MAX_LENGTH_RATIO:
         return None
-    fault = "short" if ratio < MIN_LENGTH_RATIO else "long"
+    problem = "too short" if ratio < MIN_LENGTH_RATIO else "too long"
     return Finding(
-        f"too {fault}",
-        f"translations are too {fault}: {ratio:.2f} times the length of the references",
+        problem,
+        f"translations are {problem}: {ratio:.2f} times the length of the references",
         "If this lasts to the end, look for cut-off or merged lines in the corpus (`jumok check` shows pairs "
         "of very different length); search.length_penalty changes the length a little.",
     )
@@ -246,7 +247,7 @@ def byte_token_share(tokens: Sequence[str]) -> float:
 
 
 def flatness(weights: Tensor, target_lengths: Tensor, source_lengths: Tensor) -> float:
-    """Return entropy / log n of the most peaked head, averaged over queries.
+    """Return entropy / log(source length) of the most peaked head, averaged over queries.
 
     `weights` is (batch, layer, head, query, key), 0 at padded keys. Sources of one token are ignored.
     """

@@ -27,7 +27,7 @@ __all__ = ["Plan", "learning_rate"]
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The planned number of steps. A revision (step, total) applies from that step on; no total: no end."""
+    """The planned number of steps. A revision (step, total) applies from that step on; None: no end."""
 
     revisions: tuple[tuple[int, int | None], ...]
 
@@ -39,7 +39,7 @@ class Plan:
         return Plan((*self.revisions, (step, total)))
 
     def until(self, step: int) -> Plan:
-        """Return the plan as it was at this step: a run resumed there makes later revisions again."""
+        """Return the plan as it was at this step: a run that is resumed there may revise it otherwise."""
         return Plan(tuple(revision for revision in self.revisions if revision[0] <= step))
 
     def progress(self, step: int, warmup: int) -> float:

@@ -30,7 +30,7 @@ class ValidationRecord:
     def quality(self, stop_on: str, uniform_loss: float = math.inf) -> tuple[float, float]:
         """Return a sort key, higher is better: first what `stop_on` names, then the loss.
 
-        A loss that is not finite ranks last, whatever the score, and next to it one of diverged weights.
+        Whatever the score, a loss that is not finite ranks last, and a loss of diverged weights next to last.
         """
         if not math.isfinite(self.loss):
             return (-math.inf, -math.inf)
@@ -49,7 +49,7 @@ class RunState:
     num_skipped_in_a_row: int = 0
     validations: list[ValidationRecord] = field(default_factory=list)
     warned_kinds: list[str] = field(default_factory=list)  # kinds of reported findings (detectors.py)
-    uniform_loss: float = math.inf  # of equal probabilities for all tokens; the trainer knows it
+    uniform_loss: float = math.inf  # of equal probabilities for all tokens; not stored, the trainer sets it
 
     def to_json(self, *, metrics_length: int) -> dict[str, Any]:
         """Return the state for a checkpoint, with the length of the metrics file in bytes."""

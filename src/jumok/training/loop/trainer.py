@@ -239,6 +239,7 @@ class Trainer:
     def _seconds_per_step(self) -> float:
         """Return the mean seconds per step, its share of a validation included."""
         update = self._update_seconds / max(self._num_updates, 1)
+        # Without a time limit nothing was measured: `validation_seconds` is then in updates, not in seconds.
         expected = self.budget.validation_seconds if self.budget.total_seconds is not None else 0.0
         validation = self._validation_seconds / self._num_validations if self._num_validations else expected
         return update + validation / self.settings.validate_every

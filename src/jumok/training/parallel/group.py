@@ -51,7 +51,7 @@ WORKER_CODE = (
 )
 READY = {"kind": "ready"}  # from a worker: it has started, or has reached a barrier
 PROCEED = {"kind": "proceed"}  # to the workers: all ranks have reached the barrier
-EXIT_SECONDS = 5.0
+EXIT_SECONDS = 5.0  # that a worker may take to exit
 
 
 class DataParallelGroup:

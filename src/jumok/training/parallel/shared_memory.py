@@ -155,7 +155,7 @@ def _create_block(num_bytes: int) -> int:
 
 
 def assign_owners(sizes: Sequence[int], world_size: int) -> list[int]:
-    """Return the owner of each parameter: from the largest on, the rank that owns the fewest floats."""
+    """Return the owner of each parameter; each, largest first, goes to the rank with the fewest floats."""
     loads, owners = [0] * world_size, [0] * len(sizes)
     for index in sorted(range(len(sizes)), key=lambda i: (-sizes[i], i)):
         owners[index] = loads.index(min(loads))

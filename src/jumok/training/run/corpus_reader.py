@@ -212,7 +212,7 @@ class CorpusReader:
     def no_validation_error(self) -> DataError:
         first, *others = ((pair.source or pair.target) for pair in islice(self.pairs(), SAMPLE_PAIRS))
         all_same = others and all(sentence_key(other) == sentence_key(first) for other in others)
-        same = f", all of {first[:60]!r}" if all_same else ""
+        same = f", all with the sentence {first[:60]!r}" if all_same else ""
         return DataError(
             f"There is no sentence to validate on. Received: {self.num_pairs:,} pairs after cleaning{same}, "
             f"{len(self.valid)} validation files. Give a validation set with --valid, or at least ten "

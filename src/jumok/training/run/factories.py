@@ -1,4 +1,4 @@
-"""The model, batches and validation set of a run, made from its folder; every rank makes the same."""
+"""The model, batches and validation set of a run. Every rank makes the same model and batches."""
 
 from __future__ import annotations
 

@@ -170,7 +170,8 @@ def _analyse_translator(
     """Return the read-out of alignments, and the cost of 8-bit weights in quality."""
     model = cast("TranslationModel", trainer.model)
     validation = cast("TranslationValidation", trainer.validation)
-    if recipe.source.kind == "pictures":  # without words to align, and only torch runs it
+    if recipe.source.kind == "pictures":
+        # Pictures have no words to align, and only torch, which has no 8-bit weights, runs such a model.
         return None, {INT8_COSTS: None}
     read_out = _read_out(Translator(model, tokenizers), validation.pairs)
     return read_out, {INT8_COSTS: measure_int8_cost(model, tokenizers, recipe, validation.translated)}

@@ -1,8 +1,8 @@
 """The input files of a run: pairs for a model that translates, plain text for one that does not, or pictures.
 
 Most model families have one task. The decoder-only family has two: with pairs it becomes a translator, with
-one plain text a language model. So has the encoder-only family: with plain text it predicts masked tokens,
-with pictures their classes. Pictures with captions are pairs.
+one plain text a language model. The encoder-only family also has two: with plain text it predicts
+masked tokens, with pictures their classes. Pictures with captions are pairs.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ def _open_pictures(inputs: Inputs, recipe: Recipe) -> tuple[list[Corpus], list[C
     }
     for name in (name for name, is_given in given.items() if is_given):
         raise UnsupportedError(
-            f"{name} is a setting for a source of text, and the source is pictures. Leave it out."
+            f"{name} is a setting for a source of text, but the source is pictures. Leave it out."
         )
     return corpora, validation
 

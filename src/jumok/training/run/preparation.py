@@ -218,7 +218,7 @@ def _learn_tokenizers(sentences: Sentences, recipe: Recipe) -> TokenizerPair:
 
 
 def _learn_classes(sentences: Sentences) -> ClassNames:
-    """Return the classes of all pictures; those that were held out may have one of their own."""
+    """Return the classes of all pictures; a held-out picture may have one that no training picture has."""
     held_out = {pair.target for pair in sentences.validation_pairs}
     trained = {pair.target for pair in sentences.pairs()}
     unknown = sorted(held_out - trained) if sentences.validation_corpora else []
@@ -237,7 +237,7 @@ def _store_tokenizers(folder: RunFolder, tokenizers: TokenizerPair, started: flo
     if isinstance(tokenizers.target, ClassNames):
         classes = f"{len(tokenizers.target.names):,} classes"
         return Stage("learning vocabulary", classes, time.perf_counter() - started)
-    sizes = sorted({tokenizers.source.vocab_size, tokenizers.target.vocab_size} - {0})  # 0: of pictures
+    sizes = sorted({tokenizers.source.vocab_size, tokenizers.target.vocab_size} - {0})  # pictures have 0
     detail = " and ".join(f"{size:,}" for size in sizes) + " tokens" + (f"; {reason}" if reason else "")
     return Stage("learning vocabulary", detail, time.perf_counter() - started)
 

@@ -1,12 +1,14 @@
 """The run folder: its files, its lock, and the record that a resumed run must match.
 
     run.json          what was decided before the first step: recipe, reasons, plan, fingerprint of the data
-    recipe.toml       the recipe again, for readers
+    run.lock          locked while a process trains in the folder
+    recipe.toml       the recipe again, for people
     pieces.model      the vocabulary (source.model and target.model if it is not shared)
     data/             the encoded pairs
     encoder/          the initial weights of a pretrained encoder
     checkpoints/      step-N/ …
-    metrics.jsonl     one line per report
+    metrics.jsonl     one line per report or validation
+    tensorboard/      the curves, if requested
     model/            the result; it appears when the run is finished, and not before
 
 There may also be a folder `corpus/` with the sentences of the run; `jumok demo` writes one.
@@ -167,8 +169,8 @@ class RunFolder:
             if content["format"] < FORMAT:
                 raise RunFolderError(
                     f"The run in {self.path} was started by an older jumok, whose record is incomplete. "
-                    f"Received format {content['format']}; this one continues {FORMAT}. Start a new run in "
-                    "another folder."
+                    f"Received format {content['format']}; this one continues runs of format {FORMAT}. "
+                    "Start a new run in another folder."
                 )
             return _record_from_json(content)
         except (ModelFolderError, RecipeError, KeyError, TypeError) as error:
@@ -177,7 +179,7 @@ class RunFolder:
             ) from None
 
     def write_record(self, record: RunRecord) -> None:
-        """Store the decisions. `run.json` is replaced last: with a recipe in it, the rest is there."""
+        """Store the decisions. `run.json` is replaced last: once it has a recipe, the rest is stored."""
         write_file(self.path / "recipe.toml", recipe_to_toml(record.recipe).encode())
         self._write(
             {

@@ -22,11 +22,12 @@ if TYPE_CHECKING:
 __all__ = ["estimate_costs", "measure_costs", "measure_update_seconds", "warn_about_plan"]
 
 MAX_UPDATES, WARM_UP_UPDATES = 60, 2
-MAX_SHARE_OF_MINUTES, MAX_SECONDS = 0.015, 15.0
+MAX_SHARE_OF_MINUTES, MAX_SECONDS = 0.015, 15.0  # how long the updates are measured, whichever is less
 # Finishing a run takes as long as this many validations, plus the conversion of the model.
 FINISH_IN_VALIDATIONS, CONVERSION_SECONDS = 2.5, 1.0
-MIN_UPDATES, SUGGESTED_UPDATES = 100, 1000
-MAX_EPOCHS = 1000
+# A run of fewer updates, or of more epochs, gets a warning.
+MIN_UPDATES, MAX_EPOCHS = 100, 1000
+SUGGESTED_UPDATES = 1000
 
 
 def measure_update_seconds(group: DataParallelGroup, settings: TrainingSettings) -> float:

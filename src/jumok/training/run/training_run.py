@@ -55,8 +55,8 @@ def train(
 ) -> Path:
     """Train and return the model folder. The arguments are those of `training_events`."""
     finished: Finished | None = None
-    reading: dict[str, Any] = {"columns": columns, "encoding": encoding, "tensorboard": tensorboard}
-    for event in training_events(pairs, out=out, valid=valid, recipe=recipe, **reading, **settings):
+    options: dict[str, Any] = {"columns": columns, "encoding": encoding, "tensorboard": tensorboard}
+    for event in training_events(pairs, out=out, valid=valid, recipe=recipe, **options, **settings):
         if isinstance(event, Finished):
             finished = event
     if finished is None or finished.model_folder is None:

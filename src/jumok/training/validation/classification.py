@@ -82,6 +82,6 @@ class ClassValidation:
     def cost_in_tokens(self) -> float:
         """Return the number of training tokens that cost as much.
 
-        A batch has half as many tokens as patches, and a forward pass costs a third of a training step.
+        A batch of n training tokens has 2 n patches, and a forward pass costs a third of a training step.
         """
         return len(self) * self._num_patches / 2 / 3
