@@ -92,6 +92,7 @@ class TestCompleteRun:
             "pieces.model",
         }
         assert {path.name for path in (out / "model").iterdir()} == {
+            "README.md",
             "jumok.json",
             "weights.safetensors",
             "pieces.model",
