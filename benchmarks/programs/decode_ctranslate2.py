@@ -1,6 +1,6 @@
 """CTranslate2 itself on token ids, with one setting of workers, threads and batch size.
 
-`vectors` is 1 for the vector instructions that jumok selects, 0 for the default of CTranslate2.
+`vectors` is 1 for the vector instructions that jumok requests, 0 for the default of CTranslate2.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def main() -> None:
         seconds=float,
     )
     if options.vectors:
-        require_ctranslate2()
+        require_ctranslate2()  # requests AVX-512, before CTranslate2 is imported
     from ctranslate2 import Translator
 
     translator = Translator(

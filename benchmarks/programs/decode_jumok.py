@@ -1,4 +1,4 @@
-"""Translate a file with jumok, text to text, as `jumok translate` does; all translations have one length."""
+"""Translate a file as `jumok translate` does, from text to text; all translations have the same length."""
 
 from __future__ import annotations
 

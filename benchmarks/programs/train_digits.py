@@ -1,4 +1,4 @@
-"""Train on four fifths of scikit-learn's 1,797 handwritten digits, 8 × 8 pixels; score on the last fifth."""
+"""Train on four fifths of scikit-learn's 1,797 handwritten digits, 8 × 8 pixels; score on the other fifth."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ def write_digits(folder: Path, seed: int) -> None:
 
     digits = load_digits()
     order = np.random.default_rng(seed).permutation(len(digits.images))
-    for rank, index in enumerate(order.tolist()):
-        split = "test" if rank < len(order) // 5 else "train"
+    for count, index in enumerate(order.tolist()):
+        split = "test" if count < len(order) // 5 else "train"
         target = folder / split / str(digits.target[index])
         target.mkdir(parents=True, exist_ok=True)
         pixels = np.rint(digits.images[index] * (255 / 16)).astype(np.uint8)[:, :, None]

@@ -18,11 +18,11 @@ from benchmarks.settings import BATCH_TOKENS, DROPOUT, FAMILIES, SMOOTHING
 
 REPORT_EVERY = 2  # updates
 WARM_UP = 0.2  # share of the time, from the first report on
-STEP = re.compile(r"Step .* bsz: +\d+/ *(\d+)/")  # source tokens, target tokens and pairs of a batch
+STEP = re.compile(r"Step .* bsz: +\d+/ *(\d+)/")  # source tokens / target tokens (captured) / pairs
 
 
 def configuration(tokens: Path, family: str, out: Path) -> dict[str, Any]:
-    """Return a configuration of eole, without the logging of attention entropy, which costs time."""
+    """Return eole's configuration; it does not log the entropy of attention, which would cost time."""
     return {
         "save_data": str(out / "data"),
         "src_vocab": str(tokens / "vocabulary.txt"),
@@ -61,7 +61,7 @@ def configuration(tokens: Path, family: str, out: Path) -> dict[str, Any]:
 
 
 def model(shape: dict[str, Any]) -> dict[str, Any]:
-    """Return the same model as settings of eole."""
+    """Return eole's settings for the model that jumok trains."""
     layers = {"layers": shape["encoder_layers"], "hidden_size": shape["width"]}
     if shape["family"] == "recurrent":
         return {

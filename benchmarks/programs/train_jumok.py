@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from jumok.training import Event
 
 WARM_UP = 0.2  # share of the time
-MIN_REPORTS = 3
+MIN_REPORTS = 3  # after the first
 
 
-def steady_rate(metrics: Path, warm_up: float) -> float:
+def steady_rate(metrics: Path, warm_up_seconds: float) -> float:
     """Return target tokens per second after the warm-up; each report is weighted by the time it covers."""
     lines = [json.loads(line) for line in metrics.read_text(encoding="utf-8").splitlines()]
     reports = [(line["seconds"], line["tokens_per_second"]) for line in lines if line["kind"] == "train"]
-    begin = reports[0][0] + warm_up
+    begin = reports[0][0] + warm_up_seconds
     tokens = seconds = 0.0
     for (before, _), (after, rate) in pairwise(reports):
         if after > begin:

@@ -1,4 +1,4 @@
-"""Train Hugging Face's MarianMT of the same size in a plain PyTorch loop, on the batches of jumok's run."""
+"""Train Hugging Face's MarianMT, as large as jumok's model, in a plain PyTorch loop on jumok's batches."""
 
 from __future__ import annotations
 

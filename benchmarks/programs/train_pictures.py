@@ -1,4 +1,7 @@
-"""Train on drawn pictures as `jumok train` does, and score on unseen ones: classes, or captions."""
+"""Train on drawn pictures as `jumok train` does, and score on unseen ones.
+
+`task` is `classes` for a classifier, or the language of the captions: `en` or `ko`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Translate a file with the public API of one source tree, by beam search and greedily: sentences/s of each.
+"""Translate a file with the jumok of one source tree, by beam search and greedily: sentences/s of both.
 
 It imports only `jumok` itself, so it also runs on trees whose modules have other names.
 """

@@ -39,8 +39,8 @@ def comparisons(bench: Workbench) -> list[Comparison]:
 
 def remarks(bench: Workbench, results: Sequence[Result]) -> list[str]:
     return [
-        "MB is the peak memory of the main process. If the ratio is 1 or more, a step is no slower with a "
-        "million pairs."
+        "MB is the peak memory of the main process. A ratio of 1 or more means that training is no slower "
+        "with a million pairs."
     ]
 
 

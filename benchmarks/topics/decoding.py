@@ -1,7 +1,7 @@
 """Decoding 1,000 sentences of Multi30k to forced equal lengths, with random weights.
 
 jumok reads and writes text; the others read and write token ids. CTranslate2 runs the same weights in int8.
-A grid search chooses its settings and the batch size of Hugging Face first.
+First, a grid search chooses CTranslate2's settings and Hugging Face's batch size.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def comparisons(bench: Workbench) -> list[Comparison]:
     texts = (bench.data / "test_2016_flickr.en").read_text(encoding="utf-8").splitlines()[:sentences]
     source, tokens = bench.work / "source.txt", bench.work / "tokens.json"
     source.write_text("\n".join(texts) + "\n", encoding="utf-8")
-    tokenizer = learn(bench)
+    tokenizer = learn_vocabulary(bench)
     tokens.write_text(json.dumps(tokenizer.encode_batch(texts)), encoding="utf-8")
     folders = {size: write_models(bench.work / size, size, tokenizer) for size in SIZES}
     return [
@@ -47,7 +47,7 @@ def comparisons(bench: Workbench) -> list[Comparison]:
 
 
 def remarks(bench: Workbench, results: Sequence[Result]) -> list[str]:
-    """Compare jumok's torch engine with the other system that runs on torch."""
+    """Return the speed of jumok's torch engine relative to Hugging Face, which also runs on torch."""
     ratios = []
     for result in results:
         ours, theirs = (
@@ -58,8 +58,8 @@ def remarks(bench: Workbench, results: Sequence[Result]) -> list[str]:
     return [f"jumok's engine torch compared with Hugging Face generate: {'; '.join(ratios)}."]
 
 
-def learn(bench: Workbench) -> Tokenizer:
-    """Learn the joint vocabulary of Multi30k."""
+def learn_vocabulary(bench: Workbench) -> Tokenizer:
+    """Return a tokenizer with a joint vocabulary, learnt from Multi30k."""
     from jumok.config.recipe import TextSettings
     from jumok.text import train_tokenizer
 
@@ -69,7 +69,7 @@ def learn(bench: Workbench) -> Tokenizer:
 
 
 def write_models(folder: Path, size: str, tokenizer: Tokenizer) -> tuple[Path, Path]:
-    """Write a model with random weights: as a model folder that may use int8, and for CTranslate2."""
+    """Write a model with random weights as a model folder, whose card allows int8, and for CTranslate2."""
     from jumok.config.recipe import make_recipe
     from jumok.inference import INT8_COSTS, max_positions_for
     from jumok.inference.engines.ctranslate2_export import export
@@ -98,24 +98,24 @@ def comparison(
     bench: Workbench, size: str, folders: tuple[Path, Path], source: Path, tokens: Path, beam: int
 ) -> Comparison:
     own, converted = folders
-    same = {"beam": beam, "length": LENGTH, "seconds": bench.seconds(SECONDS)}
+    common = {"beam": beam, "length": LENGTH, "seconds": bench.seconds(SECONDS)}
     jumok = [
         System(
             f"jumok, engine {engine}",
             "decode_jumok",
-            {"model": own, "source": source, "engine": engine, **same},
+            {"model": own, "source": source, "engine": engine, **common},
         )
         for engine in ("ctranslate2", "torch")
     ]
-    best = tune_ctranslate2(bench, {"model": converted, "tokens": tokens, **same})
-    batch = tune_marian(bench, {"size": size, "tokens": tokens, **same})
-    marian = {"size": size, "tokens": tokens, "sentences": 0, "batch": batch, **same}
+    ctranslate2 = tune_ctranslate2(bench, {"model": converted, "tokens": tokens, **common})
+    batch = tune_marian(bench, {"size": size, "tokens": tokens, **common})
+    marian = {"size": size, "tokens": tokens, "sentences": 0, "batch": batch, **common}
     return Comparison(
         f"{size}, beam {beam}, {LENGTH} tokens per sentence",
         MEASURE,
         [
             *jumok,
-            *best,
+            *ctranslate2,
             System(f"{HUGGING_FACE}, batches of {batch}", "decode_marian", marian),
         ],
     )
@@ -124,7 +124,7 @@ def comparison(
 def tune_ctranslate2(bench: Workbench, options: dict[str, Any]) -> list[System]:
     """Return the best settings of a grid over workers × threads and batch sizes.
 
-    The best of all comes once more, with the vector instructions that jumok selects.
+    The fastest is returned once more, with the vector instructions that jumok requests.
     """
     cores = available_cores()
     shares = [(workers, cores // workers) for workers in range(1, cores + 1) if cores % workers == 0]
@@ -137,8 +137,10 @@ def tune_ctranslate2(bench: Workbench, options: dict[str, Any]) -> list[System]:
         measured.append((speed, System(name, "decode_ctranslate2", setting)))
     measured.sort(key=lambda one: one[0], reverse=True)
     best = [system for _, system in measured[:NUM_BEST_SETTINGS]]
-    wide = System(f"{best[0].name}, AVX-512, as in jumok", best[0].program, {**best[0].options, "vectors": 1})
-    return [*best, wide]
+    with_jumoks_vectors = System(
+        f"{best[0].name}, AVX-512, as in jumok", best[0].program, {**best[0].options, "vectors": 1}
+    )
+    return [*best, with_jumoks_vectors]
 
 
 def tune_marian(bench: Workbench, options: dict[str, Any]) -> int:

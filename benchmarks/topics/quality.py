@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ROUNDS", "comparisons", "remarks"]
 
-ROUNDS = 1  # because each is a complete training
+ROUNDS = 1  # because each round is a complete training
 
 
 def comparisons(bench: Workbench) -> list[Comparison]:

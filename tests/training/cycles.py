@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 SYMBOLS = [letter + letter for letter in "abcdefghijkl"]
 MIN_LENGTH, MAX_LENGTH = 4, 33
 
-# A model that learns it in a few hundred updates of a few milliseconds.
+# A model that learns this language in a few hundred updates of a few milliseconds each.
 SMALL: dict[str, Any] = {
     "model.width": 64,
     "model.feed_forward": 128,
@@ -25,7 +25,7 @@ SMALL: dict[str, Any] = {
 
 
 def cycles() -> list[str]:
-    """Every first symbol with every length, once, in random order."""
+    """All sentences of the language, one per first symbol and length, in random order."""
     texts = [
         " ".join(SYMBOLS[(first + position) % len(SYMBOLS)] for position in range(length))
         for first in range(len(SYMBOLS))
@@ -36,7 +36,7 @@ def cycles() -> list[str]:
 
 
 def entropy_per_sentence() -> float:
-    """The lowest possible loss: the first symbol and the length are free, all others follow from them."""
+    """The lowest possible loss, in nats: only the first symbol and the length cannot be predicted."""
     return math.log(len(SYMBOLS)) + math.log(MAX_LENGTH - MIN_LENGTH + 1)
 
 

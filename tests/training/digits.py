@@ -11,7 +11,7 @@ from jumok.types import Alignment, Pair
 ENGLISH = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]
 GERMAN = ["null", "eins", "zwei", "drei", "vier", "fünf", "sechs", "sieben", "acht", "neun"]
 
-# A model that learns at least the words of the task, in a few hundred updates of a few milliseconds.
+# A model that learns at least the words of the task in a few hundred updates of a few milliseconds each.
 TINY: dict[str, Any] = {
     "model.width": 32,
     "model.feed_forward": 64,

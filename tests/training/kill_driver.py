@@ -3,9 +3,10 @@
     python kill_driver.py FOLDER < scenarios.json > results.json
 
 A scenario has `kills`, a list, and optional `settings`. Each kill happens in a fork of this process, which
-has imported everything: a run takes one second instead of five. A fork sends itself the given signal at the
-N-th call of a named function: before it, after it, or (for writes) in the middle. With an error
-number instead of a signal, the call fails with it. The last fork of a scenario runs to the end.
+has imported everything already, so a run takes one second instead of five. A fork sends itself the given
+signal at the N-th call of a named function: before it, after it, or (for writes) in the middle. If an error
+number is given instead of a signal, that call raises an OSError with it. If no fork has finished the run, a
+last one runs it to the end.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ CALLS: dict[str, int] = dict.fromkeys(FUNCTIONS, 0)
 
 
 def kill_at(call: str, kill: dict[str, Any] | None) -> None:
-    """Count the calls of a function and kill this process at one of them."""
+    """Count the calls of a function; if `kill` names one of them, kill this process or fail there."""
     module, name = FUNCTIONS[call]
     real = getattr(module, name)
 

@@ -10,7 +10,7 @@ from jumok.storage import module_weights
 from jumok.training.loop.averaging import average_weights, update_moving_average
 
 
-def test_average_of_checkpoints() -> None:
+def test_the_average_is_the_mean_of_each_weight() -> None:
     sets = [{"w": torch.tensor([1.0, 2.0])}, {"w": torch.tensor([3.0, 6.0])}, {"w": torch.tensor([5.0, 1.0])}]
     mean = average_weights(sets)
     assert mean["w"].tolist() == [3.0, 3.0]
@@ -37,7 +37,7 @@ def test_running_statistics_are_averaged_like_weights() -> None:
 
 
 def test_moving_average_by_hand() -> None:
-    # The decay is smaller in the first steps; step 100 has the whole 0.5.
+    # The decay is min(0.5, (1 + step) / (10 + step)): 0.5 from step 8 on.
     average = {"w": torch.tensor([0.0])}
     update_moving_average(average, {"w": torch.tensor([1.0])}, decay=0.5, step=100)
     assert average["w"].item() == pytest.approx(0.5)
@@ -45,7 +45,7 @@ def test_moving_average_by_hand() -> None:
     assert average["w"].item() == pytest.approx(0.75)
 
 
-def test_the_first_steps_forget_the_random_initial_weights() -> None:
+def test_the_moving_average_soon_forgets_the_random_initial_weights() -> None:
     average = {"w": torch.tensor([100.0])}
     for step in range(1, 31):
         update_moving_average(average, {"w": torch.tensor([0.0])}, decay=0.999, step=step)

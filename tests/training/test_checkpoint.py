@@ -55,7 +55,7 @@ def test_a_checkpoint_is_read_back(folder: Path) -> None:
     assert load_checkpoint_weights(folder, 20, moving_average=True)["w"].tolist() == [10.0] * 3
 
 
-def test_a_missing_folder_has_no_checkpoint(tmp_path: Path) -> None:
+def test_a_missing_folder_gives_no_checkpoint_and_no_error(tmp_path: Path) -> None:
     assert load_newest_checkpoint(tmp_path / "none") == (None, [])
 
 
@@ -110,7 +110,7 @@ def test_the_newest_two_and_the_needed_ones_are_kept(folder: Path) -> None:
     assert saved_steps(folder) == [30, 40]
 
 
-def test_an_existing_checkpoint_is_left_alone(folder: Path) -> None:
+def test_an_existing_checkpoint_is_not_written_again(folder: Path) -> None:
     before = (folder / "step-30" / "manifest.json").stat().st_mtime_ns
     save_checkpoint(folder, checkpoint(30))
     assert (folder / "step-30" / "manifest.json").stat().st_mtime_ns == before

@@ -25,7 +25,7 @@ def test_pairs_that_do_not_fit_in_memory_are_read_again(monkeypatch: pytest.Monk
     assert large.validation_pairs == small.validation_pairs
     texts = [[(pair.source, pair.target) for pair in sentences.pairs()] for sentences in (small, large)]
     assert texts[0] == texts[1]
-    for sentences in (small, large):  # and a second time
+    for sentences in (small, large):  # pairs() can be called again
         assert [(pair.source, pair.target) for pair in sentences.pairs()] == texts[0]
 
 
@@ -61,7 +61,7 @@ def test_any_change_of_the_corpus_changes_the_fingerprint() -> None:
     assert len(fingerprints) == len(corpora)
 
 
-def test_corpus_facts() -> None:
+def test_corpus_facts_count_words_after_duplicates_are_skipped() -> None:
     pairs = [Pair("No, I go.", f"Nein, ich {word}.") for word in ("gehe", "laufe")] * 10
     facts = read_sentences(
         [corpus_of_pairs(pairs, source="en", target="de")],
@@ -72,7 +72,7 @@ def test_corpus_facts() -> None:
     assert (facts.distinct_target_words, facts.target_language) == (6, "de")
 
 
-def test_the_corpus_report_counts_the_same_words() -> None:
+def test_the_corpus_report_counts_the_same_words_as_training() -> None:
     pairs = [
         Pair("No, I go (home).", "<polite> 아니요, 집에 갑니다."),
         Pair("You read it.", "당신은 그것을 읽습니다."),
@@ -98,7 +98,7 @@ def test_no_pair_left_to_train_on_is_an_error() -> None:
         read_sentences([corpus_of_pairs([])], [], held_out_pairs=10)
 
 
-def test_nothing_to_validate_on_is_an_error() -> None:
+def test_too_few_sources_to_hold_out_a_validation_set_are_an_error() -> None:
     with pytest.raises(DataError, match="no sentence to validate on"):
         read_sentences([digit_corpus(5)], [], held_out_pairs=100)
     same = corpus_of_pairs([Pair("No, I go.", f"Nein {number}.") for number in range(40)])

@@ -1,4 +1,4 @@
-"""Each detector fires on its own case and is silent on a healthy run."""
+"""Each detector reports its own problem and nothing on a healthy run."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_a_healthy_run_has_no_findings() -> None:
 def test_odd_tokens_are_usual_in_a_small_corpus() -> None:
     [finding] = run_detectors(replace(HEALTHY, byte_token_share=0.2))
     assert "usual if the training text is small" in finding.advice
-    assert "vocab_size" not in finding.advice, "it may be as large as the text allows already"
+    assert "vocab_size" not in finding.advice, "the vocabulary may already be as large as the text allows"
 
 
 @pytest.mark.parametrize("kind", BROKEN)
@@ -78,7 +78,7 @@ def test_each_problem_is_found(kind: str) -> None:
 @pytest.mark.parametrize(
     "kind", sorted(set(BROKEN) - {"odd tokens", "overfitting", "not finite", "diverged"})
 )
-def test_early_in_a_run_most_detectors_are_silent(kind: str) -> None:
+def test_early_in_a_run_most_detectors_report_nothing(kind: str) -> None:
     early = replace(HEALTHY, **BROKEN[kind], step=150)  # type: ignore[arg-type]
     assert run_detectors(early) == []
 
@@ -129,23 +129,23 @@ def test_flatness_by_hand() -> None:
 
 def test_flatness_ignores_padding() -> None:
     weights = torch.zeros(2, 1, 1, 3, 4)
-    weights[0, ..., :2, :2] = 0.5  # a source of 2, a target of 2 steps; the third query is padding
+    weights[0, ..., :2, :2] = 0.5  # 2 source tokens, 2 queries; the third query is padding
     weights[1] = 0.25
     assert flatness(weights, torch.tensor([3, 4]), torch.tensor([2, 4])) == pytest.approx(1.0)
     assert math.isnan(flatness(weights[:1], torch.tensor([3]), torch.tensor([1])))
 
 
-def test_a_loss_above_a_uniform_guess_is_told_late_and_early_only_far_above() -> None:
+def test_divergence_is_reported_above_the_uniform_loss_but_early_only_far_above_it() -> None:
     def kinds(**changes: float) -> set[str]:
         return {finding.kind for finding in run_detectors(replace(HEALTHY, **changes))}  # type: ignore[arg-type]
 
     assert "diverged" in kinds(validation_loss=8.1, training_loss=8.1)
     assert "diverged" not in kinds(validation_loss=8.1, training_loss=8.1, step=20)
     assert "diverged" in kinds(validation_loss=12.1, training_loss=math.nan, step=20)
-    assert "diverged" not in kinds(validation_loss=12.1, training_loss=0.5)  # learnt by heart
+    assert "diverged" not in kinds(validation_loss=12.1, training_loss=0.5)  # overfitting, not divergence
     assert "diverged" in kinds(validation_loss=32.1, training_loss=0.5)
 
 
-@pytest.mark.parametrize(("loss", "told"), [(7.0, False), (11.9, False), (12.1, True), (math.nan, False)])
-def test_a_training_loss_far_above_a_uniform_guess_is_told(loss: float, told: bool) -> None:
-    assert (training_diverged(loss, uniform_loss=8.0) is not None) is told
+@pytest.mark.parametrize(("loss", "reported"), [(7.0, False), (11.9, False), (12.1, True), (math.nan, False)])
+def test_a_training_loss_far_above_the_uniform_loss_is_reported(loss: float, reported: bool) -> None:
+    assert (training_diverged(loss, uniform_loss=8.0) is not None) is reported

@@ -1,7 +1,7 @@
 """A run that is killed at any moment and resumed ends with the weights of an uninterrupted run, bit for bit.
 
-`medium` kills a few runs at chosen moments; `slow` kills a run at every call that changes the disk, in the
-middle of every write, and from outside, with strace.
+Tests marked `medium` kill a few runs at chosen moments. Tests marked `slow` kill runs at every call that
+changes the disk, in the middle of every write, and from another process, with strace.
 """
 
 from __future__ import annotations
@@ -142,7 +142,9 @@ def test_a_run_of_two_processes_killed_ends_with_the_same_weights(tmp_path: Path
         ("step", "before"),
     ],
 )
-def test_killed_at_every_call(tmp_path: Path, call: str, when: str) -> None:
+def test_a_run_killed_at_any_call_of_a_function_ends_with_the_same_weights(
+    tmp_path: Path, call: str, when: str
+) -> None:
     reference = run_driver(tmp_path / "count", scenarios({}))
     calls = reference["reference"]["ends"][0]["counts"][call]
     assert calls > 0
@@ -153,7 +155,9 @@ def test_killed_at_every_call(tmp_path: Path, call: str, when: str) -> None:
 
 
 @pytest.mark.slow
-def test_killed_again_while_the_pairs_are_encoded_again(tmp_path: Path) -> None:
+def test_a_run_killed_again_while_it_encodes_its_pairs_again_ends_with_the_same_weights(
+    tmp_path: Path,
+) -> None:
     moments = {"rename": 2, "unlink": 5, "rmdir": 1, "mkdir": 1, "write": 1, "fsync": 7, "replace": 2}
     named = {
         f"{call} {at} {when}": [kill("replace", 3), kill(call, at, when)]
@@ -168,8 +172,10 @@ def test_killed_again_while_the_pairs_are_encoded_again(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("error", [errno.EMFILE, errno.EIO])
-def test_files_that_cannot_be_opened_while_a_run_is_resumed(tmp_path: Path, error: int) -> None:
-    """An error of the moment ends the session with a message, damages nothing and loses no checkpoint."""
+def test_a_file_that_cannot_be_opened_while_a_run_is_resumed_loses_nothing(
+    tmp_path: Path, error: int
+) -> None:
+    """A transient error ends the session with a message; nothing is damaged and no checkpoint is lost."""
     named = {f"open {at}": [kill("step", 20), fail("open", at, error)] for at in range(1, 16)}
     results = run_driver(tmp_path, scenarios(named), seconds=1800)
     check_results(results)
@@ -179,7 +185,7 @@ def test_files_that_cannot_be_opened_while_a_run_is_resumed(tmp_path: Path, erro
 
 
 @pytest.mark.slow
-def test_random_kills(tmp_path: Path) -> None:
+def test_a_run_killed_at_random_calls_ends_with_the_same_weights(tmp_path: Path) -> None:
     generator = random.Random(7)
     calls = {"fsync": 30, "write": 15, "rename": 6, "step": 30}
     named = {}
@@ -189,13 +195,14 @@ def test_random_kills(tmp_path: Path) -> None:
     check_results(run_driver(tmp_path, scenarios(named), seconds=1800))
 
 
-# --- killed from outside ---
+# --- killed from another process, with strace ---
 
 ONE_RUN = "import sys; sys.path.insert(0, sys.argv[2]); import kill_driver as k, pathlib, torch; \
 torch.set_num_threads(1); p = pathlib.Path(sys.argv[1]); sys.exit(k._train(p, {}, p.with_suffix('.report')))"
 
 
 def run_under_strace(out: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    """Run training in a new process: under strace with these options, or without strace if there are none."""
     command = [sys.executable, "-c", ONE_RUN, str(out), str(HERE)]
     if options:
         traced = ["-f", "-qq", "-o", os.devnull, "-e", "trace=fsync,rename,write", *options]
@@ -211,10 +218,10 @@ def weights_digest(out: Path) -> str:
 @pytest.mark.slow
 @pytest.mark.skipif(STRACE is None, reason="strace is not installed")
 @pytest.mark.parametrize(
-    "at", [("fsync", 3), ("fsync", 18), ("fsync", 21), ("fsync", 33), ("rename", 5), ("rename", 9)]
+    ("call", "number"),
+    [("fsync", 3), ("fsync", 18), ("fsync", 21), ("fsync", 33), ("rename", 5), ("rename", 9)],
 )
-def test_killed_by_strace(tmp_path: Path, at: tuple[str, int]) -> None:
-    call, number = at
+def test_a_run_killed_by_strace_ends_with_the_same_weights(tmp_path: Path, call: str, number: int) -> None:
     killed = run_under_strace(tmp_path / "run", "-e", f"inject={call}:signal=SIGKILL:when={number}")
     assert killed.returncode != 0
     assert not (tmp_path / "run" / "model").exists()
@@ -226,7 +233,7 @@ def test_killed_by_strace(tmp_path: Path, at: tuple[str, int]) -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(STRACE is None, reason="strace is not installed")
 @pytest.mark.parametrize("fault", ["ENOSPC", "EROFS", "EIO"])
-def test_a_failing_disk_seen_from_outside(tmp_path: Path, fault: str) -> None:
+def test_a_disk_error_injected_by_strace_is_reported_and_the_run_resumes(tmp_path: Path, fault: str) -> None:
     failed = run_under_strace(tmp_path / "run", "-e", f"inject=fsync:error={fault}:when=26")
     assert failed.returncode != 0
     assert "StorageError" in failed.stderr

@@ -33,7 +33,7 @@ def test_lines_after_the_checkpoint_are_removed(tmp_path: Path) -> None:
     assert [(line["step"], line["loss"]) for line in lines] == [(1, 3.0), (2, 1.0)]
 
 
-def test_a_deleted_file_is_created_again(tmp_path: Path) -> None:
+def test_a_missing_metrics_file_is_created(tmp_path: Path) -> None:
     metrics = Metrics(tmp_path / "metrics.jsonl", length=1000)
     metrics.write("train", 5, {"loss": 1.0})
     assert metrics.length() < 100
@@ -41,7 +41,7 @@ def test_a_deleted_file_is_created_again(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
-def test_numbers_that_are_not_finite_are_null(tmp_path: Path, value: float) -> None:
+def test_numbers_that_are_not_finite_are_written_as_null(tmp_path: Path, value: float) -> None:
     metrics = Metrics(tmp_path / "metrics.jsonl")
     metrics.write("validation", 5, {"loss": value, "bleu": 1.5})
     metrics.close()

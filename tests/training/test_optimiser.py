@@ -44,7 +44,7 @@ def test_beta2_comes_from_the_settings() -> None:
     assert optimiser.param_groups[0]["betas"] == (0.9, 0.97)
 
 
-def test_decay_0_is_plain_adam() -> None:
+def test_without_weight_decay_it_is_plain_adam() -> None:
     model, reference = small_model(), small_model()
     ours = make_optimiser(model, TrainingSettings(learning_rate=0.01))
     plain = torch.optim.Adam(reference.parameters(), lr=0.01, betas=(0.9, 0.98), eps=1e-9)
@@ -85,7 +85,7 @@ def test_norm_and_clipping_by_hand() -> None:
     assert norm == pytest.approx(5.0)
     clip_gradients(gradients, norm, max_norm=10.0)
     assert gradients[0].item() == 3.0
-    clip_gradients(gradients, norm, max_norm=0)  # no clipping
+    clip_gradients(gradients, norm, max_norm=0)  # 0 turns clipping off
     assert gradients[0].item() == 3.0
     clip_gradients(gradients, norm, max_norm=1.0)
     assert squared_norm(gradients) == pytest.approx(1.0)

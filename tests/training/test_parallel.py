@@ -1,4 +1,4 @@
-"""Data-parallel training makes the updates of one process, the same in every run, and leaves no process."""
+"""Several processes make the same updates as one, the same in every run, and no process is left over."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_a_single_process_keeps_state_on_the_models_device() -> None:
     assert {tensor.device.type for tensor in optimiser_tensors(optimiser, model).values()} == {"meta"}
 
 
-def test_owners_share_the_parameters_evenly() -> None:
+def test_each_parameter_has_one_owner_and_their_loads_are_balanced() -> None:
     assert assign_owners([16, 64, 32, 16], world_size=2) == [1, 0, 1, 1]
     assert assign_owners([16, 16], world_size=3) == [0, 1]
 
@@ -127,7 +127,7 @@ def after_updates(folder: RunFolder, world_size: int, steps: int = 4) -> tuple[l
 
 @pytest.mark.medium
 @pytest.mark.parametrize("world_size", [2, 3])
-def test_several_processes_make_the_updates_of_one(folder: RunFolder, world_size: int) -> None:
+def test_several_processes_make_the_same_updates_as_one(folder: RunFolder, world_size: int) -> None:
     single_updates, single_weights = after_updates(folder, 1)
     updates, weights = after_updates(folder, world_size)
     for single, shared in zip(single_updates, updates, strict=True):
@@ -166,7 +166,7 @@ def test_a_killed_worker_is_reported_and_nothing_hangs(folder: RunFolder) -> Non
 
 
 @pytest.mark.medium
-def test_a_gradient_that_is_not_finite_on_one_rank_skips_the_update_on_all(
+def test_a_gradient_that_is_not_finite_on_rank_0_skips_the_update_on_all_ranks(
     folder: RunFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with make_group(folder, 2) as group:
@@ -181,10 +181,10 @@ def test_a_gradient_that_is_not_finite_on_one_rank_skips_the_update_on_all(
 
 
 @pytest.mark.medium
-def test_a_gradient_that_is_not_finite_in_a_worker_skips_the_update_on_all(
+def test_a_gradient_that_is_not_finite_on_rank_1_skips_the_update_on_all_ranks(
     folder: RunFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The other direction: only the worker, a process of its own, meets the NaN, in its second update."""
+    """Only rank 1, a separate process, computes NaN, in its second update."""
     poison = (
         "import math; from jumok.training.loop import update; "
         "real, calls = update.squared_norm, iter([0, 1]); "
@@ -243,7 +243,7 @@ def test_a_resumed_run_of_two_processes_ends_with_the_same_weights(tmp_path: Pat
     list(training_events(digit_corpus(300), out=tmp_path / "uninterrupted", **settings))
     for event in training_events(digit_corpus(300), out=tmp_path / "resumed", **settings):
         if type(event).__name__ == "Saved":
-            break  # left in the middle, as by an exception
+            break  # abandons the run in the middle, as an exception would
     events = list(training_events(digit_corpus(300), out=tmp_path / "resumed", **settings))
     assert next(event for event in events if isinstance(event, Started)).resumed_from == 6
     (_, uninterrupted, _), (_, resumed, _) = (

@@ -1,4 +1,4 @@
-"""Runs on pictures: a tiny classifier and a tiny captioner learn, and a run that is stopped ends the same."""
+"""Runs on pictures: a tiny classifier and a tiny captioner learn; resumed runs end with equal weights."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_a_tiny_classifier_learns(tmp_path: Path) -> None:
 
 
 @pytest.mark.medium
-def test_a_tiny_captioner_learns_and_looks_at_places(tmp_path: Path) -> None:
+def test_a_tiny_captioner_learns_and_its_attention_is_measured(tmp_path: Path) -> None:
     captions = write_captions(tmp_path, 30)
     model = train(captions, out=tmp_path / "run", **{**CAPTIONER, "training.steps": 250})
     translator = load(model)
@@ -84,7 +84,7 @@ def test_a_tiny_captioner_learns_and_looks_at_places(tmp_path: Path) -> None:
 
 @pytest.mark.medium
 @pytest.mark.parametrize("task", ["classify", "translate"])
-def test_a_run_that_is_stopped_ends_with_the_same_bits(tmp_path: Path, task: str) -> None:
+def test_a_run_that_is_stopped_and_resumed_ends_with_the_same_weights(tmp_path: Path, task: str) -> None:
     pictures = write_captions(tmp_path, 12)
     source = pictures if task == "translate" else tmp_path / "halves"
     settings = {
@@ -101,7 +101,7 @@ def test_a_run_that_is_stopped_ends_with_the_same_bits(tmp_path: Path, task: str
     assert [event.resumed_from for event in resumed if isinstance(event, Started)] == [4]
     first, second = (read_model_with_weights(folder)[1] for folder in (whole, tmp_path / "stopped" / "model"))
     assert all(torch.equal(first[name], second[name]) for name in first)
-    # Another picture under an old name is another corpus.
+    # A file with the same name and another picture makes it another corpus.
     changed = tmp_path / "halves" / "left" / "000.png"
     changed.write_bytes((tmp_path / "halves" / "right" / "000.png").read_bytes())
     with pytest.raises(Exception, match="other sentences"):
@@ -123,7 +123,7 @@ def test_a_run_that_is_stopped_ends_with_the_same_bits(tmp_path: Path, task: str
         ({"model.positions": "learned", "model.max_positions": 10}, "Learned positions must cover"),
     ],
 )
-def test_what_does_not_go_with_pictures_is_refused(
+def test_settings_that_do_not_fit_pictures_are_refused(
     tmp_path: Path, settings: dict[str, Any], message: str
 ) -> None:
     folder = write_classes(tmp_path / "halves", 10)
@@ -131,7 +131,7 @@ def test_what_does_not_go_with_pictures_is_refused(
         train(folder, out=tmp_path / "run", **{"training.steps": 1, **settings})
 
 
-def test_one_class_is_not_enough_and_validation_has_no_other(tmp_path: Path) -> None:
+def test_a_single_class_and_validation_pictures_of_an_unknown_class_are_refused(tmp_path: Path) -> None:
     folder = write_classes(tmp_path / "one", 20, sides=("left",))
     settings = {**CLASSIFIER, "training.steps": 1}
     with pytest.raises(DataError, match=r"at least two classes.*only 'left'"):
@@ -142,12 +142,12 @@ def test_one_class_is_not_enough_and_validation_has_no_other(tmp_path: Path) -> 
 
 
 @pytest.mark.medium
-def test_two_processes_share_an_update_of_pictures(tmp_path: Path) -> None:
+def test_two_processes_train_a_classifier_of_pictures(tmp_path: Path) -> None:
     folder = write_classes(tmp_path / "halves", 12)
     settings = {**CLASSIFIER, "training.steps": 3, "training.processes": 2}
     model = train(folder, out=tmp_path / "run", **settings)
-    losses = [
+    lines = [
         json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines() if line
     ]
-    assert losses
+    assert lines
     assert load_picture_classifier(model).classes.names == ("left", "right")

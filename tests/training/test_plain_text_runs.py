@@ -42,7 +42,7 @@ def capitals(texts: list[str]) -> list[Pair]:
 
 
 def first_last_and_middle(text: str) -> str:
-    """The first, last and middle symbol: a pretrained encoder learns to find them sooner."""
+    """The first, last and middle symbol: a model with a pretrained encoder learns sooner to find them."""
     symbols = text.upper().split()
     return f"{symbols[0]} {symbols[-1]} {symbols[len(symbols) // 2]}"
 
@@ -54,7 +54,7 @@ def texts(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 @pytest.fixture(scope="module")
 def short_runs(texts: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """One finished run folder per family, after a few steps."""
+    """Finished run folders by family, each trained for a few steps."""
     folder = tmp_path_factory.mktemp("runs")
     for family in FAMILIES:
         run(texts[0], folder / family, family)
@@ -122,7 +122,7 @@ class TestRun:
         assert first == second
 
     @pytest.mark.parametrize("family", FAMILIES)
-    def test_a_validation_text_is_not_trained_on(
+    def test_a_given_validation_text_is_used_instead_of_a_hold_out(
         self, texts: tuple[Path, Path], tmp_path: Path, family: str
     ) -> None:
         events = training_events(
@@ -154,7 +154,7 @@ class TestLearning:
         assert scores["accuracy"] >= 0.9
         reversed_scores = evaluate_text(model, texts[1].read_text().splitlines()[::-1]).as_dict()
         assert reversed_scores["accuracy"] == scores["accuracy"], (
-            "the same tokens are hidden, whatever the order"
+            "the same tokens are masked, whatever the order of the sentences"
         )
 
 
@@ -176,7 +176,7 @@ class TestPretrainedEncoder:
         assert tokenizers["target.model"] != vocabulary["pieces.model"]
         settings = card.recipe.model
         assert (settings.width, settings.encoder_layers, settings.decoder_layers) == (64, 2, 2)
-        assert settings.encoder_from == "model", "the card names the folder, not where it was"
+        assert settings.encoder_from == "model", "the card has the name of the folder, not its path"
         derived = only(events, Started)[0].derived_settings
         reasons = {setting.name: setting.reason for setting in derived}
         assert reasons["model.width"] == f"as in {encoder}"
@@ -292,7 +292,7 @@ class TestRefusals:
         "settings",
         [{"model.family": "encoder-only"}, {"model.family": "decoder-only", "model.task": "language-model"}],
     )
-    def test_pairs_for_a_model_of_plain_text_are_refused(
+    def test_pairs_are_refused_by_models_of_plain_text(
         self, tmp_path: Path, settings: dict[str, Any]
     ) -> None:
         with pytest.raises(DataError, match=r"learns from plain text\. Received: pairs"):

@@ -1,4 +1,4 @@
-"""Settings were renamed: old names still work, and older runs and models can still be used."""
+"""Renamed settings: old names still work, and runs and models that were stored with them can be used."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SHORT = {**TINY, "training.steps": 6, "training.validate_every": 3, "training.wa
 
 
 def with_old_names(recipe: dict[str, Any]) -> dict[str, Any]:
-    """The nested recipe as an older jumok would have stored it."""
+    """Return the nested recipe with the names under which an older jumok stored it."""
     old_names = {new: old for old, new in RENAMED_SETTINGS.items()}
     return {
         section: {

@@ -1,4 +1,4 @@
-"""Complete runs on a tiny task: from pairs to a model folder, resuming, and what a run refuses."""
+"""Complete runs on a tiny task: from pairs to a model folder, resuming, failures, and what a run refuses."""
 
 from __future__ import annotations
 
@@ -155,8 +155,8 @@ class TestCompleteRun:
 
 class TestLearning:
     @pytest.mark.medium
-    def test_it_learns_to_translate_digits(self, tmp_path: Path) -> None:
-        """Digits in an order that was never trained on are translated correctly."""
+    def test_a_model_learns_to_translate_digits(self, tmp_path: Path) -> None:
+        """Sequences of digits that are not in the training pairs are translated correctly."""
         settings = {
             **TINY,
             "training.steps": 240,
@@ -213,7 +213,7 @@ class TestSettings:
             next(iter(training_events("no.tsv", out=tmp_path / "run", **settings)))
         assert list(tmp_path.iterdir()) == []
 
-    def test_it_runs_in_a_thread(self, tmp_path: Path) -> None:
+    def test_training_runs_in_a_thread(self, tmp_path: Path) -> None:
         """Only the main thread can install signal handlers; a run in another thread has none."""
         with ThreadPoolExecutor(1) as pool:
             events = pool.submit(run, tmp_path / "run", **{"training.steps": 2}).result()
@@ -224,7 +224,7 @@ class TestSettings:
         events = list(training_events(digit_corpus(100), out=tmp_path / "run", recipe=recipe, steps=3))
         assert events[-1].steps == 3  # type: ignore[union-attr]
 
-    def test_nothing_to_validate_on(self, tmp_path: Path) -> None:
+    def test_a_corpus_too_small_to_hold_out_pairs_is_refused(self, tmp_path: Path) -> None:
         with pytest.raises(DataError, match=r"no sentence to validate on.*--valid"):
             run(tmp_path / "run", count=5)
 
@@ -239,25 +239,25 @@ class TestSettings:
         with pytest.raises(DataError, match=r"all 1 validation pairs have more than 200 tokens.*--valid"):
             list(training_events(digit_corpus(100), valid=alone, out=tmp_path / "other", **SHORT))
 
-    def test_pairs_in_memory(self, tmp_path: Path) -> None:
+    def test_training_on_pairs_in_memory(self, tmp_path: Path) -> None:
         pairs = [(pair.source, pair.target) for pair in digit_pairs(100, 1)]
         settings = {**SHORT, "languages.source": "en", "languages.target": "German"}
         folder = train(pairs, valid=pairs[:20], out=tmp_path / "run", **settings)
         card, _, _ = read_model_with_weights(folder)
         assert [corpus.name for corpus in card.corpora] == ["pairs"]
         assert (card.recipe.languages.source, card.recipe.languages.target) == ("en", "de")
-        assert train(pairs, valid=pairs[:20], out=tmp_path / "run", **settings) == folder  # finished already
+        assert train(pairs, valid=pairs[:20], out=tmp_path / "run", **settings) == folder  # already finished
         with pytest.raises(DataError, match="Pair 2 is not a sentence and its translation"):
             train([("a", "b"), ("c",)], out=tmp_path / "other")
 
-    def test_columns_and_encoding(self, tmp_path: Path) -> None:
+    def test_training_on_chosen_columns_in_a_given_encoding(self, tmp_path: Path) -> None:
         rows = [f"{n};{pair.source};{pair.target};x" for n, pair in enumerate(digit_pairs(100, 1))]
         file = tmp_path / "table.csv"
         file.write_bytes("\n".join(rows).encode("cp1252"))
         folder = train(file, out=tmp_path / "run", columns="2,3", encoding="cp1252", **SHORT)
         assert jumok.load(folder, engine="torch").translate(["one"])
         card = (folder / "jumok.json").read_text(encoding="utf-8")
-        assert str(tmp_path) not in card, "paths do not travel with a model that is given away"
+        assert str(tmp_path) not in card, "a model that is given away does not reveal local paths"
 
     def test_train_returns_the_model_folder(self, tmp_path: Path) -> None:
         folder = train(digit_corpus(100), out=str(tmp_path / "run"), **SHORT)
@@ -283,7 +283,7 @@ class TestSettings:
             "target.model",
         }
 
-    def test_early_stopping(self, tmp_path: Path) -> None:
+    def test_training_stops_early_when_patience_runs_out(self, tmp_path: Path) -> None:
         settings = {
             "training.steps": 400,
             "training.validate_every": 4,
@@ -297,11 +297,15 @@ class TestSettings:
         assert len(only(events, Validated)) >= 3
 
     @pytest.mark.parametrize("stop_on", ["bleu", "loss"])
-    def test_stopping_on_other_scores(self, tmp_path: Path, stop_on: str) -> None:
+    def test_with_stop_on_bleu_or_loss_the_first_validation_is_the_best_so_far(
+        self, tmp_path: Path, stop_on: str
+    ) -> None:
         events = run(tmp_path / "run", **{"training.stop_on": stop_on})
         assert only(events, Validated)[0].best
 
-    def test_averages(self, tmp_path: Path) -> None:
+    def test_averaging_keeps_the_checkpoints_and_the_moving_average_that_it_needs(
+        self, tmp_path: Path
+    ) -> None:
         events = run(
             tmp_path / "run",
             **{"training.average_checkpoints": 3, "training.ema_decay": 0.5, "training.steps": 15},
@@ -314,7 +318,7 @@ class TestSettings:
 
 
 def stop_after(events: Iterator[Event], step: int) -> list[Event]:
-    """Abandon a run once a checkpoint of this step is saved, as a killed process would."""
+    """Abandon a run once a checkpoint of this or a later step is saved, as if its process were killed."""
     seen = []
     for event in events:
         seen.append(event)
@@ -330,7 +334,7 @@ class TestResuming:
         stop_after(training_events(digit_corpus(200), out=tmp_path / "run", **SHORT), 10)
         return tmp_path / "run"
 
-    def test_it_continues_from_the_last_checkpoint(
+    def test_a_run_continues_from_the_last_checkpoint(
         self, interrupted: Path, finished: tuple[Path, list[Event]]
     ) -> None:
         events = run(interrupted)
@@ -426,16 +430,16 @@ class TestResuming:
     def test_a_checkpoint_that_a_killed_session_should_have_removed_is_removed(
         self, interrupted: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """Killed between a new checkpoint and the removal of the old ones, a run left a third for good."""
+        """A run killed after it saved a checkpoint and before it removed old ones leaves one too many."""
         shutil.copytree(interrupted / "checkpoints" / "step-5", interrupted / "checkpoints" / "step-1")
         events = training_events(digit_corpus(200), out=interrupted)
-        assert any(isinstance(event, Started) for event in events)  # reads up to it
+        assert any(isinstance(event, Started) for event in events)  # runs up to this event
         assert 1 not in saved_steps(interrupted / "checkpoints")
         shutil.copytree(interrupted / "checkpoints" / "step-5", interrupted / "checkpoints" / "step-1")
         assert isinstance(list(events)[-1], Finished)
         assert 1 not in saved_steps(interrupted / "checkpoints")
 
-    def test_a_passing_read_error_is_not_damage(
+    def test_a_transient_read_error_is_not_treated_as_damage(
         self, interrupted: Path, monkeypatch: pytest.MonkeyPatch, finished: tuple[Path, list[Event]]
     ) -> None:
         real = os.open
@@ -454,7 +458,7 @@ class TestResuming:
         first, second = (folder / "model" / "weights.safetensors" for folder in (interrupted, finished[0]))
         assert first.read_bytes() == second.read_bytes()
 
-    def test_a_lock_file_that_is_a_link_is_not_emptied(self, interrupted: Path, tmp_path: Path) -> None:
+    def test_a_lock_file_that_is_a_symbolic_link_is_refused(self, interrupted: Path, tmp_path: Path) -> None:
         precious = tmp_path / "precious.txt"
         precious.write_text("content")
         (interrupted / "run.lock").unlink()
@@ -475,7 +479,7 @@ class TestFinishing:
 
     @pytest.fixture
     def unfinished(self, tmp_path: Path) -> Path:
-        """Checkpoints 5, 10 and 12; nothing is learnt after step 5, which is therefore the best."""
+        """A run with the checkpoints 5, 10 and 12; it learns nothing after step 5, so that is the best."""
         settings = {**SHORT, "training.learning_rate": 1e-12}
         stop_after(training_events(digit_corpus(200), out=tmp_path / "run", **settings), 12)
         return tmp_path / "run"
@@ -525,21 +529,21 @@ class TestRunFolder:
             with pytest.raises(RunFolderError, match="Another process is training"):
                 run(tmp_path)
 
-    def test_a_lock_file_that_was_removed_does_not_count(
+    def test_a_lock_on_a_file_that_was_removed_meanwhile_is_not_taken_for_a_lock(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """Another process removes its lock file after this one has opened it and before it locks it."""
         real, lock = fcntl.flock, tmp_path / "run.lock"
 
-        def too_late(*arguments: Any) -> None:
+        def removed(*arguments: Any) -> None:
             lock.unlink()
             real(*arguments)
 
-        def taken_again(*arguments: Any) -> None:
-            too_late(*arguments)
+        def removed_and_created_again(*arguments: Any) -> None:
+            removed(*arguments)
             lock.touch()
 
-        for flock in (too_late, taken_again):
+        for flock in (removed, removed_and_created_again):
             monkeypatch.setattr(fcntl, "flock", flock)
             with pytest.raises(RunFolderError, match="Another process is training"):
                 run(tmp_path)
@@ -565,9 +569,11 @@ class TestRunFolder:
         (tmp_path / "runs").mkdir()
         with pytest.raises(DataError):
             run(tmp_path / "runs" / "digits" / "first", count=5)
-        assert list(tmp_path.rglob("*")) == [tmp_path / "runs"]  # it existed before, though it is empty
+        assert list(tmp_path.rglob("*")) == [
+            tmp_path / "runs"
+        ]  # kept although empty, because it existed before
 
-    def test_a_parent_that_is_a_file(self, tmp_path: Path) -> None:
+    def test_a_run_folder_inside_a_file_is_refused(self, tmp_path: Path) -> None:
         (tmp_path / "file").write_text("")
         with pytest.raises(StorageError, match="could not be written"):
             run(tmp_path / "file" / "run")
@@ -578,7 +584,7 @@ class TestRunFolder:
             run(tmp_path)
 
     def test_a_run_of_an_older_jumok_is_refused(self, tmp_path: Path) -> None:
-        """Its record is incomplete, so the settings would change half-way."""
+        """Its record is incomplete, so settings would change in the middle of the run."""
         (tmp_path / "run.json").write_bytes(json_with_checksum({"format": 1, "recipe": {}}))
         with pytest.raises(RunFolderError, match=r"older jumok.*Received format 1.*Start a new run"):
             run(tmp_path)
@@ -603,7 +609,7 @@ class TestRunFolder:
 
 class TestFailures:
     @pytest.mark.parametrize("fault", [errno.ENOSPC, errno.EROFS, errno.EIO])
-    def test_a_disk_error_in_the_second_save(
+    def test_a_disk_error_in_the_second_save_leaves_the_first_checkpoint_intact(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: int
     ) -> None:
         real = os.fsync
@@ -621,7 +627,7 @@ class TestFailures:
         monkeypatch.undo()
         assert only(run(tmp_path), Started)[0].resumed_from == 5
 
-    def test_a_learning_rate_of_1000_is_told_and_makes_no_model(self, tmp_path: Path) -> None:
+    def test_a_learning_rate_of_1000_is_reported_and_no_model_is_made(self, tmp_path: Path) -> None:
         events: list[Event] = []
         settings = {**SHORT, "training.learning_rate": 1000.0}
         with pytest.raises(TrainingError, match=r"No model was made: the validation loss is .*learning_rate"):
@@ -633,14 +639,14 @@ class TestFailures:
         assert "giving every token the same probability gives 5.7" in warned.message
         assert "The learning rate is most likely too high" in warned.advice
 
-    def test_a_training_loss_that_explodes_is_told_before_the_first_validation(self, tmp_path: Path) -> None:
+    def test_a_diverging_training_loss_is_reported_before_the_first_validation(self, tmp_path: Path) -> None:
         settings = {"training.learning_rate": 10.0, "training.validate_every": 40, "training.steps": 40}
         events = training_events(digit_corpus(200), out=tmp_path / "run", **{**SHORT, **settings})
         before = list(takewhile(lambda event: not isinstance(event, Validated), events))
         assert any("the training loss is" in event.message for event in only(before, Warned))
         events.close()  # type: ignore[attr-defined]
 
-    def test_a_minute_that_is_too_short_is_told(self, tmp_path: Path) -> None:
+    def test_a_time_budget_that_is_too_short_is_reported(self, tmp_path: Path) -> None:
         settings = {**TINY, "training.minutes": 0.001}
         events = list(training_events(digit_corpus(200), out=tmp_path / "run", **settings))
         started = next(i for i, event in enumerate(events) if isinstance(event, Started))
@@ -655,7 +661,7 @@ class TestFailures:
         assert not (tmp_path / "run").exists()
 
     def poison(self, monkeypatch: pytest.MonkeyPatch, steps: range, poison: float) -> None:
-        """Make a gradient of some updates not finite."""
+        """Set one number of the gradients to `poison` in these updates."""
         real = jumok.training.loop.update.squared_norm
         calls = iter(range(1, 1000))
 
@@ -685,7 +691,7 @@ class TestFailures:
         self.poison(monkeypatch, range(4, 6), poison)
         events = run(tmp_path, **{"model.norm_kind": norm})
         assert [applied for applied, _ in seen].count(False) == 2
-        assert all(applied != same for applied, same in seen[:-1])  # the rate of the last one is zero
+        assert all(applied != same for applied, same in seen[:-1])  # the last update has learning rate 0
         warnings = [event.message for event in only(events, Warned)]
         assert len(warnings) == 2
         assert f"step 4: the gradient is {poison}" in warnings[0]
@@ -702,7 +708,7 @@ class TestFailures:
         assert checkpoint is not None
         assert all(bool(tensor.isfinite().all()) for tensor in checkpoint.weights.values())
 
-    def test_a_report_of_skipped_updates_only_has_no_loss(
+    def test_a_progress_report_that_covers_only_skipped_updates_has_no_loss(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(jumok.training.loop.trainer, "STEPS_BETWEEN_REPORTS", 4)
@@ -760,14 +766,14 @@ class TestTime:
         events = []
         for event in training_events(digit_corpus(200), out=tmp_path, **settings):
             events.append(event)
-            if isinstance(event, Started):  # measured by now
+            if isinstance(event, Started):  # the speed was measured before this event
                 monkeypatch.setattr(Worker, "update", slow)
         planned = only(events, Started)[0].steps
         plan = json.loads((tmp_path / "run.json").read_text())["plan"]
         assert plan[0] == [0, planned]
         assert len(plan) > 1
         assert events[-1].steps == plan[-1][1] < planned  # type: ignore[union-attr]
-        for folder in ("checkpoints", "model"):  # all steps are lost, and their revisions of the plan
+        for folder in ("checkpoints", "model"):  # with the steps, the revisions of the plan are lost
             shutil.rmtree(tmp_path / folder)
         resumed = training_events(digit_corpus(200), out=tmp_path, **settings)
         assert next(event for event in resumed if isinstance(event, Started)).steps == planned

@@ -1,4 +1,4 @@
-"""The learning rate, by hand."""
+"""The learning rate and its plan, compared with values computed by hand."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def settings(schedule: str, warmup: int = 10) -> TrainingSettings:
 
 
 def plan_of(steps: int | None) -> Plan:
-    """Return the plan of a run that has this many steps from its start, or no end."""
+    """Return a plan of this many steps that was never revised; None: a run without a planned end."""
     return Plan(((0, steps),))
 
 
@@ -43,7 +43,7 @@ def test_cosine_is_half_in_the_middle_and_zero_at_the_end() -> None:
     assert learning_rate(200, settings("cosine"), plan) == pytest.approx(0.0)
 
 
-def test_constant_and_no_warm_up() -> None:
+def test_schedules_without_warm_up() -> None:
     assert learning_rate(1, settings("constant", warmup=0), plan_of(None)) == 2.0
     assert learning_rate(9, settings("inverse-sqrt", warmup=0), plan_of(None)) == pytest.approx(2 / 3)
 
@@ -68,7 +68,7 @@ def test_a_plan_until_a_step_has_no_later_revision() -> None:
     assert plan.until(50) == plan
 
 
-def test_two_revisions() -> None:
+def test_progress_is_continuous_over_two_revisions() -> None:
     plan = plan_of(100).revised(50, 200).revised(125, 150)
     assert plan.progress(50, warmup=0) == pytest.approx(0.5)
     assert plan.progress(125, warmup=0) == pytest.approx(0.75)

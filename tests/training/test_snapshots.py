@@ -55,7 +55,7 @@ def validation_lines(out: Path) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("name", TRANSLATORS)
-def test_every_validation_line_has_the_samples_and_the_map_of_the_first(name: str, tmp_path: Path) -> None:
+def test_every_validation_line_has_samples_and_the_map_of_the_first_sample(name: str, tmp_path: Path) -> None:
     events = run(tmp_path / "run", digit_corpus(200), **TRANSLATORS[name])
     lines = validation_lines(tmp_path / "run")
     samples = [[Sample(**fields) for fields in line["samples"]] for line in lines]
@@ -78,11 +78,11 @@ def test_every_validation_line_has_the_samples_and_the_map_of_the_first(name: st
     sums = np.stack(weights).sum(axis=-1)
     # A decoder-only model also attends to its own words, so only some of the weight is on the source.
     assert ((sums > 0.1) & (sums < 1.05)).all() if name == "decoder-only" else np.allclose(sums, 1, atol=0.05)
-    assert not np.allclose(weights[0], weights[-1], atol=0.01), "the model has learnt something since"
+    assert not np.allclose(weights[0], weights[-1], atol=0.01), "the model has learnt something in between"
 
 
 def test_the_map_is_the_mean_over_the_heads_of_the_validated_model(tmp_path: Path) -> None:
-    """The best model is that of the last step here, so its folder must give the map of the last line."""
+    """Here the last step is the best, so the model folder must give the map of the last line."""
     run(tmp_path / "run", digit_corpus(200), **TINY, **{"training.average_checkpoints": 1})
     line = validation_lines(tmp_path / "run")[-1]
     translator = jumok.load(tmp_path / "run" / "model")

@@ -9,7 +9,7 @@ from jumok.training.loop.state import RunState, ValidationRecord
 
 
 def state(*scores: float) -> RunState:
-    """Return a run validated every 10 steps with these scores, and a loss that falls every time."""
+    """Return the state of a run that was validated every 10 steps: these scores, and a falling loss."""
     records = [
         ValidationRecord(
             step=10 * i, loss=5.0 - i / 10, training_loss=5.0, scores={"chrf": score, "bleu": score / 2}
@@ -19,7 +19,7 @@ def state(*scores: float) -> RunState:
     return RunState(step=10 * len(scores), validations=records)
 
 
-def test_json_round_trip() -> None:
+def test_a_state_is_the_same_after_a_json_round_trip() -> None:
     before = state(1.0, 3.0)
     before.seconds, before.num_skipped, before.warned_kinds = 12.5, 2, ["stuck"]
     stored = before.to_json(metrics_length=7)
@@ -27,7 +27,7 @@ def test_json_round_trip() -> None:
     assert stored["metrics_length"] == 7
 
 
-def test_best() -> None:
+def test_the_best_validation_by_score_and_by_loss() -> None:
     assert RunState().best("chrf") is None
     best = state(1.0, 3.0, 2.0).best("chrf")
     assert best is not None
@@ -51,8 +51,10 @@ def test_a_loss_that_is_not_finite_ranks_last_in_any_order() -> None:
             assert RunState(validations=records).best(stop_on) is finite
 
 
-def test_the_loss_of_diverged_weights_is_never_best_whatever_their_score() -> None:
-    good = ValidationRecord(step=10, loss=7.0, training_loss=3.0, scores={"chrf": 1.0})  # sure, and wrong
+def test_diverged_weights_are_never_best_whatever_their_score() -> None:
+    good = ValidationRecord(
+        step=10, loss=7.0, training_loss=3.0, scores={"chrf": 1.0}
+    )  # overconfident, not diverged
     bad = ValidationRecord(step=20, loss=87_300_121.0, training_loss=3.0, scores={"chrf": 9.0})
     worse = ValidationRecord(step=30, loss=1e9, training_loss=3.0, scores={"chrf": 10.0})
     broken = ValidationRecord(step=40, loss=math.nan, training_loss=3.0, scores={"chrf": 11.0})
@@ -62,7 +64,7 @@ def test_the_loss_of_diverged_weights_is_never_best_whatever_their_score() -> No
     assert not state.is_better(bad, good, "chrf")
 
 
-def test_patience() -> None:
+def test_patience_runs_out_after_that_many_validations_without_improvement() -> None:
     settings = TrainingSettings(patience=2)
     assert not state(3.0, 2.0).out_of_patience(settings)
     assert state(3.0, 2.0, 2.5).out_of_patience(settings)
@@ -71,6 +73,6 @@ def test_patience() -> None:
     assert not RunState().out_of_patience(settings)
 
 
-def test_needed_steps_are_the_best_and_the_last() -> None:
+def test_the_end_of_a_run_needs_the_best_step_and_the_last_ones_to_average() -> None:
     steps = state(9.0, 2.0, 3.0, 4.0).needed_steps(TrainingSettings(average_checkpoints=2))
     assert steps == {10, 30, 40}

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, Page
 
 
-# Not a sentence that tests type: a cached explanation would not appear token by token in the same way.
+# No test types this sentence: the explanation of a typed one must not come from the cache.
 FIRST_SENTENCE = "I read a book."
 
 
@@ -39,9 +39,9 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture
 def open_page(browser: Browser) -> Iterator[Callable[..., Page]]:
-    """Open an address in a fresh browser context; any error on it fails the test at its end.
+    """Yield a function that opens an address in a fresh browser context; errors on the page fail the test.
 
-    With `refused`, the server refuses a request of the page, which a browser reports as an error.
+    With `refused=True`, the test expects the server to refuse a request with 400, and that is no error.
     """
     contexts: list[BrowserContext] = []
     pages: list[MonitoredPage] = []

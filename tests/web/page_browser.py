@@ -32,7 +32,7 @@ FLAGS = [
     "--disable-sync",
 ]
 
-# What each panel shows of a model that attends.
+# An element of each panel that is there only if the panel shows something, for a model with attention.
 PANELS = {
     "translate": "[data-word=source-0]",
     "map": "[role=application]",

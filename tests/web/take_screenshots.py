@@ -29,7 +29,7 @@ SENTENCE = "If it rains tomorrow, I will stay at home."
 
 
 def take_screenshots(browser: Browser, address: str, out: Path) -> None:
-    """Load the page once per size and change theme and language on it, so that models run once."""
+    """Load the page once per size and change theme and language without a reload, so that models run once."""
     out.mkdir(parents=True, exist_ok=True)
     for size, (width, height) in SIZES.items():
         context = browser.new_context(

@@ -123,7 +123,7 @@ def test_a_user_types_changes_sets_a_prefix_compares_and_saves(
     expect(page.get_by_role("application", name="Difference")).to_be_visible()
 
 
-# The captions of a saved picture, besides its title and its sentence.
+# How the caption of a saved picture begins, by panel; it comes after the title and the sentence.
 CAPTIONS = {
     "map": "cross-attention: from the translation to the sentence · One head · Layer 1 · Head 1",
     "steps": "Target → source · Layer 1 · Head 0",
@@ -170,7 +170,7 @@ def test_a_weight_is_painted_and_a_word_is_pinned(open_page: OpenPage, live: str
     expect(page.locator(".changes span")).to_have_count(2)
 
 
-def test_steps_are_live_for_any_cell(open_page: OpenPage, live: str) -> None:
+def test_a_live_page_shows_the_steps_of_any_cell(open_page: OpenPage, live: str) -> None:
     page = open_page(live + "#panel=steps")
     expect(page.locator("article h4").first).to_have_text("query embedding")
     page.get_by_label("Attention", exact=True).select_option("encoder")
@@ -258,7 +258,7 @@ def test_one_slider_moves_the_samples_and_the_map_of_a_run(
     expect_validation(again, lines[1])
     page.keyboard.press("End")
     expect_validation(page, lines[-1])
-    assert "validation" not in page.url, "the newest is shown, also when another one comes"
+    assert "validation" not in page.url, "the newest is shown, and the view moves on to the next one"
     expect(marked).to_have_count(0)
 
 
@@ -347,7 +347,7 @@ def test_the_learning_rate_follows_the_revised_plan(open_page: OpenPage, runs: d
 def test_the_page_follows_a_run_while_it_trains(
     open_page: OpenPage, runs: dict[str, Path], tmp_path: Path
 ) -> None:
-    """Its folder is filled as in training: first a plan, then metrics, then a checkpoint."""
+    """The run folder is filled in the order of training: the record, then metrics, then checkpoints."""
     whole, unfinished = runs["transformer"], tmp_path / "unfinished"
     later = shutil.ignore_patterns("model", "checkpoints", "metrics.jsonl")
     shutil.copytree(whole, unfinished, ignore=later)
@@ -409,7 +409,7 @@ def test_an_address_in_an_open_tab_replaces_the_whole_state(open_page: OpenPage,
     expect(page.get_by_label("Show", exact=True)).to_have_value("read-out")
 
 
-def test_an_invalid_address_shows_its_panel(open_page: OpenPage, live: str) -> None:
+def test_invalid_parameters_of_an_address_are_ignored(open_page: OpenPage, live: str) -> None:
     page = open_page(live)
     for address in (
         "panel=beam&step=2.5&candidate=x",
@@ -438,7 +438,9 @@ def test_changes_and_prefix_are_shown_on_every_panel(open_page: OpenPage, live: 
     expect(page.locator("header .deviation")).to_have_count(0)
 
 
-def test_indices_of_changes_refer_to_the_translation_before(open_page: OpenPage, live: str) -> None:
+def test_indices_of_changes_refer_to_the_translation_before_the_changes(
+    open_page: OpenPage, live: str
+) -> None:
     page = open_page(f"{live}#panel=change&sentence=I+go+home.&changes={ALL_SILENT}")
     expect(page.get_by_text("The translation is different.")).to_be_visible()
     wait_for_responses(page)
@@ -470,7 +472,7 @@ def test_a_refused_change_is_reverted(open_page: OpenPage, live: str) -> None:
     expect(page.locator("[role=application], .pair")).to_have_count(0)
 
 
-def test_a_response_for_another_sentence_is_not_shown(open_page: OpenPage, live: str) -> None:
+def test_an_empty_sentence_shows_nothing_and_a_long_one_is_cut(open_page: OpenPage, live: str) -> None:
     page = open_page(live)
     wait_for_responses(page)
     page.get_by_label("Sentence", exact=True).fill("")
@@ -498,7 +500,9 @@ def test_score_candidates_and_effect_belong_to_the_selected_hypothesis(
         0
     )
     lists = []
-    for node in reversed(page.locator("g.node:not(.best)").all()):  # later steps are hidden by a choice
+    for node in reversed(
+        page.locator("g.node:not(.best)").all()
+    ):  # from the last step: choosing a node hides later ones
         node.click()
         lists.append(page.locator("#panel ol").count())
     assert sorted(set(lists)) == [0, 1]
@@ -515,7 +519,7 @@ LIMIT_ADDRESS_CHANGES = """() => {
 
 
 def test_the_address_changes_no_more_often_than_browsers_allow(open_page: OpenPage, live: str) -> None:
-    """Safari refuses the 101st change within 30 seconds, which typing exceeds."""
+    """Safari refuses the 101st change within 30 seconds; typing a long sentence would make more."""
     page = open_page(live)
     wait_for_responses(page)
     page.evaluate(LIMIT_ADDRESS_CHANGES)
@@ -554,7 +558,7 @@ def test_all_white_space_is_normalised(open_page: OpenPage, live: str) -> None:
     expect(page.locator(".stale")).to_have_count(0)
 
 
-def test_a_text_is_cut_between_characters(open_page: OpenPage, live: str) -> None:
+def test_a_text_is_not_cut_inside_a_surrogate_pair(open_page: OpenPage, live: str) -> None:
     page = open_page(live)
     wait_for_responses(page)
     page.get_by_label("Sentence", exact=True).fill("I go home." + " 😀" * 500)  # 1,010 characters
@@ -593,7 +597,7 @@ def test_a_selection_from_an_address_is_cleared_for_another_sentence(open_page: 
     expect(page.locator("section h3", has_text="Sum of")).to_have_count(0)
 
 
-def test_touch_screen_reader_and_input_method_work(open_page: OpenPage, live: str) -> None:
+def test_touch_and_screen_readers_and_input_methods_work(open_page: OpenPage, live: str) -> None:
     page = open_page(live + "#panel=map", has_touch=True)
     page.get_by_role("application").tap(position={"x": 90, "y": 90})
     expect(page.locator(".tip")).to_contain_text("→")
@@ -608,7 +612,7 @@ def test_touch_screen_reader_and_input_method_work(open_page: OpenPage, live: st
     assert page.evaluate("spoken.isConnected && spoken.textContent") == translation(page).inner_text()
 
 
-def test_the_keyboard_works(open_page: OpenPage, live: str) -> None:
+def test_arrow_keys_move_between_tabs_and_between_cells(open_page: OpenPage, live: str) -> None:
     page = open_page(live + "#panel=translate")
     page.locator("#tab-translate").focus()
     page.keyboard.press("ArrowRight")

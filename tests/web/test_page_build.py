@@ -1,4 +1,4 @@
-"""The stored page is what `web/` builds: using it needs no Node, and a missing rebuild is noticed."""
+"""The stored page, which lets users do without Node, is what `web/` builds."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def test_a_live_page_translates_what_is_typed_and_shows_every_panel(open_page: O
         wait_for_responses(page)
 
 
-def test_an_error_or_a_request_to_another_host_is_noticed(browser: Browser) -> None:
+def test_the_monitor_notices_errors_and_requests_to_other_hosts(browser: Browser) -> None:
     """The tests above rely on this."""
     page = browser.new_page()
     monitored = MonitoredPage(page, expects_refusal=False)

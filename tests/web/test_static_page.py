@@ -87,7 +87,7 @@ def test_every_family_shows_every_panel(open_page: OpenPage, tmp_path: Path, nam
         expect(page.get_by_role("application")).to_be_visible()
 
 
-def test_every_mechanism_opens_in_the_page(open_page: OpenPage, tmp_path: Path) -> None:
+def test_every_mechanism_shows_every_panel(open_page: OpenPage, tmp_path: Path) -> None:
     models = dict(every_model())
     page = open_page(save(tmp_path, *(make_translator(settings) for settings in models.values())))
     for index, name in enumerate(models):
@@ -111,13 +111,15 @@ def test_two_saved_models_are_compared(open_page: OpenPage, tmp_path: Path) -> N
     expect(page.get_by_text("This page contains no steps.")).to_be_visible()
 
 
-def test_a_damaged_page_shows_an_error(open_page: OpenPage, tmp_path: Path) -> None:
+def test_an_explanation_of_another_version_shows_an_error(open_page: OpenPage, tmp_path: Path) -> None:
     file = tmp_path / "page.html"
     file.write_text(static_page(['{"format": "jumok-explanation", "version": 9}']), encoding="utf-8")
     expect(open_page(file.as_uri()).get_by_role("alert")).to_contain_text("version 2")
 
 
-def test_exact_weights_are_in_a_table_and_at_the_pointer(open_page: OpenPage, tmp_path: Path) -> None:
+def test_weights_are_shown_to_four_decimals_in_the_table_and_at_a_cell(
+    open_page: OpenPage, tmp_path: Path
+) -> None:
     page = open_page(save(tmp_path, family_translator("bahdanau")) + "#panel=map&show=head")
     page.get_by_text("The weights as a table").click()
     weights = explain(family_translator("bahdanau"), SENTENCE).words("cross").weights[0, 0]
@@ -202,8 +204,10 @@ def text_of(num_tokens: int) -> str:
     return " ".join(whole[index % len(whole)] for index in range(num_tokens))
 
 
-def test_60_tokens_of_6_layers_and_8_heads_stay_small(open_page: OpenPage, axe: str, tmp_path: Path) -> None:
-    """With the search, the effect of every head and the steps of one cell per site."""
+def test_a_page_of_60_tokens_6_layers_and_8_heads_is_small(
+    open_page: OpenPage, axe: str, tmp_path: Path
+) -> None:
+    """It includes the search, the effect of every head and the steps of one cell per site."""
     explanation = explain(large_translator(), text_of(60)).with_effects().with_steps()
     assert len(explanation.source.tokens) == 60
     assert len(explanation.target.tokens) >= 50
@@ -216,8 +220,8 @@ def test_60_tokens_of_6_layers_and_8_heads_stay_small(open_page: OpenPage, axe: 
     expect(page.locator("li canvas")).to_have_count(48)
 
 
-def test_128_tokens_respond_within_50_ms(open_page: OpenPage, tmp_path: Path) -> None:
-    """6 layers, 8 heads: hovering and changing the layer."""
+def test_a_page_of_128_tokens_responds_within_50_ms(open_page: OpenPage, tmp_path: Path) -> None:
+    """The median of hovering over cells, and of changing the layer; 6 layers of 8 heads."""
     file = tmp_path / "long.html"
     explanation = explain(large_translator(), text_of(128), target=text_of(128))
     assert explanation.attention["cross"].weights.shape == (6, 8, 129, 129)

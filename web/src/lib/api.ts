@@ -88,7 +88,7 @@ async function* readLines(response: Response): AsyncGenerator<string> {
   if (rest) yield rest;
 }
 
-/** The same explanation with the effect of silencing each head. */
+/** The same explanation with the effects of silencing each head and groups of heads. */
 export async function withEffects(explanation: Explanation, request: ExplainRequest): Promise<Explanation> {
   const { effect: tables, group_effects } = await post<{ effect: Partial<Record<Site, Table>>; group_effects: GroupEffect[] }>("rank-heads", request);
   const statistics = { ...explanation.statistics };

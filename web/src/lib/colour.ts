@@ -38,10 +38,10 @@ export function css(colour: number): string {
   return `rgb(${colour & 255} ${(colour >> 8) & 255} ${(colour >> 16) & 255})`;
 }
 
-/** Relative luminance of a channel, as WCAG defines it. */
+/** The linear value of an sRGB channel, from which WCAG computes the relative luminance. */
 const linear = Float64Array.from({ length: 256 }, (_, i) => (i <= 10 ? i / 255 / 12.92 : ((i / 255 + 0.055) / 1.055) ** 2.4));
 
-/** Black or white, whichever has the higher contrast on this colour; that is at least 4.5. */
+/** Black or white, whichever has the higher contrast on this colour; that contrast is at least 4.5. */
 export function textColour(colour: number): string {
   const luminance = 0.2126 * linear[colour & 255] + 0.7152 * linear[(colour >> 8) & 255] + 0.0722 * linear[(colour >> 16) & 255];
   return (luminance + 0.05) ** 2 > 1.05 * 0.05 ? "#000000" : "#ffffff";

@@ -23,7 +23,7 @@ function splitWords({ text, words }: Text): DiffWord[] {
 
 export function diffWords(oldText: Text, newText: Text): [DiffWord[], DiffWord[]] {
   const [before, after] = [oldText.words, newText.words];
-  /** By i and j: the length of the longest common subsequence of before[i…] and after[j…]. */
+  /** lcsLength[i][j]: the length of the longest common subsequence of before[i…] and after[j…]. */
   const lcsLength = Array.from({ length: before.length + 1 }, () => new Uint16Array(after.length + 1));
   for (let i = before.length - 1; i >= 0; i--)
     for (let j = after.length - 1; j >= 0; j--)

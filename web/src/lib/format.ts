@@ -83,7 +83,7 @@ export interface Training {
   learning_rate: number;
   warmup: number;
   steps: number;
-  /** [step, total]: the planned number of steps from that step on. Early pages do not have it. */
+  /** [step, total]: from that step on, the run planned this total number of steps. Older pages lack it. */
   plan?: [number, number | null][];
 }
 
@@ -114,7 +114,7 @@ export interface Explanation {
   attention: Partial<Record<Site, Packed>>;
   roll_out: Partial<Record<Site, Packed>>;
   statistics: Partial<Record<Site, Statistics>>;
-  /** Early pages have none. */
+  /** Older pages lack it. */
   group_effects?: GroupEffect[];
   alignments: { name: string; heads: [number, number][]; shift: number; method: string; links: string }[];
   search: Search | null;

@@ -76,7 +76,7 @@ class Page {
 
   #controller = new AbortController();
   #requests = new WeakMap<Explanation, ExplainRequest>();
-  /** The first answer after an address was read keeps the selection that the address names. */
+  /** Whether the next answer keeps the selected rows, step, candidate and cell: they come from the address. */
   #keepSelection = true;
   #defaults: { panel: Panel; sentence: string; language: Language } = { panel: "map", sentence: "", language: "en" };
 
@@ -209,7 +209,7 @@ class Page {
   }
 
   /** Small models write faster than anyone reads, so each partial translation stays visible for a moment.
-   * The longer the text, the shorter the pause: 60 tokens take no longer than a second. */
+   * The longer the text, the shorter the pause: 60 tokens take about a second. */
   async #showPartial(text: string, index: number, signal: AbortSignal): Promise<void> {
     if (signal.aborted) return;
     this.partial = text;
@@ -233,7 +233,7 @@ class Page {
   }
 
   /** Explain the translation before the changes, to which their indices refer; null if there is none.
-   * The changes apply, unless its text would be tokenized differently. */
+   * The changes apply to it, unless its text would be tokenized differently; then it is explained without them. */
   async explainBefore(explanation: Explanation): Promise<Explanation | null> {
     const request = this.#requests.get(explanation);
     const target = explanation.before?.target;

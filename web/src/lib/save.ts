@@ -7,7 +7,7 @@ const NOT_XML = /[\0-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]|\p{Surrogate}/gu;
 /** Scales of a PNG, the largest first: browsers limit the size of a canvas. */
 const SCALES = [2, 1, 0.5, 0.25];
 
-/** Functions that draw a canvas as SVG instead, which is sharp at every size. */
+/** For a canvas: the function that draws the same as SVG, which is sharp at every size. */
 export const svgDrawings = new WeakMap<HTMLCanvasElement, () => string>();
 
 /** An SVG element of the page as a standalone document, with its computed style. */
@@ -92,7 +92,7 @@ function box(element: Element, at: DOMRect, frame: DOMRect): string {
   return `<rect ${inside} fill="${style.backgroundColor}" opacity="${style.opacity}" stroke="${border ? style.borderTopColor : "none"}" stroke-width="${border}" stroke-dasharray="${style.borderTopStyle === "dashed" ? "3 3" : "none"}"/>`;
 }
 
-/** A canvas as an image; every pixel is a cell and stays sharp. */
+/** A canvas with one pixel per cell as an image; its cells stay sharp when it is enlarged. */
 function image(canvas: HTMLCanvasElement): string {
   return `<svg viewBox="0 0 ${canvas.width} ${canvas.height}" preserveAspectRatio="none"><image width="100%" height="100%" preserveAspectRatio="none" style="image-rendering: pixelated" href="${canvas.toDataURL()}"/></svg>`;
 }

@@ -1,4 +1,4 @@
-/** Response times of the page, as performance measures `jumok:hover` and `jumok:change`. */
+/** Response times of the page, stored as the browser's performance entries `jumok:hover` and `jumok:change`. */
 
 let current: { action: string; start: number } | null = null;
 

@@ -1,6 +1,6 @@
-"""What metrics.jsonl shows of the model at each validation: sample translations and one attention map.
+"""What metrics.jsonl stores of the model at each validation: sample translations and one attention map.
 
-The sentences are the same at every validation. Snapshots stay when the checkpoint is removed.
+The sentences are the same at every validation. A snapshot stays when its checkpoint is removed.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
 __all__ = ["cross_attention_map", "mean_word_map", "pick_snapshot_sentence", "snapshot_to_json"]
 
-MAX_TOKENS = 16
-MAX_CHARACTERS = 300
+MAX_TOKENS = 16  # of the sentence whose attention is shown
+MAX_CHARACTERS = 300  # of each text of a sample
 
 
 def pick_snapshot_sentence(lengths: Sequence[int]) -> int | None:
-    """Return the index of the longest sentence of at most 16 tokens; None if all are longer."""
+    """Return the index of the longest sentence of 1 to 16 tokens; None if there is none."""
     short = [index for index, length in enumerate(lengths) if 0 < length <= MAX_TOKENS]
     return max(short, key=lambda index: lengths[index], default=None)
 
@@ -73,7 +73,7 @@ def snapshot_to_json(samples: Sequence[Sample], attention: AttentionMap | None) 
 
 
 def _shorten(text: str) -> str:
-    """Return one line of at most 300 characters: an untrained model may not stop.
+    """Return the text as one line of at most 300 characters: an untrained model may never emit `</s>`.
 
     Line separators other than a line feed are replaced too, since some readers split lines at them.
     """

@@ -1,8 +1,8 @@
 """Validation of a translator: its loss, and translations with their scores.
 
-The loss is teacher-forced, over at most 2,000 pairs, none longer than the training pairs. At most 400 of
-them, evenly spaced, are also translated greedily, since a loss does not show that a model repeats itself or
-stops too early.
+The loss is teacher-forced, over at most 2,000 pairs of at most `training.max_sentence_tokens` tokens. At most
+400 of them, evenly spaced, are also translated (greedily during training, with the beam of the recipe at the
+end), since a loss does not show that a model repeats itself or stops too early.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class EncodedPair:
 
     @property
     def length(self) -> int:
-        """The tokens of the longer side; of a picture's pair those of the caption: pictures are all alike."""
+        """Tokens of the longer side; for a picture those of its caption, as pictures have equal lengths."""
         return len(self.target) if self.pair.picture else max(len(self.source), len(self.target))
 
 
@@ -87,7 +87,7 @@ class TranslationValidation:
         self.byte_token_share = byte_token_share(tokens)
 
     def _pick_samples(self) -> list[int]:
-        """Return indices into `translated` of the pairs that every validation shows, the snapshot's first."""
+        """Return indices into `translated` of the pairs that are shown each time, the snapshot's first."""
         first = [] if self._snapshot_index is None else [self._snapshot_index]
         others = [index for index in range(len(self._translated)) if index != self._snapshot_index]
         return [*first, *evenly_spaced(others, NUM_SAMPLES - len(first))]
@@ -131,7 +131,7 @@ class TranslationValidation:
             if should_stop():
                 raise _StoppedError
 
-        translator = Translator(_as_translator(model), self._tokenizers, search=self._search)
+        translator = Translator(_as_translation_model(model), self._tokenizers, search=self._search)
         try:
             sources = [pair.source for pair in self.translated]
             translations = translator.translate(sources, beam=beam, on_progress=abort_if_stopped)
@@ -149,7 +149,7 @@ class TranslationValidation:
         return flatness(weights, batch.target_lengths, batch.source_lengths)
 
     def attention_snapshot(self, model: Model) -> AttentionMap | None:
-        """Return the cross-attention of the first sample; None if the model has none.
+        """Return the cross-attention of the first sample; None if there is none that the page can draw.
 
         It is teacher-forced with the reference, so that all maps of a run have the same rows and columns.
         """
@@ -158,12 +158,12 @@ class TranslationValidation:
         encoded, tokenizers = self._translated[self._snapshot_index], self._tokenizers
         source = TokenizedSentence.from_ids(encoded.pair.source, encoded.source, tokenizers.source)
         target = TokenizedSentence.from_ids(encoded.pair.target, encoded.target, tokenizers.target)
-        return cross_attention_map(_as_translator(model.eval()), source, target)
+        return cross_attention_map(_as_translation_model(model.eval()), source, target)
 
     def estimate_seconds(self, model: Model) -> float:
         """Return about how long a validation will take once the model has learnt to stop.
 
-        An untrained model does not stop, so its translations are cut at the expected length.
+        An untrained model does not emit `</s>`, so its translations are cut at the expected length.
         """
         batches = evenly_spaced(self._batches, TIMED_BATCHES)
         started = time.perf_counter()
@@ -173,11 +173,11 @@ class TranslationValidation:
         ratio = self._num_target_tokens() / max(sum(len(pair.source) for pair in self._encoded), 1)
         plan = SearchPlan(beam=1, max_length_ratio=ratio, extra_tokens=1)
         started = time.perf_counter()
-        greedy_search(_as_translator(model), padded_batch(sources), plan)
+        greedy_search(_as_translation_model(model), padded_batch(sources), plan)
         return loss_seconds + (time.perf_counter() - started) * len(self._translated) / len(sources)
 
     def cost_in_tokens(self) -> float:
-        """Return the cost: per token, a third of training for the loss, three times training for a search."""
+        """Return the cost: a token of the loss costs a third of a training token, one of the search three."""
         translated_share = len(self._translated) / max(len(self._encoded), 1)
         return self._num_target_tokens() * (1 / 3 + 3 * translated_share)
 
@@ -217,8 +217,8 @@ def _batch(pairs: Sequence[EncodedPair]) -> Batch:
     return padded_batch([pair.source for pair in pairs], [pair.target for pair in pairs])
 
 
-def _as_translator(model: Model) -> TranslationModel:
-    """Narrow the type: a model of this validation translates."""
+def _as_translation_model(model: Model) -> TranslationModel:
+    """Narrow the type: only models that translate are validated here."""
     return cast("TranslationModel", model)
 
 
