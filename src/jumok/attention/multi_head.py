@@ -43,7 +43,7 @@ class Widths:
 
     @classmethod
     def of(cls, width: int, heads: int, *, key: int | None = None, value: int | None = None) -> Widths:
-        """One width for all states; heads share it evenly, as in the paper, unless `key` or `value` given."""
+        """One width for all states. A head gets an even share for keys and values, unless they are set."""
         if heads < 1:
             raise UnsupportedError(f"Attention needs at least one head. Received: heads = {heads}.")
         if width % heads and (key is None or value is None):
