@@ -2,7 +2,7 @@
 
     PYTHONPATH=src:tests python tests/analysis/make_example_explanations.py FOLDER
 
-`changed.json` is one under a change. From a trained model: `jumok look MODEL "I go home." --out x.json`.
+In `changed.json` one head is silenced. With a trained model: `jumok look MODEL "I go home." --out x.json`.
 """
 
 from __future__ import annotations

@@ -77,7 +77,8 @@ def test_rows_sum_to_one_between_tokens_and_between_words(name: str) -> None:
 def test_the_keys_of_a_word_are_summed_and_its_queries_averaged() -> None:
     explanation = explain(family_translator("transformer"), "zebra sees", target="quartz a")
     source, target = explanation.source, explanation.target
-    assert len(source.tokens_of(0)) > 1 < len(target.tokens_of(0))
+    assert len(source.tokens_of(0)) > 1
+    assert len(target.tokens_of(0)) > 1
     tokens = explanation.attention["cross"].weights
     by_hand = tokens[:, :, list(target.tokens_of(0))][..., list(source.tokens_of(0))].sum(-1).mean(-1)
     np.testing.assert_allclose(explanation.words("cross").weights[:, :, 0, 0], by_hand, atol=1e-6)
@@ -102,7 +103,7 @@ def test_log_probabilities_and_candidates_are_those_of_the_model(name: str) -> N
         assert probability_of.get(token, np.exp(log_prob)) == pytest.approx(np.exp(log_prob), abs=1e-5)
 
 
-def test_the_tree_holds_every_hypothesis_and_ends_with_the_best() -> None:
+def test_the_tree_has_the_models_log_probabilities_and_its_best_hypothesis_is_the_translation() -> None:
     explanation = explain(family_translator("transformer"), SENTENCE)
     tree = explanation.search
     assert tree is not None
@@ -181,11 +182,11 @@ def test_head_statistics_equal_numbers_computed_by_hand() -> None:
     explanation = explain(family_translator("transformer"), SENTENCE, target=TARGET)
     for site, statistics in explanation.statistics.items():
         weights = explanation.attention[site].weights
-        row = weights[1, 0].astype(np.float64)
-        queries, keys = row.shape
-        entropy = np.mean([-sum(w * np.log(w) for w in line if w > 0) for line in row])
-        distance = np.mean([sum(row[q, k] * abs(q - k) for k in range(keys)) for q in range(queries)])
-        special = row[:, 0].mean() if site == "decoder" else row[:, -1].mean()
+        head = weights[1, 0].astype(np.float64)  # (query, key)
+        queries, keys = head.shape
+        entropy = np.mean([-sum(w * np.log(w) for w in row if w > 0) for row in head])
+        distance = np.mean([sum(head[q, k] * abs(q - k) for k in range(keys)) for q in range(queries)])
+        special = head[:, 0].mean() if site == "decoder" else head[:, -1].mean()
         assert statistics.entropy[1, 0] == pytest.approx(entropy, abs=1e-5)
         assert statistics.distance[1, 0] == pytest.approx(distance, abs=1e-4)
         assert statistics.on_special[1, 0] == pytest.approx(special, abs=1e-5)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import html
+import io
 import json
 import re
 from pathlib import Path
@@ -261,6 +262,24 @@ def test_damaged_files_are_refused(tmp_path: Path) -> None:
         open_explanation(tmp_path / "x.json")
     with pytest.raises(DataError, match="cannot be read"):
         open_explanation(tmp_path / "missing.json")
+
+
+def test_a_damaged_npz_is_refused_whatever_numpy_raises(tmp_path: Path) -> None:
+    path = tmp_path / "x.npz"
+    save_explanation(explain(family_translator("bahdanau"), SENTENCE), path)
+    whole = path.read_bytes()
+    one_array = io.BytesIO()
+    np.save(one_array, np.zeros(3))
+    # The local header of the first entry has 30 bytes and its name; compressed data follow.
+    data_start = whole.index(b".npy") + len(b".npy") + int.from_bytes(whole[28:30], "little")
+    compressed = whole[:data_start] + b"\xff" * 50 + whole[data_start + 50 :]
+    encrypted = bytearray(whole)
+    encrypted[whole.index(b"PK\x01\x02") + 8] |= 1  # a flag in the central directory
+    encrypted[6] |= 1  # and in the local header
+    for damaged in (b"", one_array.getvalue(), whole[:-100], compressed, bytes(encrypted)):
+        path.write_bytes(damaged)
+        with pytest.raises(DataError, match=r"not an explanation as \.npz"):
+            open_explanation(path)
 
 
 @pytest.mark.parametrize("name", SMALL_MODELS)

@@ -119,8 +119,8 @@ def test_the_steps_of_a_decoder_only_model_lead_to_its_weights(cell: tuple) -> N
     explanation = explain(family_translator("decoder-only"), SENTENCE, target=TARGET)
     steps = explanation.steps(*cell)
     assert steps["weight"] == pytest.approx(model_weight(explanation, *cell), abs=1e-5)
-    columns = len(explanation.source.ids) + 1
-    assert len(steps["weights"]) == columns + len(explanation.target.ids) + 1
+    source_length = len(explanation.source.ids) + 1
+    assert len(steps["weights"]) == source_length + len(explanation.target.ids) + 1
     np.testing.assert_allclose(
         steps["query embedding"] + steps["query position"], steps["query input"], atol=1e-6
     )

@@ -233,7 +233,7 @@ def sizes_of_zero(subject: Subject, case: Case) -> None:
 
 
 def empty_rows(subject: Subject, case: Case) -> None:
-    """A query that may attend to nothing has weight 0, context 0, gradient 0, never NaN, on either path."""
+    """A query without an allowed key has weight 0, context 0, gradient 0, never NaN, on either path."""
     attention = subject.attention(case)
     query, keys, allowed = case.inputs(subject)
     # An index into (batch, query): the first query of every sentence, or the whole first sentence.
@@ -340,7 +340,7 @@ def nothing_is_stored(subject: Subject, case: Case) -> None:
     attention = subject.attention(case, causal=subject.supports("causal"))
     query, keys, allowed = case.inputs(subject)
     before = module_attributes(attention)
-    buffers = copy.deepcopy(attention.state_dict())
+    state_before = copy.deepcopy(attention.state_dict())
     memory, mask, _ = prepare_masked(subject, attention, keys, allowed)
     first = attention(query, memory, **mask, query_offset=2, need_weights=True)
     other = attention.prepare(keys + 1, keys - 1)
@@ -350,7 +350,7 @@ def nothing_is_stored(subject: Subject, case: Case) -> None:
     again = attention(query, memory, **mask, query_offset=2, need_weights=True)
     assert torch.equal(first.context, again.context)
     assert before == module_attributes(attention)
-    assert all(torch.equal(buffers[name], value) for name, value in attention.state_dict().items())
+    assert all(torch.equal(state_before[name], value) for name, value in attention.state_dict().items())
 
 
 def edits(subject: Subject, case: Case) -> None:

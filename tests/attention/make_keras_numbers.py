@@ -19,16 +19,24 @@ def numbers(shape: tuple[int, ...], seed: int) -> numpy.ndarray:
 
 
 def case(
-    target: tuple[int, ...], source: tuple[int, ...] | None, mask: tuple[int, ...] | None = None, **options
+    target_shape: tuple[int, ...],
+    source_shape: tuple[int, ...] | None,
+    mask_shape: tuple[int, ...] | None = None,
+    **options,
 ) -> dict:
+    """The output of `MultiHeadAttention` for random states and, if given a shape, a random mask."""
     layer = keras.layers.MultiHeadAttention(dtype="float64", **options)
-    query = numbers(target, 1)
-    value = query if source is None else numbers(source, 2)
+    query = numbers(target_shape, 1)
+    value = query if source_shape is None else numbers(source_shape, 2)
     layer(query, value)
     fill(layer)
-    allowed = None if mask is None else numbers(mask, 3) > -0.5
+    allowed = None if mask_shape is None else numbers(mask_shape, 3) > -0.5
     output, scores = layer(query, value, attention_mask=allowed, return_attention_scores=True)
-    facts = {"options": options, "query": query.tolist(), "value": None if source is None else value.tolist()}
+    facts = {
+        "options": options,
+        "query": query.tolist(),
+        "value": None if source_shape is None else value.tolist(),
+    }
     if allowed is not None:
         facts["mask"] = allowed.tolist()
     return facts | results(layer, output, scores)

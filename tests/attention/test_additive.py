@@ -57,12 +57,12 @@ def test_weights_and_context_equal_a_plain_loop(normed):
             for position in range(3):
                 visible = [key for key in range(4) if allowed[batch, key]]
                 own_query = query[batch, head, position].tolist()
-                powers = {
+                exponentials = {
                     key: math.exp(loop_score(mechanism, head, own_query, keys[batch, head, key].tolist()))
                     for key in visible
                 }
-                total = sum(powers.values())
-                expected = [powers.get(key, 0.0) / total for key in range(4)]
+                total = sum(exponentials.values())
+                expected = [exponentials.get(key, 0.0) / total for key in range(4)]
                 assert attended.weights[batch, head, position].tolist() == pytest.approx(expected, abs=1e-12)
                 context = [
                     sum(expected[key] * float(values[batch, head, key, column]) for key in range(4))

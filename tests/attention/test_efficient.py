@@ -26,7 +26,9 @@ def plain(query, keys, values, allowed):
         for feature in range(width):
             of_query = math.exp(query[b, h, i, feature]) / sum(math.exp(x) for x in query[b, h, i])
             exponentials = [
-                math.exp(x) for x, may in zip(keys[b, h, :, feature], allowed[b], strict=True) if may
+                math.exp(x)
+                for x, is_allowed in zip(keys[b, h, :, feature], allowed[b], strict=True)
+                if is_allowed
             ]
             weights[b, h, i, j] += of_query * math.exp(keys[b, h, j, feature]) / sum(exponentials)
     return weights, torch.einsum("bhij,bhjv->bhiv", weights, values)
@@ -72,7 +74,7 @@ def test_several_full_chunks_equal_the_maps_gradients_included(padded):
 def test_a_very_large_key_in_one_chunk_neither_overflows_nor_hides_the_others(monkeypatch, high):
     monkeypatch.setattr(chunks, "CHUNK_POSITIONS", 2)
     keys = torch.tensor([0.0, 1.0, high, 0.0, high - 1.0, 0.0])[None, None, :, None].repeat(1, 1, 1, 2)
-    keys[..., 1] *= -1  # a feature with its largest keys at the smallest of the other
+    keys[..., 1] *= -1  # the second feature is largest where the first is smallest
     values = torch.eye(6)[None, None]
     memory = Efficient().prepare(keys, values, None)
     torch.testing.assert_close(memory.means, torch.softmax(keys, dim=2).transpose(-2, -1))
@@ -157,11 +159,11 @@ def test_both_causal_paths_equal_the_formula_in_numpy(monkeypatch, queries, keys
         torch.testing.assert_close(ours, theirs, atol=1e-14, rtol=0)
 
 
-def test_the_last_causal_query_sees_what_every_query_of_the_whole_sees():
+def test_the_last_causal_query_has_the_same_context_as_without_the_causal_mask():
     query, keys, values, _ = random_inputs(200, 200)
-    whole, causal = Efficient(), Efficient(causal=True)
+    bidirectional, causal = Efficient(), Efficient(causal=True)
     last = causal(query, causal.prepare(keys, values, None)).context[:, :, -1]
-    expected = whole(query, whole.prepare(keys, values, None)).context[:, :, -1]
+    expected = bidirectional(query, bidirectional.prepare(keys, values, None)).context[:, :, -1]
     torch.testing.assert_close(last, expected, atol=1e-13, rtol=0)
 
 
@@ -208,7 +210,7 @@ def test_keys_far_below_a_later_key_keep_their_weight(dtype, size, need_weights)
 
 @pytest.mark.parametrize("need_weights", [False, True])
 def test_causal_gradients_equal_finite_differences(monkeypatch, need_weights):
-    """One query of the first sentence may attend to nothing; in the third sentence none may."""
+    """One query of the first sentence has no key to attend to; none of the third has any."""
     monkeypatch.setattr(efficient_module, "CHUNK", 2)
     check_gradients(Efficient(causal=True), random_inputs(3, 3), need_weights=need_weights)
 

@@ -38,7 +38,7 @@ def cosine(monkeypatch):
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
-def test_it_keeps_the_contract(cosine, check):
+def test_the_new_score_keeps_the_contract(cosine, check):
     attention_settings = AttentionSettings(kind="cosine", sharpness=2.0)
     for case in CASES:
         check(
@@ -49,7 +49,7 @@ def test_it_keeps_the_contract(cosine, check):
         )
 
 
-def test_a_model_can_use_it_by_name(cosine):
+def test_a_model_can_use_the_new_score_by_name(cosine):
     for family in ("transformer", "recurrent"):
         recipe = make_recipe({"model": {"family": family}}, **attention_overrides(family, "cosine"))
         check_model(recipe.model)

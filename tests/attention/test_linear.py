@@ -78,7 +78,7 @@ def test_several_full_chunks_equal_the_formula_gradients_included(causal):
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("need_weights", [False, True])
 def test_gradients_equal_finite_differences(monkeypatch, causal, need_weights):
-    """If causal, one query of the first sentence may attend to nothing; in the third sentence none may."""
+    """If causal, one query of the first sentence has no key to attend to; none of the third has any."""
     monkeypatch.setattr(linear_module, "CHUNK", 2)
     monkeypatch.setattr(chunks, "CHUNK_POSITIONS", 2)
     check_gradients(LinearAttention(causal=causal), random_inputs(3, 3), need_weights=need_weights)

@@ -30,16 +30,16 @@ def make_numbers(*, batch=3, heads=2, queries=4, keys=7):
 def loop_weights(mechanism, head, query, keys, length, centre):
     """The weights of one query over its keys, number by number; keys after `length` are padding."""
     weight = mechanism.weight[head].tolist()
-    powers = [0.0] * len(keys)
+    exponentials = [0.0] * len(keys)
     for position in range(length):
         if abs(position - centre) <= mechanism.window:
             score = 0.0
             for row in range(len(query)):
                 for column in range(len(keys[position])):
                     score += query[row] * weight[row][column] * keys[position][column]
-            powers[position] = math.exp(score)
-    total = sum(powers)
-    return [power / total if total else 0.0 for power in powers]
+            exponentials[position] = math.exp(score)
+    total = sum(exponentials)
+    return [exponential / total if total else 0.0 for exponential in exponentials]
 
 
 def loop_centre(mechanism, head, query, length):

@@ -26,7 +26,7 @@ from jumok.attention.lookup import (
 )
 from jumok.errors import RecipeError, UnsupportedError
 
-KERNELS = {  # as in the book, of one number
+KERNELS = {  # the kernel, and the formula of Dive into Deep Learning for a distance u
     "gaussian": (gaussian, lambda u: math.exp(-u * u / 2) / math.sqrt(2 * math.pi)),
     "boxcar": (boxcar, lambda u: 0.5 if u <= 1 else 0.0),
     "triangular": (triangular, lambda u: max(0.0, 1 - u)),
@@ -110,9 +110,9 @@ def test_nadaraya_watson_equals_a_plain_loop(kernel, formula, width):
     y_train = 2 * np.sin(x_train) + x_train + random.normal(0, 0.1, 30)
     expected = []
     for point in x:
-        near = [formula(abs(point - other) / width) for other in x_train]
-        top = sum(k * y for k, y in zip(near, y_train, strict=True))
-        expected.append(top / sum(near) if sum(near) > 0 else 0.0)
+        similarities = [formula(abs(point - other) / width) for other in x_train]
+        weighted_sum = sum(k * y for k, y in zip(similarities, y_train, strict=True))
+        expected.append(weighted_sum / sum(similarities) if sum(similarities) > 0 else 0.0)
     ours = nadaraya_watson(*map(torch.from_numpy, (x_train, y_train, x)), kernel, width)
     np.testing.assert_allclose(ours.numpy(), expected, atol=1e-10)
 
@@ -163,14 +163,14 @@ def test_the_gradient_equals_finite_differences(similarity):
     )
 
 
-def test_an_exact_key_returns_its_value_and_a_missing_one_its_neighbours():
+def test_an_exact_key_returns_its_value_and_a_missing_one_that_of_the_nearest_key():
     assert look_up("Li") == "Mu"
     assert look_up("Li", without=["Li"]) == "Zachary"
     assert [look_up(key) for key, _ in NAMES] == [value for _, value in NAMES]
     assert look_up("Zhangg") == "Aston"
 
 
-def test_the_name_database_shows_why():
+def test_the_largest_weight_of_a_missing_name_is_that_of_the_nearest_key():
     names = [entry for entry in NAMES if entry[0] != "Li"]
     answer = attend(name_vector("Li"), name_database(names), dot)
     torch.testing.assert_close(answer.context, answer.weights)

@@ -61,12 +61,12 @@ def test_weights_and_context_equal_a_plain_loop(kind, loop_score, key_width):
         for head in range(2):
             for i in range(3):  # position of the query
                 query_vector = query[batch, head, i].tolist()
-                powers = [0.0] * 5
+                exponentials = [0.0] * 5
                 for j in range(5):  # position of the key
                     if allowed[batch, j]:
                         score = loop_score(mechanism, head, query_vector, keys[batch, head, j].tolist(), j)
-                        powers[j] = math.exp(score)
-                expected = [power / sum(powers) for power in powers]
+                        exponentials[j] = math.exp(score)
+                expected = [exponential / sum(exponentials) for exponential in exponentials]
                 assert attended.weights[batch, head, i].tolist() == pytest.approx(expected, abs=1e-12)
                 context = [
                     sum(expected[j] * float(values[batch, head, j, column]) for j in range(5))

@@ -8,7 +8,7 @@ from jumok.attention.masks import mask_and_renormalise, window_mask
 from jumok.errors import UnsupportedError
 
 
-def test_padding_counts_from_the_start():
+def test_the_padding_mask_allows_the_first_keys_of_each_row():
     assert padding_mask(torch.tensor([0, 2, 3]), 3).tolist() == [[False] * 3, [True, True, False], [True] * 3]
 
 
@@ -57,7 +57,7 @@ def test_sentences_of_five_eight_and_three_words_in_one_batch():
 
 def test_the_causal_triangle_of_i_go_home():
     """나는 집에 간다 after `<s>`: each position attends to itself and those before it."""
-    target = ["<begin>", "나는", "집에", "간다"]
+    target = ["<s>", "나는", "집에", "간다"]
     allowed = causal_mask(len(target), len(target), query_offset=0)
     attended = [[word for word, visible in zip(target, row, strict=True) if visible] for row in allowed]
     assert attended == [target[:1], target[:2], target[:3], target]

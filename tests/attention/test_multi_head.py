@@ -23,7 +23,7 @@ from jumok.config.recipe import AttentionSettings, InitialiserName
 from jumok.errors import RecipeError, UnsupportedError
 
 
-def test_two_by_two_by_hand():
+def test_two_queries_and_two_keys_by_hand():
     """d = 1, queries 1 and 2, keys 0 and ln 3: the weights are 1/4, 3/4 and then 1/10, 9/10."""
     query = torch.tensor([[[[1.0], [2.0]]]])
     keys = torch.tensor([[[[0.0], [math.log(3)]]]])
@@ -201,14 +201,14 @@ def test_axes_in_any_order_equal_a_loop_over_the_others(kind, axes):
     states, source = torch.randn(2, 3, 4, 5, 8), torch.randn(2, 3, 4, 5, 8)
     allowed_keys = torch.rand(2, 3, 4, 5) < 0.7
     others = [axis for axis in range(4) if axis not in axes]
-    keys_first = allowed_keys.permute(*others, *axes)
-    attended = attend_over_axes(attention, states, axes, source=source, allowed_keys=keys_first)
+    permuted_mask = allowed_keys.permute(*others, *axes)
+    attended = attend_over_axes(attention, states, axes, source=source, allowed_keys=permuted_mask)
     moved, source = (part.permute(*others, *axes, 4) for part in (states, source))
     rows = torch.Size([states.shape[axis] for axis in others])
     expected = torch.empty_like(moved)
     for index in itertools.product(*map(range, rows)):
         keys = source[index].flatten(0, -2)[None]
-        memory = attention.prepare(keys, keys, keys_first[index].flatten()[None])
+        memory = attention.prepare(keys, keys, permuted_mask[index].flatten()[None])
         expected[index] = attention(moved[index].flatten(0, -2)[None], memory).context.view_as(moved[index])
     torch.testing.assert_close(attended.context.permute(*others, *axes, 4), expected, atol=1e-6, rtol=0)
 
@@ -241,7 +241,7 @@ def test_invalid_axes_are_refused(axes):
         attend_over_axes(attention, torch.randn(2, 3, 4, 5, 16), axes)
 
 
-# Keras' variance of a matrix with 300 inputs and 100 outputs, and what lies outside the distribution.
+# Keras' variance of a matrix with 300 inputs and 100 outputs, and the largest absolute value.
 VARIANCES = {
     "xavier-uniform": (2 / 400, math.sqrt(6 / 400)),
     "xavier-normal": (2 / 400, 2 / 0.8796 * math.sqrt(2 / 400)),

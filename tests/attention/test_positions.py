@@ -135,7 +135,7 @@ def test_alibi_slopes_of_the_paper():
 
 
 def test_alibi_slopes_between_powers_of_two():
-    """12 heads: the 8 of eight heads, then the 1st, 3rd, 5th and 7th of sixteen."""
+    """12 heads: the slopes of eight heads, then the 1st, 3rd, 5th and 7th slope of sixteen."""
     assert alibi_slopes(12) == pytest.approx(
         [2.0**-h for h in range(1, 9)] + [2**-0.5, 2**-1.5, 2**-2.5, 2**-3.5]
     )
@@ -294,7 +294,7 @@ def test_a_bias_of_the_call_is_added_to_that_of_the_positions():
     torch.testing.assert_close(one.context, other.context)
 
 
-def test_the_sinusoids_of_marian_end_with_a_ten_thousandth() -> None:
+def test_the_lowest_frequency_of_marians_sinusoids_is_a_ten_thousandth() -> None:
     """Column pairs (sin, cos) of 10000^(-i/(d/2 - 1)); Marian itself has all sines first."""
     table = marian_sinusoids(3, 8, offset=1)
     frequencies = [1.0, 10000 ** (-1 / 3), 10000 ** (-2 / 3), 1 / 10000]

@@ -65,12 +65,13 @@ def test_model_flops_are_those_that_torch_counts_in_a_training_step() -> None:
         torch.nn.functional.linear(states, model.output.weight).sum().backward()
     shape = TransformerShape(layers=layers, width=width, feed_forward=hidden, vocab_size=vocab_size)
     ours = rows * int(flops_of_pairs(shape, np.array([source]), np.array([target]))[0])
-    masked = rows * 12 * width * layers * (target * target - target * (target + 1) // 2)  # torch counts these
+    masked_cells = target * target - target * (target + 1) // 2  # above the diagonal; torch counts them
+    masked = rows * 12 * width * layers * masked_cells
     assert counter.get_total_flops() == ours + masked
     assert flops_per_target_token(shape, np.array([source]), np.array([target])) == ours / rows / target
 
 
-def content(**changes: Any) -> dict[str, Any]:
+def stored_results(**changes: Any) -> dict[str, Any]:
     machine = {"cpu": "an abacus", "cores": 2, "system": "Linux"}
     rows = [
         {"name": row.name, "measures": row.measures, "ratio": row.ratio}
@@ -90,7 +91,7 @@ def content(**changes: Any) -> dict[str, Any]:
 
 
 def test_the_page_shows_the_results_and_says_which_are_missing(tmp_path: Path) -> None:
-    (tmp_path / "training.json").write_text(json.dumps(content()), encoding="utf-8")
+    (tmp_path / "training.json").write_text(json.dumps(stored_results()), encoding="utf-8")
     page = fill_page(PAGE.read_text(encoding="utf-8"), tmp_path)
     assert "| tortoise | 45 | 2.00 × | – |" in page
     assert page.count(NOT_MEASURED) == 6  # every topic but training
@@ -98,14 +99,14 @@ def test_the_page_shows_the_results_and_says_which_are_missing(tmp_path: Path) -
 
 
 def test_a_table_shows_the_range_of_the_rounds(tmp_path: Path) -> None:
-    ranged = content(results=[asdict(make_result(COMPARISON, MEASURED))])
+    ranged = stored_results(results=[asdict(make_result(COMPARISON, MEASURED))])
     assert "45 40 to 50 2.00 ×" in " ".join(as_text(ranged).split())
     (tmp_path / "training.json").write_text(json.dumps(ranged), encoding="utf-8")
     page = fill_page(PAGE.read_text(encoding="utf-8"), tmp_path)
     assert "| jumok | 90 | 1 to 100 | 1.00 × | – |" in page
     assert "| peak | – | – | – | 8 |" in page
     assert "Medians of 3 rounds" in as_text(ranged)
-    assert "One round" in as_text(content(rounds=1))
+    assert "One round" in as_text(stored_results(rounds=1))
 
 
 def test_every_topic_has_a_section_on_the_page() -> None:
@@ -163,5 +164,5 @@ def test_a_part_of_serving_replaces_only_its_own_earlier_result(tmp_path: Path) 
 
 
 def test_a_table_says_if_the_machine_may_have_been_busy() -> None:
-    assert "BUSY (40% at the start)" in as_text(content(may_have_been_busy=True))
-    assert "BUSY" not in as_text(content())
+    assert "BUSY (40% at the start)" in as_text(stored_results(may_have_been_busy=True))
+    assert "BUSY" not in as_text(stored_results())

@@ -190,7 +190,7 @@ def test_leaks_from_two_texts(option: str, before: bool, call: Call, leaking: di
         assert " leaked (2 skipped)" in result.out
         assert (report["kept"], report["held_out"]) == (8, 0)
     else:  # `jumok train` has no --test
-        assert f"{text}; `jumok train` is not given that set and will train on them." in result.out
+        assert f"{text}; `jumok train` does not read that set and will train on them." in result.out
         assert (report["kept"], report["held_out"]) == (10, 1)
 
 

@@ -134,7 +134,7 @@ def test_exact_matches_of_a_memory_are_taken_over(call: Call, page: Path, tmp_pa
     memory.write_text("two four nine.\t둘 넷 아홉.\n", encoding="utf-8")
     out = tmp_path / "out.html"
     result = call("translate", MODEL, page, "--out", out, "--memory", memory)
-    assert "1 segments and sentences were taken from the memory" in result.err
+    assert "1 segments and sentences were taken from the translation memory" in result.err
     written = out.read_text(encoding="utf-8")
     assert "<p>구 영 구.</p>" in written
     assert "<b>" in written
@@ -151,7 +151,7 @@ def test_a_memory_may_be_tmx(call: Call, page: Path, tmp_path: Path) -> None:
     memory, out = tmp_path / "memory.tmx", tmp_path / "out.html"
     memory.write_text(TMX, encoding="utf-8")
     result = call("translate", MODEL, page, "--out", out, "--memory", memory)
-    assert "1 segments and sentences were taken from the memory" in result.err
+    assert "1 segments and sentences were taken from the translation memory" in result.err
 
 
 def test_the_progress_counts_translating_and_aligning(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -73,7 +73,7 @@ class BoundModel:
     def silencing_effects(
         self, target: Sequence[int], groups: Sequence[HeadGroup], *, ended: bool = True
     ) -> list[float]:
-        """Return, per group, how the target's log-probability changes when all its heads are silenced."""
+        """Return, per group, how the target's log-probability changes when the group's heads are silenced."""
         self.check_cost([target] * len(groups))
         unchanged = self.log_prob(target, ended=ended)
         effects: list[float] = []

@@ -90,7 +90,7 @@ class Paint(Change):
 
 @dataclass(frozen=True, slots=True)
 class Pin(Change):
-    """Let queries attend to these keys only, in the proportions they had, or uniformly if they had none."""
+    """Let queries attend to these keys only, in proportion to their weights; uniformly if all are 0."""
 
     queries: Indices = field(kw_only=True)
     keys: Indices = field(kw_only=True)

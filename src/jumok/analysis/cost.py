@@ -23,15 +23,15 @@ __all__ = ["CostLimits", "count_weights"]
 
 @dataclass(frozen=True, slots=True)
 class CostLimits:
-    """The largest explanation that is computed: in memory, in time, and over the vocabulary."""
+    """Limits on an explanation: on its memory, on its time, and on the log-probabilities of its tokens."""
 
     max_weights: int = 4_000_000
     """Weights in all maps of one translation. Each takes about 35 bytes of memory while they are computed,
     and up to 3 bytes as JSON."""
     max_total_weights: int = 200_000_000
-    """Weights of all passes together: of the search's hypotheses, or one pass per head to rank heads."""
+    """Weights of all passes together: over the hypotheses of a search, or one per silenced group of heads."""
     max_log_probs: int = 25_000_000
-    """Target tokens · vocabulary size."""
+    """Target tokens, `</s>` included, · vocabulary size."""
 
     def check(self, model: TranslationModel, source_length: int, target_lengths: Sequence[int]) -> None:
         """Refuse to compute the maps of these targets of one source if they are too large."""

@@ -66,16 +66,17 @@ def explain(
     """Return an explanation: attention, search, candidates, alignments, statistics of one translation.
 
     `target` is explained instead of the model's own translation. A search begins with `prefix`, text or token
-    ids. `edit` changes attention from the first step that it affects; the explanation then also holds the
-    translation `before`. With `gold`, each cross-attention head gets its alignment error. `candidates` is the
-    number of next tokens stored per step. With `limits`, maps that would be too large are refused before
-    they are computed. `on_partial` receives the best hypothesis after each search step.
+    ids. `edit` changes attention: the tokens before the first step that it affects stay the same, and the
+    explanation also holds the unchanged translation, `before`. With `gold`, each cross-attention head gets
+    its alignment error. `candidates` is the number of next tokens stored per step. With `limits`, maps that
+    would be too large are refused before they are computed. `on_partial` receives the best hypothesis after
+    each search step.
     """
     if candidates < 0:
         raise DataError(f"The number of candidates is at least 0. Received: candidates = {candidates}.")
     if translator.reads_pictures:
         raise UnsupportedError(
-            "This model reads pictures, and an explanation is of a sentence and its translation. "
+            "This model reads pictures; `explain` takes a sentence. "
             "`jumok look MODEL picture.png --out maps.svg` draws where it looks; in Python: "
             "`translator.word_attention(path, caption)`."
         )
@@ -169,7 +170,7 @@ class _Explainer:
     def _changes_and_hook(
         self, edit: Change | Sequence[Change] | Edit, unchanged: BoundModel, target: Sequence[int]
     ) -> tuple[tuple[Change, ...], Edit | None]:
-        """Return the changes, checked against the maps of the translation before, and the edit hook."""
+        """Return the changes, checked against the maps of the unchanged translation, and the edit hook."""
         if not isinstance(edit, Change | Sequence):
             return (), edit
         changes = (edit,) if isinstance(edit, Change) else tuple(edit)

@@ -87,7 +87,7 @@ class Explanation:
     search: SearchTree | None = None  # None if the translation was given
     score: float | None = None  # by which the search ranked the translation
     ended: bool = True  # False if the translation was cut at its maximum length
-    forced: int = 0  # number of tokens of the given prefix
+    forced: int = 0  # number of first tokens not chosen by the search: of a prefix, or before a change
     changes: tuple[Change, ...] = ()
     before: BeforeChange | None = None
     cells: tuple[CellSteps, ...] = ()  # the cells whose steps are stored
@@ -99,7 +99,7 @@ class Explanation:
 
     @property
     def log_prob(self) -> float:
-        """The log-probability of the whole translation, the given prefix included."""
+        """The log-probability of the whole translation, forced tokens included."""
         return float(self.log_probs[: len(self.target.ids) + self.ended].sum())
 
     def words(self, site: str) -> AttentionMap:
@@ -158,8 +158,9 @@ class Explanation:
         queries, keys = self.target.tokens_of(target), self.source.tokens_of(source)
         if not queries or not keys:
             raise DataError(
-                f"A word is pinned to a word. Received: target word {target} of {len(self.target.words)} and "
-                f"source word {source} of {len(self.source.words)}, counted from 0."
+                f"A pin needs a target word and a source word. Received: target word {target} of "
+                f"{len(self.target.words)} and source word {source} of {len(self.source.words)}, "
+                "counted from 0."
             )
         return Pin("cross", layer, head, queries=queries, keys=keys)
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import io
 import json
+import zlib
 from dataclasses import dataclass, field
 from pathlib import Path
+from tokenize import TokenError
 from typing import TYPE_CHECKING, Any
 from zipfile import BadZipFile
 
@@ -31,6 +33,18 @@ __all__ = ["explanation_page", "open_explanation", "save_explanation", "show_exp
 
 _DOCUMENT = "document"
 _SITE = "attention_"
+# What numpy and zipfile raise for an empty file, a file of one array, and damaged bytes of an archive.
+_DAMAGED_NPZ = (
+    ValueError,
+    KeyError,
+    OSError,
+    EOFError,
+    TypeError,
+    RuntimeError,
+    BadZipFile,
+    TokenError,
+    zlib.error,
+)
 
 
 def save_explanation(explanation: Explanation, path: str | Path) -> None:
@@ -119,7 +133,7 @@ def _from_npz(data: bytes) -> Explanation:
         with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
             document = json.loads(arrays[_DOCUMENT].tobytes().decode())
             maps = {name.removeprefix(_SITE): arrays[name] for name in arrays.files if name.startswith(_SITE)}
-    except (ValueError, KeyError, OSError, BadZipFile) as error:
+    except _DAMAGED_NPZ as error:
         raise DataError(f"This is not an explanation as .npz: {type(error).__name__}: {error}.") from None
     return explanation_from_document(document, lambda _: maps)
 

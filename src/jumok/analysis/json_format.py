@@ -39,7 +39,7 @@ __all__ = [
 ]
 
 FORMAT, VERSION = "jumok-explanation", 2
-_DIGITS = 5
+_DECIMALS = 5  # of a stored number
 MAX_FOUR_DECIMAL_WEIGHTS = 100_000
 """Up to this number of weights in all maps together, a file stores them to four decimals."""
 _CANDIDATE_KEYS = {  # field of `Candidate`, in its order → key in JSON
@@ -57,7 +57,7 @@ _STATISTICS = ("entropy", "distance", "on_special", "error", "effect")
 
 
 def explanation_to_json(explanation: Explanation) -> str:
-    """Return the explanation as JSON, with weights as 8-bit numbers."""
+    """Return the explanation as JSON, with each weight in one byte, or in two if there are few."""
     document = explanation_to_document(explanation)
     return json.dumps(document, ensure_ascii=False, allow_nan=False, separators=(",", ":")) + "\n"
 
@@ -131,9 +131,9 @@ def explanation_to_document(
 
 
 def explanation_from_document(
-    document: Any, weights: Callable[[Any], Mapping[str, NDArray[np.float32]]]
+    document: Any, read_weights: Callable[[Any], Mapping[str, NDArray[np.float32]]]
 ) -> Explanation:
-    """Return the explanation in a document; `weights` returns its maps."""
+    """Return the explanation in a document; `read_weights` reads the weights of each site from it."""
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise DataError(
             f'This is not an explanation: its "format" is not "{FORMAT}". '
@@ -148,7 +148,7 @@ def explanation_from_document(
     try:
         if version == 1:
             document = _upgrade(document)
-        return _explanation(document, weights(document))
+        return _explanation(document, read_weights(document))
     except JumokError:
         raise
     except (ValueError, TypeError, KeyError, AttributeError, IndexError) as error:
@@ -322,7 +322,7 @@ def _number(value: Any) -> Any:
     """Round a float. JSON has neither NaN nor infinity: they become null."""
     if not isinstance(value, float):
         return value
-    return round(value, _DIGITS) if math.isfinite(value) else None
+    return round(value, _DECIMALS) if math.isfinite(value) else None
 
 
 def _numbers(values: NDArray[Any] | None) -> Any:

@@ -37,7 +37,7 @@ class LiveExplanation(Explanation):
         return self.stored_steps(cell) or self.bound_model.steps(self.target.ids, cell)
 
     def beam_attention(self, step: int, index: int) -> dict[str, AttentionMap]:
-        """Return the maps of the hypothesis that ends with a candidate of the search; one pass over it."""
+        """Return the maps of the hypothesis that ends with this candidate of the search, from one pass."""
         if self.search is None:
             raise UnsupportedError(
                 "There was no search: the translation was given. Explain without `target`."
@@ -51,7 +51,7 @@ class LiveExplanation(Explanation):
     def effects(self) -> tuple[dict[str, NDArray[np.float32]], tuple[GroupEffect, ...]]:
         """Return the changes in log-probability when heads are silenced, computed in batches.
 
-        First, per site, each head alone, (layer, head); then the groups of heads that a map can combine.
+        First, per site, each head alone, (layer, head); then the groups of heads that the page averages.
         """
         single = [(site, (head,)) for site in self.attention for head in self._heads(site)]
         groups = self._head_groups()
@@ -86,7 +86,7 @@ class LiveExplanation(Explanation):
         return [(layer, head) for layer in range(layers) for head in range(heads)]
 
     def _head_groups(self) -> list[tuple[str, Heads]]:
-        """Return the groups of several heads that a map can combine: a site, a layer, the read-out's."""
+        """Return the groups of heads that the page averages: of a site, of a layer, of the read-out."""
         groups: dict[tuple[str, Heads], None] = {}
         for site in self.attention:
             heads = self._heads(site)
@@ -98,7 +98,10 @@ class LiveExplanation(Explanation):
         return [group for group in groups if len(group[1]) > 1]
 
     def _example_cell(self, site: str) -> Cell:
-        """Return the cell with the largest weight in the read-out's first head, without special tokens."""
+        """Return the cell with the largest weight that is not of a special token.
+
+        It is in the first head of the read-out for "cross", in layer 0 and head 0 for the other sites.
+        """
         head = self.alignments[0].heads[0] if self.alignments and site == "cross" else (0, 0)
         weights = self.map_of(site).weights[head].copy()  # (query, key)
         queries, keys = weights.shape

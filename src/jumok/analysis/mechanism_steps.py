@@ -74,7 +74,7 @@ def number(name: str, formula: str, value: Tensor | float) -> Step:
 
 
 def score_steps(inputs: HeadInputs, weights: Tensor) -> Iterator[Step]:
-    """Yield the steps between query and key and the head's weights (query, key)."""
+    """Yield the steps from query and key to scores and mask. `weights` are the head's, (query, key)."""
     for kind, mechanism_steps in _STEPS_OF_MECHANISM.items():
         if isinstance(inputs.mechanism, kind):
             yield from mechanism_steps(inputs)
@@ -91,7 +91,7 @@ def score_steps(inputs: HeadInputs, weights: Tensor) -> Iterator[Step]:
         allowed = _allowed(inputs, weights)
         yield over_keys("allowed", "1 if the query may attend to the key, else 0", allowed[inputs.query])
         if len(allowed) > 1:  # a recurrent decoder has one query at a time
-            yield over_cells("mask", "the same for every query", allowed)
+            yield over_cells("mask", "allowed, for every query", allowed)
 
 
 def _allowed(inputs: HeadInputs, weights: Tensor) -> Tensor:

@@ -29,7 +29,7 @@ class Candidate:
     kept: bool  # in the beam of the next step
     finished: bool
     score: float | None = None  # `Hypothesis.score`, by which finished hypotheses are ranked
-    attention_row: int = -1  # row of `SearchTree.attention` for the step that produced it; −1 if pruned
+    attention_row: int = -1  # row of `SearchTree.attention` for its step; −1 if pruned or if there is none
 
 
 @dataclass(frozen=True, slots=True)

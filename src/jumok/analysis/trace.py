@@ -148,9 +148,9 @@ def _transformer(model: Transformer, batch: Batch, cell: Cell, edit: Edit | None
         if layer == cell.layer:
             if cell.site == "cross":
                 entered = block.around_attention.sublayer_input(states)
-                edited = probe.edit_at("decoder", layer)
-                context = block.attention.attend_self(entered, edit=edited, need_weights=True).context
-                states = block.around_attention.add_output(states, context)
+                self_attention_edit = probe.edit_at("decoder", layer)
+                attended = block.attention.attend_self(entered, edit=self_attention_edit, need_weights=True)
+                states = block.around_attention.add_output(states, attended.context)
                 yield from _block_steps(block.around_cross, block.cross_attention, states, source, cell, edit)
             else:
                 yield from _block_steps(block.around_attention, block.attention, states, None, cell, edit)
@@ -291,5 +291,7 @@ def _probe(edit: Edit | None) -> Probe:
 def _target(batch: Batch) -> Tensor:
     """Return the decoder's input, `<s>` and the tokens, (1, target)."""
     if batch.target is None:
-        raise UnsupportedError("Steps need a sentence with its translation. Received: no target.")
+        raise UnsupportedError(
+            "Steps need a sentence with its translation. Received: a batch without a target."
+        )
     return batch.target[:, :-1]

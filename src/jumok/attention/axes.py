@@ -42,10 +42,10 @@ def attend_over_axes(
 ) -> Attended:
     """Attention from states (…, width) over `axes` to the same axes of `source` (None: of the states).
 
-    Axis 0 is the batch. Attended axes may have other sizes in the source, all other axes may not. Weights are
-    (batch …, head, query …, key …) with the attended axes in the order of `axes`, as in Keras. `allowed`
-    (bool) broadcasts to that shape, `allowed_keys` to (batch …, key …), and `edit` gets weights of that
-    shape. The context has the shape of the states, except for its width.
+    Axis 0 is the batch; all axes but the attended ones and the width are batch axes, which must be the same
+    in states and source. Weights are (batch …, head, query …, key …) with the attended axes in the order of
+    `axes`, as in Keras. `allowed` (bool) broadcasts to that shape, `allowed_keys` to (batch …, key …), and
+    `edit` gets weights of that shape. The context has the shape of the states, except for its width.
     """
     queries = _flatten(states, axes)
     keys = queries if source is None else _flatten(_matching(source, states, axes), axes)
@@ -61,11 +61,13 @@ def attend_over_axes(
         queries.states,
         memory,
         allowed=None if allowed is None else _broadcast(allowed, full).reshape(flat),
-        edit=None if edit is None else lambda weights, at: edit(weights.reshape(full), at).reshape(flat),
+        edit=None
+        if edit is None
+        else lambda weights, offset: edit(weights.reshape(full), offset).reshape(flat),
         need_weights=need_weights,
     )
-    outputs = attended.context.shape[2:]
-    context = attended.context.reshape(*queries.batch, *queries.lengths, *outputs)
+    output_shape = attended.context.shape[2:]
+    context = attended.context.reshape(*queries.batch, *queries.lengths, *output_shape)
     order = _order(states, axes)
     inverse = [order.index(axis) for axis in range(len(order))]
     context = context.permute(*inverse, *range(len(order), context.dim()))

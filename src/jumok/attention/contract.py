@@ -64,7 +64,7 @@ class Supports:
     edit: bool = True
     dropout: bool = True  # of weights: impossible if none are formed
     left_padding: bool = True  # keys may follow padding: weights depend on distances or contents only
-    products: bool = False  # scores are products qᵀk: of rotated queries and keys they depend on the distance
+    products: bool = False  # scores are products qᵀk, which rotation makes depend on the distance
     widths: bool = False  # queries and keys may have different widths
 
     def missing(self, *needs: str) -> list[str]:
@@ -170,7 +170,7 @@ class AttentionBase(nn.Module, ABC):
         `query_offset` is the absolute position of the first query. A bias of -∞ masks its key.
         """
         if bias is not None and (hidden := torch.isneginf(bias)).any():
-            # The softmax of a row of only -∞ is NaN, but every mechanism handles a mask that allows nothing.
+            # The softmax of a row of only -∞ is NaN; a mask that allows no key gives weights of 0.
             allowed, bias = combine_masks(allowed, ~hidden), bias.masked_fill(hidden, 0.0)
         return self.forward_call(query, memory, Call(allowed, bias, query_offset, edit, need_weights))
 

@@ -144,7 +144,7 @@ class Efficient(Mechanism[FeatureMaps]):
         return Attended(map_chunks(lambda chunk: torch.softmax(chunk, dim=-1) @ means, query))
 
     def _attend_by_weights(self, query: Tensor, memory: FeatureMaps, call: Call, *, causal: bool) -> Attended:
-        """The same from the implied weights, for callers that report or edit them."""
+        """The same as `attend`, from the implied weights, for callers that report or edit them."""
         keys, values = memory.key_values.keys, memory.key_values.values
         if causal:
             # The context of values that form the identity matrix is the row of weights.
@@ -172,7 +172,7 @@ def _sum(keys: Tensor, values: Tensor) -> MapSums:
 
 
 def _largest(keys: Tensor) -> Tensor:
-    """The largest key of each feature, (batch, head, 1, key width): finite, also if no key counts."""
+    """The largest key of each feature, (batch, head, 1, key width): finite even if all keys are padding."""
     lowest = torch.finfo(keys.dtype).min
     if keys.shape[2] == 0:  # amax of an empty axis is an error
         return keys.new_full((*keys.shape[:2], 1, keys.shape[3]), lowest)
@@ -184,9 +184,9 @@ def _merge(parts: Sequence[MapSums]) -> MapSums:
     if len(parts) == 1:
         return parts[0]
     largest = torch.stack([part.largest for part in parts]).amax(dim=0)
-    same = [part.relative_to(largest) for part in parts]
-    totals = torch.stack([part.totals for part in same]).sum(dim=0)
-    return MapSums(largest, totals, torch.stack([part.sums for part in same]).sum(dim=0))
+    rescaled = [part.relative_to(largest) for part in parts]
+    totals = torch.stack([part.totals for part in rescaled]).sum(dim=0)
+    return MapSums(largest, totals, torch.stack([part.sums for part in rescaled]).sum(dim=0))
 
 
 def _causal_context(query: Tensor, keys: Tensor, values: Tensor, offset: int) -> Tensor:

@@ -29,7 +29,7 @@ __all__ = ["attention_graph", "roll_out"]
 def attention_graph(
     weights: NDArray[Any] | Tensor, queries: Sequence[str], keys: Sequence[str], min_weight: float = 0.05
 ) -> DiGraph:
-    """Return the graph of one map of weights (query, key), with edges for weights above 0 from `min_weight`.
+    """Return the graph of one map of weights (query, key), with an edge per weight ≥ `min_weight` and > 0.
 
     Nodes are ("query", 0), ("query", 1) … and ("key", 0) …, because a word may occur twice in a sentence, and
     in self-attention on both sides. Nodes have the attributes `label`, `side` and `position`; edges have
@@ -69,15 +69,15 @@ def roll_out(layers: Sequence[NDArray[Any] | Tensor], residual: float = 0.5) -> 
     shapes = {layer.shape for layer in averaged}
     if len(shapes) != 1:
         raise DataError(
-            "A roll-out needs at least one layer, all over the same tokens. Received: shapes "
-            f"{', '.join(map(str, sorted(shapes))) or 'no layer'}."
+            "A roll-out needs at least one layer, all over the same tokens. Received: "
+            f"{'layers of the shapes ' + ', '.join(map(str, sorted(shapes))) if shapes else 'no layer'}."
         )
     identity = np.eye(len(averaged[0]))
     flow = identity
     for layer in averaged:
         mixed = residual * identity + (1 - residual) * layer
         total = mixed.sum(axis=1, keepdims=True)
-        # A row is all 0 only if a token attends to nothing and `residual` is 0.
+        # A row is all 0 only if all weights of its token are 0 and `residual` is 0.
         flow = (mixed / np.where(total > 0, total, 1.0)) @ flow  # (position in this layer, input token)
     return flow
 

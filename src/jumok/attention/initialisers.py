@@ -1,11 +1,12 @@
-"""How the projections of attention begin, by name.
+"""Initial values of the projections of attention, by name.
 
     xavier   variance 2 / (inputs + outputs)                     Glorot & Bengio 2010, eq. 16
     he       variance 2 / inputs                                 He et al. 2015, eq. 10
     lecun    variance 1 / inputs                                 LeCun et al. 1998, section 4.6
 
 The names and numbers are those of Keras, which says "glorot" for "xavier": its scaled normal distributions
-are cut off at two standard deviations; "normal", "uniform" and "truncated-normal" have a fixed size of 0.05.
+are cut off at two standard deviations; "normal" and "truncated-normal" have the deviation 0.05, and "uniform"
+lies within ±0.05, whatever the size of the matrix.
 """
 
 from __future__ import annotations

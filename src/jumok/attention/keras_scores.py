@@ -52,9 +52,9 @@ class _KerasScore(SoftmaxMechanism):
         dropout: nn.Module | None = None,
     ) -> None:
         super().__init__(shape, causal=causal, dropout=dropout)
-        self.factor = nn.Parameter(self.first_factor(shape)) if use_scale else None
+        self.factor = nn.Parameter(self.initial_factor(shape)) if use_scale else None
 
-    def first_factor(self, shape: HeadShape) -> Tensor:
+    def initial_factor(self, shape: HeadShape) -> Tensor:
         return torch.ones(shape.heads, 1)
 
 
@@ -101,7 +101,7 @@ class KerasAdditive(_KerasScore):
     ) -> None:
         super().__init__(shape, use_scale=use_scale, causal=causal, dropout=dropout)
 
-    def first_factor(self, shape: HeadShape) -> Tensor:
+    def initial_factor(self, shape: HeadShape) -> Tensor:
         limit = math.sqrt(3 / shape.key)  # Xavier's uniform distribution for a vector, as in Keras
         return torch.empty(shape.heads, shape.key).uniform_(-limit, limit)
 

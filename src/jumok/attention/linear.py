@@ -89,7 +89,7 @@ class LinearAttention(Mechanism[FeatureSums]):
         return Attended(map_chunks(lambda chunk: _quotient(_features(chunk) @ memory.sums), query))
 
     def _attend_by_weights(self, query: Tensor, memory: FeatureSums, call: Call) -> Attended:
-        """The same from weights φ(q_i) φ(k_j) / Σ_j φ(q_i) φ(k_j), for callers that report or edit them."""
+        """The same as `attend`, from weights φ(q_i) φ(k_j) / Σ_j φ(q_i) φ(k_j), to report or edit them."""
         products = _features(query) @ _features(memory.key_values.keys).transpose(-2, -1)  # (…, query, key)
         if self.causal:
             queries, keys = products.shape[-2:]
@@ -122,18 +122,18 @@ def _sum_in_chunks(keys: Tensor, values: Tensor) -> Tensor:
     return torch.stack(sums).sum(dim=0)
 
 
-def _causal_sums(query: Tensor, key_values: KeyValues, offset: int) -> Tensor:
+def _causal_sums(query_features: Tensor, key_values: KeyValues, offset: int) -> Tensor:
     """φ(q_i) Σ φ(k_j) (v_j, 1)ᵀ over j ≤ offset + i, (batch, head, query, value width + 1).
 
     Each chunk of queries reads the keys before the chunk as one sum, and those within it by a causal product.
     """
     all_keys, all_values = key_values.keys, key_values.values
-    queries = query.shape[2]
+    queries = query_features.shape[2]
     size = max(1, min(CHUNK, queries))
     before = _sum_in_chunks(all_keys[:, :, :offset], all_values[:, :, :offset])
     # The keys at the queries' own positions; beyond the last key `_chunks` pads with features of 0.
     own_keys, own_values = (part[:, :, offset : offset + queries] for part in (all_keys, all_values))
-    parts = (query, _features(own_keys), _with_one(own_values))
+    parts = (query_features, _features(own_keys), _with_one(own_values))
     query, keys, values = (_chunks(part, queries, size) for part in parts)
     sums = torch.cat([before[:, :, None], _sum(keys, values)[:, :, :-1]], dim=2).cumsum(dim=2)
     within_chunk = (query @ keys.transpose(-2, -1)).tril()  # (batch, head, chunk, query, key)

@@ -1,8 +1,7 @@
 """Which query may attend to which key: bool tensors named `allowed`, True if it may.
 
-Every mask broadcasts to (batch, head, query, key), so masks combine with `&` and with nothing else. A key
-that is not allowed has a weight of exactly 0; a query that may attend to nothing has weights, context and
-gradient 0.
+Every mask broadcasts to (batch, head, query, key), so masks are combined with `&` only. A key that
+is not allowed has a weight of exactly 0; a query that has no allowed key has weights, context and gradient 0.
 """
 
 from __future__ import annotations
@@ -70,7 +69,7 @@ def combine_masks(*masks: Tensor | None) -> Tensor | None:
 
 
 def masked_softmax(scores: Tensor, allowed: Tensor | None) -> Tensor:
-    """The softmax over the allowed keys: 0 elsewhere, and all 0 in a row that allows nothing."""
+    """The softmax over the allowed keys: 0 elsewhere, and all 0 in a row that allows no key."""
     if allowed is None:
         return torch.softmax(scores, dim=-1)
     # A finite fill value keeps the softmax of an empty row, and its gradient, free of NaN.
@@ -91,7 +90,7 @@ def mask_and_renormalise(weights: Tensor, allowed: Tensor) -> Tensor:
 
     In floating point there is one difference: if a key that is not allowed outweighs the allowed ones so much
     that their softmax is 0, or almost, nothing remains to be divided, and the row is 0 like one that allows
-    nothing. `masked_softmax` has no such limit.
+    no key. `masked_softmax` has no such limit.
     """
     masked = weights.masked_fill(~allowed, 0.0)
     total = masked.sum(dim=-1, keepdim=True)

@@ -43,14 +43,14 @@ class Widths:
 
     @classmethod
     def of(cls, width: int, heads: int, *, key: int | None = None, value: int | None = None) -> Widths:
-        """One width for all states; a head has an even share of it, as in the paper, unless it is given."""
+        """One width for all states. A head gets an even share for keys and values, unless they are set."""
         if heads < 1:
             raise UnsupportedError(f"Attention needs at least one head. Received: heads = {heads}.")
         if width % heads and (key is None or value is None):
             divisors = ", ".join(str(number) for number in range(1, 65) if width % number == 0)
             raise UnsupportedError(
-                f"{heads} heads cannot share a width of {width} evenly. Possible: {divisors}. Other numbers "
-                "of heads need a key width and a value width of their own."
+                f"{heads} heads cannot share a width of {width} evenly. Possible numbers of heads: "
+                f"{divisors}. Others need a key width and a value width of their own."
             )
         share = width // heads
         return cls(width, width, share if key is None else key, share if value is None else value, width)
@@ -72,7 +72,7 @@ class ProjectionOptions(TypedDict, total=False):
 class MultiHead(Attention):
     """The projections W_Q, W_K, W_V and W_O around a mechanism.
 
-    There are no biases by default, as in the paper, so a query that may attend to nothing gets a context of
+    There are no biases by default, as in the paper, so a query that has no allowed key gets a context of
     exactly 0. With `bias` it gets the bias of W_O. `positions` are for self-attention, where query i and key
     i have the same position. `initialiser` is a name of `INITIALISERS`, for the four matrices.
     """

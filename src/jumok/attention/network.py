@@ -69,14 +69,14 @@ class NetworkScore(SoftmaxMechanism):
         return compare_in_parts(self._compare, query, keys, elements_per_query=per_query)
 
     def _compare(self, query: Tensor, keys: Tensor) -> Tensor:
-        pair = (*query.shape[:3], keys.shape[2])  # (batch, head, query, key)
-        sides = (query[:, :, :, None].expand(*pair, -1), keys[:, :, None].expand(*pair, -1))
+        shape = (*query.shape[:3], keys.shape[2])  # (batch, head, query, key)
+        sides = (query[:, :, :, None].expand(*shape, -1), keys[:, :, None].expand(*shape, -1))
         scores: Tensor = self.network(torch.cat(sides, dim=-1))
         return scores.squeeze(-1)
 
 
 def make_network(widths: list[int], activation: str) -> nn.Sequential:
-    """Hidden layers of these widths, the first of which is that of the input, and an output of width 1."""
+    """A network whose input and hidden layers have these widths; its output has width 1."""
     hidden: list[nn.Module] = []
     for inputs, outputs in pairwise(widths):
         hidden += [nn.Linear(inputs, outputs), ACTIVATIONS[activation]()]

@@ -156,7 +156,7 @@ class NoPositions(nn.Module):
 
 
 def grid_sinusoids(rows: int, columns: int, width: int, *, dtype: torch.dtype = torch.float32) -> Tensor:
-    """Sinusoids of the places of a grid, row by row, (rows × columns, width): [PE(row); PE(column)].
+    """Sinusoids of the positions in a grid, row by row, (rows × columns, width): [PE(row); PE(column)].
 
     Each half is the paper's table of half the width; the row has the smaller half if the width is odd.
     """
@@ -175,8 +175,8 @@ class GridPositions(nn.Module):
 
     def __init__(self, rows: int, columns: int, width: int, *, leading: int = 0) -> None:
         super().__init__()
-        places = grid_sinusoids(rows, columns, width)
-        table = torch.cat([places.new_zeros(leading, width), places])
+        patches = grid_sinusoids(rows, columns, width)
+        table = torch.cat([patches.new_zeros(leading, width), patches])
         self.register_buffer("table", table, persistent=False)
 
     def forward(self, length: int, *, offset: int = 0) -> Tensor:
@@ -304,8 +304,8 @@ class Alibi(HeadPositions):
         """The bias (head, query, key)."""
         queries = query.shape[2]
         before = alibi_bias(self.heads, queries, keys, query_offset, device=query.device)
-        after = _distances(queries, keys, query_offset, query.device) > 0
-        return torch.where(after, before.flip(0), before).to(query.dtype)
+        key_is_after = _distances(queries, keys, query_offset, query.device) > 0
+        return torch.where(key_is_after, before.flip(0), before).to(query.dtype)
 
 
 def relative_buckets(distances: Tensor, buckets: int, max_distance: int, *, bidirectional: bool) -> Tensor:
@@ -314,17 +314,17 @@ def relative_buckets(distances: Tensor, buckets: int, max_distance: int, *, bidi
     With `bidirectional`, half of the buckets are for keys after the query; otherwise all of those share
     bucket 0.
     """
-    after = torch.zeros_like(distances)
+    first_bucket = torch.zeros_like(distances)
     if bidirectional:
         buckets //= 2
-        after = (distances > 0) * buckets
+        first_bucket = (distances > 0) * buckets
         gap = distances.abs()
     else:
         gap = (-distances).clamp(min=0)
     exact = buckets // 2
     growth = torch.log(gap.clamp(min=exact).double() / exact) / math.log(max_distance / exact)
     wide = exact + (growth * (buckets - exact)).long().clamp(max=buckets - exact - 1)
-    return after + torch.where(gap < exact, gap, wide)
+    return first_bucket + torch.where(gap < exact, gap, wide)
 
 
 class RelativeBias(HeadPositions):

@@ -2,9 +2,9 @@
 
     Attention(Q, K, V) = softmax(QKᵀ / √d) V                     Vaswani et al. 2017, eq. 1
 
-O(L · S · d) time. Torch's fused kernel computes the context without forming the weights. It is not used when
-the weights are requested or edited, with a bias, nor with attention dropout in training: then the plain path
-computes the same formula, and a test compares the two.
+O(L · S · d) time. Torch's fused kernel computes the context without forming the weights. It is not used if
+the weights are requested or edited, if there is a bias, or with attention dropout in training: then the plain
+path computes the same formula, and a test compares the two.
 """
 
 from __future__ import annotations

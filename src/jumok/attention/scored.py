@@ -132,4 +132,5 @@ class SoftmaxMechanism(Mechanism[KeyValues]):
                 query.shape[2], memory.length, query_offset=call.query_offset, device=query.device
             )
         combined = combine_masks(padding, causal, call.allowed)
+        # A mask (key,) gets an axis of queries, which torch's fused kernel needs.
         return combined[None] if combined is not None and combined.dim() < 2 else combined

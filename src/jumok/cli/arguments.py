@@ -170,7 +170,7 @@ def sampling_options(sample: bool, **options: Any) -> dict[str, Any]:
 
 
 def require_utf8(text: str | None) -> str | None:
-    """Return a sentence from the command line if it is valid UTF-8. (A file name may be any bytes.)"""
+    """Return a sentence from the command line; refuse bytes that are not UTF-8. (File names may have any.)"""
     if (
         text is not None
         and not text.isascii()

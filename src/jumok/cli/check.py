@@ -38,8 +38,8 @@ def check(
 ) -> None:
     """Report what is in your sentence pairs, what is wrong with them, and what training will skip.
 
-    A single plain text file is checked as training data of a language model. Of pictures, every file is
-    decoded too. The exit code is 1 if training would refuse the pairs.
+    A single plain text file is checked as training data of a language model. Every picture is decoded, too.
+    The exit code is 1 if training would refuse the pairs.
     """
     from rich.console import Console  # start-up
 
@@ -48,7 +48,7 @@ def check(
     reading: dict[str, Any] = {"columns": columns, "encoding": encoding}
     corpora = open_pairs_or_text(pairs, source=source, target=target, **reading)
     first = corpora[0]
-    validation, tests = (_open_like(first, named, **reading) if named else [] for named in (valid, test))
+    validation, tests = (_open_like(first, files, **reading) if files else [] for files in (valid, test))
     hold_out = 0 if valid else TrainingSettings().held_out_pairs
     report = check_corpora(corpora, validation=validation, tests=tests, hold_out=hold_out)
     unreadable = [message for corpus in corpora if corpus.pictures for message in unreadable_pictures(corpus)]
@@ -64,15 +64,15 @@ def check(
         raise typer.Exit(code=1)
 
 
-def _open_like(first: Corpus, named: list[str], *, columns: str, encoding: str) -> list[Corpus]:
+def _open_like(first: Corpus, files: list[str], *, columns: str, encoding: str) -> list[Corpus]:
     """Open validation or test sets like the first corpus: same languages, plain text if it is plain text."""
     from jumok.data import open_held_out, open_texts  # start-up
 
     source, target = first.source_language or None, first.target_language or None
     return (
-        open_texts(named, language=target, encoding=encoding)
+        open_texts(files, language=target, encoding=encoding)
         if first.plain
-        else open_held_out(named, source=source, target=target, columns=columns, encoding=encoding)
+        else open_held_out(files, source=source, target=target, columns=columns, encoding=encoding)
     )
 
 
@@ -102,7 +102,9 @@ def _show(console: Console, report: CorpusReport, examples: int, *, noun: str) -
         if count:
             set_size = report.set_sizes[name]
             fate = (
-                "; `jumok train` is not given that set and will train on them" if name in report.tests else ""
+                "; `jumok train` does not read that set and will train on them"
+                if name in report.tests
+                else ""
             )
             message = f"{count:,} of {set_size:,} sentences of {name} are also in the training {noun}{fate}."
             console.print(Text(message, "yellow"))

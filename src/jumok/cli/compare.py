@@ -133,7 +133,7 @@ def compare(
 
 def _families_and_mechanisms(model: str | None, attention: str | None) -> list[str]:
     """`recurrent` and `none,bahdanau` → recurrent:none, recurrent:bahdanau."""
-    # The mechanisms that are usually compared by name are those of recurrent models, above all `none`.
+    # Mechanisms are usually compared in recurrent models, with `none` as the baseline.
     families = _split_commas(model) or (["recurrent"] if attention else [])
     mechanisms = _split_commas(attention)
     if not mechanisms:

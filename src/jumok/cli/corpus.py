@@ -14,7 +14,7 @@ import typer
 
 from jumok.errors import DataError, suggest
 
-NAMES = {"english-korean": "en\tko", "english-french": "en\tfr"}  # and the header of its columns
+NAMES = {"english-korean": "en\tko", "english-french": "en\tfr"}  # name → header of the columns
 PICTURES = "drawn-pictures"
 
 
@@ -40,7 +40,7 @@ def corpus(
     if (name == PICTURES) != (out is not None):
         raise DataError(
             f"{PICTURES} is written to a folder: give --out. Pairs are printed: redirect them with >. "
-            f"Received: {name}, {'no --out' if out is None else f'--out {out}'}."
+            f"Received: {name} {'without --out' if out is None else f'with --out {out}'}."
         )
     if out is not None:
         from jumok.datasets.drawn_pictures import write_split  # start-up

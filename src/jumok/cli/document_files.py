@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SegmentTranslator", "print_document", "read_memory", "translate_documents"]
 
-_ALIGNED_AT_ONCE = 1_024  # pairs; between them the progress is shown
+_ALIGNED_AT_ONCE = 1_024  # pairs; progress is reported after each block of so many
 
 
 class SegmentTranslator:
@@ -94,7 +94,7 @@ class SegmentTranslator:
             texts[translation.source] = translation.text
             if translation.source not in links:
                 links[translation.source] = _links_of_parts(translation)
-        return {source: Candidate(text, 0.0, links[source]) for source, text in texts.items()}
+        return {source: Candidate(text, score=0.0, links=links[source]) for source, text in texts.items()}
 
     def _links(self, pairs: Sequence[Pair]) -> Sequence[tuple[tuple[int, int], ...] | None]:
         """Return the word links of each pair. Aligning is the second half of the progress."""
@@ -152,7 +152,8 @@ def translate_documents(
                 failures.append(str(error))
         num_from_memory += translate.num_from_memory
     if memory is not None:
-        typer.echo(f"{num_from_memory:,} segments and sentences were taken from the memory.", err=True)
+        message = f"{num_from_memory:,} segments and sentences were taken from the translation memory."
+        typer.echo(message, err=True)
     if len(plan.files) > 1:
         typer.echo(f"{len(plan.files) - len(failures):,} documents were translated.", err=True)
     if plan.left_out:

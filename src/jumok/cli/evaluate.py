@@ -39,7 +39,7 @@ def evaluate(
     model: ModelArgument,
     pairs: PairsArgument,
     against: Annotated[
-        Path | None, typer.Option(metavar="MODEL", help="A baseline: is MODEL better? Paired bootstrap.")
+        Path | None, typer.Option(metavar="MODEL", help="A baseline, compared by paired bootstrap.")
     ] = None,
     beam: Annotated[int | None, typer.Option(help="Beam size; 1 is greedy.", min=1)] = None,
     length_penalty: Annotated[
@@ -59,7 +59,7 @@ def evaluate(
     out: Annotated[Path | None, typer.Option(help="Also write the translations to this file.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Score a model on a test set: BLEU, chrF and TER with signatures; alignment error if there is gold.
+    """Score a model on a test set: BLEU, chrF, TER with signatures; alignment error if there are gold links.
 
     A model of plain text is scored on a text with one sentence per line: perplexity, or accuracy on masked
     tokens.
@@ -134,7 +134,7 @@ def evaluate(
     if "pointing" in scores:
         typer.echo(
             f"pointing {scores['pointing']:.3f}   of {scores['pointing_written']:,} written words with a "
-            f"region ({scores['pointing_words']:,} in the references): their greatest attention is in it "
+            f"region ({scores['pointing_words']:,} in the references) have their greatest attention in it "
             f"({scores['pointing_overlap']:.3f} if the patch only has to overlap it)"
         )
     if against is not None:

@@ -19,7 +19,7 @@ def export(
         Path, typer.Option(metavar="PATH", help="The folder (argos: the .argosmodel file) to write.")
     ],
     quantization: Annotated[
-        str, typer.Option(metavar="NAME", help="Of ctranslate2 and argos: float32, float16 or int8 weights.")
+        str, typer.Option(metavar="NAME", help="For ctranslate2 and argos: float32, float16 or int8 weights.")
     ] = "float32",
     licence: Annotated[
         str, typer.Option(metavar="NAME", help="The licence that the card of the exported model names.")

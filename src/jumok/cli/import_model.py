@@ -36,7 +36,7 @@ def import_model(
         str,
         typer.Option(
             metavar="CODE",
-            help="Of a model with several target languages: the one to translate to, such as kor.",
+            help="The language to translate to, such as kor, if the model has several target languages.",
         ),
     ] = "",
     licence: Annotated[
@@ -46,7 +46,7 @@ def import_model(
 ) -> None:
     """Turn a model of another toolkit into a model folder, with which every command works.
 
-    The files are data: no script in them is run. They are read in a process of its own, with limits of memory
+    The files are data: no script in them is run. They are read in a separate process, with limits of memory
     and time.
     """
     from jumok.interop import ImportChoices, import_model  # start-up

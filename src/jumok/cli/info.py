@@ -130,14 +130,14 @@ def _describe_layers(model: ModelSettings) -> str:
 
 
 def _describe_architecture(model: ModelSettings) -> str:
-    """Return what is specific to the family, and every setting that is not the default."""
+    """Return what is specific to the family, and settings that are not the default."""
     if isinstance(model, RecurrentSettings):
         return f"{model.cell}, attention {model.attention.kind}"
     sites = {"": "attention"}
     if not isinstance(model, DecoderOnlySettings | EncoderOnlySettings):
         sites = {f"{site} ": f"{site}_attention" for site in ("encoder", "decoder", "cross")}
     kinds = {site: getattr(model, name).kind for site, name in sites.items()}
-    others = "".join(f", {site}attention {kind}" for site, kind in kinds.items() if kind != "scaled-dot")
+    mechanisms = "".join(f", {site}attention {kind}" for site, kind in kinds.items() if kind != "scaled-dot")
     norm = "" if model.norm_kind == "layer" else f" ({model.norm_kind})"
     positions = "" if model.positions == "sinusoidal" else f", positions {model.positions}"
     activation = "" if model.activation == "relu" else f", {model.activation}"
@@ -146,7 +146,7 @@ def _describe_architecture(model: ModelSettings) -> str:
         for name in ("key_width", "value_width", "key_value_groups", "attention_bias", "attention_init")
         if getattr(model, name) != type(model).model_fields[name].default
     )
-    return f"{model.heads} heads, {model.norm}-norm{norm}{positions}{activation}{projections}{others}"
+    return f"{model.heads} heads, {model.norm}-norm{norm}{positions}{activation}{projections}{mechanisms}"
 
 
 def _describe_read_out(read_out: ReadOut) -> str:

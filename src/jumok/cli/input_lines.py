@@ -96,7 +96,7 @@ class InputLines(Iterator[str]):
 
 
 def _no_file_error(name: str) -> DataError:
-    """Return the error for a missing file, with advice if its name is rather a sentence."""
+    """Return the error for a missing file, with advice if its name looks like a sentence."""
     if " " not in name and "." in name:
         return DataError(f"There is no file {name}.")
     return DataError(
