@@ -148,8 +148,8 @@ def open_corpus(
     items = [paths] if isinstance(paths, str | Path) else list(paths)
     if items and all(map(is_pair, items)):
         return corpus_of_pairs(items, source=source or "", target=target or "", weight=weight)  # type: ignore[arg-type]
-    if len(items) == 1 and not is_pair(items[0]) and holds_pictures(items[0]):  # type: ignore[arg-type]
-        return _open_pictures(items[0], target or "", weight)  # type: ignore[arg-type]
+    if len(items) == 1 and isinstance(items[0], str | Path) and holds_pictures(items[0]):
+        return _open_pictures(items[0], target or "", weight)
     files = [_input_file(path, encoding) for path in items]  # type: ignore[arg-type]
     options = ReadOptions(
         language_code(source) if source else "", language_code(target) if target else "", columns

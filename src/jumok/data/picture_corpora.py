@@ -58,7 +58,12 @@ def holds_pictures(path: str | Path) -> bool:
         return True
     if path.suffix != ".tsv" or not path.is_file():
         return False
-    cells = _first_cells(InputFile(path))
+    try:
+        cells = _first_cells(InputFile(path))
+    except (
+        DataError
+    ):  # not UTF-8, which captions must be: the reader of pairs takes an encoding, or gives advice
+        return False
     return bool(cells) and (cells[0].casefold() in _HEADERS or cells[0].lower().endswith(PICTURE_SUFFIXES))
 
 
