@@ -222,6 +222,7 @@ MODEL_COMMANDS = [["translate"], ["info"], ["look", "one"], ["evaluate", "test.t
 
 
 def use(call: Call, arguments: list[str], folder: Path) -> str:
+    """Call a command with a model folder that cannot be used, and return its error."""
     result = call(arguments[0], folder, *arguments[1:], stdin=b"one\n")
     assert result.out == ""
     return result.paragraph(arguments[0])
@@ -229,7 +230,9 @@ def use(call: Call, arguments: list[str], folder: Path) -> str:
 
 @pytest.mark.parametrize("arguments", MODEL_COMMANDS, ids=lambda arguments: arguments[0])
 @pytest.mark.parametrize("name", ["weights.safetensors", "pieces.model", "jumok.json"])
-def test_a_flipped_byte(name: str, arguments: list[str], call: Call, model: Path, tmp_path: Path) -> None:
+def test_a_flipped_byte_in_a_model_folder(
+    name: str, arguments: list[str], call: Call, model: Path, tmp_path: Path
+) -> None:
     shutil.copytree(model, tmp_path / "model")
     damaged = tmp_path / "model" / name
     data = bytearray(damaged.read_bytes())
@@ -239,7 +242,9 @@ def test_a_flipped_byte(name: str, arguments: list[str], call: Call, model: Path
 
 
 @pytest.mark.parametrize("name", ["weights.safetensors", "pieces.model"])
-def test_a_missing_or_cut_off_part(name: str, call: Call, model: Path, tmp_path: Path) -> None:
+def test_a_missing_or_truncated_file_of_a_model_folder(
+    name: str, call: Call, model: Path, tmp_path: Path
+) -> None:
     shutil.copytree(model, tmp_path / "model")
     part = tmp_path / "model" / name
     part.write_bytes(part.read_bytes()[:-10])
@@ -250,16 +255,16 @@ def test_a_missing_or_cut_off_part(name: str, call: Call, model: Path, tmp_path:
 
 @pytest.mark.parametrize("arguments", MODEL_COMMANDS, ids=lambda arguments: arguments[0])
 @pytest.mark.parametrize(
-    ("part", "odd"),
+    ("part", "wrong"),
     [("facts", "fast"), ("scores", {"bleu": {"value": "x", "signature": ""}}), ("corpora", [{"pairs": 3}])],
     ids=["facts", "scores", "corpora"],
 )
-def test_an_odd_card(
-    part: str, odd: object, arguments: list[str], call: Call, model: Path, tmp_path: Path
+def test_a_model_card_with_a_value_of_the_wrong_type(
+    part: str, wrong: object, arguments: list[str], call: Call, model: Path, tmp_path: Path
 ) -> None:
     shutil.copytree(model, tmp_path / "model")
     path = tmp_path / "model" / "jumok.json"
-    path.write_bytes(json_with_checksum({**read_json_with_checksum(path), part: odd}))
+    path.write_bytes(json_with_checksum({**read_json_with_checksum(path), part: wrong}))
     message = use(call, arguments, tmp_path / "model")
     assert str(path) in message
     assert part in message

@@ -36,7 +36,7 @@ def few_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.medium
 @pytest.mark.usefixtures("few_pairs")
-def test_demo(call: Call, tmp_path: Path) -> None:
+def test_the_demo_writes_its_files_and_is_not_trained_again(call: Call, tmp_path: Path) -> None:
     out = tmp_path / "demo"
     arguments = ["demo", "--out", out, "--minutes", "0.05", "--pairs", "300"]
     result = call(*arguments)

@@ -15,7 +15,6 @@ from cli_calls import spawn
 
 import jumok
 from jumok.cli.document_files import SegmentTranslator
-from jumok.data import holds_pairs
 from jumok.documents import files as document_files
 
 if TYPE_CHECKING:
@@ -91,7 +90,9 @@ def test_five_thousand_paragraphs_with_pictures_take_less_than_a_minute(call: Ca
     assert document.count("<w:p>") == document.count("<w:drawing/>") == 5_000
 
 
-def test_a_file_that_exists_is_not_overwritten_without_a_word(call: Call, page: Path, tmp_path: Path) -> None:
+def test_a_file_that_exists_is_overwritten_only_with_overwrite(
+    call: Call, page: Path, tmp_path: Path
+) -> None:
     out = tmp_path / "out.html"
     out.write_text("mine", encoding="utf-8")
     message = call("translate", MODEL, page, "--out", out).paragraph("translate")
@@ -146,7 +147,6 @@ TMX = """<?xml version="1.0"?><tmx version="1.4"><header srclang="en"/><body><tu
 <tuv xml:lang="ko"><seg>둘 넷 아홉.</seg></tuv></tu></body></tmx>"""
 
 
-@pytest.mark.skipif(not holds_pairs("memory.tmx"), reason="no reader of pairs in TMX yet")
 def test_a_memory_may_be_tmx(call: Call, page: Path, tmp_path: Path) -> None:
     memory, out = tmp_path / "memory.tmx", tmp_path / "out.html"
     memory.write_text(TMX, encoding="utf-8")
@@ -207,7 +207,7 @@ def test_what_cannot_be_done_is_refused_with_advice(
     assert page.read_text(encoding="utf-8") == PAGE
 
 
-def test_other_files_are_still_lines(call: Call, tmp_path: Path) -> None:
+def test_other_files_are_translated_line_by_line(call: Call, tmp_path: Path) -> None:
     for name in ("in.txt", "in.log", "in"):
         path = tmp_path / name
         path.write_text("two four.\n\nnine.\n", encoding="utf-8")

@@ -128,7 +128,7 @@ def test_a_test_set_in_other_languages(call: Call, model: Path, tmp_path: Path) 
 
 @pytest.fixture(scope="module")
 def directions(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Models that have learnt to count, from English to German and back."""
+    """Models that have learnt to translate digits, from English to German and back."""
     folder = tmp_path_factory.mktemp("directions")
     lines = digit_lines(400)
     models = {}
@@ -158,7 +158,7 @@ def test_a_baseline_of_another_direction_is_refused(
 
 
 @pytest.mark.medium
-def test_swapped_sides_are_refused_if_no_name_tells_them(
+def test_swapped_sides_are_refused_if_no_file_name_has_a_language(
     call: Call, directions: dict[str, Path], texts: list[Path], tmp_path: Path
 ) -> None:
     files = [path.rename(tmp_path / name) for path, name in zip(texts, ("a.txt", "b.txt"), strict=True)]

@@ -220,7 +220,7 @@ def test_an_option_out_of_range_is_refused(arguments: list[str], call: Call) -> 
 
 
 @pytest.mark.parametrize("command", ["check", "train", "translate", "evaluate", "look", "info", "corpus"])
-def test_a_command_without_its_argument_says_which(command: str, call: Call) -> None:
+def test_a_missing_argument_is_reported(command: str, call: Call) -> None:
     result = call(command)
     assert result.code == 2
     assert "Missing argument" in result.err

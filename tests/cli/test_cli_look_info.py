@@ -72,7 +72,7 @@ def test_look_asks_for_a_shorter_sentence(call: Call, model: Path, tmp_path: Pat
 
 
 @pytest.mark.parametrize("out", [[], ["--out", "map.svg"]], ids=["terminal", "picture"])
-def test_look_draws_only_passes_that_were_computed(
+def test_look_refuses_a_sentence_that_is_translated_in_parts(
     out: list[str], call: Call, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -110,7 +110,7 @@ def test_look_at_odd_sentences(sentence: str, call: Call, model: Path, tmp_path:
     ElementTree.fromstring((tmp_path / "map.svg").read_text(encoding="utf-8"))
 
 
-def test_look_refuses_other_pictures(call: Call, model: Path, tmp_path: Path) -> None:
+def test_look_refuses_an_unknown_suffix(call: Call, model: Path, tmp_path: Path) -> None:
     message = call("look", model, "one", "--out", tmp_path / "map.bmp").paragraph("look")
     assert ".json, .npz, .png or .svg" in message
     assert "map.bmp" in message

@@ -1,7 +1,7 @@
 """The attempts of a new user, as a table: what they typed, the exit code, and what the answer must say.
 
-The numbers are those of the review in which 156 attempts were tried. Rows that need a long training, a full
-disk or a damaged model folder are in the tests of those parts.
+The numbers are those of a review with 156 attempts; 0 is an attempt that was added later. Attempts that need
+a long training, a full disk or a damaged model folder are in the tests of those parts.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Attempt(NamedTuple):
-    number: int
+    number: int  # in the review; 0: added later
     command: str  # words; MODEL, RUN and the files below stand for paths
     code: int
     says: tuple[str, ...] = ()
@@ -215,7 +215,7 @@ def test_an_attempt(row: Attempt, attempt: Callable[..., Result]) -> None:
 
 
 def test_a_sentence_as_an_argument_is_to_be_piped(call: Call, model: Path) -> None:
-    message = call("translate", model, "I go home.").paragraph("translate")  # 68
+    message = call("translate", model, "I go home.").paragraph("translate")  # attempt 68
     assert "no file 'I go home.'" in message
     assert 'echo "I go home." | jumok translate MODEL' in message
 
@@ -225,7 +225,7 @@ OPTIONS = [option for name, value in TINY.items() for option in ("--set", f"{nam
 
 @pytest.mark.medium
 def test_training_on_a_translation_memory(attempt: Callable[..., Result], tmp_path: Path) -> None:
-    """`jumok train memory.tmx --from en --to ko`; the card names the file, not its folder (C12)."""
+    """`jumok train memory.tmx --from en --to ko`; the card names the file, not its folder."""
     command = f"train memory.tmx --from en --to ko --out RUN {' '.join(OPTIONS)}"
     result = attempt(command)
     assert result.code == 0, result.err
@@ -239,7 +239,7 @@ def test_training_on_a_translation_memory(attempt: Callable[..., Result], tmp_pa
 def test_a_vocabulary_larger_than_the_text_has(
     attempt: Callable[..., Result], folder: Path, tmp_path: Path
 ) -> None:
-    """95: the recipe says how many tokens were made, and the same command again works (C4, C12, C15)."""
+    """Attempt 95: the recipe says how many tokens were made, and the same command again works."""
     others = " ".join(
         option
         for name, value in TINY.items()

@@ -213,14 +213,16 @@ def test_top_k_and_top_p_limit_sampling(call: Call, model: Path) -> None:
         ),
     ],
 )
-def test_options_that_cannot_be_combined(options: list[str], message: str, call: Call, model: Path) -> None:
+def test_options_that_cannot_be_used_are_refused(
+    options: list[str], message: str, call: Call, model: Path
+) -> None:
     result = call("translate", model, *options, stdin=b"one\n")
     assert message in result.paragraph("translate")
     assert result.out == ""
 
 
 @pytest.mark.medium
-def test_as_a_program_in_a_pipe(model: Path) -> None:
+def test_translations_in_a_pipe_are_utf8_whatever_the_locale(model: Path) -> None:
     done = spawn("translate", model, stdin=b"\n".join(ODD), PYTHONIOENCODING="ascii")
     assert (done.returncode, done.stderr) == (0, b"")
     assert done.stdout.count(b"\n") == len(ODD)

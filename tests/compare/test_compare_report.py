@@ -87,7 +87,7 @@ def test_the_page_is_well_formed_and_has_every_system():
     text = " ".join(checked.texts)
     assert "with <&" in text
     assert "without: 나는 집에 <간다>" in text
-    assert "This model has no cross-attention." in text
+    assert "There is no map: the model has no cross-attention" in text
     assert "I go & <stay>" in text
     assert "12.3" in text
     assert "0.250" in text

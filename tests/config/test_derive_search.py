@@ -12,8 +12,8 @@ from jumok.config.derive import derive_search
 from jumok.config.recipe import make_recipe
 
 
-def store(pairs: list[tuple[int, int]]) -> Any:
-    """Return the lengths in a store: a source has one special token, a target has two."""
+def token_lengths(pairs: list[tuple[int, int]]) -> Any:
+    """Return the lengths of encoded pairs: a source has one special token, a target has two."""
     source, target = numpy.array(pairs).T
     return SimpleNamespace(source_lengths=source + 1, target_lengths=target + 2)
 
@@ -30,13 +30,13 @@ def store(pairs: list[tuple[int, int]]) -> Any:
 def test_the_maximum_follows_the_longest_targets_within_bounds(
     pairs: list[tuple[int, int]], ratio: float
 ) -> None:
-    recipe, derived = derive_search(make_recipe(), make_recipe(), store(pairs))
+    recipe, derived = derive_search(make_recipe(), make_recipe(), token_lengths(pairs))
     assert recipe.search.max_length_ratio == pytest.approx(ratio)
     assert [setting.name for setting in derived] == ["search.max_length_ratio"]
 
 
 def test_an_override_is_not_changed() -> None:
     overrides = make_recipe(**{"search.max_length_ratio": 2.2})
-    recipe, derived = derive_search(overrides, overrides, store([(10, 10)]))
+    recipe, derived = derive_search(overrides, overrides, token_lengths([(10, 10)]))
     assert recipe.search.max_length_ratio == 2.2
     assert derived == []

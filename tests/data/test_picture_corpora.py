@@ -14,6 +14,7 @@ from jumok.data import (
     ClassBatches,
     Cleaner,
     CorpusPairs,
+    check_corpora,
     format_regions,
     holds_pictures,
     open_corpora,
@@ -131,6 +132,8 @@ def test_copies_of_a_picture_are_found_by_content(tmp_path: Path) -> None:
     kept = list(cleaner.clean(open_corpus(folder)))
     assert [pair.source.rpartition("/")[2] for pair in kept] == ["001.png", "001.png"]
     assert {fault.title: count for fault, count in cleaner.skipped.items()} == {"duplicate": 1, "leaked": 2}
+    report = check_corpora([open_corpus(folder)], validation=[open_corpus(valid)])
+    assert report.leaked == {str(valid): 2}
 
 
 def test_a_batch_has_the_patches_of_its_pictures(tmp_path: Path) -> None:

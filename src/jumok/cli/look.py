@@ -21,8 +21,9 @@ if TYPE_CHECKING:
     from jumok.analysis import Explanation
     from jumok.server.viewer import NamedTranslator
 
-PICTURES, EXPLANATIONS = (".png", ".svg"), (".html", ".json", ".npz")
-PICTURE_FILES = (".html", ".png", ".svg")  # for a model of pictures
+# Suffixes of --out: of a drawn attention map, of the whole explanation, of the maps of a model of pictures.
+MAP_SUFFIXES, EXPLANATION_SUFFIXES = (".png", ".svg"), (".html", ".json", ".npz")
+PICTURE_MODEL_SUFFIXES = (".html", ".png", ".svg")
 SENTENCE = "I go home."
 
 
@@ -96,7 +97,7 @@ def _look(models: Sequence[str], sentence: str, target: str | None, out: Path | 
         _look_at_text(models, sentence, target, out, suffix)
         return
     translator = load(Path(models[0]), engine="torch")
-    explanation = explain(translator, sentence, target=target) if suffix in EXPLANATIONS else None
+    explanation = explain(translator, sentence, target=target) if suffix in EXPLANATION_SUFFIXES else None
     if explanation is not None:
         translation = explanation.text
     else:
@@ -125,10 +126,10 @@ def _look_at_text(
     from jumok.inference import load_text_model  # start-up
     from jumok.plots import draw_text, save  # start-up
 
-    if target is not None or suffix in EXPLANATIONS:
+    if target is not None or suffix in EXPLANATION_SUFFIXES:
         raise UnsupportedError(
             f"The model in {models[0]} was trained on plain text: it has no translation to explain. "
-            f"Its attention can be drawn in the terminal or as {' or '.join(PICTURES)}. Received: "
+            f"Its attention can be drawn in the terminal or as {' or '.join(MAP_SUFFIXES)}. Received: "
             f"{'--target' if target is not None else out}. In Python, every layer and head: "
             "`jumok.load_text_model(folder).attention(text)`."
         )
@@ -149,11 +150,11 @@ def _look_at_picture(
     from jumok.plots import draw_picture_maps, draw_picture_text, picture_page, render_png  # start-up
     from jumok.storage import read_card, write_file  # start-up
 
-    if len(models) > 1 or suffix not in ("", *PICTURE_FILES):
+    if len(models) > 1 or suffix not in ("", *PICTURE_MODEL_SUFFIXES):
         raise UnsupportedError(
             f"The model in {models[0]} reads pictures: its maps can be drawn for one model, in the terminal "
-            f"or as {', '.join(PICTURE_FILES)}. Received: {len(models)} models, {out or 'no --out'}. In "
-            "Python, every layer and head: `jumok.load(folder).attention(path)`."
+            f"or as {', '.join(PICTURE_MODEL_SUFFIXES)}. Received: {len(models)} models, "
+            f"{out or 'no --out'}. In Python, every layer and head: `jumok.load(folder).attention(path)`."
         )
     classifies = read_card(Path(models[0])).recipe.model.task == "classify"
     model = load_picture_classifier(models[0]) if classifies else load(models[0], engine="torch")
@@ -185,7 +186,7 @@ def _serve(arguments: Sequence[str], port: int) -> None:
     viewed = [
         NamedTranslator(name, load(path, engine="torch")) for name, path in named if not is_run_folder(path)
     ]
-    for one in viewed:  # the newest model of a run is added below; that of pictures is not
+    for one in viewed:  # models of run folders are added below: RunMonitor leaves out those of pictures
         if one.translator.reads_pictures:
             raise UnsupportedError(
                 f"{one.name} reads pictures, which the live page does not show. "
@@ -212,7 +213,7 @@ def _named(explanation: Explanation, name: str) -> Explanation:
 
 
 def _names(folders: Sequence[str]) -> list[str]:
-    """Return names for the page: of each path, the shortest end that is unique."""
+    """Return a name per model for the page: the shortest end of its path that no other path has."""
     paths = [Path(folder).resolve() for folder in folders]
     # A model is named after its run folder, unless that folder is in the list as well.
     paths = [path.parent if path.name == "model" and path.parent not in paths else path for path in paths]
@@ -233,7 +234,7 @@ def _suffix(out: Path | None) -> str:
     """Return the suffix of the output file; refuse an unknown one before anything is loaded."""
     if out is None:
         return ""
-    suffix, known = out.suffix.lower(), sorted(PICTURES + EXPLANATIONS)
+    suffix, known = out.suffix.lower(), sorted(MAP_SUFFIXES + EXPLANATION_SUFFIXES)
     if suffix not in known:
         raise UnsupportedError(
             f"--out takes a file that ends in {', '.join(known[:-1])} or {known[-1]}. "

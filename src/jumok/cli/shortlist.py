@@ -11,7 +11,7 @@ import typer
 from jumok.cli.arguments import ColumnsOption, EncodingOption, ModelArgument, PairsArgument, report_fallback
 from jumok.errors import DataError, UnsupportedError
 
-MAX_PAIRS = 200_000
+MAX_PAIRS = 200_000  # of a larger corpus, every n-th pair is used
 
 
 def shortlist(

@@ -65,7 +65,7 @@ def train(
     ] = None,
     tensorboard: Annotated[bool, typer.Option(help="Also log for TensorBoard.")] = False,
 ) -> None:
-    """Train a translator on your sentence pairs. It derives every setting that you leave out.
+    """Train a translator on your sentence pairs. Every setting that you leave out is derived.
 
     With `--model decoder-only` or `encoder-only` it trains a language model on a plain text with one sentence
     per line.
@@ -91,8 +91,8 @@ def train(
                 "--encoder-from sets the encoder of a Transformer. "
                 f"Received: --model {overrides.model.family}. Leave one of the two out."
             )
-        path = {"model.encoder_from": str(encoder_from)}
-        overrides = make_recipe(overrides.model_dump(exclude_unset=True), **path)
+        encoder = {"model.encoder_from": str(encoder_from)}
+        overrides = make_recipe(overrides.model_dump(exclude_unset=True), **encoder)
     if attention is not None:
         from jumok.models import attention_overrides  # start-up
 

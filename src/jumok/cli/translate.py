@@ -56,7 +56,7 @@ def translate(
         Path | None,
         typer.Option(
             metavar="PAIRS",
-            help="For documents: a translation memory (a file of pairs); what it has is taken over.",
+            help="For documents: a translation memory (a file of pairs). Its translations are used first.",
         ),
     ] = None,
     overwrite: Annotated[bool, typer.Option(help="With --out: replace a file that exists.")] = False,
@@ -122,12 +122,6 @@ def translate(
     from jumok.inference import Sampling, SearchOverrides, load  # start-up
     from jumok.storage import read_card  # start-up
 
-    if read_card(model).recipe.model.task == "classify":
-        options = {"--beam": beam, "--sample": sample or None, "--prefix": prefix or None}
-        others = {"--n-best": n_best if n_best > 1 else None, "--align": align or None}
-        _classify(model, source, {**options, **others}, as_json=as_json)
-        return
-    translator = load(model, engine=engine, shortlist=shortlist)
     search: SearchOverrides = {
         "beam": beam,
         "patience_factor": patience_factor,
@@ -136,6 +130,17 @@ def translate(
         "no_repeat_ngram_size": no_repeat_ngram_size,
         "max_length_ratio": max_length_ratio,
     }
+    if read_card(model).recipe.model.task == "classify":
+        for_texts = {
+            **{f"--{name.replace('_', '-')}": value for name, value in search.items()},
+            "--sample": sample or None,
+            "--prefix": prefix or None,
+            "--n-best": n_best if n_best > 1 else None,
+            "--align": align or None,
+        }
+        _classify(model, source, for_texts, as_json=as_json)
+        return
+    translator = load(model, engine=engine, shortlist=shortlist)
     if plan is not None:
         from jumok.cli.document_files import print_document, read_memory, translate_documents  # start-up
 
@@ -148,7 +153,7 @@ def translate(
         return
     sampling = Sampling(**given) if sample else None
     report_fallback(translator.engine_for(sampling, prefix=prefix, **search))
-    num_lines = num_short = 0
+    num_lines = num_below_n_best = 0
     with (
         closing(_input_lines(source, pictures=translator.reads_pictures)) as texts,
         _progress_bar(source) as advance,
@@ -161,13 +166,15 @@ def translate(
             sys.stdout.write(_format_json(translation, align=align) if as_json else translation.text)
             sys.stdout.write("\n")
             num_lines += 1
-            num_short += bool(translation.source.strip()) and 1 + len(translation.alternatives) < n_best
+            num_below_n_best += (
+                bool(translation.source.strip()) and 1 + len(translation.alternatives) < n_best
+            )
             advance()
-    if num_short:
+    if num_below_n_best:
         sys.stdout.flush()  # before the message below, if both go to one terminal
         typer.echo(
-            f"jumok translate: {num_short:,} of {num_lines:,} lines have fewer than {n_best} translations: "
-            f"no other text was found. {_advice(sample)}",
+            f"jumok translate: {num_below_n_best:,} of {num_lines:,} lines have fewer than {n_best} "
+            f"translations: no other text was found. {_advice(sample)}",
             err=True,
         )
 
@@ -181,11 +188,11 @@ def _input_lines(source: Path | None, *, pictures: bool) -> InputLines:
     return InputLines(source)
 
 
-def _classify(folder: Path, source: Path | None, options: dict[str, Any], *, as_json: bool) -> None:
-    """Print the class of each picture."""
+def _classify(folder: Path, source: Path | None, for_texts: dict[str, Any], *, as_json: bool) -> None:
+    """Print the class of each picture; refuse options `for_texts` that are not None."""
     from jumok.inference import load_picture_classifier  # start-up
 
-    if given := ", ".join(name for name, value in options.items() if value is not None):
+    if given := ", ".join(name for name, value in for_texts.items() if value is not None):
         raise RecipeError(f"{given} would be ignored: a classifier names a class. Leave it out.")
     classifier = load_picture_classifier(folder)
     with closing(_input_lines(source, pictures=True)) as paths:
@@ -219,12 +226,12 @@ def _plan_documents(source: Path | None, out: Path | None, *, overwrite: bool) -
     if source.is_dir():
         raise RecipeError(f"{source} is a folder. Name the folder for its translation: --out FOLDER.")
     if is_refused(source.name):
-        find_format(source.name)
+        find_format(source.name)  # raises, with advice
     if not is_document(source.name) or find_format(source.name).suffix == ".txt":
         return None
     if sys.stdout.isatty():
         raise RecipeError(f"{source.name} is a document. Name the file to write: --out NAME{source.suffix}")
-    return FilePlan([(source, source)], [])
+    return FilePlan([(source, source)], [])  # `print_document` uses only the source
 
 
 def _advice(sample: bool) -> str:

@@ -27,6 +27,7 @@ __all__ = ["draw_report"]
 
 LIGHT = ("#1f6fb4", "#c2541b", "#2a8a4a", "#8a4fb0", "#94760f", "#b8366f", "#2b7f8b", "#666666")
 DARK = ("#6db3f2", "#f2955e", "#6fcf8e", "#c79af0", "#e0c25a", "#f086b4", "#74cdd8", "#b5b5b5")
+NO_MAP = "There is no map: the model has no cross-attention, or its source is a picture."
 _NAMESPACE = ' xmlns="http://www.w3.org/2000/svg"'  # not needed for SVG inside HTML
 
 STYLE = f"""
@@ -133,7 +134,7 @@ def _attention(result: ComparisonResult) -> Iterator[str]:
     largest = max((_largest_weight(attention) for attention in maps), default=1.0)
     for row in result.rows:
         if row.attention is None:
-            picture = "<p>This model has no cross-attention.</p>"
+            picture = f"<p>{NO_MAP}</p>"
         else:
             picture = draw_alignment(_scaled(row.attention, largest), title=row.name).replace(_NAMESPACE, "")
         caption = escape(f"{printable(row.name)}: {printable(row.translation)}")
@@ -142,7 +143,7 @@ def _attention(result: ComparisonResult) -> Iterator[str]:
 
 
 def _largest_weight(attention: AttentionMap) -> float:
-    """Return the largest weight, at least 1; some mechanisms have weights above 1."""
+    """Return the largest weight, or 1 if it is below 1; some mechanisms have weights above 1."""
     return max(1.0, float(np.nan_to_num(attention.weights, nan=0.0, posinf=1.0).max(initial=1.0)))
 
 

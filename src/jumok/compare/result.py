@@ -146,7 +146,7 @@ def collect_result(systems: Sequence[System], split: Split, *, out: Path, senten
         )["bleu"]
         curve, training_speed = read_curve(RunFolder(out / system.name).metrics)
         peak_bytes = read_peak_memory(out / system.name)
-        translation_seconds = max(result.translation_seconds, 1e-9)
+        translation_seconds = max(result.translation_seconds, 1e-9)  # it is a divisor below
         rows.append(
             Row(
                 name=system.name,
@@ -176,7 +176,7 @@ def collect_result(systems: Sequence[System], split: Split, *, out: Path, senten
         bleu_signature=compared.signature,
         budget=_budget(recipe),
         unequal_settings=describe_unequal_settings(
-            {system.name: decided for system, (_, decided) in zip(systems, stored, strict=True)}
+            {system.name: trained for system, (_, trained) in zip(systems, stored, strict=True)}
         ),
     )
 

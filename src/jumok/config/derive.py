@@ -78,11 +78,12 @@ BATCHES_PER_EPOCH, MIN_BATCH_TOKENS, MAX_BATCH_TOKENS = 100, 512, 4096
 # A few minutes are better spent on many small updates than on few large ones.
 WANTED_UPDATES, ASSUMED_TOKENS_PER_SECOND = 4000, 10_000
 WARMUP_SHARE, MAX_WARMUP_STEPS = 0.1, 2000
+# Validations per run, if they take no more than this share of its time.
 WANTED_VALIDATIONS, VALIDATION_SHARE = 12, 0.05
 AVERAGED_CHECKPOINTS = 5
 LENGTH_RATIO_MARGIN, MIN_LENGTH_RATIO, MAX_LENGTH_RATIO = 1.25, 1.0, 3.0
-USED_SHARE_OF_MINUTES = 0.97
-# Pictures: their side in pixels, the rows of patches they are cut into, and the least side of a patch.
+USED_SHARE_OF_MINUTES = 0.97  # the rest is a reserve
+# Pictures: their side in pixels, the rows of patches they are cut into, and the minimum side of a patch.
 MIN_PICTURE_SIDE, MAX_PICTURE_SIDE, PATCH_ROWS, MIN_PATCH_SIDE = 8, 64, 8, 4
 BATCH_PICTURES, PICTURE_LEARNING_RATE_FACTOR, PICTURE_DROPOUT = 32, 0.5, 0.1
 
@@ -143,16 +144,16 @@ class TokenLengths(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class MachineFacts:
-    """What the model is trained on."""
+    """The machine that trains the model."""
 
     cores: int
 
 
 @dataclass(frozen=True, slots=True)
 class TrainingCosts:
-    """What training costs: seconds per update and per validation, for the finish, and spent on preparation.
+    """Seconds per update, per validation, for the finish of the run, and already spent on its preparation.
 
-    Without a time limit nothing is measured, and the unit is one update instead of a second.
+    Without a time limit nothing is measured, and the unit of these costs is one update instead of a second.
     """
 
     batches_per_epoch: int
@@ -199,16 +200,17 @@ def derive_search(
 ) -> tuple[Recipe, list[DerivedSetting]]:
     """Return the recipe with the maximum length of a translation: somewhat more than any target had.
 
-    A search that goes wrong repeats itself up to this length, so the maximum should be low. A model of plain
-    text has no source to compare with.
+    A search that goes wrong repeats itself up to this length, so the maximum should be low. It is derived
+    only for models that translate.
     """
     if recipe.model.task != "translate":
         return recipe, []
     source, target = lengths.source_lengths - 1, lengths.target_lengths - 2  # without special tokens
     maximum = float(((target - EXTRA_TOKENS) / source.clip(min=1)).max(initial=0.0))
-    mean = float(target.sum() / max(source.sum(), 1))  # later sources may be longer than any of these
+    mean = float(target.sum() / max(source.sum(), 1))  # `maximum` is too low if all pairs are short
     ratio = LENGTH_RATIO_MARGIN * max(maximum, mean)
-    upper = math.inf if recipe.source.kind == "pictures" else MAX_LENGTH_RATIO  # all pictures are as long
+    # All pictures have the same number of patches, so their ratio needs no upper bound.
+    upper = math.inf if recipe.source.kind == "pictures" else MAX_LENGTH_RATIO
     ratio = round(min(max(ratio, MIN_LENGTH_RATIO), upper), 2)
     why = f"targets have {mean:.2f} times the tokens of their sources; each may have {EXTRA_TOKENS} more"
     return _fill(recipe, overrides, [DerivedSetting("search.max_length_ratio", ratio, why)])
@@ -365,11 +367,12 @@ def _size(overrides: Recipe, facts: CorpusFacts, machine: MachineFacts) -> tuple
 def _text(facts: CorpusFacts) -> list[DerivedSetting]:
     """Return the vocabulary size: 8,000 for 30,000 pairs, growing with the fourth root of the pairs.
 
-    It is never more than the number of distinct words.
+    It is at most the number of distinct words (fewer in a repetitive corpus), unless that is below the
+    minimum for special tokens, bytes and characters.
     """
     words = facts.distinct_source_words + facts.distinct_target_words
     by_pairs = VOCAB_SIZE_AT_30K_PAIRS * (max(facts.pairs, 1) / 30_000) ** VOCAB_GROWTH_EXPONENT
-    special_and_bytes = 260
+    special_and_bytes = 4 + 256
     minimum = max(MIN_VOCAB_SIZE, special_and_bytes + 2 * facts.distinct_characters)
     if facts.repetitive:
         size, why = words * REPETITIVE_TOKENS_PER_WORD, f"few words ({words:,}), each used very often"
@@ -415,12 +418,14 @@ def _training(overrides: Recipe, recipe: Recipe, facts: CorpusFacts) -> list[Der
             "training.learning_rate", float(f"{rate:.2g}"), f"width {width}, {batch:,} tokens per batch"
         ),
         DerivedSetting(
-            "training.beta2", beta2, f"{tokens:,} tokens per update: smaller updates average over more"
+            "training.beta2",
+            beta2,
+            f"{tokens:,} tokens per update: Adam averages over more updates if they are small",
         ),
     ]
     if facts.repetitive and not facts.plain:
-        little_doubt = "few words, each used very often: the next token is rarely in doubt"
-        derived.append(DerivedSetting("training.label_smoothing", REPETITIVE_SMOOTHING, little_doubt))
+        why_less = "few words, each used very often: the next token is rarely in doubt"
+        derived.append(DerivedSetting("training.label_smoothing", REPETITIVE_SMOOTHING, why_less))
     if training.steps is None and training.epochs is None and training.minutes is None:
         no_end = "no limit is set: training stops when the validation score stops improving"
         return [
@@ -457,7 +462,7 @@ def _picture_batch(recipe: Recipe, facts: CorpusFacts) -> tuple[int, str]:
 
 
 def _steps_in_time(recipe: Recipe, overrides: Recipe, costs: TrainingCosts) -> tuple[int, str]:
-    """Return how many updates fit into the minutes that were set, beside validations and the finish."""
+    """Return how many updates fit into the minutes that were set, beside all other costs."""
     minutes = overrides.training.minutes or 0.0
     seconds_left = 60 * minutes * USED_SHARE_OF_MINUTES - costs.preparation_seconds - costs.finish_seconds
     if "validate_every" in overrides.training.model_fields_set:

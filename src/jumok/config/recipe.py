@@ -95,7 +95,7 @@ class Settings(BaseModel):
 
 
 def _current_names(section: str, values: Any, *, stored: bool = False) -> Any:
-    """Return the values of one section under current names; pydantic refuses other types."""
+    """Return the values of one section under current names. Pydantic refuses what is not a dict."""
     if not section or not isinstance(values, dict):
         return values
     named = with_current_names({f"{section}.{name}": value for name, value in values.items()}, stored=stored)
@@ -329,7 +329,7 @@ class TrainingSettings(Settings):
     accumulate: int = Field(1, ge=1)
     """Batches whose gradients are summed for one update."""
     learning_rate: float = Field(1e-3, gt=0)
-    """Peak learning rate. Derived from the width."""
+    """Peak learning rate. Derived from the width and the batch size."""
     beta2: float = Field(0.98, ge=0, lt=1)
     """Adam's β₂, the decay of its average of squared gradients. Derived from the tokens per update."""
     schedule: Literal["inverse-sqrt", "cosine", "constant"] = "inverse-sqrt"
@@ -357,8 +357,8 @@ class TrainingSettings(Settings):
     held_out_pairs: int = Field(1000, ge=0)
     """Pairs held out for validation if no validation set is given (at most a tenth of the corpus)."""
     processes: int = Field(1, ge=1, le=256)
-    """Processes that share every update, with one thread each; 1: this process with all its threads. Measured
-    if minutes are set."""
+    """Processes that share every update, with one thread each; 1: this process with all its threads.
+    If minutes are set, the faster is measured: one process, or one per core."""
     seed: int = Field(1, ge=0)
     """Seed of all random numbers, which are a function of it and the step."""
 
@@ -380,7 +380,7 @@ class SearchSettings(Settings):
     no_repeat_ngram_size: int = Field(0, ge=0)
     """Forbid n-grams of this many tokens to occur twice in a translation; 0 allows all."""
     max_length_ratio: float = Field(3.0, gt=0, le=1000)
-    """Maximum tokens of a translation per token of its source, plus 10. Derived from the pairs."""
+    """A translation has at most this many tokens per token of its source, plus 10. Derived from the pairs."""
 
 
 class Recipe(Settings):
@@ -426,9 +426,9 @@ def named_recipes() -> dict[str, Path]:
 
 
 def read_recipe(path: Path) -> dict[str, Any]:
-    """Return the settings in a `recipe.toml`, not yet checked; those of a run folder under current names.
+    """Return the settings in a `recipe.toml`, not yet checked; settings of a run folder get current names.
 
-    A path without a folder or a suffix that does not exist may be the name of a recipe that ships with jumok.
+    If there is no such file, the path may be the name of a recipe that ships with jumok.
     """
     named = named_recipes()
     try:
@@ -457,7 +457,7 @@ def _stored_names(settings: dict[str, Any]) -> dict[str, Any]:
 
 
 def recipe_to_toml(recipe: Recipe) -> str:
-    """Return the recipe as TOML, each setting after a comment with its help; None is left out."""
+    """Return the recipe as TOML, each setting below its help. Settings that are None are left out."""
     lines: list[str] = []
     for section, settings in recipe:
         lines.append(f"[{section}]")
@@ -540,10 +540,10 @@ def _explain_unknown(name: str, section: type[BaseModel]) -> str:
     if section not in SETTINGS_BY_FAMILY.values() or not families:
         return f"there is no such setting.{suggest(name, section.model_fields)}"
     own = next(family for family, settings in SETTINGS_BY_FAMILY.items() if settings is section)
-    alike = [known for known in section.model_fields if known in name or name in known]
-    instead = alike or [known for known in section.model_fields if known != "family"]
-    owners = " and ".join(families)
-    return f"the family {own} has no such setting ({owners} have it). It has: {', '.join(instead)}."
+    similar = [known for known in section.model_fields if known in name or name in known]
+    instead = similar or [known for known in section.model_fields if known != "family"]
+    owners = f"{' and '.join(families)} {'has' if len(families) == 1 else 'have'} it"
+    return f"the family {own} has no such setting ({owners}). It has: {', '.join(instead)}."
 
 
 def _without_family(path: list[str]) -> list[str]:

@@ -5,7 +5,7 @@ although each epoch composes its batches differently. Batches therefore consist 
 maximum source length and a maximum target length. Slots and the batches they form are fixed; an epoch only
 assigns pairs to them.
 
-- Lengths are rounded up to *length classes* (exact when short, a few per cent apart when long). Pairs of one
+- Lengths are rounded up to *length classes* (exact when short, coarser when long). Pairs of one
   class are exchangeable: the slots sorted by class stay the same while the pairs in them are shuffled.
 - A weight of 2 gives each pair two slots. A weight of 0.4 gives a corpus 0.4 slots per pair, and each epoch
   chooses the pairs by *systematic sampling*: from a random start, take every (1 / 0.4)-th pair, sorted by
@@ -33,9 +33,9 @@ __all__ = ["EpochPlan", "SlotLayout", "layout_slots", "random_uint64"]
 SHUFFLE_STREAM, ORDER_STREAM, START_STREAM, MASKING_STREAM = 0, 1, 2, 3
 
 SOURCE_TOKENS_FACTOR = 2  # at most this many times `batch_tokens` source tokens are in a batch
-# Each length up to these is a class of its own; beyond, classes are an eighth to a sixteenth apart (target)
-# or half that (source). Coarser classes mix batches better and pad more: on Multi30k with 4,096 tokens these
-# pad 6 %, and three in five pairs that share a batch are in different batches in the next epoch.
+# Each length up to these is a class of its own; above, classes are a quarter to an eighth of the length apart
+# (target) or half that (source). Coarser classes mix batches better and pad more: on Multi30k with 4,096
+# tokens these pad 6 %, and three in five pairs that share a batch are in different batches in the next epoch.
 _MAX_EXACT_TARGET, _MAX_EXACT_SOURCE = 8, 16
 
 
@@ -153,7 +153,7 @@ def _systematic_sample(ranked: NDArray[np.int64], count: int, offset: float) -> 
 
 
 def _window_maximum(classes: NDArray[np.int64], count: int) -> NDArray[np.int64]:
-    """Return the maximum length that the i-th sampled pair can have, whatever the start."""
+    """Return the maximum length that each sampled pair can have, whatever the offset of the sample."""
     stride = len(classes) / count
     first = np.minimum((np.arange(count) * stride).astype(np.int64), len(classes) - 1)
     end = np.minimum(((np.arange(count) + 1) * stride).astype(np.int64) + 1, len(classes))
@@ -165,7 +165,7 @@ def _window_maximum(classes: NDArray[np.int64], count: int) -> NDArray[np.int64]
 def _form_batches(
     source_bounds: NDArray[np.int64], target_bounds: NDArray[np.int64], batch_tokens: int
 ) -> NDArray[Any]:
-    """Return where each batch begins: slots join a batch until rows × longest would exceed a limit."""
+    """Return where each batch begins: slots join a batch until rows × longest slot would exceed a limit."""
     starts = [0]
     total = len(target_bounds)
     while starts[-1] < total:

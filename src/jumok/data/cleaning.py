@@ -3,7 +3,7 @@
     skipped = Counter()
     for pair in clean_pairs(corpora, limits, skipped=skipped): ...
 
-Pairs read = pairs kept + pairs skipped, always. `check_corpora` applies the same rules and counts every
+Every pair that is read is either kept or skipped. `check_corpora` applies the same rules and counts every
 fault.
 """
 

@@ -94,7 +94,7 @@ class Corpus:
 
 
 def is_pair(item: object) -> bool:
-    """Return whether an item is a sentence and its translation, not the name of a file."""
+    """Return whether an item is a pair in memory, not the name of a file."""
     return isinstance(item, Pair | tuple | list)
 
 
@@ -297,7 +297,7 @@ def _open_text(file: InputFile, weight: float) -> Corpus:
 
 
 def _refuse_markup(file: InputFile, first: str) -> None:
-    """Raise if the first line of a text shows that it is no list of sentences."""
+    """Raise if the first line of a text shows that it is XML, HTML or JSON."""
     known = ", ".join(PAIR_FORMATS)
     start = first.lstrip()
     if start.startswith(("<?xml", "<!DOCTYPE", "<!doctype", "<html", "<HTML")):
@@ -333,6 +333,7 @@ def _nothing_to_read_error(file: InputFile, corpus: Corpus) -> DataError:
     dropped: Counter[str] = Counter()
     for _ in corpus.numbered_pairs(dropped):
         pass
+    # TMX and XLIFF drop whole units, PO whole entries; what else is dropped does not cost a pair.
     units = {what: count for what, count in dropped.items() if "unit" in what or "entry" in what}
     if not units:
         return no_pairs_error(file)

@@ -43,7 +43,7 @@ __all__ = [
 ]
 
 _MAX_EXAMPLES = 3  # per fault
-_MAX_CACHED_UNITS = 1_000_000
+_MAX_CACHED_WORD_COUNTS = 1_000_000
 _SAMPLE_PAIRS = 200  # to find out which side is in which language
 _SURELY_SWAPPED = 40  # percentage points by which the other language is more likely, on both sides
 
@@ -177,7 +177,7 @@ def _has_pairs(validation: Sequence[Corpus]) -> bool:
 
 
 def _refusal(kept: int, skipped: Mapping[Fault, int], *, can_validate: bool, valid_given: bool) -> str:
-    """Return why training would refuse the corpora, as it would say it, or ""."""
+    """Return why training would refuse the corpora, "" if it would not."""
     if not kept:
         reasons = ", ".join(f"{count:,} {fault.title}" for fault, count in skipped.items())
         return f"no pair is left to train on. All were skipped: {reasons or 'there are none'}."
@@ -185,27 +185,27 @@ def _refusal(kept: int, skipped: Mapping[Fault, int], *, can_validate: bool, val
         return ""
     if valid_given:
         return "the validation set holds no pairs."
-    few = "fewer than ten are left" if kept < 10 else "they have only one source sentence"
+    few = "fewer than ten are left" if kept < 10 else "too few have different sources"
     return (
         f"no pair can be held out for validation, as {few}. Give a validation set with --valid, or at least "
         "ten pairs with different sources."
     )
 
 
-def _describe_languages(
+def _describe_language_fault(
     source_text: str, target_text: str, source_language: str, target_language: str
 ) -> str:
-    """Return what is wrong with the languages of two sides; "" for nothing."""
+    """Return what is wrong with the languages of the two sides, "" if nothing is."""
     codes = [source_language, target_language]
     if not all(code in LANGUAGES for code in codes) or codes[0] == codes[1]:
         return ""
-    found = []
+    margins = []  # per side: by how many percentage points the other language is more likely
     for text, code in zip((source_text, target_text), codes, strict=True):
         confidence = dict(detect_languages(text, codes))
         other = codes[1 - codes.index(code)]
-        found.append(confidence[other] - confidence[code])
+        margins.append(confidence[other] - confidence[code])
     source_name, target_name = map(language_name, codes)
-    if min(found) > _SURELY_SWAPPED:
+    if min(margins) > _SURELY_SWAPPED:
         return (
             f"The sides seem to be swapped: the source looks like {target_name}, the target like "
             f"{source_name}. --columns 2,1 swaps those of a table; two texts are named in the other order."
@@ -214,7 +214,7 @@ def _describe_languages(
         characters = classify_characters([text])
         script, scripts = characters.main_script(), LANGUAGES[code].scripts
         if script and script not in scripts:
-            return f"The {side} is in the script {script}, but {language_name(code)} is in {scripts[0]}."
+            return f"The {side} is written in {script}, but {language_name(code)} is written in {scripts[0]}."
     return ""
 
 
@@ -253,7 +253,7 @@ class _Tally:
     def language_fault(self) -> str:
         if self._plain:
             return ""
-        return _describe_languages(*self._sample, self.source.language, self.target.language)
+        return _describe_language_fault(*self._sample, self.source.language, self.target.language)
 
     def faults(self, skipped: Mapping[Fault, int], limits: CleaningLimits) -> tuple[FaultReport, ...]:
         return tuple(
@@ -277,22 +277,22 @@ class _SideTally:
         self._words = self._characters = 0
         self._distinct = HashSet()
         self._histogram = np.zeros(1, dtype=np.int64)
-        self._units = _WordCounts()
+        self._word_counts = _WordCounts()
 
     def add(self, side: Characters) -> None:
         spans = zip(side.starts.tolist(), side.lengths.tolist(), strict=True)
         sentences = (side.text[start : start + length] for start, length in spans)
-        count_words = self._units.__getitem__
+        count_words = self._word_counts.__getitem__
         counts = np.array([sum(map(count_words, sentence.split())) for sentence in sentences], dtype=np.int64)
         self._words += int(counts.sum())
         self._characters += int(side.lengths.sum())
         histogram = np.bincount(counts, minlength=len(self._histogram))
         histogram[: len(self._histogram)] += self._histogram
         self._histogram = histogram
-        self._distinct.add(_hashes(self._units.new_words))
-        self._units.new_words.clear()
-        if len(self._units) > _MAX_CACHED_UNITS:
-            self._units.clear()
+        self._distinct.add(_hashes(self._word_counts.new_words))
+        self._word_counts.new_words.clear()
+        if len(self._word_counts) > _MAX_CACHED_WORD_COUNTS:
+            self._word_counts.clear()
 
     def report(self) -> SideReport:
         histogram = np.trim_zeros(self._histogram, "b").tolist()
@@ -300,7 +300,10 @@ class _SideTally:
 
 
 class _WordCounts(dict[str, int]):
-    """Cache: text between two spaces → how many words it has, as training counts them."""
+    """Cache: text between two spaces → how many words it has, as training counts them.
+
+    `new_words` are the words of texts that were not in the cache.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -328,7 +331,7 @@ class _Leaks:
 
     def add(self, block: InspectedBlock) -> None:
         if self._all_keys:
-            keys = (hash(sentence_key(pair.source or pair.target)) for _, pair in block.pairs)
+            keys = (hash(sentence_key(pair.source_identity or pair.target)) for _, pair in block.pairs)
             self._leaked_keys.update(self._all_keys.intersection(keys))
 
     def counts(self) -> dict[str, int]:

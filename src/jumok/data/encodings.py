@@ -1,7 +1,7 @@
 """Which encoding bytes that are not UTF-8 probably have, and what a file is that is no text at all.
 
-Nothing is converted here: a message offers the encoding that fits, with a line as it reads in it, and a
-person decides. An encoding fits if every byte is valid in it and nearly all characters are common ones:
+Nothing is converted here: a message names the encoding that fits, with a line decoded in it, and a person
+decides. An encoding fits if every byte is valid in it and nearly all characters are common ones:
 Korean bytes are also valid Chinese, but Chinese bytes give rare Hangul.
 """
 
@@ -95,14 +95,14 @@ def encoding_advice(
         return "It is binary data, not text. Is it the right file?"
     bad_lines = [bad_line, *(line for line in others if not _is_utf8(line))]
     encoding = guess_encoding(b"\n".join(bad_lines))
-    reads = f"{encoding.title}: {_preview(bad_line, encoding)!r}" if encoding else ""
+    decoded = f"{encoding.title}: {_preview(bad_line, encoding)!r}" if encoding else ""
     good = sum(_is_utf8(line) for line in others if not line.isascii())
     if good > len(bad_lines):
-        also = f" (in {reads})" if encoding else ""
+        also = f" (in {decoded})" if encoding else ""
         return f"The lines around it are UTF-8, so do not convert the file: repair or delete that line{also}."
     if encoding is None:
         return "jumok cannot tell which encoding it has. Find out where the file comes from, and convert it."
-    return f"It looks like {reads}. If that reads right, {use(encoding)}"
+    return f"It looks like {decoded}. If that reads right, {use(encoding)}"
 
 
 def _is_utf8(line: bytes) -> bool:
@@ -127,7 +127,11 @@ def _control_share(data: bytes) -> float:
 
 
 def find_utf16(head: bytes) -> Encoding | None:
-    """Return UTF-16 if the bytes begin with its mark, or if nearly every second byte is often zero."""
+    """Return UTF-16 if the bytes begin with its byte order mark, or if they look like it.
+
+    In UTF-16, spaces, line ends and Latin letters have a zero byte: many bytes are zero, and nearly all of
+    them at even or nearly all at odd offsets.
+    """
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return UTF_16
     head = head[: len(head) // 2 * 2]
@@ -136,19 +140,19 @@ def find_utf16(head: bytes) -> Encoding | None:
         return None
     encoding = UTF_16_LE if zeros[1] > zeros[0] else UTF_16_BE
     text = head.decode(encoding.codec, "replace")
-    odd = sum(not (character.isprintable() or character.isspace()) for character in text)
-    return encoding if odd <= 0.02 * len(text) + 1 else None
+    unprintable = sum(not (character.isprintable() or character.isspace()) for character in text)
+    return encoding if unprintable <= 0.02 * len(text) + 1 else None
 
 
 def guess_encoding(data: bytes) -> Encoding | None:
     """Return the encoding in which bytes that are not UTF-8 read as common characters, or None."""
-    for encoding, share in _CANDIDATES:
+    for encoding, common_share in _CANDIDATES:
         try:
             text = data.decode(encoding.codec)
         except UnicodeDecodeError:
             continue
         foreign = [character for character in text if character > "\x7f"]
-        if foreign and share(foreign, text) >= _MIN_COMMON_SHARE:
+        if foreign and common_share(foreign, text) >= _MIN_COMMON_SHARE:
             return encoding
     return None
 
@@ -168,6 +172,10 @@ def _has_lead_byte(character: str, codec: str, first: int, last: int) -> bool:
 def _common_share(
     foreign: Sequence[str], text: str, *, codec: str, first: int, last: int, kana: bool = False
 ) -> float:
+    """Return the share of common characters: their lead byte in `codec` is from `first` to `last`.
+
+    `kana`: Japanese, whose kana are common too; text with hardly any is not Japanese.
+    """
     counts = Counter(foreign)
     is_kana = {character: "\u3041" <= character <= "\u30fe" for character in counts}
     if kana and sum(counts[c] for c in counts if is_kana[c]) < _MIN_KANA_SHARE * len(foreign):
@@ -183,7 +191,10 @@ def _common_share(
 
 
 def _cyrillic_share(foreign: Sequence[str], text: str) -> float:
-    """Return the share of Cyrillic letters in lower case, if most letters of the text are Cyrillic."""
+    """Return the share of Cyrillic letters in lower case, if most letters of the text are Cyrillic.
+
+    It is scaled up by 1.2, because some letters are capitals.
+    """
     letters = sum(character.isalpha() for character in text)
     cyrillic = [character for character in foreign if "\u0400" <= character <= "\u04ff"]
     if 2 * len(cyrillic) < letters:

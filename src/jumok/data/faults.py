@@ -219,7 +219,7 @@ def _matches(pattern: re.Pattern[str], side: Characters) -> NDArray[np.bool_]:
 
 
 def _two_byte_mojibake(side: Characters) -> NDArray[np.bool_]:
-    """Find signs among accented letters, ³ª´Â: a row of one sign, or of letters only, is good text."""
+    """Find signs mixed with accented letters, as in ³ª´Â; letters only, or a repeated sign, are good text."""
     mask = _empty_mask(side)
     if side.text.isascii():
         return mask

@@ -65,7 +65,8 @@ class HoldOut:
 def choose_hold_out(pairs: Iterable[Pair], *, count: int) -> HoldOut:
     """Choose about `count` pairs, never more, and at most a tenth. Takes one pass and eight bytes per pair.
 
-    Nothing is held out of a corpus of fewer than ten pairs, or of one that repeats a single source.
+    Nothing is held out of a corpus of fewer than ten pairs, or if the source with the lowest hash has more
+    pairs than may be held out.
     """
     return hold_out_from_hashes(source_hashes(pairs), count=count)
 

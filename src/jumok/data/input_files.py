@@ -70,7 +70,7 @@ def without_compression(name: str) -> str:
 
 
 def spool(stream: IO[bytes] | None = None, *, encoding: str = "") -> InputFile:
-    """Copy standard input to a temporary file, so that it can be read more than once."""
+    """Copy a stream (standard input if None) to a temporary file, so that it can be read more than once."""
     stream = stream or standard_input()
     handle, path = tempfile.mkstemp(prefix="jumok-")
     with os.fdopen(handle, "wb") as copy:

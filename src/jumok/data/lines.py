@@ -1,10 +1,10 @@
 """Read a file, plain or compressed, as a stream of lines of text.
 
 Lines end at "\\n" and nowhere else: U+2028, U+0085 and the like are characters of a sentence, and splitting
-at them would shift every line that follows. (A file that has "\\r" and no "\\n" is of an old Mac, and its
-lines end there.) Nothing is repaired silently: a byte order mark and carriage returns are dropped and counted
-in `dropped`; bytes that are not UTF-8, or not of the encoding that was given, are refused with line and
-offset, and with the encoding that fits.
+at them would shift every line that follows. (A file with "\\r" and no "\\n" comes from an old Mac, and its
+lines end at "\\r".) Nothing is repaired silently: a byte order mark and carriage returns are dropped and
+counted in `dropped`; bytes that are not UTF-8, or not of the encoding that was given, are refused with line
+and offset, and with the encoding that fits.
 """
 
 from __future__ import annotations
@@ -32,9 +32,8 @@ OLD_MAC_LINE_END = "old Mac line end"
 
 _HEAD_BYTES = 1 << 16
 _MIN_BYTES_TO_FIND_UTF16 = 64
-_MIN_BYTES_TO_FIND_UTF8 = (
-    12  # bytes above 127 that make sense as UTF-8: no other encoding gives that by chance
-)
+# Text in another encoding hardly ever has this many bytes above 127 that are valid UTF-8 by chance.
+_MIN_BYTES_TO_FIND_UTF8 = 12
 
 
 def read_lines(file: InputFile, dropped: Counter[str]) -> Iterator[str]:
@@ -85,7 +84,7 @@ def _read_head(file: InputFile) -> tuple[bytes, Iterator[bytes]]:
 
 
 def _refuse_utf8(file: InputFile) -> None:
-    """Raise if a file is UTF-8 but shall be read in another encoding: that may work, and give mojibake."""
+    """Raise if a file is UTF-8 but should be read in another encoding, which could give mojibake."""
     head = next(read_blocks(file), b"")[:_HEAD_BYTES]
     foreign = sum(byte > 0x7F for byte in head)
     if foreign < _MIN_BYTES_TO_FIND_UTF8 or codecs.lookup(file.encoding).name.startswith("utf-8"):
@@ -101,7 +100,7 @@ def _refuse_utf8(file: InputFile) -> None:
 
 
 def read_transcoded(file: InputFile) -> Iterator[bytes]:
-    """Yield the contents of a file with an encoding of its own as UTF-8."""
+    """Yield the contents of a file, decoded from `file.encoding` and encoded as UTF-8."""
     decoder = codecs.getincrementaldecoder(file.encoding)()
     consumed = 0
     try:

@@ -1,4 +1,4 @@
-"""What training reached where it was measured: docs/quality.md has the same points with their commands.
+"""Scores of training runs that were measured: docs/quality.md has the same points with their commands.
 
 `jumok check` quotes the nearest ones. It predicts nothing: what a corpus gives depends on its text, not only
 on its size.
@@ -14,7 +14,7 @@ __all__ = ["MEASURED_POINTS", "MeasuredPoint", "nearest_points"]
 
 @dataclass(frozen=True, slots=True)
 class MeasuredPoint:
-    """One training run that was measured: how many pairs of what, how long, and the score on unseen pairs."""
+    """One training run that was measured: its corpus and pairs, its minutes, and BLEU on unseen pairs."""
 
     corpus: str
     pairs: int
@@ -32,6 +32,6 @@ MEASURED_POINTS = (
 
 
 def nearest_points(pairs: int, count: int = 2) -> list[MeasuredPoint]:
-    """Return the points with the nearest numbers of pairs, nearest first, in orders of magnitude."""
+    """Return the points with the nearest numbers of pairs, nearest first, on a logarithmic scale."""
     distance = {point: abs(math.log(max(pairs, 1) / point.pairs)) for point in MEASURED_POINTS}
     return sorted(MEASURED_POINTS, key=distance.__getitem__)[:count]

@@ -3,15 +3,16 @@
     pets/cat/*.png, pets/dog/*.png                  the sub-folder is the class
     captions.ko.tsv: picture ⇥ caption [⇥ regions]  header optional; paths are relative to the file's folder
 
-A region says where the word of a caption is in the picture: `2:0.1,0.25,0.5,0.75` is a box around what word
-2 (counted from 0) names, its left, top, right and bottom edge as shares of the picture. Several are separated
-by spaces.
+A region is a box around what a word of the caption names. `2:0.1,0.25,0.5,0.75` is that of word 2 (counted
+from 0): its left, top, right and bottom edge as shares of the picture. Several regions are separated by
+spaces.
 
 A TSV may come from anywhere, so its paths must stay in its own folder.
 """
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import unicodedata
@@ -42,14 +43,14 @@ __all__ = [
 ]
 
 OTHER_FILE = "file that is not a picture"
-MAX_MEASURED = 100
+MIN_MEASURED = 100  # pictures, evenly spaced; the stride is rounded down, so up to twice as many are measured
 _HEADERS = {"picture", "image", "path", "file"}
 
 
 def holds_pictures(path: str | Path) -> bool:
     """Whether a corpus is one of pictures: a folder, or a .tsv whose first column has paths of pictures.
 
-    Like on the command line, the path may have a weight: `pets:2.5`.
+    As on the command line, the path may have a weight: `pets:2.5`.
     """
     name, colon, _ = str(path).rpartition(":")
     path = Path(name) if colon and not Path(path).exists() else Path(path)
@@ -78,8 +79,8 @@ def open_picture_reader(path: Path) -> tuple[PairReader, str]:
 
 
 def typical_picture(pairs: Sequence[Pair]) -> tuple[int, bool]:
-    """Return the median of the longer side in pixels, and whether all are grey; of evenly spaced ones."""
-    stride = max(len(pairs) // MAX_MEASURED, 1)
+    """Measure some pictures: return the median of their longer sides in pixels, and whether all are grey."""
+    stride = max(len(pairs) // MIN_MEASURED, 1)
     facts = [measure_picture(pair.source) for pair in pairs[::stride]]
     sides = sorted(max(one.width, one.height) for one in facts)
     return sides[len(sides) // 2], all(one.grey for one in facts)
@@ -154,7 +155,7 @@ def _inside(folder: Path, root: Path, name: str, where: str) -> Path:
 def _digest(path: Path, where: str) -> str:
     try:
         if not path.is_file():
-            raise FileNotFoundError(2, "there is no such file")
+            raise FileNotFoundError(errno.ENOENT, "there is no such file")
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:

@@ -41,9 +41,9 @@ def open_zip(
         codes = _language_of(first), _language_of(second)
         sides = file.in_archive(first), file.in_archive(second)
         return PairFile(partial(read_parallel, *sides), codes, f"{first} and {second}")
-    plain = [name for name in names if PurePosixPath(name).suffix.lower() not in _ARCHIVES and not texts]
+    others = [name for name in names if PurePosixPath(name).suffix.lower() not in _ARCHIVES and not texts]
     readable, unreadable = [], []
-    for member in map(file.in_archive, plain):
+    for member in map(file.in_archive, others):
         try:
             found = find_format(member)
         except DataError as error:  # a .txt in another encoding: perhaps only a licence
@@ -61,7 +61,7 @@ def open_zip(
 
 
 def _parallel_texts(names: list[str]) -> list[tuple[str, str]]:
-    """Return the pairs of names that differ only in their last part, and there name two languages."""
+    """Return the pairs of file names that differ only in their suffix, which is a language in both."""
     by_stem: dict[str, list[str]] = {}
     for name in names:
         if _language_of(name):
@@ -77,7 +77,7 @@ def _in_order(stem: str, names: list[str]) -> list[str]:
     """Return the texts of `x.en-ko.en` and `x.en-ko.ko` in the order of the stem, not of the archive."""
     order = stem.rpartition(".")[2].split("-")
     return sorted(
-        names, key=lambda name: order.index(end) if (end := name.rpartition(".")[2]) in order else 9
+        names, key=lambda name: order.index(end) if (end := name.rpartition(".")[2]) in order else len(order)
     )
 
 

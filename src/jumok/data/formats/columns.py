@@ -1,6 +1,6 @@
 """Tables: which two columns of a file hold the pairs, and the pairs in them.
 
-`--columns` chooses by number or by name. Without it, columns are chosen only where it is plain:
+`--columns` chooses by number or by name. Without it, columns are chosen only if the choice is clear:
 
     two columns                             source and target
     three, the third a word alignment       the same, with the alignment
@@ -41,7 +41,7 @@ _SOURCE_NAMES, _TARGET_NAMES = {"source", "src"}, {"target", "tgt", "trg", "tran
 _ALIGNMENT_NAMES = {"alignment", "alignments"}
 _SAMPLE_ROWS = 100
 _MAX_HEADER_CELL = 40  # characters
-# Numbers, dates, times, identifiers; links; licences, as in the files for Anki of tatoeba.org.
+# Numbers, dates, times, identifiers; links; licences, as in the files that tatoeba.org offers for Anki.
 _NOT_A_SENTENCE = re.compile(r"[\d\s.,:;#/+%()-]*|\w+://\S+|CC[ -]BY\b.*", re.IGNORECASE)
 
 
@@ -51,7 +51,7 @@ class HeaderWarning(UserWarning):
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A file as rows. `separator` is what messages call the end of a cell, "" in a spreadsheet."""
+    """A file as rows. `separator` is its name in messages ("a tab"), "" in a spreadsheet."""
 
     file: InputFile
     rows: Callable[[Counter[str]], Iterator[Row]]
@@ -93,7 +93,7 @@ def open_table(table: Table, options: ReadOptions) -> PairFile:
 
 
 def _find(table: Table, sample: list[list[str]], options: ReadOptions) -> Choice:
-    """Return the columns that hold the pairs where that is plain; raise if it is not."""
+    """Return the columns that hold the pairs; raise if that is not clear."""
     first, width = sample[0], max(map(len, sample)) if table.ragged else len(sample[0])
     languages = header_languages(first)
     if languages is not None:
@@ -114,14 +114,17 @@ def _find(table: Table, sample: list[list[str]], options: ReadOptions) -> Choice
 
 
 def _columns_in_header(table: Table, sample: list[list[str]], options: ReadOptions) -> Choice | None:
-    """Return the columns of a header with more than two columns that name two languages, if there is one."""
+    """Return the two columns that the header of a wider table names: two languages, or source and target.
+
+    None if the first row is no such header.
+    """
     names = [cell.strip() for cell in sample[0]]
     if len(names) < 3 or any(len(name) > _MAX_HEADER_CELL or name[:1].isdigit() for name in names):
         return None
     folded = [name.casefold() for name in names]
     pair = [next((i for i, name in enumerate(folded) if name in known), -1) for known in _COLUMN_NAMES]
     codes = [language.code if (language := find_language(name)) else "" for name in names]
-    for index in range(len(codes)):  # `id` is Indonesian, or a column of numbers
+    for index in range(len(codes)):  # a column of numbers called `id` is not Indonesian
         if len(sample) > 1 and not _is_text_column(sample[1:], index, len(names), ragged=True):
             codes[index] = ""
     if min(pair) < 0:
@@ -174,7 +177,7 @@ def _column_index(table: Table, wanted: str, names: list[str], width: int) -> in
     if wanted.isdecimal():
         if 1 <= int(wanted) <= width:
             return int(wanted) - 1
-        raise DataError(f"{table.file.name} has {_count(width)}. Received: --columns with {wanted}.")
+        raise DataError(f"{table.file.name} has {_column_count(width)}. Received: --columns with {wanted}.")
     language = find_language(wanted) or find_language(wanted.lower())
     for matches in (
         lambda name: name == wanted,
@@ -213,12 +216,12 @@ def _choose_error(table: Table, first: list[str], width: int) -> DataError:
     cells = "".join(f"\n  {number} {shorten(cell, 60)}" for number, cell in enumerate(first[:12], start=1))
     separated = f", separated by {table.separator}" if table.separator else ""
     return DataError(
-        f"{table.file.name} has {_count(width)}{separated}, and it is not plain which two hold the "
+        f"{table.file.name} has {_column_count(width)}{separated}, and it is not clear which two hold the "
         f"sentences. Its first line:{cells}\nChoose them by number or by name, source first: --columns 1,2."
     )
 
 
-def _count(width: int) -> str:
+def _column_count(width: int) -> str:
     return f"{width} column{'s' if width != 1 else ''}"
 
 
@@ -226,7 +229,7 @@ def _count(width: int) -> str:
 
 
 def _warn_of_unknown_codes(file: InputFile, cells: list[str]) -> None:
-    """Warn of a header that is uncertain because it names a language that is not in the table."""
+    """Warn of a header that is uncertain because jumok does not know one of its languages."""
     names = [cell.strip() for cell in cells[:2]]
     known = _SOURCE_NAMES | _TARGET_NAMES
     unknown = [name for name in names if find_language(name) is None and name.casefold() not in known]
@@ -319,4 +322,6 @@ def parse_links(file: InputFile, number: int, text: str) -> Alignment:
 
 def _width_error(table: Table, number: int, cells: list[str], wanted: str) -> DataError:
     received = shorten(" ⇥ ".join(cells).replace("\n", " ⏎ "))
-    return line_error(table.file, number, f"has {_count(len(cells))}", f"{wanted} Received: {received}")
+    return line_error(
+        table.file, number, f"has {_column_count(len(cells))}", f"{wanted} Received: {received}"
+    )

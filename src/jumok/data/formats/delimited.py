@@ -22,11 +22,11 @@ __all__ = ["has_tab_columns", "open_csv", "open_tsv"]
 
 _SEPARATORS = {",": "a comma", ";": "a semicolon", "\t": "a tab", "|": "a bar"}
 _SAMPLE_LINES = 50
-_MARK = "sep="  # Excel reads the separator from a first line such as `sep=;`
+_SEPARATOR_MARK = "sep="  # Excel reads the separator from a first line such as `sep=;`
 
 
 def open_tsv(file: InputFile, options: ReadOptions) -> PairFile:
-    """Open tab-separated pairs; languages come from a header. Tatoeba's and Anki's files are such."""
+    """Open tab-separated pairs; languages come from a header. Files of Tatoeba and Anki have this format."""
     if next(read_lines(file, Counter()), None) is None:
         raise no_pairs_error(file)
     return open_table(Table(file, partial(_tsv_rows, file), _SEPARATORS["\t"]), options)
@@ -60,7 +60,7 @@ def _find_separator(lines: list[str]) -> str:
 
     If several do, one under which the first row is a header wins, then one with two cells, then the first.
     """
-    if lines[0].casefold().startswith(_MARK) and len(lines[0]) == len(_MARK) + 1:
+    if lines[0].casefold().startswith(_SEPARATOR_MARK) and len(lines[0]) == len(_SEPARATOR_MARK) + 1:
         return lines[0][-1]
     regular = []
     for separator in _SEPARATORS:
@@ -87,7 +87,7 @@ def _csv_rows(file: InputFile, separator: str, dropped: Counter[str]) -> Iterato
     number = 1
     try:
         for row in rows:
-            if number == 1 and [cell.casefold() for cell in row] == [_MARK, ""]:
+            if number == 1 and [cell.casefold() for cell in row] == [_SEPARATOR_MARK, ""]:
                 dropped[HEADER] += 1
             elif rows.line_num > number and spanned.quotes % 2:
                 raise line_error(

@@ -2,9 +2,9 @@
 
     <bpt i="1">&lt;b&gt;</bpt>Save<ept i="1">&lt;/b&gt;</ept> <g id="2">now</g><ph x="1"/>.     →  Save now.
 
-Codes are formatting of another program. Those that hold it (bpt, ept, ph, it, ut) go with their content;
-those that surround text (hi, g, pc, mrk) leave it. A line break becomes a space, and where a code stood
-between two spaces one is left.
+Codes are formatting of another program. Those whose content is formatting (bpt, ept, ph, it, ut, sub) are
+dropped with their content; of those that surround text (hi, g, pc, mrk), the text is kept. A line break
+becomes a space. Of the spaces around a dropped code one is kept, none before a punctuation mark.
 """
 
 from __future__ import annotations
@@ -65,10 +65,10 @@ class SegmentText:
     def text(self) -> str:
         text = "".join(self._parts)
         if _MARK in text:
-            text = _AROUND_MARK.sub(_fill, text)
+            text = _AROUND_MARK.sub(_without_mark, text)
         return _LINE_END.sub(" ", text) if "\n" in text else text
 
 
-def _fill(match: re.Match[str]) -> str:
+def _without_mark(match: re.Match[str]) -> str:
     space = " " if " " in match[0] and not match["end"] else ""
     return space + match["end"]

@@ -45,15 +45,13 @@ def open_jsonl(file: InputFile, options: ReadOptions) -> PairFile:
             )
         columns = {key: language.code if (language := find_language(key)) else "" for key in keys}
     else:
-        columns = _text_columns(file, number, record, options)
+        columns = _text_keys(file, number, record, options)
     [source_key, target_key] = columns
     read = partial(_read, file, source_key=source_key, target_key=target_key)
     return PairFile(read, (columns[source_key], columns[target_key]))
 
 
-def _text_columns(
-    file: InputFile, number: int, record: dict[str, Any], options: ReadOptions
-) -> dict[str, str]:
+def _text_keys(file: InputFile, number: int, record: dict[str, Any], options: ReadOptions) -> dict[str, str]:
     """Return the two keys that hold sentences: key → language code, "" for `source` and `target`."""
     if "source" in record and "target" in record:
         return {"source": "", "target": ""}

@@ -1,7 +1,7 @@
 """Spreadsheets: XLSX (Excel) and ODS (LibreOffice), read as tables from their XML.
 
-The first visible sheet with two columns is read, and the others are named in the note. Formulas give their
-last result. Formatting, comments and phonetic guides are left out.
+The first sheet with two columns is read, and the others are named in the note. Hidden sheets of XLSX are not
+read. Formulas give their last result. Formatting, comments and phonetic guides are left out.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ __all__ = ["open_tmx"]
 
 _UNITS_TO_FIND_LANGUAGES = 1000
 _MAX_PAIRS_PER_UNIT = 64
-NOT_IN_BOTH, TOO_MANY_VARIANTS = "unit without both languages", "variant beyond the 64th pair of a unit"
+NOT_IN_BOTH, TOO_MANY_VARIANTS = "unit without both languages", "pair of variants beyond the 64th of a unit"
 
 
 def open_tmx(file: InputFile, options: ReadOptions) -> PairFile:
@@ -51,7 +51,7 @@ def open_tmx(file: InputFile, options: ReadOptions) -> PairFile:
 
 
 def _choose_languages(
-    file: InputFile, options: ReadOptions, found: Counter[str], first: str
+    file: InputFile, options: ReadOptions, found: Counter[str], header_language: str
 ) -> tuple[str, str]:
     """Return the two languages of the pairs, as the file spells their primary subtags."""
     names = list(found)
@@ -66,7 +66,7 @@ def _choose_languages(
     if len(wanted) == 2 and not missing:
         return options.source, options.target
     if len(names) == 2 and not missing:
-        source, target = sorted(names, key=lambda code: code != first)
+        source, target = sorted(names, key=lambda code: code != header_language)
         return (target, source) if options.source == target or options.target == source else (source, target)
     if missing:
         raise DataError(f"{file.name} has no units in {' and '.join(missing)}. Its languages: {listed}.")
@@ -83,8 +83,8 @@ def _read(file: InputFile, source: str, target: str, dropped: Counter[str]) -> I
             continue
         if len(sources) * len(targets) > _MAX_PAIRS_PER_UNIT:
             dropped[TOO_MANY_VARIANTS] += len(sources) * len(targets) - _MAX_PAIRS_PER_UNIT
-        for one, other in islice(product(sources, targets), _MAX_PAIRS_PER_UNIT):
-            yield unit.line, make_pair(one, other, dropped)
+        for source_text, target_text in islice(product(sources, targets), _MAX_PAIRS_PER_UNIT):
+            yield unit.line, make_pair(source_text, target_text, dropped)
 
 
 @dataclass(slots=True)

@@ -43,7 +43,7 @@ class _Unit(NamedTuple):
     languages: tuple[str, str]
     pairs: list[tuple[str, str]]
     codes: int
-    fate: str  # why there are no pairs
+    drop_reason: str  # why there are no pairs, "" if there are
 
 
 def open_xliff(file: InputFile, options: ReadOptions) -> PairFile:
@@ -62,9 +62,9 @@ def open_xliff(file: InputFile, options: ReadOptions) -> PairFile:
 
 def _read(file: InputFile, languages: tuple[str, str], dropped: Counter[str]) -> Iterator[NumberedPair]:
     for unit in read_xml(file, _XliffUnits(), dropped):
-        fate = unit.fate if unit.languages == languages else OTHER_LANGUAGES
-        if fate:
-            dropped[fate] += 1
+        drop_reason = unit.drop_reason if unit.languages == languages else OTHER_LANGUAGES
+        if drop_reason:
+            dropped[drop_reason] += 1
             continue
         if unit.codes:
             dropped[INLINE_CODE] += unit.codes
@@ -109,15 +109,15 @@ class _XliffUnits:
         self._units: list[_Unit] = []
         self._languages = ("", "")
         self._line = 0
-        self._not_read = 0
+        self._ignored_depth = 0  # open elements, from one of `_NOT_READ` inwards
         self._sides: dict[str, _Side] = {}
         self._side: _Side | None = None
         self._states: list[str] = []  # of the open unit and its target
         self._translate = True
 
     def start(self, name: str, attributes: dict[str, str], line: int) -> None:
-        if self._not_read or name in _NOT_READ:
-            self._not_read += 1
+        if self._ignored_depth or name in _NOT_READ:
+            self._ignored_depth += 1
         elif self._side is not None:
             self._side.start(name, attributes)
         elif name in _UNITS:
@@ -137,8 +137,8 @@ class _XliffUnits:
             self._languages = source or self._languages[0], target or self._languages[1]
 
     def end(self, name: str) -> None:
-        if self._not_read:
-            self._not_read -= 1
+        if self._ignored_depth:
+            self._ignored_depth -= 1
         elif name in _SIDES:
             self._side = None
         elif self._side is not None:
@@ -147,7 +147,7 @@ class _XliffUnits:
             self._units.append(self._unit())
 
     def text(self, data: str) -> None:
-        if self._side is not None and not self._not_read:
+        if self._side is not None and not self._ignored_depth:
             self._side.add(data)
 
     def take(self) -> list[_Unit]:
@@ -159,11 +159,11 @@ class _XliffUnits:
 
     def _unit(self) -> _Unit:
         source, target = self._sides.get("source"), self._sides.get("target")
-        fate, pairs, codes = "", [], 0
+        drop_reason, pairs, codes = "", [], 0
         if not self._translate:
-            fate = DO_NOT_TRANSLATE
+            drop_reason = DO_NOT_TRANSLATE
         elif not (source and target and target.whole.text().strip()) or self._is_marked_untranslated():
-            fate = UNTRANSLATED
+            drop_reason = UNTRANSLATED
         else:
             codes = source.whole.codes + target.whole.codes
             segmented = self._sides.get("seg-source", source)
@@ -173,4 +173,4 @@ class _XliffUnits:
                 pairs = [(one, other) for one, other in texts if other.strip()]
             else:
                 pairs = [(source.whole.text(), target.whole.text())]
-        return _Unit(self._line, self._languages, pairs, codes, fate)
+        return _Unit(self._line, self._languages, pairs, codes, drop_reason)

@@ -1,4 +1,4 @@
-"""XML as a stream of events, from files that nobody vouches for.
+"""XML as a stream of events, from untrusted files.
 
 expat reads piece by piece, so a file of any size needs little memory. Declared entities, which a few bytes
 can expand to gigabytes or to the contents of another file, are refused; a DTD is never fetched. The text is
@@ -139,11 +139,11 @@ def _declared_encoding(head: bytes) -> str:
         return utf16.codec
     declared = _DECLARATION.match(head)
     name = declared[1].decode("ascii").lower() if declared else "utf-8"
-    return "utf-8" if name.startswith("utf-16") else name  # it was read as bytes, so it is not UTF-16
+    return "utf-8" if name.startswith("utf-16") else name  # UTF-16 would not match above
 
 
 def _without_forbidden(texts: Iterator[str], dropped: Counter[str]) -> Iterator[str]:
-    """Drop and count the characters that would end the reading of a whole file."""
+    """Drop and count forbidden characters, at which expat would refuse the whole file."""
     rest = ""
     for text in texts:
         text = rest + text
