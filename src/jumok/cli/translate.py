@@ -181,10 +181,11 @@ def translate(
 
 def _input_lines(source: Path | None, *, pictures: bool) -> InputLines:
     """Return the lines of a file; if it is itself a picture, its path is the only line."""
-    from jumok.pictures import PICTURE_SUFFIXES  # start-up
+    if pictures and source is not None:
+        from jumok.pictures import PICTURE_SUFFIXES  # start-up: numpy
 
-    if pictures and source is not None and source.suffix.lower() in PICTURE_SUFFIXES:
-        return InputLines.of_text(str(source))
+        if source.suffix.lower() in PICTURE_SUFFIXES:
+            return InputLines.of_text(str(source))
     return InputLines(source)
 
 
