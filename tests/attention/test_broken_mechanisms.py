@@ -232,7 +232,7 @@ class DropsOnlyWhenReporting(ScaledDot):
     """Takes the fused path, which has no dropout, in training."""
 
     def attend(self, query, memory, call):
-        if call.needs_weights:
+        if call.must_form_weights:
             return super().attend(query, memory, call)
         return Attended(self._fused(query, memory, call))
 

@@ -30,7 +30,7 @@ def subject(name: str, dtype: torch.dtype) -> Subject:
 
 
 def with_positions(positions: str) -> Subject:
-    """Scaled dot product in heads with positions."""
+    """Scaled dot product with a position encoding that acts inside each head (rotary, ALiBi, relative)."""
     attention_settings = AttentionSettings(kind="scaled-dot")
     return Subject(
         lambda **options: make_attention(attention_settings, width=WIDTH, positions=positions, **options),
@@ -41,7 +41,7 @@ def with_positions(positions: str) -> Subject:
 every_check = pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
 every_mechanism = pytest.mark.parametrize("name", list(CATALOGUE))
 both_precisions = pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=["float32", "float64"])
-every_head_position = pytest.mark.parametrize(
+every_in_head_encoding = pytest.mark.parametrize(
     "positions", [name for name, kind in POSITIONS.items() if kind.needs]
 )
 
@@ -55,7 +55,7 @@ def test_contract(name, check, dtype):
 
 
 @every_check
-@every_head_position
+@every_in_head_encoding
 def test_contract_of_heads_with_positions(positions, check):
     for case in CASES:
         check(with_positions(positions), case)
@@ -73,7 +73,7 @@ def test_contract_in_many_cases(name, check, dtype, case):
 
 @pytest.mark.slow
 @every_check
-@every_head_position
+@every_in_head_encoding
 @settings(max_examples=50)
 @given(case=RANDOM_CASES.filter(lambda case: WIDTH // case.heads % 2 == 0))
 def test_contract_in_many_cases_of_heads_with_positions(positions, check, case):

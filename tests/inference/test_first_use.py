@@ -200,7 +200,7 @@ def test_weights_that_are_not_finite_are_refused(unchecked_folder: Path, engine:
     weights = load_tensors((unchecked_folder / "weights.safetensors").read_bytes())
     next(iter(weights.values())).view(-1)[0] = torch.nan
     change_card(unchecked_folder, "weights.safetensors", save_tensors(weights))
-    with pytest.raises(ModelFolderError, match="not finite numbers"):
+    with pytest.raises(ModelFolderError, match="not finite"):
         jumok.load(unchecked_folder, engine=engine)
 
 

@@ -1,4 +1,4 @@
-"""The encoder-only family: attends to both sides, predicts hidden tokens, has a Transformer's encoder."""
+"""The encoder-only family: attends to both sides, predicts masked tokens, has a Transformer's encoder."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SUITABLE = [name for name, entry in CATALOGUE.items() if not entry.supports.miss
 every_mechanism = pytest.mark.parametrize("name", SUITABLE)
 
 TEXTS = [[5, UNKNOWN, 7, 8, 9], [10, UNKNOWN], [12, 13, 14, 15, UNKNOWN, 17, 18]]
-HIDDEN = [{1: 6}, {1: 11}, {4: 16}]
+MASKED = [{1: 6}, {1: 11}, {4: 16}]
 
 
 def make(name: str = "scaled-dot", **changes) -> EncoderOnly:
@@ -33,21 +33,21 @@ def make(name: str = "scaled-dot", **changes) -> EncoderOnly:
     return model
 
 
-def make_batch(texts: list[list[int]], hidden: list[dict[int, int]]) -> Batch:
-    """Texts with hidden tokens; `hidden` has the original token by position."""
+def make_batch(texts: list[list[int]], masked: list[dict[int, int]]) -> Batch:
+    """Texts with masked tokens; `masked` has the original token by position."""
     columns = max(map(len, texts)) + 1
     source = torch.full((len(texts), columns), PAD)
     target = torch.full((len(texts), columns + 1), PAD)
     target[:, 0] = BEGIN
     for row, text in enumerate(texts):
         source[row, : len(text) + 1] = torch.tensor([*text, END])
-        for position, token in hidden[row].items():
+        for position, token in masked[row].items():
             target[row, position + 1] = token
     lengths = torch.tensor([len(text) + 1 for text in texts])
     return Batch(source, lengths, target, lengths + 1)
 
 
-BATCH = make_batch(TEXTS, HIDDEN)
+BATCH = make_batch(TEXTS, MASKED)
 
 
 @every_mechanism
@@ -57,7 +57,7 @@ def test_a_text_does_not_depend_on_its_batch(name: str, norm: str) -> None:
     together = model(BATCH)
     assert together.shape == (3, BATCH.target.shape[1] - 1, 16)
     for row, text in enumerate(TEXTS):
-        alone = model(make_batch([text], [HIDDEN[row]]))[0]
+        alone = model(make_batch([text], [MASKED[row]]))[0]
         torch.testing.assert_close(together[row, : len(alone)], alone, atol=1e-5, rtol=0)
 
 
@@ -69,7 +69,7 @@ def test_twenty_updates_reduce_the_loss(name: str) -> None:
     for _ in range(20):
         optimiser.zero_grad()
         sums = sequence_loss(model(BATCH), BATCH.target[:, 1:], model.output, smoothing=0.0)
-        assert sums.tokens == 3, "only hidden tokens count"
+        assert sums.tokens == 3, "only masked tokens count"
         sums.total.backward()
         optimiser.step()
         losses.append(sums.total.item())
@@ -95,7 +95,7 @@ def test_a_position_attends_to_both_sides() -> None:
     for position in (0, 4):
         texts = [list(text) for text in TEXTS]
         texts[0][position] = 25
-        assert not torch.allclose(model(make_batch(texts, HIDDEN))[0, 1], before)
+        assert not torch.allclose(model(make_batch(texts, MASKED))[0, 1], before)
 
 
 @pytest.mark.parametrize("tied", [True, False])

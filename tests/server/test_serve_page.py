@@ -234,7 +234,7 @@ def test_the_openapi_document_matches_the_server(model: Path, second_model: Path
         (["--host", "::1"], ["listens   http://[::1]:5000, reachable from this machine only"]),
         (["--proxy", "nginx", "--proxy", "10.0.0.0/8"], ["unsafe    --proxy takes an address or a network"]),
         (["--allow-host", "*"], ["unsafe    --allow-host takes a name"]),
-        (["--host", "0.0.0.0"], ["hosts     localhost, 0.0.0.0, any bare address\n"]),
+        (["--host", "0.0.0.0"], ["hosts     localhost, 0.0.0.0, any IP address\n"]),
         (
             ["--host", "0.0.0.0", "--proxy", "*"],
             ["cross the network unencrypted", "lets every client choose its own address"],

@@ -73,7 +73,7 @@ def test_hosts_and_origins_are_checked_for_every_method(served: Served, method: 
         ("cross-site", "navigate", "document", 200),  # a link
         ("none", "navigate", "document", 200),  # typed by the user
         ("same-origin", "no-cors", "image", 200),
-        ("cross-site", "cors", "empty", 200),  # an extension: pages send their Origin
+        ("cross-site", "cors", "empty", 200),  # a browser extension; a page would send its Origin
     ],
 )
 @pytest.mark.parametrize("path", ["/attention/en_de/", "/health"])
@@ -234,7 +234,7 @@ def test_a_rate_limit_recovers_with_time(monkeypatch: pytest.MonkeyPatch) -> Non
     limiter.check("someone")
 
 
-def test_clients_that_share_an_address_get_its_rate_however_often_they_try(
+def test_refused_requests_do_not_count_towards_the_rate_limit(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     now = [100.0]

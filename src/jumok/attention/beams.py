@@ -41,7 +41,7 @@ class Beams:
 
 
 def group_rows(sentence: Tensor, num_sentences: int) -> Beams:
-    """The `Beams` of query rows that read the memory rows `sentence` (row,), in any order, with repeats."""
+    """Return the `Beams` of query rows where row r reads memory row `sentence[r]`, unsorted and repeated."""
     counts = torch.bincount(sentence, minlength=num_sentences)
     num_slots = int(counts.max()) if len(sentence) else 0
     by_sentence = torch.argsort(sentence, stable=True)

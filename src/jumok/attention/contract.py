@@ -136,7 +136,7 @@ class Call:
     need_weights: bool = False
 
     @property
-    def needs_weights(self) -> bool:
+    def must_form_weights(self) -> bool:
         """Whether the weights must be formed: to report or edit them, or to add a bias to the scores."""
         return self.need_weights or self.edit is not None or self.bias is not None
 

@@ -135,7 +135,7 @@ class Efficient(Mechanism[FeatureMaps]):
     def attend(self, query: Tensor, memory: FeatureMaps, call: Call) -> Attended:
         # A single query at or after the last key, as in a decoding step, sees all keys.
         causal = self.causal and memory.length > call.query_offset + 1 and query.shape[2] > 0
-        if call.needs_weights:
+        if call.must_form_weights:
             return self._attend_by_weights(query, memory, call, causal=causal)
         if causal:
             key_values = memory.key_values

@@ -82,7 +82,7 @@ class LinearAttention(Mechanism[FeatureSums]):
         return FeatureSums(memory.key_values.extend(keys, values), sums)
 
     def attend(self, query: Tensor, memory: FeatureSums, call: Call) -> Attended:
-        if call.needs_weights:
+        if call.must_form_weights:
             return self._attend_by_weights(query, memory, call)
         if self.causal and memory.length > call.query_offset + 1:
             return Attended(_quotient(_causal_sums(_features(query), memory.key_values, call.query_offset)))

@@ -60,7 +60,7 @@ class Restricted(ScaledDot):
         self.neighbours = neighbours
 
     def attend(self, query: Tensor, memory: KeyValues, call: Call) -> Attended:
-        if call.needs_weights or call.allowed is not None:
+        if call.must_form_weights or call.allowed is not None:
             near = self._near(query.shape[2], memory.length, call.query_offset, query.device)
             return super().attend(query, memory, replace(call, allowed=combine_masks(call.allowed, near)))
         return Attended(self._attend_blocks(query, memory, call.query_offset))

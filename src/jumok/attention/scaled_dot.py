@@ -39,7 +39,7 @@ class ScaledDot(SoftmaxMechanism):
 
     def attend(self, query: Tensor, memory: KeyValues, call: Call) -> Attended:
         drops_weights = self.training and not isinstance(self.dropout, nn.Identity)
-        if call.needs_weights or drops_weights:
+        if call.must_form_weights or drops_weights:
             return super().attend(query, memory, call)
         return Attended(self._fused(query, memory, call))
 

@@ -1,4 +1,4 @@
-"""A mechanism without projections: one head over the states themselves, as in Bahdanau's and Luong's papers.
+"""One head without W_Q, W_K, W_V and W_O, as in Bahdanau's and Luong's papers: only the score has parameters.
 
 context = Σᵢ αᵢ hᵢ                                           Bahdanau et al. 2015, eq. 5
 """

@@ -60,8 +60,8 @@ def serve(
     try:
         from jumok.server.event_log import configure_logging, log_event  # optional
         from jumok.server.lifecycle import run_server  # optional
-        from jumok.server.preflight import describe_server, security_warnings  # optional
         from jumok.server.service import ServerSettings  # optional
+        from jumok.server.settings_check import describe_server, security_warnings  # optional
     except ImportError as error:
         raise UnsupportedError(
             f'The server needs optional packages ({error.name} is missing). Run: pip install "jumok[serve]"'

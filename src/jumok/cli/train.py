@@ -67,8 +67,9 @@ def train(
 ) -> None:
     """Train a translator on your sentence pairs. Every setting that you leave out is derived.
 
-    With `--model decoder-only` or `encoder-only` it trains a language model on a plain text with one sentence
-    per line.
+    On a plain text with one sentence per line, `--model decoder-only` trains a language model and
+    `--model encoder-only` a masked language model. On pairs, `decoder-only` trains a translator; on a folder
+    of pictures, `encoder-only` trains a classifier.
 
     Ctrl-C saves and exits with code 130; the same command continues.
     """

@@ -30,7 +30,7 @@ RENAMED_SETTINGS = {
     "search.no_repeat": "search.no_repeat_ngram_size",
     "luong-location.longest": "luong-location.max_keys",  # an option of this attention mechanism
 }
-"""Old name → new name, each after the section of the recipe or the kind of the mechanism."""
+"""Old name → new name, each prefixed with its section of the recipe or the kind of its mechanism."""
 
 
 def current_name(setting: str) -> str:

@@ -2,7 +2,8 @@
 
 Nothing is converted here: a message names the encoding that fits, with a line decoded in it, and a person
 decides. An encoding fits if every byte is valid in it and nearly all characters are common ones:
-Korean bytes are also valid Chinese, but Chinese bytes give rare Hangul.
+Korean bytes are also valid Chinese, so Korean is tried first; Chinese bytes read as Korean give Hangul mixed
+with many Hanja, which do not count as common.
 """
 
 from __future__ import annotations

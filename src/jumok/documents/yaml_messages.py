@@ -1,7 +1,7 @@
 """Messages in YAML, as Rails and others have them: keys, text, lists and blocks of text, read line by line.
 
-Only the text of values is replaced. What a line-by-line reader does not understand (anchors, tags, nested
-brackets, text over several lines without | or >) is refused with its line; nothing is guessed.
+Only the text of values is replaced. What a line-by-line reader does not understand (anchors, tags, lists and
+mappings in brackets, text over several lines without | or >) is refused with its line; nothing is guessed.
 """
 
 from __future__ import annotations

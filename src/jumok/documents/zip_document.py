@@ -108,12 +108,14 @@ def open_archive(data: bytes) -> zipfile.ZipFile:
 
 
 def _check_directory(data: bytes) -> None:
-    """Refuse a list of parts that would take long to read, by its size at the end of the archive."""
+    """Refuse a long list of parts, by the size that the archive's last record gives, and ZIP64."""
     end = data.rfind(b"PK\5\6")
     num_bytes = int.from_bytes(data[end + 12 : end + 16], "little") if end >= 0 else 0
     is_zip64 = end >= 20 and data.startswith(b"PK\6\7", end - 20)
     if num_bytes > MAX_DIRECTORY_BYTES or is_zip64:
-        raise DataError("The archive has more parts than any document. It is not read.")
+        raise DataError(
+            "The archive has more parts than any document, or is in the ZIP64 format. It is not read."
+        )
 
 
 def _check_part(info: zipfile.ZipInfo) -> None:

@@ -128,9 +128,11 @@ def _architecture(settings: Any, exported: ExportedModel) -> str:
     if settings.norm_kind != "layer":
         refuse("norm_kind", settings.norm_kind, "transformers has layer norms there")
     if not settings.tied:
-        refuse("tied", "false", "transformers ties these matrices")
+        refuse("tied", "false", "this export ties the embeddings and the output layer")
     if not exported.tokenizers.shared:
-        raise does_not_fit(TOOLKIT, "text.shared = false", "Pegasus and Marian have one vocabulary", advice)
+        raise does_not_fit(
+            TOOLKIT, "text.shared = false", "this export writes one vocabulary for both languages", advice
+        )
     if settings.positions == "sinusoidal":
         return "pegasus" if settings.norm == "pre" else "marian"
     if settings.norm == "pre" and settings.positions in ("learned", "marian"):

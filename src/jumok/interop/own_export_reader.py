@@ -1,7 +1,8 @@
 """Read what `jumok export --to huggingface` wrote: the same model, to the bit, unless it was trained further.
 
-`jumok_export.json` beside the Hugging Face files holds the model card and the one row that the other format
-has no place for: decoding begins with `<pad>` there, so the row of `<pad>` is that of `<s>`.
+`jumok_export.json` beside the Hugging Face files holds the model card and jumok's embedding of `<pad>`. The
+other format has no place for it: decoding begins with `<pad>` there, so the exported embedding of `<pad>` is
+a copy of that of `<s>`.
 """
 
 from __future__ import annotations
@@ -178,8 +179,9 @@ def _setting_of_bias(name: str) -> str:
     """Return the setting that adds a bias to the output or to attention; "" for any other weight."""
     if name == "output.bias":
         return "model.output_bias"
-    attention = name.endswith(".bias") and "attention." in name and "around" not in name
-    return "model.attention_bias" if attention else ""
+    # `around_attention` is the residual around attention: its bias is that of the norm.
+    is_attention_bias = name.endswith(".bias") and "attention." in name and "around" not in name
+    return "model.attention_bias" if is_attention_bias else ""
 
 
 def _used_biases(settings: TransformerSettings, weights: dict[str, Tensor]) -> dict[str, bool]:

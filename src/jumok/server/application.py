@@ -86,7 +86,7 @@ class Exchange:
         self._client = client_network((scope.get("client") or ("", 0))[0])
         self._id = secrets.token_hex(8)
         self._route_path = ""
-        self._foreign_origin = ""
+        self._allowed_foreign_origin = ""
         self._status = CLIENT_DISCONNECTED
         self._response_started = False
         self._error_response: Callable[[HttpError], Response] = error_response
@@ -133,9 +133,9 @@ class Exchange:
 
     async def _response(self) -> Response:
         service, scope = self._service, self._scope
-        self._foreign_origin = service.host_origin_policy.check(self._headers)
+        self._allowed_foreign_origin = service.host_origin_policy.check(self._headers)
         method = scope["method"]
-        if method == "OPTIONS" and self._foreign_origin:
+        if method == "OPTIONS" and self._allowed_foreign_origin:
             self._route_path = "preflight"
             return Response(status_code=204, headers=PREFLIGHT_HEADERS)
         route, parameters = find_route(self._routes, method, scope["path"])
@@ -202,8 +202,11 @@ class Exchange:
             self._response_started = True
             self._status = message["status"]
             headers = {**SECURITY_HEADERS, b"x-request-id": self._id.encode()}
-            if self._foreign_origin:
-                headers |= {**CORS_HEADERS, b"access-control-allow-origin": self._foreign_origin.encode()}
+            if self._allowed_foreign_origin:
+                headers |= {
+                    **CORS_HEADERS,
+                    b"access-control-allow-origin": self._allowed_foreign_origin.encode(),
+                }
             headers |= message["headers"]  # a route's own headers win; each header occurs once
             message["headers"] = list(headers.items())
         await self._send_raw(message)

@@ -24,8 +24,8 @@ from jumok.server.application import Application
 from jumok.server.event_log import log_event
 from jumok.server.http_protocol import BoundedHttpProtocol
 from jumok.server.language_pairs import read_language_pairs
-from jumok.server.preflight import server_url
 from jumok.server.service import ServerSettings, Service
+from jumok.server.settings_check import server_url
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterator

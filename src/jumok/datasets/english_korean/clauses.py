@@ -193,7 +193,7 @@ class Clause:
 
     def link(self, *linking: Word) -> None:
         """Align conjunctions and relative pronouns with the ending of the Korean predicate."""
-        self.roles.setdefault("link", []).extend(linking)
+        self.roles.setdefault("conjunction", []).extend(linking)
 
     def predicate_english(self) -> list[Word]:
         """Return the predicate without its subject: does not often eat apples at home."""

@@ -145,7 +145,11 @@ _DESCRIPTIONS: dict[Noun, tuple[Adjective, ...]] = {
     for entry in NOUNS
 }
 _CREATED_DESCRIPTIONS = {
-    entry: tuple(adjective for adjective in adjectives if adjective.english in predicates.CREATED.split())
+    entry: tuple(
+        adjective
+        for adjective in adjectives
+        if adjective.english in predicates.ADJECTIVES_OF_CREATIONS.split()
+    )
     for entry, adjectives in _DESCRIPTIONS.items()
 }
 

@@ -300,10 +300,12 @@ young                 | 젊다       | adult_job =man =woman |
 COMPLAINTS = (
     "big small long short expensive heavy slow hot cold dirty spicy sweet difficult boring noisy dark far"
 )
-# Adjectives that do not precede a noun: "the dirty dish" would need a reason why people eat from it.
+# Adjectives not put before a noun here, because they clash with most verbs ("she ate from the dirty dish").
 PREDICATIVE = "far near clean dirty heavy slow dark noisy boring dangerous expensive cheap hot/덥다 cold/춥다"
-# Adjectives of things that do not exist yet.
-CREATED = "big small long short pretty beautiful good delicious sweet spicy warm interesting cute"
+# The only adjectives for the object of a verb in CREATION: "bake a delicious cake", not "bake a cheap cake".
+ADJECTIVES_OF_CREATIONS = (
+    "big small long short pretty beautiful good delicious sweet spicy warm interesting cute"
+)
 # What people think about a thing: a matter of opinion, unlike its colour.
 OPINIONS = (
     "big small pretty beautiful cute good expensive cheap delicious spicy easy difficult interesting boring "

@@ -82,7 +82,7 @@ class Mode:
 _BE = VerbForms("be", "is", "was", "been", "being")
 _HAVE = verb_forms("have/had")
 _EXISTS, _LACKS = stem("있다"), stem("없다")
-_REMAINS = Stem("계시", "verb", honorific=True)
+_EXISTS_HONORIFIC = Stem("계시", "verb", honorific=True)
 _DO = stem("하다")
 
 _ALL_MODES = (
@@ -94,7 +94,7 @@ _ALL_MODES = (
         join="고",
         stem=_EXISTS,
         honorific_on="helper",
-        honorific_stem=_REMAINS,
+        honorific_stem=_EXISTS_HONORIFIC,
     ),
     Mode("can", modal=("can", "could"), join="으ㄹ", between=("수",), stem=_EXISTS, negative=_LACKS),
     Mode("may", modal=("may", "may"), join="어도", stem=stem("되다")),
@@ -154,7 +154,7 @@ _ALL_MODES = (
 )
 MODES = {mode.name: mode for mode in _ALL_MODES}
 
-LOCATED = Verb(_BE, (), _EXISTS, (), _REMAINS, frozenset(), True, (), key="be located")
+LOCATED = Verb(_BE, (), _EXISTS, (), _EXISTS_HONORIFIC, frozenset(), True, (), key="be located")
 OWNED = Verb(_HAVE, (), _EXISTS, (), None, frozenset(), True, (), key="have")
 NEEDED = Verb(
     verb_forms("need"), (), stem("필요하다", "adjective"), (), None, frozenset(), True, (), key="need"
@@ -164,6 +164,7 @@ SNOWS = Verb(verb_forms("snow"), (), stem("오다"), ("눈이",), None, frozense
 BECOMES = Verb(
     verb_forms("become/became/become"), (), stem("되다"), (), None, frozenset(), True, (), key="become"
 )
+# Only its English is used: `copula_eojeols` makes the Korean 이다, so the stem is a placeholder.
 COPULA = Verb(_BE, (), _EXISTS, (), None, frozenset(), True, (), key="be")
 
 # Verbs whose negation is another verb.
@@ -282,7 +283,10 @@ def _main_verb_is_honorific(honorific: bool, mode: Mode, negative: bool, final: 
 
 
 def _with_negation(base: Stem, honorific: bool, *, is_simple: bool) -> Stem:
-    """Return 않다, or 못하다 after verbs whose negation is inability; -시- if the verb has none."""
+    """Return 않다, or 못하다 after verbs whose negation is inability.
+
+    If `honorific`, it takes -시-, unless `base` already has it.
+    """
     if is_simple and f"{base.text}다" in _INABILITY:
         negation = Stem("못하", "verb")
     else:
@@ -359,5 +363,5 @@ def _finish(base: Stem, roles: tuple[str, ...], final: str, tense: str) -> list[
         ending = "어ㅆ던"
     if not word:
         return [RoleEojeol(conjugate(base, ending), roles, ANY_ROLE)]
-    role = "will" if tense == "future" else "link"
+    role = "will" if tense == "future" else "conjunction"
     return [RoleEojeol(conjugate(base, ending), roles, ("connector",)), RoleEojeol(word, (role,), ANY_ROLE)]

@@ -150,14 +150,14 @@ def beam_search(
 
 def _candidates(log_probs: LogProbs, beams: Beams, plan: SearchPlan, prefixes: Prefixes) -> Candidates:
     """Return the 2·beam best continuations of each sentence, padded if there are fewer."""
-    model, masked = mask_disallowed(log_probs, beams.history, plan)  # (row, column) each
+    model_log_probs, masked = mask_disallowed(log_probs, beams.history, plan)  # (row, column) each
     num_sentences, count = len(beams.sentences), 2 * plan.beam
     best, columns = top_k(masked, count)  # (row, k): only the best k of a row can be among the best k of all
     sums = (beams.masked_log_probs.view(-1, 1) + best).view(num_sentences, -1)  # (sentence, slot × k)
     best_sums, indices = sums.topk(min(count, sums.shape[1]))
     parents = indices // best.shape[1]
     columns = columns.view(num_sentences, -1).gather(1, indices)
-    model_sums = model[beams.rows(parents), columns] + beams.log_probs.gather(1, parents)
+    model_sums = model_log_probs[beams.rows(parents), columns] + beams.log_probs.gather(1, parents)
     padding = (0, count - best_sums.shape[1])
     candidates = Candidates(
         parents=functional.pad(parents, padding),
@@ -165,11 +165,11 @@ def _candidates(log_probs: LogProbs, beams: Beams, plan: SearchPlan, prefixes: P
         masked_log_probs=functional.pad(best_sums, padding, value=NEG_INF),
         log_probs=functional.pad(model_sums, padding, value=NEG_INF),
     )
-    return _apply_prefixes(candidates, model, log_probs.ids, beams, prefixes)
+    return _apply_prefixes(candidates, model_log_probs, log_probs.ids, beams, prefixes)
 
 
 def _apply_prefixes(
-    candidates: Candidates, model: Tensor, ids: Tensor | None, beams: Beams, prefixes: Prefixes
+    candidates: Candidates, model_log_probs: Tensor, ids: Tensor | None, beams: Beams, prefixes: Prefixes
 ) -> Candidates:
     """Replace candidates by the forced token, if any; right after a prefix, drop `</s>` unless it is best."""
     is_best = torch.arange(candidates.tokens.shape[1], device=candidates.tokens.device) == 0
@@ -180,7 +180,7 @@ def _apply_prefixes(
     tokens, forced = (tensor[:, None] for tensor in prefixes.at(beams.step, beams.sentences))
     columns = columns_of(ids, tokens)
     rows = beams.rows(torch.zeros_like(tokens))
-    model_sums = model[rows, columns].masked_fill(columns < 0, NEG_INF) + beams.log_probs[:, :1]
+    model_sums = model_log_probs[rows, columns].masked_fill(columns < 0, NEG_INF) + beams.log_probs[:, :1]
     forced_sums = torch.where(is_best, 0.0, NEG_INF)
     return Candidates(
         parents=candidates.parents.masked_fill(forced, 0),

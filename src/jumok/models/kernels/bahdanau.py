@@ -242,8 +242,8 @@ class _DecoderBackward:
         self._attention = _AttentionBackward(
             inputs.attention, weights, activations[-1], self._gate_gradients[-1]
         )
-        self._recurrent = [layer.recurrent.t().contiguous() for layer in inputs.layers]
-        self._inputs = [layer.inputs.t().contiguous() for layer in inputs.layers]
+        self._recurrent_weights_transposed = [layer.recurrent.t().contiguous() for layer in inputs.layers]
+        self._input_weights_transposed = [layer.inputs.t().contiguous() for layer in inputs.layers]
         self._grad_states_at = grad_outputs.states.unbind(0)
         self._grad_contexts_at = grad_outputs.contexts.unbind(0)
         self._carried = [  # per layer: the gradient of the state, from the step after
@@ -257,14 +257,14 @@ class _DecoderBackward:
             torch.addmm(
                 self._grad_contexts_at[time],
                 self._gate_gradients[0].inputs_at[time],
-                self._inputs[0],
+                self._input_weights_transposed[0],
                 out=self._attention.grad_contexts_at[time],
             )
             self._attention.step(time)
             self._carried = [
                 add_product(direct_gradient, gate_gradients.recurrent_at[time], weight)
                 for direct_gradient, gate_gradients, weight in zip(
-                    direct_gradients, self._gate_gradients, self._recurrent, strict=True
+                    direct_gradients, self._gate_gradients, self._recurrent_weights_transposed, strict=True
                 )
             ]
 
@@ -281,7 +281,7 @@ class _DecoderBackward:
                 time, gradient + self._carried[index], gate_gradients.blocks_at[time]
             )
             if index:
-                gradient = gate_gradients.inputs_at[time] @ self._inputs[index]
+                gradient = gate_gradients.inputs_at[time] @ self._input_weights_transposed[index]
                 gradient = gradient if factors is None else gradient.mul_(factors[time])
         return direct_gradients
 

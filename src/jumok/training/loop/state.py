@@ -14,8 +14,9 @@ if TYPE_CHECKING:
 __all__ = ["USELESS_RATIO", "RunState", "ValidationRecord"]
 
 USELESS_RATIO = 4.0
-"""Loss / loss of equal probabilities, above which weights have diverged. Not even a model that has learnt a
-tiny corpus by heart, and is sure of every wrong token, gets there."""
+"""Validation loss / loss of equal probabilities above which a validation ranks next to last, whatever its
+score. It is higher than `DIVERGED_RATIO` (detectors.py): a model that overfits a tiny corpus is confidently
+wrong on the validation set, and still stays below it."""
 
 
 @dataclass(frozen=True, slots=True)

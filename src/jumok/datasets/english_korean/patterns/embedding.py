@@ -79,7 +79,7 @@ def _adjectives_after(verb: Verb, entry: Noun) -> tuple[Adjective, ...]:
         adjective
         for adjective in ADJECTIVES
         if entry in adjective.things
-        and (not verb.is_creation or adjective.english in predicates.CREATED.split())
+        and (not verb.is_creation or adjective.english in predicates.ADJECTIVES_OF_CREATIONS.split())
         and adjective.english not in ("fresh", "hot", "cold")
         and not (adjective.english == "warm" and "food" in entry.classes)
     )

@@ -64,8 +64,9 @@ def does_somebody(scene: Scene) -> Sentence:
     """Do you like cats?"""
     action = any_action(scene)
     tense = _asked_tense(scene, action.verb)
-    is_request = tense == "future" and (action.verb, action.entry) not in _PLANS
-    if is_request:
+    # "Will you open the door?" asks for it instead of asking about it, so "you" is excluded.
+    would_be_request = tense == "future" and (action.verb, action.entry) not in _PLANS
+    if would_be_request:
         scene.used.add("you")
     clause = make_clause(
         scene,
@@ -75,7 +76,7 @@ def does_somebody(scene: Scene) -> Sentence:
         p_negative=0.0,
         p_time=0.3,
         p_place=0.2,
-        p_you=0.0 if is_request else 0.4,
+        p_you=0.0 if would_be_request else 0.4,
     )
     return make_question(scene, clause)
 

@@ -96,7 +96,7 @@ def server_url(host: str, port: int) -> str:
 
 
 def _own_hosts(settings: ServerSettings) -> list[str]:
-    return [settings.host] if is_loopback(settings.host) else [settings.host, "any bare address"]
+    return [settings.host] if is_loopback(settings.host) else [settings.host, "any IP address"]
 
 
 def _is_address(proxy: str) -> bool:
