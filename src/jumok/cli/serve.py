@@ -43,7 +43,9 @@ def serve(
     seconds: Annotated[
         float,
         typer.Option(
-            help="Maximum seconds of work per request, by the measured speed of the models.", min=0.1, max=36
+            help="Maximum seconds of work per request, by the measured speed of the models.",
+            min=0.1,
+            max=36,  # two thirds of the 54 s that fit into a request's minute: the share of a lone client
         ),
     ] = Limits.max_request_seconds,
     requests_per_minute: Annotated[
