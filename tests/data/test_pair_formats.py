@@ -581,3 +581,13 @@ def test_a_document_type_without_entities_is_fine(tmp_path: Path) -> None:
     declaration = '<?xml version="1.0"?><!DOCTYPE tmx SYSTEM "tmx14.dtd">'
     content = tmx(tuv("en", "Save now.") + tuv("ko", "지금 저장하세요."), declaration=declaration)
     assert list(corpus_at(tmp_path / "m.tmx", content).pairs()) == [SAVE]
+
+
+def test_xlsx_escapes_of_surrogates_are_joined_or_replaced(tmp_path: Path) -> None:
+    row = (
+        '<row r="1"><c t="inlineStr"><is><t>a _xD83D__xDE00_</t></is></c>'
+        '<c t="inlineStr"><is><t>b _xD83D_</t></is></c></row>'
+    )
+    assert list(corpus_at(tmp_path / "a.xlsx", xlsx(row, strings="")).pairs()) == [
+        Pair("a \U0001f600", "b \ufffd")
+    ]

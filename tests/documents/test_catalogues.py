@@ -199,3 +199,12 @@ def test_bold_lands_on_the_aligned_word_in_every_text_format() -> None:
         _, document = read_document(name, text.encode())
         assert document.segments == ["My name is Michael"]
         assert expected in document.write([translation]).decode()
+
+
+def test_a_target_has_one_state_however_it_is_quoted() -> None:
+    unit = "<target/></trans-unit>"
+    for state in ("state='new'", 'state = "new"'):
+        text = XLIFF_1.replace(unit, f"<target {state}/></trans-unit>")
+        written = shout(read_document("a.xlf", text.encode())[1])
+        assert b"new" not in written
+        ElementTree.fromstring(written)

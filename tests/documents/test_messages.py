@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 
 import pytest
 from office_files import identity, reverse, shout
@@ -265,3 +266,46 @@ def test_strings_files_keep_their_form_and_encoding(encoding: str) -> None:
 def test_a_strings_file_that_is_not_understood_is_refused() -> None:
     with pytest.raises(DataError, match="Line 2 is not understood"):
         read_document("a.strings", b'"a" = "b";\n"c" = d;\n')
+
+
+def test_an_address_is_recognised_in_linear_time() -> None:
+    """With 400 repetitions it took half a second, and eight times as long with twice as many."""
+    started = time.process_time()
+    assert Message("@." * 20_000 + " x").segments
+    assert time.process_time() - started < 0.5
+    for address in ("me@example.org", " a.b@c.d.org ", "../a/b", "HTTPS://x.org"):
+        assert Message(address).segments == []
+    for text in ("mail me@example.org now", "me@home", "a@b. c"):
+        assert Message(text).segments == [text]
+
+
+@pytest.mark.parametrize(
+    ("text", "segments"),
+    [
+        ("- key: |\n    some text\n  other: more\n", ["some text", "more"]),
+        ("- |\n text\n- other\n", ["text", "other"]),
+        ("- - key: >\n      text\n    other: more\n", ["text", "more"]),
+        ("a:\n  - |\n    text\n  - other\nb: more\n", ["text", "other", "more"]),
+    ],
+)
+def test_a_yaml_block_in_a_list_item_ends_at_the_next_key(text: str, segments: list[str]) -> None:
+    _, document = read_document("a.yml", text.encode())
+    assert document.segments == segments
+    assert identity(document) == text.encode()
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.json", '{"a": "hi %s"}'),
+        ("a.strings", '"a" = "hi %s";'),
+        ("a.yml", 'a: "hi %s"\n'),
+        ("a.xml", "<resources><string>hi %s</string></resources>"),
+    ],
+)
+def test_escaped_surrogates_are_joined_or_replaced(name: str, text: str) -> None:
+    for escaped, character in (("\\ud83d\\ude00", "\U0001f600"), ("\\ud83d", "\ufffd")):
+        _, document = read_document(name, (text % escaped).encode())
+        assert document.segments == [f"hi {character}"]
+        assert f"HI {character}" in shout(document).decode()
+        assert identity(document) == (text % escaped).encode()

@@ -303,3 +303,16 @@ def test_strings_of_a_workbook_are_translated_but_no_formula_and_no_table_header
     assert b"<si><t>Header</t></si><si><t>12.5</t></si>" in written["xl/sharedStrings.xml"]
     assert b'<f>A1&amp;"text"</f>' in written["xl/worksheets/sheet1.xml"]
     assert b"<is><t>IN THE CELL</t></is>" in written["xl/worksheets/sheet1.xml"]
+
+
+def test_a_field_in_one_run_is_atomic() -> None:
+    """As a common recipe for python-docx writes page numbers."""
+    page = (
+        '<w:r><w:fldChar w:fldCharType="begin"/><w:instrText>PAGE</w:instrText>'
+        '<w:fldChar w:fldCharType="end"/></w:r>'
+    )
+    data = make_docx(f"<w:p>{run('page ')}{page}{run(' of many')}</w:p>")
+    _, document = read_document("a.docx", data)
+    assert document.segments == ["page of many"]
+    assert f"PAGE </w:t></w:r>{page}" in body(shout(document))
+    assert identity(document) == data

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from jumok.documents.document import DocumentFormat
 from jumok.documents.marked_template import SegmentMark, render_tags
-from jumok.documents.message import add_message
+from jumok.documents.message import add_message, join_surrogates
 from jumok.documents.segment import LINE_BREAK, Element, SegmentBuilder, has_letters
 from jumok.documents.xml_document import read_xml_file
 from jumok.documents.xml_reader import XmlReader, escape_xml
@@ -57,9 +57,10 @@ def _decode(text: str) -> str:
     """Resolve escapes. White space is collapsed, except between quotation marks, which disappear."""
     parts = re.split(r'(?<!\\)"', text)  # outside, inside, outside, …
     parts[::2] = [re.sub(r"\s+", " ", part) for part in parts[::2]]
-    return _ESCAPE.sub(
+    unescaped = _ESCAPE.sub(
         lambda match: chr(int(match[1], 16)) if match[1] else _ESCAPED.get(match[2], match[2]), "".join(parts)
     )
+    return join_surrogates(unescaped)
 
 
 def _encode(text: str) -> str:

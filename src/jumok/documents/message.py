@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from jumok.documents.document import SegmentTranslation
 
-__all__ = ["EncodedMessage", "Message", "add_message", "has_same_placeholders", "pair_up"]
+__all__ = ["EncodedMessage", "Message", "add_message", "has_same_placeholders", "join_surrogates", "pair_up"]
 
 # Without the space flag of printf: "100% sure" has no placeholder.
 _PRINTF = (
@@ -38,7 +38,9 @@ _CODE = re.compile(f"({_BRACES}|{_PRINTF}|{_TAG})")
 _PLURAL_CODE = re.compile(f"({_BRACES}|{_PRINTF}|{_TAG}|#)")
 _LINE_END = re.compile(r"(<br\s*/?>)", re.IGNORECASE)
 _CHOICE = re.compile(r"\{\s*[\w.]+\s*,\s*(plural|select|selectordinal)\s*,")
-_ADDRESS = re.compile(r"\s*(?:[a-z][a-z0-9+.-]*://\S+|\S+@\S+\.\S+|\.{0,2}/\S+)\s*", re.IGNORECASE)
+_ADDRESS = re.compile(
+    r"\s*+(?:[a-z][a-z0-9+.-]*+://\S++|[^\s@]++@[^\s@.]++(?:\.[^\s@.]++)++|\.{0,2}/\S++)\s*+", re.IGNORECASE
+)
 _MAX_CHOICE_DEPTH = 8
 
 
@@ -49,7 +51,7 @@ class Message:
     """
 
     def __init__(self, text: str) -> None:
-        self.text = text
+        self.text = text = join_surrogates(text)
         self._template = MarkedTemplate()
         is_html = _ENTITY.search(text) is not None
         self._decode: Callable[[str], str] = unescape if is_html else str
@@ -141,6 +143,13 @@ def add_message(
             builder.open_element(Element(encode(piece), encode(codes[partners[code_index]])))
         else:
             builder.close_element()
+
+
+def join_surrogates(text: str) -> str:
+    """Join pairs of surrogates, which escapes such as \\ud83d can spell; replace lone ones with U+FFFD."""
+    if text.isascii():
+        return text
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _tag_of(code: str) -> tuple[str, bool] | None:

@@ -168,7 +168,9 @@ class _Reader(XmlReader):
             if part == "begin":
                 index = self._read_field(children, _Field(index, *fields[index]), paragraph, depth)
                 continue
-            if part:  # of a field that began in an earlier paragraph
+            if part == "whole":
+                paragraph.items.append(self.markup(child))
+            elif part:  # of a field that began in an earlier paragraph
                 ends_words = part == "end" and paragraph.last_run() is not None
                 (paragraph.after if ends_words else paragraph.before).append(self.markup(child))
             else:
@@ -294,9 +296,18 @@ def _build_segment(paragraph: _Paragraph, base: Run, raw: str) -> Segment:
 
 
 def _field_part(node: XmlNode) -> str:
-    """Return the mark of a field that a run has: begin, separate or end; "" if it has none."""
-    mark = node.find("w:fldChar") if node.name == "w:r" else None
-    return "" if mark is None else mark.attributes.get("w:fldCharType", "")
+    """Return the mark of a field that a run has: begin, separate or end; "" if it has none.
+
+    A run that begins and ends the same field is "whole".
+    """
+    if node.name != "w:r":
+        return ""
+    marks = [
+        child.attributes.get("w:fldCharType", "") for child in node.children if child.name == "w:fldChar"
+    ]
+    if marks[:1] == ["begin"] and marks.count("begin") == marks.count("end"):
+        return "whole"
+    return marks[0] if marks else ""
 
 
 def _file_prefix(source: XmlSource, node: XmlNode) -> str:

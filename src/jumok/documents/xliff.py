@@ -104,7 +104,7 @@ def _render_target(pieces: Sequence[str | Tag], *, opening: str, source: str, ha
     name = re.match(r"<([^\s/>]+)", opening)
     if has_state:
         is_good = has_same_placeholders(source, re.sub(r"<[^<>]*>", "", content))
-        opening = re.sub(r'\sstate="[^"]*"', "", opening)
+        opening = re.sub(r"""\sstate\s*=\s*(?:"[^"]*"|'[^']*')""", "", opening)
         state = "translated" if is_good else "needs-review-translation"
         opening = f'{opening[:-1]} state="{state}">'
     return f"{opening}{content}</{name[1] if name else 'target'}>"

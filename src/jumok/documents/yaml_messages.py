@@ -52,8 +52,7 @@ def _parse(text: str) -> CompositeTemplate:
         before, value = _split_line(line, index)
         parts.append(before)
         if _BLOCK.fullmatch(value):
-            indent = len(line) - len(line.lstrip(" "))
-            end = _end_of_block(lines, index, indent)
+            end = _end_of_block(lines, index, _indent_of_node(before))
             parts += [f"{value}\n", _Block.read(lines[index:end], folded=value[0] == ">")]
             index = end
         else:
@@ -121,6 +120,13 @@ def _not_understood(line: str, number: int) -> DataError:
         "blocks of text after | or > are read; anchors, tags, brackets and text that continues on the next "
         "line are not."
     )
+
+
+def _indent_of_node(before: str) -> int:
+    """Return the indentation of the key that a block belongs to; of the dash if it belongs to a list item."""
+    items = re.match(r" *(?:- +)*", before)
+    marks = items[0] if items else ""
+    return len(marks) if before[len(marks) :].strip() else len(marks.rstrip()) - 1
 
 
 def _end_of_block(lines: Sequence[str], start: int, indent: int) -> int:

@@ -14,7 +14,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple
 
 from jumok.data.formats.columns import Row, Table, open_table
-from jumok.data.formats.pair_file import no_pairs_error
+from jumok.data.formats.pair_file import no_pairs_error, valid_unicode
 from jumok.data.formats.xml_events import MAX_TEXT, read_xml
 from jumok.data.input_files import member_names, read_blocks
 from jumok.errors import DataError
@@ -159,7 +159,7 @@ def _unescape(text: str) -> str:
     """Return a text of XLSX, in which `_x000D_` is a carriage return."""
     if "_x" not in text:
         return text
-    return _ESCAPE.sub(lambda match: chr(int(match[1], 16)), text).replace("\r\n", "\n")
+    return valid_unicode(_ESCAPE.sub(lambda match: chr(int(match[1], 16)), text)).replace("\r\n", "\n")
 
 
 class _SharedStrings:
