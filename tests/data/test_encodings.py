@@ -113,7 +113,7 @@ def test_a_wrong_or_unknown_encoding_is_refused(tmp_path: Path) -> None:
         open_corpus(path, encoding="cp949")
     with pytest.raises(DataError, match=r"no encoding 'cp94'\. Did you mean .cp949"):
         open_corpus(path, encoding="cp94")
-    for name in ("hex", "rot13"):
+    for name in ("hex", "rot13", "undefined"):
         with pytest.raises(DataError, match="no encoding"):
             check_encoding(name)
     assert [check_encoding(name) for name in ("", "UTF-16", "utf_16_le", "ms949")] == [

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from jumok.data import open_corpora, open_corpus
+from jumok.data.formats.inline_codes import SegmentText
 from jumok.errors import DataError
 from jumok.types import Pair
 
@@ -591,3 +592,49 @@ def test_xlsx_escapes_of_surrogates_are_joined_or_replaced(tmp_path: Path) -> No
     assert list(corpus_at(tmp_path / "a.xlsx", xlsx(row, strings="")).pairs()) == [
         Pair("a \U0001f600", "b \ufffd")
     ]
+
+
+def test_the_key_id_is_an_identifier_unless_indonesian_was_asked_for(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    corpus = corpus_at(path, '{"id": "a1", "en": "Save now.", "ko": "지금 저장하세요."}\n')
+    assert list(corpus.pairs()) == [SAVE]
+    content = '{"id": "Buka.", "en": "Open it.", "ko": "여세요."}\n'
+    assert list(corpus_at(path, content, source="en", target="id").pairs()) == [Pair("Open it.", "Buka.")]
+    assert list(corpus_at(path, '{"id": "Buka.", "en": "Open it."}\n').pairs()) == [Pair("Buka.", "Open it.")]
+    with pytest.raises(DataError, match="Received: id, en, text"):
+        corpus_at(path, '{"id": "a1", "en": "Save now.", "text": "x"}\n')
+
+
+def test_the_same_key_twice_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"two different keys\. Received: en,en"):
+        corpus_at(tmp_path / "a.jsonl", '{"en": "a", "ko": "b"}\n', columns="en,en")
+
+
+def test_a_huge_number_in_a_workbook_is_refused(tmp_path: Path) -> None:
+    digits = "1" * 5_000
+    for row in (f'<row r="{digits}"><c><v>1</v></c></row>', f'<row><c t="s"><v>{digits}</v></c></row>'):
+        with pytest.raises(DataError, match="5,000 digits"):
+            corpus_at(tmp_path / "a.xlsx", xlsx(row))
+
+
+def test_an_archive_with_a_name_that_is_not_utf_8_is_refused(tmp_path: Path) -> None:
+    content = zipped(**{"é.tsv": "a\tb\n"}).replace("é".encode(), b"\xff\xff")
+    with pytest.raises(DataError, match="not UTF-8"):
+        corpus_at(tmp_path / "a.zip", content)
+
+
+@pytest.mark.parametrize("gap", [" " * 20_000, " \0" + " " * 20_000])
+def test_spaces_in_a_segment_cost_linear_time(gap: str) -> None:
+    """20,000 of them took seconds."""
+    segment = SegmentText()
+    segment.add("a")
+    for piece in gap.split("\0"):
+        segment.add(piece)
+        segment.start("ph", {})
+        segment.end("ph")
+    segment.add(f"b{gap}c \n d".replace("\0", ""))
+    started = time.process_time()
+    text = segment.text()
+    assert time.process_time() - started < 0.5
+    assert text.startswith("a b ")
+    assert text.endswith(" c d")

@@ -208,3 +208,33 @@ def test_a_target_has_one_state_however_it_is_quoted() -> None:
         written = shout(read_document("a.xlf", text.encode())[1])
         assert b"new" not in written
         ElementTree.fromstring(written)
+
+
+def test_android_values_of_styles_and_identifiers_stay() -> None:
+    text = (
+        '<resources><style name="a"><item name="b">bold</item></style><item type="id" name="c">word</item>'
+        '<declare-styleable name="d"><item name="e">other</item></declare-styleable>'
+        '<item type="string" name="f">text</item></resources>'
+    )
+    _, document = read_document("a.xml", text.encode())
+    assert document.segments == ["text"]
+    assert shout(document).decode() == text.replace(">text<", ">TEXT<")
+
+
+@pytest.mark.parametrize("attribute", ['mtype="protected"', 'translate="no"'])
+def test_protected_words_of_xliff_stay(attribute: str) -> None:
+    protected = f"<mrk {attribute}>Brand</mrk>"
+    text = XLIFF_1.replace('<g id="1">is</g>', protected)
+    _, document = read_document("a.xlf", text.encode())
+    assert document.segments[0] == "My name Michael"
+    assert f">MY NAME {protected} MICHAEL</target>" in shout(document).decode()
+
+
+@pytest.mark.parametrize("arrow", [" --> ", "-->"])
+def test_cues_without_an_empty_line_between_them(arrow: str) -> None:
+    time = f"00:00:01,000{arrow}00:00:02,000\n"
+    text = f"1\n{time}one\n1984\n2\n{time}two\n{time}{time}three\n"
+    _, document = read_document("a.srt", text.encode())
+    assert [segment.split() for segment in document.segments] == [["one", "1984"], ["two"], ["three"]]
+    assert identity(document) == text.encode()
+    assert shout(document).decode() == text.upper()

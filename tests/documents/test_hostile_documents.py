@@ -195,3 +195,21 @@ def test_hostile_files_cost_linear_time(name: str, begin: str, unit: str, end: s
 
     small, large = (min(cost(size) for _ in range(2)) for size in (5_000, 20_000))  # the least disturbed
     assert large < 8 * small + 0.2
+
+
+def test_what_python_cannot_decode_is_refused() -> None:
+    with pytest.raises(DataError, match="UNDEFINED"):
+        read_document("a.xml", b'<?xml version="1.0" encoding="undefined"?><resources/>')
+    with pytest.raises(DataError, match="thousands of digits"):
+        read_document("a.json", b'{"a": ' + b"1" * 5_000 + b"}")
+
+
+def test_a_damaged_part_compressed_with_lzma_is_refused() -> None:
+    output = BytesIO()
+    with zipfile.ZipFile(output, "w", zipfile.ZIP_LZMA) as archive:
+        archive.writestr("word/document.xml", random.Random(1).randbytes(1_000))
+    data = bytearray(output.getvalue())
+    start = data.index(b"word/document.xml") + len("word/document.xml")
+    data[start + 4 : start + 9] = b"\xff" * 5  # the properties of the compressor
+    with pytest.raises(DataError, match="cannot be inflated"):
+        read_document("a.docx", bytes(data))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -123,3 +124,51 @@ def test_the_documents_of_this_project_come_back_byte_for_byte(name: str) -> Non
     _, document = read_document(name, data)
     assert document.segments
     assert identity(document) == data
+
+
+def test_a_blank_line_after_html_stays() -> None:
+    text = "<div>\nHello\n\n**Bold** para\n\n</div>"
+    _, document = read_document("a.md", text.encode())
+    assert shout(document).decode() == text.replace("Hello", "HELLO").replace("Bold** para", "BOLD** PARA")
+    assert identity(document) == text.encode()
+
+
+@pytest.mark.parametrize(
+    ("begin", "end"),
+    [
+        ("<script>", "</script>"),
+        ('<style type="x">', "</style>"),
+        ("<pre>", "</pre>"),
+        ("<textarea>", "</textarea>"),
+        ("<!--", "-->"),
+    ],
+)
+def test_html_that_is_not_translated_ends_at_its_end_mark(begin: str, end: str) -> None:
+    text = f"{begin}\none\n\ntwo words\n{end}\nlast\n"
+    _, document = read_document("a.md", text.encode())
+    assert document.segments == ["last"]
+    assert shout(document).decode() == text.replace("last", "LAST")
+    unclosed = text.replace(end, "three")
+    assert identity(read_document("a.md", unclosed.encode())[1]) == unclosed.encode()
+
+
+def test_an_escaped_bar_in_a_table_cell_stays_escaped() -> None:
+    text = "| a |\n| --- |\n| b \\| c |\n"
+    assert shout(read_document("a.md", text.encode())[1]).decode() == text.upper()
+
+
+@pytest.mark.parametrize("unit", [" ", "{{", "{%", "a  b"])
+def test_spaces_and_braces_are_read_in_linear_time(unit: str) -> None:
+    """20,000 spaces took seconds."""
+    text = f"a{unit * 20_000}b"
+    started = time.process_time()
+    _, document = read_document("a.md", text.encode())
+    assert time.process_time() - started < 1
+    assert identity(document) == text.encode()
+
+
+def test_hard_breaks_and_template_codes_stay() -> None:
+    text = "one  \ntwo {{ a }} and {% b %}   \nthree\\\nfour\n"
+    _, document = read_document("a.md", text.encode())
+    assert document.segments == ["one", "two and ", "three", "four"]
+    assert "ONE  \nTWO {{ a }} AND {% b %}   \nTHREE\\\nFOUR\n" == shout(document).decode()

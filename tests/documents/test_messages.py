@@ -309,3 +309,12 @@ def test_escaped_surrogates_are_joined_or_replaced(name: str, text: str) -> None
         assert document.segments == [f"hi {character}"]
         assert f"HI {character}" in shout(document).decode()
         assert identity(document) == (text % escaped).encode()
+
+
+def test_a_string_with_plural_forms_gets_no_plain_translation_of_its_key() -> None:
+    forms = {"plural": {"other": {"stringUnit": {"state": "new", "value": "%d files"}}}}
+    strings = {"file count": {"localizations": {"en": {"variations": forms}}}, "plain": {}}
+    text = json.dumps({"sourceLanguage": "en", "strings": strings})
+    _, document = read_document("a.xcstrings", text.encode())
+    assert document.segments == ["plain"]
+    assert json.loads(shout(document, "ko"))["strings"]["file count"] == strings["file count"]

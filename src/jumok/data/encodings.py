@@ -53,7 +53,7 @@ def check_encoding(name: str) -> str:
     """Return an encoding that `--encoding` names; "" is UTF-8. An unknown name raises a DataError."""
     try:
         b"a".decode(name or "utf-8")
-    except (LookupError, UnicodeDecodeError):  # one byte is not UTF-16, which is fine
+    except (LookupError, UnicodeError):  # one byte is not UTF-16, which is fine
         try:
             known = codecs.lookup(name).name.startswith("utf-")
         except LookupError:

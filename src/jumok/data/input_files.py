@@ -231,6 +231,8 @@ def _archive(file: InputFile, raw: IO[bytes]) -> Iterator[zipfile.ZipFile]:
     try:
         with zipfile.ZipFile(raw) as archive:
             yield archive
+    except UnicodeDecodeError:
+        raise _damage_error(file, "the name of a file in it is not UTF-8, although it says so") from None
     except (zipfile.BadZipFile, EOFError, NotImplementedError, zlib.error, lzma.LZMAError) as error:
         raise _damage_error(file, str(error) or "it is truncated") from None
 

@@ -28,7 +28,10 @@ class _Reader(XmlReader):
         return node.name in ("string", "item")
 
     def is_opaque(self, node: XmlNode) -> bool:
-        return node.attributes.get("translatable") == "false"
+        if node.name in ("style", "declare-styleable"):  # their items are values, such as "bold"
+            return True
+        is_other_item = node.name == "item" and node.attributes.get("type", "string") != "string"
+        return is_other_item or node.attributes.get("translatable") == "false"
 
     def read_content(self, node: XmlNode) -> str | None:
         builder = SegmentBuilder()

@@ -42,6 +42,10 @@ def _load(text: str) -> Any:
         raise DataError(
             f"This is not JSON: {error.msg}, line {error.lineno:,}, column {error.colno:,}."
         ) from None
+    except ValueError:  # Python reads integers of up to 4,300 digits
+        raise DataError(
+            "A number in this JSON has thousands of digits. Remove it, or write it as a string."
+        ) from None
     except RecursionError:
         raise DataError("This JSON has too many objects inside each other.") from None
 
@@ -166,6 +170,8 @@ def _read_catalogue(data: bytes) -> StringCatalogue:
             continue
         found = string.get("localizations")
         localizations = found if isinstance(found, dict) else {}
+        if _has_plural_forms(localizations.get(source)):
+            continue
         message = Message(_source_text(localizations.get(source), key))
         path = ("strings", key) if found is None else ("strings", key, "localizations")
         if message.segments and path in places:
@@ -174,6 +180,11 @@ def _read_catalogue(data: bytes) -> StringCatalogue:
                 _CatalogueEntry(message, frozenset(localizations), places[path], found is not None, is_empty)
             )
     return StringCatalogue(text, encoding, sorted(entries, key=lambda entry: entry.position))
+
+
+def _has_plural_forms(localization: Any) -> bool:
+    """Return whether a string has forms for numbers or devices; its key alone is not their translation."""
+    return isinstance(localization, dict) and "variations" in localization
 
 
 def _source_text(localization: Any, key: str) -> str:

@@ -37,12 +37,16 @@ _TABLE_RULE = re.compile(r"[ \t>]*+\|?[ \t]*+:?-++:?[ \t]*+(?:\|[ \t]*+:?-++:?[ 
 _DEFINITION = re.compile(r" {0,3}\[(?!\^)([^\]]+)\]:")
 _HTML_BLOCK = re.compile(
     r" {0,3}</?(?:address|article|aside|blockquote|center|details|dd|div|dl|dt|fieldset|figcaption|figure"
-    r"|footer|form|h[1-6]|header|hr|iframe|li|main|nav|ol|p|pre|script|section|style|summary|table|tbody|td|tfoot|th"
+    r"|footer|form|h[1-6]|header|hr|iframe|li|main|nav|ol|p|pre|script|section|style|summary|table|tbody|td|textarea|tfoot|th"
     r"|thead|tr|ul)\b| {0,3}<!--| {0,3}</?[a-zA-Z][^<>]*>[ \t]*$",
     re.IGNORECASE,
 )
+# Those that end at an end mark and not at a blank line.
+_RAW_HTML_BLOCK = re.compile(r" {0,3}<(?:(?:script|pre|style|textarea)(?=[\s>]|$)|(!--))", re.IGNORECASE)
+_RAW_HTML_END = re.compile(r"</(?:script|pre|style|textarea)>", re.IGNORECASE)
+_COMMENT_END = re.compile("-->")
 _CELL = re.compile(r"((?<!\\)\|)")
-_HARD_BREAK = re.compile(r"(?: {2,}|\\)$")
+_HARD_BREAK = re.compile(r"(?:(?<! ) {2,}+|\\)$")
 
 
 def _parse(text: str) -> CompositeTemplate:
@@ -107,10 +111,18 @@ class _BlockReader:
 
     def _read_html(self, start: int) -> int:
         end = start
-        while end < len(self._lines) and self._lines[end].strip():
+        raw_block = _RAW_HTML_BLOCK.match(self._lines[start])
+        if raw_block is not None:
+            end_mark = _COMMENT_END if raw_block[1] else _RAW_HTML_END
+            while end < len(self._lines) and not end_mark.search(self._lines[end]):
+                end += 1
+            if end == len(self._lines):  # without an end mark, it goes on to the end of the file
+                return self._copy(start, end)
             end += 1
-        markup = read_markup("".join(f"{line}\n" for line in self._lines[start:end]))
-        self._parts.append(HtmlFile(markup))
+        else:
+            while end < len(self._lines) and self._lines[end].strip():
+                end += 1
+        self._parts += [HtmlFile(read_markup("\n".join(self._lines[start:end]))), "\n"]
         return end
 
     def _is_table(self, index: int) -> bool:
@@ -210,7 +222,8 @@ _DESTINATION = r"\((?:[^()\s]|\([^()\s]*+\))*+(?:\s+(?:\"[^\"]*\"|'[^']*'))?\s*\
 _TOKEN = re.compile(
     r"(?P<escape>\\[!-/:-@\[-`{-~])"
     r"|(?P<code>(?P<ticks>`++).+?(?<!`)(?P=ticks)(?!`))"
-    r"|(?P<atomic><(?:/?[a-zA-Z][^<>]*+|!--.*?--)>|https?://[^\s<>()]++|\[\^[^\]\s]++\]|\{\{.*?\}\}|\{%.*?%\}"
+    r"|(?P<atomic><(?:/?[a-zA-Z][^<>]*+|!--.*?--)>|https?://[^\s<>()]++|\[\^[^\]\s]++\]"
+    r"|\{\{(?:(?!\{\{).)*?\}\}|\{%(?:(?!\{%).)*?%\}"
     rf"|!\[[^\[\]]*+\](?:{_DESTINATION}|\[[^\[\]]*+\]))"
     rf"|\[(?P<text>(?:[^\[\]\\]|\\.|!\[[^\[\]]*+\]\([^()]*+\))*+)\](?P<target>{_DESTINATION}|\[[^\[\]]*+\])?"
     r"|(?P<emphasis>\*\*\*|___|\*\*|__|~~|\*|_)"
@@ -273,7 +286,7 @@ def _pair_emphasis(text: str, matches: Sequence[re.Match[str]]) -> dict[int, int
 
 
 def _escape(text: str) -> str:
-    return re.sub(r"[\\`*\[\]<]|(?<!\w)_|_(?!\w)", r"\\\g<0>", text)
+    return re.sub(r"[\\`*\[\]<|]|(?<!\w)_|_(?!\w)", r"\\\g<0>", text)
 
 
 MARKDOWN = DocumentFormat(

@@ -1,4 +1,4 @@
-"""Subtitles of SubRip (.srt) and WebVTT (.vtt): cues are the lines below a time, up to an empty line.
+"""Subtitles of SubRip (.srt) and WebVTT (.vtt): cues are the lines below a time, up to an empty line or a time.
 
 Notes, styles and regions of WebVTT have no time, so they stay as they are.
 """
@@ -19,19 +19,23 @@ if TYPE_CHECKING:
 
 __all__ = ["SRT", "VTT"]
 
-_TIME = re.compile(r"^\s*(?:\d+:)?\d\d?:\d\d[,.]\d+\s+-->")
+_TIME = re.compile(r"^\s*(?:\d+:)?\d\d?:\d\d[,.]\d+\s*-->")
 
 
 def _parse(text: str, *, has_entities: bool = False) -> CompositeTemplate:
     parts: list[str | TextTemplate] = []
     cue: list[str] | None = None
     for line in [*split_lines(text.replace("\r\n", "\n").replace("\r", "\n")), ""]:
-        if cue is not None and line.strip():
+        is_time = _TIME.match(line) is not None
+        if cue is not None and line.strip() and not is_time:
             cue.append(line)
             continue
+        number = cue.pop() if cue and is_time and cue[-1].strip().isdecimal() else None  # of the next cue
         if cue:
             parts.extend([read_cue("\n".join(cue), has_entities=has_entities), "\n"])
-        cue = [] if _TIME.match(line) else None
+        if number is not None:
+            parts.append(f"{number}\n")
+        cue = [] if is_time else None
         parts.append(line + "\n")
     parts.pop()  # the empty line that was appended to end the last cue
     if not text.endswith(("\n", "\r")) and parts and isinstance(parts[-1], str):

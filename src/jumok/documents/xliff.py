@@ -71,7 +71,7 @@ class _Reader(XmlReader):
         for index, child in enumerate(children):
             if not child.name:
                 add_message(builder, child.text, encode=escape_xml)
-            elif child.name in _WRAPPERS:
+            elif child.name in _WRAPPERS and not _is_protected(child):
                 builder.open_element(Element(self.source.opening(child), self.source.closing(child)))
                 self._read_inline(child.children, builder)
                 builder.close_element()
@@ -86,6 +86,10 @@ class _Reader(XmlReader):
 
 def _has_elements(node: XmlNode) -> bool:
     return any(child.name for child in node.children)
+
+
+def _is_protected(node: XmlNode) -> bool:
+    return node.attributes.get("mtype") == "protected" or node.attributes.get("translate") == "no"
 
 
 def _code_of(node: XmlNode) -> tuple[str, bool] | None:

@@ -95,7 +95,7 @@ def decode_xml(data: bytes) -> tuple[str, str]:
         encoding = declared[1].decode().lower() if declared else "utf-8"
     try:
         return data.decode(encoding), encoding
-    except (UnicodeDecodeError, LookupError):
+    except (UnicodeError, LookupError):
         raise DataError(f"The file is not {encoding.upper()}, although it says so.") from None
 
 

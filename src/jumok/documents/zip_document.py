@@ -6,6 +6,7 @@ Every other part is copied. Sizes are checked in the directory of the archive, b
 from __future__ import annotations
 
 import io
+import lzma
 import zipfile
 import zlib
 from dataclasses import dataclass
@@ -135,7 +136,7 @@ def read_part(archive: zipfile.ZipFile, name: str) -> bytes:
         return archive.read(name)
     except KeyError:
         raise DataError(f"The file is damaged: the archive has no part {name[:60]}.") from None
-    except (zipfile.BadZipFile, zlib.error, NotImplementedError, OSError, EOFError) as error:
+    except (zipfile.BadZipFile, zlib.error, lzma.LZMAError, NotImplementedError, OSError, EOFError) as error:
         raise DataError(f"The file is damaged: the part {name[:60]} cannot be inflated ({error}).") from None
 
 

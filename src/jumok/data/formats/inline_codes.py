@@ -22,8 +22,8 @@ _EMPTY = frozenset({"x", "bx", "ex", "sc", "ec"})
 _TYPE_ATTRIBUTES = ("type", "ctype", "subType", "equiv-text")
 _LINE_BREAKS = frozenset({"lb", "x-lb", "x-br", "br", "xlf:lb", "<br/>", "<br>"})
 _MARK = "\0"  # where a code was: XML has no such character
-_AROUND_MARK = re.compile(r"[ \0]*\0[ \0]*(?P<end>[.,;:!?)…。、]?)")
-_LINE_END = re.compile(r"\s*\n\s*")
+_AROUND_MARK = re.compile(r"(?<![ \0])[ \0]*\0[ \0]*(?P<end>[.,;:!?)…。、]?)")
+_LINE_END = re.compile(r"(?<!\s)\s*\n\s*")
 
 
 class SegmentText:

@@ -39,7 +39,9 @@ def open_jsonl(file: InputFile, options: ReadOptions) -> PairFile:
     record = _record(file, number, line)
     if options.columns:
         keys = [key.strip() for key in options.columns.split(",")]
-        if len(keys) != 2 or not all(key in record for key in keys):
+        if len(set(keys)) != 2 or len(keys) != 2:
+            raise DataError(f"--columns takes two different keys. Received: {options.columns}.")
+        if not all(key in record for key in keys):
             raise line_error(
                 file, number, f"does not have the keys {options.columns}", f"Received: {', '.join(record)}."
             )
@@ -56,6 +58,8 @@ def _text_keys(file: InputFile, number: int, record: dict[str, Any], options: Re
     if "source" in record and "target" in record:
         return {"source": "", "target": ""}
     languages = {key: language.code for key in record if (language := find_language(key))}
+    if len(record.keys() - {"alignment"}) > 2 and "id" not in (options.source, options.target):
+        languages.pop("id", None)  # an identifier, not Indonesian
     no_text = [key for key in languages if not isinstance(record[key], str)]
     columns = {key: code for key, code in languages.items() if key not in no_text}
     wanted = [key for key in columns if columns[key] in (options.source, options.target)]

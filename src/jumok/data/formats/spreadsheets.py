@@ -32,6 +32,7 @@ _WORKBOOK, _SHARED_STRINGS, _CONTENT = "xl/workbook.xml", "xl/sharedStrings.xml"
 _MAX_COLUMNS = 256
 _MAX_SHARED_CHARACTERS = 1 << 28
 _SAMPLE_ROWS = 100
+_MAX_DIGITS = 18
 _ESCAPE = re.compile(r"_x([0-9A-Fa-f]{4})_")
 _CELL_NAME = re.compile(r"([A-Z]{1,3})[0-9]+")
 
@@ -216,8 +217,7 @@ class _XlsxRows:
             self._kind = attributes.get("t", "n")
             self._text.take()
         elif name == "row":
-            number = attributes.get("r", "")
-            self._number = int(number) if number.isdecimal() else self._number + 1
+            self._number = _to_number(attributes.get("r", ""), default=self._number + 1)
             self._cells = []
 
     def end(self, name: str) -> None:
@@ -241,8 +241,17 @@ class _XlsxRows:
     def _value(self, text: str) -> str:
         if self._kind != "s":
             return _unescape(text)
-        index = int(text) if text.isdecimal() else -1
+        index = _to_number(text, default=-1)
         return self._strings[index] if 0 <= index < len(self._strings) else ""
+
+
+def _to_number(text: str, default: int) -> int:
+    """Return the number of a row or a string; the default if there is none."""
+    if not text.isdecimal():
+        return default
+    if len(text) > _MAX_DIGITS:
+        raise DataError(f"A number of a row or string has {len(text):,} digits. Save the file as .csv.")
+    return int(text)
 
 
 def _column_number(letters: str) -> int:
