@@ -1,4 +1,4 @@
-"""Subtitles of SubRip (.srt) and WebVTT (.vtt): cues are the lines below a time, up to an empty line or a time.
+"""Subtitles of SubRip (.srt) and WebVTT (.vtt): cues are the lines below a time, up to an empty line or time.
 
 Notes, styles and regions of WebVTT have no time, so they stay as they are.
 """
