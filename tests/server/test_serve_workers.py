@@ -159,7 +159,8 @@ def test_a_document_of_a_client_with_much_work_is_refused_before_it_is_read() ->
 
 def test_work_counts_until_it_is_done_or_nobody_waits_for_it() -> None:
     async def run() -> None:
-        queue = with_speed(WorkQueue(Limits(), workers=1), 1_008 / 5)  # a sentence takes 5 seconds
+        limits = Limits(batch_timeout=1_000)
+        queue = with_speed(WorkQueue(limits, workers=1), 1_008 / 5)  # a sentence takes 5 seconds
         request = open_request(queue, seconds=35)
         queue.add(pending(request, *["x" * 1_000] * 7))
         batch = await queue.take()
@@ -449,6 +450,49 @@ def test_a_request_that_is_about_to_be_late_gets_more_turns() -> None:
 
     assert asyncio.run(run(1e6)) == pytest.approx(0.5, abs=0.1)
     assert asyncio.run(run(11)) > 0.6
+
+
+def test_an_urgent_client_pays_for_the_share_that_it_was_charged() -> None:
+    """It was once refunded the whole estimate of a lost batch, and so got ahead of all others."""
+
+    async def run() -> None:
+        queue = with_speed(WorkQueue(Limits(request_timeout=1e6), workers=1), 100)
+        request = queue.open("late", asyncio.get_running_loop().time() + 1)
+        queue.admit(request, 6)
+        queue.add(pending(request, *[SENTENCE] * 6))  # a second each, charged a third of it
+        before = request.client.virtual_time
+        batch = await queue.take()
+        queue.requeue(pending_items(batch))
+        assert request.client.virtual_time == pytest.approx(before)
+        queue.complete(await queue.take(), 12.0, 12.0)
+        assert request.client.virtual_time == pytest.approx(before + 12 / 3)
+
+    asyncio.run(run())
+
+
+def test_rounding_leaves_no_work_behind() -> None:
+    """An empty queue accepts any request; with a residue of 1e-17 seconds it refused a large one."""
+
+    async def run() -> None:
+        queue = WorkQueue(Limits(), workers=1)
+        requests = [open_request(queue, seconds=seconds) for seconds in (0.1, 0.2, 0.3)]
+        for request in requests:
+            queue.close(request)
+        assert (queue.seconds_behind, requests[0].client.seconds) == (0.0, 0.0)
+
+    asyncio.run(run())
+
+
+def test_a_batch_of_slow_sentences_fits_into_the_batch_timeout() -> None:
+    async def run(crowding: float) -> int:
+        queue = with_speed(WorkQueue(Limits(batch_timeout=30), workers=1), 100)  # a sentence per second
+        queue._crowding = crowding
+        queue.add(pending(open_request(queue), *[SENTENCE] * 40))
+        return len(pending_items(await queue.take()))
+
+    assert asyncio.run(run(1.0)) == 7
+    assert asyncio.run(run(3.0)) == 2
+    assert asyncio.run(run(20.0)) == 1
 
 
 def test_the_speed_is_measured_for_each_kind_of_batch() -> None:
