@@ -315,6 +315,33 @@ def resolve(batch: Any) -> None:
             sentence.future.set_result([{"text": sentence.text.upper(), "score": 0.0}])
 
 
+def test_a_failed_path_ends_the_other_paths_of_its_request() -> None:
+    """They once went on to add sentences for which nobody waited."""
+
+    async def run() -> None:
+        queue = WorkQueue(Limits(), workers=1)
+        pipeline = TranslationPipeline(queue, Limits())
+        failing = (LanguagePair(0, "en", "de"),)
+        pivoted = (LanguagePair(1, "en", "fr"), LanguagePair(2, "fr", "de"))
+        request = asyncio.create_task(
+            pipeline.translate_all(["one", "two"], [failing, pivoted], TranslateOptions(), "client")
+        )
+        by_model = {}
+        for _ in range(2):
+            [sentence] = pending_items(await queue.take())
+            assert isinstance(sentence, PendingSentence)
+            by_model[sentence.key.model_index] = sentence
+        by_model[0].future.set_exception(BusyError("failed", 1))
+        with pytest.raises(BusyError):
+            await request
+        resolve([by_model[1]])
+        for _ in range(20):
+            await asyncio.sleep(0)
+        assert len(queue) == queue.open_requests == 0
+
+    asyncio.run(run())
+
+
 def test_an_accepted_request_is_not_refused_at_its_second_model() -> None:
     async def run() -> None:
         limits = Limits(max_queued_sentences=4)
@@ -1032,6 +1059,36 @@ def test_sighup_reloads_the_models_without_dropping_a_request(
         assert len(after) == 1
         assert not set(before) & set(after)
         assert served.get("/health").status == 200
+
+
+def test_a_thread_of_a_cancelled_request_keeps_its_slot_until_it_ends(
+    model: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def run() -> None:
+        service = Service(ServerSettings(models=(model,)), read_language_pairs([model]))
+        started, end = threading.Event(), threading.Event()
+
+        def fail_later() -> None:
+            started.set()
+            end.wait(30)
+            raise ValueError("nobody waits for this")
+
+        cancelled = asyncio.create_task(service.run_in_thread(fail_later))
+        await asyncio.to_thread(started.wait, 30)
+        cancelled.cancel()
+        following = asyncio.create_task(service.run_in_thread(int, "7"))
+        _, waiting = await asyncio.wait([following], timeout=0.2)
+        assert waiting, "two threads ran at a time"
+        assert cancelled.cancelled()
+        end.set()
+        assert await following == 7
+        with pytest.raises(ValueError, match="invalid literal"):
+            await service.run_in_thread(int, "seven")
+        assert await service.run_in_thread(int, "8") == 8
+
+    asyncio.run(run())
+    gc.collect()
+    assert not caplog.records
 
 
 def test_a_reload_with_models_in_another_order_is_refused(
