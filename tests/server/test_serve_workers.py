@@ -842,6 +842,86 @@ def test_hanging_workers_are_found_and_excused_if_the_server_itself_did_not_run(
     asyncio.run(run())
 
 
+def test_a_worker_that_may_load_torch_is_not_judged_until_its_batch_ends() -> None:
+    async def run() -> None:
+        heartbeats = Heartbeats()
+        heartbeats.data_received(HEARTBEAT.pack(1.0))
+        with heartbeats.working(0.1, may_load=True):
+            heartbeats._last_beat -= 10
+            heartbeats._progress = (1.0, heartbeats._progress[1] - 10)
+            assert not heartbeats.hang_reason()
+        assert not heartbeats.hang_reason()  # the silence is excused
+        with heartbeats.working(0.1):
+            heartbeats._last_beat -= 10
+            assert heartbeats.hang_reason() == "no heartbeat"
+
+    asyncio.run(run())
+
+
+def test_only_the_first_batch_with_torch_may_load_it_and_explanations_have_no_estimate(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    expected: list[tuple[float, bool]] = []
+    working = Heartbeats.working
+
+    def record(self: Heartbeats, estimate: float, *, may_load: bool = False) -> Any:
+        expected.append((estimate, may_load))
+        return working(self, estimate, may_load=may_load)
+
+    async def answer(self: WorkerHandle, message: dict[str, Any]) -> dict[str, Any]:
+        if message["kind"] == "explain":
+            return {"kind": "explanation", "answer": "{}", "cpu_seconds": 0.2, "seconds": 2.0}
+        translations = [[{"text": text, "score": 0.0}] for text in message["texts"]]
+        return {"kind": "translations", "translations": translations, "cpu_seconds": 0.2, "seconds": 2.0}
+
+    monkeypatch.setattr(Heartbeats, "working", record)
+    monkeypatch.setattr(WorkerHandle, "_request", answer)
+
+    async def run() -> None:
+        queue = WorkQueue(Limits(), workers=1)
+        handle = WorkerHandle(queue, {}, Limits(), lambda *_, **__: None)
+        request = open_request(queue)
+        aligned = BatchKey(0, TranslateOptions(align=True))
+        await handle._execute(pending(request, "one"))
+        await handle._execute(pending(request, "one", key=aligned))
+        await handle._execute(pending(request, "one", key=aligned))
+        await handle._execute(PendingExplanation(0, "explain", "{}", request))
+        assert queue._crowding > 2  # the queue is told the seconds that the worker measured
+
+    asyncio.run(run())
+    assert expected == [(0.0, False), (0.0, True), (0.0, False), (float("inf"), False)]
+
+
+def test_loading_torch_does_not_count_as_other_work_on_the_machine(
+    model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The worker measures how long a batch took after its warm-up, and the queue is told this time."""
+
+    def warm_up(translator: Any) -> None:
+        time.sleep(0.2)
+        ended.append(time.monotonic())
+
+    ended: list[float] = []
+    monkeypatch.setattr("jumok.server.workers.worker._warm_up_alignment", warm_up)
+    _, aligned = answers_of({"models": [str(model)]}, {"texts": ["one two"], "align": True})
+    assert 0 < aligned["seconds"] <= time.monotonic() - ended[0]
+
+
+def test_a_worker_that_writes_no_json_is_not_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    code = "import os, sys; os.write(1, b'\\x02\\x00\\x00\\x00??'); sys.stdin.read()"
+    monkeypatch.setattr("jumok.server.workers.pool.WORKER_CODE", code)
+
+    async def run() -> None:
+        handle = WorkerHandle(WorkQueue(Limits(), workers=1), {}, Limits(), lambda *_, **__: None)
+        try:
+            with pytest.raises(ModelFolderError, match="JSONDecodeError"):
+                await handle.start()
+        finally:
+            await handle.stop()
+
+    asyncio.run(run())
+
+
 @pytest.mark.medium
 def test_a_worker_ignores_sigterm(model: Path, tmp_path: Path) -> None:
     """systemd sends SIGTERM to every process of a service; batches in progress must not be lost."""
@@ -853,7 +933,10 @@ def test_a_worker_ignores_sigterm(model: Path, tmp_path: Path) -> None:
         assert not [line for line in served.events() if line["event"] == "worker_lost"]
 
 
-def test_restarts_of_a_failing_worker_back_off(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("error", [ModelFolderError, OSError, EOFError, ValueError])
+def test_restarts_of_a_failing_worker_back_off(
+    monkeypatch: pytest.MonkeyPatch, error: type[Exception]
+) -> None:
     pauses: list[float] = []
 
     async def pause(seconds: float) -> None:
@@ -862,7 +945,7 @@ def test_restarts_of_a_failing_worker_back_off(monkeypatch: pytest.MonkeyPatch) 
             raise asyncio.CancelledError
 
     async def fail(self: WorkerHandle) -> None:
-        raise ModelFolderError("damaged")
+        raise error("damaged")
 
     monkeypatch.setattr("jumok.server.workers.pool.asyncio.sleep", pause)
     monkeypatch.setattr(WorkerHandle, "_start_process", fail)
