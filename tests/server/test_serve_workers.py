@@ -159,7 +159,8 @@ def test_a_document_of_a_client_with_much_work_is_refused_before_it_is_read() ->
 
 def test_work_counts_until_it_is_done_or_nobody_waits_for_it() -> None:
     async def run() -> None:
-        queue = with_speed(WorkQueue(Limits(), workers=1), 1_008 / 5)  # a sentence takes 5 seconds
+        limits = Limits(batch_timeout=1_000)
+        queue = with_speed(WorkQueue(limits, workers=1), 1_008 / 5)  # a sentence takes 5 seconds
         request = open_request(queue, seconds=35)
         queue.add(pending(request, *["x" * 1_000] * 7))
         batch = await queue.take()
@@ -314,6 +315,33 @@ def resolve(batch: Any) -> None:
             sentence.future.set_result([{"text": sentence.text.upper(), "score": 0.0}])
 
 
+def test_a_failed_path_ends_the_other_paths_of_its_request() -> None:
+    """They once went on to add sentences for which nobody waited."""
+
+    async def run() -> None:
+        queue = WorkQueue(Limits(), workers=1)
+        pipeline = TranslationPipeline(queue, Limits())
+        failing = (LanguagePair(0, "en", "de"),)
+        pivoted = (LanguagePair(1, "en", "fr"), LanguagePair(2, "fr", "de"))
+        request = asyncio.create_task(
+            pipeline.translate_all(["one", "two"], [failing, pivoted], TranslateOptions(), "client")
+        )
+        by_model = {}
+        for _ in range(2):
+            [sentence] = pending_items(await queue.take())
+            assert isinstance(sentence, PendingSentence)
+            by_model[sentence.key.model_index] = sentence
+        by_model[0].future.set_exception(BusyError("failed", 1))
+        with pytest.raises(BusyError):
+            await request
+        resolve([by_model[1]])
+        for _ in range(20):
+            await asyncio.sleep(0)
+        assert len(queue) == queue.open_requests == 0
+
+    asyncio.run(run())
+
+
 def test_an_accepted_request_is_not_refused_at_its_second_model() -> None:
     async def run() -> None:
         limits = Limits(max_queued_sentences=4)
@@ -449,6 +477,49 @@ def test_a_request_that_is_about_to_be_late_gets_more_turns() -> None:
 
     assert asyncio.run(run(1e6)) == pytest.approx(0.5, abs=0.1)
     assert asyncio.run(run(11)) > 0.6
+
+
+def test_an_urgent_client_pays_for_the_share_that_it_was_charged() -> None:
+    """It was once refunded the whole estimate of a lost batch, and so got ahead of all others."""
+
+    async def run() -> None:
+        queue = with_speed(WorkQueue(Limits(request_timeout=1e6), workers=1), 100)
+        request = queue.open("late", asyncio.get_running_loop().time() + 1)
+        queue.admit(request, 6)
+        queue.add(pending(request, *[SENTENCE] * 6))  # a second each, charged a third of it
+        before = request.client.virtual_time
+        batch = await queue.take()
+        queue.requeue(pending_items(batch))
+        assert request.client.virtual_time == pytest.approx(before)
+        queue.complete(await queue.take(), 12.0, 12.0)
+        assert request.client.virtual_time == pytest.approx(before + 12 / 3)
+
+    asyncio.run(run())
+
+
+def test_rounding_leaves_no_work_behind() -> None:
+    """An empty queue accepts any request; with a residue of 1e-17 seconds it refused a large one."""
+
+    async def run() -> None:
+        queue = WorkQueue(Limits(), workers=1)
+        requests = [open_request(queue, seconds=seconds) for seconds in (0.1, 0.2, 0.3)]
+        for request in requests:
+            queue.close(request)
+        assert (queue.seconds_behind, requests[0].client.seconds) == (0.0, 0.0)
+
+    asyncio.run(run())
+
+
+def test_a_batch_of_slow_sentences_fits_into_the_batch_timeout() -> None:
+    async def run(crowding: float) -> int:
+        queue = with_speed(WorkQueue(Limits(batch_timeout=30), workers=1), 100)  # a sentence per second
+        queue._crowding = crowding
+        queue.add(pending(open_request(queue), *[SENTENCE] * 40))
+        return len(pending_items(await queue.take()))
+
+    assert asyncio.run(run(1.0)) == 7
+    assert asyncio.run(run(3.0)) == 2
+    assert asyncio.run(run(20.0)) == 1
 
 
 def test_the_speed_is_measured_for_each_kind_of_batch() -> None:
@@ -771,6 +842,86 @@ def test_hanging_workers_are_found_and_excused_if_the_server_itself_did_not_run(
     asyncio.run(run())
 
 
+def test_a_worker_that_may_load_torch_is_not_judged_until_its_batch_ends() -> None:
+    async def run() -> None:
+        heartbeats = Heartbeats()
+        heartbeats.data_received(HEARTBEAT.pack(1.0))
+        with heartbeats.working(0.1, may_load=True):
+            heartbeats._last_beat -= 10
+            heartbeats._progress = (1.0, heartbeats._progress[1] - 10)
+            assert not heartbeats.hang_reason()
+        assert not heartbeats.hang_reason()  # the silence is excused
+        with heartbeats.working(0.1):
+            heartbeats._last_beat -= 10
+            assert heartbeats.hang_reason() == "no heartbeat"
+
+    asyncio.run(run())
+
+
+def test_only_the_first_batch_with_torch_may_load_it_and_explanations_have_no_estimate(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    expected: list[tuple[float, bool]] = []
+    working = Heartbeats.working
+
+    def record(self: Heartbeats, estimate: float, *, may_load: bool = False) -> Any:
+        expected.append((estimate, may_load))
+        return working(self, estimate, may_load=may_load)
+
+    async def answer(self: WorkerHandle, message: dict[str, Any]) -> dict[str, Any]:
+        if message["kind"] == "explain":
+            return {"kind": "explanation", "answer": "{}", "cpu_seconds": 0.2, "seconds": 2.0}
+        translations = [[{"text": text, "score": 0.0}] for text in message["texts"]]
+        return {"kind": "translations", "translations": translations, "cpu_seconds": 0.2, "seconds": 2.0}
+
+    monkeypatch.setattr(Heartbeats, "working", record)
+    monkeypatch.setattr(WorkerHandle, "_request", answer)
+
+    async def run() -> None:
+        queue = WorkQueue(Limits(), workers=1)
+        handle = WorkerHandle(queue, {}, Limits(), lambda *_, **__: None)
+        request = open_request(queue)
+        aligned = BatchKey(0, TranslateOptions(align=True))
+        await handle._execute(pending(request, "one"))
+        await handle._execute(pending(request, "one", key=aligned))
+        await handle._execute(pending(request, "one", key=aligned))
+        await handle._execute(PendingExplanation(0, "explain", "{}", request))
+        assert queue._crowding > 2  # the queue is told the seconds that the worker measured
+
+    asyncio.run(run())
+    assert expected == [(0.0, False), (0.0, True), (0.0, False), (float("inf"), False)]
+
+
+def test_loading_torch_does_not_count_as_other_work_on_the_machine(
+    model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The worker measures how long a batch took after its warm-up, and the queue is told this time."""
+
+    def warm_up(translator: Any) -> None:
+        time.sleep(0.2)
+        ended.append(time.monotonic())
+
+    ended: list[float] = []
+    monkeypatch.setattr("jumok.server.workers.worker._warm_up_alignment", warm_up)
+    _, aligned = answers_of({"models": [str(model)]}, {"texts": ["one two"], "align": True})
+    assert 0 < aligned["seconds"] <= time.monotonic() - ended[0]
+
+
+def test_a_worker_that_writes_no_json_is_not_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    code = "import os, sys; os.write(1, b'\\x02\\x00\\x00\\x00??'); sys.stdin.read()"
+    monkeypatch.setattr("jumok.server.workers.pool.WORKER_CODE", code)
+
+    async def run() -> None:
+        handle = WorkerHandle(WorkQueue(Limits(), workers=1), {}, Limits(), lambda *_, **__: None)
+        try:
+            with pytest.raises(ModelFolderError, match="JSONDecodeError"):
+                await handle.start()
+        finally:
+            await handle.stop()
+
+    asyncio.run(run())
+
+
 @pytest.mark.medium
 def test_a_worker_ignores_sigterm(model: Path, tmp_path: Path) -> None:
     """systemd sends SIGTERM to every process of a service; batches in progress must not be lost."""
@@ -782,7 +933,10 @@ def test_a_worker_ignores_sigterm(model: Path, tmp_path: Path) -> None:
         assert not [line for line in served.events() if line["event"] == "worker_lost"]
 
 
-def test_restarts_of_a_failing_worker_back_off(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("error", [ModelFolderError, OSError, EOFError, ValueError])
+def test_restarts_of_a_failing_worker_back_off(
+    monkeypatch: pytest.MonkeyPatch, error: type[Exception]
+) -> None:
     pauses: list[float] = []
 
     async def pause(seconds: float) -> None:
@@ -791,7 +945,7 @@ def test_restarts_of_a_failing_worker_back_off(monkeypatch: pytest.MonkeyPatch) 
             raise asyncio.CancelledError
 
     async def fail(self: WorkerHandle) -> None:
-        raise ModelFolderError("damaged")
+        raise error("damaged")
 
     monkeypatch.setattr("jumok.server.workers.pool.asyncio.sleep", pause)
     monkeypatch.setattr(WorkerHandle, "_start_process", fail)
@@ -988,6 +1142,36 @@ def test_sighup_reloads_the_models_without_dropping_a_request(
         assert len(after) == 1
         assert not set(before) & set(after)
         assert served.get("/health").status == 200
+
+
+def test_a_thread_of_a_cancelled_request_keeps_its_slot_until_it_ends(
+    model: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def run() -> None:
+        service = Service(ServerSettings(models=(model,)), read_language_pairs([model]))
+        started, end = threading.Event(), threading.Event()
+
+        def fail_later() -> None:
+            started.set()
+            end.wait(30)
+            raise ValueError("nobody waits for this")
+
+        cancelled = asyncio.create_task(service.run_in_thread(fail_later))
+        await asyncio.to_thread(started.wait, 30)
+        cancelled.cancel()
+        following = asyncio.create_task(service.run_in_thread(int, "7"))
+        _, waiting = await asyncio.wait([following], timeout=0.2)
+        assert waiting, "two threads ran at a time"
+        assert cancelled.cancelled()
+        end.set()
+        assert await following == 7
+        with pytest.raises(ValueError, match="invalid literal"):
+            await service.run_in_thread(int, "seven")
+        assert await service.run_in_thread(int, "8") == 8
+
+    asyncio.run(run())
+    gc.collect()
+    assert not caplog.records
 
 
 def test_a_reload_with_models_in_another_order_is_refused(

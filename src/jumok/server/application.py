@@ -150,7 +150,7 @@ class Exchange:
             service.rate_limiter.check(self._client)
         body = await read_body(scope, self._receive, service.limits, service.body_budget)
         try:
-            context.request = await parse_request(scope, body, service.limits)
+            context.request = await parse_request(scope, body, service.limits, service.run_in_thread)
             if service.api_keys and route.guarded:
                 context.client = self._key_holder(context.request.api_key)
                 service.rate_limiter.check(context.client)

@@ -136,7 +136,7 @@ class _Server(uvicorn.Server):
 
         accepting = []
         for listener in sockets or []:
-            with contextlib.suppress(BlockingIOError):
+            with contextlib.suppress(OSError):  # no more connections, or too many open files
                 while True:
                     connection, _ = listener.accept()
                     connection.setblocking(False)

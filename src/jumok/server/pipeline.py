@@ -165,12 +165,17 @@ class TranslationPipeline:
             self.admit(request, texts, pivot_paths, options)
             if len(by_path) == 1:
                 return await self._translate(texts, pivot_paths[0], options, request)
-            groups = await asyncio.gather(
-                *(
+            tasks = [
+                asyncio.create_task(
                     self._translate([texts[index] for index in indices], path, options, request)
-                    for path, indices in by_path.items()
                 )
-            )
+                for path, indices in by_path.items()
+            ]
+            try:
+                groups = await asyncio.gather(*tasks)
+            finally:
+                for task in tasks:  # if one path fails, gather lets the others go on
+                    task.cancel()
         translated = {
             index: translation
             for indices, group in zip(by_path.values(), groups, strict=True)

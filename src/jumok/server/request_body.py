@@ -18,6 +18,8 @@ from starlette.requests import Request
 from jumok.server.http_errors import HttpError, bad_request, retry_later
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
     from starlette.types import Message, Receive, Scope
 
     from jumok.server.limits import Limits
@@ -66,8 +68,13 @@ class BodyMemoryBudget:
         self._reserved_bytes -= num_bytes
 
 
-async def parse_request(scope: Scope, body: bytes, limits: Limits) -> RequestFields:
-    """Return the fields of a request whose body has been read."""
+async def parse_request(
+    scope: Scope,
+    body: bytes,
+    limits: Limits,
+    run_in_thread: Callable[..., Awaitable[Any]] = asyncio.to_thread,
+) -> RequestFields:
+    """Return the fields of a request whose body has been read. A large form is decoded in a thread."""
     request = Request(scope)
     content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     query = _parse_urlencoded(scope["query_string"])
@@ -80,7 +87,7 @@ async def parse_request(scope: Scope, body: bytes, limits: Limits) -> RequestFie
         fields.by_name = {**query, **fields.by_name}
     elif content_type == FORM or not body:
         if len(body) > LARGE_FORM_BYTES:
-            fields.by_name = {**query, **await asyncio.to_thread(_parse_urlencoded, body)}
+            fields.by_name = {**query, **await run_in_thread(_parse_urlencoded, body)}
         else:
             fields.by_name = {**query, **_parse_urlencoded(body)}
     else:

@@ -81,9 +81,22 @@ class Service:
         """Run what takes long for a large text, such as reading a document, beside the event loop.
 
         Threads share Python's global lock (GIL) with all requests, so only one of them runs at a time.
+        A thread cannot be cancelled: if its request is, it keeps the slot until it ends.
         """
-        async with self._thread_slot:
-            return await asyncio.to_thread(function, *arguments)
+        await self._thread_slot.acquire()
+        try:
+            thread = asyncio.ensure_future(asyncio.to_thread(function, *arguments))
+        except BaseException:
+            self._thread_slot.release()
+            raise
+        thread.add_done_callback(self._on_thread_end)
+        await asyncio.wait([thread])
+        return thread.result()
+
+    def _on_thread_end(self, thread: asyncio.Future[Any]) -> None:
+        self._thread_slot.release()
+        if not thread.cancelled():
+            thread.exception()  # retrieve it, or asyncio logs that nobody did
 
     async def reload(self) -> None:
         """Reload models and keys without dropping a request. If one of them is invalid, nothing changes."""

@@ -110,6 +110,8 @@ class PendingSentence:
     future: asyncio.Future[list[dict[str, Any]]] = field(default_factory=_new_future)
     seconds: float = 0.0
     """Its estimated seconds of work."""
+    charged: float = 0.0
+    """The seconds that its client was charged for it: fewer if its request was urgent."""
     failed: bool = False
     """Whether a worker has failed with it once; the second time it is given up."""
     partial: str = ""
@@ -131,6 +133,7 @@ class PendingExplanation:
     request: OpenRequest
     future: asyncio.Future[str] = field(default_factory=_new_future)
     seconds: float = 0.0
+    charged: float = 0.0
 
 
 Pending = PendingSentence | PendingExplanation

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 import os
 import time
 from typing import TYPE_CHECKING
@@ -121,6 +122,7 @@ class WorkerHandle:
         self._waits_for_work = False
         self._is_stopping = False
         self._restart_delay = 0.0
+        self._has_torch = False
         self.pid = 0
 
     async def start(self) -> None:
@@ -193,10 +195,13 @@ class WorkerHandle:
 
     async def _execute(self, work: Work) -> None:
         items = pending_items(work)
-        is_explanation = isinstance(work, PendingExplanation)
         started = time.monotonic()
-        timeout = self._limits.explanation_timeout if is_explanation else self._limits.batch_timeout
-        with self._heartbeats.working(sum(item.seconds for item in items)):
+        if isinstance(work, PendingExplanation):
+            needs_torch, estimate, timeout = True, math.inf, self._limits.explanation_timeout
+        else:
+            needs_torch = work[0].key.options.align
+            estimate, timeout = sum(item.seconds for item in items), self._limits.batch_timeout
+        with self._heartbeats.working(estimate, may_load=needs_torch and not self._has_torch):
             async with asyncio.timeout(timeout):
                 if isinstance(work, PendingExplanation):
                     answer = await self._request(_explain_message(work))
@@ -208,7 +213,8 @@ class WorkerHandle:
             self._try_again(work)
             return
         self._restart_delay = 0.0
-        self._queue.complete(work, answer["cpu_seconds"], seconds)
+        self._has_torch |= needs_torch
+        self._queue.complete(work, answer["cpu_seconds"], answer.get("seconds", seconds))
         self._on_event("batch", sentences=len(items), seconds=seconds)
         _resolve(work, answer)
 
@@ -239,7 +245,7 @@ class WorkerHandle:
             self._restart_delay = min(MAX_RESTART_DELAY, max(MIN_RESTART_DELAY, 2 * self._restart_delay))
             try:
                 await self._start_process()
-            except (ModelFolderError, OSError, EOFError) as error:
+            except (ModelFolderError, OSError, EOFError, ValueError) as error:
                 self._on_event("worker_not_started", reason=type(error).__name__)
             else:
                 return
@@ -261,6 +267,7 @@ class WorkerHandle:
         finally:
             os.close(writer)
         self._heartbeats = Heartbeats()
+        self._has_torch = False
         await asyncio.get_running_loop().connect_read_pipe(
             lambda: self._heartbeats, os.fdopen(reader, "rb", buffering=0)
         )
@@ -269,7 +276,7 @@ class WorkerHandle:
         try:
             async with asyncio.timeout(START_TIMEOUT):
                 answer = await self._request(self._load_message)
-        except (OSError, EOFError, TimeoutError) as error:
+        except (OSError, EOFError, ValueError, TimeoutError) as error:  # ValueError: an answer is not JSON
             raise ModelFolderError(
                 f"A worker ended before it had loaded its models ({type(error).__name__}). If it has written "
                 "no message above, the machine may be short of memory."
@@ -320,6 +327,7 @@ class Heartbeats(asyncio.Protocol):
         self._last_beat = 0.0
         self._cpu_seconds = 0.0
         self._is_working = False
+        self._may_load = False
         self._max_cpu_seconds = 0.0
         self._progress: tuple[float, float] = (0.0, 0.0)  # CPU seconds at the last progress, and when it was
         self._transport: asyncio.BaseTransport | None = None
@@ -343,18 +351,26 @@ class Heartbeats(asyncio.Protocol):
         self._progress = self._cpu_seconds, self._last_beat
 
     @contextlib.contextmanager
-    def working(self, estimated_seconds: float) -> Iterator[None]:
-        """Expect progress while the worker has a batch that should take this long."""
+    def working(self, estimated_seconds: float, *, may_load: bool = False) -> Iterator[None]:
+        """Expect progress while the worker has a batch that should take this long.
+
+        If the worker may load torch for it, nothing is expected: an import can hold Python's global lock
+        (GIL) for seconds, and waits for the disk.
+        """
         self._progress = self._cpu_seconds, _now()
         self._max_cpu_seconds = self._cpu_seconds + max(MAX_CPU_SECONDS, MAX_SLOWNESS * estimated_seconds)
-        self._is_working = True
+        self._is_working, self._may_load = True, may_load
         try:
             yield
         finally:
-            self._is_working = False
+            self._is_working = self._may_load = False
+            if may_load:
+                self.excuse()
 
     def hang_reason(self) -> str:
         """Return why the worker must be replaced; "" if it works, or waits for work."""
+        if self._may_load:
+            return ""
         now = _now()
         if now - self._last_beat > MAX_SILENCE:
             return "no heartbeat"

@@ -45,6 +45,8 @@ MAX_CANDIDATES = 512
 """Sentences among which a batch is chosen: looking at all of a long queue would take longer than a batch."""
 BATCH_SECONDS, MIN_BATCH_SENTENCES = 0.15, 16
 """A batch of at least MIN_BATCH_SENTENCES gets no more sentences once its estimate exceeds BATCH_SECONDS."""
+MAX_TIMEOUT_SHARE = 0.25
+"""A batch gets no more sentences, however few it has, once it may take this share of `batch_timeout`."""
 SHORT_BATCH_SECONDS, MIN_SHORT_BATCH_SENTENCES = 0.01, 2
 """The same while a long request shares the workers with others."""
 LONG_SECONDS = 0.5
@@ -161,6 +163,11 @@ class WorkQueue:
         request.client.last_seen = _now()
         request.client.open_requests -= 1
         self.open_requests -= 1
+        # Sums of floats leave a residue, with which an empty queue would seem to have work.
+        if not request.client.open_requests:
+            request.client.seconds = 0.0
+        if not self.open_requests:
+            self._seconds = 0.0
 
     def _settle(self, request: OpenRequest, seconds: float) -> None:
         """Subtract work that is done, or no longer needed."""
@@ -186,7 +193,7 @@ class WorkQueue:
             if item.future.done():
                 continue
             request = item.request
-            request.client.virtual_time -= item.seconds  # it got nothing for this turn
+            request.client.virtual_time -= item.charged  # it got nothing for this turn
             request.waiting = {item: None, **request.waiting}
             self._requests[request] = None
             self._count(item, 1)
@@ -227,7 +234,7 @@ class WorkQueue:
                 share = item.seconds / estimated
                 item.request.received += share * cpu_seconds
                 # A client pays for the time that its sentences took, not for the estimate.
-                item.request.client.virtual_time += share * cpu_seconds - item.seconds
+                item.request.client.virtual_time += item.charged * (cpu_seconds / estimated - 1)
         if isinstance(work, PendingExplanation):
             self.release_explanation()
             self.speed.measure_explanation(cpu_seconds)
@@ -299,6 +306,7 @@ class WorkQueue:
         seconds = item.seconds / (URGENT_FACTOR if is_urgent else 1.0)
         request.turn += TURN_FACTOR * seconds
         request.client.virtual_time += seconds
+        item.charged = seconds
 
     def _next_batch(self, oldest: PendingSentence) -> list[PendingSentence]:
         candidates = self._candidates(oldest)
@@ -312,11 +320,14 @@ class WorkQueue:
         max_seconds, min_sentences = BATCH_SECONDS, MIN_BATCH_SENTENCES
         if self._is_shared():
             max_seconds, min_sentences = SHORT_BATCH_SECONDS, MIN_SHORT_BATCH_SENTENCES
+        longest = MAX_TIMEOUT_SHARE * self._limits.batch_timeout / self._crowding
         batch, characters, seconds = [oldest], length, oldest.seconds * oldest.request.slowness
         for item in candidates[: max_sentences - 1]:
             characters += len(item.text)
             seconds += item.seconds * item.request.slowness
-            if characters > MAX_BATCH_CHARACTERS or (seconds > max_seconds and len(batch) >= min_sentences):
+            if characters > MAX_BATCH_CHARACTERS or seconds > longest:
+                break
+            if seconds > max_seconds and len(batch) >= min_sentences:
                 break
             batch.append(item)
         return batch

@@ -7,10 +7,12 @@ It ends when its input is closed, because the server has ended.
         → {"kind": "ready", pid, speeds: letters per second of each model} | {"kind": "failed", message}
     {"kind": "translate", model, texts, n_best, align, greedy, stream}
         → any number of {"kind": "partial", index, text} if streamed, then
-          {"kind": "translations", translations, cpu_seconds} | {"kind": "failed", message}
+          {"kind": "translations", translations, cpu_seconds, seconds} | {"kind": "failed", message}
     {"kind": "explain", model, operation, body}           `body` and `answer` are JSON texts
-        → {"kind": "explanation", answer, cpu_seconds} | {"kind": "refused", message, cpu_seconds}
+        → {"kind": "explanation", answer, cpu_seconds, seconds}
+          | {"kind": "refused", message, cpu_seconds, seconds}
 
+`seconds` and `cpu_seconds` do not include loading torch for the first alignment.
 A translation that failed is tried once more; a refused explanation is not, and its client gets the message.
 A thread sends heartbeats over a second pipe (`heartbeat.py`).
 """
@@ -85,12 +87,13 @@ def work(requests: IO[bytes], answers: IO[bytes]) -> None:
         if message.get("align") and index not in warmed_up:
             warmed_up.add(index)
             _warm_up_alignment(translators[index])
-        started = time.process_time()
+        started, cpu_started = time.monotonic(), time.process_time()
         if message["kind"] == "explain":
             answer = _explain_safely(services, translators[index], message)
         else:
             answer = _translate_safely(translators[index], message, send)
-        send({**answer, "cpu_seconds": time.process_time() - started})
+        cpu_seconds, seconds = time.process_time() - cpu_started, time.monotonic() - started
+        send({**answer, "cpu_seconds": cpu_seconds, "seconds": seconds})
 
 
 def _load_translators(message: Message) -> list[Translator]:
