@@ -12,6 +12,7 @@ import pickle
 import random
 import resource
 import shutil
+import time
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ from jumok.interop import ImportChoices, export_model, import_model, import_work
 from jumok.interop.flat_yaml import parse_settings, parse_vocabulary
 from jumok.interop.import_worker import import_package
 from jumok.interop.package import open_package
+from jumok.interop.readme_front_matter import read_licence, read_readme
 
 STORED = Path(__file__).parent / "stored"
 
@@ -228,6 +230,20 @@ def test_a_zip_bomb_and_a_damaged_zip_are_refused(tmp_path: Path) -> None:
     damaged = tmp_path / "damaged.zip"
     damaged.write_bytes((STORED / "classic.zip").read_bytes()[:-100])
     refused(damaged, "not a zip")
+
+
+def test_a_readme_of_blanks_is_read_in_linear_time(tmp_path: Path) -> None:
+    readmes = {
+        "---" + "\n" * 200_000 + "Text": "",
+        "---\nlicense:" + " " * 200_000 + "!\n---\nText": "",
+        "--- \nlicense: 'apache-2.0' \n---\nText": "apache-2.0",
+    }
+    for text, licence in readmes.items():
+        (tmp_path / "README.md").write_text(text)
+        started = time.process_time()
+        assert read_licence(open_package(tmp_path)) == licence
+        assert time.process_time() - started < 2  # quadratic: minutes
+    assert read_readme(open_package(tmp_path)) == "Text"
 
 
 def test_a_stored_table_of_other_positions_is_refused(tmp_path: Path) -> None:
