@@ -176,11 +176,22 @@ def test_tokenizers_of_pictures_and_classes_are_stored_as_files() -> None:
     )
     files = tokenizers_to_files(pair)
     assert tokenizers_from_files(files) == pair
-    for damaged in (b'{"pictures": {"size": 8}}', b'{"pictures": 7}'):
+    damaged_sizes = ((0, 1), (8, 16), (8, 0), (2048, 4), (-8, -2), ("1e999", 4), (10**12, 1), (9, 2))
+    for damaged in (
+        b'{"pictures": {"size": 8}}',
+        b'{"pictures": 7}',
+        b'{"pictures": ' + b"[" * 200_000,
+        *(
+            b'{"pictures": {"size": %s, "patch_size": %s, "channels": 3}}'
+            % (str(a).encode(), str(b).encode())
+            for a, b in damaged_sizes
+        ),
+    ):
         with pytest.raises(ModelFolderError, match="description of pictures"):
             tokenizers_from_files({**files, "source.model": damaged})
-    with pytest.raises(ModelFolderError, match="list of classes"):
-        tokenizers_from_files({**files, "target.model": b'{"classes": []}'})
+    for damaged in (b'{"classes": []}', b'{"classes": ' + b"[" * 200_000):
+        with pytest.raises(ModelFolderError, match="list of classes"):
+            tokenizers_from_files({**files, "target.model": damaged})
 
 
 def test_class_names_are_one_token_each() -> None:
