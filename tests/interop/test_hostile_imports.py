@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import pickle
 import random
 import resource
@@ -227,6 +228,11 @@ def test_a_zip_bomb_and_a_damaged_zip_are_refused(tmp_path: Path) -> None:
     with zipfile.ZipFile(bomb, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("config.json", b" " * 50_000_000)
     refused(bomb, "would unpack to")
+    forged = tmp_path / "forged.zip"
+    with zipfile.ZipFile(forged, "w") as archive:
+        archive.writestr("config.json", b"{}")
+        archive.filelist[0].file_size = archive.filelist[0].compress_size = 10**9
+    refused(forged, "1,000,000,000 bytes in it, but it has")
     damaged = tmp_path / "damaged.zip"
     damaged.write_bytes((STORED / "classic.zip").read_bytes()[:-100])
     refused(damaged, "not a zip")
@@ -312,6 +318,12 @@ def test_a_limit_of_the_child_process_is_never_raised(
     monkeypatch.setattr(resource, "setrlimit", lambda _, pair: limits.append(pair))
     import_worker._limit(resource.RLIMIT_CPU, 100)
     assert limits == [(expected, hard)]
+
+
+def test_the_limit_of_memory_never_exceeds_that_of_the_computer() -> None:
+    physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    assert import_worker._max_bytes(100) == import_worker.BASE_BYTES + 1200
+    assert import_worker._max_bytes(10**15) == import_worker.BASE_BYTES + physical
 
 
 @pytest.mark.medium

@@ -137,6 +137,13 @@ def _argos_files(exported: ExportedModel) -> dict[str, bytes]:
     if files["source.spm"] != files["target.spm"]:
         why = "Argos has one SentencePiece model for both sides"
         raise does_not_fit("Argos", "each side has a SentencePiece model of its own", why, advice)
+    tokenizer = exported.tokenizers.source
+    if isinstance(tokenizer, JointVocabularyTokenizer) and tokenizer.codes:
+        why = "Argos cannot put one before each text"
+        raise does_not_fit("Argos", f"its texts begin with a code such as {tokenizer.codes[0]}", why, advice)
+    if isinstance(tokenizer, JointVocabularyTokenizer) and tokenizer.normaliser != "none":
+        why = "Argos gives texts to SentencePiece as they are"
+        raise does_not_fit("Argos", f"its texts need the normaliser {tokenizer.normaliser}", why, advice)
     if not source or not target:
         why = "Argos finds models by them"
         raise does_not_fit("Argos", "its languages are unknown", why, advice)
