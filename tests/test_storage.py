@@ -512,6 +512,17 @@ def test_weights_that_are_not_finite_are_refused(tmp_path: Path, card: ModelCard
         read_stored_model(tmp_path / "model").weights()
 
 
+def test_the_readme_may_be_edited_and_deleted(tmp_path: Path, card: ModelCard) -> None:
+    folder = tmp_path / "model"
+    save_model(folder, card, {"w": torch.ones(1)}, {"pieces.model": b"tokens"})
+    (folder / "README.md").write_text("My model.")
+    edited = read_stored_model(folder)
+    (folder / "README.md").unlink()
+    assert read_stored_model(folder).digest == edited.digest
+    store_shortlist(folder, b"\t5\n", {"shortlist_costs": 0.5})
+    assert read_stored_model(folder).tokenizers == {"pieces.model": b"tokens"}
+
+
 class TestUserCache:
     """The list of checked folders, and who may write to it."""
 
@@ -528,11 +539,11 @@ class TestUserCache:
         assert not is_checked("abcd")
         assert cache.stat().st_mode & 0o077 == (cache / "checked").stat().st_mode & 0o077 == 0
 
-    def test_a_saved_model_is_on_the_list_and_a_changed_one_is_not(
+    def test_a_trained_model_is_on_the_list_and_a_changed_one_is_not(
         self, tmp_path: Path, card: ModelCard
     ) -> None:
         folder = tmp_path / "model"
-        save_model(folder, card, {"w": torch.ones(1)}, {"pieces.model": b"tokens"})
+        save_model(folder, card, {"w": torch.ones(1)}, {"pieces.model": b"tokens"}, checked=True)
         stored = read_stored_model(folder)
         assert is_checked(stored.digest)
         assert is_checked(stored.conversion_digest)
@@ -542,6 +553,12 @@ class TestUserCache:
         assert not is_checked(read_stored_model(folder).digest)
         store_shortlist(folder, b"\t6\n", {"shortlist_costs": 0.5})
         assert not is_checked(read_stored_model(folder).digest)  # a shortlist does not vouch for the rest
+
+    def test_a_model_that_this_process_did_not_train_is_not_on_the_list(
+        self, tmp_path: Path, card: ModelCard
+    ) -> None:
+        save_model(tmp_path / "imported", card, {"w": torch.ones(1)}, {"pieces.model": b"tokens"})
+        assert not is_checked(read_stored_model(tmp_path / "imported").digest)
 
     @pytest.mark.parametrize(
         ("folder", "fault"),  # the cache folder itself may be a link: users move it to another disk

@@ -39,12 +39,14 @@ def test_the_sub_folder_is_the_class(tmp_path: Path) -> None:
     write_classes(tmp_path / "halves", 3)
     (tmp_path / "halves" / "left" / "notes.txt").write_text("not a picture")
     (tmp_path / "halves" / ".cache").mkdir()
+    (tmp_path / "halves" / "left" / "folder.png").mkdir()
+    (tmp_path / "halves" / "left" / "._a.jpg").write_bytes(b"written by macOS")
     [corpus] = open_corpora([str(tmp_path / "halves")])
     dropped: Counter[str] = Counter()
     pairs = [pair for _, pair in corpus.numbered_pairs(dropped)]
     assert corpus.pictures
     assert [pair.target for pair in pairs] == ["left"] * 3 + ["right"] * 3
-    assert dropped == {"file that is not a picture": 1}
+    assert dropped == {"file that is not a picture": 2}
     assert typical_picture(pairs) == (8, True)
 
 
@@ -56,6 +58,16 @@ def test_captions_have_a_language_and_regions(tmp_path: Path) -> None:
     assert first.picture is not None
     assert first.picture.regions == (Region(1, 0.0, 0.0, 0.5, 1.0),)
     assert format_regions(first.picture.regions) == "1:0,0,0.5,1"
+
+
+def test_blank_lines_may_precede_the_header(tmp_path: Path) -> None:
+    write_picture(tmp_path / "a.png", half_bright("left", 1))
+    (tmp_path / "c.tsv").write_text("\n\npicture\tko\na.png\t왼쪽이 밝다.\n")
+    corpus = open_corpus(tmp_path / "c.tsv")
+    assert [pair.target for pair in corpus.pairs() if pair.source] == ["왼쪽이 밝다."]
+    (tmp_path / "c.tsv").write_text("a.png\t왼쪽이 밝다.\npicture\tko\n")
+    with pytest.raises(DataError, match="Line 2"):
+        list(open_corpus(tmp_path / "c.tsv").pairs())
 
 
 def test_the_name_of_the_file_gives_the_language(tmp_path: Path) -> None:
@@ -164,11 +176,22 @@ def test_tokenizers_of_pictures_and_classes_are_stored_as_files() -> None:
     )
     files = tokenizers_to_files(pair)
     assert tokenizers_from_files(files) == pair
-    for damaged in (b'{"pictures": {"size": 8}}', b'{"pictures": 7}'):
+    damaged_sizes = ((0, 1), (8, 16), (8, 0), (2048, 4), (-8, -2), ("1e999", 4), (10**12, 1), (9, 2))
+    for damaged in (
+        b'{"pictures": {"size": 8}}',
+        b'{"pictures": 7}',
+        b'{"pictures": ' + b"[" * 200_000,
+        *(
+            b'{"pictures": {"size": %s, "patch_size": %s, "channels": 3}}'
+            % (str(a).encode(), str(b).encode())
+            for a, b in damaged_sizes
+        ),
+    ):
         with pytest.raises(ModelFolderError, match="description of pictures"):
             tokenizers_from_files({**files, "source.model": damaged})
-    with pytest.raises(ModelFolderError, match="list of classes"):
-        tokenizers_from_files({**files, "target.model": b'{"classes": []}'})
+    for damaged in (b'{"classes": []}', b'{"classes": ' + b"[" * 200_000):
+        with pytest.raises(ModelFolderError, match="list of classes"):
+            tokenizers_from_files({**files, "target.model": damaged})
 
 
 def test_class_names_are_one_token_each() -> None:

@@ -70,8 +70,8 @@ def test_scores_are_case_sensitive_by_default() -> None:
         ("", "13a"),
         ("en", "13a"),
         ("zh", "zh"),
-        ("zho_Hans", "zh"),
-        *((code, "char") for code in ("th", "my-MM", "ja", "jpn")),
+        *((code, "zh") for code in ("zho_Hans", "lzh", "wuu")),
+        *((code, "char") for code in ("th", "my-MM", "bur", "ja", "jpn", "bo", "tib", "bod", "dz", "dzo")),
         *((code, "13a") for code in ("ko", "kor", "ko-KR", "ko_KR", "KO")),
     ],
 )

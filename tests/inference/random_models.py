@@ -99,5 +99,6 @@ def write_model(folder: Path, *, facts: dict[str, Any] | None = None, **settings
         ModelCard(recipe, facts=facts or {}),
         module_weights(model),
         {"pieces.model": tokenizers.source.to_bytes()},
+        checked=True,
     )
     return folder

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from jumok.errors import StorageError
+from jumok.errors import StorageError, UnsupportedError
 from jumok.inference.engines import cache
 from jumok.inference.engines.cache import evict, get_or_create
 from jumok.storage import cache_folder, write_folder
@@ -146,6 +146,9 @@ def test_the_folder_follows_the_environment(monkeypatch: pytest.MonkeyPatch) -> 
     assert cache_folder() == Path("/home/somebody/.cache/jumok")
     monkeypatch.delenv("XDG_CACHE_HOME")
     assert cache_folder() == Path("/home/somebody/.cache/jumok")
+    monkeypatch.setenv("JUMOK_CACHE", "~nobody-has-this-name/c")
+    with pytest.raises(UnsupportedError, match="no home folder"):
+        cache_folder()
 
 
 # --- a cache that others have written to ---

@@ -18,12 +18,16 @@ from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
 
 import jumok
+from jumok.config.recipe import make_recipe
 from jumok.errors import ModelFolderError
 from jumok.inference import first_use, loading
 from jumok.inference.engines.ctranslate2_engine import CTranslate2Engine
-from jumok.storage import cache_folder, json_with_checksum, read_stored_model
+from jumok.storage import ModelCard, cache_folder, json_with_checksum, read_stored_model, save_model
+from jumok.text import TokenizerPair
 from jumok.text.character_map import refuse_character_map
-from jumok.text.tokenizer_files import read_tokenizers
+from jumok.text.class_names import ClassNames
+from jumok.text.picture_tokenizer import PictureTokenizer
+from jumok.text.tokenizer_files import read_tokenizers, tokenizers_to_files
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -133,6 +137,46 @@ def test_a_crash_of_ctranslate2_is_a_model_folder_error(
         with pytest.raises(ModelFolderError, match=r"CTranslate2 crashed on it \(SIGABRT\)"):
             jumok.load(unchecked_folder)
     assert jumok.load(unchecked_folder, engine="torch").translate([LINE])[0].text  # torch does not need it
+
+
+def test_an_exit_code_that_python_does_not_give_is_a_crash(
+    unchecked_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(first_use, "_TRY_TOKENIZERS", "import os; os._exit(134)")
+    with pytest.raises(ModelFolderError, match=r"SentencePiece crashed on it \(exit code 134\)"):
+        jumok.load(unchecked_folder, engine="torch")
+
+
+def write_picture_model(folder: Path, **source: Any) -> Path:
+    """Write a folder that is not on the list of checked ones; its tokenizer reads 8 × 8 pixels."""
+    settings = {"kind": "pictures", "size": 8, "patch_size": 2, "colour": "rgb", **source}
+    recipe = make_recipe({"source": settings, "model": {"family": "encoder-only"}})
+    pictures = PictureTokenizer(size=8, patch_size=2, channels=3)
+    files = tokenizers_to_files(TokenizerPair(pictures, ClassNames(["cat", "dog"]), shared=False))
+    save_model(folder, ModelCard(recipe), {"w": torch.zeros(1)}, files)
+    change_card(folder)
+    return folder
+
+
+def test_a_picture_model_passes_its_first_use(tmp_path: Path, tried_libraries: list[str]) -> None:
+    stored = read_stored_model(write_picture_model(tmp_path / "pictures"))
+    for _ in range(2):
+        assert loading.open_tokenizers(stored).source.token_shape == (12,)
+    assert tried_libraries == ["SentencePiece"]
+
+
+@pytest.mark.parametrize("source", [{"size": 16}, {"patch_size": 4}, {"colour": "grey"}, {"kind": "text"}])
+def test_a_picture_tokenizer_that_does_not_fit_the_recipe_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: dict[str, Any]
+) -> None:
+    stored = read_stored_model(write_picture_model(tmp_path / "pictures", **source))
+    monkeypatch.setattr(loading, "check_tokenizers", lambda _: None)  # no child: faster
+    with pytest.raises(ModelFolderError, match="recipe and its source tokenizer do not fit"):
+        loading.open_tokenizers(stored)
+
+
+def test_what_the_children_run_is_ascii() -> None:
+    assert (first_use._TRY_TOKENIZERS + first_use._TRY_CONVERSION).isascii()
 
 
 def test_a_child_that_hangs_is_a_model_folder_error(

@@ -52,7 +52,9 @@ def save(folder: Path, tokenizer: Tokenizer, settings: dict[str, Any]) -> Transl
         target_vocab_size=tokenizer.vocab_size,
         shared=True,
     )
-    save_model(folder, ModelCard(recipe), module_weights(model), {"pieces.model": tokenizer.to_bytes()})
+    save_model(
+        folder, ModelCard(recipe), module_weights(model), {"pieces.model": tokenizer.to_bytes()}, checked=True
+    )
     return model
 
 

@@ -19,8 +19,11 @@ from jumok.errors import RecipeError, StorageError, UnsupportedError
 from jumok.inference.building import load_model
 from jumok.interop import export_model
 from jumok.interop.exported_model import ExportedModel
+from jumok.interop.exporting import EXPORT_FORMATS
 from jumok.interop.huggingface_writer import huggingface_files
+from jumok.models import TranslationModel
 from jumok.storage import read_model_with_weights, read_stored_model
+from jumok.text import JointVocabularyTokenizer, TokenizerPair
 from jumok.text.tokenizer_files import tokenizers_from_files
 from jumok.types import BEGIN, END, PAD
 
@@ -70,6 +73,8 @@ def test_an_export_that_was_trained_further_keeps_its_biases_and_loses_its_score
     card = read_stored_model(tmp_path / "model").card
     assert card.recipe.model.attention_bias  # type: ignore[union-attr]
     assert not card.scores
+    assert "int8_costs" not in card.facts
+    assert "int8_costs" in read_stored_model(MODELS / "transformer").card.facts
 
 
 @pytest.mark.parametrize(
@@ -105,6 +110,45 @@ def test_wrong_requests_are_refused(imported: Path, tmp_path: Path) -> None:
     with pytest.raises(UnsupportedError, match="SentencePiece model of its own"):
         export_model(imported, tmp_path / "out.argosmodel", "argos")
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("added", "normaliser", "words"),
+    [((">>ko<<",), "none", "a code such as >>ko<<"), ((), "opus-mt", "the normaliser opus-mt")],
+)
+def test_argos_gets_no_model_whose_texts_it_cannot_prepare(
+    added: tuple[str, ...], normaliser: str, words: str, tmp_path: Path
+) -> None:
+    pytest.importorskip("ctranslate2")
+    tokenizers = load_imported(STORED / "marian-built-in.zip", tmp_path / "model").tokenizers
+    source = tokenizers.source
+    assert isinstance(source, JointVocabularyTokenizer)
+    vocabulary = (*source.vocabulary[: len(source.vocabulary) - len(added)], *added)
+    sides = [
+        JointVocabularyTokenizer(source.sentencepiece, vocabulary, normaliser=normaliser, is_source=is_source)
+        for is_source in (True, False)
+    ]
+    stored = read_stored_model(tmp_path / "model")
+    model = load_model(stored, tokenizers)
+    assert isinstance(model, TranslationModel)
+    exported = ExportedModel(stored.card, model, TokenizerPair(*sides, shared=True))
+    with pytest.raises(UnsupportedError, match=words):
+        EXPORT_FORMATS["argos"](exported)
+
+
+def test_options_that_an_own_export_would_ignore_are_refused(tmp_path: Path) -> None:
+    export_model(MODELS / "transformer", tmp_path / "out", "huggingface")
+    for name, option in {
+        "positions": "--positions",
+        "source_language": "--from",
+        "target_language": "--to",
+        "code": "--code",
+    }.items():
+        with pytest.raises(RecipeError, match=f"Received: {option}\\. Leave out this option"):
+            load_imported(tmp_path / "out", tmp_path / "model", **{name: "marian"})
+    with pytest.raises(RecipeError, match="--from, --code"):
+        load_imported(tmp_path / "out", tmp_path / "model", source_language="en", code="ko")
+    assert not (tmp_path / "model").exists()
 
 
 def test_a_ctranslate2_export_translates_strings_like_jumok(imported: Path, tmp_path: Path) -> None:

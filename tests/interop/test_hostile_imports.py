@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import pickle
 import random
 import resource
 import shutil
+import time
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -26,6 +28,7 @@ from jumok.interop import ImportChoices, export_model, import_model, import_work
 from jumok.interop.flat_yaml import parse_settings, parse_vocabulary
 from jumok.interop.import_worker import import_package
 from jumok.interop.package import open_package
+from jumok.interop.readme_front_matter import read_licence, read_readme
 
 STORED = Path(__file__).parent / "stored"
 
@@ -225,9 +228,28 @@ def test_a_zip_bomb_and_a_damaged_zip_are_refused(tmp_path: Path) -> None:
     with zipfile.ZipFile(bomb, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("config.json", b" " * 50_000_000)
     refused(bomb, "would unpack to")
+    forged = tmp_path / "forged.zip"
+    with zipfile.ZipFile(forged, "w") as archive:
+        archive.writestr("config.json", b"{}")
+        archive.filelist[0].file_size = archive.filelist[0].compress_size = 10**9
+    refused(forged, "1,000,000,000 bytes in it, but it has")
     damaged = tmp_path / "damaged.zip"
     damaged.write_bytes((STORED / "classic.zip").read_bytes()[:-100])
     refused(damaged, "not a zip")
+
+
+def test_a_readme_of_blanks_is_read_in_linear_time(tmp_path: Path) -> None:
+    readmes = {
+        "---" + "\n" * 200_000 + "Text": "",
+        "---\nlicense:" + " " * 200_000 + "!\n---\nText": "",
+        "--- \nlicense: 'apache-2.0' \n---\nText": "apache-2.0",
+    }
+    for text, licence in readmes.items():
+        (tmp_path / "README.md").write_text(text)
+        started = time.process_time()
+        assert read_licence(open_package(tmp_path)) == licence
+        assert time.process_time() - started < 2  # quadratic: minutes
+    assert read_readme(open_package(tmp_path)) == "Text"
 
 
 def test_a_stored_table_of_other_positions_is_refused(tmp_path: Path) -> None:
@@ -296,6 +318,12 @@ def test_a_limit_of_the_child_process_is_never_raised(
     monkeypatch.setattr(resource, "setrlimit", lambda _, pair: limits.append(pair))
     import_worker._limit(resource.RLIMIT_CPU, 100)
     assert limits == [(expected, hard)]
+
+
+def test_the_limit_of_memory_never_exceeds_that_of_the_computer() -> None:
+    physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    assert import_worker._max_bytes(100) == import_worker.BASE_BYTES + 1200
+    assert import_worker._max_bytes(10**15) == import_worker.BASE_BYTES + physical
 
 
 @pytest.mark.medium

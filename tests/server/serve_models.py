@@ -44,7 +44,11 @@ def make_digits(folder: Path, source: str, target: str) -> Path:
     with torch.no_grad():
         model.output.weight.mul_(4)  # peaked distributions, so that rounding changes no decision
     save_model(
-        folder / "model", ModelCard(recipe), module_weights(model), {"pieces.model": tokenizer.to_bytes()}
+        folder / "model",
+        ModelCard(recipe),
+        module_weights(model),
+        {"pieces.model": tokenizer.to_bytes()},
+        checked=True,
     )
     return folder / "model"
 

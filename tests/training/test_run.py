@@ -529,6 +529,14 @@ class TestRunFolder:
             with pytest.raises(RunFolderError, match="Another process is training"):
                 run(tmp_path)
 
+    def test_a_disk_without_locks_is_named(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        def no_locks(*_: Any) -> None:
+            raise OSError(errno.ENOLCK, "No locks available")
+
+        monkeypatch.setattr(fcntl, "flock", no_locks)
+        with pytest.raises(RunFolderError, match=r"run\.lock cannot be locked: No locks available"):
+            run(tmp_path)
+
     def test_a_lock_on_a_file_that_was_removed_meanwhile_is_not_taken_for_a_lock(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:

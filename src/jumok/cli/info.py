@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from jumok.config.recipe import ModelSettings, SourceSettings
-    from jumok.storage import ModelCard
+    from jumok.storage import StoredModel
     from jumok.types import ReadOut
 
 
@@ -41,7 +41,7 @@ def info(
         return
     stored = read_stored_model(model)
     parameters = sum(tensor.numel() for tensor in stored.weights().values())
-    facts = _facts(stored.card, parameters, stored.tokenizers, shortlist=stored.shortlist is not None)
+    facts = _facts(stored, parameters)
     _print_facts(model, facts, as_json=as_json)
 
 
@@ -72,9 +72,8 @@ def _print_facts(model: Path, facts: Mapping[str, Any], *, as_json: bool) -> Non
         echo_wrapped(f"  {label:<{INDENT - 3}} {_format_value(value)}", indent=INDENT)
 
 
-def _facts(
-    card: ModelCard, parameters: int, tokenizers: Mapping[str, bytes], *, shortlist: bool
-) -> dict[str, Any]:
+def _facts(stored: StoredModel, parameters: int) -> dict[str, Any]:
+    card = stored.card
     recipe = card.recipe
     model = recipe.model
     noun = "pairs" if model.task == "translate" else "sentences"
@@ -86,8 +85,8 @@ def _facts(
         "model": f"{model.family} {model.size}: {_describe_layers(model)}, width {model.width}, "
         f"{_describe_architecture(model)}",
         "parameters": parameters,
-        "tokens": _describe_tokenizers(recipe.text.kind, tokenizers),
-        "shortlist": shortlist,
+        "tokens": _describe_tokenizers(stored),
+        "shortlist": stored.shortlist is not None,
         "scores": {
             name: {"value": score.value, "signature": score.signature} for name, score in card.scores.items()
         },
@@ -98,16 +97,16 @@ def _facts(
     }
 
 
-def _describe_tokenizers(kind: str, tokenizers: Mapping[str, bytes]) -> str:
+def _describe_tokenizers(stored: StoredModel) -> str:
     """Return the true sizes; a small corpus can give fewer tokens than the recipe asks for."""
+    from jumok.inference.loading import open_tokenizers  # start-up
     from jumok.text.class_names import ClassNames  # start-up
-    from jumok.text.tokenizer_files import tokenizers_from_files  # start-up
 
-    pair = tokenizers_from_files(tokenizers)
+    pair, kind = open_tokenizers(stored), stored.card.recipe.text.kind
     if isinstance(pair.target, ClassNames):
         return f"{len(pair.target.names):,} classes: {', '.join(pair.target.names)}"
-    names = [name for name in sorted(tokenizers) if name != "vocabulary.json"]
-    if len(tokenizers) > len(names) and pair.shared:
+    names = [name for name in sorted(stored.tokenizers) if name != "vocabulary.json"]
+    if len(stored.tokenizers) > len(names) and pair.shared:
         return f"{pair.target.vocab_size:,} for {' and '.join(names)}"
     sides = zip(names, (pair.source, pair.target), strict=False)
     sizes = (f"{one.vocab_size:,} in {name}" for name, one in sides if not one.token_shape)

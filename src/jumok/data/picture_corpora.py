@@ -107,24 +107,31 @@ def _class_pictures(folder: Path, dropped: Counter[str]) -> Iterator[tuple[Path,
         if class_folder.name.startswith("."):
             continue
         for path in sorted(class_folder.rglob("*")):
-            if path.suffix.lower() in PICTURE_SUFFIXES:
+            if path.is_dir():
+                continue
+            # macOS writes a file ._a.jpg beside a.jpg.
+            hidden = any(part.startswith(".") for part in path.relative_to(class_folder).parts)
+            if path.suffix.lower() in PICTURE_SUFFIXES and not hidden:
                 # A file name may be any bytes, but only text can be stored as the name of a class.
                 name = os.fsencode(class_folder.name).decode("utf-8", "replace")
                 yield path, unicodedata.normalize("NFC", name)
-            elif not path.is_dir():
+            else:
                 dropped[OTHER_FILE] += 1
 
 
 def _read_captions(file: InputFile, dropped: Counter[str]) -> Iterator[NumberedPair]:
     folder = file.path.parent
     root = folder.resolve()
+    header_allowed = True  # until the first line that is not blank
     for number, line in enumerate(read_lines(file, dropped), start=1):
-        cells = [cell.strip() for cell in line.split("\t")]
-        if number == 1 and cells[0].casefold() in _HEADERS:
-            continue
         if not line.strip():
             yield number, Pair("", "")
             continue
+        cells = [cell.strip() for cell in line.split("\t")]
+        if header_allowed and cells[0].casefold() in _HEADERS:
+            header_allowed = False
+            continue
+        header_allowed = False
         where = f"Line {number:,} of {file.name}"
         if not 2 <= len(cells) <= 3 or not cells[0]:
             raise DataError(

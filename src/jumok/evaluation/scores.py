@@ -24,16 +24,22 @@ __all__ = ["METRICS", "Scores", "make_metric", "score"]
 
 METRICS = ("bleu", "chrf", "ter")
 
-_UNSPACED_LANGUAGES = {"ja", "th", "lo", "km", "my"}
+_UNSPACED_LANGUAGES = {"bo", "dz", "ja", "km", "lo", "my", "th"}
 _LONG_CODES = {
+    "bod": "bo",
+    "bur": "my",
     "chi": "zh",
     "cmn": "zh",
+    "dzo": "dz",
     "jpn": "ja",
     "khm": "km",
     "kor": "ko",
     "lao": "lo",
+    "lzh": "zh",
     "mya": "my",
     "tha": "th",
+    "tib": "bo",
+    "wuu": "zh",
     "yue": "zh",
     "zho": "zh",
 }
@@ -82,8 +88,8 @@ def score(
     """Score translations against one reference each.
 
     `language` is the code of the target language. Without `tokenize`, BLEU splits Japanese, Thai, Lao,
-    Khmer and Burmese into characters, Chinese with sacreBLEU's `zh`, and other languages with `13a`; the
-    signature says which. TER is slow: leave it out of `metrics` if time matters.
+    Khmer, Burmese, Tibetan and Dzongkha into characters, Chinese with sacreBLEU's `zh`, and other languages
+    with `13a`; the signature says which. TER is slow: leave it out of `metrics` if time matters.
     """
     check_equal_lengths(hypotheses=hypotheses, references=references)
     values: dict[str, Any] = {}

@@ -30,7 +30,8 @@ except ModelFolderError as error:
     sys.stdout.buffer.write(str(error).encode())
     sys.exit({REFUSED})
 """
-# Arguments: name and size of each file, whose contents follow each other on the standard input.
+# Arguments: name and size of each file, whose contents follow each other on the standard input. The code is
+# ASCII: in some locales a command line cannot hold other characters.
 _TRY_TOKENIZERS = f"""
 import sys
 from jumok.errors import ModelFolderError
@@ -39,7 +40,8 @@ sizes = dict(zip(sys.argv[1::2], map(int, sys.argv[2::2]), strict=True))
 try:
     tokenizers = tokenizers_from_files({{name: sys.stdin.buffer.read(sizes[name]) for name in sizes}})
     for tokenizer in (tokenizers.source, tokenizers.target):
-        tokenizer.decode(tokenizer.encode("Hello, 세계! \\u0301"))
+        if not tokenizer.token_shape:  # pictures are not text
+            tokenizer.decode(tokenizer.encode("Hello, \\uC138\\uACC4! \\u0301"))
 {_REFUSE}"""
 _TRY_CONVERSION = f"""
 import sys
@@ -90,9 +92,9 @@ def _run(library: str, command: list[str], stored: StoredModel, data: bytes) -> 
     else:
         if child.returncode == REFUSED:
             raise ModelFolderError(f"{stored.folder}: {child.stdout.decode(errors='replace').strip()}")
-        if child.returncode >= 0:
+        if child.returncode in (0, 1):  # 1: Python has printed an exception
             return child.returncode == 0
-        reason = f"{library} crashed on it ({_signal_name(-child.returncode)})"
+        reason = f"{library} crashed on it ({_name_of_end(child.returncode)})"
         if -child.returncode == signal.SIGKILL:
             reason = f"the process that loaded it with {library} was killed, perhaps for lack of memory"
     raise ModelFolderError(
@@ -101,8 +103,10 @@ def _run(library: str, command: list[str], stored: StoredModel, data: bytes) -> 
     )
 
 
-def _signal_name(number: int) -> str:
+def _name_of_end(code: int) -> str:
+    if code > 0:
+        return f"exit code {code}"
     try:
-        return signal.Signals(number).name
+        return signal.Signals(-code).name
     except ValueError:
-        return f"signal {number}"
+        return f"signal {-code}"

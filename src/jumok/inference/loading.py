@@ -140,7 +140,24 @@ def load_picture_classifier(folder: str | Path) -> PictureClassifier:
 def open_tokenizers(stored: StoredModel) -> TokenizerPair:
     """Return the tokenizers of a model folder; on its first use, a child process loads them before."""
     check_tokenizers(stored)
-    return tokenizers_from_files(stored.tokenizers)
+    tokenizers = tokenizers_from_files(stored.tokenizers)
+    _check_pictures(stored, tokenizers)
+    return tokenizers
+
+
+def _check_pictures(stored: StoredModel, tokenizers: TokenizerPair) -> None:
+    """Raise if the tokenizer reads pictures of another size than the recipe says, or text instead."""
+    settings, source = stored.card.recipe.source, tokenizers.source
+    if settings.kind == "pictures":
+        fits = source == PictureTokenizer.from_settings(settings)
+    else:
+        fits = not isinstance(source, PictureTokenizer)
+    if not fits:
+        raise ModelFolderError(
+            f"{stored.folder} cannot be used: its recipe and its source tokenizer do not fit. Received: "
+            f"source.kind = {settings.kind}, source.size = {settings.size}, source.patch_size = "
+            f"{settings.patch_size}, and {source!r}. Copy the folder again from its origin."
+        )
 
 
 def choose_shortlist(

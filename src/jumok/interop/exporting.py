@@ -14,7 +14,7 @@ from jumok.inference.building import load_model
 from jumok.inference.engines.ctranslate2_engine import require_ctranslate2
 from jumok.inference.engines.ctranslate2_export import TokenNames
 from jumok.inference.engines.ctranslate2_export import export as ctranslate2_model
-from jumok.inference.loading import max_positions_for
+from jumok.inference.loading import max_positions_for, open_tokenizers
 from jumok.interop.exported_model import ExportedModel, does_not_fit
 from jumok.interop.huggingface_writer import huggingface_files
 from jumok.interop.onnx_writer import onnx_files
@@ -32,7 +32,7 @@ from jumok.storage import (
 )
 from jumok.storage.readme import LICENCE
 from jumok.text import JointVocabularyTokenizer, language_name
-from jumok.text.tokenizer_files import tokenizers_from_files, tokenizers_to_files
+from jumok.text.tokenizer_files import tokenizers_to_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -86,7 +86,7 @@ def _load(folder: Path, quantization: str, licence: str) -> ExportedModel:
     if card.recipe.model.task != "translate":
         kind = "classifies pictures" if card.recipe.model.task == "classify" else "was trained on plain text"
         raise UnsupportedError(f"The model in {folder} {kind}; only translators can be exported.")
-    tokenizers = tokenizers_from_files(stored.tokenizers)
+    tokenizers = open_tokenizers(stored)
     model = load_model(stored, tokenizers).eval()
     if not isinstance(model, TranslationModel):  # impossible: its task is to translate
         raise TypeError(type(model).__name__)
@@ -137,6 +137,13 @@ def _argos_files(exported: ExportedModel) -> dict[str, bytes]:
     if files["source.spm"] != files["target.spm"]:
         why = "Argos has one SentencePiece model for both sides"
         raise does_not_fit("Argos", "each side has a SentencePiece model of its own", why, advice)
+    tokenizer = exported.tokenizers.source
+    if isinstance(tokenizer, JointVocabularyTokenizer) and tokenizer.codes:
+        why = "Argos cannot put one before each text"
+        raise does_not_fit("Argos", f"its texts begin with a code such as {tokenizer.codes[0]}", why, advice)
+    if isinstance(tokenizer, JointVocabularyTokenizer) and tokenizer.normaliser != "none":
+        why = "Argos gives texts to SentencePiece as they are"
+        raise does_not_fit("Argos", f"its texts need the normaliser {tokenizer.normaliser}", why, advice)
     if not source or not target:
         why = "Argos finds models by them"
         raise does_not_fit("Argos", "its languages are unknown", why, advice)

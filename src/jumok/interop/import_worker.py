@@ -1,11 +1,13 @@
 """The child process of `import_model`: reads a stranger's files, writes the model folder, reports.
 
-Before it reads a file, it limits its memory by the size of all files: weights are held a few times over.
+Before it reads a file, it limits its memory by the size of all files (weights are held a few times over) and
+by the memory of the computer.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import resource
 import sys
 from contextlib import suppress
@@ -41,7 +43,7 @@ def work() -> None:
     _limit(resource.RLIMIT_CPU, MAX_CPU_SECONDS)
     try:
         package = open_package(path)
-        _limit(resource.RLIMIT_AS, BASE_BYTES + MEMORY_PER_FILE_BYTE * sum(package.sizes.values()))
+        _limit(resource.RLIMIT_AS, _max_bytes(sum(package.sizes.values())))
         out = None if task["out"] is None else Path(task["out"])
         message = import_package(package, path, out, ImportChoices(**task["choices"]))
     except JumokError as error:
@@ -78,6 +80,12 @@ def import_package(package: Package, path: Path, out: Path | None, choices: Impo
         "codes": list(converted.codes),
     }
     return report
+
+
+def _max_bytes(size: int) -> int:
+    """Return the limit of address space for files of this size: not more than the computer has memory."""
+    physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return BASE_BYTES + min(MEMORY_PER_FILE_BYTE * size, physical)
 
 
 def _limit(kind: int, value: int) -> None:

@@ -15,7 +15,8 @@ import torch
 from torch import Tensor
 
 from jumok.config.recipe import TransformerSettings, make_recipe
-from jumok.errors import ModelFolderError
+from jumok.errors import ModelFolderError, RecipeError
+from jumok.inference import INT8_COSTS
 from jumok.inference.building import build_for_tokenizers
 from jumok.interop.conversion import ConvertedModel
 from jumok.interop.huggingface_reader import read_tensors
@@ -47,6 +48,7 @@ EXPORT_RECORD = "jumok_export.json"
 
 def read_own_export(package: Package, path: Path, choices: ImportChoices) -> ConvertedModel:
     """Return the model that was exported; one that was trained further has no scores any more."""
+    _refuse_ignored(package, choices)
     record = package.json(EXPORT_RECORD)
     card = card_from_json(path / EXPORT_RECORD, _mapping(package, record, "card"))
     settings = card.recipe.model
@@ -85,6 +87,20 @@ def read_own_export(package: Package, path: Path, choices: ImportChoices) -> Con
         vocab_size=tokenizers.target.vocab_size,
         positions_reason="as it was exported",
     )
+
+
+def _refuse_ignored(package: Package, choices: ImportChoices) -> None:
+    options = {
+        "--positions": choices.positions != "auto",
+        "--from": choices.source_language,
+        "--to": choices.target_language,
+        "--code": choices.code,
+    }
+    if given := [name for name, value in options.items() if value]:
+        raise RecipeError(
+            f"{package.label} was exported by jumok; {EXPORT_RECORD} in it has its languages and positions. "
+            f"Received: {', '.join(given)}. Leave out {'this option' if len(given) == 1 else 'them'}."
+        )
 
 
 def _mapping(package: Package, record: dict[str, Any], name: str) -> dict[str, Any]:
@@ -199,5 +215,6 @@ def _updated(
     recipe = make_recipe(card.recipe.model_dump(exclude_none=True), **biases)
     facts = dict(card.facts) | ({LICENCE: choices.licence} if choices.licence else {})
     if trained_further:
+        facts.pop(INT8_COSTS, None)  # it was measured with the old weights
         return replace(card, recipe=recipe, facts=facts, scores={})
     return replace(card, recipe=recipe, facts=facts)

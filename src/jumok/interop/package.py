@@ -99,6 +99,9 @@ class _Zip(Package):
             raise refusal(str(path), f"it is not a zip that can be read ({error})") from None
         for entry in entries:
             _check_entry(path, entry)
+        packed, size = sum(entry.compress_size for entry in entries), path.stat().st_size
+        if packed > size:
+            raise refusal(str(path), f"its files have {packed:,} bytes in it, but it has {size:,} itself")
         folders = {entry.filename.partition("/")[0] for entry in entries if "/" in entry.filename}
         single = len(folders) == 1 and all("/" in entry.filename for entry in entries)
         prefix = f"{folders.pop()}/" if single else ""

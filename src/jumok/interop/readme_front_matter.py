@@ -11,8 +11,8 @@ if TYPE_CHECKING:
 __all__ = ["read_licence", "read_readme"]
 
 MAX_README = 100_000
-_FRONT_MATTER = re.compile(r"\A---\s*\n(.*?)\n---\s*\n", re.DOTALL)
-_LICENCE = re.compile(r"^license:\s*[\"']?([\w.+ -]{1,80}?)[\"']?\s*$", re.MULTILINE)
+_FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?)\n---[ \t]*\n", re.DOTALL)
+_LICENCE = re.compile(r"^license:[ \t]{0,8}[\"']?([\w.+ -]{1,80}?)[\"']?[ \t]{0,8}$", re.MULTILINE)
 
 
 def read_readme(package: Package) -> str:

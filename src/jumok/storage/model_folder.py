@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from jumok.config.recipe import Recipe, make_stored_recipe
-from jumok.errors import ModelFolderError, RecipeError, StorageError
+from jumok.errors import JumokError, ModelFolderError, RecipeError, StorageError
 from jumok.storage.folders import (
     check_file_name,
     checksum,
@@ -109,12 +109,13 @@ def save_model(
     tokenizers: Mapping[str, bytes],
     *,
     readme: str | None = None,
+    checked: bool = False,
     failure_note: str = "Nothing that was there before has been touched.",
 ) -> None:
     """Write a model folder. `tokenizers` is file name → bytes (`text/tokenizer_files.py`).
 
     `README.md` describes the model to people; `readme` replaces the description that follows from the card.
-    The folder is put on the user's list of checked ones: this process has used the tokenizers and the model.
+    `checked` puts the folder on the user's list of checked ones: this process has trained the model.
     """
     _check_tokenizers(folder, tokenizers)
     if folder.exists():
@@ -122,8 +123,9 @@ def save_model(
     text = describe_model(card) if readme is None else readme
     files = [*tokenizers.items(), (WEIGHTS, tensors_to_bytes(weights)), (README, text.encode())]
     write_folder(folder, files, metadata=card_to_json(card), manifest=CARD, failure_note=failure_note)
-    with suppress(StorageError):  # the model is stored, whatever happens when the card is read
-        _remember(checksum(read_manifest(folder / CARD)))
+    if checked:
+        with suppress(JumokError):  # the model is stored, whatever happens when the card is read
+            _remember(checksum(read_manifest(folder / CARD)))
 
 
 def _remember(digest: str) -> None:
@@ -146,7 +148,6 @@ class StoredModel:
     weights_entry: Mapping[str, Any]  # sha256 and size of the weights
     weights_bytes: bytes | None
     shortlist: bytes | None = None
-    readme: bytes = b""
 
     def weights(self) -> dict[str, Tensor]:
         """Return the weights as tensors; if their bytes were dropped, read and verify the file again."""
@@ -181,7 +182,7 @@ def read_card(folder: Path) -> ModelCard:
 
 
 def read_stored_model(folder: Path) -> StoredModel:
-    """Read a model folder and verify every file. Needs no torch."""
+    """Read a model folder and verify every file but README.md, which people may edit. Needs no torch."""
     if not (folder / CARD).exists():
         _refuse_foreign_folder(folder)
     content = read_manifest(folder / CARD)
@@ -198,9 +199,9 @@ def read_stored_model(folder: Path) -> StoredModel:
     if WEIGHTS not in listed:
         raise ModelFolderError(damage_message(folder / WEIGHTS, "the card does not list it"))
     card = card_from_json(folder / CARD, content)
-    data = {name: read_listed_file(folder, name, entry) for name, entry in listed.items()}
-    weights, shortlist, readme = data.pop(WEIGHTS), data.pop(SHORTLIST, None), data.pop(README, b"")
-    return StoredModel(folder, card, checksum(content), data, listed[WEIGHTS], weights, shortlist, readme)
+    data = {name: read_listed_file(folder, name, listed[name]) for name in listed if name != README}
+    weights, shortlist = data.pop(WEIGHTS), data.pop(SHORTLIST, None)
+    return StoredModel(folder, card, checksum(content), data, listed[WEIGHTS], weights, shortlist)
 
 
 def store_shortlist(folder: Path, shortlist: bytes, facts: Mapping[str, float | str]) -> None:

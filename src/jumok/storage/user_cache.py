@@ -26,13 +26,13 @@ _CHECKED = "checked"
 
 def cache_folder() -> Path:
     """Return the folder for files that jumok can create again."""
-    if folder := os.environ.get("JUMOK_CACHE"):
-        return Path(folder).expanduser()
     xdg_folder = os.environ.get("XDG_CACHE_HOME", "")
-    # The XDG specification says that relative paths are ignored.
-    if Path(xdg_folder).is_absolute():
-        return Path(xdg_folder) / "jumok"
     try:
+        if folder := os.environ.get("JUMOK_CACHE"):
+            return Path(folder).expanduser()
+        # The XDG specification says that relative paths are ignored.
+        if Path(xdg_folder).is_absolute():
+            return Path(xdg_folder) / "jumok"
         return Path.home() / ".cache" / "jumok"
     except RuntimeError:
         raise UnsupportedError(

@@ -40,7 +40,7 @@ class ClassNames(Tokenizer):
         """Return the classes that `to_bytes` wrote. Damaged data raise a ModelFolderError."""
         try:
             return cls(str(name) for name in json.loads(data)["classes"])
-        except (ValueError, KeyError, TypeError, DataError) as error:
+        except (ValueError, KeyError, TypeError, OverflowError, RecursionError, DataError) as error:
             raise ModelFolderError(
                 f"this is not a list of classes that jumok wrote ({error!r}). The file is damaged; "
                 "copy it again from its origin."

@@ -21,14 +21,17 @@ if TYPE_CHECKING:
 
 __all__ = ["PictureTokenizer"]
 
+MAX_SIZE = 1024  # pixels per side, as in the recipe
+
 
 class PictureTokenizer(Tokenizer):
     """Reads pictures as `size` × `size` pixels in `channels` channels, in patches of `patch_size`²."""
 
     def __init__(self, *, size: int, patch_size: int, channels: int) -> None:
-        if patch_size < 1 or size % patch_size or channels not in (1, 3):
+        if not 1 <= patch_size <= size <= MAX_SIZE or size % patch_size or channels not in (1, 3):
             raise UnsupportedError(
-                "The side of a picture must be a multiple of the side of a patch, in 1 or 3 channels. "
+                f"The side of a picture must be a multiple of the side of a patch, at most {MAX_SIZE} "
+                "pixels, in 1 or 3 channels. "
                 f"Received: source.size = {size}, source.patch_size = {patch_size}, {channels} channels."
             )
         self.size, self.patch_size, self.channels = size, patch_size, channels
@@ -48,7 +51,7 @@ class PictureTokenizer(Tokenizer):
         try:
             fields = json.loads(data)["pictures"]
             return cls(**{name: int(fields[name]) for name in ("size", "patch_size", "channels")})
-        except (ValueError, KeyError, TypeError, UnsupportedError) as error:
+        except (ValueError, KeyError, TypeError, OverflowError, RecursionError, UnsupportedError) as error:
             raise ModelFolderError(
                 f"this is not a description of pictures that jumok wrote ({error!r}). The file is damaged; "
                 "copy it again from its origin."

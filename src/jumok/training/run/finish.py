@@ -79,6 +79,7 @@ def finish_run(
         card,
         module_weights(trainer.model),
         tokenizers_to_files(tokenizers),
+        checked=True,
         failure_note="All checkpoints are intact; the same command finishes the run.",
     )
     trainer.remove_old_checkpoints()

@@ -125,6 +125,11 @@ class RunFolder:
             acquired = os.path.samestat(os.fstat(lock.fileno()), self.lock_file.stat())
         except (BlockingIOError, FileNotFoundError):
             acquired = False
+        except OSError as error:
+            raise RunFolderError(
+                f"{self.lock_file} cannot be locked: {error.strerror or error}. Without a lock, two "
+                "processes could train in the same folder. Choose a folder on a local disk."
+            ) from error
         if not acquired:
             raise RunFolderError(
                 f"Another process is training in {self.path}. Wait for it, or choose another folder."
