@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SegmentTranslator", "print_document", "read_memory", "translate_documents"]
 
-_ALIGNED_AT_ONCE = 1_024  # pairs; progress is reported after each block of so many
+_ALIGNED_AT_ONCE = 1_024  # pairs per block; progress is reported after each block
 
 
 class SegmentTranslator:

@@ -1,4 +1,4 @@
-"""`jumok info MODEL`: what is in a model folder; verifies the checksum of every file."""
+"""`jumok info MODEL`: what is in a model folder; verifies the checksum of every file but README.md."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def info(
     model: ModelArgument,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Describe a model folder: languages, sizes, scores, corpora. Verifies the checksum of every file.
+    """Describe a model folder: languages, sizes, scores, corpora. Verifies all checksums except README.md's.
 
     A model of another toolkit is described as `jumok import` would import it.
     """
