@@ -40,7 +40,7 @@ __all__ = [
     "setting_help",
 ]
 
-_FILE_OPTIONS = ("--valid", "--test")
+_FILE_OPTIONS = ("--valid", "--test", "--keep", "--replay")
 RENAMED_OPTIONS = {
     "--contender": "--system",
     "--longest": "--max-length-ratio",

@@ -16,7 +16,14 @@ from jumok.cli.arguments import (
     parse_assignments,
     setting_help,
 )
-from jumok.config.recipe import Size, TrainingSettings, TransformerSettings, make_recipe, read_recipe
+from jumok.config.recipe import (
+    FineTuningSettings,
+    Size,
+    TrainingSettings,
+    TransformerSettings,
+    make_recipe,
+    read_recipe,
+)
 from jumok.errors import UnsupportedError
 
 
@@ -45,6 +52,18 @@ def train(
         Path | None,
         typer.Option(metavar="MODEL", help=setting_help(TransformerSettings, "encoder_from")),
     ] = None,
+    start_from: Annotated[
+        Path | None, typer.Option(metavar="MODEL", help=setting_help(FineTuningSettings, "start_from"))
+    ] = None,
+    keep: Annotated[
+        list[str] | None, typer.Option(metavar="PAIRS", help=setting_help(FineTuningSettings, "keep"))
+    ] = None,
+    replay: Annotated[
+        list[str] | None, typer.Option(metavar="PAIRS", help=setting_help(FineTuningSettings, "replay"))
+    ] = None,
+    freeze: Annotated[
+        list[str] | None, typer.Option(metavar="PART", help=setting_help(FineTuningSettings, "freeze"))
+    ] = None,
     size: Annotated[Size | None, typer.Option(help=setting_help(TransformerSettings, "size"))] = None,
     minutes: Annotated[float | None, typer.Option(help=setting_help(TrainingSettings, "minutes"))] = None,
     steps: Annotated[int | None, typer.Option(help=setting_help(TrainingSettings, "steps"))] = None,
@@ -71,6 +90,9 @@ def train(
     `--model encoder-only` a masked language model. On pairs, `decoder-only` trains a translator; on a folder
     of pictures, `encoder-only` trains a classifier.
 
+    `--start-from` fine-tunes a model that `jumok train` or `jumok import` wrote, and says what was gained and
+    what was kept.
+
     Ctrl-C saves and exits with code 130; the same command continues.
     """
     options = {
@@ -82,8 +104,12 @@ def train(
         "training.steps": steps,
         "training.epochs": epochs,
         "training.seed": seed,
+        "fine_tuning.start_from": start_from,
+        "fine_tuning.keep": keep,
+        "fine_tuning.replay": replay,
+        "fine_tuning.freeze": freeze,
     }
-    given = {name: value for name, value in options.items() if value is not None}
+    given = {name: value for name, value in options.items() if value not in (None, [])}
     from_file = read_recipe(recipe) if recipe else None
     overrides = make_recipe(from_file, **{**parse_assignments(settings or []), **given})
     if encoder_from is not None:

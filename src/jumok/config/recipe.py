@@ -16,6 +16,7 @@ from typing import Annotated, Any, ClassVar, Literal, get_args
 
 from pydantic import (
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Discriminator,
     Field,
@@ -33,6 +34,7 @@ __all__ = [
     "AttentionSettings",
     "DecoderOnlySettings",
     "EncoderOnlySettings",
+    "FineTuningSettings",
     "LanguageSettings",
     "ModelSettings",
     "Recipe",
@@ -363,6 +365,41 @@ class TrainingSettings(Settings):
     """Seed of all random numbers, which are a function of it and the step."""
 
 
+def _list_of_names(value: Any) -> Any:
+    """Return one name as a list of it; paths become strings."""
+    names = [value] if isinstance(value, str | Path) else value
+    return [_name(name) for name in names] if isinstance(names, list | tuple) else names
+
+
+def _name(value: Any) -> Any:
+    return str(value) if isinstance(value, Path) else value
+
+
+Name = Annotated[str, BeforeValidator(_name)]
+Names = Annotated[tuple[str, ...], BeforeValidator(_list_of_names)]
+
+
+class FineTuningSettings(Settings):
+    section = "fine_tuning"
+    start_from: Name | None = None
+    """Folder of a trained model, whose vocabulary, sizes and weights training starts from."""
+    keep: Names = ()
+    """Files of pairs that the start model translates and the new one should still translate. They are never
+    trained on; the weights are chosen, and the loss is reported, on them."""
+    replay: Names = ()
+    """Files of old pairs that are trained on again, so that the model does not forget them; a plain text is
+    translated by the start model. Default: the pairs of the start model's run, else its own translations of
+    the new sources."""
+    replay_share: float = Field(0.5, ge=0, lt=1)
+    """Share of the training pairs that are old ones (replay); 0: only new pairs."""
+    interpolate: bool = True
+    """Choose a point between the weights of the start model and the new ones, by the validation set and the
+    pairs to keep; false takes the new weights."""
+    freeze: Names = ()
+    """What keeps its weights: `encoder`, `decoder`, `embeddings`, or patterns of weight names such as
+    `encoder.0.*`."""
+
+
 EXTRA_TOKENS = 10
 """A translation has at most `search.max_length_ratio` × source tokens, plus this many."""
 
@@ -389,6 +426,7 @@ class Recipe(Settings):
     text: TextSettings = TextSettings()
     model: ModelSettings = TransformerSettings()
     training: TrainingSettings = TrainingSettings()
+    fine_tuning: FineTuningSettings = FineTuningSettings()
     search: SearchSettings = SearchSettings()
 
 
@@ -509,6 +547,8 @@ def _toml(value: Any) -> str:
     if isinstance(value, BaseModel):
         inside = ", ".join(f"{name} = {_toml(item)}" for name, item in value if item is not None)
         return f"{{ {inside} }}"
+    if isinstance(value, tuple):
+        return f"[{', '.join(map(_toml, value))}]"
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, str):

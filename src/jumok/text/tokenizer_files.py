@@ -60,6 +60,8 @@ def tokenizers_from_files(files: Mapping[str, bytes]) -> TokenizerPair:
 
 def read_tokenizers(folder: Path, *, shared: bool) -> TokenizerPair:
     """Return the tokenizers in a folder; an error names the file that cannot be read."""
+    if (folder / _VOCABULARY).exists():
+        return _imported_pair({name: (folder / name).read_bytes() for name in IMPORTED_VOCABULARY})
     return _pair([load_tokenizer(folder / name, parse=_from_bytes) for name in _file_names(shared=shared)])
 
 

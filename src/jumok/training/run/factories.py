@@ -8,7 +8,8 @@ from jumok.config.recipe import TransformerSettings
 from jumok.data import Batches, ClassBatches, MaskedBatches
 from jumok.inference.building import build_for_tokenizers
 from jumok.training.loop.update import seed_step
-from jumok.training.run.pretrained_encoder import load_encoder_weights
+from jumok.training.run.initial_model import load_initial_weights
+from jumok.training.run.start_model import freeze_weights
 from jumok.training.validation.classification import ClassValidation
 from jumok.training.validation.plain_text import TextValidation
 from jumok.training.validation.translation import TranslationValidation
@@ -49,9 +50,12 @@ def make_validation(pairs: Sequence[Pair], tokenizers: TokenizerPair, recipe: Re
 
 
 def fresh_model(folder: RunFolder, recipe: Recipe, tokenizers: TokenizerPair) -> Model:
-    """Return the model of step 0: a function of the recipe, its seed and the pretrained encoder, if any."""
+    """Return the model of step 0: a function of the recipe, its seed and stored initial weights, if any."""
     seed_step(recipe.training.seed, 0)
     model = build_for_tokenizers(recipe.model, tokenizers)
     if isinstance(recipe.model, TransformerSettings) and recipe.model.encoder_from:
-        load_encoder_weights(model, folder.encoder)
+        load_initial_weights(model, folder.encoder)
+    if recipe.fine_tuning.start_from is not None:
+        load_initial_weights(model, folder.start)
+        freeze_weights(model, recipe.fine_tuning.freeze)
     return model

@@ -10,7 +10,7 @@ All of it is computed from the checkpoints. A run killed here does it again when
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from jumok.models import TranslationModel
     from jumok.text import TokenizerPair
     from jumok.training.loop.trainer import Trainer
+    from jumok.training.run.fine_tuning import FineTuning
     from jumok.training.validation.protocol import ValidationResult
     from jumok.training.validation.translation import TranslationValidation
     from jumok.types import Pair, ReadOut
@@ -61,10 +62,13 @@ def finish_run(
     tokenizers: TokenizerPair,
     store: PairStore,
     folder: Path,
+    fine_tuning: FineTuning | None = None,
 ) -> Iterator[Event]:
     """Choose the weights, score them, write the model folder. Stop early if the run is interrupted."""
     started = trainer.seconds
     choice = yield from _choose_weights(trainer)
+    if fine_tuning is not None:
+        choice, share = yield from _choose_between(fine_tuning, trainer, choice)
     load_module_weights(trainer.model, choice.weights)
     result = trainer.validation.validate(trainer.model, recipe.search.beam, should_stop=trainer.should_stop)
     if result is None or trainer.should_stop():
@@ -72,8 +76,16 @@ def finish_run(
         return
     yield from _refuse_useless(result.loss, trainer.validation.uniform_loss, choice)
     translates = recipe.model.task == "translate"
+    facts: Mapping[str, float | str | None]
     read_out, facts = _analyse_translator(trainer, tokenizers, recipe) if translates else (None, {})
+    if fine_tuning is not None:
+        facts = {**facts, **(yield from fine_tuning.report(trainer, result, share))}
+        if trainer.should_stop():
+            yield Finished("interrupted", None, trainer.state.step, trainer.seconds)
+            return
     card = _model_card(trainer, recipe, store, result, read_out, choice.description, facts)
+    if fine_tuning is not None:
+        card = replace(card, corpora=(*fine_tuning.start_corpora, *card.corpora))
     save_model(
         folder,
         card,
@@ -126,6 +138,15 @@ def _choose_weights(trainer: Trainer) -> Generator[Event, None, ChosenWeights]:
         )
         return average if _validates_better(trainer, average, best) else choice
     return choice
+
+
+def _choose_between(
+    fine_tuning: FineTuning, trainer: Trainer, tuned: ChosenWeights
+) -> Generator[Event, None, tuple[ChosenWeights, float]]:
+    """Return the chosen weights between those of the start model and the tuned ones, and their share."""
+    weights, share = yield from fine_tuning.choose_weights(trainer, tuned.weights)
+    between = "" if share == 1 else f"{share:.0%} of the way from the start model to "
+    return ChosenWeights(weights, f"{between}{tuned.description}"), share
 
 
 def _best_readable(trainer: Trainer) -> Generator[Event, None, tuple[ValidationRecord | None, ChosenWeights]]:
@@ -187,11 +208,17 @@ def _read_out(translator: Translator, pairs: Sequence[Pair]) -> ReadOut | None:
 
 
 def _without_folders(recipe: Recipe) -> Recipe:
-    """Return the recipe without the folder of a pretrained encoder: the model may be given away."""
-    encoder = getattr(recipe.model, "encoder_from", None)
-    if encoder is None:
+    """Return the recipe with names of files instead of their paths: the model may be given away."""
+    encoder, tuning = getattr(recipe.model, "encoder_from", None), recipe.fine_tuning
+    named = {
+        "model.encoder_from": encoder and Path(encoder).name,
+        "fine_tuning.start_from": tuning.start_from and Path(tuning.start_from).name,
+        "fine_tuning.keep": [Path(file).name for file in tuning.keep] or None,
+        "fine_tuning.replay": [Path(file).name for file in tuning.replay] or None,
+    }
+    if not any(named.values()):
         return recipe
-    return make_recipe(recipe.model_dump(exclude_unset=True), **{"model.encoder_from": Path(encoder).name})
+    return make_recipe(recipe.model_dump(exclude_unset=True), **named)
 
 
 def _model_card(
@@ -201,7 +228,7 @@ def _model_card(
     result: ValidationResult,
     read_out: ReadOut | None,
     weights_description: str,
-    facts: Mapping[str, float | None],
+    facts: Mapping[str, float | str | None],
 ) -> ModelCard:
     return ModelCard(
         recipe=_without_folders(recipe),

@@ -9,6 +9,7 @@ from jumok.config.renamed import RENAMED_SETTINGS, current_name
 from jumok.errors import RecipeError, suggest
 from jumok.models import check_recipe, fill_max_keys
 from jumok.text import language_code
+from jumok.training.run.start_model import check_fine_tuning
 
 if TYPE_CHECKING:
     from jumok.config.recipe import Recipe, TrainingSettings
@@ -23,6 +24,7 @@ def make_overrides(recipe: Recipe | None, settings: dict[str, Any]) -> Recipe:
     codes = {f"languages.{side}": language_code(name) for side, name in overrides.languages if name}
     overrides = make_recipe(overrides.model_dump(exclude_unset=True), **codes)  # "Korean" and "kor" are ko
     _check_run_ends(overrides.training)
+    check_fine_tuning(overrides)
     check_recipe(overrides)
     return fill_max_keys(overrides)
 

@@ -1,7 +1,7 @@
 """Everything that is decided before the first step: vocabulary, encoded pairs, settings, number of steps.
 
 A new run decides it and stores it in its folder. A resumed run reads it from there. A run that takes over a
-pretrained encoder is a new run in which the encoder decides some of the settings.
+stored model, or its encoder, is a new run in which that model decides some of the settings.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from jumok.training.parallel.group import DataParallelGroup
 from jumok.training.parallel.shared_memory import can_share_memory
 from jumok.training.run.corpus_reader import read_sentences
 from jumok.training.run.factories import fresh_model, make_batches, make_validation
+from jumok.training.run.fine_tuning import NUM_VALIDATIONS
 from jumok.training.run.inputs import open_inputs
 from jumok.training.run.pretrained_encoder import read_encoder
 from jumok.training.run.run_folder import RunRecord, no_more_tokens
@@ -35,6 +36,7 @@ from jumok.training.run.speed import (
     measure_update_seconds,
     warn_about_plan,
 )
+from jumok.training.run.start_model import read_start, read_stored_start
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -45,6 +47,7 @@ if TYPE_CHECKING:
     from jumok.text import Tokenizer
     from jumok.training.events import Warned
     from jumok.training.run.corpus_reader import Sentences
+    from jumok.training.run.initial_model import InitialModel
     from jumok.training.run.inputs import Inputs
     from jumok.training.run.run_folder import RunFolder
     from jumok.training.validation.protocol import Validation
@@ -96,10 +99,19 @@ def prepare_run(folder: RunFolder, overrides: Recipe, inputs: Inputs) -> Generat
     record = folder.record()
     if record is not None:
         return (yield from _prepare_resumed(folder, record, overrides, inputs))
-    if isinstance(overrides.model, TransformerSettings) and overrides.model.encoder_from is not None:
-        encoder = overrides.model.encoder_from
-        return (yield from _prepare_with_encoder(folder, encoder, overrides, inputs))
+    initial = _initial_model(overrides, inputs)
+    if initial is not None:
+        return (yield from _prepare_from(initial, folder, overrides, inputs))
     return (yield from _prepare_new(folder, overrides, inputs))
+
+
+def _initial_model(overrides: Recipe, inputs: Inputs) -> InitialModel | None:
+    """Return the stored model that a new run takes over; None if it starts from nothing."""
+    if overrides.fine_tuning.start_from is not None:
+        return read_start(overrides.fine_tuning.start_from, inputs)
+    if isinstance(overrides.model, TransformerSettings) and overrides.model.encoder_from is not None:
+        return read_encoder(overrides.model.encoder_from)
+    return None
 
 
 def read_inputs(inputs: Inputs, recipe: Recipe) -> Sentences:
@@ -147,33 +159,31 @@ def _prepare_new(folder: RunFolder, overrides: Recipe, inputs: Inputs) -> Genera
     return (yield from _finish_preparation(new_run, recipe, derived))
 
 
-def _prepare_with_encoder(
+def _prepare_from(
+    initial: InitialModel,
     folder: RunFolder,
-    encoder_folder: str,
     overrides: Recipe,
     inputs: Inputs,
 ) -> Generator[Event, None, PreparedRun]:
-    """Prepare a new run whose encoder is pretrained: it decides sizes, source vocabulary, initial weights."""
+    """Prepare a new run that takes over a stored model, or its encoder."""
     started = time.perf_counter()
-    encoder = read_encoder(encoder_folder)
-    from_encoder = encoder.decided_settings(overrides)
-    encoder_settings = {setting.name: setting.value for setting in from_encoder}
-    overrides = make_recipe(overrides.model_dump(exclude_unset=True), **encoder_settings)
+    decided = initial.decided_settings(overrides)
+    decided_values = {setting.name: setting.value for setting in decided}
+    overrides = make_recipe(overrides.model_dump(exclude_unset=True), **decided_values)
     check_recipe(overrides)
     sentences = yield from _read(inputs, overrides, started)
     recipe, derived = derive(overrides, sentences.facts, this_machine())
-    encoder.check_language(recipe.languages.source)
-    encoder.store(folder.encoder)
+    recipe, derived = initial.adjust(recipe, derived)
+    initial.check_languages(recipe.languages)
+    yield from initial.store(folder, sentences, recipe)
     learning_started = time.perf_counter()
-    targets = (pair.target for pair in sentences.pairs())
-    target = train_tokenizer(targets, recipe.text, vocab_size=recipe.text.vocab_size)
-    tokenizers = TokenizerPair(source=encoder.tokenizer, target=target, shared=False)
-    size = LearnedSize(recipe, overrides, target.vocab_size)
+    tokenizers = initial.make_tokenizers(sentences, recipe)
+    size = LearnedSize(recipe, overrides, tokenizers.target.vocab_size)
     yield _store_tokenizers(folder, tokenizers, learning_started, size.reason)
     recipe, derived = size.apply(derived)
-    from_corpus = [setting for setting in derived if setting.name not in encoder_settings]
+    from_corpus = [setting for setting in derived if setting.name not in decided_values]
     new_run = _NewRun(folder, overrides, sentences, tokenizers, started)
-    return (yield from _finish_preparation(new_run, recipe, [*from_encoder, *from_corpus]))
+    return (yield from _finish_preparation(new_run, recipe, [*decided, *from_corpus]))
 
 
 # --- the stages of a new run ---
@@ -287,6 +297,9 @@ def _finish_preparation(
         costs = estimate_costs(data.batches(recipe), validation, recipe.training)
     else:
         group, costs, process_settings = yield from _measure(new_run, data, recipe)
+        if recipe.fine_tuning.start_from is not None:
+            seconds = costs.finish_seconds + NUM_VALIDATIONS * costs.validation_seconds
+            costs = replace(costs, finish_seconds=seconds)
         processes = {"training.processes": group.world_size}
         recipe = make_recipe(recipe.model_dump(exclude_unset=True), **processes)
     recipe, steps, schedule_settings = derive_schedule(recipe, new_run.overrides, costs)
@@ -304,9 +317,13 @@ def _finish_preparation(
 
 
 def _encode(folder: RunFolder, recipe: Recipe, sentences: Sentences, tokenizers: TokenizerPair) -> PairStore:
+    corpora, tuning = sentences.corpus_pairs(), recipe.fine_tuning
+    if tuning.start_from is not None:
+        old_pairs = read_stored_start(folder).old_pairs
+        corpora += old_pairs.corpus_pairs(sentences.facts.pairs, tuning.replay_share)
     return write_store(
         folder.data,
-        sentences.corpus_pairs(),
+        corpora,
         tokenizers,
         max_tokens=recipe.training.max_sentence_tokens,
         store_text=recipe.text.sampling > 0,

@@ -12,33 +12,32 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from jumok.config.derive import DerivedSetting
-from jumok.config.recipe import AttentionSettings, EncoderOnlySettings, TransformerSettings
+from jumok.config.recipe import EncoderOnlySettings, TransformerSettings
 from jumok.errors import RecipeError
 from jumok.inference.loading import open_tokenizers
 from jumok.models import encoder_part
-from jumok.storage import (
-    load_module_weights,
-    module_weights,
-    read_stored_model,
-    remove_folder,
-    tensors_from_bytes,
-    tensors_to_bytes,
-    verify_folder,
-    write_folder,
+from jumok.storage import read_stored_model, remove_folder, tensors_to_bytes, write_folder
+from jumok.text import TokenizerPair, train_tokenizer
+from jumok.training.run.initial_model import (
+    INITIAL_WEIGHTS,
+    as_written,
+    override_of,
+    refuse_contradictions,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Generator, Mapping
 
     from torch import Tensor
 
-    from jumok.config.recipe import Recipe
-    from jumok.models import Model
+    from jumok.config.recipe import LanguageSettings, Recipe
     from jumok.text import AnyTokenizer
+    from jumok.training.events import Event
+    from jumok.training.run.corpus_reader import Sentences
+    from jumok.training.run.run_folder import RunFolder
 
-__all__ = ["PretrainedEncoder", "load_encoder_weights", "read_encoder"]
+__all__ = ["PretrainedEncoder", "read_encoder"]
 
-WEIGHTS = "weights.safetensors"
 # The translator takes over every setting that both models have, except these.
 _NOT_FROM_ENCODER = {"family", "dropout", "attention_dropout", "attention_init", "tied"}
 _TRANSLATOR_NAMES = {"layers": "encoder_layers", "attention": "encoder_attention"}
@@ -57,18 +56,14 @@ class PretrainedEncoder:
     def decided_settings(self, overrides: Recipe) -> list[DerivedSetting]:
         """Return the settings that the encoder decides; raise if an override differs from one."""
         settings = self._translator_settings() | {"text.shared": False}
-        conflicts = [
-            f"  {name}: received {received!r}, the encoder has {value!r}"
-            for name, value in settings.items()
-            if (received := _override(overrides, name)) not in (None, value)
-        ]
-        if conflicts:
-            lines = "\n".join(conflicts)
-            raise RecipeError(
-                f"These settings contradict the encoder in {self.folder}:\n{lines}\n"
-                "A translator takes its sizes from its pretrained encoder, and has another vocabulary for "
-                "its target. Leave the settings out, or train another encoder with them."
-            )
+        refuse_contradictions(
+            settings,
+            overrides,
+            model="encoder",
+            origin=self.folder,
+            advice="A translator takes its sizes from its pretrained encoder, and has another vocabulary for "
+            "its target. Leave the settings out, or train another encoder with them.",
+        )
         digest = hashlib.sha256(tensors_to_bytes(self.weights)).hexdigest()
         decided = [
             DerivedSetting("model.encoder_from", self.folder, f"as set; its sha256 is {digest[:16]}"),
@@ -78,7 +73,7 @@ class PretrainedEncoder:
                 if value is not None  # None: set neither in the encoder nor in the translator
             ),
         ]
-        if _override(overrides, "model.decoder_layers") is None:
+        if override_of(overrides, "model.decoder_layers") is None:
             reason = "as deep as the encoder"
             decided.append(DerivedSetting("model.decoder_layers", self.settings.layers, reason))
         return decided
@@ -86,27 +81,37 @@ class PretrainedEncoder:
     def _translator_settings(self) -> dict[str, Any]:
         """Return the encoder's settings under the translator's names, in the order of its fields."""
         named = {
-            _TRANSLATOR_NAMES.get(name, name): _as_written(value)
+            _TRANSLATOR_NAMES.get(name, name): as_written(value)
             for name, value in self.settings
             if name not in _NOT_FROM_ENCODER
         }
         return {f"model.{name}": named[name] for name in TransformerSettings.model_fields if name in named}
 
-    def check_language(self, source: str) -> None:
+    def check_languages(self, languages: LanguageSettings) -> None:
         """Raise if the source language of the pairs is not the one that the encoder was trained on."""
-        if self.language and source and self.language != source:
+        if self.language and languages.source and self.language != languages.source:
             raise RecipeError(
                 f"The encoder in {self.folder} was trained on {self.language}, and the source of these pairs "
-                f"is {source}. Swap the sides with --from {self.language}, or use another encoder."
+                f"is {languages.source}. Swap the sides with --from {self.language}, or use another encoder."
             )
 
-    def store(self, folder: Path) -> None:
+    def adjust(self, recipe: Recipe, derived: list[DerivedSetting]) -> tuple[Recipe, list[DerivedSetting]]:
+        return recipe, derived
+
+    def store(self, folder: RunFolder, sentences: Sentences, recipe: Recipe) -> Generator[Event, None, None]:
         """Copy the weights to a folder of the run, with their sha256."""
-        if folder.exists():
-            remove_folder(folder)
-        files = [(WEIGHTS, tensors_to_bytes(self.weights))]
+        if folder.encoder.exists():
+            remove_folder(folder.encoder)
+        files = [(INITIAL_WEIGHTS, tensors_to_bytes(self.weights))]
         metadata, failure_note = {"from": self.folder}, "No update has been made yet."
-        write_folder(folder, files, metadata=metadata, failure_note=failure_note)
+        write_folder(folder.encoder, files, metadata=metadata, failure_note=failure_note)
+        yield from ()
+
+    def make_tokenizers(self, sentences: Sentences, recipe: Recipe) -> TokenizerPair:
+        """Return the encoder's tokenizer for the source, and a new one for the target."""
+        targets = (pair.target for pair in sentences.pairs())
+        target = train_tokenizer(targets, recipe.text, vocab_size=recipe.text.vocab_size)
+        return TokenizerPair(source=self.tokenizer, target=target, shared=False)
 
 
 def read_encoder(folder: str) -> PretrainedEncoder:
@@ -126,25 +131,3 @@ def read_encoder(folder: str) -> PretrainedEncoder:
     tokenizer, weights = open_tokenizers(stored).source, encoder_part(stored.weights())
     # Plain text is a corpus of pairs without a source, so its language is the target's.
     return PretrainedEncoder(folder, settings, stored.card.recipe.languages.target, tokenizer, weights)
-
-
-def load_encoder_weights(model: Model, folder: Path) -> None:
-    """Load stored encoder weights into the encoder of a new model."""
-    weights = tensors_from_bytes(verify_folder(folder)[WEIGHTS], folder / WEIGHTS)
-    load_module_weights(model, {**module_weights(model), **weights})
-
-
-def _override(overrides: Recipe, name: str) -> Any:
-    """Return the value that the user set for `section.field`; None if they did not."""
-    section, _, field = name.partition(".")
-    settings = getattr(overrides, section)
-    if field not in settings.model_fields_set or (field, getattr(settings, field)) == ("size", "auto"):
-        return None
-    return _as_written(getattr(settings, field))
-
-
-def _as_written(value: Any) -> Any:
-    """Return a setting as a user would write it: a mechanism without options is its name."""
-    if isinstance(value, AttentionSettings):
-        return value.model_dump() if value.options else value.kind
-    return value

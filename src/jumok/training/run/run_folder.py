@@ -6,6 +6,7 @@
     pieces.model      the vocabulary (source.model and target.model if it is not shared)
     data/             the encoded pairs
     encoder/          the initial weights of a pretrained encoder
+    start/            the model that a fine-tuned one starts from: weights, card, old pairs
     checkpoints/      step-N/ …
     metrics.jsonl     one line per report or validation
     tensorboard/      the curves, if requested
@@ -90,6 +91,10 @@ class RunFolder:
     @property
     def encoder(self) -> Path:
         return self.path / "encoder"
+
+    @property
+    def start(self) -> Path:
+        return self.path / "start"
 
     @property
     def model(self) -> Path:

@@ -24,6 +24,7 @@ from jumok.training.events import Event, Finished, Started, Warned
 from jumok.training.loop.checkpoint import load_newest_checkpoint
 from jumok.training.loop.metrics import Metrics, tensorboard_writer
 from jumok.training.loop.trainer import Budget, Trainer
+from jumok.training.run.fine_tuning import read_fine_tuning
 from jumok.training.run.finish import finish_run
 from jumok.training.run.inputs import Inputs, list_inputs
 from jumok.training.run.overrides import make_overrides
@@ -145,6 +146,7 @@ def _train(run: PreparedRun, curves: CurveWriter | None) -> Iterator[Event]:
             tokenizers=run.data.tokenizers,
             store=run.data.store,
             folder=folder.model,
+            fine_tuning=read_fine_tuning(folder, recipe, run.data.tokenizers),
         )
 
 

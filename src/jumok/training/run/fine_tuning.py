@@ -1,0 +1,168 @@
+"""The end of a run that started from a trained model: how far to go from it, and what that cost.
+
+1. The weights: a point between those of the start model and the new ones (`loop/interpolation.py`), chosen by
+   greedy translations of the validation set and of the pairs to keep.
+2. The report: the scores of the start model and of the new one on both, with the recipe's beam; a warning if
+   one of them got worse.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from jumok.storage import load_module_weights, module_weights
+from jumok.training.events import Event, Stage, Warned
+from jumok.training.loop.interpolation import SHARES, MeasuredPoint, choose_point, interpolate_weights
+from jumok.training.run.start_model import read_stored_start
+from jumok.training.validation.translation import TranslationValidation
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Mapping
+
+    from torch import Tensor
+
+    from jumok.config.recipe import Recipe
+    from jumok.storage import CorpusRecord
+    from jumok.text import TokenizerPair
+    from jumok.training.loop.trainer import Trainer
+    from jumok.training.run.run_folder import RunFolder
+    from jumok.training.run.start_model import StoredStart
+    from jumok.training.validation.protocol import Validation, ValidationResult
+
+__all__ = ["FineTuning", "read_fine_tuning"]
+
+MAX_KEEP_LOSS = 1.0
+"""In points of the score. A model that loses more on the pairs to keep gets a warning."""
+_WORSE_ON_NEW = "Train for longer, on more pairs, or with a lower training.learning_rate."
+_FORGOTTEN = (
+    "Replay old pairs with --replay FILES, freeze a part with --freeze encoder, or lower "
+    "training.learning_rate. If only the new pairs matter, this is no fault."
+)
+NUM_VALIDATIONS = 2 * (len(SHARES) + 1) + 3
+"""Validations that the end of such a run takes, besides those of every run."""
+
+
+@dataclass(frozen=True)
+class FineTuning:
+    """What the run started from, and the pairs to keep, encoded and batched once."""
+
+    start: StoredStart
+    keep: Validation | None
+    recipe: Recipe
+
+    def choose_weights(
+        self, trainer: Trainer, tuned: Mapping[str, Tensor]
+    ) -> Generator[Event, None, tuple[dict[str, Tensor], float]]:
+        """Return the chosen weights and their share of the new ones; those of the last point if stopped."""
+        started = trainer.seconds
+        weights = {name: tensor.clone() for name, tensor in tuned.items()}  # the model is about to change
+        if self.keep is None or not self.recipe.fine_tuning.interpolate:
+            return weights, 1.0
+        start = self._measure(trainer, self.start.weights, 0.0)
+        points = []
+        for share in SHARES:
+            point = self._measure(trainer, interpolate_weights(self.start.weights, weights, share), share)
+            if start is None or point is None:
+                return weights, 1.0
+            points.append(point)
+        if start is None:
+            return weights, 1.0
+        chosen = choose_point(start, points, keeps_translations=self.start.old_pairs.keeps_translations)
+        listed = ", ".join(
+            f"{point.share:g}: {point.new:.1f} and {point.kept:.1f}" for point in (start, *points)
+        )
+        yield Stage(
+            "interpolating",
+            f"{chosen.share:.0%} of the way from the start model ({self._score_name} on the new pairs and on "
+            f"those to keep, by this share: {listed})",
+            trainer.seconds - started,
+        )
+        return interpolate_weights(self.start.weights, weights, chosen.share), chosen.share
+
+    def report(
+        self, trainer: Trainer, result: ValidationResult, share: float
+    ) -> Generator[Event, None, dict[str, float | str | None]]:
+        """Yield what was gained and what was lost; return it as facts of the model card.
+
+        The model has its final weights, before and after.
+        """
+        started, name, beam = trainer.seconds, self._score_name, self.recipe.search.beam
+        final = {key: tensor.clone() for key, tensor in module_weights(trainer.model).items()}
+        kept = self._score(self.keep, trainer, beam)
+        load_module_weights(trainer.model, self.start.weights)
+        start_new = self._score(trainer.validation, trainer, beam)
+        start_kept = self._score(self.keep, trainer, beam)
+        load_module_weights(trainer.model, final)
+        new = _quality(result, name)
+        old = self.start.old_pairs
+        parts = [f"{name} of the new pairs {_change(start_new, new)}"]
+        if self.keep is not None:
+            what = "its agreement with the start model on" if old.keeps_translations else "of"
+            change = _change(start_kept, kept)
+            parts.append(f"{what} {len(self.keep):,} pairs to keep {change} ({old.keep_origin})")
+        yield Stage("fine-tuning", ", ".join(parts), trainer.seconds - started)
+        yield from _warn_if_worse(f"the new pairs: {name}", start_new, new, 0.0, _WORSE_ON_NEW)
+        if not old.keeps_translations:  # other translations than those of the start model may be better ones
+            yield from _warn_if_worse(
+                f"the pairs to keep ({old.keep_origin}): {name}", start_kept, kept, MAX_KEEP_LOSS, _FORGOTTEN
+            )
+        return {
+            "start_from": self.recipe.fine_tuning.start_from
+            and _last_part(self.recipe.fine_tuning.start_from),
+            "start_share": share,
+            f"start_{name}": start_new,
+            f"keep_{name}": kept,
+            f"start_keep_{name}": start_kept,
+            "keep_pairs": old.keep_origin,
+        }
+
+    @property
+    def start_corpora(self) -> tuple[CorpusRecord, ...]:
+        return self.start.card.corpora
+
+    @property
+    def _score_name(self) -> str:
+        """The score that decides: that of `stop_on`, or chrF for translators that stop on the loss."""
+        stop_on = self.recipe.training.stop_on
+        return "chrf" if stop_on == "loss" and self.recipe.model.task == "translate" else stop_on
+
+    def _measure(self, trainer: Trainer, weights: Mapping[str, Tensor], share: float) -> MeasuredPoint | None:
+        load_module_weights(trainer.model, weights)
+        new, kept = self._score(trainer.validation, trainer, 1), self._score(self.keep, trainer, 1)
+        return None if new is None or kept is None else MeasuredPoint(share, new, kept)
+
+    def _score(self, validation: Validation | None, trainer: Trainer, beam: int) -> float | None:
+        """Return the score of the model on a set; None without a set, or if the run was stopped."""
+        if validation is None:
+            return None
+        result = validation.validate(trainer.model, beam, should_stop=trainer.should_stop)
+        return None if result is None else _quality(result, self._score_name)
+
+
+def read_fine_tuning(folder: RunFolder, recipe: Recipe, tokenizers: TokenizerPair) -> FineTuning | None:
+    """Return what a run started from; None for a run that started from nothing."""
+    if recipe.fine_tuning.start_from is None:
+        return None
+    start = read_stored_start(folder)
+    keep = TranslationValidation(start.old_pairs.keep, tokenizers, recipe) if start.old_pairs.keep else None
+    return FineTuning(start, keep, recipe)
+
+
+def _quality(result: ValidationResult, score: str) -> float:
+    return -result.loss if score == "loss" else result.values()[score]
+
+
+def _change(before: float | None, after: float | None) -> str:
+    return "not measured" if before is None or after is None else f"{before:.2f} → {after:.2f}"
+
+
+def _warn_if_worse(
+    what: str, before: float | None, after: float | None, tolerance: float, advice: str
+) -> Generator[Warned, None, None]:
+    if before is not None and after is not None and after < before - tolerance:
+        yield Warned(f"the model is worse than the start model on {what} {_change(before, after)}", advice)
+
+
+def _last_part(path: str) -> str:
+    return path.rstrip("/").rpartition("/")[2]

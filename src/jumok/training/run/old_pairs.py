@@ -1,0 +1,213 @@
+"""What a fine-tuned model should not forget: pairs to train on again (replay), pairs to measure it on (keep).
+
+    replay    the files of `fine_tuning.replay`; else the pairs of the start model's run folder; else the new
+              sources as the start model translates them (self-distillation, Kim & Rush 2016). A plain text is
+              translated by the start model too.
+    keep      the files of `fine_tuning.keep`; else a tenth of the replay, which is then not trained on; else
+              the validation sources as the start model translates them.
+
+Both are stored in the run folder: a resumed run needs neither the files nor the start model.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from itertools import chain, islice
+from typing import TYPE_CHECKING, Any
+
+from jumok.data import (
+    Cleaner,
+    CorpusPairs,
+    choose_hold_out,
+    holds_pairs,
+    open_corpora,
+    open_held_out,
+    open_store,
+    open_texts,
+    sentence_key,
+)
+from jumok.data.store import hash_tokenizers
+from jumok.errors import DataError, JumokError
+from jumok.inference import load
+from jumok.training.validation.protocol import MAX_PAIRS, evenly_spaced
+from jumok.types import Pair
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+    from jumok.config.recipe import FineTuningSettings, LanguageSettings
+    from jumok.data import Corpus
+    from jumok.text import TokenizerPair
+    from jumok.training.run.corpus_reader import Sentences
+    from jumok.training.run.inputs import Inputs
+
+__all__ = ["Collector", "OldPairs", "collect_old_pairs"]
+
+MAX_REPLAY_PAIRS = 50_000
+"""Pairs that are stored for replay at most: an epoch uses about as many as there are new ones."""
+MAX_TRANSLATED_PAIRS, TRANSLATED_KEEP_PAIRS = 2000, 400
+"""Sentences that the start model translates at most: a large model needs some minutes for them."""
+
+
+@dataclass(frozen=True, slots=True)
+class OldPairs:
+    """Pairs to train on again and pairs to keep, each with where they come from, for people."""
+
+    replay: tuple[Pair, ...] = ()
+    keep: tuple[Pair, ...] = ()
+    replay_origin: str = ""
+    keep_origin: str = ""
+    keeps_translations: bool = False
+    """Whether the targets to keep are the start model's own translations, not references."""
+
+    def corpus_pairs(self, num_new: int, share: float) -> list[CorpusPairs]:
+        """Return the replay as a corpus whose weight gives it this share of the pairs of an epoch."""
+        if not self.replay or not share:
+            return []
+        weight = num_new * share / (1 - share) / len(self.replay)
+        return [CorpusPairs(f"replay: {self.replay_origin}", self.replay, weight)]
+
+    def to_bytes(self) -> bytes:
+        content: dict[str, Any] = {
+            name: [[pair.source, pair.target] for pair in pairs]
+            for name, pairs in (("replay", self.replay), ("keep", self.keep))
+        }
+        content |= {
+            "replay_origin": self.replay_origin,
+            "keep_origin": self.keep_origin,
+            "keeps_translations": self.keeps_translations,
+        }
+        return json.dumps(content, ensure_ascii=False).encode("utf-8", "surrogatepass")
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> OldPairs:
+        content = json.loads(data.decode("utf-8", "surrogatepass"))
+        pairs = {
+            name: tuple(Pair(source, target) for source, target in content[name])
+            for name in ("replay", "keep")
+        }
+        return cls(**{**content, **pairs})
+
+
+@dataclass(frozen=True)
+class Collector:
+    """Collects old pairs for one run; `exclude` has the keys of sources that are never trained on."""
+
+    model_folder: Path
+    tokenizers: TokenizerPair
+    languages: LanguageSettings
+    inputs: Inputs
+
+    def given_keep(self, files: Sequence[str]) -> tuple[Pair, ...]:
+        corpora = open_held_out(files, **self._options)
+        pairs = [pair for corpus in corpora for pair in corpus.pairs() if pair.source and pair.target]
+        if not pairs:
+            raise DataError(f"There is no pair to keep. Received: {', '.join(files)}.")
+        return tuple(_without_extras(evenly_spaced(pairs, MAX_PAIRS)))
+
+    def given_replay(self, files: Sequence[str], exclude: set[str]) -> tuple[list[Pair], bool]:
+        """Return the pairs of the files, and whether they are translations by the start model."""
+        if len(files) == 1 and not holds_pairs(files[0]):
+            language = self.languages.source or None
+            [text] = open_texts(files, language=language, encoding=self.inputs.encoding)
+            return self.translated((pair.target for pair in text.pairs()), exclude), True
+        pairs = _cleaned(open_corpora(files, **self._options), exclude)
+        if not pairs:
+            raise DataError(
+                f"No pair was left to replay after cleaning. Received: {', '.join(files)}. `jumok check` "
+                "with the same files says why."
+            )
+        return pairs, False
+
+    def pairs_of_run(self, exclude: set[str]) -> list[Pair]:
+        """Return the pairs of the run folder that the start model is in; none if it is in no such folder."""
+        data = self.model_folder.resolve().parent / "data"
+        if not data.is_dir():
+            return []
+        try:
+            store = open_store(data)
+        except JumokError:  # another folder of this name, or a damaged one
+            return []
+        if store.tokenizer_hash != hash_tokenizers(self.tokenizers):
+            return []
+        source, target = self.tokenizers.source, self.tokenizers.target
+        encoded = map(store.pair_ids, evenly_spaced(range(len(store)), MAX_REPLAY_PAIRS))
+        pairs = (Pair(source.decode(ids[0]), target.decode(ids[1])) for ids in encoded)
+        return [pair for pair in pairs if sentence_key(pair.source) not in exclude]
+
+    def translated(
+        self, sentences: Iterable[str], exclude: set[str], max_count: int = MAX_TRANSLATED_PAIRS
+    ) -> list[Pair]:
+        """Return sentences, each once, with the start model's translations; empty ones are left out."""
+        distinct = dict.fromkeys(
+            s for s in islice(sentences, MAX_REPLAY_PAIRS) if sentence_key(s) not in exclude
+        )
+        sources = evenly_spaced(list(distinct), max_count)
+        translations = load(self.model_folder).translate(sources)
+        pairs = [Pair(source, found.text) for source, found in zip(sources, translations, strict=True)]
+        return [pair for pair in pairs if pair.source and pair.target]
+
+    @property
+    def _options(self) -> dict[str, Any]:
+        languages = {"source": self.languages.source or None, "target": self.languages.target or None}
+        return {**languages, "columns": self.inputs.columns, "encoding": self.inputs.encoding}
+
+
+def collect_old_pairs(collector: Collector, sentences: Sentences, settings: FineTuningSettings) -> OldPairs:
+    """Return what the model should not forget; see the top of this module."""
+    held_out = sentences.validation_pairs
+    keep = collector.given_keep(settings.keep) if settings.keep else ()
+    exclude = {sentence_key(pair.source) for pair in chain(held_out, keep)}
+    replay, origin, translated = _collect_replay(collector, sentences, settings, exclude)
+    found = OldPairs(tuple(replay), keep, origin, ", ".join(_file_names(settings.keep)))
+    if keep:
+        return found
+    if settings.replay or (replay and not translated):
+        hold_out = choose_hold_out(replay, count=min(MAX_PAIRS, len(replay) // 10))
+        held = [pair for pair in replay if pair in hold_out]
+        kept_out = tuple(pair for pair in replay if pair not in hold_out)
+        if held:
+            return replace(
+                found, replay=kept_out, keep=tuple(held), keep_origin=origin, keeps_translations=translated
+            )
+    sources = [pair.source for pair in evenly_spaced(held_out, TRANSLATED_KEEP_PAIRS)]
+    return replace(
+        found,
+        keep=tuple(collector.translated(sources, set(), TRANSLATED_KEEP_PAIRS)),
+        keep_origin="the start model's translations of the validation set",
+        keeps_translations=True,
+    )
+
+
+def _collect_replay(
+    collector: Collector, sentences: Sentences, settings: FineTuningSettings, exclude: set[str]
+) -> tuple[list[Pair], str, bool]:
+    """Return the pairs to train on again, their origin, and whether the start model translated them."""
+    if settings.replay:
+        pairs, translated = collector.given_replay(settings.replay, exclude)
+        names = ", ".join(_file_names(settings.replay))
+        return pairs, f"{names}, translated by the start model" if translated else names, translated
+    if not settings.replay_share:
+        return [], "", False
+    if pairs := collector.pairs_of_run(exclude):
+        return pairs, "pairs that the start model was trained on", False
+    pairs = collector.translated((pair.source for pair in sentences.pairs()), exclude)
+    return pairs, "the new sources, translated by the start model", True
+
+
+def _cleaned(corpora: Sequence[Corpus], exclude: set[str]) -> list[Pair]:
+    cleaner = Cleaner()
+    clean = [pair for corpus in corpora for pair in cleaner.clean(corpus)]
+    kept = [pair for pair in clean if sentence_key(pair.source) not in exclude]
+    return _without_extras(evenly_spaced(kept, MAX_REPLAY_PAIRS))
+
+
+def _without_extras(pairs: Iterable[Pair]) -> list[Pair]:
+    return [Pair(pair.source, pair.target) for pair in pairs]
+
+
+def _file_names(paths: Sequence[str]) -> list[str]:
+    """Return the names without folders: a model that is given away names no path of its maker."""
+    return [path.replace("\\", "/").rpartition("/")[2] for path in paths]

@@ -1,0 +1,279 @@
+"""A run that starts from a trained model (`--start-from`): fine-tuning, or more pairs for the same model.
+
+The start model decides vocabulary, sizes and initial weights. The run trains with a tenth of its peak
+learning rate, on new pairs mixed with old ones (`old_pairs.py`); `fine_tuning.py` ends it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from jumok.config.derive import SIZES, DerivedSetting
+from jumok.config.recipe import make_recipe
+from jumok.errors import RecipeError, UnsupportedError
+from jumok.inference.loading import open_tokenizers
+from jumok.storage import (
+    card_from_json,
+    card_to_json,
+    read_stored_model,
+    remove_folder,
+    tensors_from_bytes,
+    tensors_to_bytes,
+    verify_folder,
+    write_folder,
+)
+from jumok.training.events import Stage
+from jumok.training.run.initial_model import (
+    INITIAL_WEIGHTS,
+    as_written,
+    override_of,
+    refuse_contradictions,
+)
+from jumok.training.run.old_pairs import Collector, OldPairs, collect_old_pairs
+from jumok.training.validation.translation import TranslationValidation
+from jumok.types import UNKNOWN
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterable, Mapping, Sequence
+
+    from torch import Tensor
+
+    from jumok.config.recipe import LanguageSettings, Recipe
+    from jumok.models import Model
+    from jumok.storage import ModelCard
+    from jumok.text import TokenizerPair
+    from jumok.training.events import Event
+    from jumok.training.run.corpus_reader import Sentences
+    from jumok.training.run.inputs import Inputs
+    from jumok.training.run.run_folder import RunFolder
+
+__all__ = [
+    "StartModel",
+    "StoredStart",
+    "check_fine_tuning",
+    "freeze_weights",
+    "read_start",
+    "read_stored_start",
+]
+
+RATE_DIVISOR = 10.0
+EPOCHS = 10.0
+"""Passes over the pairs if no limit is set: a trained model needs few of them."""
+MIN_DROPOUT = 0.1
+SAMPLED_PAIRS = 2000  # in which unknown tokens are counted
+CARD, OLD_PAIRS = "card.json", "old_pairs.json"
+# A run may have other values of these than the model that it starts from.
+_FREE_MODEL_SETTINGS = {"size", "dropout", "attention_dropout", "attention_init", "encoder_from"}
+_PARTS = {
+    "encoder": ("encoder.*", "after_encoder.*"),
+    "decoder": ("decoder.*", "after_decoder.*"),
+    "embeddings": ("source_embedding.*", "target_embedding.*"),
+}
+
+
+@dataclass(frozen=True)
+class StartModel:
+    """The model that a run starts from, read from its model folder. `inputs` says how files are read."""
+
+    folder: str
+    card: ModelCard
+    tokenizers: TokenizerPair
+    weights: Mapping[str, Tensor]
+    inputs: Inputs
+
+    def decided_settings(self, overrides: Recipe) -> list[DerivedSetting]:
+        """Return the settings that the start model decides; raise if an override differs from one.
+
+        Overrides of settings that do not change the model's shape, such as those of its search, stay.
+        """
+        _matching_weights(self.weights, overrides.fine_tuning.freeze)  # raise now, not after the preparation
+        fixed = self._fixed_settings()
+        refuse_contradictions(
+            fixed,
+            overrides,
+            model="start model",
+            origin=self.folder,
+            advice="A run takes vocabulary and sizes from the model that it starts from. Leave the settings "
+            "out, or leave --start-from out and train a new model.",
+        )
+        free = {
+            name: value
+            for name, value in self._free_settings(overrides).items()
+            if not _is_set(overrides, name)
+        }
+        digest = hashlib.sha256(tensors_to_bytes(self.weights)).hexdigest()
+        return [
+            DerivedSetting("fine_tuning.start_from", self.folder, f"as set; its sha256 is {digest[:16]}"),
+            *(
+                DerivedSetting(name, value, f"as in {self.folder}")
+                for name, value in {**fixed, **free}.items()
+                if value is not None  # None: the model does not have it
+            ),
+        ]
+
+    def _fixed_settings(self) -> dict[str, Any]:
+        recipe = self.card.recipe
+        model = {f"model.{n}": as_written(v) for n, v in recipe.model if n not in _FREE_MODEL_SETTINGS}
+        text = {f"text.{name}": value for name, value in recipe.text if name != "sampling"}
+        languages = {f"languages.{side}": code for side, code in recipe.languages if code}
+        return {**languages, **text, **model}
+
+    def _free_settings(self, overrides: Recipe) -> dict[str, Any]:
+        recipe = self.card.recipe
+        settings: dict[str, Any] = {f"search.{name}": value for name, value in recipe.search}
+        settings["model.size"] = (
+            _nearest_size(recipe.model.width) if recipe.model.size == "auto" else recipe.model.size
+        )
+        settings["model.dropout"] = max(recipe.model.dropout, MIN_DROPOUT)
+        settings["training.max_sentence_tokens"] = recipe.training.max_sentence_tokens
+        settings["training.label_smoothing"] = recipe.training.label_smoothing
+        training = overrides.training
+        if (training.steps, training.epochs, training.minutes) == (None, None, None):
+            settings["training.epochs"] = EPOCHS
+        return settings
+
+    def check_languages(self, languages: LanguageSettings) -> None:
+        """Nothing: the languages of the start model were requested when the pairs were opened."""
+
+    def adjust(self, recipe: Recipe, derived: list[DerivedSetting]) -> tuple[Recipe, list[DerivedSetting]]:
+        """Return the recipe with a tenth of the peak learning rate."""
+        name = "training.learning_rate"
+        if name not in {setting.name for setting in derived}:  # as set
+            return recipe, derived
+        own = self.card.recipe.training.learning_rate
+        from_nothing = "imported_from" not in self.card.facts and not self.card.recipe.fine_tuning.start_from
+        peak = own if from_nothing else recipe.training.learning_rate
+        whose = "of the start model" if from_nothing else "for a new model of this width"
+        rate = DerivedSetting(name, float(f"{peak / RATE_DIVISOR:.2g}"), f"a tenth of the peak {whose}")
+        adjusted = make_recipe(recipe.model_dump(exclude_unset=True), **{name: rate.value})
+        return adjusted, [rate if setting.name == name else setting for setting in derived]
+
+    def store(self, folder: RunFolder, sentences: Sentences, recipe: Recipe) -> Generator[Event, None, None]:
+        """Copy the weights, the card and the old pairs into the run folder."""
+        started = time.perf_counter()
+        old = OldPairs()
+        if recipe.model.task == "translate":
+            collector = Collector(Path(self.folder), self.tokenizers, recipe.languages, self.inputs)
+            old = collect_old_pairs(collector, sentences, recipe.fine_tuning)
+            if old.keep:
+                TranslationValidation(
+                    old.keep, self.tokenizers, recipe
+                )  # refuses pairs that are all too long
+        if folder.start.exists():
+            remove_folder(folder.start)
+        card = json.dumps(card_to_json(self.card), ensure_ascii=False)
+        files = [
+            (INITIAL_WEIGHTS, tensors_to_bytes(self.weights)),
+            (CARD, card.encode()),
+            (OLD_PAIRS, old.to_bytes()),
+        ]
+        write_folder(folder.start, files, failure_note="No update has been made yet.")
+        parts = [f"{len(old.replay):,} pairs to replay ({old.replay_origin})"] if old.replay else []
+        parts += [f"{len(old.keep):,} to keep ({old.keep_origin})"] if old.keep else []
+        parts += [_describe_unknown(self.tokenizers, sentences)]
+        yield Stage("starting from", f"{self.folder}: {', '.join(parts)}", time.perf_counter() - started)
+
+    def make_tokenizers(self, sentences: Sentences, recipe: Recipe) -> TokenizerPair:
+        return self.tokenizers
+
+
+def read_start(folder: str, inputs: Inputs) -> StartModel:
+    """Return the model in a model folder, all files verified."""
+    stored = read_stored_model(Path(folder))
+    recipe = stored.card.recipe
+    if recipe.source.kind == "pictures":
+        raise UnsupportedError(
+            f"The model in {folder} reads pictures; --start-from takes a model of text. Train a new one."
+        )
+    return StartModel(folder, stored.card, open_tokenizers(stored), stored.weights(), inputs)
+
+
+@dataclass(frozen=True)
+class StoredStart:
+    """What a run folder keeps of the start model."""
+
+    card: ModelCard
+    weights: Mapping[str, Tensor]
+    old_pairs: OldPairs
+
+
+def read_stored_start(folder: RunFolder) -> StoredStart:
+    files = verify_folder(folder.start)
+    return StoredStart(
+        card=card_from_json(folder.start / CARD, json.loads(files[CARD])),
+        weights=tensors_from_bytes(files[INITIAL_WEIGHTS], folder.start / INITIAL_WEIGHTS),
+        old_pairs=OldPairs.from_bytes(files[OLD_PAIRS]),
+    )
+
+
+def check_fine_tuning(overrides: Recipe) -> None:
+    """Raise if a setting of fine-tuning has no model to start from, or two models are named."""
+    settings = overrides.fine_tuning
+    if settings.start_from is None:
+        given = sorted(settings.model_fields_set - {"start_from"})
+        if given:
+            names = ", ".join(f"fine_tuning.{name}" for name in given)
+            raise RecipeError(
+                f"{names}: only a run that starts from a trained model has this. Name it with --start-from "
+                "MODEL, or leave the setting out."
+            )
+    elif getattr(overrides.model, "encoder_from", None) is not None:
+        raise RecipeError(
+            "--start-from and --encoder-from both decide the initial weights of the encoder. Give one."
+        )
+
+
+def freeze_weights(model: Model, patterns: Sequence[str]) -> None:
+    """Exclude the weights that the patterns name from training."""
+    parameters = dict(model.named_parameters())
+    for name in _matching_weights(parameters, patterns):
+        parameters[name].requires_grad_(False)
+
+
+def _matching_weights(names: Iterable[str], patterns: Sequence[str]) -> set[str]:
+    """Return the names that match; raise if a pattern matches none, or if all are frozen."""
+    names, frozen = list(names), set[str]()
+    for pattern in patterns:
+        matched = {
+            name for name in names for part in _PARTS.get(pattern, (pattern,)) if fnmatchcase(name, part)
+        }
+        if not matched:
+            raise RecipeError(
+                f"No weight of the start model is called {pattern!r}. fine_tuning.freeze takes "
+                f"{', '.join(_PARTS)} or patterns of names such as {names[len(names) // 2]}."
+            )
+        frozen |= matched
+    if frozen and len(frozen) == len(names):
+        raise RecipeError(
+            f"All weights would be frozen, so nothing would be trained. Received: fine_tuning.freeze = "
+            f"{', '.join(patterns)}. Leave one out."
+        )
+    return frozen
+
+
+def _is_set(overrides: Recipe, name: str) -> bool:
+    return override_of(overrides, name) is not None
+
+
+def _nearest_size(width: int) -> str:
+    """Return the size with the greatest width that is not above this one; imported models have none."""
+    fitting = [size for size, (_, _, size_width, _, _) in SIZES.items() if size_width <= width]
+    return fitting[-1] if fitting else next(iter(SIZES))
+
+
+def _describe_unknown(tokenizers: TokenizerPair, sentences: Sentences) -> str:
+    """Say how much of the new pairs the vocabulary does not know; it cannot grow."""
+    pairs = [pair for pair, _ in zip(sentences.pairs(), range(SAMPLED_PAIRS), strict=False)]
+    sides = (tokenizers.source, [p.source for p in pairs]), (tokenizers.target, [p.target for p in pairs])
+    tokens = [token for tokenizer, texts in sides for ids in tokenizer.encode_batch(texts) for token in ids]
+    unknown = tokens.count(UNKNOWN)
+    share = unknown / max(len(tokens), 1)
+    return (
+        "no unknown token in the new pairs" if not unknown else f"{share:.2%} of the new tokens are unknown"
+    )

@@ -1,0 +1,269 @@
+"""Runs that start from a trained model: what they take over, what they keep, and how they resume."""
+
+from __future__ import annotations
+
+import random
+import shutil
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import torch
+from digits import TINY, digit_corpus, digit_pairs
+
+import jumok
+from jumok.data import corpus_of_pairs, open_store
+from jumok.errors import ModelFolderError, RecipeError
+from jumok.storage import read_model_with_weights
+from jumok.training import Event, Saved, Stage, Started, Warned, training_events
+from jumok.training.loop.interpolation import MeasuredPoint, choose_point, interpolate_weights
+from jumok.training.run.old_pairs import OldPairs
+from jumok.types import Pair
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+STEPS = {"training.steps": 12, "training.validate_every": 5, "training.warmup_steps": 2}
+ENGLISH, GERMAN = ["red", "blue", "green", "white"], ["rot", "blau", "grün", "weiß"]
+
+
+def colour_pairs(count: int, seed: int = 1) -> list[Pair]:
+    """Return the new domain: other words, in the opposite order."""
+    generator = random.Random(seed)
+    rows = [[generator.randrange(4) for _ in range(generator.randint(2, 5))] for _ in range(count)]
+    return [
+        Pair(" ".join(ENGLISH[i] for i in row), " ".join(GERMAN[i] for i in reversed(row))) for row in rows
+    ]
+
+
+def write_tsv(path: Path, pairs: Sequence[Pair]) -> Path:
+    path.write_text("".join(f"{pair.source}\t{pair.target}\n" for pair in pairs), encoding="utf-8")
+    return path
+
+
+def only(events: list[Event], kind: type) -> list[Any]:
+    return [event for event in events if isinstance(event, kind)]
+
+
+def stage(events: list[Event], name: str) -> str:
+    [detail] = [event.detail for event in only(events, Stage) if event.name == name]
+    return str(detail)
+
+
+@pytest.fixture(scope="module")
+def start_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run folder; its vocabulary also has the words of the new domain."""
+    out = tmp_path_factory.mktemp("start") / "run"
+    pairs = corpus_of_pairs([*digit_pairs(200), *colour_pairs(20)], source="en", target="de", name="digits")
+    list(training_events(pairs, out=out, **{**TINY, **STEPS}))
+    return out
+
+
+@pytest.fixture(scope="module")
+def start(start_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The model folder alone, without the pairs of its run."""
+    return shutil.copytree(start_run / "model", tmp_path_factory.mktemp("copied") / "start")
+
+
+def tune(start: Path, out: Path, **settings: Any) -> list[Event]:
+    corpus = corpus_of_pairs(colour_pairs(60), source="en", target="de", name="colours")
+    return list(training_events(corpus, out=out, start_from=start, **{**STEPS, **settings}))
+
+
+def test_at_step_0_the_model_is_the_start_model(start: Path, tmp_path: Path) -> None:
+    rate = {"training.learning_rate": 1e-20, "training.steps": 1, "fine_tuning.interpolate": False}
+    events = tune(start, tmp_path / "run", **rate)
+    theirs, old_weights, old_files = read_model_with_weights(start)
+    card, weights, files = read_model_with_weights(tmp_path / "run" / "model")
+    assert weights.keys() == old_weights.keys()
+    for name, weight in old_weights.items():
+        torch.testing.assert_close(weights[name], weight, atol=1e-15, rtol=0)
+    assert files == old_files
+    assert [corpus.name for corpus in card.corpora][:2] == ["digits", "colours"]
+    assert card.recipe.fine_tuning.start_from == card.facts["start_from"] == "start", "no path of the machine"
+    assert card.recipe.model.width == theirs.recipe.model.width == 32
+    reasons = {setting.name: setting.reason for setting in only(events, Started)[0].derived_settings}
+    assert reasons["model.width"] == f"as in {start}"
+    assert "sha256" in reasons["fine_tuning.start_from"]
+
+
+def test_the_learning_rate_is_a_tenth_and_few_passes_are_the_default(start: Path, tmp_path: Path) -> None:
+    corpus = corpus_of_pairs(colour_pairs(60), source="en", target="de")
+    events = training_events(corpus, out=tmp_path / "run", start_from=start)
+    started = next(event for event in events if isinstance(event, Started))
+    events.close()  # type: ignore[attr-defined]
+    training = started.recipe.training
+    assert training.learning_rate == pytest.approx(TINY["training.learning_rate"] / 10)
+    assert (training.epochs, training.schedule) == (10, "cosine")
+    assert started.recipe.model.dropout >= 0.1
+
+
+def test_old_pairs_of_the_start_models_run_are_replayed(start_run: Path, tmp_path: Path) -> None:
+    events = tune(start_run / "model", tmp_path / "run")
+    assert "to replay (pairs that the start model was trained on)" in stage(events, "starting from")
+    assert "to keep (pairs that the start model was trained on)" in stage(events, "starting from")
+    new, replay = open_store(tmp_path / "run" / "data").corpora
+    assert replay.name.startswith("replay: ")
+    assert replay.weight * (replay.end - replay.first) == pytest.approx(new.end - new.first)
+    assert "of the new pairs" in stage(events, "fine-tuning")
+    facts = read_model_with_weights(tmp_path / "run" / "model")[0].facts
+    assert {"start_chrf", "keep_chrf", "start_keep_chrf", "start_share"} <= facts.keys()
+
+
+def test_without_old_pairs_the_start_models_own_translations_are_replayed(
+    start: Path, tmp_path: Path
+) -> None:
+    events = tune(start, tmp_path / "run")
+    assert "(the new sources, translated by the start model)" in stage(events, "starting from")
+    assert "agreement with the start model" in stage(events, "fine-tuning")
+    stored = (tmp_path / "run" / "start" / "old_pairs.json").read_bytes()
+    old = OldPairs.from_bytes(stored)
+    assert old.keeps_translations
+    translations = jumok.load(start).translate([pair.source for pair in old.replay])
+    assert [pair.target for pair in old.replay] == [translation.text for translation in translations]
+    assert OldPairs.from_bytes(old.to_bytes()) == old
+
+
+def test_given_files_are_kept_and_replayed(start: Path, tmp_path: Path) -> None:
+    keep = write_tsv(tmp_path / "keep.tsv", digit_pairs(20, seed=7))
+    replay = write_tsv(tmp_path / "replay.tsv", [*digit_pairs(100, seed=8), *digit_pairs(20, seed=7)])
+    events = tune(start, tmp_path / "run", keep=[keep], replay=replay)
+    old = OldPairs.from_bytes((tmp_path / "run" / "start" / "old_pairs.json").read_bytes())
+    kept, replayed = ({pair.source for pair in pairs} for pairs in (old.keep, old.replay))
+    assert kept == {pair.source for pair in digit_pairs(20, seed=7)}
+    assert replayed
+    assert not kept & replayed, "what is measured is not trained on"
+    assert "to keep (keep.tsv)" in stage(events, "starting from")
+    card = read_model_with_weights(tmp_path / "run" / "model")[0]
+    assert (card.recipe.fine_tuning.keep, card.recipe.fine_tuning.replay) == (("keep.tsv",), ("replay.tsv",))
+
+
+def test_a_plain_text_to_replay_is_translated_by_the_start_model(start: Path, tmp_path: Path) -> None:
+    text = tmp_path / "old.en.txt"
+    text.write_text("".join(f"{pair.source}\n" for pair in digit_pairs(60, seed=9)))
+    events = tune(start, tmp_path / "run", replay=[str(text)])
+    assert "(old.en.txt, translated by the start model)" in stage(events, "starting from")
+
+
+@pytest.mark.parametrize("processes", [1, pytest.param(2, marks=pytest.mark.medium)])
+def test_frozen_weights_stay_to_the_bit(start: Path, tmp_path: Path, processes: int) -> None:
+    freeze = ["encoder", "embeddings", "decoder.*.feed_forward.*"]
+    plain = {"fine_tuning.interpolate": False, "fine_tuning.replay_share": 0}
+    tune(start, tmp_path / "run", freeze=freeze, processes=processes, **plain)
+    before, after = (read_model_with_weights(folder)[1] for folder in (start, tmp_path / "run" / "model"))
+    changed = {name for name, weight in after.items() if not torch.equal(weight, before[name])}
+    assert changed
+    prefixes = ("encoder.", "after_encoder.", "source_embedding.", "target_embedding.")
+    assert not [name for name in changed if name.startswith(prefixes) or ".feed_forward." in name]
+
+
+@pytest.mark.medium
+def test_a_run_resumes_without_the_start_model_and_the_files(start: Path, tmp_path: Path) -> None:
+    given = shutil.copytree(start, tmp_path / "given")
+    keep = write_tsv(tmp_path / "keep.tsv", digit_pairs(20, seed=7))
+    replay = write_tsv(tmp_path / "replay.tsv", digit_pairs(100, seed=8))
+    settings = {**STEPS, "start_from": given, "keep": [keep], "replay": [replay], "freeze": ["encoder"]}
+    corpus = corpus_of_pairs(colour_pairs(60), source="en", target="de")
+    list(training_events(corpus, out=tmp_path / "uninterrupted", **settings))
+    for name, kind in (("at step 0", Started), ("later", Saved)):
+        events = training_events(corpus, out=tmp_path / name, **settings)
+        next(event for event in events if isinstance(event, kind))
+        events.close()  # type: ignore[attr-defined]
+    shutil.rmtree(given)
+    keep.unlink()
+    replay.unlink()
+    shutil.rmtree(tmp_path / "later" / "data")  # the pairs are encoded again, old ones too
+    for name in ("at step 0", "later"):
+        list(training_events(corpus, out=tmp_path / name, **settings))
+        first, second = (
+            (tmp_path / folder / "model" / "weights.safetensors").read_bytes()
+            for folder in (name, "uninterrupted")
+        )
+        assert first == second, name
+
+
+@pytest.mark.medium
+def test_replay_and_interpolation_keep_what_plain_fine_tuning_forgets(tmp_path: Path) -> None:
+    settings = {**TINY, "training.steps": 300, "training.warmup_steps": 20, "training.validate_every": 300}
+    known = corpus_of_pairs([*digit_pairs(600), *colour_pairs(6)], source="en", target="de")
+    model = jumok.train(known, out=tmp_path / "start", **settings)
+    keep = write_tsv(tmp_path / "keep.tsv", digit_pairs(60, seed=7))
+    new = corpus_of_pairs(colour_pairs(300), source="en", target="de")
+    tuned = {"training.steps": 150, "training.validate_every": 150, "training.learning_rate": 0.005}
+    scores, warnings = {}, {}
+    variants = {"plain": {"fine_tuning.replay_share": 0, "fine_tuning.interpolate": False}, "ours": {}}
+    for name, extra in variants.items():
+        options = {**tuned, **extra, "start_from": model, "keep": [keep]}
+        events = list(training_events(new, out=tmp_path / name, **options))
+        scores[name] = read_model_with_weights(tmp_path / name / "model")[0].facts
+        warnings[name] = [event.message for event in only(events, Warned)]
+    lost = {name: facts["start_keep_chrf"] - facts["keep_chrf"] for name, facts in scores.items()}
+    gained = read_model_with_weights(tmp_path / "ours" / "model")[0].scores["chrf"].value
+    assert lost["plain"] > 10, "plain fine-tuning forgets, and this is measured"
+    assert any("worse than the start model on the pairs to keep" in text for text in warnings["plain"])
+    assert lost["ours"] < lost["plain"] / 2
+    assert gained > scores["ours"]["start_chrf"] + 10
+
+
+def test_a_recurrent_model_and_a_language_model_are_continued(tmp_path: Path) -> None:
+    small = {"model.family": "recurrent", "model.width": 16, "model.embedding": 16, "text.vocab_size": 320}
+    list(training_events(digit_corpus(100), out=tmp_path / "first", **{**STEPS, **small}))
+    events = tune(tmp_path / "first" / "model", tmp_path / "second")
+    assert only(events, Started)[0].recipe.model.family == "recurrent"
+    text = tmp_path / "text.txt"
+    text.write_text("".join(f"{pair.source}\n" for pair in digit_pairs(100)))
+    tiny = {**TINY, "model.family": "decoder-only", "model.layers": 1}
+    del tiny["model.encoder_layers"], tiny["model.decoder_layers"]
+    model = jumok.train(text, out=tmp_path / "text-model", **{**tiny, **STEPS})
+    events = list(training_events(text, out=tmp_path / "more", start_from=model, **STEPS))
+    assert only(events, Started)[0].recipe.model.task == "language-model"
+    assert "loss of the new pairs" in stage(events, "fine-tuning")
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"model.width": 64}, "model.width: received 64, the start model has 32"),
+        ({"text.vocab_size": 999}, "text.vocab_size: received 999"),
+        ({"languages.target": "fr"}, "languages.target: received 'fr', the start model has 'de'"),
+        (
+            {"model.family": "recurrent"},
+            "model.family: received 'recurrent', the start model has 'transformer'",
+        ),
+        ({"freeze": ["encodr"]}, "No weight of the start model is called 'encodr'"),
+        ({"freeze": ["*"]}, "All weights would be frozen"),
+        ({"model.encoder_from": "x"}, "both decide"),
+    ],
+)
+def test_what_contradicts_the_start_model_is_refused(
+    start: Path, tmp_path: Path, settings: dict[str, Any], words: str
+) -> None:
+    with pytest.raises(RecipeError, match=words.replace("*", r"\*")):
+        tune(start, tmp_path / "run", **settings)
+    assert not (tmp_path / "run").exists()
+
+
+def test_fine_tuning_needs_a_model_to_start_from(tmp_path: Path) -> None:
+    with pytest.raises(
+        RecipeError, match=r"fine_tuning\.freeze: only a run that starts from a trained model"
+    ):
+        list(training_events(digit_corpus(50), out=tmp_path / "run", freeze=["encoder"], **STEPS))
+    with pytest.raises(ModelFolderError, match="There is no folder"):
+        list(training_events(digit_corpus(50), out=tmp_path / "run", start_from=tmp_path / "x", **STEPS))
+
+
+def test_points_between_two_models() -> None:
+    old, new = {"w": torch.zeros(3)}, {"w": torch.full((3,), 2.0)}
+    assert interpolate_weights(old, new, 0.25)["w"].tolist() == [0.5] * 3
+    assert torch.equal(interpolate_weights(old, new, 1.0)["w"], new["w"])
+
+
+def test_the_point_gains_most_of_those_that_lose_little() -> None:
+    start = MeasuredPoint(0, 20, 50)
+    points = [MeasuredPoint(1, 30, 45), MeasuredPoint(0.6, 28, 49.6), MeasuredPoint(0.2, 23, 50.2)]
+    assert choose_point(start, points, keeps_translations=False).share == 0.6
+    assert choose_point(start, [points[0], MeasuredPoint(0.5, 24, 48)], keeps_translations=False).share == 1
+    translations = [MeasuredPoint(1, 30, 40), MeasuredPoint(0.8, 28, 60), MeasuredPoint(0.2, 22, 95)]
+    assert choose_point(MeasuredPoint(0, 20, 100), translations, keeps_translations=True).share == 0.8
+    worse = [MeasuredPoint(1, 15, 40), MeasuredPoint(0.2, 18, 90)]
+    assert choose_point(MeasuredPoint(0, 20, 100), worse, keeps_translations=True).share == 0.2
