@@ -7,18 +7,24 @@ import json
 import os
 import sys
 import tempfile
+from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import UTC, datetime
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from benchmarks.machine import busy_share, machine_facts, package_versions
 from benchmarks.measure import BusyMachineError, run_comparison, wait_until_idle
 from benchmarks.page import as_text, write_page
+from benchmarks.topics.fine_tuning import NEEDED as TATOEBA_FILES
 from benchmarks.workbench import Workbench
 
-TOPICS = ("training", "decoding", "startup", "corpus", "quality", "pictures")
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+TOPICS = ("training", "decoding", "startup", "corpus", "quality", "pictures", "fine_tuning")
+ON_TATOEBA = {"fine_tuning"}
 ON_MULTI30K = {"training", "decoding", "quality"}
 NEEDED = ("train.en", "train.de", "val.en", "val.de", "test_2016_flickr.en", "test_2016_flickr.de")
 RESULTS = Path(__file__).parent / "results"
@@ -29,7 +35,7 @@ def main() -> None:
     options = _arguments()
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     try:
-        for topic in options.topics or TOPICS:
+        for topic in options.topics:
             content = measure(topic, options)
             if not options.quick:
                 write(topic, content)
@@ -43,13 +49,17 @@ def main() -> None:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument(
-        "topics", nargs="*", metavar="TOPIC", help=f"{', '.join(TOPICS)}; all if none is named"
+        "topics",
+        nargs="*",
+        metavar="TOPIC",
+        help=f"{', '.join(TOPICS)}; all but the last, which has other data, if none is named",
     )
     parser.add_argument(
         "--data",
         type=Path,
         metavar="FOLDER",
-        help=f"Multi30k, for the topics {', '.join(sorted(ON_MULTI30K))}: {', '.join(NEEDED)}",
+        help=f"Multi30k, for the topics {', '.join(sorted(ON_MULTI30K))}: {', '.join(NEEDED)}; Tatoeba "
+        f"English–French, for the topic fine_tuning: {', '.join(TATOEBA_FILES)}",
     )
     parser.add_argument(
         "--rounds",
@@ -57,6 +67,12 @@ def _arguments() -> argparse.Namespace:
         default=ROUNDS,
         help=f"rounds in which every system is measured (default {ROUNDS}); ignored for the topic quality "
         "and with --quick, which have one round",
+    )
+    parser.add_argument(
+        "--work",
+        type=Path,
+        metavar="FOLDER",
+        help="keep the working folder here; the topic fine_tuning does not repeat a finished training in it",
     )
     parser.add_argument("--json", action="store_true", help="print JSON, one line per topic")
     parser.add_argument(
@@ -71,8 +87,11 @@ def _arguments() -> argparse.Namespace:
     for topic in options.topics:
         if topic not in TOPICS:
             parser.error(f"there is no topic {topic!r}; the topics are {', '.join(TOPICS)}")
-    if not ON_MULTI30K.isdisjoint(options.topics or TOPICS):
+    options.topics = options.topics or [topic for topic in TOPICS if topic not in ON_TATOEBA]
+    if not ON_MULTI30K.isdisjoint(options.topics):
         _check_multi30k(parser, options.data)
+    if not ON_TATOEBA.isdisjoint(options.topics):
+        _check_tatoeba(parser, options.data)
     return options
 
 
@@ -87,19 +106,30 @@ def _check_multi30k(parser: argparse.ArgumentParser, folder: Path | None) -> Non
         )
 
 
+def _check_tatoeba(parser: argparse.ArgumentParser, folder: Path | None) -> None:
+    missing = [name for name in TATOEBA_FILES if folder is None or not (folder / name).is_file()]
+    if missing:
+        found = "--data is not given" if folder is None else f"{folder} has no {', '.join(missing)}"
+        parser.error(
+            f"{found}. The topic fine_tuning needs --data FOLDER with English–French pairs of "
+            f"https://tatoeba.org as parallel texts: {', '.join(TATOEBA_FILES)}."
+        )
+
+
 def measure(topic: str, options: argparse.Namespace) -> dict[str, Any]:
     """Return the results of all comparisons of a topic, and the conditions of the measurement."""
-    if not options.anyway:
+    module = import_module(f"benchmarks.topics.{topic}")
+    require_idle = getattr(module, "NEEDS_IDLE_MACHINE", True) and not options.anyway
+    if require_idle:
         wait_until_idle()
     share = busy_share()
-    module = import_module(f"benchmarks.topics.{topic}")
     rounds = 1 if options.quick else getattr(module, "ROUNDS", options.rounds)
-    with tempfile.TemporaryDirectory(prefix="jumok-bench-") as work:
+    with _working_folder(options.work) as work:
         os.environ["JUMOK_CACHE"] = f"{work}/cache"
         data = None if options.data is None else options.data.resolve()
         bench = Workbench(data, Path(work), options.quick, _log)
         results = [
-            run_comparison(comparison, rounds=rounds, log=_log, require_idle=not options.anyway)
+            run_comparison(comparison, rounds=rounds, log=_log, require_idle=require_idle)
             for comparison in module.comparisons(bench)
         ]
         remarks = module.remarks(bench, results)
@@ -115,6 +145,17 @@ def measure(topic: str, options: argparse.Namespace) -> dict[str, Any]:
         "results": [asdict(result) for result in results],
         "remarks": remarks,
     }
+
+
+@contextmanager
+def _working_folder(kept: Path | None) -> Iterator[str]:
+    """Yield a folder that is deleted afterwards, or the one that the user named, which is kept."""
+    if kept is None:
+        with tempfile.TemporaryDirectory(prefix="jumok-bench-") as work:
+            yield work
+    else:
+        kept.mkdir(parents=True, exist_ok=True)
+        yield str(kept.resolve())
 
 
 def write(topic: str, content: dict[str, Any]) -> None:

@@ -52,6 +52,7 @@ class System:
     name: str
     program: str
     options: Mapping[str, object] = field(default_factory=dict)
+    seed_per_round: bool = False  # the program gets the number of the round as its option `seed`
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +63,7 @@ class Comparison:
     measure: str
     systems: Sequence[System]
     lower_is_better: bool = False
+    has_ratios: bool = True  # False: all systems are jumok, or the measure is no speed
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +109,8 @@ def run_comparison(
         for system in (*comparison.systems[first:], *comparison.systems[:first]):
             if require_idle:
                 wait_until_idle()
-            measures = run_and_measure(system.program, system.options)
+            seed = {"seed": round_index + 1} if system.seed_per_round else {}
+            measures = run_and_measure(system.program, {**system.options, **seed})
             measured[system.name].append(measures)
             listed = ", ".join(f"{value:,.4g} {name}" for name, value in measures.items())
             log(f"{comparison.title}, round {round_index + 1}/{rounds}: {system.name}: {listed}")
@@ -140,7 +143,7 @@ def make_result(comparison: Comparison, measured: Mapping[str, Sequence[Measures
 def _row(comparison: Comparison, system: str, rounds: Sequence[Measures], first: float | None) -> Row:
     value = _median(rounds, comparison.measure)
     ratio = None
-    if value and first:
+    if value and first and comparison.has_ratios:
         ratio = value / first if comparison.lower_is_better else first / value
     return Row(
         system,

@@ -1,6 +1,6 @@
-"""Results as tables: in a terminal, and in docs/performance.md.
+"""Results as tables: in a terminal, in docs/performance.md and in docs/quality.md.
 
-`python -m benchmarks.page` writes everything between the two comments of a topic on that page from
+`python -m benchmarks.page` writes everything between the two comments of a topic on these pages from
 results/TOPIC.json, so no figure there is typed by hand.
 """
 
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from itertools import compress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["as_markdown", "as_text", "fill_page", "write_page"]
 
 PAGE = Path(__file__).parent.parent / "docs" / "performance.md"
+PAGES = (PAGE, PAGE.with_name("quality.md"))
 RESULTS = Path(__file__).parent / "results"
 NOT_MEASURED = "Not measured yet."
 _SECTION = re.compile(r"(<!-- results: (\w+) -->\n).*?(<!-- end of results -->)", re.DOTALL)
@@ -65,14 +67,18 @@ def _cells(result: Mapping[str, Any]) -> list[list[str]]:
     others = [name for row in result["rows"] for name in row["measures"] if name != first]
     columns = [first, *dict.fromkeys(others)]
     has_ranges = any(len(row.get("rounds", ())) > 1 for row in result["rows"])
-    head = ["", columns[0], *["range"] * has_ranges, "jumok's speed relative to it", *columns[1:]]
-    return [head, *[_row(row, columns, has_ranges) for row in result["rows"]]]
+    has_ratios = any(row["ratio"] is not None for row in result["rows"])
+    ratio_head = ["jumok's speed relative to it"] * has_ratios
+    head = ["", columns[0], *["range"] * has_ranges, *ratio_head, *columns[1:]]
+    rows = [_row(row, columns) for row in result["rows"]]
+    kept = [True, True, has_ranges, has_ratios, *[True] * (len(columns) - 1)]
+    return [head, *[list(compress(row, kept)) for row in rows]]
 
 
-def _row(row: Mapping[str, Any], columns: Sequence[str], has_ranges: bool) -> list[str]:
+def _row(row: Mapping[str, Any], columns: Sequence[str]) -> list[str]:
     figures = [_figure(row["measures"].get(column)) for column in columns]
     ratio = "–" if row["ratio"] is None else f"{row['ratio']:.2f} ×"
-    return [row["name"], figures[0], *[_range(row.get("rounds", ()))] * has_ranges, ratio, *figures[1:]]
+    return [row["name"], figures[0], _range(row.get("rounds", ())), ratio, *figures[1:]]
 
 
 def _range(rounds: Sequence[float]) -> str:
@@ -106,7 +112,8 @@ def fill_page(page: str, results: Path) -> str:
 
 
 def write_page(results: Path = RESULTS) -> None:
-    PAGE.write_text(fill_page(PAGE.read_text(encoding="utf-8"), results), encoding="utf-8")
+    for page in PAGES:
+        page.write_text(fill_page(page.read_text(encoding="utf-8"), results), encoding="utf-8")
 
 
 if __name__ == "__main__":

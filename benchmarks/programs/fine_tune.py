@@ -1,0 +1,58 @@
+"""Train a start model, or a model that starts from it, and score it on one of the test sets.
+
+A finished run is not trained again, so scoring it on the second test set takes seconds.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+from benchmarks.programs.report import parse, report
+from benchmarks.topics.fine_tuning import BATCH_TOKENS, START_STEPS, STEPS
+
+
+def main() -> None:
+    from jumok.data import open_corpus
+    from jumok.evaluation import evaluate_translator
+    from jumok.inference import load
+
+    options = parse(split=Path, out=Path, quick=int, system=str, test=str, seed=int)
+    model = _train(options.system, options.split, options.out, seed=options.seed, quick=bool(options.quick))
+    role = {"new": "new-test", "keep": "old-test"}[options.test]
+    tests = list(open_corpus(_files(options.split, role)).pairs())
+    scores = evaluate_translator(load(model), tests[:20] if options.quick else tests).scores
+    report(BLEU=scores.bleu, chrF=scores.chrf)
+
+
+def _files(split: Path, role: str) -> list[Path]:
+    return [split / f"{role}.{side}" for side in ("en", "fr")]
+
+
+def _train(system: str, split: Path, out: Path, *, seed: int, quick: bool) -> Path:
+    """Return the model folder of a system, trained if it is not there yet."""
+    from jumok.training import train
+
+    run = out / f"{system}-{seed}"
+    steps = 3 if quick else START_STEPS if system == "start" else STEPS
+    settings: dict[str, Any] = {"training.steps": steps, "training.seed": seed, "training.processes": 1}
+    if system in ("start", "nothing"):
+        role = "old" if system == "start" else "new"
+        settings |= {"model.size": "tiny", "training.batch_tokens": BATCH_TOKENS[system]}
+        return train(_files(split, role), out=run, valid=_files(split, f"{role}-valid"), **settings)
+    variants: dict[str, dict[str, Any]] = {
+        "plain": {"fine_tuning.replay_share": 0, "fine_tuning.interpolate": False},
+        "ours": {"replay": _files(split, "old"), "keep": _files(split, "old-valid")},
+        "alone": {},
+    }
+    start = split.parent / "given" / f"start-{seed}"  # without its run folder, which has the old pairs
+    if not start.exists():
+        start.parent.mkdir(exist_ok=True)
+        shutil.copytree(_train("start", split, out, seed=seed, quick=quick), start)
+    options: dict[str, Any] = {**variants[system], **settings, "start_from": start}
+    return train(_files(split, "new"), out=run, valid=_files(split, "new-valid"), **options)
+
+
+if __name__ == "__main__":
+    main()

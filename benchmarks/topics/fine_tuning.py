@@ -1,0 +1,134 @@
+"""Fine-tuning on Tatoeba English–French: what is gained on long sentences, and what is kept of short ones.
+
+The start model is trained on pairs of at most 8 English words. The new domain is 2,000 pairs of at least 12
+words; 500 others are its test set. What should be kept is measured on the test pairs of at most 8 words. A
+round is a seed.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from benchmarks.measure import Comparison, System
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from benchmarks.measure import Result, Row
+    from benchmarks.workbench import Workbench
+
+__all__ = ["NEEDED", "NEEDS_IDLE_MACHINE", "ROUNDS", "comparisons", "remarks", "write_split"]
+
+ROUNDS = 2
+NEEDS_IDLE_MACHINE = False  # the budget is a number of steps, so other load changes no score
+NEEDED = ("train.en", "train.fr", "dev.en", "dev.fr", "test.en", "test.fr")
+MAX_OLD_WORDS, MIN_NEW_WORDS = 8, 12
+NEW_PAIRS, NEW_VALIDATION_PAIRS, NEW_TEST_PAIRS, KEEP_PAIRS = 2000, 300, 500, 800
+START_STEPS, STEPS = 1500, 400
+BATCH_TOKENS = {"start": 1024, "nothing": 512}  # fine-tuning derives 512 for as many pairs
+MAX_KEEP_LOSS, MIN_GAIN_IN_SPREADS = 1.0, 3.0
+SYSTEMS = {
+    "start": "the start model",
+    "nothing": "from nothing, on the new pairs",
+    "plain": "plain fine-tuning",
+    "ours": "`--start-from` with `--replay` and `--keep`",
+    "alone": "`--start-from` without old pairs",
+}
+
+
+def comparisons(bench: Workbench) -> list[Comparison]:
+    split = bench.work / "split"
+    write_split(bench.data, split)
+    options = {"split": split, "out": bench.work / "runs", "quick": int(bench.quick)}
+    titles = {
+        "new": f"New domain: {NEW_TEST_PAIRS} test pairs of at least {MIN_NEW_WORDS} words",
+        "keep": f"What was kept: test pairs of at most {MAX_OLD_WORDS} words",
+    }
+    return [
+        Comparison(
+            title,
+            "BLEU",
+            [
+                System(name, "fine_tune", {**options, "system": system, "test": test}, seed_per_round=True)
+                for system, name in SYSTEMS.items()
+            ],
+            has_ratios=False,
+        )
+        for test, title in titles.items()
+    ]
+
+
+def write_split(data: Path, out: Path) -> None:
+    """Write the pairs of each role as two parallel files; no source of a test set is trained on."""
+    from jumok.data import sentence_key
+
+    pairs = {
+        part: list(
+            zip(
+                *((data / f"{part}.{side}").read_text("utf-8").split("\n") for side in ("en", "fr")),
+                strict=True,
+            )
+        )
+        for part in ("train", "dev", "test")
+    }
+    short = {
+        part: [pair for pair in rows if 0 < _words(pair) <= MAX_OLD_WORDS] for part, rows in pairs.items()
+    }
+    distinct = {sentence_key(pair[0]): pair for pair in pairs["train"] if _words(pair) >= MIN_NEW_WORDS}
+    long = list(distinct.values())
+    stride = len(long) // (NEW_PAIRS + NEW_VALIDATION_PAIRS + NEW_TEST_PAIRS)
+    long = long[::stride]  # the file is sorted by length
+    # Every sixth or so goes to a held-out set, so that all sets have the same lengths.
+    order = sorted(range(len(long)), key=lambda index: (index * 7919) % len(long))
+    mixed = [long[index] for index in order]
+    held_out = NEW_TEST_PAIRS + NEW_VALIDATION_PAIRS
+    excluded = {sentence_key(pair[0]) for part in ("dev", "test") for pair in short[part]}
+    roles = {
+        "old": [pair for pair in short["train"] if sentence_key(pair[0]) not in excluded],
+        "old-valid": short["dev"],
+        "old-test": short["test"],
+        "new-test": mixed[:NEW_TEST_PAIRS],
+        "new-valid": mixed[NEW_TEST_PAIRS:held_out],
+        "new": mixed[held_out : held_out + NEW_PAIRS],
+    }
+    out.mkdir(parents=True, exist_ok=True)
+    for role, rows in roles.items():
+        for index, side in enumerate(("en", "fr")):
+            text = "".join(f"{pair[index]}\n" for pair in rows)
+            (out / f"{role}.{side}").write_text(text, encoding="utf-8")
+
+
+def _words(pair: Sequence[str]) -> int:
+    return len(pair[0].split())
+
+
+def remarks(bench: Workbench, results: Sequence[Result]) -> list[str]:
+    new, keep = ({row.name: row for row in result.rows} for result in results)
+    start, plain, ours = (SYSTEMS[system] for system in ("start", "plain", "ours"))
+    spread = {"new": max(map(_spread, new.values())), "keep": max(map(_spread, keep.values()))}
+    gain, lost = _bleu(new[ours]) - _bleu(new[start]), _bleu(keep[start]) - _bleu(keep[ours])
+    advantage = _bleu(keep[ours]) - _bleu(keep[plain])
+    verdicts = [
+        (advantage > spread["keep"], f"keeps {advantage:.1f} BLEU more than plain fine-tuning"),
+        (lost <= MAX_KEEP_LOSS, f"loses {lost:.1f} BLEU of what the start model knew"),
+        (gain >= MIN_GAIN_IN_SPREADS * spread["new"], f"gains {gain:.1f} BLEU over it on the new domain"),
+    ]
+    listed = "; ".join(f"{what}{'' if met else ' (NOT as required)'}" for met, what in verdicts)
+    return [
+        f"A round is a seed; the start models were trained for {START_STEPS:,} steps, everything else for "
+        f"{STEPS:,}, all of size tiny. Plain fine-tuning has neither replay nor interpolation. Scores with "
+        "the recipe's beam, sacreBLEU's tokenizer 13a.",
+        f"With old pairs, `--start-from` {listed}. The largest difference between two seeds of one system is "
+        f"{spread['new']:.1f} BLEU on the new domain and {spread['keep']:.1f} on what was kept. Required: an "
+        f"advantage above that difference, a loss of at most {MAX_KEEP_LOSS:g}, a gain of at least "
+        f"{MIN_GAIN_IN_SPREADS:g} times it.",
+    ]
+
+
+def _bleu(row: Row) -> float:
+    return row.measures["BLEU"]
+
+
+def _spread(row: Row) -> float:
+    return max(row.rounds) - min(row.rounds)
