@@ -13,6 +13,22 @@ from jumok.interop.import_worker import import_package
 from jumok.interop.package import open_package
 
 PACKAGE = Path(__file__).parent.parent / "interop" / "stored" / "marian.zip"
+TRAINED = Path(__file__).parent.parent / "stored" / "models" / "transformer"
+
+
+@pytest.mark.medium
+def test_a_model_that_only_ctranslate2_runs_is_served(tmp_path: Path) -> None:
+    pytest.importorskip("ctranslate2")
+    package = tmp_path / "translate-en_ko.argosmodel"
+    jumok.export(TRAINED, package, "argos")
+    import_package(open_package(package), package, tmp_path / "model", ImportChoices())
+    text = "six three one seven zero."
+    expected = jumok.load(tmp_path / "model").translate([text])[0].text
+    with serving_in_thread(tmp_path, tmp_path / "model", workers=1) as served:
+        fields = {"q": text, "source": "en", "target": "ko"}
+        assert served.post("/translate", fields).json["translatedText"] == expected
+        marked = served.post("/translate", {**fields, "q": f"<b>{text}</b>", "format": "html"})
+        assert marked.json["translatedText"] == f"<b>{expected}</b>"
 
 
 @pytest.mark.medium

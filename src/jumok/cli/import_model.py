@@ -18,7 +18,8 @@ def import_model(
         Path,
         typer.Argument(
             metavar="FOLDER_OR_ZIP",
-            help="A Hugging Face folder of MarianMT, or a zip or folder of OPUS-MT/Marian.",
+            help="A Hugging Face folder of MarianMT, a zip or folder of OPUS-MT/Marian, a folder of "
+            "CTranslate2, or an .argosmodel.",
         ),
     ],
     out: Annotated[Path, typer.Option(metavar="FOLDER", help="The model folder to write.")],

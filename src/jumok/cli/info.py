@@ -40,9 +40,15 @@ def info(
         _print_facts(model, _foreign_facts(model), as_json=as_json)
         return
     stored = read_stored_model(model)
-    parameters = sum(tensor.numel() for tensor in stored.weights().values())
+    parameters = _count_parameters(stored)
     facts = _facts(stored, parameters)
     _print_facts(model, facts, as_json=as_json)
+
+
+def _count_parameters(stored: StoredModel) -> int:
+    if stored.converted is not None:  # the import has counted them
+        return int(stored.card.facts.get("parameters") or 0)
+    return sum(tensor.numel() for tensor in stored.weights().values())
 
 
 def _foreign_facts(model: Path) -> dict[str, Any]:

@@ -7,7 +7,7 @@ is that of the token with which the foreign decoder begins: a zero vector in mod
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -28,13 +28,21 @@ from jumok.text.tokenizer_files import tokenizers_to_files
 from jumok.types import BEGIN, END, PAD
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from jumok.config.recipe import Recipe
     from jumok.interop.foreign_model import ForeignModel, ForeignVocabulary
     from jumok.models import Model
 
-__all__ = ["POSITION_CHOICES", "ConvertedModel", "ImportChoices", "convert"]
+__all__ = [
+    "POSITION_CHOICES",
+    "ConvertedModel",
+    "ImportChoices",
+    "convert",
+    "language_of",
+    "try_character_maps",
+]
 
 POSITION_CHOICES = ("auto", "sinusoidal", "marian")
 NEVER = -1e4
@@ -67,12 +75,14 @@ class ConvertedModel:
     codes: tuple[str, ...]
     vocab_size: int
     positions_reason: str
+    engine_files: Mapping[str, bytes] = field(default_factory=dict)
+    """CTranslate2's files, of a model that has no weights for torch."""
 
 
 def convert(foreign: ForeignModel, path: Path, choices: ImportChoices) -> ConvertedModel:
     """Return the jumok model; a ModelFolderError says which part does not fit."""
     tokenizers = _tokenizers(foreign, choices)
-    _try_character_maps(tokenizers)
+    try_character_maps(tokenizers)
     embeddings, tied = _embeddings(foreign, str(path))
     recipe = _recipe(foreign, tokenizers, choices, tied=tied)
     model = build_for_tokenizers(recipe.model, tokenizers)
@@ -107,10 +117,10 @@ def _recipe(
     foreign: ForeignModel, tokenizers: TokenizerPair, choices: ImportChoices, *, tied: bool
 ) -> Recipe:
     languages = {
-        "languages.source": _language(
+        "languages.source": language_of(
             choices.source_language or foreign.settings.get("languages.source", "")
         ),
-        "languages.target": _language(
+        "languages.target": language_of(
             choices.target_language or foreign.settings.get("languages.target", "")
         ),
     }
@@ -123,7 +133,7 @@ def _recipe(
     return recipe
 
 
-def _language(word: str) -> str:
+def language_of(word: str) -> str:
     """Return jumok's code of a language; a code that jumok does not know stays, anything else is unknown."""
     language = find_language(word)
     return language.code if language else word if looks_like_language(word) else ""
@@ -144,7 +154,7 @@ def _tokenizers(foreign: ForeignModel, choices: ImportChoices) -> TokenizerPair:
     )
 
 
-def _try_character_maps(tokenizers: TokenizerPair) -> None:
+def try_character_maps(tokenizers: TokenizerPair) -> None:
     """Encode every character of the basic plane, in the process that a crafted character map may crash.
 
     SentencePiece models of others normalise with a binary map, which jumok's own do not have

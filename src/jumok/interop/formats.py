@@ -15,7 +15,10 @@ if TYPE_CHECKING:
 
 __all__ = ["read_foreign_model"]
 
-_KNOWN = "jumok imports Hugging Face folders of MarianMT (OPUS-MT), and zips or folders of Marian."
+_KNOWN = (
+    "jumok imports Hugging Face folders of MarianMT (OPUS-MT), zips or folders of Marian, folders of "
+    "CTranslate2 and packages of Argos Translate."
+)
 
 
 def read_foreign_model(package: Package, path: Path) -> ForeignModel:
@@ -23,7 +26,7 @@ def read_foreign_model(package: Package, path: Path) -> ForeignModel:
     names = package.names()
     if "jumok.json" in package:
         raise package.refusal("it is a jumok model folder already", "Use it as it is.")
-    if "config.json" in package and "model.bin" not in package:
+    if "config.json" in package:
         return read_huggingface(package, path)
     if "decoder.yml" in package or any(name.endswith((".npz", ".bpe", ".spm")) for name in names):
         return read_marian(package)

@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING, Any
 
 from jumok.errors import JumokError
 from jumok.interop.conversion import ImportChoices, convert
+from jumok.interop.ctranslate2_reader import is_ctranslate2, read_ctranslate2
 from jumok.interop.formats import read_foreign_model
 from jumok.interop.own_export_reader import EXPORT_RECORD, read_own_export
 from jumok.interop.package import open_package, refusal
-from jumok.storage import save_model
+from jumok.storage import save_converted_model, save_model
 from jumok.storage.readme import LICENCE
 from jumok.system.messages import pack_message
 
@@ -62,17 +63,23 @@ def import_package(package: Package, path: Path, out: Path | None, choices: Impo
     """Import a model in this process; `path` names it. Without `out`, nothing is written."""
     if EXPORT_RECORD in package:
         converted = read_own_export(package, path, choices)
+    elif is_ctranslate2(package):
+        converted = read_ctranslate2(package, path, choices)
     else:
         converted = convert(read_foreign_model(package, path), path, choices)
     card = converted.card
-    if out is not None:
+    if out is not None and converted.engine_files:
+        files, tokenizers = converted.engine_files, converted.tokenizers
+        save_converted_model(out, card, files, tokenizers, readme=converted.readme)
+    elif out is not None:
         save_model(out, card, converted.weights, converted.tokenizers, readme=converted.readme)
     languages = card.recipe.languages
     report: dict[str, Any] = {
         "folder": str(out or path),
         "format": converted.format,
         "languages": f"{languages.source or '?'} → {languages.target or '?'}",
-        "parameters": sum(tensor.numel() for tensor in converted.weights.values()),
+        "parameters": card.facts.get("parameters")
+        or sum(tensor.numel() for tensor in converted.weights.values()),
         "vocab_size": converted.vocab_size,
         "positions": getattr(card.recipe.model, "positions", ""),
         "positions_reason": converted.positions_reason,

@@ -33,6 +33,7 @@ from jumok.storage.model_folder import (
     read_card,
     read_model_with_weights,
     read_stored_model,
+    save_converted_model,
     save_model,
     store_shortlist,
 )
@@ -85,6 +86,7 @@ __all__ = [
     "remember_checked",
     "remove_folder",
     "remove_leftovers",
+    "save_converted_model",
     "save_model",
     "standard_input",
     "store_shortlist",

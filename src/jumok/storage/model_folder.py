@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from jumok.config.recipe import Recipe, make_stored_recipe
-from jumok.errors import JumokError, ModelFolderError, RecipeError, StorageError
+from jumok.errors import JumokError, ModelFolderError, RecipeError, StorageError, UnsupportedError
 from jumok.storage.folders import (
     check_file_name,
     checksum,
@@ -47,6 +47,7 @@ __all__ = [
     "jumok_version",
     "read_model_with_weights",
     "read_stored_model",
+    "save_converted_model",
     "save_model",
     "store_shortlist",
 ]
@@ -57,6 +58,15 @@ WEIGHTS = "weights.safetensors"
 SHARED_VOCABULARY = ("pieces.model",)
 SEPARATE_VOCABULARIES = ("source.model", "target.model")
 IMPORTED_VOCABULARY = ("source.spm", "target.spm", "vocabulary.json")
+CONVERTED_MODEL = "model.bin"
+CONVERTED_FILES = (
+    CONVERTED_MODEL,
+    "config.json",
+    "shared_vocabulary.json",
+    "source_vocabulary.json",
+    "target_vocabulary.json",
+)
+"""The files of a model that only CTranslate2 runs; they take the place of the weights."""
 SHORTLIST = "shortlist.txt"
 README = "README.md"
 _VOCABULARIES = (SHARED_VOCABULARY, SEPARATE_VOCABULARIES, IMPORTED_VOCABULARY)
@@ -128,6 +138,17 @@ def save_model(
             _remember(checksum(read_manifest(folder / CARD)))
 
 
+def save_converted_model(
+    folder: Path, card: ModelCard, files: Mapping[str, bytes], tokenizers: Mapping[str, bytes], *, readme: str
+) -> None:
+    """Write the folder of a model that only CTranslate2 runs; `files` are CTranslate2's."""
+    _check_tokenizers(folder, tokenizers)
+    if folder.exists():
+        raise StorageError(f"{folder} exists already. Choose another name, or move the old model away.")
+    listed = [*tokenizers.items(), *files.items(), (README, readme.encode())]
+    write_folder(folder, listed, metadata=card_to_json(card), manifest=CARD)
+
+
 def _remember(digest: str) -> None:
     remember_checked(digest)
     remember_checked(_conversion_digest(digest))
@@ -148,9 +169,17 @@ class StoredModel:
     weights_entry: Mapping[str, Any]  # sha256 and size of the weights
     weights_bytes: bytes | None
     shortlist: bytes | None = None
+    converted: Mapping[str, bytes] | None = None
+    """The files of a model that only CTranslate2 runs; such a model has no weights of its own."""
 
     def weights(self) -> dict[str, Tensor]:
         """Return the weights as tensors; if their bytes were dropped, read and verify the file again."""
+        if self.converted is not None:
+            raise UnsupportedError(
+                f"The model in {self.folder} was imported from CTranslate2's files, which translate and do "
+                "not show what happens inside: use it with translate, serve and evaluate only. To see its "
+                "attention, to train it further or to export it, import the model that they were made from."
+            )
         data = self.weights_bytes or read_listed_file(self.folder, WEIGHTS, self.weights_entry)
         weights = tensors_from_bytes(data, self.folder / WEIGHTS)
         check_finite(weights, self.folder / WEIGHTS)
@@ -190,18 +219,24 @@ def read_stored_model(folder: Path) -> StoredModel:
     listed = content["files"]
     for name in listed:
         check_file_name(folder, name)
-        if name not in (known := (WEIGHTS, *_OPTIONAL_FILES, *(name for s in _VOCABULARIES for name in s))):
+        known = (WEIGHTS, *CONVERTED_FILES, *_OPTIONAL_FILES, *(name for s in _VOCABULARIES for name in s))
+        if name not in known:
             raise ModelFolderError(
                 f"{folder} lists a file that a model of format {MODEL_FORMAT} does not have. "
                 f"Received: {name!r}. Known: {', '.join(known)}."
             )
-    _check_tokenizers(folder, {name: b"" for name in listed if name not in (WEIGHTS, *_OPTIONAL_FILES)})
-    if WEIGHTS not in listed:
+    others = (WEIGHTS, *CONVERTED_FILES, *_OPTIONAL_FILES)
+    _check_tokenizers(folder, {name: b"" for name in listed if name not in others})
+    model_file = CONVERTED_MODEL if WEIGHTS not in listed and CONVERTED_MODEL in listed else WEIGHTS
+    if model_file not in listed:
         raise ModelFolderError(damage_message(folder / WEIGHTS, "the card does not list it"))
     card = card_from_json(folder / CARD, content)
     data = {name: read_listed_file(folder, name, listed[name]) for name in listed if name != README}
-    weights, shortlist = data.pop(WEIGHTS), data.pop(SHORTLIST, None)
-    return StoredModel(folder, card, checksum(content), data, listed[WEIGHTS], weights, shortlist)
+    weights, shortlist = data.pop(WEIGHTS, None), data.pop(SHORTLIST, None)
+    converted = {name: data.pop(name) for name in CONVERTED_FILES if name in data} or None
+    return StoredModel(
+        folder, card, checksum(content), data, listed[model_file], weights, shortlist, converted
+    )
 
 
 def store_shortlist(folder: Path, shortlist: bytes, facts: Mapping[str, float | str]) -> None:

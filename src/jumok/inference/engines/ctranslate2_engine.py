@@ -44,7 +44,7 @@ __all__ = ["ISA_VARIABLE", "CTranslate2Engine", "request_avx512", "require_ctran
 BATCH_TOKENS, MIN_BATCH_TOKENS = 512, 128  # source tokens per batch, with a beam of 1
 SMALL_MODEL_BYTES = 8 * 2**20  # about what the caches of a core hold
 ISA_VARIABLE = "CT2_FORCE_CPU_ISA"
-_NEVER_PRODUCED = [[SPECIAL_TOKENS[PAD]], [SPECIAL_TOKENS[BEGIN]]]
+_NEVER_PRODUCED = (SPECIAL_TOKENS[PAD], SPECIAL_TOKENS[BEGIN])
 
 # CTranslate2 has one seed per process, and a worker reads it when it draws for the first time.
 _seed_lock = threading.Lock()
@@ -99,7 +99,10 @@ class CTranslate2Engine:
         self._names = token_names(vocab_size)
         self._ids = {name: token for token, name in enumerate(self._names)}
         self._small = len(files["model.bin"]) < SMALL_MODEL_BYTES
-        self._max_positions: int = json.loads(files["config.json"])["max_positions"]
+        config = json.loads(files["config.json"])
+        self._max_positions: int = config["max_positions"]
+        # A model that another program converted may lack these tokens; an unknown one would stand for <unk>.
+        self._never_produced = [[name] for name in config.get("never_produced", _NEVER_PRODUCED)]
         self._translator = self._load(workers=cores or available_cores())
 
     def unsupported_reason(self, plan: SearchPlan, sampling: Sampling | None, max_length: int = 0) -> str:
@@ -139,6 +142,7 @@ class CTranslate2Engine:
         # After a search with a shortlist, CTranslate2 (4.8.4) looks up the next search's prefix in it.
         options = {
             "use_vmap": self._shortlist is not None and not any(prefixes),
+            "suppress_sequences": self._never_produced,
             **_options(plan, sampling, scores),
         }
         greedy = plan.beam == plan.n_best == 1 and sampling is None
@@ -324,7 +328,6 @@ def _options(plan: SearchPlan, sampling: Sampling | None, scores: bool) -> dict[
         "coverage_penalty": plan.coverage_penalty,
         "no_repeat_ngram_size": plan.no_repeat_ngram_size,
         "min_decoding_length": plan.min_length,
-        "suppress_sequences": _NEVER_PRODUCED,
         "max_input_length": 0,  # no limit
         # A greedy search without scores needs no softmax, which is a tenth of its time.
         "return_scores": scores or plan.beam > 1 or sampling is not None,

@@ -1,0 +1,197 @@
+"""Models of CTranslate2 and packages of Argos: they translate as before, and refuse the rest."""
+
+from __future__ import annotations
+
+import io
+import json
+import random
+import shutil
+import struct
+import sys
+import zipfile
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+import jumok
+from jumok.cli import main
+from jumok.errors import JumokError, ModelFolderError, UnsupportedError
+from jumok.interop import ImportChoices, import_model
+from jumok.interop.import_worker import import_package
+from jumok.interop.package import open_package
+from jumok.storage import read_stored_model
+
+pytest.importorskip("ctranslate2")
+
+STORED = Path(__file__).parent.parent / "stored"
+MODEL = STORED / "models" / "transformer"  # digits, English to Korean
+TEXTS = ["six three one seven zero.", "two four nine.", "one."]
+
+
+def imported(package: Path, out: Path, **choices: str) -> Path:
+    import_package(open_package(package), package, out, ImportChoices(**choices))
+    return out
+
+
+def refused(package: Path, words: str) -> None:
+    out = package.parent / "refused"
+    with pytest.raises(ModelFolderError, match=words):
+        import_package(open_package(package), package, out, ImportChoices())
+    assert not list(package.parent.glob("refused*"))
+
+
+@pytest.fixture(scope="module")
+def converted(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("converted") / "folder"
+    jumok.export(MODEL, out, "ctranslate2")
+    return out
+
+
+@pytest.fixture(scope="module")
+def model(converted: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model folder without weights for torch."""
+    languages = {"source_language": "en", "target_language": "ko"}
+    return imported(converted, tmp_path_factory.mktemp("run-only") / "model", **languages)
+
+
+def translations(folder: Path, **options: Any) -> list[str]:
+    return [found.text for found in jumok.load(folder).translate(TEXTS, **options)]
+
+
+def test_a_folder_of_ctranslate2_translates_as_before(model: Path) -> None:
+    for beam in (1, 4):
+        assert translations(model, beam=beam) == translations(MODEL, beam=beam)
+    assert jumok.load(model).engine.name == "ctranslate2"
+    card = read_stored_model(model).card
+    assert (card.recipe.model.width, card.facts["runs_on"]) == (32, "ctranslate2")
+
+
+@pytest.mark.parametrize("quantization", ["float32", "int8"])
+def test_an_argos_package_translates_as_before(quantization: str, tmp_path: Path) -> None:
+    package = tmp_path / "translate-en_ko.argosmodel"
+    jumok.export(MODEL, package, "argos", quantization=quantization, licence="cc0-1.0")
+    folder = imported(package, tmp_path / "model")
+    card = read_stored_model(folder).card
+    languages = card.recipe.languages
+    assert (languages.source, languages.target, card.facts["licence"]) == ("en", "ko", "cc0-1.0")
+    assert card.facts["imported_from"] == "Argos Translate, translate-en_ko.argosmodel"
+    if quantization == "float32":
+        assert translations(folder, length_penalty=1.0) == translations(MODEL)
+
+
+def test_a_vocabulary_in_another_order_keeps_its_meaning(converted: Path, tmp_path: Path) -> None:
+    """As OpenNMT has it: `<unk> <blank> <s> </s>`, and `.txt` files of old releases."""
+    folder = shutil.copytree(converted, tmp_path / "folder")
+    tokens = json.loads((folder / "shared_vocabulary.json").read_text())
+    renamed = ["<blank>" if token == "<pad>" else token for token in tokens]
+    (folder / "shared_vocabulary.json").unlink()
+    (folder / "shared_vocabulary.txt").write_text("\n".join(renamed) + "\n", encoding="utf-8")
+    assert translations(imported(folder, tmp_path / "model")) == translations(MODEL)
+
+
+@pytest.mark.medium
+def test_translate_evaluate_serve_and_info_work(
+    converted: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    report = import_model(converted, tmp_path / "model", ImportChoices("auto", "en", "ko"))
+    assert report.format == "CTranslate2"
+    assert report.parameters > 1000
+
+    def call(*arguments: object, stdin: str = "") -> str:
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(stdin.encode())))
+            with pytest.raises(SystemExit) as end:
+                main([str(argument) for argument in arguments])
+        said = capsys.readouterr()
+        assert end.value.code == 0, said.err
+        return said.out
+
+    assert call("translate", tmp_path / "model", stdin="\n".join(TEXTS)).splitlines() == translations(MODEL)
+    scores = json.loads(call("evaluate", tmp_path / "model", STORED / "pairs.en-ko.tsv", "--json"))
+    expected = json.loads(call("evaluate", MODEL, STORED / "pairs.en-ko.tsv", "--json"))
+    assert scores["bleu"] == pytest.approx(expected["bleu"], abs=0.5)
+    facts = json.loads(call("info", tmp_path / "model", "--json"))
+    assert facts["facts"]["runs_on"] == "ctranslate2"
+    described = json.loads(call("info", converted, "--json"))
+    assert described["format"] == "CTranslate2"
+
+
+def test_what_needs_the_weights_is_refused_with_the_reason(model: Path, tmp_path: Path) -> None:
+    translator = jumok.load(model)
+    reason = "imported from CTranslate2's files.*translate, serve and evaluate only"
+    with pytest.raises(UnsupportedError, match=reason):
+        jumok.explain(translator, TEXTS[0])
+    with pytest.raises(UnsupportedError, match=reason):
+        translator.align(TEXTS[0], "육 삼 일 칠 영.")
+    with pytest.raises(UnsupportedError, match=reason):
+        jumok.load(model, engine="torch")
+    with pytest.raises(UnsupportedError, match=reason):
+        jumok.export(model, tmp_path / "out", "huggingface")
+    with pytest.raises(UnsupportedError, match=reason):
+        jumok.train(STORED / "pairs.en-ko.tsv", out=tmp_path / "run", start_from=model, steps=1)
+    assert not list(tmp_path.iterdir())
+
+
+def test_packages_that_cannot_run_are_refused(converted: Path, tmp_path: Path) -> None:
+    no_tokenizer = shutil.copytree(converted, tmp_path / "no-tokenizer")
+    (no_tokenizer / "source.spm").unlink()
+    (no_tokenizer / "target.spm").unlink()
+    refused(no_tokenizer, r"0 SentencePiece models.*source\.spm and target\.spm")
+    (no_tokenizer / "bpe.model").write_text("#version: 0.2\n")
+    refused(no_tokenizer, "BPE of subword-nmt")
+    short = shutil.copytree(converted, tmp_path / "short")
+    tokens = json.loads((short / "shared_vocabulary.json").read_text())
+    (short / "shared_vocabulary.json").write_text(json.dumps(tokens[:-1]))
+    refused(short, "its vocabulary .* tokens")
+    (short / "shared_vocabulary.json").write_text(json.dumps([*tokens[:-1], tokens[-2]]))
+    refused(short, "a token twice")
+    several = shutil.copytree(converted, tmp_path / "several")
+    config = json.loads((several / "config.json").read_text())
+    (several / "config.json").write_text(json.dumps({**config, "decoder_start_token": None}))
+    refused(several, "a token that the user must name")
+    other = shutil.copytree(converted, tmp_path / "other")
+    data = (other / "model.bin").read_bytes()
+    (other / "model.bin").write_bytes(data.replace(b"TransformerSpec", b"WhisperSpecific", 1))
+    refused(other, "it is a WhisperSpecific")
+    (other / "model.bin").write_bytes(struct.pack("<I", 2) + data[4:])
+    refused(other, "version 2")
+    (other / "model.bin").write_bytes(data + b"x")
+    refused(other, "1 bytes after its end")
+
+
+def test_an_argos_package_with_a_target_prefix_is_refused(tmp_path: Path) -> None:
+    package, changed = tmp_path / "good.argosmodel", tmp_path / "bad.argosmodel"
+    jumok.export(MODEL, package, "argos")
+    with zipfile.ZipFile(package) as old, zipfile.ZipFile(changed, "w") as new:
+        for name in old.namelist():
+            data = old.read(name)
+            if name.endswith("metadata.json"):
+                data = json.dumps({**json.loads(data), "target_prefix": "__ko__"}).encode()
+            new.writestr(name, data)
+    refused(changed, "target_prefix")
+
+
+@pytest.mark.medium
+def test_damaged_files_give_a_model_or_a_typed_error(converted: Path, tmp_path: Path) -> None:
+    """In the child process: CTranslate2 is C++, and a changed file may end the process that loads it."""
+    generator = random.Random(1)
+    failures = 0
+    for name in ("model.bin", "config.json", "shared_vocabulary.json", "source.spm"):
+        for kind in ("missing", "truncated", "empty", "flipped"):
+            folder = shutil.copytree(converted, tmp_path / "folder")
+            data = bytearray((folder / name).read_bytes())
+            for _ in range(20 if kind == "flipped" else 0):
+                data[generator.randrange(min(len(data), 2000))] ^= 1 << generator.randrange(8)
+            cut = {"truncated": len(data) // 2, "empty": 0}.get(kind, len(data))
+            (folder / name).unlink() if kind == "missing" else (folder / name).write_bytes(data[:cut])
+            try:
+                import_model(folder, tmp_path / "out")
+            except JumokError:
+                failures += 1
+                assert not list(tmp_path.glob("out*"))
+            else:
+                shutil.rmtree(tmp_path / "out")
+            shutil.rmtree(folder)
+    assert failures >= 10
