@@ -361,6 +361,8 @@ def run_export(folder: Path, rows: list[list[str]], lines: int) -> dict[str, Any
     import ctranslate2
 
     answers = answer_transformers(folder, rows, lines)
+    if json.loads((folder / "config.json").read_text())["model_type"] == "blenderbot":
+        return answers  # CTranslate2 has no converter for it
     with tempfile.TemporaryDirectory() as temporary:
         converted = Path(temporary) / "converted"
         ctranslate2.converters.TransformersConverter(str(folder)).convert(str(converted))

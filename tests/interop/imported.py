@@ -2,23 +2,41 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import torch
 
 import jumok
+from jumok.config.recipe import make_recipe
 from jumok.data.batching import padded_batch
 from jumok.inference import SearchPlan
+from jumok.inference.building import build_for_tokenizers
 from jumok.inference.engines.torch_engine import TorchEngine
 from jumok.interop import ImportChoices
 from jumok.interop.import_worker import import_package
 from jumok.interop.package import open_package
+from jumok.storage import module_weights, read_stored_model, save_model
+from jumok.text.tokenizer_files import tokenizers_from_files
 from jumok.types import END
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
+MODELS = Path(__file__).parent.parent / "stored" / "models"
 MAX_TOKENS = 30  # as foreign_toolkits.py has it
+
+
+def learned_positions_model(folder: Path, *, max_positions: int = 40) -> Path:
+    """A pre-norm model with learned positions, which is written as Blenderbot; its weights are random."""
+    stored = read_stored_model(MODELS / "transformer")
+    settings = {"model.positions": "learned", "model.max_positions": max_positions, "model.norm": "pre"}
+    settings |= {"training.max_sentence_tokens": 20, "search.max_length_ratio": 1.0}
+    recipe = make_recipe(stored.card.recipe.model_dump(exclude_unset=True), **settings)
+    torch.manual_seed(1)
+    model = build_for_tokenizers(recipe.model, tokenizers_from_files(stored.tokenizers))
+    for parameter in model.parameters():
+        torch.nn.init.normal_(parameter, std=0.3)
+    save_model(folder, replace(stored.card, recipe=recipe), module_weights(model), stored.tokenizers)
+    return folder
 
 
 def load_imported(package: Path, out: Path, **choices: str) -> jumok.Translator:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from imported import load_imported, logits
+from imported import learned_positions_model, load_imported, logits
 
 import jumok
 from jumok.data.batching import padded_batch
@@ -59,6 +59,18 @@ def test_a_model_comes_back_from_hugging_face_to_the_bit(imported: Path, tmp_pat
         assert same_model(folder, tmp_path / f"{name}-model")
         card, again = read_stored_model(folder).card, read_stored_model(tmp_path / f"{name}-model").card
         assert (again.scores, again.read_out, again.corpora) == (card.scores, card.read_out, card.corpora)
+
+
+def test_a_model_with_learned_positions_comes_back_and_says_how_many_it_has(tmp_path: Path) -> None:
+    folder = learned_positions_model(tmp_path / "model")
+    export_model(folder, tmp_path / "out", "huggingface")
+    config = json.loads((tmp_path / "out" / "config.json").read_text())
+    assert config["architectures"] == ["BlenderbotForConditionalGeneration"]
+    assert config["max_position_embeddings"] == 40
+    assert json.loads((tmp_path / "out" / "tokenizer_config.json").read_text())["model_max_length"] == 40
+    assert json.loads((tmp_path / "out" / "generation_config.json").read_text())["max_length"] == 40
+    load_imported(tmp_path / "out", tmp_path / "again")
+    assert same_model(folder, tmp_path / "again")
 
 
 def test_an_export_that_was_trained_further_keeps_its_biases_and_loses_its_scores(tmp_path: Path) -> None:
@@ -236,8 +248,12 @@ def test_onnxruntime_computes_the_same_at_other_shapes(imported: Path, tmp_path:
     for name, folder, (source, target) in (
         ("own", MODELS / "transformer", PAIR),
         ("imported", imported, ("I go home.", "나는 집에 간다.")),
+        ("learned", learned_positions_model(tmp_path / "learned-model"), PAIR),
     ):
         export_model(folder, tmp_path / name, "onnx")
+        readme = (tmp_path / name / "README.md").read_text(encoding="utf-8")
+        assert ("at most 40 tokens" in readme) == (name == "learned")
+        assert (">>ko<<" in readme) == (name == "imported")
         encoder, decoder = (
             onnxruntime.InferenceSession(tmp_path / name / f"{part}_model.onnx")
             for part in ("encoder", "decoder")

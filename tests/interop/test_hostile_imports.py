@@ -29,6 +29,7 @@ from jumok.interop.flat_yaml import parse_settings, parse_vocabulary
 from jumok.interop.import_worker import import_package
 from jumok.interop.package import open_package
 from jumok.interop.readme_front_matter import read_licence, read_readme
+from jumok.text.character_map import limit_character_map
 
 STORED = Path(__file__).parent / "stored"
 
@@ -91,13 +92,13 @@ def test_a_missing_file_is_named(name: str, tmp_path: Path) -> None:
 @pytest.mark.medium
 @pytest.mark.parametrize("package", ["classic", "tc-big", "marian", "marian-built-in"])
 def test_damaged_files_give_a_model_or_a_typed_error(package: str, tmp_path: Path) -> None:
-    """Each file truncated, and with flipped bytes; most damage is found, none escapes as another error."""
+    """Each file missing, truncated, and with flipped bytes; no damage escapes as another error."""
     folder = unpack(package, tmp_path)
     generator = random.Random(package)
     failures = 0
     for path in sorted(folder.iterdir()):
         original = path.read_bytes()
-        for kind in ("truncated", "empty", "flipped", "flipped", "flipped"):
+        for kind in ("missing", "truncated", "empty", "flipped", "flipped", "flipped"):
             damaged = bytearray(original)
             if kind == "flipped":
                 for _ in range(8):
@@ -105,6 +106,8 @@ def test_damaged_files_give_a_model_or_a_typed_error(package: str, tmp_path: Pat
             path.write_bytes(
                 damaged[: len(damaged) // 2] if kind == "truncated" else b"" if kind == "empty" else damaged
             )
+            if kind == "missing":
+                path.unlink()
             out = tmp_path / "out"
             try:
                 import_package(open_package(folder), folder, out, ImportChoices())
@@ -236,6 +239,48 @@ def test_a_zip_bomb_and_a_damaged_zip_are_refused(tmp_path: Path) -> None:
     damaged = tmp_path / "damaged.zip"
     damaged.write_bytes((STORED / "classic.zip").read_bytes()[:-100])
     refused(damaged, "not a zip")
+
+
+def with_character_map(folder: Path, rules: str) -> None:
+    """Replace source.spm by a SentencePiece model whose character map has these rules."""
+    import sentencepiece
+
+    (folder.parent / "rules.tsv").write_text(rules)
+    model = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(["the cat sat on the mat"] * 20),
+        model_writer=model,
+        vocab_size=30,
+        hard_vocab_limit=False,
+        normalization_rule_tsv=str(folder.parent / "rules.tsv"),
+        minloglevel=2,
+    )
+    (folder / "source.spm").write_bytes(model.getvalue())
+
+
+def test_a_character_map_cannot_make_a_text_far_longer(tmp_path: Path) -> None:
+    folder = unpack("classic", tmp_path)
+    with_character_map(folder, f"78\t{' '.join(['78'] * 20)}\n")  # x → 20 times x
+    import_package(open_package(folder), folder, tmp_path / "out", ImportChoices())
+    assert jumok.load(tmp_path / "out", engine="torch").translate(["xx"])
+    with_character_map(folder, f"78\t{' '.join(['78'] * 5000)}\n")
+    refused(folder, "5,000 bytes of one character, and at most 64")
+
+
+def test_the_character_map_of_real_models_is_accepted() -> None:
+    import sentencepiece
+
+    model = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(["the cat sat on the mat"] * 20),
+        model_writer=model,
+        vocab_size=30,
+        hard_vocab_limit=False,
+        normalization_rule_name="nmt_nfkc",
+        minloglevel=2,
+    )
+    limit_character_map(model.getvalue())
+    assert "صلى الله عليه وسلم\0".encode() in model.getvalue(), "the longest that one character becomes"
 
 
 def test_a_readme_of_blanks_is_read_in_linear_time(tmp_path: Path) -> None:

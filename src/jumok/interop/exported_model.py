@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from jumok.errors import UnsupportedError
+from jumok.text import JointVocabularyTokenizer
 
 if TYPE_CHECKING:
     from jumok.models import TranslationModel
     from jumok.storage import ModelCard
     from jumok.text import TokenizerPair
 
-__all__ = ["ExportedModel", "does_not_fit"]
+__all__ = ["ExportedModel", "does_not_fit", "text_requirements"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,3 +34,23 @@ class ExportedModel:
 def does_not_fit(toolkit: str, setting: str, why: str, advice: str) -> UnsupportedError:
     """Return the error for a model that another toolkit cannot hold."""
     return UnsupportedError(f"This model cannot be exported to {toolkit}: {setting}, and {why}. {advice}")
+
+
+def text_requirements(exported: ExportedModel) -> str:
+    """Return what users must do to a text that other toolkits do not do, as a paragraph of the README."""
+    source = exported.tokenizers.source
+    if not isinstance(source, JointVocabularyTokenizer):
+        return "\nText must be in Unicode's normal form NFC.\n"
+    sentences = []
+    if source.code:
+        sentences.append(
+            f"Every text was translated with the target language `{source.code}`: begin with this token."
+        )
+    elif source.codes:
+        listed = " ".join(f"`{code}`" for code in source.codes[:20])
+        sentences.append(f"Begin each text with the token of its target language: {listed}.")
+    if source.normaliser != "none":
+        sentences.append(
+            "Text was normalised as OPUS-MT's `preprocess.sh` does: ASCII punctuation and digits."
+        )
+    return f"\n{' '.join(sentences)}\n" if sentences else ""

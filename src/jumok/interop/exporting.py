@@ -15,7 +15,7 @@ from jumok.inference.engines.ctranslate2_engine import require_ctranslate2
 from jumok.inference.engines.ctranslate2_export import TokenNames
 from jumok.inference.engines.ctranslate2_export import export as ctranslate2_model
 from jumok.inference.loading import max_positions_for, open_tokenizers
-from jumok.interop.exported_model import ExportedModel, does_not_fit
+from jumok.interop.exported_model import ExportedModel, does_not_fit, text_requirements
 from jumok.interop.huggingface_writer import huggingface_files
 from jumok.interop.onnx_writer import onnx_files
 from jumok.interop.weight_names import distinct_names
@@ -47,7 +47,7 @@ import ctranslate2, sentencepiece
 
 translator = ctranslate2.Translator(FOLDER)
 source, target = (sentencepiece.SentencePieceProcessor(model_file=f"FOLDER/{name}") for name in NAMES)
-result = translator.translate_batch([source.encode("A sentence.", out_type=str)])[0]
+result = translator.translate_batch([PIECES])[0]
 print(target.decode(result.hypotheses[0]))
 ```
 
@@ -126,7 +126,17 @@ def _ctranslate2_files(exported: ExportedModel) -> dict[str, bytes]:
         for side, tokenizer in zip(("source", "target"), sides, strict=True)
     }
     usage = _CTRANSLATE2_USAGE.replace("NAMES", '("source.spm", "target.spm")')
+    usage = usage.replace("PIECES", _pieces_of(exported)) + text_requirements(exported)
     return {**files, **models, "README.md": describe_model(exported.card, usage=usage).encode()}
+
+
+def _pieces_of(exported: ExportedModel) -> str:
+    """Return the Python expression for the tokens of a text, with the token of its target language."""
+    source = exported.tokenizers.source
+    pieces = 'source.encode("A sentence.", out_type=str)'
+    if not isinstance(source, JointVocabularyTokenizer) or not source.codes:
+        return pieces
+    return f'["{source.code or source.codes[0]}", *{pieces}]'
 
 
 def _argos_files(exported: ExportedModel) -> dict[str, bytes]:

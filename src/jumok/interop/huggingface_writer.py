@@ -22,7 +22,7 @@ import torch
 from torch import Tensor
 
 from jumok.config.recipe import TransformerSettings
-from jumok.interop.exported_model import does_not_fit
+from jumok.interop.exported_model import does_not_fit, text_requirements
 from jumok.interop.own_export_reader import EXPORT_RECORD
 from jumok.interop.weight_names import channel_order, distinct_names, layer_names, permute
 from jumok.models.layers import Embedding
@@ -33,7 +33,7 @@ from jumok.types import BEGIN, END, PAD
 if TYPE_CHECKING:
     from jumok.interop.exported_model import ExportedModel
 
-__all__ = ["huggingface_files"]
+__all__ = ["huggingface_files", "max_positions_of"]
 
 TOOLKIT = "Hugging Face"
 MAX_POSITIONS = 512
@@ -81,7 +81,7 @@ def huggingface_files(exported: ExportedModel, *, own_ids: bool = False) -> dict
         "generation_config.json": _json(_generation(exported, ids)),
         **_tokenizer_files(exported, ids),
         EXPORT_RECORD: _json(record),
-        "README.md": describe_model(exported.card, usage=_USAGE + _text_requirements(exported)).encode(),
+        "README.md": describe_model(exported.card, usage=_USAGE + text_requirements(exported)).encode(),
     }
 
 
@@ -143,8 +143,13 @@ def _architecture(settings: Any, exported: ExportedModel) -> str:
     return ""
 
 
+def max_positions_of(settings: Any) -> int:
+    """Return the tokens of the longest text of an exported model: a learned table cannot be extended."""
+    learned = settings.positions == "learned"
+    return int(settings.max_positions) if learned else MAX_POSITIONS
+
+
 def _config(kind: str, settings: TransformerSettings, ids: _Ids) -> dict[str, Any]:
-    max_positions = settings.max_positions if settings.positions == "learned" else MAX_POSITIONS
     return {
         "architectures": [_CLASSES[kind]],
         "model_type": kind,
@@ -162,7 +167,7 @@ def _config(kind: str, settings: TransformerSettings, ids: _Ids) -> dict[str, An
         "attention_dropout": settings.attention_dropout,
         "scale_embedding": True,
         "static_position_embeddings": settings.positions == "sinusoidal",
-        "max_position_embeddings": max_positions,
+        "max_position_embeddings": max_positions_of(settings),
         "normalize_before": settings.norm == "pre",  # this and the next are read by CTranslate2's converter
         "normalize_embedding": False,
         "add_final_layer_norm": settings.norm == "pre",
@@ -183,7 +188,10 @@ def _generation(exported: ExportedModel, ids: _Ids) -> dict[str, Any]:
         "renormalize_logits": True,
         "num_beams": search.beam,
         "length_penalty": search.length_penalty,
-        "max_length": min(MAX_POSITIONS, exported.card.recipe.training.max_sentence_tokens * 2),
+        "max_length": min(
+            max_positions_of(exported.card.recipe.model),
+            exported.card.recipe.training.max_sentence_tokens * 2,
+        ),
     }
 
 
@@ -217,8 +225,7 @@ def _position_table(exported: ExportedModel, side: str, settings: TransformerSet
     embedding = getattr(exported.model, name)
     if not isinstance(embedding, Embedding):
         raise TypeError(type(embedding).__name__)
-    length = settings.max_positions if settings.positions == "learned" else MAX_POSITIONS
-    table: Tensor = embedding.positions(length)
+    table: Tensor = embedding.positions(max_positions_of(settings))
     return table
 
 
@@ -240,7 +247,7 @@ def _tokenizer_files(exported: ExportedModel, ids: _Ids) -> dict[str, bytes]:
         "unk_token": "<unk>",
         "eos_token": "</s>",
         "pad_token": "<pad>",
-        "model_max_length": MAX_POSITIONS,
+        "model_max_length": max_positions_of(exported.card.recipe.model),
         "separate_vocabs": False,
     }
     return {
@@ -258,16 +265,6 @@ def _tokenizer_record(exported: ExportedModel) -> dict[str, str]:
     if isinstance(source, JointVocabularyTokenizer):
         return {"kind": "joint", "normaliser": source.normaliser, "code": source.code}
     raise TypeError(type(source).__name__)
-
-
-def _text_requirements(exported: ExportedModel) -> str:
-    """Return what the user must do to a text because the tokenizer of transformers does not."""
-    source = exported.tokenizers.source
-    if isinstance(source, Tokenizer):
-        return "\nText must be in Unicode's normal form NFC.\n"
-    if isinstance(source, JointVocabularyTokenizer) and source.code:
-        return f"\nBegin each text with `{source.code}`.\n"
-    return ""
 
 
 def _json(content: dict[str, Any]) -> bytes:

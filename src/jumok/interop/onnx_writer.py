@@ -22,7 +22,8 @@ import torch
 from torch import Tensor, nn
 
 from jumok.errors import UnsupportedError
-from jumok.interop.huggingface_writer import huggingface_files
+from jumok.interop.exported_model import text_requirements
+from jumok.interop.huggingface_writer import huggingface_files, max_positions_of
 from jumok.models import Transformer
 from jumok.models.probe import Probe
 from jumok.storage import describe_model
@@ -32,11 +33,9 @@ if TYPE_CHECKING:
     from jumok.interop.exported_model import ExportedModel
     from jumok.models.transformer import DecoderBlock, EncoderBlock
 
-__all__ = ["MAX_LENGTH", "OPSET", "onnx_files"]
+__all__ = ["OPSET", "onnx_files"]
 
 OPSET = 18
-MAX_LENGTH = 512
-"""Tokens of the longest source or translation: the table of positions is part of the graph."""
 _USAGE = """\
 Two graphs, opset 18: `encoder_model.onnx` (input_ids, attention_mask → last_hidden_state) and
 `decoder_model.onnx` (input_ids, encoder_hidden_states, encoder_attention_mask → logits). Decoding begins with
@@ -89,10 +88,11 @@ def onnx_files(exported: ExportedModel) -> dict[str, bytes]:
     model = exported.model
     if not isinstance(model, Transformer):  # `huggingface_files` has refused it
         raise TypeError(type(model).__name__)
+    max_length = max_positions_of(exported.card.recipe.model)
     batch, source, target = (
         torch.export.Dim("batch", min=1, max=4096),
-        torch.export.Dim("source", min=2, max=MAX_LENGTH),
-        torch.export.Dim("target", min=2, max=MAX_LENGTH),
+        torch.export.Dim("source", min=2, max=max_length),
+        torch.export.Dim("target", min=2, max=max_length),
     )
     ids, mask = torch.full((2, 5), 4), torch.ones(2, 5, dtype=torch.int64)
     states = torch.zeros(2, 5, model.output.weight.shape[1])
@@ -109,7 +109,8 @@ def onnx_files(exported: ExportedModel) -> dict[str, bytes]:
         "logits",
     )
     del files["model.safetensors"]
-    readme = describe_model(exported.card, usage=_USAGE).encode()
+    usage = f"{_USAGE}Texts and translations have at most {max_length} tokens.\n{text_requirements(exported)}"
+    readme = describe_model(exported.card, usage=usage).encode()
     return {**files, "encoder_model.onnx": encoder, "decoder_model.onnx": decoder, "README.md": readme}
 
 

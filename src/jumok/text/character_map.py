@@ -1,4 +1,4 @@
-"""Refuse a SentencePiece model that has a precompiled character map.
+"""Precompiled character maps in SentencePiece models: refused in jumok's own, limited in imported ones.
 
 The map is a binary trie that SentencePiece follows without many checks; crafted ones have crashed it. jumok
 normalises text itself (`normalisation.py`), so its own tokenizers never have one. This module finds the map
@@ -18,26 +18,55 @@ from jumok.errors import ModelFolderError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["refuse_character_map"]
+__all__ = ["MAX_EXPANSION", "limit_character_map", "refuse_character_map"]
 
 _NORMALIZER_SPECS = (3, 5)
 _CHARACTER_MAP = 2
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
+MAX_EXPANSION = 64
+"""Bytes that one character may become. In Unicode's NFKC it is 33: ﷺ has 18 letters."""
 _MAX_TAG = 2**32 - 1  # a C++ reader ignores the bits above, which could hide a character map
 
 
 def refuse_character_map(data: bytes) -> None:
     """Raise a ModelFolderError if a SentencePiece model has a character map, or cannot be read."""
+    if any(_character_maps(data)):
+        raise ModelFolderError(
+            "this is not a tokenizer that jumok wrote: it has a precompiled character map, with "
+            "which a stranger can crash SentencePiece. Do not use a folder that you do not trust."
+        )
+
+
+def limit_character_map(data: bytes) -> None:
+    """Raise a ModelFolderError if a character map could make a text more than `MAX_EXPANSION` times as long.
+
+    A map is the size of a trie (four bytes), the trie, and the texts that its values point into; each of them
+    ends with a zero byte.
+    """
+    for character_map in _character_maps(data):
+        texts = character_map[4 + int.from_bytes(character_map[:4], "little") :]
+        if texts and not texts.endswith(b"\0"):
+            raise ModelFolderError(
+                "its character map is damaged: its last text has no end. Copy the file again from its origin."
+            )
+        longest = max(map(len, texts.split(b"\0")))
+        if longest > MAX_EXPANSION:
+            raise ModelFolderError(
+                f"its character map makes {longest:,} bytes of one character, and at most {MAX_EXPANSION} "
+                "are allowed: a short text could fill the memory. Do not use a model that you do not trust."
+            )
+
+
+def _character_maps(data: bytes) -> list[bytes]:
+    """Return the character maps in a SentencePiece model; an error says that it is no such model."""
     try:
-        for number, start, end in _fields(data, 0, len(data)):
-            if number in _NORMALIZER_SPECS and any(
-                inner == _CHARACTER_MAP and inner_end > inner_start
-                for inner, inner_start, inner_end in _fields(data, start, end)
-            ):
-                raise ModelFolderError(
-                    "this is not a tokenizer that jumok wrote: it has a precompiled character map, with "
-                    "which a stranger can crash SentencePiece. Do not use a folder that you do not trust."
-                )
+        return [
+            data[inner_start:inner_end]
+            for number, start, end in _fields(data, 0, len(data))
+            if number in _NORMALIZER_SPECS
+            for inner, inner_start, inner_end in _fields(data, start, end)
+            if inner == _CHARACTER_MAP and inner_end > inner_start
+        ]
     except (IndexError, ValueError) as error:
         raise ModelFolderError(
             f"this is not a tokenizer that jumok wrote (it is not a protocol buffer: {error}). The file is "

@@ -18,6 +18,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from jumok.errors import DataError, ModelFolderError, UnsupportedError, suggest
+from jumok.text.character_map import limit_character_map
 from jumok.text.normalisation import replace_surrogates
 from jumok.text.token_table import TokenTable
 from jumok.text.word_mapping import NO_WORD
@@ -187,6 +188,7 @@ def _listed(codes: Sequence[str]) -> str:
 def _load_processor(data: bytes) -> Any:
     from sentencepiece import SentencePieceProcessor  # start-up
 
+    limit_character_map(data)
     processor = SentencePieceProcessor()
     try:
         processor.load_from_serialized_proto(data)
