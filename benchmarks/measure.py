@@ -81,6 +81,7 @@ class Result:
     title: str
     measure: str
     rows: list[Row]
+    has_ratios: bool = True
 
 
 def module_command(program: str, options: Mapping[str, object]) -> list[str]:
@@ -137,6 +138,7 @@ def make_result(comparison: Comparison, measured: Mapping[str, Sequence[Measures
         comparison.title,
         comparison.measure,
         [_row(comparison, system.name, measured[system.name], first) for system in comparison.systems],
+        comparison.has_ratios,
     )
 
 

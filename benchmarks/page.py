@@ -67,7 +67,7 @@ def _cells(result: Mapping[str, Any]) -> list[list[str]]:
     others = [name for row in result["rows"] for name in row["measures"] if name != first]
     columns = [first, *dict.fromkeys(others)]
     has_ranges = any(len(row.get("rounds", ())) > 1 for row in result["rows"])
-    has_ratios = any(row["ratio"] is not None for row in result["rows"])
+    has_ratios = result.get("has_ratios", True)
     ratio_head = ["jumok's speed relative to it"] * has_ratios
     head = ["", columns[0], *["range"] * has_ranges, *ratio_head, *columns[1:]]
     rows = [_row(row, columns) for row in result["rows"]]

@@ -44,7 +44,6 @@ def _train(system: str, split: Path, out: Path, *, seed: int, quick: bool) -> Pa
     variants: dict[str, dict[str, Any]] = {
         "plain": {"fine_tuning.replay_share": 0, "fine_tuning.interpolate": False},
         "ours": {"replay": _files(split, "old"), "keep": _files(split, "old-valid")},
-        "alone": {},
     }
     start = split.parent / "given" / f"start-{seed}"  # without its run folder, which has the old pairs
     if not start.exists():

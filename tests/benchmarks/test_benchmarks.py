@@ -17,7 +17,7 @@ from benchmarks import measure
 from benchmarks.__main__ import TOPICS
 from benchmarks.measure import Comparison, System, make_result
 from benchmarks.model_flops import TransformerShape, flops_of_pairs, flops_per_target_token
-from benchmarks.page import NOT_MEASURED, PAGE, RESULTS, as_text, fill_page
+from benchmarks.page import NOT_MEASURED, PAGE, PAGES, RESULTS, as_text, fill_page
 from benchmarks.serve_load import as_result
 from benchmarks.serve_load import write as write_serving
 from jumok.config.recipe import TransformerSettings
@@ -110,10 +110,11 @@ def test_a_table_shows_the_range_of_the_rounds(tmp_path: Path) -> None:
 
 
 def test_every_topic_has_a_section_on_the_page() -> None:
-    page = PAGE.read_text(encoding="utf-8")
+    page = "".join(page.read_text(encoding="utf-8") for page in PAGES)
     for topic in TOPICS:
         assert f"<!-- results: {topic} -->" in page
-        assert f"`{topic}`" in page or f"ARGS={topic}`" in page or f'ARGS="{topic} ' in page
+        names = (f"`{topic}`", f"ARGS={topic}`", f'ARGS="{topic} ', f"-m benchmarks {topic} ")
+        assert any(name in page for name in names)
         assert callable(import_module(f"benchmarks.topics.{topic}").comparisons)
 
 
@@ -141,8 +142,9 @@ def test_a_measurement_waits_until_a_short_load_ends(monkeypatch: pytest.MonkeyP
 
 
 def test_the_page_of_this_repository_is_filled_from_its_results() -> None:
-    page = PAGE.read_text(encoding="utf-8")
-    assert fill_page(page, RESULTS) == page
+    for path in PAGES:
+        page = path.read_text(encoding="utf-8")
+        assert fill_page(page, RESULTS) == page
 
 
 def test_a_part_of_serving_replaces_only_its_own_earlier_result(tmp_path: Path) -> None:
