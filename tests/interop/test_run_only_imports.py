@@ -65,7 +65,7 @@ def test_a_folder_of_ctranslate2_translates_as_before(model: Path) -> None:
         assert translations(model, beam=beam) == translations(MODEL, beam=beam)
     assert jumok.load(model).engine.name == "ctranslate2"
     card = read_stored_model(model).card
-    assert (card.recipe.model.width, card.facts["runs_on"]) == (32, "ctranslate2")
+    assert (card.recipe.model.width, card.facts["runs_on"]) == (16, "ctranslate2")
 
 
 @pytest.mark.parametrize("quantization", ["float32", "int8"])

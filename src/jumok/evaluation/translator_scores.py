@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from math import nan
 from typing import TYPE_CHECKING
 
+from jumok.errors import UnsupportedError
 from jumok.evaluation.alignment_error import AlignmentScores, score_alignments
 from jumok.evaluation.pointing import PointingScores, score_pointing
 from jumok.evaluation.scores import METRICS, Scores, score
@@ -78,10 +79,13 @@ def evaluate_translator(
 
 
 def align_and_score(translator: Translator, pairs: Sequence[Pair]) -> AlignmentScores | None:
-    """Score the translator's alignments; None without gold alignments or without cross-attention."""
+    """Score the translator's alignments; None without gold alignments or if it cannot align."""
     aligned = [pair for pair in pairs if pair.alignment is not None]
     gold = [pair.alignment for pair in aligned if pair.alignment is not None]
-    if not gold or not translator.model.has_cross_attention:
+    try:
+        if not gold or not translator.model.has_cross_attention:
+            return None
+    except UnsupportedError:  # only CTranslate2 runs this model
         return None
     return score_alignments(translator.align_all(aligned), gold)
 
@@ -94,7 +98,10 @@ def looks_swapped(translator: Translator, pairs: Sequence[Pair]) -> bool:
     """
     sample = pairs[:: -(-len(pairs) // SWAPPED_PAIRS)]
     sources, targets = [pair.source for pair in sample], [pair.target for pair in sample]
-    as_given, swapped = _loss(translator, sources, targets), _loss(translator, targets, sources)
+    try:
+        as_given, swapped = _loss(translator, sources, targets), _loss(translator, targets, sources)
+    except UnsupportedError:  # only CTranslate2 runs this model
+        return False
     # A comparison with NaN is False: without pairs that are short enough, nothing is claimed.
     return swapped + MIN_SWAPPED_GAIN < as_given
 
