@@ -8,6 +8,7 @@ import sys
 import zipfile
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from imported import load_imported
@@ -15,8 +16,12 @@ from imported import load_imported
 import jumok
 from jumok.analysis import Silence
 from jumok.cli import main
+from jumok.data import open_corpus
 from jumok.datasets.english_korean import generate
-from jumok.errors import ModelFolderError
+from jumok.errors import ModelFolderError, UnsupportedError
+from jumok.server.viewer import ExplanationService, NamedTranslator
+from jumok.storage import read_stored_model
+from jumok.training.validation.translation import TranslationValidation
 
 STORED = Path(__file__).parent / "stored"
 
@@ -99,6 +104,62 @@ def test_silencing_the_cross_attention_changes_the_translation(model: Path) -> N
     explanation = jumok.explain(translator, "I want to read the book.", edit=Silence("cross"))
     assert explanation.before is not None
     assert explanation.before.target.text != explanation.target.text
+
+
+def test_a_live_page_explains_and_changes_attention(model: Path) -> None:
+    service = ExplanationService([NamedTranslator("opus", jumok.load(model, engine="torch"))])
+
+    def request(**fields: Any) -> Any:
+        return json.loads(service.handle("explain", json.dumps(fields).encode()))
+
+    sentence = "I want to read the book."
+    plain = request(sentence=sentence)
+    assert plain["target"]["text"] == jumok.load(model).translate([sentence])[0].text
+    silence = {"kind": "silence", "site": "cross", "layer": 0, "head": 0}
+    changed = request(sentence=sentence, target=plain["target"]["text"], changes=[silence])
+    assert changed["log_probs"] != plain["log_probs"]
+
+
+def test_documents_are_translated_with_their_markup(
+    model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = tmp_path / "page.html"
+    page.write_text("<html><body><p>I go <b>home</b>.</p></body></html>", encoding="utf-8")
+    call(capsys, "translate", model, page, "--out", tmp_path / "page.ko.html")
+    translated = (tmp_path / "page.ko.html").read_text(encoding="utf-8")
+    assert 'lang="ko"' in translated
+    assert "<p>" in translated
+
+
+def test_every_format_of_export_is_written_or_refused_by_name(
+    model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    call(capsys, "export", model, "--to", "safetensors", "--out", tmp_path / "weights")
+    assert (tmp_path / "weights" / "model.safetensors").exists()
+    call(capsys, "export", model, "--to", "ctranslate2", "--out", tmp_path / "converted")
+    readme = (tmp_path / "converted" / "README.md").read_text(encoding="utf-8")
+    assert '[">>ko<<", *source.encode("A sentence.", out_type=str)]' in readme
+    assert "preprocess.sh" in readme
+    with pytest.raises(UnsupportedError, match=r"model\.positions = marian.*--positions sinusoidal"):
+        jumok.export(model, tmp_path / "out", "huggingface")
+
+
+@pytest.mark.medium
+def test_an_imported_model_is_fine_tuned(model: Path, pairs: Path, tmp_path: Path) -> None:
+    """Its loss on its pairs falls, and the result is a model with the same tokenizers."""
+    training = tmp_path / "training.en-ko.tsv"
+    rows = [f"{pair.source}\t{pair.target}\n" for pair in generate("train", 400)]
+    training.write_text("".join(rows), encoding="utf-8")
+    settings = {"steps": 100, "learning_rate": 0.003, "interpolate": False, "replay_share": 0}
+    tuned = jumok.train(training, out=tmp_path / "run", start_from=model, valid=[pairs], **settings)
+    card = read_stored_model(tuned).card
+    before, after = (jumok.load(folder, engine="torch") for folder in (model, tuned))
+    assert before.tokenizers.source.to_bytes() == after.tokenizers.source.to_bytes()
+    validation = TranslationValidation(list(open_corpus(pairs).pairs()), before.tokenizers, card.recipe)
+    results = [validation.validate(one.model, beam=1) for one in (before, after)]
+    losses = [result.loss for result in results if result is not None]
+    assert losses[1] < losses[0]
+    assert card.facts["start_from"] == "model"
 
 
 @pytest.mark.parametrize("name", ["classic", "marian"])
