@@ -13,7 +13,7 @@ ARGS ?=
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo check test test-web test-all format bench web screenshots browser clean
+.PHONY: help demo check test test-web test-all format reference bench web screenshots browser clean
 
 help: ## say what can be made
 	@echo "jumok: train a translator on your own sentence pairs and see what it pays attention to."
@@ -42,6 +42,9 @@ test-all: $(READY) ## every test, the slow ones too
 format: $(READY) ## format the sources and sort their imports
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+reference: $(READY) ## write docs/python.md from the docstrings
+	$(BIN)/python docs/make_python_reference.py
 
 bench: $(if $(filter $(BENCH)/%,$(BENCH_PYTHON)),$(BENCH)/.ready) ## measure jumok beside its peers: topics and options go into ARGS
 	PYTHONPATH=src $(BENCH_PYTHON) -m benchmarks $(ARGS)

@@ -49,12 +49,15 @@ if TYPE_CHECKING:
         load_picture_classifier,
         load_text_model,
     )
+    from jumok.interop import export_model as export
+    from jumok.interop import import_model
     from jumok.plots import plot_attention
     from jumok.training import train, training_events
     from jumok.types import Alignment, AttentionMap, Pair
 
 __version__ = "0.1.0"
 
+# Name → the package it is in; after a colon, its name there if it is another.
 _PACKAGES = {
     "Alignment": "types",
     "AttentionMap": "types",
@@ -76,6 +79,8 @@ _PACKAGES = {
     "UnsupportedError": "errors",
     "check_corpora": "data",
     "explain": "analysis",
+    "export": "interop:export_model",
+    "import_model": "interop",
     "load": "inference",
     "load_picture_classifier": "inference",
     "load_text_model": "inference",
@@ -111,6 +116,8 @@ __all__ = [
     "UnsupportedError",
     "check_corpora",
     "explain",
+    "export",
+    "import_model",
     "load",
     "load_picture_classifier",
     "load_text_model",
@@ -129,7 +136,8 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in _PACKAGES:
         raise AttributeError(f"module 'jumok' has no attribute {name!r}")
-    return getattr(importlib.import_module(f"jumok.{_PACKAGES[name]}"), name)
+    package, _, other_name = _PACKAGES[name].partition(":")
+    return getattr(importlib.import_module(f"jumok.{package}"), other_name or name)
 
 
 def __dir__() -> list[str]:
