@@ -185,6 +185,7 @@ class Memory:
         self._thread = threading.Thread(target=self._sample)
 
     def __enter__(self) -> Memory:
+        self.peak = self._server.megabytes()  # the only sample of a request that is answered at once
         self._thread.start()
         return self
 

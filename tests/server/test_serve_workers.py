@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 KEY = BatchKey(0)
-SENTENCE = "x" * 92  # counts as 100 letters: each sentence counts 8 letters more than it has
+SENTENCE = "x" * 84  # counts as 100 letters: each sentence counts 16 letters more than it has
 
 
 # --- The queue ----------------------------------------------------------------------------------------------
@@ -530,6 +530,9 @@ def test_the_speed_is_measured_for_each_kind_of_batch() -> None:
         assert queue.speed.seconds_of_texts(best, [SENTENCE]) > 0.02  # a guess
         assert queue.speed.seconds_of_texts(KEY, ["😀" * 100]) > 0.1  # tokens of one byte
         assert queue.speed.seconds_of_texts(KEY, ["a"] * 10_000) > 5  # each sentence has a cost
+        by_lines = queue.speed.seconds_of_texts(KEY, ["a\n" * 10_000])
+        assert by_lines == pytest.approx(queue.speed.seconds_of_texts(KEY, ["a"] * 10_000), rel=0.1)
+        assert queue.speed.seconds_of_texts(KEY, ["\n" * 10_000]) < by_lines / 10  # no sentences
         request = open_request(queue)
         for _ in range(30):
             queue.add(pending(request, *[SENTENCE] * 20, key=best))
