@@ -103,9 +103,7 @@ class Tokenizer(TokenTable):
 
     @cached_property
     def _sampler(self) -> SegmentationSampler:
-        # A group of tokens is a part of a text: no space may be put before it.
-        processor = _load_processor(self._data)
-        processor.override_normalizer_spec(add_dummy_prefix=False)
+        processor = _load_processor(self._data + _NO_SPACE_BEFORE_TEXT)
         scores = [processor.get_score(token) for token in range(self.vocab_size)]
         try:
             processor.nbest_encode_as_ids(" ", nbest_size=2)
@@ -151,6 +149,11 @@ def load_tokenizer(path: Path, *, parse: Callable[[bytes], Tokenizer] = tokenize
         raise ModelFolderError(f"The tokenizer at {path} cannot be read: {error.strerror}.") from None
     except ModelFolderError as error:
         raise ModelFolderError(f"{path}: {error}") from None
+
+
+# A group of tokens is a part of a text: no space may be put before it. Appended to a serialised ModelProto, this
+# is merged into it: normalizer_spec (field 3) { add_dummy_prefix (field 3): false }.
+_NO_SPACE_BEFORE_TEXT = bytes([3 << 3 | 2, 2, 3 << 3, 0])
 
 
 def _load_processor(data: bytes) -> Any:
