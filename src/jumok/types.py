@@ -160,11 +160,14 @@ class ReadOut:
     """How word alignments are read from a model's cross-attention; chosen on the validation set.
 
     The maps of `heads`, (layer index, head index) pairs, are averaged. With `shift` 1 the row of a target
-    token is the step that consumes it instead of the step that produces it.
+    token is the step that consumes it instead of the step that produces it. Each target word is linked to
+    the source word that it attends to most; with `min_source_weight`, each source word also to the target
+    word that attends to it most, if that weight is larger.
     """
 
     heads: tuple[tuple[int, int], ...]
     shift: int = 0
+    min_source_weight: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -117,6 +117,21 @@ def test_gold_alignments_take_precedence() -> None:
     assert choose_read_out([*without_gold, *with_gold]) == one_head(2, 3, 1)
 
 
+def test_source_words_choose_as_well_if_gold_alignments_show_that_it_helps() -> None:
+    weights = numpy.array([[[[0.5, 0.35, 0.05, 0.1], [0.0, 0.1, 0.8, 0.1], [0.1, 0.1, 0.1, 0.7]]]])
+    both = Alignment(frozenset({(0, 0), (1, 0), (2, 1)}))
+    pair = AttendedPair(weights, [0, 1, 2], [0, 1], both)
+    assert links(read_alignment(pair, one_head(0, 0))) == {(0, 0), (2, 1)}
+    assert links(read_alignment(pair, ReadOut(((0, 0),), 0, min_source_weight=0.3))) == set(both.sure)
+    assert links(read_alignment(pair, ReadOut(((0, 0),), 0, min_source_weight=0.4))) == {(0, 0), (2, 1)}
+    chosen = choose_read_out([pair])
+    assert links(read_alignment(pair, chosen)) == set(both.sure)
+    assert chosen.min_source_weight is not None
+    one = AttendedPair(weights, [0, 1, 2], [0, 1], Alignment(frozenset({(0, 0), (2, 1)})))
+    assert choose_read_out([one]).min_source_weight is None
+    assert choose_read_out([AttendedPair(weights, [0, 1, 2], [0, 1])]).min_source_weight is None
+
+
 def test_the_choice_minimises_the_alignment_error() -> None:
     """Against the definition of the error, computed link by link."""
     generator = numpy.random.default_rng(11)

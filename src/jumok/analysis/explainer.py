@@ -288,7 +288,8 @@ def _alignments(pair: AttendedPair, model_read_out: ReadOut | None) -> Iterator[
     }
     for name, read_out in read_outs.items():
         links = read_alignment(pair, read_out)
-        yield WordAlignment(name, read_out.heads, read_out.shift, "argmax", links)
+        method = "argmax" if read_out.min_source_weight is None else "argmax in both directions"
+        yield WordAlignment(name, read_out.heads, read_out.shift, method, links)
         if name == "read-out":
             both_directions = links_in_both_directions(pair, read_out)
             for method in SYMMETRISATIONS:

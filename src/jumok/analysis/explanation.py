@@ -44,7 +44,7 @@ class WordAlignment:
     name: str
     heads: tuple[tuple[int, int], ...]  # (layer, head) of the maps that are averaged
     shift: int  # as in `ReadOut`
-    method: str  # "argmax", or the symmetrisation
+    method: str  # "argmax", "argmax in both directions", or the symmetrisation
     links: Alignment
 
 

@@ -158,7 +158,8 @@ def _describe_read_out(read_out: ReadOut) -> str:
     heads = ", ".join(f"{layer}.{head}" for layer, head in read_out.heads)
     mean = "the mean of " if len(read_out.heads) > 1 else ""
     step = "the step that consumes a token" if read_out.shift else "the step that produces a token"
-    return f"cross-attention, {mean}layer.head {heads}, at {step}"
+    both = "" if read_out.min_source_weight is None else ", in both directions"
+    return f"cross-attention, {mean}layer.head {heads}, at {step}{both}"
 
 
 def _format_value(value: Any) -> str:
