@@ -151,8 +151,8 @@ def load_tokenizer(path: Path, *, parse: Callable[[bytes], Tokenizer] = tokenize
         raise ModelFolderError(f"{path}: {error}") from None
 
 
-# A group of tokens is a part of a text: no space may be put before it. Appended to a serialised ModelProto, this
-# is merged into it: normalizer_spec (field 3) { add_dummy_prefix (field 3): false }.
+# A group of tokens is a part of a text: no space may be put before it. Appended to a serialised ModelProto,
+# this is merged into it: normalizer_spec (field 3) { add_dummy_prefix (field 3): false }.
 _NO_SPACE_BEFORE_TEXT = bytes([3 << 3 | 2, 2, 3 << 3, 0])
 
 
