@@ -42,6 +42,7 @@ COMMANDS = {
     "info": "Describe a model folder, or a model of another toolkit.",
     "models": "List model families, attention mechanisms, and how they combine.",
     "bench": "Measure how the cost of attention grows with sequence length.",
+    "cache": "List, cap or clear the converted models that are stored for you.",
     "corpus": "Print a built-in corpus as sentence pairs, or draw pictures with captions.",
 }
 

@@ -15,6 +15,7 @@ import os
 import shutil
 import time
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from jumok.errors import ModelFolderError
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
-__all__ = ["evict", "get_or_create"]
+__all__ = ["CachedModel", "cached_models", "evict", "get_or_create", "remove_cached"]
 
 MAX_UNUSED_SECONDS = 60 * 24 * 3600
 """Entries that were not used for this long are removed when another one is created."""
@@ -48,8 +49,52 @@ _MANIFEST = "manifest.json"
 _FAILURE_NOTE = "The model itself is intact. Set JUMOK_CACHE to another folder, or use the engine torch."
 
 
-def get_or_create(key: Mapping[str, Any], create: Callable[[], dict[str, bytes]]) -> dict[str, bytes]:
-    """Return the cached files of a key, file name → bytes; create and store them if there are none."""
+@dataclass(frozen=True, slots=True)
+class CachedModel:
+    """A converted model in the cache: its folder, size, last use, precision, and the model it was made from.
+
+    `precision` and `model` are "" if the entry does not say them.
+    """
+
+    folder: Path
+    num_bytes: int
+    last_used: float
+    """Seconds since 1970."""
+    precision: str
+    model: str
+
+
+def cached_models() -> list[CachedModel]:
+    """Return the converted models of this user, those that were used last first."""
+    folder = private_folder("engines")
+    entries = [path for path in folder.iterdir() if path.is_dir()] if folder.is_dir() else []
+    return sorted(map(_describe, entries), key=lambda entry: entry.last_used, reverse=True)
+
+
+def remove_cached(entry: CachedModel) -> None:
+    """Remove a converted model. A process that runs it goes on: it has read the files."""
+    with _lock(entry.folder):
+        if entry.folder.exists():
+            remove_folder(entry.folder)
+
+
+def _describe(folder: Path) -> CachedModel:
+    num_bytes = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+    precision = model = ""
+    with suppress(ModelFolderError, KeyError, TypeError):
+        manifest = read_manifest(folder / _MANIFEST)
+        model = str(manifest.get("model", ""))
+        precision = str(manifest["made_of"].get("precision", ""))
+    return CachedModel(folder, num_bytes, folder.stat().st_mtime, precision, model)
+
+
+def get_or_create(
+    key: Mapping[str, Any], create: Callable[[], dict[str, bytes]], *, model: str = ""
+) -> dict[str, bytes]:
+    """Return the cached files of a key, file name → bytes; create and store them if there are none.
+
+    `model` is the folder that they are made from, for the list of what is in the cache.
+    """
     entry = _entry_folder(key)
     cached = _read(entry, key)
     if cached is not None:
@@ -61,7 +106,8 @@ def get_or_create(key: Mapping[str, Any], create: Callable[[], dict[str, bytes]]
         if os.path.lexists(entry):  # damaged, or a broken link
             remove_folder(entry)
         files = create()
-        write_folder(entry, files.items(), metadata={"made_of": dict(key)}, failure_note=_FAILURE_NOTE)
+        metadata = {"made_of": dict(key), "model": model}
+        write_folder(entry, files.items(), metadata=metadata, failure_note=_FAILURE_NOTE)
         remember_checked(checksum(read_manifest(entry / _MANIFEST)))
         _remove_unused(entry.parent)
     return files

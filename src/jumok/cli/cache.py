@@ -1,0 +1,77 @@
+"""`jumok cache`: the converted models that jumok has stored for this user, and how to remove them."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from jumok.errors import RecipeError
+
+if TYPE_CHECKING:
+    from jumok.inference.engines.cache import CachedModel
+
+_UNITS = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9}
+
+
+def cache(
+    max_size: Annotated[
+        str,
+        typer.Option(
+            metavar="SIZE",
+            help="Remove the models that were not used for longest until the others take at most this much, "
+            "such as 500M or 2G.",
+        ),
+    ] = "",
+    clear: Annotated[bool, typer.Option("--clear", help="Remove all converted models.")] = False,
+) -> None:
+    """List the converted models in the cache folder, or remove them: they are converted again when needed.
+
+    The folder is $JUMOK_CACHE, or $XDG_CACHE_HOME/jumok, or ~/.cache/jumok.
+    """
+    from jumok.inference.engines.cache import cached_models, remove_cached  # start-up
+    from jumok.storage import private_folder  # start-up
+
+    if clear and max_size:
+        raise RecipeError("--clear removes everything, so --max-size would be ignored. Leave one out.")
+    limit = 0 if clear else _parse_size(max_size) if max_size else None
+    models = cached_models()
+    removed = [] if limit is None else _beyond(models, limit)
+    for model in removed:
+        remove_cached(model)
+    kept = [model for model in models if model not in removed]
+    if limit is not None:
+        typer.echo(f"removed {_count(removed)}")
+    typer.echo(f"{private_folder('engines')}: {_count(kept)}")
+    for model in kept:
+        used = datetime.fromtimestamp(model.last_used).astimezone()
+        name = model.model or "an unknown model"
+        typer.echo(f"  {_size(model.num_bytes):>9}  {model.precision:<8}  used {used:%Y-%m-%d %H:%M}  {name}")
+
+
+def _beyond(models: list[CachedModel], limit: int) -> list[CachedModel]:
+    """Return the models that do not fit into the limit, of those that were used last first."""
+    beyond, total = [], 0
+    for model in models:
+        total += model.num_bytes
+        if total > limit:
+            beyond.append(model)
+    return beyond
+
+
+def _parse_size(text: str) -> int:
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)([kMG]?)B?", text)
+    if match is None:
+        raise RecipeError(f"--max-size takes a number of bytes, such as 500M or 2G. Received: {text!r}.")
+    return int(float(match[1]) * _UNITS[match[2]])
+
+
+def _count(models: list[CachedModel]) -> str:
+    noun = "converted model" if len(models) == 1 else "converted models"
+    return f"{len(models):,} {noun}, {_size(sum(model.num_bytes for model in models))}"
+
+
+def _size(num_bytes: int) -> str:
+    return f"{num_bytes / 10**6:,.1f} MB"
