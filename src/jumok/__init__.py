@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     )
     from jumok.config.recipe import Recipe
     from jumok.data import check_corpora, open_corpora
+    from jumok.data.glossary_files import read_glossary
     from jumok.errors import (
         DataError,
         JumokError,
@@ -52,6 +53,8 @@ if TYPE_CHECKING:
     from jumok.interop import export_model as export
     from jumok.interop import import_model
     from jumok.plots import plot_attention
+    from jumok.text.glossary import Glossary
+    from jumok.text.sentences import split_sentences
     from jumok.training import train, training_events
     from jumok.types import Alignment, AttentionMap, Pair
 
@@ -63,6 +66,7 @@ _PACKAGES = {
     "AttentionMap": "types",
     "DataError": "errors",
     "Explanation": "analysis",
+    "Glossary": "text.glossary",
     "JumokError": "errors",
     "ModelFolderError": "errors",
     "Pair": "types",
@@ -87,9 +91,11 @@ _PACKAGES = {
     "open_corpora": "data",
     "open_explanation": "analysis",
     "plot_attention": "plots",
+    "read_glossary": "data.glossary_files",
     "save_explanation": "analysis",
     "score": "evaluation",
     "show_explanation": "analysis",
+    "split_sentences": "text.sentences",
     "train": "training",
     "training_events": "training",
     "view_picture": "analysis",
@@ -100,6 +106,7 @@ __all__ = [
     "AttentionMap",
     "DataError",
     "Explanation",
+    "Glossary",
     "JumokError",
     "ModelFolderError",
     "Pair",
@@ -124,9 +131,11 @@ __all__ = [
     "open_corpora",
     "open_explanation",
     "plot_attention",
+    "read_glossary",
     "save_explanation",
     "score",
     "show_explanation",
+    "split_sentences",
     "train",
     "training_events",
     "view_picture",

@@ -67,23 +67,26 @@ def test_look_writes_the_whole_explanation(suffix: str, call: Call, model: Path,
 
 def test_look_asks_for_a_shorter_sentence(call: Call, model: Path, tmp_path: Path) -> None:
     message = call("look", model, "one two " * 200, "--out", tmp_path / "one.json").paragraph("look")
-    assert "the model takes 200. Give a shorter sentence" in message
+    assert "A file shows one short sentence. Received: a text that is translated in" in message
     assert not (tmp_path / "one.json").exists()
 
 
-@pytest.mark.parametrize("out", [[], ["--out", "map.svg"]], ids=["terminal", "picture"])
-def test_look_refuses_a_sentence_that_is_translated_in_parts(
-    out: list[str], call: Call, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_look_refuses_to_draw_a_sentence_that_is_translated_in_parts(
+    call: Call, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    long = "one two " * 200
-    result = call("look", model, long, *out)
-    assert "parts. Give a shorter sentence" in result.paragraph("look")
-    assert result.out == ""
-    assert list(tmp_path.iterdir()) == []
-    with pytest.raises(DataError, match="too long for one pass"):
+    long = "one two " * 110  # fewer than 1,000 characters, more than 200 tokens
+    kept = ("--sentences", "keep")
+    for out in ([], ["--out", "map.svg"]):
+        result = call("look", model, long, *kept, *out)
+        assert "too long for the model. Give one short sentence" in result.paragraph("look")
+        assert result.out == ""
+        assert list(tmp_path.iterdir()) == []
+        assert call("look", model, long, "--target", "eins", *out).code == 0  # --target requests one pass
+        for path in tmp_path.iterdir():
+            path.unlink()
+    with pytest.raises(DataError, match="too long for the model"):
         jumok.load(model).attention(long)
-    assert call("look", model, long, "--target", "eins", *out).code == 0  # --target requests one pass
 
 
 def test_look_writes_what_explain_gives(call: Call, model: Path, tmp_path: Path) -> None:

@@ -46,13 +46,14 @@ def lines_of(out: str) -> list[str]:
 def test_as_many_lines_out_as_in(end: bytes, ended: bool, call: Call, model: Path) -> None:
     text = end.join(ODD) + (end if ended else b"")
     result = call("translate", model, stdin=text)
-    assert (result.code, result.err) == (0, "")
+    assert result.code == 0
+    assert all(line.startswith("note: ") for line in result.err.splitlines())
     lines = lines_of(result.out)
     assert len(lines) == len(ODD)
     assert all(translation == "" for translation, line in zip(lines, ODD, strict=True) if not line.strip())
     assert all(len(line.splitlines()) <= 1 for line in lines)
     expected = jumok.load(model).translate([line.decode() for line in ODD])
-    assert lines == [translation.text for translation in expected]
+    assert lines == [" ".join(translation.text.splitlines()) for translation in expected]
 
 
 def test_a_file_and_standard_input_give_the_same(call: Call, model: Path, tmp_path: Path) -> None:
@@ -93,7 +94,7 @@ def test_json(call: Call, model: Path) -> None:
     records = [
         json.loads(line) for line in lines_of(call("translate", model, "--json", stdin=b"one two\n\n").out)
     ]
-    assert [set(record) for record in records] == [{"source", "text", "score", "tokens"}] * 2
+    assert [set(record) - {"notes"} for record in records] == [{"source", "text", "score", "tokens"}] * 2
     assert records[0]["source"] == "one two"
     assert records[0]["score"] < 0
     assert records[0]["tokens"]
@@ -125,7 +126,7 @@ def test_fewer_translations_than_n_best_are_reported_once(call: Call, model: Pat
     assert result.err.count("fewer than") == 1
     sampled = call("translate", model, *options[:-2], "--temperature", "5", stdin=b"one two three\n")
     assert len(json.loads(sampled.out)["alternatives"]) == 1
-    assert sampled.err == ""
+    assert "fewer than" not in sampled.err
 
 
 def test_every_translation_starts_with_the_prefix(call: Call, model: Path) -> None:
@@ -287,7 +288,7 @@ def test_the_engine_is_chosen(call: Call, model: Path) -> None:
         call("translate", model, "--engine", name, stdin=text) for name in ("ctranslate2", "torch")
     )
     assert (fast.code, plain.code) == (0, 0)
-    assert fast.err == plain.err == ""
+    assert "engine" not in fast.err + plain.err
     assert len(lines_of(fast.out)) == len(lines_of(plain.out)) == 3
     refused = call("translate", model, "--engine", "onnx", stdin=text)
     assert 'There is no engine "onnx"' in refused.paragraph("translate")
@@ -304,7 +305,7 @@ def test_torch_instead_of_the_fast_engine_is_reported(
     result = call("translate", model, stdin=b"one two three\n")
     assert result.code == 0
     assert result.err.startswith("engine torch: the package ctranslate2 cannot be used")
-    assert result.err.count("\n") == 1
+    assert result.err.count("engine torch") == 1
 
 
 @pytest.mark.medium

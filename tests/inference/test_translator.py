@@ -19,6 +19,7 @@ from jumok.errors import DataError, RecipeError, UnsupportedError
 from jumok.inference import Sampling, Translation, Translator, choose_read_out
 from jumok.models import OutputLayer, build_model
 from jumok.text import TokenizerPair, split_words, train_tokenizer
+from jumok.text.glossary import Glossary
 from jumok.types import END, Alignment, Batch, LogProbs, Pair, ReadOut
 
 if TYPE_CHECKING:
@@ -335,9 +336,14 @@ def test_a_read_out_is_chosen_from_attended_pairs(tokenizers: TokenizerPair) -> 
     assert choose_read_out(attended) == ReadOut(((0, 0),), shift=0)
 
 
-def test_a_translation_has_no_line_break(tokenizers: TokenizerPair) -> None:
-    [translation] = echo_translator(tokenizers).translate(["the house\nthe tree"])
-    assert "\n" not in translation.text
+def test_the_lines_of_a_text_stay_lines(tokenizers: TokenizerPair) -> None:
+    texts = [" the house\n\nthe tree. a river!\n", "...", "the old house? ..."]
+    translations = echo_translator(tokenizers).translate(texts)
+    assert [translation.text for translation in translations] == [
+        "the house\n\nthe tree. a river!",
+        "...",
+        "the old house? ...",
+    ]
 
 
 def test_invalid_arguments_are_refused(tokenizers: TokenizerPair) -> None:
@@ -397,3 +403,58 @@ def test_several_threads_may_translate_at_once(random_translator: Translator) ->
     expected = [random_translator.translate(block) for block in blocks]
     with ThreadPoolExecutor(3) as pool:
         assert list(pool.map(random_translator.translate, blocks)) == expected
+
+
+def test_a_text_is_split_into_sentences_unless_it_is_kept(tokenizers: TokenizerPair) -> None:
+    translator = echo_translator(tokenizers)
+    text = "the old house. A tree? A river!"
+    [split] = translator.translate([text])
+    assert [source for source, _ in split.parts] == ["the old house.", "A tree?", "A river!"]
+    assert split.text == text
+    [kept] = translator.translate([text], sentences="keep")
+    assert kept.parts == ((text, text),)
+    translator.sentences = "keep"
+    assert translator.translate([text]) == [kept]
+    assert list(translator.stream([text], sentences="split")) == [split]
+    with pytest.raises(RecipeError, match="sentences is split or keep"):
+        translator.translate([text], sentences="joined")
+
+
+def test_what_was_cut_or_repeated_is_noted(tokenizers: TokenizerPair) -> None:
+    translator = echo_translator(tokenizers, source_language="en")
+    [cut] = translator.translate(["the old house sees a small tree and knows " * 3], max_length_ratio=0.1)
+    assert "was cut at" in cut.notes[0]
+    [repeated] = translator.translate(["the old the old the old the old the old"], sentences="keep")
+    assert repeated.notes == ()  # the source repeats itself too
+    assert translator.translate(["the old house."])[0].notes == ()
+    [korean] = translator.translate(["나는 간다."])
+    assert (
+        korean.notes[0] == '"나는 간다." is not written in the script of English, the language of the model'
+    )
+    stuck = echo_translator(tokenizers)
+    stuck.model.step = lambda state, last: always(stuck.model, state, last)  # type: ignore[method-assign]
+    [translation] = stuck.translate(["the old house"], beam=1)
+    assert "repeats itself" in translation.notes[0]
+
+
+def always(model: Echo, state: EchoState, last_tokens: Tensor) -> tuple[LogProbs, EchoState]:
+    """Produce the first token of the source again and again."""
+    scores = torch.zeros(len(last_tokens), model.vocab_size)
+    scores.scatter_(1, state.source[:, :1], 8.0)
+    scores[:, END] = -8.0
+    return LogProbs(scores.log_softmax(dim=-1)), state
+
+
+def test_terms_are_placed_and_the_rest_stays_as_it_is(tokenizers: TokenizerPair) -> None:
+    translator = echo_translator(tokenizers)
+    terms = Glossary({"house": "hut", "river": "river"})
+    texts = ["the old house. A river sees a house!", "a small tree.", "the tree near {name}"]
+    [both, none, kept] = translator.translate(texts, glossary=terms)
+    assert both.text == "the old hut. A river sees a hut!"
+    assert both.parts == (
+        ("the old house.", "the old hut."),
+        ("A river sees a house!", "A river sees a hut!"),
+    )
+    assert both.alignment.sure >= {(2, 2), (8, 8)}
+    assert none == translator.translate(texts)[1]
+    assert kept.text == "the tree near {name}"

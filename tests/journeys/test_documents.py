@@ -33,9 +33,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 PROJECT = Path(__file__).parent.parent.parent
-RUN = ("README.md", "docs/tutorial.md", "docs/pictures.md", "docs/models.md")
-GIVEN = {"docs/models.md": {"opus.zip": "tests/interop/stored/classic.zip"}}
-"""Files that the reader of a document has: name, and where the project has it."""
+RUN = ("README.md", "docs/tutorial.md", "docs/pictures.md", "docs/models.md", "docs/texts.md")
+GIVEN = {
+    "docs/models.md": {"opus.zip": "tests/interop/stored/classic.zip"},
+    "docs/texts.md": {"runs/mine/model": "tests/stored/models/transformer"},
+}
+"""Files and folders that the reader of a document has: name, and where the project has it."""
 EXPLAIN = PROJECT / "docs" / "explain"
 EXPLAINED = tuple(sorted(f"docs/explain/{path.name}" for path in EXPLAIN.glob("*.md")))
 LINKED = (
@@ -118,7 +121,8 @@ def run_block(block: Block, folder: Path) -> subprocess.CompletedProcess[str]:
 @pytest.mark.parametrize("name", [name for name in RUN if (PROJECT / name).exists()])
 def test_the_commands_of_a_document_work(name: str, tmp_path: Path) -> None:
     for given, original in GIVEN.get(name, {}).items():
-        shutil.copy(PROJECT / original, tmp_path / given)
+        copy = shutil.copytree if (PROJECT / original).is_dir() else shutil.copy
+        copy(PROJECT / original, tmp_path / given)
     for block in blocks_to_run((PROJECT / name).read_text(encoding="utf-8")):
         done = run_block(block, tmp_path)
         if done.returncode:

@@ -6,8 +6,20 @@ import time
 
 import pytest
 
+from jumok.errors import RecipeError
 from jumok.text.language_detection import detect_languages
-from jumok.text.sentences import replace_sentences, sentence_spans
+from jumok.text.sentences import (
+    MULTIPLE_SENTENCES,
+    check_sentences,
+    line_spans,
+    multiple_sentences_share,
+    replace_sentences,
+    sentence_spans,
+    sentences_for_scores,
+    sentences_for_texts,
+    split_sentences,
+    text_spans,
+)
 
 
 def split(text: str) -> list[str]:
@@ -24,6 +36,11 @@ def split(text: str) -> list[str]:
         ("Well, I think so... Maybe not at all.", ["Well, I think so...", "Maybe not at all."]),
         ("나는 집에 간다. 너는 책을 읽는다.", ["나는 집에 간다.", "너는 책을 읽는다."]),
         ("私は行く。あなたは来る！", ["私は行く。", "あなたは来る！"]),
+        ("I met Dr. Kim and J. Lee. They left.", ["I met Dr. Kim and J. Lee.", "They left."]),
+        ("Yes. I go. So do I. Go!", ["Yes.", "I go.", "So do I.", "Go!"]),
+        ("1. Open the door. 2. Go in.", ["1. Open the door.", "2. Go in."]),
+        ("네. 알겠습니다.", ["네.", "알겠습니다."]),
+        ("It costs 3.50 at example.com today. Good.", ["It costs 3.50 at example.com today.", "Good."]),
         ("one\n\n  two\t\n---\n", ["one", "two"]),
         ("", []),
         ("... !!!", []),
@@ -71,3 +88,29 @@ def test_no_text_takes_more_than_linear_time(text: str) -> None:
     sentence_spans(text)
     detect_languages(text, ["en", "de", "ko", "ja"])
     assert time.process_time() - start < 2
+
+
+def test_lines_can_be_kept_whole() -> None:
+    text = "  One two. Three four. \n\n...\n Five."
+    assert [text[start:end] for start, end in line_spans(text)] == ["One two. Three four.", "...", "Five."]
+    assert text_spans(text, "keep") == line_spans(text)
+    assert text_spans(text) == sentence_spans(text)
+    assert split_sentences(text) == ["One two.", "Three four.", "Five."]
+    with pytest.raises(RecipeError, match=r"sentences is split or keep\. Received: 'kepp'\. Did you mean"):
+        check_sentences("kepp")
+
+
+@pytest.mark.parametrize(
+    ("share", "texts", "scores"),
+    [(None, "split", "keep"), (0.0, "split", "split"), (0.03, "split", "keep"), (0.8, "keep", "keep")],
+)
+def test_a_model_remembers_whether_it_was_trained_on_single_sentences(
+    share: float | None, texts: str, scores: str
+) -> None:
+    facts = {} if share is None else {MULTIPLE_SENTENCES: share}
+    assert (sentences_for_texts(facts), sentences_for_scores(facts)) == (texts, scores)
+
+
+def test_the_share_of_texts_with_several_sentences_is_counted() -> None:
+    assert multiple_sentences_share(["I go.", "I go. You go.", "Dr. Kim goes.", "He?"]) == 0.25
+    assert multiple_sentences_share([]) == 0.0

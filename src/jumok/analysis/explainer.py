@@ -31,6 +31,7 @@ from jumok.inference.alignment.symmetrisation import Symmetrisation, symmetrise
 from jumok.inference.attention_maps import label_maps
 from jumok.inference.search.beam import beam_search
 from jumok.inference.search.plan import SearchPlan
+from jumok.text.sentences import text_spans
 from jumok.types import BEGIN, END, PAD, Alignment, ReadOut
 
 if TYPE_CHECKING:
@@ -79,6 +80,13 @@ def explain(
             "This model reads pictures; `explain` takes a sentence. "
             "`jumok look MODEL picture.png --out maps.svg` draws where it looks; in Python: "
             "`translator.word_attention(path, caption)`."
+        )
+    num_sentences = len(text_spans(sentence, translator.sentences))
+    if target is None and num_sentences > 1:
+        raise DataError(
+            "One short sentence is explained at a time. Received: a text that is translated in "
+            f"{num_sentences} parts. Explain its sentences one by one (`jumok.split_sentences` finds them), "
+            'or set `translator.sentences = "keep"`.'
         )
     plan = SearchPlan.from_settings(translator.search, beam=beam)
     return _Explainer(translator, plan, target, gold, candidates, limits).explain(

@@ -16,17 +16,22 @@ import typer
 from jumok.errors import RecipeError, RenamedSettingWarning
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from jumok.config.recipe import Recipe
     from jumok.inference import Engine
 
 __all__ = [
+    "MAX_NOTES",
     "ColumnsOption",
     "EncodingOption",
     "EngineOption",
     "FromOption",
+    "GlossaryOption",
     "ModelArgument",
     "PairsArgument",
     "SeedOption",
+    "SentencesOption",
     "ShortlistOption",
     "TemperatureOption",
     "ToOption",
@@ -35,11 +40,14 @@ __all__ = [
     "rename_options",
     "repeat_file_options",
     "report_fallback",
+    "report_notes",
     "require_utf8",
     "sampling_options",
     "setting_help",
 ]
 
+MAX_NOTES = 10
+"""Notes that are printed; a file of a million lines may have one per line."""
 _FILE_OPTIONS = ("--valid", "--test", "--keep", "--replay")
 RENAMED_OPTIONS = {
     "--contender": "--system",
@@ -71,6 +79,21 @@ EngineOption = Annotated[
 ShortlistOption = Annotated[
     bool, typer.Option(help="Use the vocabulary shortlist of the model; `jumok shortlist` learns it.")
 ]
+SentencesOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="split|keep",
+        help="Translate each sentence of a line by itself, or the line as a whole; by default as the model "
+        "was trained.",
+    ),
+]
+GlossaryOption = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="Terms and their translations (.tsv, .csv, .tbx, .tmx, …), which the translations use.",
+    ),
+]
 TemperatureOption = Annotated[
     float | None, typer.Option(help="With --sample: below 1 favours likely tokens, above 1 equalises them.")
 ]
@@ -97,6 +120,15 @@ def report_fallback(engine: Engine) -> None:
     """Print on standard error why the engine is not the expected one."""
     if engine.fallback_reason:
         typer.echo(f"engine {engine.name}: {engine.fallback_reason}", err=True)
+
+
+def report_notes(notes: Sequence[str], *, total: int | None = None) -> None:
+    """Print on standard error what a reader of translations should know; the first few of a `total`."""
+    for note in notes[:MAX_NOTES]:
+        typer.echo(f"note: {note}", err=True)
+    more = (len(notes) if total is None else total) - MAX_NOTES
+    if more > 0:
+        typer.echo(f"note: and {more:,} more", err=True)
 
 
 def repeat_file_options(arguments: list[str]) -> list[str]:

@@ -9,20 +9,25 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from jumok.cli.arguments import report_notes
 from jumok.documents import SegmentTranslation
 from jumok.documents.files import FilePlan, open_document, translate_file
 from jumok.errors import DataError, UnsupportedError
+from jumok.inference.terminology import find_terms, place_in_pairs
+from jumok.inference.text_options import LINE_BY_LINE, separate_options
 from jumok.server.pipeline import Candidate, TranslatedText
-from jumok.text.sentences import sentence_spans
+from jumok.text.sentences import text_spans
+from jumok.text.term_placement import missing_term_note
 from jumok.types import Pair
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from jumok.inference import SearchOverrides, Translation, Translator
+    from jumok.inference import TextOptions, Translation, Translator
     from jumok.text import Span
 
     OnProgress = Callable[[int, int], None]
+    Links = tuple[tuple[int, int], ...]
 
 __all__ = ["SegmentTranslator", "print_document", "read_memory", "translate_documents"]
 
@@ -32,23 +37,26 @@ _ALIGNED_AT_ONCE = 1_024  # pairs per block; progress is reported after each blo
 class SegmentTranslator:
     """Translates segments sentence by sentence, with the word links that inline markup needs.
 
-    `memory` has translations of segments and sentences, which are taken over as they are.
+    `memory` has translations of segments and sentences, which are taken over as they are. `options` may
+    keep the lines of a text whole, and have a glossary.
     """
 
     def __init__(
         self,
         translator: Translator,
-        search: SearchOverrides,
+        options: TextOptions,
         *,
         memory: Mapping[str, str] | None = None,
         on_progress: OnProgress | None = None,
     ) -> None:
         self._translator = translator
-        self._search = search
+        self._handling, self._search = separate_options(options, translator)
         self._memory = memory or {}
         self._on_progress = on_progress
         self.num_from_memory = 0
         """Segments and sentences that were taken from the memory."""
+        self.notes: list[str] = []
+        """What a reader should know about the translation, such as a term that could not be placed."""
 
     def __call__(self, segments: Sequence[str]) -> list[SegmentTranslation]:
         # What a document repeats is translated once.
@@ -70,15 +78,20 @@ class SegmentTranslator:
         """Return the whole text if the memory has it, or else its sentences."""
         stripped = text.strip()
         if stripped not in self._memory:
-            return tuple(sentence_spans(text))
+            return tuple(text_spans(text, self._handling.sentences))
         start = text.index(stripped)
         return ((start, start + len(stripped)),)
 
     def _candidates(self, sentences: Sequence[str]) -> dict[str, Candidate]:
         new = [sentence for sentence in sentences if sentence not in self._memory]
         translations = self._translator.translate(
-            new, scores=False, on_progress=lambda done, total: self._report(done, 2 * total), **self._search
+            new,
+            scores=False,
+            on_progress=lambda done, total: self._report(done, 2 * total),
+            **LINE_BY_LINE,
+            **self._search,
         )
+        self.notes += [note for translation in translations for note in translation.notes]
         known = [Pair(sentence, self._memory[sentence]) for sentence in sentences if sentence in self._memory]
         self.num_from_memory += len(known)
         whole = [
@@ -94,11 +107,20 @@ class SegmentTranslator:
             texts[translation.source] = translation.text
             if translation.source not in links:
                 links[translation.source] = _links_of_parts(translation)
-        return {source: Candidate(text, score=0.0, links=links[source]) for source, text in texts.items()}
+        return {source: self._with_terms(source, text, links[source]) for source, text in texts.items()}
 
-    def _links(self, pairs: Sequence[Pair]) -> Sequence[tuple[tuple[int, int], ...] | None]:
+    def _with_terms(self, source: str, text: str, links: Links | None) -> Candidate:
+        """Return a translation with the terms of its source; those of the memory stay as they are."""
+        matches = () if source in self._memory else find_terms(source, self._handling)
+        if not matches:
+            return Candidate(text, score=0.0, links=links)
+        [placed] = place_in_pairs([(Pair(source, text), matches)], self._translator)
+        self.notes += map(missing_term_note, placed.missing)
+        return Candidate(placed.text, score=0.0, links=placed.links)
+
+    def _links(self, pairs: Sequence[Pair]) -> Sequence[Links | None]:
         """Return the word links of each pair. Aligning is the second half of the progress."""
-        links: list[tuple[tuple[int, int], ...] | None] = []
+        links: list[Links | None] = []
         try:
             for start in range(0, len(pairs), _ALIGNED_AT_ONCE):
                 block = pairs[start : start + _ALIGNED_AT_ONCE]
@@ -123,7 +145,7 @@ def read_memory(path: Path, translator: Translator) -> dict[str, str]:
     return {pair.source.strip(): pair.target.strip() for corpus in corpora for pair in corpus.pairs()}
 
 
-def _links_of_parts(translation: Translation) -> tuple[tuple[int, int], ...] | None:
+def _links_of_parts(translation: Translation) -> Links | None:
     try:
         return tuple(sorted(translation.alignment.sure))
     except UnsupportedError:
@@ -133,7 +155,7 @@ def _links_of_parts(translation: Translation) -> tuple[tuple[int, int], ...] | N
 def translate_documents(
     translator: Translator,
     plan: FilePlan,
-    search: SearchOverrides,
+    options: TextOptions,
     *,
     memory: Mapping[str, str] | None = None,
 ) -> None:
@@ -143,7 +165,7 @@ def translate_documents(
     for number, (path, target) in enumerate(plan.files, 1):
         label = path.name if len(plan.files) == 1 else f"{path.name} ({number} of {len(plan.files)})"
         with _segment_progress(label) as on_progress:
-            translate = SegmentTranslator(translator, search, memory=memory, on_progress=on_progress)
+            translate = SegmentTranslator(translator, options, memory=memory, on_progress=on_progress)
             try:
                 translate_file(path, target, translate, language=translator.target_language)
             except DataError as error:
@@ -151,6 +173,7 @@ def translate_documents(
                     raise
                 failures.append(str(error))
         num_from_memory += translate.num_from_memory
+        report_notes([f"{path.name}: {note}" for note in translate.notes])
     if memory is not None:
         message = f"{num_from_memory:,} segments and sentences were taken from the translation memory."
         typer.echo(message, err=True)
@@ -165,15 +188,16 @@ def translate_documents(
 
 
 def print_document(
-    translator: Translator, source: Path, search: SearchOverrides, *, memory: Mapping[str, str] | None = None
+    translator: Translator, source: Path, options: TextOptions, *, memory: Mapping[str, str] | None = None
 ) -> None:
     """Write a translated document to standard output."""
     document = open_document(source)
-    translations = SegmentTranslator(translator, search, memory=memory)(document.segments)
-    data = document.write(translations, translator.target_language)
+    translate = SegmentTranslator(translator, options, memory=memory)
+    data = document.write(translate(document.segments), translator.target_language)
     sys.stdout.flush()
     sys.stdout.buffer.write(data)
     sys.stdout.buffer.flush()
+    report_notes(translate.notes)
 
 
 @contextmanager

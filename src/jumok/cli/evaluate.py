@@ -19,6 +19,7 @@ from jumok.cli.arguments import (
     EngineOption,
     ModelArgument,
     PairsArgument,
+    SentencesOption,
     ShortlistOption,
     report_fallback,
 )
@@ -56,6 +57,7 @@ def evaluate(
     lowercase: Annotated[bool, typer.Option(help="Ignore case.")] = False,
     columns: ColumnsOption = "",
     encoding: EncodingOption = "",
+    sentences: SentencesOption = None,
     out: Annotated[Path | None, typer.Option(help="Also write the translations to this file.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
@@ -79,6 +81,7 @@ def evaluate(
             "--out": out,
         }
         others["--shortlist"] = shortlist or None
+        others["--sentences"] = sentences
         _refuse_options({**options, **others, "--engine": None if engine == "auto" else engine})
         if task == "classify":
             _evaluate_classes(model, pairs, as_json=as_json)
@@ -97,6 +100,7 @@ def evaluate(
     test = [pair for corpus in corpora for pair in corpus.pairs()]
     search: dict[str, Any] = {"beam": beam, "length_penalty": length_penalty}
     scoring: dict[str, Any] = {"tokenize": tokenize, "lowercase": lowercase}
+    search["sentences"] = sentences
     evaluation = evaluate_translator(translator, test, **search, **scoring)
     suspicious = evaluation.scores.chrf < SUSPICIOUS_CHRF and not translator.reads_pictures
     if suspicious and looks_swapped(translator, test):

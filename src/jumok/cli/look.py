@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from jumok.cli.arguments import require_utf8
+from jumok.cli.arguments import SentencesOption, require_utf8
 from jumok.errors import DataError, UnsupportedError, suggest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from jumok.analysis import Explanation
+    from jumok.inference import Translator
     from jumok.server.viewer import NamedTranslator
 
 # Suffixes of --out: of a drawn attention map, of the whole explanation, of the maps of a model of pictures.
@@ -56,6 +57,7 @@ def look(
     port: Annotated[
         int, typer.Option(help="Port of the live page; 0 takes a free one.", min=0, max=65535)
     ] = 0,
+    sentences: SentencesOption = None,
 ) -> None:
     """Show what a model attends to while it translates: in the terminal, as a file, or on a live page.
 
@@ -63,7 +65,7 @@ def look(
     of pictures is shown with a map per word over the picture: in the terminal, or as .svg, .png or .html.
     """
     if live:
-        _serve(arguments, port)
+        _serve(arguments, port, sentences)
         return
     *models, sentence = arguments
     require_utf8(sentence)
@@ -80,15 +82,18 @@ def look(
         )
     if not sentence.strip():
         raise DataError(f'The sentence is empty. Give one with words: jumok look MODEL "{SENTENCE}"')
-    _look(models, sentence, target, out, suffix)
+    _look(models, sentence, target, out, sentences)
 
 
-def _look(models: Sequence[str], sentence: str, target: str | None, out: Path | None, suffix: str) -> None:
+def _look(
+    models: Sequence[str], sentence: str, target: str | None, out: Path | None, sentences: str | None
+) -> None:
     from jumok.analysis import complete_explanation, explain, explanation_page, save_explanation  # start-up
-    from jumok.inference import load  # start-up
     from jumok.plots import draw_text, save  # start-up
     from jumok.storage import read_card, write_file  # start-up
+    from jumok.text.sentences import text_spans  # start-up
 
+    suffix = _suffix(out)
     recipe = read_card(Path(models[0])).recipe
     if recipe.source.kind == "pictures":
         _look_at_picture(models, sentence, target, out, suffix)
@@ -96,7 +101,10 @@ def _look(models: Sequence[str], sentence: str, target: str | None, out: Path | 
     if recipe.model.task != "translate":
         _look_at_text(models, sentence, target, out, suffix)
         return
-    translator = load(Path(models[0]), engine="torch")
+    translator = _load(models[0], sentences)
+    if target is None and len(text_spans(sentence, translator.sentences)) > 1:
+        _look_at_sentences(translator, sentence, out)
+        return
     explanation = explain(translator, sentence, target=target) if suffix in EXPLANATION_SUFFIXES else None
     if explanation is not None:
         translation = explanation.text
@@ -109,7 +117,7 @@ def _look(models: Sequence[str], sentence: str, target: str | None, out: Path | 
     if out is None:
         return
     if explanation is not None and len(models) > 1:
-        others = (explain(load(Path(model), engine="torch"), sentence, target=target) for model in models[1:])
+        others = (explain(_load(model, sentences), sentence, target=target) for model in models[1:])
         named = zip(_names(models), (explanation, *others), strict=True)
         write_file(out, explanation_page([_named(one, name) for name, one in named]).encode())
     elif explanation is not None:
@@ -117,6 +125,33 @@ def _look(models: Sequence[str], sentence: str, target: str | None, out: Path | 
     else:
         save(attention, out, title=translation, links=translator.align(sentence, translation))
     typer.echo(f"wrote {out}", err=True)
+
+
+def _load(folder: str | Path, sentences: str | None) -> Translator:
+    """Return a translator that attention can be read from, and that splits texts as requested."""
+    from jumok.inference import load  # start-up
+    from jumok.text.sentences import check_sentences  # start-up
+
+    translator = load(Path(folder), engine="torch")
+    if sentences is not None:
+        translator.sentences = check_sentences(sentences)
+    return translator
+
+
+def _look_at_sentences(translator: Translator, text: str, out: Path | None) -> None:
+    """Draw the attention of each sentence of a text."""
+    from jumok.plots import draw_text  # start-up
+
+    [translation] = translator.translate([text])
+    if out is not None:
+        raise DataError(
+            "A file shows one short sentence. Received: a text that is translated in "
+            f"{len(translation.parts)} parts. Give one of its sentences, or add --sentences keep to "
+            "translate them as one; without --out, all are shown in the terminal."
+        )
+    typer.echo(translation.text)
+    for source, part in translation.parts:
+        typer.echo(draw_text(translator.word_attention(source, part)))
 
 
 def _look_at_text(
@@ -169,8 +204,7 @@ def _look_at_picture(
     typer.echo(f"wrote {out}", err=True)
 
 
-def _serve(arguments: Sequence[str], port: int) -> None:
-    from jumok.inference import load  # start-up
+def _serve(arguments: Sequence[str], port: int, sentences: str | None) -> None:
     from jumok.server.viewer import (  # start-up
         ExplanationService,
         NamedTranslator,
@@ -184,7 +218,7 @@ def _serve(arguments: Sequence[str], port: int) -> None:
     if len(runs) > 1:
         raise UnsupportedError(f"Only one run folder can be watched. Received: {len(runs)}.")
     viewed = [
-        NamedTranslator(name, load(path, engine="torch")) for name, path in named if not is_run_folder(path)
+        NamedTranslator(name, _load(path, sentences)) for name, path in named if not is_run_folder(path)
     ]
     for one in viewed:  # models of run folders are added below: RunMonitor leaves out those of pictures
         if one.translator.reads_pictures:

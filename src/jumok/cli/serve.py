@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from jumok.cli.arguments import ShortlistOption
-from jumok.errors import UnsupportedError
+from jumok.errors import RecipeError, UnsupportedError
 from jumok.server import Limits
 from jumok.system.processes import available_cores
 
@@ -51,13 +51,17 @@ def serve(
     requests_per_minute: Annotated[
         int, typer.Option(help="Per API key or address; 0 for no limit.", min=0)
     ] = Limits.requests_per_minute,
+    glossary: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=FILE", help="Terms that requests can use by this name (.tsv, .tbx, …)."),
+    ] = None,
     check: Annotated[
         bool, typer.Option("--check", help="Print the configuration and what is unsafe about it, then exit.")
     ] = False,
 ) -> None:
     """Serve models over HTTP: the API of LibreTranslate, more under /v1/, and a web page at /.
 
-    SIGTERM finishes the accepted requests, then exits. SIGHUP reloads the models.
+    SIGTERM finishes the accepted requests, then exits. SIGHUP reloads the models and glossaries.
     """
     try:
         from jumok.server.event_log import configure_logging, log_event  # optional
@@ -78,6 +82,7 @@ def serve(
         allowed_hosts=tuple(allow_host or ()),
         allowed_origins=tuple(allow_origin or ()),
         proxies=tuple(proxy or ()),
+        glossaries=tuple(map(_named_file, glossary or ())),
         limits=Limits(
             max_characters=characters, max_request_seconds=seconds, requests_per_minute=requests_per_minute
         ),
@@ -91,3 +96,10 @@ def serve(
         log_event("unsafe", reason=warning)
     run_server(settings, on_listening=lambda url, _: typer.echo(f"jumok serve: {url}"))
     sys.stdout.flush()
+
+
+def _named_file(argument: str) -> tuple[str, Path]:
+    name, equals, path = argument.partition("=")
+    if not equals or not name or not path:
+        raise RecipeError(f"--glossary takes NAME=FILE, such as law=terms.tsv. Received: {argument!r}.")
+    return name, Path(path)

@@ -16,12 +16,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from jumok.cli.arguments import (
+    MAX_NOTES,
     EngineOption,
+    GlossaryOption,
     ModelArgument,
     SeedOption,
+    SentencesOption,
     ShortlistOption,
     TemperatureOption,
     report_fallback,
+    report_notes,
     require_utf8,
     sampling_options,
     setting_help,
@@ -34,7 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from jumok.documents.files import FilePlan
-    from jumok.inference import Translation
+    from jumok.inference import SearchOverrides, TextOptions, Translation, Translator
 
 
 def translate(
@@ -60,6 +64,8 @@ def translate(
         ),
     ] = None,
     overwrite: Annotated[bool, typer.Option(help="With --out: replace a file that exists.")] = False,
+    glossary: GlossaryOption = None,
+    sentences: SentencesOption = None,
     beam: Annotated[int | None, typer.Option(help=setting_help(SearchSettings, "beam"), min=1)] = None,
     patience_factor: Annotated[
         float | None, typer.Option(help=setting_help(SearchSettings, "patience_factor"))
@@ -102,6 +108,7 @@ def translate(
 ) -> None:
     """Translate lines from a file or standard input to standard output. Empty lines stay empty.
 
+    A line may have any number of sentences: each is translated by itself, and they stay on one line.
     A document (docs/documents.md lists the formats) comes back as a document, with its formatting. A model of
     pictures writes the caption of each picture, or names its class.
     """
@@ -119,7 +126,7 @@ def translate(
     if align and not as_json:
         raise RecipeError("--align adds a field to each result. Add --json.")
     given = sampling_options(sample, temperature=temperature, top_k=top_k, top_p=top_p, seed=seed)
-    from jumok.inference import Sampling, SearchOverrides, load  # start-up
+    from jumok.inference import Sampling, load  # start-up
     from jumok.storage import read_card  # start-up
 
     search: SearchOverrides = {
@@ -137,23 +144,19 @@ def translate(
             "--prefix": prefix or None,
             "--n-best": n_best if n_best > 1 else None,
             "--align": align or None,
+            "--glossary": glossary,
+            "--sentences": sentences,
         }
         _classify(model, source, for_texts, as_json=as_json)
         return
     translator = load(model, engine=engine, shortlist=shortlist)
-    if plan is not None:
-        from jumok.cli.document_files import print_document, read_memory, translate_documents  # start-up
-
-        report_fallback(translator.engine_for(None, **search))
-        remembered = None if memory is None else read_memory(memory, translator)
-        if out is None:
-            print_document(translator, plan.files[0][0], search, memory=remembered)
-        else:
-            translate_documents(translator, plan, search, memory=remembered)
-        return
+    options = _text_options(translator, search, sentences, glossary)
     sampling = Sampling(**given) if sample else None
     report_fallback(translator.engine_for(sampling, prefix=prefix, **search))
-    num_lines = num_below_n_best = 0
+    if plan is not None:
+        _translate_documents(translator, plan, options, memory=memory, to_files=out is not None)
+        return
+    printed = _PrintedLines(n_best=n_best, align=align, as_json=as_json)
     with (
         closing(_input_lines(source, pictures=translator.reads_pictures)) as texts,
         _progress_bar(source) as advance,
@@ -161,22 +164,74 @@ def translate(
         # Samples and shortlists depend on the lines in the same batch, so batches must not depend on timing.
         ready = texts.ready if texts.is_terminal or not (sample or shortlist) else None
         for translation in translator.stream(
-            texts, ready=ready, n_best=n_best, prefix=prefix, sampling=sampling, scores=as_json, **search
+            texts, ready=ready, n_best=n_best, prefix=prefix, sampling=sampling, scores=as_json, **options
         ):
-            sys.stdout.write(_format_json(translation, align=align) if as_json else translation.text)
-            sys.stdout.write("\n")
-            num_lines += 1
-            num_below_n_best += (
-                bool(translation.source.strip()) and 1 + len(translation.alternatives) < n_best
-            )
+            printed.write(translation)
             advance()
-    if num_below_n_best:
-        sys.stdout.flush()  # before the message below, if both go to one terminal
-        typer.echo(
-            f"jumok translate: {num_below_n_best:,} of {num_lines:,} lines have fewer than {n_best} "
-            f"translations: no other text was found. {_advice(sample)}",
-            err=True,
+    printed.report(_advice(sample))
+
+
+def _text_options(
+    translator: Translator, search: SearchOverrides, sentences: str | None, glossary: Path | None
+) -> TextOptions:
+    """Return the options for texts and for the search; the terms of a glossary are read here."""
+    options: TextOptions = {"sentences": sentences}
+    options.update(search)
+    if glossary is not None:
+        from jumok.data.glossary_files import read_glossary  # start-up
+
+        options["glossary"] = read_glossary(
+            glossary, source_language=translator.source_language, target_language=translator.target_language
         )
+    return options
+
+
+def _translate_documents(
+    translator: Translator, plan: FilePlan, options: TextOptions, *, memory: Path | None, to_files: bool
+) -> None:
+    """Translate documents to files, or the one document to standard output."""
+    from jumok.cli.document_files import print_document, read_memory, translate_documents  # start-up
+
+    remembered = None if memory is None else read_memory(memory, translator)
+    if to_files:
+        translate_documents(translator, plan, options, memory=remembered)
+    else:
+        print_document(translator, plan.files[0][0], options, memory=remembered)
+
+
+class _PrintedLines:
+    """Prints translations, and afterwards what a reader should know about some of them."""
+
+    def __init__(self, *, n_best: int, align: bool, as_json: bool) -> None:
+        self._n_best, self._align, self._as_json = n_best, align, as_json
+        self._num_lines = self._num_below_n_best = self._num_notes = 0
+        self._notes: list[str] = []
+
+    def write(self, translation: Translation) -> None:
+        if self._as_json:
+            text = _format_json(translation, align=self._align)
+        else:  # a line of input may have other line breaks, such as U+2028: it stays one line
+            text = " ".join(translation.text.splitlines())
+        sys.stdout.write(text + "\n")
+        self._num_lines += 1
+        for note in translation.notes:
+            self._num_notes += 1
+            if len(self._notes) < MAX_NOTES:
+                self._notes.append(f"line {self._num_lines:,}: {note}")
+        self._num_below_n_best += (
+            bool(translation.source.strip()) and 1 + len(translation.alternatives) < self._n_best
+        )
+
+    def report(self, advice: str) -> None:
+        if self._num_below_n_best or self._notes:
+            sys.stdout.flush()  # before the messages below, if both go to one terminal
+        report_notes(self._notes, total=self._num_notes)
+        if self._num_below_n_best:
+            typer.echo(
+                f"jumok translate: {self._num_below_n_best:,} of {self._num_lines:,} lines have fewer than "
+                f"{self._n_best} translations: no other text was found. {advice}",
+                err=True,
+            )
 
 
 def _input_lines(source: Path | None, *, pictures: bool) -> InputLines:
@@ -280,6 +335,8 @@ def _format_json(translation: Translation, *, align: bool) -> str:
         record["alternatives"] = [
             {"text": text, "score": round(score, 5)} for text, score in translation.alternatives
         ]
+    if translation.notes:
+        record["notes"] = list(translation.notes)
     if align:
         record["alignment"] = str(translation.alignment)
     return json.dumps(record, ensure_ascii=False)

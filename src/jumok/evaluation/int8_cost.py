@@ -6,7 +6,13 @@ from typing import TYPE_CHECKING
 
 from jumok.errors import UnsupportedError
 from jumok.evaluation.scores import score
-from jumok.inference import CTranslate2Engine, Translator, max_positions_for, require_ctranslate2
+from jumok.inference import (
+    LINE_BY_LINE,
+    CTranslate2Engine,
+    Translator,
+    max_positions_for,
+    require_ctranslate2,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,6 +52,7 @@ def _bleu(
     translator = Translator(
         model, tokenizers, engine=engine, search=recipe.search, max_source_tokens=max_tokens
     )
-    texts = [translation.text for translation in translator.translate([pair.source for pair in pairs])]
+    translations = translator.translate([pair.source for pair in pairs], **LINE_BY_LINE)
+    texts = [translation.text for translation in translations]
     references = [pair.target for pair in pairs]
     return score(texts, references, language=recipe.languages.target, metrics=("bleu",)).bleu

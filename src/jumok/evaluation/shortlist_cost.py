@@ -8,6 +8,7 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from jumok.evaluation.scores import Scores, score
+from jumok.inference import LINE_BY_LINE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,7 +42,7 @@ def measure_shortlist_cost(full: Translator, shortlisted: Translator, pairs: Seq
     texts: dict[Translator, list[str]] = {}
     for translator in (full, shortlisted) * _ROUNDS:
         start = time.perf_counter()
-        translations = translator.translate(sources, scores=False)
+        translations = translator.translate(sources, scores=False, **LINE_BY_LINE)
         seconds[translator].append(time.perf_counter() - start)
         texts[translator] = [translation.text for translation in translations]
     full_scores, shortlist_scores = (

@@ -57,13 +57,20 @@ def evaluate_translator(
     tokenize: str | None = None,
     lowercase: bool = False,
     metrics: Sequence[str] = METRICS,
+    sentences: str | None = None,
 ) -> Evaluation:
     """Score the translations of the sources, and the alignment of each source with its reference.
 
-    BLEU's tokenizer depends on the translator's target language unless `tokenize` names one.
+    BLEU's tokenizer depends on the translator's target language unless `tokenize` names one. Lines of several
+    sentences are split or kept as `sentences` says, by default as the model was trained. Nothing is mended.
     """
     translations = translator.translate(
-        [pair.source for pair in pairs], beam=beam, length_penalty=length_penalty, scores=False
+        [pair.source for pair in pairs],
+        scores=False,
+        beam=beam,
+        length_penalty=length_penalty,
+        sentences=sentences or translator.test_sentences,
+        protect=False,
     )
     texts = tuple(translation.text for translation in translations)
     scores = score(

@@ -32,12 +32,14 @@ if TYPE_CHECKING:
     from jumok.inference.shortlist_learning import learn_shortlist
     from jumok.inference.teacher_forcing import site_weights
     from jumok.inference.text_model import TextModel, text_batches
+    from jumok.inference.text_options import LINE_BY_LINE, TextHandling, TextOptions
     from jumok.inference.translation import Translation
     from jumok.inference.translator import Translator
 
 __all__ = [
     "ENGINES",
     "INT8_COSTS",
+    "LINE_BY_LINE",
     "AttendedPair",
     "AttendingStepper",
     "CTranslate2Engine",
@@ -51,7 +53,9 @@ __all__ = [
     "SearchStep",
     "Shortlist",
     "Stepper",
+    "TextHandling",
     "TextModel",
+    "TextOptions",
     "TorchEngine",
     "Translation",
     "Translator",
@@ -76,6 +80,7 @@ __all__ = [
 _MODULE = {
     "ENGINES": "loading",
     "INT8_COSTS": "loading",
+    "LINE_BY_LINE": "text_options",
     "AttendedPair": "alignment.readout",
     "AttendingStepper": "search.stepper",
     "CTranslate2Engine": "engines.ctranslate2_engine",
@@ -89,7 +94,9 @@ _MODULE = {
     "SearchStep": "search.plan",
     "Shortlist": "shortlist",
     "Stepper": "search.stepper",
+    "TextHandling": "text_options",
     "TextModel": "text_model",
+    "TextOptions": "text_options",
     "TorchEngine": "engines.torch_engine",
     "Translation": "translation",
     "Translator": "translator",

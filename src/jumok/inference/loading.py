@@ -25,6 +25,7 @@ from jumok.inference.translator import LazyModel, Translator
 from jumok.storage import private_folder, read_stored_model
 from jumok.text.class_names import ClassNames
 from jumok.text.picture_tokenizer import PictureTokenizer
+from jumok.text.sentences import sentences_for_scores, sentences_for_texts
 from jumok.text.tokenizer_files import tokenizers_from_files
 
 if TYPE_CHECKING:
@@ -251,7 +252,7 @@ def _make_translator(
     training: dict[str, Any] = {}
     if isinstance(steps, int):
         training = training_facts(recipe, steps, card.plan or ((0, steps),))
-    return Translator(
+    translator = Translator(
         model,
         tokenizers,
         engine=engine,
@@ -263,6 +264,9 @@ def _make_translator(
         training=training,
         shortlist=shortlist,
     )
+    translator.sentences = sentences_for_texts(card.facts)
+    translator.test_sentences = sentences_for_scores(card.facts)
+    return translator
 
 
 def _choose_engine(
@@ -318,13 +322,14 @@ def _converted_engine(
         "max_positions": max_positions,
         "precision": precision,
     }
+    folder = str(stored.folder.resolve())
     try:
-        return _start_engine(get_or_create(key, convert), max(vocab_sizes), options)
+        return _start_engine(get_or_create(key, convert, model=folder), max(vocab_sizes), options)
     except _LoadError:
         # The files are intact and CTranslate2 cannot load them: another release of it wrote them.
         evict(key)
     try:
-        return _start_engine(get_or_create(key, convert), max(vocab_sizes), options)
+        return _start_engine(get_or_create(key, convert, model=folder), max(vocab_sizes), options)
     except _LoadError as error:
         raise UnsupportedError(f"CTranslate2 cannot run the converted model ({error})") from None
 

@@ -20,11 +20,12 @@ __all__ = ["Translation"]
 
 @dataclass(frozen=True)
 class Translation:
-    """The translation of one line.
+    """The translation of one text.
 
     `score` is log p / length^α, 0 for an empty line. `alternatives` are the other distinct translations of an
     n-best list with their scores, best first. `parts` are (source, translation) of each segment that was
-    translated separately: one, unless the line was too long for the model.
+    translated separately: one, unless the text has several sentences or one that is too long for the model.
+    `notes` say what a reader should know: what was cut or repeated, or that the text is in another script.
     """
 
     source: str
@@ -33,15 +34,16 @@ class Translation:
     tokens: tuple[str, ...] = ()
     alternatives: tuple[tuple[str, float], ...] = ()
     parts: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    notes: tuple[str, ...] = ()
     align: Callable[[str, str], Alignment] | None = field(default=None, repr=False, compare=False)
 
     @property
     def unsplit_text(self) -> str:
-        """The text, if the model translated the line in one pass; attention exists only for such lines."""
+        """The text, if the model translated it in one pass; attention exists only for such texts."""
         if len(self.parts) > 1:
             raise DataError(
-                "This sentence is too long for one pass of the model: it was translated in "
-                f"{len(self.parts)} parts. Give a shorter sentence, or take the `parts` of its translation "
+                f"This text was translated in {len(self.parts)} parts, because it has several sentences or "
+                "is too long for the model. Give one short sentence, or take the `parts` of its translation "
                 "in Python, one by one."
             )
         return self.text

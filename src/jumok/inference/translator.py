@@ -18,8 +18,12 @@ from jumok.inference.attention_maps import label_maps
 from jumok.inference.engines.protocol import length_buckets
 from jumok.inference.read_ahead import read_ahead
 from jumok.inference.search.plan import Sampling, SearchPlan
+from jumok.inference.terminology import place_terms
+from jumok.inference.text_options import TextHandling, separate_options
 from jumok.inference.translation import Translation
-from jumok.text.long_lines import join_parts, split_line
+from jumok.inference.translation_notes import find_notes
+from jumok.text.long_lines import split_line
+from jumok.text.sentences import replace_sentences, text_spans
 from jumok.text.word_mapping import merge_to_words
 from jumok.text.words import split_words
 from jumok.types import AttentionMap, Hypothesis, Pair
@@ -35,8 +39,11 @@ if TYPE_CHECKING:
     from jumok.inference.engines.protocol import Engine, OnToken, SearchResult
     from jumok.inference.search.plan import SearchOverrides
     from jumok.inference.shortlist import Shortlist
+    from jumok.inference.text_options import TextOptions
     from jumok.models import TranslationModel
     from jumok.text import TokenizerPair
+    from jumok.text.sentences import Sentences
+    from jumok.text.words import Span
     from jumok.types import Alignment, ReadOut
 
     OnProgress = Callable[[int, int], None]
@@ -50,9 +57,10 @@ _FIRST_BLOCK_DIVISOR, _BLOCK_DIVISOR = 16, 2
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A line, or a part of it that is short enough for the model."""
+    """A sentence of a text, or a part of it that is short enough for the model. `span` is where it is."""
 
     line: int
+    span: Span
     text: str
     ids: list[int]
     prefix: list[int]
@@ -66,6 +74,7 @@ class PendingBatch:
     segments: Sequence[Segment]
     plan: SearchPlan
     results: Iterator[SearchResult]
+    handling: TextHandling
 
 
 class LazyModel:
@@ -85,10 +94,12 @@ class LazyModel:
 class Translator:
     """A model with its tokenizers, ready to translate. It may be used from several threads at once.
 
-    Lines of more than `max_source_tokens` tokens are split into sentences or smaller segments, which are
-    translated separately and joined. `engine` searches for the translations; without one, torch runs the
-    model itself, limited to the tokens of `shortlist` (an `engine` has its own). Attention is always read
-    from the model, which is put into evaluation mode. `training` are facts about how it was trained.
+    Texts are split into sentences, and those of more than `max_source_tokens` tokens into smaller segments,
+    which are translated separately and joined; `sentences` "keep" is for a model that was trained on
+    paragraphs, whose lines are kept whole if they are short enough. `engine` searches for the translations;
+    without one, torch runs the model itself, limited to the tokens of `shortlist` (an `engine` has its own).
+    Attention is always read from the model, which is put into evaluation mode. `training` are facts about how
+    it was trained.
     """
 
     def __init__(
@@ -115,6 +126,12 @@ class Translator:
         self.target_language = target_language
         self.max_source_tokens = max_source_tokens
         self.training = dict(training or {})
+        self.sentences: Sentences = "split"
+        """What `translate` does with a text of several sentences if it is not told."""
+        self.test_sentences: Sentences = "keep"
+        """The same for a test set, whose lines a model is scored on as it was trained on them."""
+        self.words_for_terms: dict[str, Sequence[str]] = {}
+        """Terms of glossaries, and the words that the model writes for each of them alone."""
 
     @property
     def reads_pictures(self) -> bool:
@@ -151,18 +168,22 @@ class Translator:
         batch_tokens: int | None = None,
         on_progress: OnProgress | None = None,
         on_partial: OnPartial | None = None,
-        **search: Unpack[SearchOverrides],
+        **options: Unpack[TextOptions],
     ) -> list[Translation]:
         """Return the translation of every text, in order; a text without words gives an empty one.
 
         Every translation begins with `prefix`, except those of texts without words; a list has one prefix per
-        text ("": none). `sampling` draws tokens instead of searching. `search` overrides settings of the
-        model's recipe by name, such as `beam=1`. A batch has about `batch_tokens` source tokens (None: the
-        engine's default). Without `scores` a greedy search may be faster and its scores NaN.
-        `on_progress(done, total)` counts segments: one per text, none for a text without words, several for a
-        text that is split. In a greedy search (beam 1), `on_partial(index, text)` receives the translation of
-        a text so far, after every token; not for texts that are split into segments.
+        text ("": none). `sampling` draws tokens instead of searching. A batch has about `batch_tokens` source
+        tokens (None: the engine's default). Without `scores` a greedy search may be faster and its scores
+        NaN. `on_progress(done, total)` counts segments: one per sentence, none for a text without words. In a
+        greedy search (beam 1), `on_partial(index, text)` receives the translation of a text so far, after
+        every token; not for texts that are split into segments.
+
+        `options` are those of `TextOptions`: `sentences="keep"` translates each line of a text as a whole,
+        `glossary` has terms and their translations, and the others override settings of the model's recipe by
+        name, such as `beam=1`.
         """
+        handling, search = separate_options(options, self)
         plan = self._plan(n_best, sampling, search)
         pending = self._submit(
             texts,
@@ -172,6 +193,7 @@ class Translator:
             scores=scores,
             batch_tokens=batch_tokens,
             on_partial=on_partial,
+            handling=handling,
         )
         return self._collect(pending, on_progress)
 
@@ -186,7 +208,7 @@ class Translator:
         batch_tokens: int | None = None,
         look_ahead: int = 4096,
         ready: Callable[[], bool] | None = None,
-        **search: Unpack[SearchOverrides],
+        **options: Unpack[TextOptions],
     ) -> Iterator[Translation]:
         """Like `translate`, for any number of lines: at most `look_ahead` of them are in memory.
 
@@ -195,6 +217,7 @@ class Translator:
         line cannot be read without waiting, because its writer may wait for the translations.
         """
         source = iter(lines)
+        handling, search = separate_options(options, self)
         plan = self._plan(n_best, sampling, search)
         pending: PendingBatch | None = None
         read_error: Exception | None = None
@@ -205,7 +228,13 @@ class Translator:
             if not block:
                 break
             submitted = self._submit(
-                block, plan, prefix=prefix, sampling=sampling, scores=scores, batch_tokens=batch_tokens
+                block,
+                plan,
+                prefix=prefix,
+                sampling=sampling,
+                scores=scores,
+                batch_tokens=batch_tokens,
+                handling=handling,
             )
             if pending is not None:
                 yield from self._collect(pending)
@@ -251,19 +280,27 @@ class Translator:
         """
         if self.reads_pictures:
             return self._picture_attention(source, target)
-        from jumok.inference.alignment.readout import read_out_map  # start-up
-
-        [pair] = self.attended_pairs([Pair(source, target)])
+        [(weights, _)] = self.word_attentions([Pair(source, target)])
         queries, keys = split_words(target), split_words(source)
-        weights = merge_to_words(
-            read_out_map(pair, self._read_out(pair)),
-            pair.target_words,
-            [*pair.source_words, len(keys)],
-            num_query_words=len(queries),
-            num_key_words=len(keys) + 1,
-            keep_special_tokens=False,
-        )
         return AttentionMap("cross", weights[None, None], tuple(queries), (*keys, "</s>"))
+
+    def word_attentions(self, pairs: Sequence[Pair]) -> list[tuple[NDArray[floating], Alignment]]:
+        """Return the cross-attention of many pairs, (target word, source word and `</s>`), and alignments."""
+        from jumok.inference.alignment.readout import read_alignment, read_out_map  # start-up
+
+        found = []
+        for pair, attended in zip(pairs, self.attended_pairs(pairs), strict=True):
+            read_out, num_keys = self._read_out(attended), len(split_words(pair.source))
+            weights = merge_to_words(
+                read_out_map(attended, read_out),
+                attended.target_words,
+                [*attended.source_words, num_keys],
+                num_query_words=len(split_words(pair.target)),
+                num_key_words=num_keys + 1,
+                keep_special_tokens=False,
+            )
+            found.append((weights, read_alignment(attended, read_out)))
+        return found
 
     def _picture_attention(self, path: str, caption: str) -> AttentionMap:
         """Return the attention from each word of a caption to each patch, (1, 1, word, patch)."""
@@ -310,26 +347,36 @@ class Translator:
             _check_no_beam(search)
         return SearchPlan.from_settings(self.search, n_best=n_best, **search)
 
-    def _segments(self, texts: Sequence[str], prefixes: Sequence[str]) -> list[Segment]:
-        """Return the inputs of the model: none for an empty line, several for a line that is too long."""
-        texts = [text.strip() for text in texts]
-        tokenizer = self.tokenizers.source
+    def _segments(self, texts: Sequence[str], prefixes: Sequence[str], sentences: Sentences) -> list[Segment]:
+        """Return the inputs of the model: one per sentence, several for a sentence that is too long."""
         if self.reads_pictures:
-            encoded = [tokenizer.encode(text) if text else [] for text in texts]
+            spans = [(line, *_stripped(text)) for line, text in enumerate(texts) if text.strip()]
+            encoded = [self.tokenizers.source.encode(texts[line][start:end]) for line, start, end in spans]
         else:
-            encoded = tokenizer.encode_batch(texts)
-        no_prefixes: list[list[int]] = [[] for _ in texts]
-        prefix_ids = self.tokenizers.target.encode_batch(prefixes) if any(prefixes) else no_prefixes
+            spans = [(line, *span) for line, text in enumerate(texts) for span in text_spans(text, sentences)]
+            encoded = self.tokenizers.source.encode_batch(
+                [texts[line][start:end] for line, start, end in spans]
+            )
+        prefix_ids = self.tokenizers.target.encode_batch(prefixes) if any(prefixes) else []
         segments: list[Segment] = []
-        for line, (text, ids, prefix) in enumerate(zip(texts, encoded, prefix_ids, strict=True)):
-            if len(ids) <= self.max_source_tokens or self.reads_pictures:
-                if text and len(ids):
-                    segments.append(Segment(line, text, ids, prefix))
-                continue
-            for index, part in enumerate(split_line(text, self._num_tokens, self.max_source_tokens)):
-                ids = self.tokenizers.source.encode(part)
-                segments.append(Segment(line, part, ids, prefix if index == 0 else []))
+        previous_line = -1
+        for (line, start, end), ids in zip(spans, encoded, strict=True):
+            prefix = prefix_ids[line] if prefix_ids and line != previous_line else []
+            if len(ids) and (len(ids) <= self.max_source_tokens or self.reads_pictures):
+                segments.append(Segment(line, (start, end), texts[line][start:end], ids, prefix))
+            elif len(ids):
+                segments.extend(self._parts(line, texts[line], (start, end), prefix))
+            previous_line = line if len(ids) else previous_line
         return segments
+
+    def _parts(self, line: int, text: str, span: Span, prefix: list[int]) -> Iterator[Segment]:
+        """Yield the segments of a sentence that is too long for the model."""
+        start, end = span
+        for part in split_line(text[start:end], self._num_tokens, self.max_source_tokens):
+            start = text.index(part, start)
+            part_span = (start, start + len(part))
+            yield Segment(line, part_span, part, self.tokenizers.source.encode(part), prefix)
+            start, prefix = part_span[1], []
 
     def _num_tokens(self, text: str) -> int:
         return len(self.tokenizers.source.encode(text))
@@ -343,12 +390,13 @@ class Translator:
         sampling: Sampling | None,
         scores: bool,
         batch_tokens: int | None,
+        handling: TextHandling,
         on_partial: OnPartial | None = None,
     ) -> PendingBatch:
         """Tokenize the texts and start the search."""
         prefixes = [prefix] * len(texts) if isinstance(prefix, str) else prefix
         _check_texts(texts, prefixes)
-        segments = self._segments(texts, prefixes)
+        segments = self._segments(texts, prefixes, handling.sentences)
         max_prefix_length = max((len(segment.prefix) for segment in segments), default=0)
         results = self._engine_for(sampling, plan, max_prefix_length).search(
             [segment.ids for segment in segments],
@@ -359,7 +407,7 @@ class Translator:
             batch_tokens=batch_tokens,
             on_token=None if on_partial is None else self._decode_partial(segments, on_partial),
         )
-        return PendingBatch(texts, segments, plan, results)
+        return PendingBatch(texts, segments, plan, results, handling)
 
     def _decode_partial(self, segments: Sequence[Segment], on_partial: OnPartial) -> OnToken:
         """Return a callback that passes tokens on as text, only for lines that are not split."""
@@ -393,9 +441,11 @@ class Translator:
                     translations[line] = self._translation(pending.texts[line], segments, pending.plan)
             if on_progress is not None:
                 on_progress(len(hypotheses_of), len(pending.segments))
-        return [
-            translations.get(line) or Translation(text, "", 0.0) for line, text in enumerate(pending.texts)
+        in_order = [
+            translations.get(line) or _unchanged(text, pending.handling)
+            for line, text in enumerate(pending.texts)
         ]
+        return place_terms(in_order, pending.handling, self)
 
     def _translation(
         self, source: str, segments: Sequence[tuple[Segment, list[Hypothesis]]], plan: SearchPlan
@@ -408,19 +458,29 @@ class Translator:
         ]
         best = [hypotheses[0] for _, hypotheses in segments]
         texts = [self._text(hypothesis.ids) for hypothesis in best]
-        text = join_parts(texts, self.target_language)
+        text = self._join(source, segments, texts)
         return Translation(
             source,
             text,
             _joint_score(best, plan.length_penalty),
             tokens=tuple(self.tokenizers.target.tokens([id_ for h in best for id_ in h.ids])),
-            alternatives=self._alternatives(text, segments, plan),
+            alternatives=self._alternatives(source, text, segments, plan),
             parts=tuple([(segment.text, text) for (segment, _), text in zip(segments, texts, strict=True)]),
+            notes=find_notes(source, self.source_language, segments, plan),
             align=self.align,
         )
 
+    def _join(
+        self, source: str, segments: Sequence[tuple[Segment, list[Hypothesis]]], texts: Sequence[str]
+    ) -> str:
+        """Return a text with the translations of its segments, without the white space around it."""
+        spans = [segment.span for segment, _ in segments]
+        if len(texts) == 1 and spans[0][1] - spans[0][0] == len(source.strip()):
+            return texts[0]
+        return "".join(replace_sentences(source, spans, texts, self.target_language)).strip()
+
     def _alternatives(
-        self, text: str, segments: Sequence[tuple[Segment, list[Hypothesis]]], plan: SearchPlan
+        self, source: str, text: str, segments: Sequence[tuple[Segment, list[Hypothesis]]], plan: SearchPlan
     ) -> tuple[tuple[str, float], ...]:
         """Return the distinct translations after the best one, with their scores.
 
@@ -429,9 +489,8 @@ class Translator:
         ranked = {text: 0.0}
         for rank in range(1, max([len(hypotheses) for _, hypotheses in segments])):
             joined = [hypotheses[min(rank, len(hypotheses) - 1)] for _, hypotheses in segments]
-            alternative = join_parts(
-                [self._text(hypothesis.ids) for hypothesis in joined], self.target_language
-            )
+            texts = [self._text(hypothesis.ids) for hypothesis in joined]
+            alternative = self._join(source, segments, texts)
             ranked.setdefault(alternative, _joint_score(joined, plan.length_penalty))
         return tuple(ranked.items())[1:]
 
@@ -464,6 +523,17 @@ def _torch_engine(model: TranslationModel, shortlist: Shortlist | None, fallback
     from jumok.inference.engines.torch_engine import TorchEngine  # start-up
 
     return TorchEngine(model, fallback_reason=fallback_reason, shortlist=shortlist)
+
+
+def _unchanged(text: str, handling: TextHandling) -> Translation:
+    """Return the translation of a text without sentences: empty, or its punctuation as it is."""
+    return Translation(text, text.strip() if handling.sentences == "split" else "", 0.0)
+
+
+def _stripped(text: str) -> Span:
+    """Return the span of a text without the white space around it."""
+    start = len(text) - len(text.lstrip())
+    return start, start + len(text.strip())
 
 
 def _joint_score(hypotheses: Sequence[Hypothesis], length_penalty: float) -> float:

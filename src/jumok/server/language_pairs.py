@@ -10,10 +10,13 @@ from typing import TYPE_CHECKING
 from jumok.errors import ModelFolderError, UnsupportedError
 from jumok.storage import read_stored_model
 from jumok.text.languages import language_name
+from jumok.text.sentences import sentences_for_texts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
+
+    from jumok.text.sentences import Sentences
 
 __all__ = ["LanguagePair", "LanguagePairs", "PivotPath", "read_language_pairs"]
 
@@ -28,6 +31,8 @@ class LanguagePair:
     model_index: int
     source: str
     target: str
+    sentences: Sentences = "split"
+    """Whether its texts are split into sentences, or their lines kept whole."""
 
     @property
     def name(self) -> str:
@@ -81,7 +86,8 @@ def read_language_pairs(folders: Sequence[Path]) -> LanguagePairs:
     folder_of: dict[tuple[str, str], Path] = {}
     pairs = []
     for index, folder in enumerate(folders):
-        recipe = read_stored_model(folder).card.recipe
+        card = read_stored_model(folder).card
+        recipe = card.recipe
         if recipe.source.kind == "pictures":
             raise UnsupportedError(
                 f"The model in {folder} reads pictures, which `jumok serve` does not serve. "
@@ -108,5 +114,5 @@ def read_language_pairs(folders: Sequence[Path]) -> LanguagePairs:
                 f"{folder_of[codes]} and {folder} both translate {codes[0]} → {codes[1]}. Name only one."
             )
         folder_of[codes] = folder
-        pairs.append(LanguagePair(index, *codes))
+        pairs.append(LanguagePair(index, *codes, sentences_for_texts(card.facts)))
     return LanguagePairs(pairs)

@@ -33,6 +33,7 @@ _ERRORS = {
 _COMPONENT = "#/components/schemas/{model}"
 _STRING: Schema = {"type": "string"}
 _NUMBER: Schema = {"type": "number"}
+_TERM = r"^\S+( \S+)*$"
 _FLAG: Schema = {"anyOf": [{"type": "boolean"}, {"enum": ["true", "false"]}]}
 
 
@@ -145,9 +146,18 @@ def _translate_fields(service: Service) -> Schema:
         **_languages(service),
         "format": {"enum": ["text", "html", ""]},
         "alternatives": _integer(0, service.limits.max_alternatives),
+        "glossary": _glossary(service),
         "api_key": _STRING,
     }
     return {**_object(fields, ["q", "source", "target"]), "anyOf": _allowed_pairs(service)}
+
+
+def _glossary(service: Service) -> Schema:
+    """Return the schema of terms with their translations, or of the name of a glossary."""
+    term = {"type": "string", "pattern": _TERM}
+    terms = {"type": "object", "propertyNames": term, "additionalProperties": term}
+    names = service.glossaries.names
+    return {"anyOf": [terms, {"enum": names}]} if names else terms
 
 
 def _v1_fields(service: Service) -> Schema:
@@ -227,6 +237,8 @@ def _bodies(schema: Schema, forms: tuple[str, ...]) -> Schema:
     }
     if "anyOf" in properties["q"]:
         properties["q"] = properties["q"]["anyOf"][0]
+    if "glossary" in properties:  # an object is sent as JSON
+        properties["glossary"] = {"const": ""}
     in_form = {**schema, "properties": properties}
     return {
         "application/json": {"schema": {**schema, "properties": in_json}},
@@ -283,6 +295,7 @@ _SCORED_TRANSLATIONS = _object(
                     "pivot": _list(_STRING),
                     "alternatives": _list(_object(_SCORED, list(_SCORED))),
                     "alignment": _list(_object({"source": _SPAN, "target": _SPAN}, ["source", "target"])),
+                    "notes": _list(_STRING),
                 },
                 [*_SCORED, "source", "pivot", "alternatives"],
             )

@@ -11,6 +11,7 @@ from collections import defaultdict, deque
 from contextlib import aclosing, contextmanager
 from dataclasses import dataclass
 from itertools import accumulate, islice
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from jumok.documents import SegmentTranslation
@@ -22,11 +23,19 @@ from jumok.server.workers.pending import (
     TranslateOptions,
 )
 from jumok.server.workers.speed import CHARACTERS_PER_SENTENCE
-from jumok.text.sentences import replace_sentences, sentence_spans
-from jumok.text.words import word_spans
+from jumok.text.glossary import find_protected
+from jumok.text.sentences import replace_sentences, text_spans
+from jumok.text.term_placement import (
+    has_all_terms,
+    links_as_weights,
+    missing_term_note,
+    place_terms_in_sentence,
+)
+from jumok.text.word_mapping import diagonal_links
+from jumok.text.words import split_words, word_spans
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
+    from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
 
     from jumok.documents import SpanLink
     from jumok.server.language_pairs import LanguagePair, PivotPath
@@ -34,10 +43,13 @@ if TYPE_CHECKING:
     from jumok.server.workers.pending import OpenRequest
     from jumok.server.workers.queue import WorkQueue
     from jumok.text import Span
+    from jumok.text.glossary import Glossary, TermMatch
 
     WordLink = tuple[int, int]
+    Glossaries = Mapping[PivotPath, Glossary]
+    Terms = dict[int, Sequence[TermMatch]]
 
-__all__ = ["Candidate", "TranslatedText", "TranslationPipeline", "diagonal_links"]
+__all__ = ["Candidate", "TranslatedText", "TranslationPipeline"]
 
 MARKUP_FACTOR = 4
 """A document has at most about this many characters per character of its text."""
@@ -53,6 +65,8 @@ class Candidate:
     score: float
     links: tuple[WordLink, ...] | None = None
     """Word links; None if the model has none."""
+    notes: tuple[str, ...] = ()
+    """What a reader should know: that it was cut, that it repeats itself, that a term is missing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +95,10 @@ class TranslatedText:
         """Return the mean score of the sentences; 0 if there are none."""
         scores = [candidate.score for candidate in self._candidates(rank)]
         return sum(scores) / len(scores) if scores else 0.0
+
+    def notes(self) -> list[str]:
+        """Return the notes on the best candidate of each sentence."""
+        return [note for candidate in self._candidates(0) for note in candidate.notes]
 
     def links(self, rank: int = 0) -> list[SpanLink]:
         """Return word links as character spans in the source and in the translation."""
@@ -157,17 +175,25 @@ class TranslationPipeline:
             self._queue.check_room(request, least)
 
     async def translate_all(
-        self, texts: Sequence[str], pivot_paths: Sequence[PivotPath], options: TranslateOptions, client: str
+        self,
+        texts: Sequence[str],
+        pivot_paths: Sequence[PivotPath],
+        options: TranslateOptions,
+        client: str,
+        glossaries: Glossaries = MappingProxyType({}),
     ) -> list[TranslatedText]:
-        """Translate each text along its own pivot path; texts with the same path are queued together."""
+        """Translate each text along its own pivot path; texts with the same path are queued together.
+
+        `glossaries` has the terms for the texts of a path. Addresses and placeholders always survive.
+        """
         by_path = _group_by_path(pivot_paths)
         with self.open_request(client) as request:
             self.admit(request, texts, pivot_paths, options)
             if len(by_path) == 1:
-                return await self._translate(texts, pivot_paths[0], options, request)
+                return await self._translate(texts, pivot_paths[0], options, request, glossaries)
             tasks = [
                 asyncio.create_task(
-                    self._translate([texts[index] for index in indices], path, options, request)
+                    self._translate([texts[index] for index in indices], path, options, request, glossaries)
                 )
                 for path, indices in by_path.items()
             ]
@@ -184,23 +210,36 @@ class TranslationPipeline:
         return [translated[index] for index in range(len(texts))]
 
     async def _translate(
-        self, texts: Sequence[str], path: PivotPath, options: TranslateOptions, request: OpenRequest
+        self,
+        texts: Sequence[str],
+        path: PivotPath,
+        options: TranslateOptions,
+        request: OpenRequest,
+        glossaries: Glossaries,
     ) -> list[TranslatedText]:
         """Translate texts along one pivot path."""
-        spans = [tuple(sentence_spans(text)) if path else () for text in texts]
+        spans = [tuple(text_spans(text, path[0].sentences)) if path else () for text in texts]
         sentences = [
             text[start:end]
             for text, text_spans in zip(texts, spans, strict=True)
             for start, end in text_spans
         ]
-        remaining = iter(await self._run_path(sentences, _batch_keys(path, options), request))
+        terms = _find_terms(sentences, glossaries.get(path))
+        options = _with_links(options, path, terms)
+        candidates = await self._run_path(sentences, _batch_keys(path, options), request, terms)
+        remaining = iter(candidates)
         return [
             _translated_text(text, text_spans, [next(remaining) for _ in text_spans], path)
             for text, text_spans in zip(texts, spans, strict=True)
         ]
 
     async def stream_sentences(
-        self, texts: Sequence[str], path: PivotPath, options: TranslateOptions, request: OpenRequest
+        self,
+        texts: Sequence[str],
+        path: PivotPath,
+        options: TranslateOptions,
+        request: OpenRequest,
+        glossaries: Glossaries = MappingProxyType({}),
     ) -> AsyncIterator[tuple[int, int, str | TranslatedText]]:
         """Yield (text index, sentence index, partial text or final result) of an admitted request."""
         if not path:
@@ -210,10 +249,12 @@ class TranslationPipeline:
         sentences = [
             (text_index, sentence_index, text[start:end])
             for text_index, text in enumerate(texts)
-            for sentence_index, (start, end) in enumerate(sentence_spans(text))
+            for sentence_index, (start, end) in enumerate(text_spans(text, path[0].sentences))
         ]
         sentence_texts = [sentence for *_, sentence in sentences]
-        results = self._stream_path(sentence_texts, _batch_keys(path, options), request)
+        terms = _find_terms(sentence_texts, glossaries.get(path))
+        options = _with_links(options, path, terms)
+        results = self._stream_path(sentence_texts, _batch_keys(path, options), request, terms)
         async with aclosing(results):
             for text_index, sentence_index, sentence in sentences:
                 while isinstance(result := await anext(results), str):
@@ -231,16 +272,22 @@ class TranslationPipeline:
                 return await pending.future
 
     async def _run_path(
-        self, sentences: list[str], keys: Sequence[BatchKey], request: OpenRequest
+        self, sentences: list[str], keys: Sequence[BatchKey], request: OpenRequest, terms: Terms
     ) -> list[tuple[Candidate, ...]]:
-        """Return the candidates of each sentence. All models but the last give one candidate."""
+        """Return the candidates of each sentence. All models but the last give one candidate.
+
+        A single model places terms itself; through a pivot language, the composed word links place them.
+        """
+        originals = sentences
         best: list[Candidate] = []
         candidates: list[tuple[Candidate, ...]] = []
         for key in keys:
             candidates = []
             async with (
                 asyncio.timeout_at(request.deadline),
-                aclosing(self._queued_in_order(sentences, key, request)) as queued,
+                aclosing(
+                    self._queued_in_order(sentences, key, request, terms if len(keys) == 1 else {})
+                ) as queued,
             ):
                 async for sentence in queued:
                     candidates.append(_to_candidates(await sentence.future))
@@ -249,16 +296,20 @@ class TranslationPipeline:
                 candidates = [_compose_pivot(pivot, of_pivot) for pivot, of_pivot in pairs]
             best = [of_sentence[0] for of_sentence in candidates]
             sentences = [candidate.text for candidate in best]
+        if len(keys) > 1:
+            for index, matches in terms.items():
+                candidates[index] = _place_terms(originals[index], candidates[index], matches)
         return candidates
 
     async def _stream_path(
-        self, sentences: list[str], keys: Sequence[BatchKey], request: OpenRequest
+        self, sentences: list[str], keys: Sequence[BatchKey], request: OpenRequest, terms: Terms
     ) -> AsyncGenerator[str | tuple[Candidate, ...]]:
         """Yield the candidates of one sentence after another, and its partial texts before them."""
         *pivot_keys, key = keys
-        best = [candidates[0] for candidates in await self._run_path(sentences, pivot_keys, request)]
+        best = [candidates[0] for candidates in await self._run_path(sentences, pivot_keys, request, {})]
         texts = [candidate.text for candidate in best] if pivot_keys else sentences
-        async with aclosing(self._queued_in_order(texts, key, request)) as queued:
+        own_terms = {} if pivot_keys else terms
+        async with aclosing(self._queued_in_order(texts, key, request, own_terms)) as queued:
             index = 0
             async for sentence in queued:
                 async with aclosing(_partial_texts(sentence, request.deadline)) as partials:
@@ -266,21 +317,24 @@ class TranslationPipeline:
                         yield text
                 async with asyncio.timeout_at(request.deadline):
                     candidates = _to_candidates(await sentence.future)
-                yield _compose_pivot(best[index], candidates) if pivot_keys else candidates
+                if pivot_keys:
+                    composed = _compose_pivot(best[index], candidates)
+                    candidates = _place_terms(sentences[index], composed, terms.get(index, ()))
+                yield candidates
                 index += 1
 
     async def _queued_in_order(
-        self, texts: Sequence[str], key: BatchKey, request: OpenRequest
+        self, texts: Sequence[str], key: BatchKey, request: OpenRequest, terms: Terms
     ) -> AsyncGenerator[PendingSentence]:
         """Yield the sentences in order. At most `MAX_AHEAD` of them are in the queue."""
-        remaining = iter(texts)
+        remaining = enumerate(texts)
         ahead: deque[PendingSentence] = deque()
         try:
             while True:
                 if len(ahead) <= MAX_AHEAD // 2:
                     more = [
-                        PendingSentence(key, text, request)
-                        for text in islice(remaining, MAX_AHEAD - len(ahead))
+                        PendingSentence(key, text, request, terms.get(index, ()))
+                        for index, text in islice(remaining, MAX_AHEAD - len(ahead))
                     ]
                     self._queue.add(more)
                     ahead.extend(more)
@@ -317,17 +371,43 @@ async def _partial_texts(sentence: PendingSentence, deadline: float) -> AsyncGen
             yield sentence.partial
 
 
-def diagonal_links(num_source_words: int, num_target_words: int) -> list[tuple[int, int]]:
-    """Return links by position alone, for a model without attention to its source."""
-    if not num_source_words:
-        return []
-    return [(j * num_source_words // num_target_words, j) for j in range(num_target_words)]
-
-
 def _translated_text(
     text: str, spans: tuple[Span, ...], sentences: Sequence[tuple[Candidate, ...]], path: PivotPath
 ) -> TranslatedText:
     return TranslatedText(text, spans, tuple(sentences), path[-1].target if path else "")
+
+
+def _find_terms(sentences: Sequence[str], glossary: Glossary | None) -> Terms:
+    """Return the terms of the sentences that have any, by the index of the sentence."""
+    found: Terms = {}
+    for index, sentence in enumerate(sentences):
+        matches: Sequence[TermMatch] = find_protected(sentence)
+        if glossary is not None:
+            matches = glossary.find(sentence, matches)
+        if matches:
+            found[index] = matches
+    return found
+
+
+def _with_links(options: TranslateOptions, path: PivotPath, terms: Terms) -> TranslateOptions:
+    """Return the options with word links if terms are placed by those of several models."""
+    return options._replace(align=options.align or (len(path) > 1 and bool(terms)))
+
+
+def _place_terms(
+    sentence: str, candidates: tuple[Candidate, ...], matches: Sequence[TermMatch]
+) -> tuple[Candidate, ...]:
+    """Return the candidates of a sentence with its terms, placed by word links."""
+    placed = []
+    for candidate in candidates:
+        if not has_all_terms(candidate.text, matches):
+            lengths = len(split_words(sentence)), len(split_words(candidate.text))
+            evidence = links_as_weights(candidate.links or diagonal_links(*lengths), *lengths)
+            terms = place_terms_in_sentence(sentence, candidate.text, evidence, matches)
+            notes = (*candidate.notes, *map(missing_term_note, terms.missing))
+            candidate = Candidate(terms.text, candidate.score, terms.links, notes)
+        placed.append(candidate)
+    return tuple(placed)
 
 
 def _to_candidates(records: list[dict[str, Any]]) -> tuple[Candidate, ...]:
@@ -336,6 +416,7 @@ def _to_candidates(records: list[dict[str, Any]]) -> tuple[Candidate, ...]:
             record["text"],
             record["score"],
             tuple((i, j) for i, j in record["links"]) if "links" in record else None,
+            tuple(record.get("notes", ())),
         )
         for record in records
     )
@@ -351,7 +432,8 @@ def _compose_pivot(pivot: Candidate, candidates: tuple[Candidate, ...]) -> tuple
         links = None
         if pivot.links is not None and candidate.links is not None:
             links = tuple(sorted({(i, k) for j, k in candidate.links for i in sources_of.get(j, ())}))
-        composed.append(Candidate(candidate.text, pivot.score + candidate.score, links))
+        notes = (*pivot.notes, *candidate.notes)
+        composed.append(Candidate(candidate.text, pivot.score + candidate.score, links, notes))
     return tuple(composed)
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from jumok.errors import JumokError
 from jumok.server.download_cache import DownloadCache
 from jumok.server.event_log import log_event
+from jumok.server.glossaries import NamedGlossaries
 from jumok.server.language_pairs import read_language_pairs
 from jumok.server.limits import Limits
 from jumok.server.metrics import Metrics
@@ -44,6 +45,8 @@ class ServerSettings:
     allowed_origins: tuple[str, ...] = ()
     proxies: tuple[str, ...] = ()
     """Addresses of reverse proxies whose X-Forwarded-For and -Proto are trusted."""
+    glossaries: tuple[tuple[str, Path], ...] = ()
+    """Names and files of glossaries."""
     limits: Limits = field(default_factory=Limits)
 
 
@@ -55,6 +58,7 @@ class Service:
         self.settings = settings
         self.limits = limits
         self.language_pairs = language_pairs
+        self.glossaries = NamedGlossaries(settings.glossaries, language_pairs)
         self.api_keys = read_api_keys(settings.api_keys) if settings.api_keys else ApiKeys()
         self.host_origin_policy = HostOriginPolicy(
             settings.host, hosts=settings.allowed_hosts, origins=settings.allowed_origins
@@ -99,7 +103,7 @@ class Service:
             thread.exception()  # retrieve it, or asyncio logs that nobody did
 
     async def reload(self) -> None:
-        """Reload models and keys without dropping a request. If one of them is invalid, nothing changes."""
+        """Reload models, keys and glossaries without dropping a request, or nothing if one is invalid."""
         async with self._reload_lock:
             try:
                 pairs = await asyncio.to_thread(read_language_pairs, self.settings.models)
@@ -110,11 +114,13 @@ class Service:
                     )
                     return
                 api_keys = read_api_keys(self.settings.api_keys) if self.settings.api_keys else ApiKeys()
+                glossaries = await asyncio.to_thread(NamedGlossaries, self.settings.glossaries, pairs)
                 await self.pool.reload()
             except (JumokError, OSError) as error:
                 log_event("reload_failed", reason=str(error))
                 return
             self.api_keys = api_keys
+            self.glossaries = glossaries
             self.metrics.increment("reloads")
             log_event("reloaded", models=len(self.settings.models))
 

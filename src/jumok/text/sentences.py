@@ -1,37 +1,121 @@
 """Split a text into sentences to translate, and join their translations with what was between them.
 
-Models are trained on single sentences, so a paragraph is split at the ends of its sentences. Line breaks,
-indentation and lines without a letter or digit stay unchanged.
+Most models are trained on single sentences, so a paragraph is split at the ends of its sentences. Line
+breaks, indentation and lines without a letter or digit stay unchanged. For a model that was trained on
+paragraphs, lines are kept whole. Every way to translate uses this module, so that all give the same text.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, get_args
 
+from jumok.errors import RecipeError, suggest
 from jumok.text.long_lines import sentence_separator
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from jumok.text.words import Span
 
-__all__ = ["replace_sentences", "sentence_spans"]
+__all__ = [
+    "MULTIPLE_SENTENCES",
+    "Sentences",
+    "check_sentences",
+    "line_spans",
+    "multiple_sentences_share",
+    "replace_sentences",
+    "sentence_spans",
+    "sentences_for_scores",
+    "sentences_for_texts",
+    "split_sentences",
+    "text_spans",
+]
+
+Sentences = Literal["split", "keep"]
+"""What happens to a text of several sentences: each is translated by itself, or the lines are kept whole."""
+
+MULTIPLE_SENTENCES = "multiple_sentences"
+"""The model card's fact that says which share of the sources in training had more than one sentence."""
+_MOSTLY_PARAGRAPHS, _SINGLE_SENTENCES = 0.5, 0.01  # shares
 
 # A lower-case letter after a full stop continues the sentence ("e.g. this"); full-width punctuation needs no
 # space. A run of full stops is matched once, from its first, so that thousands of them cost linear time.
 _SENTENCE_END = re.compile(r"(?<![.?!…])[.?!…]++[\"'”’»)\]]*+\s++(?=[^a-zà-ÿ])|[。！？｡]++[”’」』）]*+\s*+")
 _LINE = re.compile(r"[^\r\n\v\f\x1c-\x1e\x85\u2028\u2029]+")
-_MIN_WORDS = 3  # "Dr. Kim": a shorter sentence is joined to the next
+# Most texts are one sentence, which this search finds out at once.
+_MAY_SPLIT = re.compile(r"[\r\n\v\f\x1c-\x1e\x85\u2028\u2029。！？｡]|[.?!…][\"'”’»)\]]*+\s++\S")
+_LETTER_OR_DIGIT = re.compile(r"[^\W_]")
+# "Dr. Kim", "J. Kim", "e.g. Kim": the full stop ends no sentence. "I" does: "So do I. Do you?"
+_ABBREVIATION = re.compile(
+    r"(?:mrs?|ms|dr|prof|st|mt|vs|fig|vol|gen|col|capt|lt|sgt|rev|hon|sen|gov|messrs|mme|mlle|hr|fr|nr|bzw|ca"
+    r"|sra?|dra|e\.g|i\.e|z\.b|d\.h|u\.a|u\.s|u\.k)",
+    re.IGNORECASE,
+)
+_INITIAL = re.compile(r"[A-HJ-ZÀ-Þ]")
+_MAX_ABBREVIATION = 12  # characters that are looked at, so that thousands of full stops cost linear time
 # Longer text without a sentence end is split anyway, so that a worker never gets more than it can hold.
 _MAX_CHARACTERS = 1_000
 _SPLIT_AFTER = (", ", "、", "，", " ")  # best first
 
 
+def check_sentences(value: str) -> Sentences:
+    """Return `value` if it says what happens to sentences; raise a RecipeError if not."""
+    for known in get_args(Sentences):
+        if value == known:
+            return known  # type: ignore[no-any-return]
+    known_values = get_args(Sentences)
+    raise RecipeError(
+        f"sentences is {' or '.join(known_values)}. Received: {value!r}.{suggest(value, known_values)}"
+    )
+
+
+def sentences_for_texts(facts: Mapping[str, object]) -> Sentences:
+    """Return what a model does with a text of several sentences: it splits it, unless it knows paragraphs.
+
+    `facts` are those of its card.
+    """
+    share = facts.get(MULTIPLE_SENTENCES)
+    return "keep" if isinstance(share, float) and share >= _MOSTLY_PARAGRAPHS else "split"
+
+
+def sentences_for_scores(facts: Mapping[str, object]) -> Sentences:
+    """Return what a model does with a line of a test set that has several sentences.
+
+    It keeps the line, as validation did in training, unless it was trained on single sentences only. A model
+    without the fact was scored by lines.
+    """
+    share = facts.get(MULTIPLE_SENTENCES)
+    return "split" if isinstance(share, float) and share < _SINGLE_SENTENCES else "keep"
+
+
+def multiple_sentences_share(sources: Sequence[str]) -> float:
+    """Return the share of texts that have more than one sentence."""
+    return sum(len(sentence_spans(source)) > 1 for source in sources) / max(len(sources), 1)
+
+
+def text_spans(text: str, sentences: Sentences = "split") -> list[Span]:
+    """Return the start and end of each part of a text that is translated by itself."""
+    return sentence_spans(text) if sentences == "split" else line_spans(text)
+
+
+def line_spans(text: str) -> list[Span]:
+    """Return the start and end of each line, without the white space around it; none of an empty line."""
+    spans = [_trim(text, line.start(), line.end()) for line in _LINE.finditer(text)]
+    return [(start, end) for start, end in spans if start < end]
+
+
 def sentence_spans(text: str) -> list[Span]:
     """Return the start and end of each sentence, without the white space around it."""
+    if len(text) <= _MAX_CHARACTERS and _MAY_SPLIT.search(text) is None:
+        return [_trim(text, 0, len(text))] if _LETTER_OR_DIGIT.search(text) else []
     return [span for line in _LINE.finditer(text) for span in _spans_of_line(text, line.start(), line.end())]
+
+
+def split_sentences(text: str) -> list[str]:
+    """Return the sentences of a text, as every translation of it splits it."""
+    return [text[start:end] for start, end in sentence_spans(text)]
 
 
 def replace_sentences(
@@ -48,7 +132,7 @@ def replace_sentences(
     for (start, end), sentence in zip(spans, translated, strict=True):
         between = text[previous_end:start]
         if previous_end and not between.strip(" "):
-            between = sentence_separator(language)
+            between = sentence_separator(language) if sentence else ""
         parts.extend([between, sentence])
         previous_end = end
     return [*parts, text[previous_end:]]
@@ -58,12 +142,25 @@ def _spans_of_line(text: str, start: int, end: int) -> list[Span]:
     spans: list[Span] = []
     sentence_start = start
     for match in _SENTENCE_END.finditer(text, start, end):
-        if len(text[sentence_start : match.end()].split()) >= _MIN_WORDS or not match.group()[-1].isspace():
+        if not _is_abbreviation(text, sentence_start, match):
             spans.append((sentence_start, match.end()))
             sentence_start = match.end()
     spans.append((sentence_start, end))
     trimmed = [_trim(text, *part) for span in spans for part in _split_long(text, *span)]
-    return [(left, right) for left, right in trimmed if any(c.isalnum() for c in text[left:right])]
+    return [(left, right) for left, right in trimmed if _LETTER_OR_DIGIT.search(text, left, right)]
+
+
+def _is_abbreviation(text: str, sentence_start: int, end: re.Match[str]) -> bool:
+    """Whether a full stop belongs to an abbreviation, an initial or the number of an item: "1. Open it"."""
+    if end.group().rstrip() != ".":
+        return False
+    before = text[max(sentence_start, end.start() - _MAX_ABBREVIATION) : end.start()]
+    words = before.split()
+    if not words:
+        return True
+    word = words[-1].lstrip("([\"'“‘«")
+    is_item = before.strip().isdigit() and end.start() - sentence_start < _MAX_ABBREVIATION
+    return is_item or bool(_ABBREVIATION.fullmatch(word) or _INITIAL.fullmatch(word))
 
 
 def _split_long(text: str, start: int, end: int) -> list[Span]:

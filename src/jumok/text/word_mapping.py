@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from jumok.text.words import Span
 
-__all__ = ["NO_WORD", "merge_to_words", "words_of_spans"]
+__all__ = ["NO_WORD", "diagonal_links", "merge_to_words", "words_of_spans"]
 
 NO_WORD = -1
 """The word index of a token without a word: `<s>`, `</s>`, padding, or any token of a text without words."""
@@ -83,3 +83,10 @@ def _membership(words: Sequence[int], num_words: int | None, keep_special_tokens
     for row, token in enumerate(special, start=num_words):
         membership[row, token] = 1
     return membership
+
+
+def diagonal_links(num_source_words: int, num_target_words: int) -> list[tuple[int, int]]:
+    """Return links by position alone, for a model without attention to its source."""
+    if not num_source_words:
+        return []
+    return [(j * num_source_words // num_target_words, j) for j in range(num_target_words)]

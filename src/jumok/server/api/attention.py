@@ -37,6 +37,8 @@ class ExplainRequest(BaseModel):
     q: str = Field(min_length=1, max_length=1_000)
     translation: str | None = Field(None, max_length=2_000)
     changes: ChangeList = Field([])
+    index: int = Field(0, ge=0)
+    """The sentence of `q` that is explained, if it has several."""
 
 
 async def explain(context: RequestContext) -> Response:
@@ -49,7 +51,8 @@ async def explain(context: RequestContext) -> Response:
         request = ExplainRequest.model_validate(fields)
     except ValidationError as error:
         raise bad_request(first_error(error)) from None
-    body = {"sentence": request.q, "changes": [change_to_json(change) for change in request.changes]}
+    changes = [change_to_json(change) for change in request.changes]
+    body = {"sentence": request.q, "changes": changes, "index": request.index}
     if request.translation is not None:
         body["target"] = request.translation
     try:

@@ -13,6 +13,7 @@ from jumok.server.api.parameters import (
     check_languages,
     check_size,
     find_pivot_paths,
+    read_glossaries,
     read_integer,
     read_texts,
     require_strings,
@@ -24,13 +25,14 @@ from jumok.text.language_detection import detect_languages
 from jumok.text.languages import language_name
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from jumok.documents import HtmlMarkup
     from jumok.server.api.parameters import LanguageRouting
     from jumok.server.language_pairs import PivotPath
     from jumok.server.pipeline import TranslatedText
     from jumok.server.routes import RequestContext
+    from jumok.text.glossary import Glossary
 
 __all__ = ["ROUTES"]
 
@@ -52,14 +54,15 @@ async def translate(context: RequestContext) -> Response:
     if text_format not in TEXT_FORMATS:
         raise HttpError(400, f"{str(text_format)[:40]} format is not supported")
     routing = await find_pivot_paths(texts, context)
+    glossaries = read_glossaries(context, routing.pivot_paths)
     if text_format == "html":
         context.service.pipeline.check_room(context.client, sum(map(len, texts)))
         markups = [await context.service.run_in_thread(read_markup, text) for text in texts]
-        ranked = await _translate_html(context, markups, routing.pivot_paths, n_best=alternatives + 1)
+        ranked = await _translate_html(context, markups, routing.pivot_paths, glossaries, alternatives + 1)
     else:
         options = TranslateOptions(n_best=alternatives + 1)
         translated = await context.service.pipeline.translate_all(
-            texts, routing.pivot_paths, options, context.client
+            texts, routing.pivot_paths, options, context.client, glossaries
         )
         ranked = [
             [translation.text(), *(text for text, _ in translation.alternatives())]
@@ -91,14 +94,18 @@ def _pivot_header(routing: LanguageRouting) -> dict[str, str]:
 
 
 async def _translate_html(
-    context: RequestContext, markups: Sequence[HtmlMarkup], pivot_paths: Sequence[PivotPath], *, n_best: int
+    context: RequestContext,
+    markups: Sequence[HtmlMarkup],
+    pivot_paths: Sequence[PivotPath],
+    glossaries: Mapping[PivotPath, Glossary],
+    n_best: int,
 ) -> list[list[str]]:
     """Return the translations of each HTML text, best first, without duplicates."""
     segments = [segment for markup in markups for segment in markup.segments]
     paths = [path for markup, path in zip(markups, pivot_paths, strict=True) for _ in markup.segments]
     options = TranslateOptions(n_best, align=True)
     pipeline = context.service.pipeline
-    translated = iter(await pipeline.translate_all(segments, paths, options, context.client))
+    translated = iter(await pipeline.translate_all(segments, paths, options, context.client, glossaries))
     results = []
     for markup, path in zip(markups, pivot_paths, strict=True):
         segments_of_markup = [next(translated) for _ in markup.segments]
@@ -143,7 +150,8 @@ async def translate_file(context: RequestContext) -> Response:
     routing = await find_pivot_paths(["\n".join(segments)], context)
     paths = routing.pivot_paths * len(segments)
     options = TranslateOptions(align=True)
-    translated = await service.pipeline.translate_all(segments, paths, options, context.client)
+    glossaries = read_glossaries(context, routing.pivot_paths)
+    translated = await service.pipeline.translate_all(segments, paths, options, context.client, glossaries)
     target = context.fields["target"]
     data = await service.run_in_thread(
         lambda: document.write([text.segment_translation() for text in translated], target)

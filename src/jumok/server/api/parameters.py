@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from jumok.errors import DataError
 from jumok.server.http_errors import HttpError, bad_request
+from jumok.text.glossary import Glossary
 from jumok.text.language_detection import detect_languages
 from jumok.text.languages import language_name
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from jumok.server.language_pairs import LanguagePairs, PivotPath
     from jumok.server.routes import RequestContext
@@ -24,12 +27,16 @@ __all__ = [
     "check_size",
     "find_pivot_paths",
     "read_flag",
+    "read_glossaries",
     "read_integer",
     "read_texts",
     "require_strings",
 ]
 
 AUTO = "auto"
+MAX_TERMS = 10_000
+"""Of a glossary in a request."""
+_TERM = {"source", "target"}
 
 
 def read_texts(context: RequestContext, *, allow_arrays: bool = True) -> list[str]:
@@ -72,6 +79,38 @@ def read_flag(context: RequestContext, name: str) -> bool:
     if not isinstance(value, bool) and value not in ("true", "false"):
         raise bad_request(f"{name} parameter is not true or false")
     return value in (True, "true")
+
+
+def read_glossaries(context: RequestContext, pivot_paths: Iterable[PivotPath]) -> dict[PivotPath, Glossary]:
+    """Return the glossary for the texts of each pivot path: by its name, or with the terms of the request.
+
+    Terms are an object, term → translation, or a list of {"source": …, "target": …}; a form has them as JSON.
+    """
+    value = context.fields.get("glossary")
+    if value in (None, ""):
+        return {}
+    paths = {path for path in pivot_paths if path}
+    try:
+        if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
+            value = json.loads(value)
+        if isinstance(value, str):
+            named = context.service.glossaries
+            return {path: named.get(value, path[0].source, path[-1].target) for path in paths}
+        return dict.fromkeys(paths, Glossary(_read_terms(value)))
+    except (DataError, json.JSONDecodeError, RecursionError) as error:
+        raise bad_request(f"glossary parameter: {error}") from None
+
+
+def _read_terms(value: Any) -> list[tuple[str, str]]:
+    if isinstance(value, dict):
+        terms = list(value.items())
+    elif isinstance(value, list) and all(isinstance(one, dict) and one.keys() == _TERM for one in value):
+        terms = [(one["source"], one["target"]) for one in value]
+    else:
+        raise DataError('it is a name, an object of terms, or a list of {"source": …, "target": …}')
+    if len(terms) > MAX_TERMS:
+        raise DataError(f"it has {len(terms):,} terms, and at most {MAX_TERMS:,} are allowed")
+    return terms
 
 
 def check_size(texts: Sequence[str], service: Service) -> None:

@@ -16,6 +16,7 @@ from jumok.server.api.parameters import (
     check_size,
     find_pivot_paths,
     read_flag,
+    read_glossaries,
     read_integer,
     read_texts,
     require_strings,
@@ -23,7 +24,7 @@ from jumok.server.api.parameters import (
 from jumok.server.http_errors import bad_request
 from jumok.server.routes import Route
 from jumok.server.workers.pending import BusyError, RequestTooLargeError, TranslateOptions
-from jumok.text.sentences import replace_sentences, sentence_spans
+from jumok.text.sentences import replace_sentences, text_spans
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -39,7 +40,11 @@ __all__ = ["ROUTES"]
 async def translate(context: RequestContext) -> Response:
     texts, routing, options = await _read_request(context)
     translated = await context.service.pipeline.translate_all(
-        texts, routing.pivot_paths, options, context.client
+        texts,
+        routing.pivot_paths,
+        options,
+        context.client,
+        read_glossaries(context, routing.pivot_paths),
     )
     answer: dict[str, Any] = {
         "target": context.fields["target"],
@@ -85,12 +90,15 @@ async def _events(
             events.append(_event("text", data))
         return events
 
+    glossaries = read_glossaries(context, routing.pivot_paths)
     with pipeline.open_request(context.client) as request:
         pipeline.admit(request, texts, routing.pivot_paths, options)
         # Adjacent texts with the same path are queued together: with one source language, all of them.
         for path, group in groupby(range(len(texts)), key=lambda index: routing.pivot_paths[index]):
             indices = list(group)
-            results = pipeline.stream_sentences([texts[index] for index in indices], path, options, request)
+            results = pipeline.stream_sentences(
+                [texts[index] for index in indices], path, options, request, glossaries
+            )
             async for group_index, sentence_index, result in results:
                 text_index = indices[group_index]
                 for event in text_events(text_index):
@@ -112,7 +120,8 @@ def _join_sentences(text: str, sentences: Sequence[str], path: PivotPath) -> str
     """Return a text whose sentences were streamed, with the characters between them."""
     if not path:
         return text
-    return "".join(replace_sentences(text, sentence_spans(text), sentences, path[-1].target))
+    spans = text_spans(text, path[0].sentences)
+    return "".join(replace_sentences(text, spans, sentences, path[-1].target))
 
 
 async def _read_request(context: RequestContext) -> tuple[list[str], LanguageRouting, TranslateOptions]:
@@ -144,6 +153,8 @@ def _translation_json(translation: TranslatedText, options: TranslateOptions) ->
         **_scored_json(translation.text(), translation.score()),
         "alternatives": [_scored_json(text, score) for text, score in translation.alternatives()],
     }
+    if notes := translation.notes():
+        data["notes"] = notes
     if options.align:
         data["alignment"] = [
             {"source": list(source), "target": list(target)} for source, target in translation.links()

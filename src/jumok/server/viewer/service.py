@@ -19,6 +19,7 @@ from jumok.analysis.changes import ChangeList, first_error
 from jumok.analysis.cost import CostLimits
 from jumok.analysis.json_format import cell_to_document, explanation_to_document
 from jumok.errors import DataError
+from jumok.text.sentences import text_spans
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -52,10 +53,14 @@ class CellIndex(Request):
 
 
 class ExplainRequest(Request):
-    """A sentence for a model, the changes, and a prefix or a whole translation. Only "steps" reads `cell`."""
+    """A text for a model, the changes, and a prefix or a whole translation. Only "steps" reads `cell`.
+
+    Of a text with several sentences, which are translated one by one, the one with this `index` is explained.
+    """
 
     model: int = Field(0, ge=0)
     sentence: str = Field(max_length=MAX_CHARACTERS)
+    index: int = Field(0, ge=0)
     changes: ChangeList = Field(default_factory=list)
     prefix: list[int] = Field(default_factory=list, max_length=512)
     target: str | None = Field(None, max_length=2 * MAX_CHARACTERS)
@@ -139,7 +144,17 @@ class ExplanationService:
 
     def _explain(self, body: bytes, on_partial: Callable[[str], None] | None) -> dict[str, Any]:
         request = _parse(ExplainRequest, body)
-        return explanation_to_document(self._explanation(request, on_partial), four_decimals=True)
+        document = explanation_to_document(self._explanation(request, on_partial), four_decimals=True)
+        return document | self._other_sentences(request)
+
+    def _other_sentences(self, request: ExplainRequest) -> dict[str, Any]:
+        """Return the translation of the whole text, and of each sentence, if it has several."""
+        translator = self._models[request.model].translator
+        if len(text_spans(request.sentence, translator.sentences)) < 2:
+            return {}
+        [translation] = translator.translate([request.sentence])
+        parts = [{"source": source, "text": text} for source, text in translation.parts]
+        return {"whole_text": {"text": translation.text, "parts": parts, "index": request.index}}
 
     def _rank_heads(self, body: bytes) -> dict[str, Any]:
         explanation = self._explanation(_parse(ExplainRequest, body)).with_effects()
@@ -158,7 +173,7 @@ class ExplanationService:
         run = cast("RunMonitor", self._run)
         explanation = self._cached(
             request.model_dump_json(),
-            lambda: explain(run.translator(request.step), request.sentence, limits=self._limits),
+            lambda: _explain_first(run.translator(request.step), request.sentence, self._limits),
         )
         return explanation_to_document(explanation, four_decimals=True)
 
@@ -207,13 +222,31 @@ class ExplanationService:
             )
         return explain(
             translator,
-            request.sentence,
+            _sentence_of(request, translator),
             target=request.target,
             prefix=request.prefix,
             edit=request.changes or None,
             limits=self._limits,
             on_partial=on_partial,
         )
+
+
+def _explain_first(translator: Translator, text: str, limits: CostLimits) -> LiveExplanation:
+    """Explain the first sentence of a text: checkpoints are compared on one sentence."""
+    return explain(translator, _sentence_of(ExplainRequest(sentence=text), translator), limits=limits)
+
+
+def _sentence_of(request: ExplainRequest, translator: Translator) -> str:
+    """Return the sentence of a text that is explained."""
+    spans = text_spans(request.sentence, translator.sentences)
+    if request.index >= max(len(spans), 1):
+        raise DataError(
+            f"The text has {len(spans)} sentences, counted from 0. Received: index {request.index}."
+        )
+    if len(spans) < 2:
+        return request.sentence
+    start, end = spans[request.index]
+    return request.sentence[start:end]
 
 
 def _parse(request_type: type[AnyRequest], body: bytes) -> AnyRequest:

@@ -11,6 +11,8 @@ from jumok.errors import JumokError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from jumok.text.glossary import TermMatch
+
 __all__ = [
     "BatchKey",
     "BusyError",
@@ -107,6 +109,8 @@ class PendingSentence:
     key: BatchKey
     text: str
     request: OpenRequest
+    terms: Sequence[TermMatch] = ()
+    """The terms that its translation must have."""
     future: asyncio.Future[list[dict[str, Any]]] = field(default_factory=_new_future)
     seconds: float = 0.0
     """Its estimated seconds of work."""

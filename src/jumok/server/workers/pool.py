@@ -16,6 +16,7 @@ import contextlib
 import math
 import os
 import time
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from jumok.errors import DataError, ModelFolderError
@@ -199,7 +200,7 @@ class WorkerHandle:
         if isinstance(work, PendingExplanation):
             needs_torch, estimate, timeout = True, math.inf, self._limits.explanation_timeout
         else:
-            needs_torch = work[0].key.options.align
+            needs_torch = work[0].key.options.align or any(sentence.terms for sentence in work)
             estimate, timeout = sum(item.seconds for item in items), self._limits.batch_timeout
         with self._heartbeats.working(estimate, may_load=needs_torch and not self._has_torch):
             async with asyncio.timeout(timeout):
@@ -384,7 +385,9 @@ class Heartbeats(asyncio.Protocol):
 def _translate_message(batch: list[PendingSentence]) -> Message:
     key = batch[0].key
     texts = [sentence.text for sentence in batch]
-    return {"kind": "translate", "model": key.model_index, **key.options._asdict(), "texts": texts}
+    terms = [[asdict(match) for match in sentence.terms] for sentence in batch]
+    options = key.options._asdict()
+    return {"kind": "translate", "model": key.model_index, **options, "texts": texts, "terms": terms}
 
 
 def _explain_message(pending: PendingExplanation) -> Message:

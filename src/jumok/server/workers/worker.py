@@ -5,7 +5,7 @@ It ends when its input is closed, because the server has ended.
 
     {"kind": "load", models, language_pairs, shortlist}   the first message
         → {"kind": "ready", pid, speeds: letters per second of each model} | {"kind": "failed", message}
-    {"kind": "translate", model, texts, n_best, align, greedy, stream}
+    {"kind": "translate", model, texts, terms of each text, n_best, align, greedy, stream}
         → any number of {"kind": "partial", index, text} if streamed, then
           {"kind": "translations", translations, cpu_seconds, seconds} | {"kind": "failed", message}
     {"kind": "explain", model, operation, body}           `body` and `answer` are JSON texts
@@ -29,12 +29,15 @@ from dataclasses import replace
 from typing import IO, TYPE_CHECKING, Any
 
 from jumok.errors import JumokError, ModelFolderError, UnsupportedError
-from jumok.inference import load
+from jumok.inference import LINE_BY_LINE, load
+from jumok.inference.terminology import place_in_pairs
 from jumok.server.event_log import configure_logging, log_error
 from jumok.server.workers.heartbeat import start_heartbeats
 from jumok.server.workers.speed import text_size
 from jumok.system.messages import pack_message, read_message
 from jumok.text import JointVocabularyTokenizer
+from jumok.text.glossary import TermMatch
+from jumok.text.term_placement import has_all_terms, missing_term_note
 from jumok.types import Pair
 
 if TYPE_CHECKING:
@@ -84,7 +87,8 @@ def work(requests: IO[bytes], answers: IO[bytes]) -> None:
     warmed_up: set[int] = set()  # models whose alignment has been warmed up
     while (message := read_message(requests)) is not None:
         index = message["model"]
-        if message.get("align") and index not in warmed_up:
+        needs_links = message.get("align") or any(message.get("terms", ()))
+        if needs_links and index not in warmed_up:
             warmed_up.add(index)
             _warm_up_alignment(translators[index])
         started, cpu_started = time.monotonic(), time.process_time()
@@ -159,14 +163,43 @@ def _translate(
     """Return the candidates of each text, best first, with their scores and, if requested, word links."""
     n_best = int(message["n_best"])
     beam = 1 if message["greedy"] else max(translator.search.beam, n_best)
-    translations = translator.translate(message["texts"], beam=beam, n_best=n_best, on_partial=on_partial)
-    candidates = [
+    # The server has split the texts, and puts terms into the translations.
+    translations = translator.translate(
+        message["texts"], beam=beam, n_best=n_best, on_partial=on_partial, **LINE_BY_LINE
+    )
+    candidates: list[list[dict[str, Any]]] = [
         [{"text": text, "score": score} for text, score in ((best.text, best.score), *best.alternatives)]
         for best in translations
     ]
+    for translation, text_candidates in zip(translations, candidates, strict=True):
+        if translation.notes:
+            text_candidates[0]["notes"] = list(translation.notes)
     if message["align"]:
         _add_links(translator, translations, candidates)
+    _place_terms(translator, message, candidates)
     return candidates
+
+
+def _place_terms(
+    translator: Translator, message: Message, candidates: Sequence[list[dict[str, Any]]]
+) -> None:
+    """Put the terms of each text into its candidates, with word links and notes on missing ones."""
+    lacking: list[tuple[dict[str, Any], Pair, list[TermMatch]]] = []
+    for text, terms, of_text in zip(message["texts"], message["terms"], candidates, strict=True):
+        matches = [TermMatch(tuple(term["span"]), term["target"], term["protected"]) for term in terms]
+        lacking += [
+            (candidate, Pair(text, candidate["text"]), matches)
+            for candidate in of_text
+            if not has_all_terms(candidate["text"], matches)
+        ]
+    if not lacking:
+        return
+    placed = place_in_pairs([(pair, matches) for _, pair, matches in lacking], translator)
+    for (candidate, *_), terms in zip(lacking, placed, strict=True):
+        candidate.update(text=terms.text, links=terms.links)
+        if terms.missing:
+            notes = [missing_term_note(term) for term in terms.missing]
+            candidate["notes"] = [*candidate.get("notes", ()), *notes]
 
 
 def _add_links(

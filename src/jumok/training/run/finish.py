@@ -19,11 +19,13 @@ from jumok.errors import ModelFolderError, TrainingError
 from jumok.evaluation import measure_int8_cost
 from jumok.inference import INT8_COSTS, Translator, choose_read_out
 from jumok.storage import CorpusRecord, ModelCard, load_module_weights, module_weights, save_model
+from jumok.text.sentences import MULTIPLE_SENTENCES, multiple_sentences_share
 from jumok.text.tokenizer_files import tokenizers_to_files
 from jumok.training.events import Event, Finished, Stage, Warned
 from jumok.training.loop.averaging import average_weights
 from jumok.training.loop.checkpoint import load_checkpoint_weights, saved_steps
 from jumok.training.loop.state import USELESS_RATIO, ValidationRecord
+from jumok.training.validation.protocol import evenly_spaced
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Mapping, Sequence
@@ -45,6 +47,8 @@ __all__ = ["VALIDATION_FINGERPRINT", "finish_run"]
 VALIDATION_FINGERPRINT = "validation_fingerprint"
 """The model card's fact that says which pairs training validated on (`data.fingerprint_pairs`)."""
 MAX_READ_OUT_PAIRS = 200
+SPLIT_SOURCES = 2_000
+"""Sources of training pairs that are split into sentences, to see whether there are paragraphs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +81,7 @@ def finish_run(
     yield from _refuse_useless(result.loss, trainer.validation.uniform_loss, choice)
     translates = recipe.model.task == "translate"
     facts: Mapping[str, float | str | None]
-    read_out, facts = _analyse_translator(trainer, tokenizers, recipe) if translates else (None, {})
+    read_out, facts = _analyse_translator(trainer, tokenizers, recipe, store) if translates else (None, {})
     if fine_tuning is not None:
         facts = {**facts, **(yield from fine_tuning.report(trainer, result, share))}
         if trainer.should_stop():
@@ -187,16 +191,19 @@ def _checkpoint_weights(trainer: Trainer, step: int) -> dict[str, Tensor]:
 
 
 def _analyse_translator(
-    trainer: Trainer, tokenizers: TokenizerPair, recipe: Recipe
+    trainer: Trainer, tokenizers: TokenizerPair, recipe: Recipe, store: PairStore
 ) -> tuple[ReadOut | None, dict[str, float | None]]:
-    """Return the read-out of alignments, and the cost of 8-bit weights in quality."""
+    """Return the read-out of alignments, the cost of 8-bit weights, and whether sources are paragraphs."""
     model = cast("TranslationModel", trainer.model)
     validation = cast("TranslationValidation", trainer.validation)
     if recipe.source.kind == "pictures":
         # Pictures have no words to align, and only torch, which has no 8-bit weights, runs such a model.
         return None, {INT8_COSTS: None}
     read_out = _read_out(Translator(model, tokenizers), validation.pairs)
-    return read_out, {INT8_COSTS: measure_int8_cost(model, tokenizers, recipe, validation.translated)}
+    return read_out, {
+        INT8_COSTS: measure_int8_cost(model, tokenizers, recipe, validation.translated),
+        MULTIPLE_SENTENCES: _share_of_multiple_sentences(store, tokenizers),
+    }
 
 
 def _read_out(translator: Translator, pairs: Sequence[Pair]) -> ReadOut | None:
@@ -205,6 +212,13 @@ def _read_out(translator: Translator, pairs: Sequence[Pair]) -> ReadOut | None:
         return None
     gold = [pair for pair in pairs if pair.alignment is not None]
     return choose_read_out(translator.attended_pairs((gold or list(pairs))[:MAX_READ_OUT_PAIRS]))
+
+
+def _share_of_multiple_sentences(store: PairStore, tokenizers: TokenizerPair) -> float:
+    """Return which share of the sources in training has more than one sentence."""
+    indices = evenly_spaced(range(len(store)), SPLIT_SOURCES)
+    sources = [tokenizers.source.decode(store.pair_ids(index)[0]) for index in indices]
+    return round(multiple_sentences_share(sources), 4)
 
 
 def _without_folders(recipe: Recipe) -> Recipe:

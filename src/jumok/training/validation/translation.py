@@ -18,7 +18,7 @@ import torch
 from jumok.analysis import TokenizedSentence
 from jumok.data import fingerprint_pairs, padded_batch
 from jumok.evaluation import score
-from jumok.inference import SearchPlan, Translator, greedy_search
+from jumok.inference import LINE_BY_LINE, SearchPlan, Translator, greedy_search
 from jumok.inference.engines.protocol import length_buckets
 from jumok.models.kernels.cross_entropy import sequence_loss
 from jumok.storage import ScoreRecord
@@ -125,7 +125,7 @@ class TranslationValidation:
     def translate(
         self, model: Model, beam: int, *, should_stop: Callable[[], bool] = never_stop
     ) -> list[str] | None:
-        """Translate the sources of `translated` exactly as a user of the model would; None if stopped."""
+        """Translate the sources of `translated` line by line, as they are; None if stopped."""
 
         def abort_if_stopped(done: int, total: int) -> None:
             if should_stop():
@@ -134,7 +134,9 @@ class TranslationValidation:
         translator = Translator(_as_translation_model(model), self._tokenizers, search=self._search)
         try:
             sources = [pair.source for pair in self.translated]
-            translations = translator.translate(sources, beam=beam, on_progress=abort_if_stopped)
+            translations = translator.translate(
+                sources, beam=beam, on_progress=abort_if_stopped, **LINE_BY_LINE
+            )
             return [translation.text for translation in translations]
         except _StoppedError:
             return None

@@ -1,0 +1,94 @@
+"""Glossaries in files: two columns of a table (TSV, CSV, XLSX, ODS), TBX, TMX, or any other file of pairs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from jumok.data.formats.pair_file import ReadOptions
+from jumok.data.formats.tbx import open_tbx
+from jumok.data.input_files import InputFile
+from jumok.data.readers import PAIR_FORMATS, find_pair_format
+from jumok.errors import DataError
+from jumok.text.glossary import Glossary
+from jumok.text.languages import find_language
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from jumok.data.formats.pair_file import PairFile
+    from jumok.types import Pair
+
+__all__ = ["read_glossary"]
+
+_TABLES = (".tsv", ".tab", ".txt", ".csv")
+
+
+def read_glossary(path: str | Path, *, source_language: str = "", target_language: str = "") -> Glossary:
+    """Read the terms of a file and their translations.
+
+    Languages, if the file names them, decide which side is the source; the first column is, if it names none.
+    Of a table without a header, the first two columns are read: others may have notes.
+    """
+    file = InputFile(path)
+    if not file.path.is_file():
+        raise DataError(f"There is no glossary {path}.")
+    options = ReadOptions(_code(source_language), _code(target_language))
+    opened = _open(file, options)
+    named = {code for code in opened.languages if code}
+    if len(named) == 2 and not {options.source, options.target} - {""} <= named:
+        raise DataError(
+            f"{file.name} has terms between {' and '.join(opened.languages)}. Received: a translation from "
+            f"{source_language or 'an unknown language'} to {target_language or 'an unknown language'}."
+        )
+    swap = bool(options.source) and opened.languages[1] == options.source
+    terms: dict[str, str] = {}
+    line_of: dict[str, int] = {}
+    for line, pair in _entries(opened, file):
+        term, translation = (pair.target, pair.source) if swap else (pair.source, pair.target)
+        if terms.setdefault(term, translation) != translation:
+            raise DataError(
+                f"{file.name} has two translations of {term!r}: {terms[term]!r} on line {line_of[term]:,} "
+                f"and {translation!r} on line {line:,}. Leave one of them out."
+            )
+        line_of.setdefault(term, line)
+    if not terms:
+        raise DataError(f"{file.name} has no terms. Is it the right file?")
+    return Glossary(terms)
+
+
+def _open(file: InputFile, options: ReadOptions) -> PairFile:
+    suffix = Path(file.plain_name).suffix.lower()
+    if suffix == ".tbx":
+        return open_tbx(file, options)
+    open_pairs = find_pair_format(file)
+    if open_pairs is None:
+        known = ", ".join([".tbx", *PAIR_FORMATS])
+        raise DataError(
+            f"{file.name} is not a glossary: a table with a term and its translation per line is needed, or "
+            f"another file of pairs ({known})."
+        )
+    try:
+        return open_pairs(file, options)
+    except DataError:
+        if suffix not in _TABLES:
+            raise
+        return open_pairs(file, ReadOptions(columns="1,2"))
+
+
+def _entries(opened: PairFile, file: InputFile) -> Iterator[tuple[int, Pair]]:
+    for line, pair in opened.read(Counter()):
+        if not pair.source and not pair.target:
+            continue
+        if not pair.source or not pair.target:
+            raise DataError(
+                f"Line {line:,} of {file.name} has only one text: {pair.source or pair.target!r}. A term "
+                "that is not translated has itself as its translation."
+            )
+        yield line, pair
+
+
+def _code(language: str) -> str:
+    known = find_language(language)
+    return known.code if known else ""

@@ -1,0 +1,185 @@
+"""Terms of a glossary, addresses and placeholders in the translations of a translator.
+
+Word alignments are computed only for the sentences whose translations lack a term.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from jumok.errors import UnsupportedError
+from jumok.inference.text_options import LINE_BY_LINE
+from jumok.text.glossary import find_protected
+from jumok.text.term_placement import (
+    WordEvidence,
+    has_all_terms,
+    links_as_weights,
+    lost_protected,
+    missing_term_note,
+    place_terms_in_sentence,
+    without_protected,
+)
+from jumok.text.word_mapping import diagonal_links
+from jumok.text.words import split_words
+from jumok.types import Alignment, Pair
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from jumok.inference.text_options import TextHandling
+    from jumok.inference.translation import Translation
+    from jumok.inference.translator import Translator
+    from jumok.text.glossary import TermMatch
+    from jumok.text.term_placement import PlacedTerms
+
+__all__ = ["find_terms", "place_in_pairs", "place_terms"]
+
+
+@dataclass(frozen=True, slots=True)
+class LackingSentence:
+    """A sentence whose translation lacks terms: the index of its translation, and which part it is.
+
+    `part` is None for an alternative, which `alternative` numbers.
+    """
+
+    translation: int
+    part: int | None
+    alternative: int
+    pair: Pair
+    matches: Sequence[TermMatch]
+
+
+def find_terms(sentence: str, handling: TextHandling) -> Sequence[TermMatch]:
+    """Return the terms of a sentence that its translation must have."""
+    protected = find_protected(sentence) if handling.protect else []
+    return protected if handling.glossary is None else handling.glossary.find(sentence, protected)
+
+
+def place_terms(
+    translations: list[Translation], handling: TextHandling, translator: Translator
+) -> list[Translation]:
+    """Return the translations with the terms that their sources ask for."""
+    if translator.reads_pictures or (handling.glossary is None and not handling.protect):
+        return translations
+    lacking = [one for index, t in enumerate(translations) for one in _lacking_sentences(index, t, handling)]
+    if not lacking:
+        return translations
+    results = place_in_pairs([(one.pair, one.matches) for one in lacking], translator)
+    placed_in: dict[int, list[tuple[LackingSentence, PlacedTerms]]] = {}
+    for one, placed in zip(lacking, results, strict=True):
+        placed_in.setdefault(one.translation, []).append((one, placed))
+    return [
+        _with_terms(translation, placed_in[index]) if index in placed_in else translation
+        for index, translation in enumerate(translations)
+    ]
+
+
+def _lacking_sentences(index: int, translation: Translation, handling: TextHandling) -> list[LackingSentence]:
+    lacking = []
+    for part, (source, text) in enumerate(translation.parts):
+        matches = find_terms(source, handling)
+        if not matches:
+            continue
+        if not has_all_terms(text, matches):
+            lacking.append(LackingSentence(index, part, 0, Pair(source, text), matches))
+        if len(translation.parts) == 1:
+            lacking += [
+                LackingSentence(index, None, number, Pair(source, alternative), matches)
+                for number, (alternative, _) in enumerate(translation.alternatives)
+                if not has_all_terms(alternative, matches)
+            ]
+    return lacking
+
+
+def place_in_pairs(
+    pairs: Sequence[tuple[Pair, Sequence[TermMatch]]], translator: Translator
+) -> list[PlacedTerms]:
+    """Return the target of each pair with the terms of its source.
+
+    If it has lost an address or a placeholder, the sentence is translated again without them.
+    """
+    words_for = _words_for(pairs, translator)
+    again = {
+        index: without_protected(pair.source, matches)
+        for index, (pair, matches) in enumerate(pairs)
+        if lost_protected(pair.target, matches)
+    }
+    texts = [text for text, _ in again.values()]
+    translations = dict(zip(again, translator.translate(texts, **LINE_BY_LINE), strict=True))
+    aligned = [
+        Pair(again[index][0], translations[index].text) if index in again else pair
+        for index, (pair, _) in enumerate(pairs)
+    ]
+    placed = []
+    for index, evidence in enumerate(_evidence(aligned, translator)):
+        pair, matches = pairs[index]
+        if index in again:
+            evidence = evidence.of_original(again[index][1], len(split_words(pair.source)))
+        known = replace(evidence, words_for=words_for)
+        placed.append(place_terms_in_sentence(pair.source, aligned[index].target, known, matches))
+    return placed
+
+
+def _evidence(pairs: Sequence[Pair], translator: Translator) -> list[WordEvidence]:
+    """Return attention between words and word alignments; by position for a model without cross-attention."""
+    try:
+        maps = translator.word_attentions(pairs)
+    except UnsupportedError:
+        lengths = [(len(split_words(pair.source)), len(split_words(pair.target))) for pair in pairs]
+        return [links_as_weights(diagonal_links(*both), *both) for both in lengths]
+    return [WordEvidence(weights.tolist(), sorted(alignment.sure)) for weights, alignment in maps]
+
+
+def _words_for(
+    pairs: Sequence[tuple[Pair, Sequence[TermMatch]]], translator: Translator
+) -> dict[str, Sequence[str]]:
+    """Return the words that the model writes for each term alone. They are stored: a term is used often."""
+    terms = {
+        pair.source[slice(*match.span)].lower()
+        for pair, matches in pairs
+        for match in matches
+        if not match.protected
+    }
+    known = translator.words_for_terms
+    new = sorted(terms - known.keys())
+    for term, translation in zip(
+        new, translator.translate([f"{term}." for term in new], **LINE_BY_LINE), strict=True
+    ):
+        known[term] = tuple(dict.fromkeys(split_words(translation.text)))
+    return {term: known[term] for term in terms}
+
+
+def _with_terms(
+    translation: Translation, placed: Sequence[tuple[LackingSentence, PlacedTerms]]
+) -> Translation:
+    """Return a translation with the new texts of some of its parts and alternatives."""
+    parts, alternatives = list(translation.parts), list(translation.alternatives)
+    known: dict[tuple[str, str], Alignment] = {}
+    notes: list[str] = []
+    text, end = translation.text, 0
+    new_texts = {one.part: new for one, new in placed if one.part is not None}
+    for index, (source, old) in enumerate(translation.parts):
+        start = text.index(old, end)
+        new = new_texts.get(index)
+        written = old if new is None else new.text
+        text, end = text[:start] + written + text[start + len(old) :], start + len(written)
+        if new is not None:
+            parts[index] = (source, new.text)
+            known[source, new.text] = Alignment(frozenset(new.links))
+            notes.extend(map(missing_term_note, new.missing))
+    for one, new in placed:
+        if one.part is None:
+            alternatives[one.alternative] = (new.text, alternatives[one.alternative][1])
+    distinct = {other: score for other, score in reversed(alternatives) if other != text}
+    align = translation.align
+    return replace(
+        translation,
+        text=text,
+        parts=tuple(parts),
+        alternatives=tuple(reversed(distinct.items())),
+        notes=(*translation.notes, *notes),
+        align=None
+        if align is None
+        else lambda source, target: known.get((source, target)) or align(source, target),
+    )

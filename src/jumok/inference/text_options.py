@@ -1,0 +1,59 @@
+"""How texts are handled around the search: split into sentences or not, and with which terms."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypedDict, cast
+
+from jumok.inference.search.plan import SearchOverrides
+from jumok.text.sentences import check_sentences
+
+if TYPE_CHECKING:
+    from jumok.inference.translator import Translator
+    from jumok.text.glossary import Glossary
+    from jumok.text.sentences import Sentences
+
+__all__ = ["LINE_BY_LINE", "TextHandling", "TextOptions", "separate_options"]
+
+
+class TextOptions(SearchOverrides, total=False):
+    """The options of `Translator.translate` that may be left out: for texts, and for the search."""
+
+    sentences: str | None
+    """"split" translates each sentence of a text by itself, "keep" each line; None: as the model says."""
+    glossary: Glossary | None
+    """Terms that a translation must use."""
+    protect: bool
+    """Whether addresses and placeholders are put into a translation that has lost them; True if left out."""
+
+
+class LineByLine(TypedDict):
+    """The type of `LINE_BY_LINE`."""
+
+    sentences: str
+    protect: bool
+
+
+LINE_BY_LINE: LineByLine = {"sentences": "keep", "protect": False}
+"""For scores: each line is translated as the model does it, and nothing is mended."""
+
+
+@dataclass(frozen=True, slots=True)
+class TextHandling:
+    """What is done with texts before the search and with translations after it."""
+
+    sentences: Sentences = "split"
+    glossary: Glossary | None = None
+    protect: bool = True
+
+
+def separate_options(options: TextOptions, translator: Translator) -> tuple[TextHandling, SearchOverrides]:
+    """Return the options for texts, and those for the search."""
+    search = dict(options)
+    sentences = search.pop("sentences", None)
+    handling = TextHandling(
+        translator.sentences if sentences is None else check_sentences(str(sentences)),
+        cast("Glossary | None", search.pop("glossary", None)),
+        bool(search.pop("protect", True)),
+    )
+    return handling, cast("SearchOverrides", search)

@@ -1,0 +1,86 @@
+"""What a reader should know about a translation: that it was cut, that it repeats itself, or that its source
+is not in the script of the model's language."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import TYPE_CHECKING
+
+from jumok.text.languages import find_language
+from jumok.text.script_ranges import SCRIPTS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from jumok.inference.search.plan import SearchPlan
+    from jumok.inference.translator import Segment
+    from jumok.types import Hypothesis
+
+__all__ = ["find_notes"]
+
+MIN_REPEATS = 4
+"""A sequence of tokens that stands this many times in a row is a repetition that people do not write."""
+MAX_REPEATED_TOKENS = 4
+"""Longer sequences are not looked for."""
+_QUOTED_CHARACTERS = 40
+_EXAMINED_CHARACTERS = 200
+_LETTER = re.compile(r"[^\W\d_]")
+
+
+def find_notes(
+    source: str, language: str, segments: Sequence[tuple[Segment, Sequence[Hypothesis]]], plan: SearchPlan
+) -> tuple[str, ...]:
+    """Return the notes on the best hypotheses of a text's segments."""
+    notes = []
+    if other := _other_script(source, language):
+        notes.append(other)
+    for segment, hypotheses in segments:
+        ids = hypotheses[0].ids
+        max_length = plan.max_length(len(segment.ids), prefix_length=len(segment.prefix))
+        if _repeats(ids) and not _repeats(segment.ids):
+            notes.append(f"the translation of {_quote(segment.text)} repeats itself")
+        elif len(ids) >= max_length:
+            notes.append(f"the translation of {_quote(segment.text)} was cut at {max_length:,} tokens")
+    return tuple(notes)
+
+
+def _repeats(ids: Sequence[int]) -> bool:
+    """Whether a few tokens stand `MIN_REPEATS` times in a row."""
+    if len(ids) - len(set(ids)) < MIN_REPEATS - 1:  # true for nearly every sentence
+        return False
+    for period in range(1, MAX_REPEATED_TOKENS + 1):
+        run = 0
+        for token, earlier in zip(ids[period:], ids, strict=False):
+            run = run + 1 if token == earlier else 0
+            if run == period * (MIN_REPEATS - 1):
+                return True
+    return False
+
+
+def _other_script(source: str, language: str) -> str:
+    """Return a note if no letter at the beginning of a text is in the scripts of its language."""
+    letter = _letter_of(language)
+    if letter is None or letter.search(source, 0, _EXAMINED_CHARACTERS):
+        return ""
+    if _LETTER.search(source, 0, _EXAMINED_CHARACTERS) is None:
+        return ""
+    known = find_language(language)
+    name = known.name if known else language
+    return f"{_quote(source.strip())} is not written in the script of {name}, the language of the model"
+
+
+@cache
+def _letter_of(language: str) -> re.Pattern[str] | None:
+    """Return a pattern of a letter in the scripts of a language; None if they are not known."""
+    known = find_language(language)
+    if known is None:
+        return None
+    ranges = [bounds for script in known.scripts for bounds in SCRIPTS[script].ranges]
+    characters = "".join(f"{re.escape(chr(low))}-{re.escape(chr(high))}" for low, high in ranges)
+    return re.compile(f"(?=[^\\W\\d_])[{characters}]")
+
+
+def _quote(text: str) -> str:
+    short = text if len(text) <= _QUOTED_CHARACTERS else text[:_QUOTED_CHARACTERS].rstrip() + "…"
+    return f'"{short}"'

@@ -1,0 +1,146 @@
+"""A glossary: which terms a translation must use, and where they occur in a sentence.
+
+    student → 수강생        a term with its translation
+    jumok → jumok           a term that is not translated
+
+A term in lower case is found in any case; one with capital letters only as it is written ("US" is not "us").
+Terms are whole words; a Korean one may be followed by particles. Of terms that overlap, the longest counts.
+Addresses and placeholders (`https://…`, `name@host`, `{name}`, `%s`) are never translated.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from jumok.errors import DataError
+from jumok.text.korean_particles import is_particle
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from jumok.text.words import Span
+
+__all__ = ["Glossary", "TermMatch", "find_protected"]
+
+_URL = r"(?:https?|ftp)://[^\s<>\"]+|www\.[^\s<>\"]+"
+_EMAIL = r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+"
+_IP_ADDRESS = r"(?<![\w.])\d{1,3}(?:\.\d{1,3}){3}(?![\w.]*\w)"
+_BRACES = r"\{\{[^{}\n]*\}\}|[$%#]?\{[^{}\n]*\}"
+_PRINTF = r"%(?:\(\w+\))?(?:\d+\$)?[-#0+']*\d*(?:\.\d+)?(?:hh?|ll?|[Lqzjt])?[@sdifuxXgGeEcop](?![a-zA-Z])"
+_CODE = r"`[^`\n]+`"
+_PROTECTED = re.compile("|".join((_URL, _EMAIL, _IP_ADDRESS, _BRACES, _PRINTF, _CODE)))
+_AFTER_ADDRESS = ".,;:!?)]}'\"”’»…。、"  # punctuation of the sentence, not of the address
+_MAY_PROTECT = re.compile(r"://|www\.|[@{%`]|\d\.\d")
+
+_UNSPACED = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u9fff\uf900-\ufaff"
+)
+_TERM_START = re.compile(rf"[{_UNSPACED}]|[^\W{_UNSPACED}]+|[^\w\s]")
+_WORD_END = re.compile(rf"[^\W_{_UNSPACED}]")
+_HANGUL = re.compile("[가-힣]+")
+_KEY_LENGTH = 2
+
+
+@dataclass(frozen=True, slots=True)
+class TermMatch:
+    """A term in a sentence: its span, and what the translation must say for it."""
+
+    span: Span
+    target: str
+    protected: bool = False
+    """Whether it is an address or a placeholder, which must be in the translation wherever it stands."""
+
+
+class Glossary:
+    """Terms with their translations. A term that is its own translation is not translated."""
+
+    def __init__(self, terms: Mapping[str, str] | Iterable[tuple[str, str]] = ()) -> None:
+        pairs = terms.items() if hasattr(terms, "items") else terms
+        self.terms: dict[str, str] = {}
+        for source, target in pairs:
+            if not isinstance(source, str) or not isinstance(target, str):
+                raise DataError(f"A glossary has pairs of texts. Received: {(source, target)!r:.80}.")
+            self._add(" ".join(source.split()), " ".join(target.split()))
+        self._by_beginning: dict[str, list[tuple[str, str]]] = {}
+        for source in sorted(self.terms, key=len, reverse=True):
+            self._by_beginning.setdefault(source[:_KEY_LENGTH].lower(), []).append(
+                (source, self.terms[source])
+            )
+
+    def __len__(self) -> int:
+        return len(self.terms)
+
+    def __repr__(self) -> str:
+        return f"Glossary({len(self.terms):,} terms)"
+
+    def find(self, sentence: str, protected: Sequence[TermMatch] = ()) -> list[TermMatch]:
+        """Return the terms of a sentence in order; none overlaps another or one that is `protected`."""
+        lower = sentence.lower()
+        if len(lower) != len(sentence):  # one letter becomes two: İ
+            lower = sentence
+        found = list(protected)
+        position = 0
+        for start in (match.start() for match in _TERM_START.finditer(sentence)):
+            if start < position or any(one.span[0] <= start < one.span[1] for one in protected):
+                continue
+            match = self._match_at(sentence, lower, start)
+            if match is not None and not _overlaps(match.span, protected):
+                found.append(match)
+                position = match.span[1]
+        return sorted(found, key=lambda one: one.span)
+
+    def _add(self, source: str, target: str) -> None:
+        if not source or not target:
+            raise DataError(
+                f"A term of a glossary has two texts. Received: {source!r} → {target!r}. A term that is not "
+                "translated has itself as its translation."
+            )
+        if self.terms.setdefault(source, target) != target:
+            raise DataError(
+                f"The glossary has two translations of {source!r}: {self.terms[source]!r} and {target!r}. "
+                "Leave one of them out."
+            )
+
+    def _match_at(self, sentence: str, lower: str, start: int) -> TermMatch | None:
+        """Return the longest term that begins here."""
+        best: TermMatch | None = None
+        for length in range(_KEY_LENGTH, 0, -1):
+            for source, target in self._by_beginning.get(lower[start : start + length], ()):
+                end = start + len(source)
+                text = sentence if source != source.lower() else lower
+                is_longer = best is None or end > best.span[1]
+                if is_longer and text.startswith(source, start) and _ends_word(sentence, start, end):
+                    best = TermMatch((start, end), target)
+        return best
+
+
+def find_protected(sentence: str) -> list[TermMatch]:
+    """Return the addresses and placeholders of a sentence."""
+    if _MAY_PROTECT.search(sentence) is None:
+        return []
+    found = []
+    for match in _PROTECTED.finditer(sentence):
+        text = match.group()
+        if text[0] not in "{`$%#":
+            text = text.rstrip(_AFTER_ADDRESS)
+        found.append(TermMatch((match.start(), match.start() + len(text)), text, protected=True))
+    return found
+
+
+def _ends_word(sentence: str, start: int, end: int) -> bool:
+    """Whether a term ends where a word ends, or where the particles of a Korean word begin."""
+    if end >= len(sentence) or not _WORD_END.match(sentence, end) or not _WORD_END.match(sentence, end - 1):
+        return True
+    tail = _HANGUL.match(sentence, end)
+    if tail is None or _WORD_END.match(sentence, tail.end()):
+        return False
+    term, particle = sentence[start:end], tail.group()
+    if _HANGUL.fullmatch(term[-1]):
+        return is_particle(term, particle)
+    return any(is_particle(syllable, particle) for syllable in "각가")  # how "jumok" is read is not certain
+
+
+def _overlaps(span: Span, matches: Sequence[TermMatch]) -> bool:
+    return any(span[0] < one.span[1] and one.span[0] < span[1] for one in matches)

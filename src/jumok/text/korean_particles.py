@@ -1,0 +1,136 @@
+"""Korean particles: where a word's particle begins, and its form after another word.
+
+    학생은 → 학생 + 은        교사 + 은 → 교사는        서울 + 으로 → 서울로
+
+Many particles have one form after a consonant and another after a vowel. Which sound a word ends in is exact
+for Hangul; a word in another script ends in the sound that its last letter or digit has when it is read.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+__all__ = ["ALTERNATIONS", "ends_in_consonant", "is_particle", "mend_particle", "split_particle"]
+
+# (form after a consonant, form after a vowel), as the beginning of what follows a noun; longest first.
+ALTERNATIONS = (
+    ("이었", "였"),
+    ("이에요", "예요"),
+    ("이야말로", "야말로"),
+    ("이나마", "나마"),
+    ("으로", "로"),
+    ("이라", "라"),
+    ("이란", "란"),
+    ("이랑", "랑"),
+    ("이든", "든"),
+    ("이나", "나"),
+    ("이며", "며"),
+    ("이여", "여"),
+    ("이다", "다"),
+    ("이니", "니"),
+    ("은", "는"),
+    ("을", "를"),
+    ("과", "와"),
+    ("이", "가"),
+    ("아", "야"),
+)
+_WHOLE = frozenset({"이", "가", "아", "야", "다", "니"})  # these are particles only if nothing follows
+# After a vowel, the copula may keep its 이: 의사이다 is as right as 의사다.
+_KEPT_AFTER_VOWEL = ("이다", "이니", "이라", "이란", "이며", "이든")
+_ONE_FORM = (
+    "(?:에게서|에게|에서|에|의|도|만|까지|부터|마다|처럼|보다|하고|한테서|한테|께서|께|밖에|뿐|조차|마저|같이|대로|만큼|커녕"
+    "|입니다|입니까|인가|인데|인|이고|이지만)"
+)
+_SECOND = "(?:은|는|도|만|의|까지|부터|요|조차|마저|나|라도|이나)?"
+_COPULA_END = "(?:다|니|어|던|고|지만|습니다|습니까|으며|는데|어요)?"
+_PLURAL = "들"
+
+_DIGITS_IN_CONSONANT = "013678"  # 영, 일, 삼, 육, 칠, 팔
+_LETTERS_IN_CONSONANT = "lmnr"  # as names of letters: 엘, 엠, 엔, 알
+_WORDS_IN_CONSONANT = "lmnbkpt"
+_WORDS_IN_CONSONANT_AFTER_VOWEL = "bkpt"
+_L = frozenset("178lr")
+
+
+def ends_in_consonant(word: str) -> bool:
+    """Whether the last sound of a word is a consonant, as far as its spelling says."""
+    return _final(word) != ""
+
+
+def split_particle(word: str) -> tuple[str, str]:
+    """Return a word without its particles, and these: 학생들은 → 학생, 들은. They are "" if it has none."""
+    for position in range(1, len(word)):
+        stem, tail = word[:position], word[position:]
+        if is_particle(stem, tail):
+            return stem, tail
+    return word, ""
+
+
+def is_particle(stem: str, tail: str) -> bool:
+    """Whether `tail` is a particle, or several, in the form that it has after `stem`."""
+    if tail.startswith(_PLURAL) and (tail == _PLURAL or is_particle(_PLURAL, tail[1:])):
+        return True
+    consonant, is_l = ends_in_consonant(stem), _final(stem) == "ㄹ"
+    return (_pattern(consonant, is_l)).fullmatch(tail) is not None
+
+
+def mend_particle(stem: str, tail: str, *, old_stem: str) -> str:
+    """Return the particles that followed `old_stem` in the form that they have after `stem`."""
+    new, old = ends_in_consonant(stem), ends_in_consonant(old_stem)
+    for after_consonant, after_vowel in ALTERNATIONS:
+        has = after_consonant if old else after_vowel
+        wanted = after_consonant if new else after_vowel
+        if after_consonant == "으로":
+            has = "로" if _final(old_stem) == "ㄹ" else has
+            wanted = "로" if _final(stem) == "ㄹ" else wanted
+        if not old and after_consonant in _KEPT_AFTER_VOWEL and tail.startswith(after_consonant):
+            return tail
+        if tail.startswith(has) and (has not in _WHOLE or tail == has):
+            if old and not new and after_consonant in _KEPT_AFTER_VOWEL:
+                return tail
+            return wanted + tail[len(has) :]
+    return tail
+
+
+@cache
+def _pattern(consonant: bool, is_l: bool) -> re.Pattern[str]:
+    """Return the pattern of the particles after a consonant, a vowel or ㄹ."""
+    forms = []
+    for after_consonant, after_vowel in ALTERNATIONS:
+        form = after_consonant if consonant else after_vowel
+        if after_consonant == "으로":
+            form = "로" if is_l else form
+            forms.append(f"{form}(?:서|써|부터)?{_SECOND}")
+        elif after_consonant == "이었":
+            forms.append(form + _COPULA_END)
+        elif after_consonant == "이라":
+            forms.append(f"{form}(?:고|는|도|서|면)?")
+        else:
+            forms.append(form)
+        if not consonant and after_consonant in _KEPT_AFTER_VOWEL:
+            forms.append(after_consonant)
+    return re.compile("|".join([*forms, _ONE_FORM + _SECOND]))
+
+
+def _final(word: str) -> str:
+    """Return "ㄹ", another consonant as "ㄱ", or "" for a vowel: the last sound of a word."""
+    last = word.rstrip("\"'”’»)]").lower()[-2:]
+    if not last:
+        return ""
+    code = ord(last[-1]) - 0xAC00
+    if 0 <= code < 11_172:
+        final = code % 28
+        return "" if not final else "ㄹ" if final == 8 else "ㄱ"
+    is_acronym = word[-1:].isupper()
+    if last[-1].isdigit():
+        ends = last[-1] in _DIGITS_IN_CONSONANT
+    elif is_acronym:
+        ends = last[-1] in _LETTERS_IN_CONSONANT
+    elif last[-1] in _WORDS_IN_CONSONANT_AFTER_VOWEL:
+        ends = last[0] in "aeiou"
+    else:
+        ends = last[-1] in _WORDS_IN_CONSONANT or last == "ng"
+    if not ends:
+        return ""
+    return "ㄹ" if last[-1] in _L else "ㄱ"

@@ -1,0 +1,327 @@
+"""Put the terms of a sentence into its translation, in place of the words that translate them.
+
+    The student goes to the library.      학생이 도서관에 간다.        student → 교사
+    교사가 도서관에 간다.                   the stem of 학생이 is replaced, and 이 becomes 가
+
+Which word translates a term is known from attention between words, and from the words that the model writes
+for the term alone ("student." → 학생은 …), which also say where the stem ends. Forcing a term into the search
+instead leads small models astray behind a word that they have never seen.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from jumok.text.korean_particles import is_particle, mend_particle, split_particle
+from jumok.text.words import word_spans
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from jumok.text.glossary import TermMatch
+    from jumok.text.words import Span
+    from jumok.types import Link
+
+__all__ = [
+    "PlacedTerms",
+    "WordEvidence",
+    "has_all_terms",
+    "links_as_weights",
+    "lost_protected",
+    "missing_term_note",
+    "place_terms_in_sentence",
+    "without_protected",
+]
+
+MIN_WEIGHT = 0.1
+"""A word whose attention to a term is below this does not translate it."""
+_POSSESSIVE = re.compile(r"['’]s?$")
+_UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u30ff\u31f0-\u31ff\u3400-\u9fff]")
+_HANGUL = re.compile("[가-힣]")
+_KANA_PARTICLES = frozenset("はがをにでとのもへや")
+_CLOSING = ".,;:?!)]}。、！？…"
+_MIN_COMMON_LETTERS = 4  # at the beginning of two forms of one word
+
+
+@dataclass(frozen=True, slots=True)
+class WordEvidence:
+    """What is known about the words of a sentence and of its translation.
+
+    `weights` are (target word, source word): attention, or 1 for a link. `links` are those of the word
+    alignment. `words_for` has the words that the model writes for a term alone, by the term in lower case.
+    """
+
+    weights: Sequence[Sequence[float]]
+    links: Sequence[Link]
+    words_for: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+    def of_original(self, word_of: Sequence[int], num_words: int) -> WordEvidence:
+        """Return the evidence for a source of which only some words were translated: `word_of` them."""
+        weights = []
+        for row in self.weights:
+            original = [0.0] * num_words
+            for word, weight in zip(word_of, row, strict=False):  # without </s>
+                original[word] += weight
+            weights.append(original)
+        links = [(word_of[i], j) for i, j in self.links]
+        return WordEvidence(weights, links, self.words_for)
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedTerms:
+    """A translation with its terms, its word links, and the terms that could not be placed."""
+
+    text: str
+    links: tuple[Link, ...]
+    missing: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Edit:
+    """A span of the translation that is replaced by a text, which the source words belong to."""
+
+    span: Span
+    text: str
+    source_words: tuple[int, ...]
+
+
+def has_all_terms(translation: str, matches: Sequence[TermMatch]) -> bool:
+    """Whether the translation has every term, each as often as the source has it."""
+    wanted = [match.target for match in matches]
+    return all(len(_occurrences(translation, term)) >= wanted.count(term) for term in set(wanted))
+
+
+def missing_term_note(term: str) -> str:
+    """Return the note on a term that could not be placed."""
+    return f'the term "{term}" could not be placed: no word of the translation is linked to it'
+
+
+def links_as_weights(links: Sequence[Link], num_source_words: int, num_target_words: int) -> WordEvidence:
+    """Return what word links alone say."""
+    linked = set(links)
+    weights = [[float((i, j) in linked) for i in range(num_source_words)] for j in range(num_target_words)]
+    return WordEvidence(weights, links)
+
+
+def place_terms_in_sentence(
+    source: str, translation: str, evidence: WordEvidence, matches: Sequence[TermMatch]
+) -> PlacedTerms:
+    """Return the translation with the terms of `matches`."""
+    if has_all_terms(translation, matches):
+        return PlacedTerms(translation, tuple(evidence.links))
+    placer = _Placer(source, translation, evidence)
+    missing = [match for match in matches if not match.protected and not placer.place(match)]
+    for match in lost_protected(translation, matches):
+        placer.insert(match)
+    text, new_links = placer.result()
+    return PlacedTerms(
+        text, new_links, tuple(one.target for one in missing if not _occurrences(text, one.target))
+    )
+
+
+def lost_protected(translation: str, matches: Sequence[TermMatch]) -> list[TermMatch]:
+    """Return the addresses and placeholders that a translation lacks."""
+    rest = translation
+    lost = []
+    for match in matches:
+        if match.protected and match.target in rest:
+            rest = rest.replace(match.target, "\0", 1)
+        elif match.protected:
+            lost.append(match)
+    return lost
+
+
+def without_protected(source: str, matches: Sequence[TermMatch]) -> tuple[str, list[int]]:
+    """Return a sentence without its addresses and placeholders, and where its words are in the original.
+
+    A model that has never seen such a string translates the others worse, or writes something else for it.
+    """
+    kept: list[int] = []  # indices of the characters that stay
+    for index, character in enumerate(source):
+        if any(one.protected and one.span[0] <= index < one.span[1] for one in matches):
+            continue
+        if character.isspace() and (not kept or source[kept[-1]].isspace()):
+            continue
+        if kept and source[kept[-1]].isspace() and character in _CLOSING:
+            kept.pop()
+        kept.append(index)
+    text = "".join(source[index] for index in kept)
+    words = word_spans(source)
+    word_at = {index: number for number, (start, end) in enumerate(words) for index in range(start, end)}
+    return text, [word_at[kept[start]] for start, _ in word_spans(text)]
+
+
+class _Placer:
+    """Collects the edits of one translation."""
+
+    def __init__(self, source: str, translation: str, evidence: WordEvidence) -> None:
+        self._source, self._translation = source, translation
+        self._evidence, self._links = evidence, evidence.links
+        self._source_words, self._words = word_spans(source), word_spans(translation)
+        self._edits: list[_Edit] = []
+        self._claimed: set[int] = set()  # words of the translation that a term has taken
+
+    def place(self, match: TermMatch) -> bool:
+        """Replace the words that translate a term; return False if there are none."""
+        source_words = self._source_words_of(match)
+        run = self._translating_run(match, source_words)
+        if not run:
+            return False
+        self._claimed.update(run)
+        start, end = self._words[run[0]][0], self._words[run[-1]][1]
+        if not _occurrences(self._translation[start:end], match.target):
+            stem = self._stem_of(run[-1], self._words_for(match))
+            text = self._with_ending(match.target, start, end, stem)
+            self._edits.append(_Edit((start, end), text, source_words))
+        return True
+
+    def insert(self, match: TermMatch) -> None:
+        """Insert an address or a placeholder behind the word that is linked to the one before it."""
+        source_words = self._source_words_of(match)
+        first = min(source_words, default=0)
+        before = [j for i, j in self._links if i < first and j < len(self._words)]
+        after = [j for i, j in self._links if i > max(source_words, default=0) and j < len(self._words)]
+        nearest = max((i for i, j in self._links if i < first), default=-1)
+        if before:
+            position = self._words[max(j for i, j in self._links if i == nearest)][1]
+        elif after:
+            position = self._words[min(after)][0]
+        else:
+            position = len(self._translation)
+        for edit in self._edits:  # never inside of what another term has replaced
+            if edit.span[0] < position < edit.span[1]:
+                position = edit.span[1]
+        following = self._translation[position : position + 1]
+        left = "" if position == 0 or self._translation[position - 1].isspace() else " "
+        right = " " if following.isalnum() else ""
+        self._edits.append(_Edit((position, position), left + match.target + right, source_words))
+
+    def result(self) -> tuple[str, tuple[Link, ...]]:
+        """Return the translation with all edits, and its word links."""
+        pieces: list[str] = []
+        kept: list[tuple[Span, int]] = []  # spans of the new text, and how far they have moved
+        placed: list[tuple[Span, tuple[int, ...]]] = []
+        position = length = 0
+        for edit in sorted(self._edits, key=lambda one: one.span):
+            pieces += [self._translation[position : edit.span[0]], edit.text]
+            start = length + edit.span[0] - position
+            kept.append(((length, start), position - length))
+            length = start + len(edit.text)
+            placed.append(((start, length), edit.source_words))
+            position = edit.span[1]
+        pieces.append(self._translation[position:])
+        text = "".join(pieces)
+        kept.append(((length, len(text)), position - length))
+        return text, self._new_links(text, kept, placed)
+
+    def _new_links(
+        self,
+        text: str,
+        kept: Sequence[tuple[Span, int]],
+        placed: Sequence[tuple[Span, tuple[int, ...]]],
+    ) -> tuple[Link, ...]:
+        links: set[Link] = set()
+        for new, (start, end) in enumerate(word_spans(text)):
+            for (low, high), source_words in placed:
+                if start < high and low < end:
+                    links.update((i, new) for i in source_words)
+            for (low, high), moved in kept:
+                if low <= start < high:
+                    old = [j for j, (left, right) in enumerate(self._words) if left <= start + moved < right]
+                    links.update((i, new) for i, j in self._links if j in old)
+        return tuple(sorted(links))
+
+    def _source_words_of(self, match: TermMatch) -> tuple[int, ...]:
+        low, high = match.span
+        return tuple(i for i, (start, end) in enumerate(self._source_words) if start < high and low < end)
+
+    def _translating_run(self, match: TermMatch, source_words: Sequence[int]) -> list[int]:
+        """Return the word that translates a term, and its neighbours if they do too."""
+        known = self._words_for(match)
+        weight_of = {
+            j: sum(row[i] for i in source_words)
+            for j, row in enumerate(self._evidence.weights)
+            if j not in self._claimed and any(map(str.isalnum, self._word(j)))
+        }
+        candidates = {j: weight for j, weight in weight_of.items() if weight >= MIN_WEIGHT}
+        known_candidates = [j for j in candidates if self._stem_of(j, known)]
+        if not candidates:
+            return []
+        best = max(known_candidates or candidates, key=candidates.__getitem__)
+        run = [best]
+        while (before := run[0] - 1) in candidates and self._belongs(before, run, known, source_words):
+            run.insert(0, before)
+        while (after := run[-1] + 1) in candidates and self._belongs(after, run, known, source_words):
+            run.append(after)
+        return run
+
+    def _belongs(
+        self, word: int, run: Sequence[int], known: Sequence[str], source_words: Sequence[int]
+    ) -> bool:
+        """Whether a neighbour of a run translates the term too: 공공 도서관에 for "public library"."""
+        if known:
+            stem = self._stem_of(word, known)
+            return bool(stem) and stem not in [self._stem_of(j, known) for j in run]
+        linked = {i for i, j in self._links if j == word}
+        return len(source_words) > 1 and bool(linked) and linked <= set(source_words)
+
+    def _words_for(self, match: TermMatch) -> Sequence[str]:
+        return self._evidence.words_for.get(self._source[slice(*match.span)].lower(), ())
+
+    def _stem_of(self, word: int, known: Sequence[str]) -> str:
+        """Return the part of a word that it shares with one of the known words; "" if there is none."""
+        text = self._word(word)
+        if _HANGUL.match(text[-1]):
+            stems = {split_particle(one)[0] for one in known}
+            fitting = [
+                stem
+                for stem in stems
+                if text.startswith(stem) and (text == stem or is_particle(stem, text[len(stem) :]))
+            ]
+            return max(fitting, key=len, default="")
+        for one in known:
+            common = _common_length(text.lower(), one.lower())
+            if common == len(one) == len(text) or common >= max(_MIN_COMMON_LETTERS, 0.6 * len(one)):
+                return text
+        return ""
+
+    def _word(self, index: int) -> str:
+        return self._translation[slice(*self._words[index])]
+
+    def _with_ending(self, term: str, start: int, end: int, stem: str) -> str:
+        """Return a term with the particles, or the possessive, of the words that it replaces."""
+        replaced = self._translation[start:end]
+        if _HANGUL.match(replaced[-1]):
+            last = replaced.split()[-1]
+            stem, tail = (stem, last[len(stem) :]) if stem else split_particle(last)
+            return term + mend_particle(term, tail, old_stem=stem)
+        if len(replaced) > 1 and replaced[-1] in _KANA_PARTICLES and replaced[-2] not in _KANA_PARTICLES:
+            return term + replaced[-1]
+        possessive = _POSSESSIVE.search(replaced)
+        if start == 0 and replaced[:1].isupper() and term[:1].islower():
+            term = term[:1].upper() + term[1:]
+        return term + (possessive.group() if possessive else "")
+
+
+def _common_length(first: str, second: str) -> int:
+    """Return how many characters two words have in common at their beginning."""
+    return next(
+        (i for i, (a, b) in enumerate(zip(first, second, strict=False)) if a != b),
+        min(len(first), len(second)),
+    )
+
+
+def _occurrences(text: str, term: str) -> list[int]:
+    """Return where a term stands in a text as a whole word; in Hangul, particles may follow.
+
+    A term in lower case may begin with a capital letter, as at the start of a sentence.
+    """
+    first, others = term[:1], re.escape(term[1:])
+    pattern = f"[{re.escape(first)}{first.upper()}]{others}" if first.isalpha() else re.escape(term)
+    if first.isalnum() and not _UNSPACED.match(first):
+        pattern = r"(?<![^\W_])" + pattern
+    if term[-1:].isalnum() and term[-1:].isascii():
+        pattern += r"(?![a-zA-Z0-9])"
+    return [match.start() for match in re.finditer(pattern, text)]

@@ -1,0 +1,90 @@
+"""A glossary is the same from every format, and a conflict names its lines."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from jumok.data.glossary_files import read_glossary
+from jumok.errors import DataError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+TERMS = {"student": "수강생", "public library": "공공 서재", "jumok": "jumok"}
+
+
+def tmx(terms: dict[str, str]) -> str:
+    units = "".join(
+        f'<tu><tuv xml:lang="en"><seg>{a}</seg></tuv><tuv xml:lang="ko"><seg>{b}</seg></tuv></tu>'
+        for a, b in terms.items()
+    )
+    return f'<tmx version="1.4"><header srclang="en"/><body>{units}</body></tmx>'
+
+
+def tbx(terms: dict[str, str], entry: str, language: str, section: str) -> str:
+    entries = "".join(
+        f'<{entry}><{language} xml:lang="en-US"><{section}><term>{a}</term></{section}></{language}>'
+        f'<{language} xml:lang="ko"><{section}><term>{b}</term></{section}>'
+        f"<{section}><term>다른 {b}</term></{section}></{language}></{entry}>"
+        for a, b in terms.items()
+    )
+    return f"<tbx><text><body>{entries}</body></text></tbx>"
+
+
+FILES = {
+    "plain.tsv": "".join(f"{a}\t{b}\n" for a, b in TERMS.items()),
+    "header.tsv": "en\tko\n" + "".join(f"{a}\t{b}\n" for a, b in TERMS.items()),
+    "notes.tsv": "".join(f"{a}\t{b}\ta note, number {n}\n" for n, (a, b) in enumerate(TERMS.items())),
+    "quoted.csv": "\ufeffen,ko\n" + "".join(f'"{a}","{b}"\n' for a, b in TERMS.items()),
+    "swapped.csv": "ko;en\n" + "".join(f"{b};{a}\n" for a, b in TERMS.items()),
+    "memory.tmx": tmx(TERMS),
+    "old.tbx": tbx(TERMS, "termEntry", "langSet", "tig"),
+    "new.tbx": tbx(TERMS, "conceptEntry", "langSec", "termSec"),
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_every_format_gives_the_same_terms(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    path.write_text(FILES[name], encoding="utf-8")
+    assert read_glossary(path, source_language="en", target_language="ko").terms == TERMS
+
+
+@pytest.mark.parametrize("name", ["header.tsv", "swapped.csv", "memory.tmx", "new.tbx"])
+def test_a_file_that_names_its_languages_serves_both_directions(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    path.write_text(FILES[name], encoding="utf-8")
+    glossary = read_glossary(path, source_language="ko", target_language="en")
+    assert glossary.terms.items() >= {b: a for a, b in TERMS.items()}.items()
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("a.tsv", "cat\t고양이\ndog\t개\ncat\t야옹이\n", "'cat': '고양이' on line 1 and '야옹이' on line 3"),
+        ("a.tsv", "cat\t고양이\ndog\t\n", "Line 2 of .* has only one text: 'dog'"),
+        ("a.md", "cat", "is not a glossary"),
+        ("a.tbx", "<tbx></tbx>", "Two languages are needed"),
+        ("a.tbx", tbx(TERMS, "termEntry", "langSet", "tig").replace("ko", "de"), "there are none in ko"),
+    ],
+)
+def test_a_file_that_is_no_glossary_is_refused(tmp_path: Path, name: str, text: str, message: str) -> None:
+    path = tmp_path / name
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(DataError, match=message):
+        read_glossary(path, source_language="en", target_language="ko")
+
+
+def test_a_missing_glossary_is_named(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="There is no glossary"):
+        read_glossary(tmp_path / "none.tsv")
+
+
+@pytest.mark.parametrize("name", ["header.tsv", "memory.tmx", "new.tbx"])
+def test_a_glossary_of_other_languages_is_refused(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    path.write_text(FILES[name], encoding="utf-8")
+    with pytest.raises(DataError):
+        read_glossary(path, source_language="ko", target_language="fr")

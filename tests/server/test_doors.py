@@ -1,0 +1,89 @@
+"""A text has the same translation on the command line, in Python, from a server and on the live page."""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+from serve_models import DIGITS
+from serve_process import serving
+
+from jumok.inference import load
+from jumok.server.viewer import ExplanationService, NamedTranslator
+from jumok.text.sentences import split_sentences
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from serve_process import Served
+
+ENDS = (".", "!", "?", "...", '."')
+
+
+def make_texts(count: int) -> list[str]:
+    """Texts of two to nine sentences."""
+    generator = random.Random(5)
+
+    def sentence() -> str:
+        words = " ".join(generator.choices(DIGITS["en"], k=generator.randint(1, 7)))
+        return words.capitalize() + generator.choice(ENDS)
+
+    return [" ".join(sentence() for _ in range(generator.randint(2, 9))) for _ in range(count)]
+
+
+def on_the_command_line(model: Path, texts: list[str]) -> list[str]:
+    command = [sys.executable, "-m", "jumok", "translate", str(model)]
+    done = subprocess.run(command, input="\n".join(texts), capture_output=True, text=True, check=True)
+    return done.stdout.splitlines()
+
+
+def on_the_live_page(model: Path, texts: list[str]) -> list[str]:
+    """Ask as a page does: for the explanation of a sentence, with the translation of the whole text."""
+    service = ExplanationService([NamedTranslator("model", load(model, engine="torch"))])
+    answers = []
+    for text in texts:
+        answer = json.loads(service.handle("explain", json.dumps({"sentence": text}).encode()))
+        assert answer["source"]["text"] == split_sentences(text)[0]
+        answers.append(answer["whole_text"]["text"])
+    return answers
+
+
+def from_the_server(server: Served, texts: list[str], size: int = 50) -> list[str]:
+    answers = []
+    for start in range(0, len(texts), size):
+        fields = {"q": texts[start : start + size], "source": "en", "target": "de"}
+        answer = server.post("/translate", fields)
+        assert answer.status == 200, answer.text
+        answers += answer.json["translatedText"]
+    return answers
+
+
+def check_all_doors(model: Path, server: Served, texts: list[str]) -> None:
+    translator = load(model)
+    in_python = [translation.text for translation in translator.translate(texts)]
+    # Sentence for sentence: what each one has by itself, and nothing of a text is lost.
+    for text, translation in zip(texts, translator.translate(texts), strict=True):
+        sentences = split_sentences(text)
+        assert len(sentences) >= 2
+        assert [source for source, _ in translation.parts] == sentences
+        alone = [one.text for one in translator.translate(sentences)]
+        assert [part for _, part in translation.parts] == alone
+        assert translation.text == " ".join(alone).strip()
+    assert [translation.text for translation in translator.stream(texts)] == in_python
+    assert on_the_command_line(model, texts) == in_python
+    assert from_the_server(server, texts) == in_python
+    assert on_the_live_page(model, texts) == in_python
+
+
+def test_every_door_gives_the_same_translation(model: Path, served: Served) -> None:
+    check_all_doors(model, served, make_texts(12))
+
+
+@pytest.mark.slow
+def test_every_door_gives_the_same_translation_of_500_texts(model: Path, tmp_path: Path) -> None:
+    with serving(tmp_path, model) as server:
+        check_all_doors(model, server, make_texts(500))

@@ -1,0 +1,100 @@
+"""Glossaries of a server: by name, in a request, and with documents; addresses survive without one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from serve_process import serving_in_thread
+
+from jumok.errors import DataError, RecipeError
+from jumok.inference import load
+from jumok.server.glossaries import NamedGlossaries
+from jumok.server.language_pairs import LanguagePair, LanguagePairs
+from jumok.text.glossary import Glossary
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from serve_process import Answer, Served
+
+TERMS = {"three": "DREI", "seven": "SIEBEN"}
+TEXT = "One two three. Four seven!"
+
+
+@pytest.fixture(scope="module")
+def terms(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("terms") / "digits.tsv"
+    path.write_text("en\tde\n" + "".join(f"{a}\t{b}\n" for a, b in TERMS.items()), encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def served_with_terms(
+    model: Path, second_model: Path, terms: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Served]:
+    folder = tmp_path_factory.mktemp("glossary")
+    with serving_in_thread(folder, model, second_model, glossaries=(("digits", terms),)) as server:
+        yield server
+
+
+def ask(server: Served, path: str = "/translate", **fields: Any) -> Answer:
+    return server.post(path, {"q": TEXT, "source": "en", "target": "de", **fields})
+
+
+@pytest.mark.medium
+def test_a_server_has_the_translation_of_python(served_with_terms: Served, model: Path) -> None:
+    translator = load(model)
+    plain = translator.translate([TEXT])[0]
+    [with_terms] = translator.translate([TEXT], glossary=Glossary(TERMS))
+    assert ask(served_with_terms).json["translatedText"] == plain.text
+    for glossary in ("digits", TERMS, [{"source": a, "target": b} for a, b in TERMS.items()]):
+        assert ask(served_with_terms, glossary=glossary).json["translatedText"] == with_terms.text
+        [scored] = ask(served_with_terms, "/v1/translate", glossary=glossary).json["translations"]
+        assert scored["text"] == with_terms.text
+        missing = [note for note in with_terms.notes if "could not be placed" in note]
+        assert [note for note in scored.get("notes", ()) if "could not be placed" in note] == missing
+    stream = ask(served_with_terms, "/v1/translate/stream", glossary="digits").text
+    assert "event: done" in stream
+    address = "https://a.example/b?c=1"
+    for target in ("de", "fr"):  # directly, and through a pivot language
+        answer = ask(served_with_terms, q=f"One two {address} three.", target=target)
+        assert answer.json["translatedText"].count(address) == 1
+    form = served_with_terms.post_file(
+        "x.txt", b"three\n", source="en", target="de", glossary='{"three": "DREI"}'
+    )
+    assert form.status == 200, form.text
+
+
+@pytest.mark.medium
+@pytest.mark.parametrize(
+    ("glossary", "message"),
+    [
+        ("law", "there is no glossary 'law'"),
+        ({"a": 1}, "pairs of texts"),
+        ({"a": ""}, "has two texts"),
+        (["a"], "it is a name, an object of terms, or a list"),
+        ("{", "glossary parameter"),
+        ({f"a{n}": "b" for n in range(10_001)}, "at most 10,000"),
+    ],
+)
+def test_what_is_no_glossary_is_refused(served_with_terms: Served, glossary: Any, message: str) -> None:
+    answer = ask(served_with_terms, glossary=glossary)
+    assert answer.status == 400
+    assert message in answer.json["error"]
+
+
+def test_a_named_glossary_serves_the_languages_that_it_has(terms: Path, tmp_path: Path) -> None:
+    pairs = LanguagePairs(
+        [LanguagePair(0, "en", "de"), LanguagePair(1, "de", "fr"), LanguagePair(2, "de", "en")]
+    )
+    named = NamedGlossaries([("digits", terms)], pairs)
+    assert named.get("digits", "en", "de").terms == TERMS
+    assert named.get("digits", "de", "en").terms == {b: a for a, b in TERMS.items()}
+    with pytest.raises(DataError, match="no terms from de to fr"):
+        named.get("digits", "de", "fr")
+    with pytest.raises(DataError, match="There is no glossary"):
+        NamedGlossaries([("law", tmp_path / "none.tsv")], pairs)
+    with pytest.raises(RecipeError, match="Two glossaries have the name"):
+        NamedGlossaries([("digits", terms)] * 2, pairs)

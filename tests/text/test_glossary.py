@@ -1,0 +1,145 @@
+"""Terms are found in sentences and put into their translations, with the right particles."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from jumok.errors import DataError
+from jumok.text.glossary import Glossary, find_protected
+from jumok.text.term_placement import PlacedTerms, links_as_weights, place_terms_in_sentence
+from jumok.text.words import split_words
+
+TERMS = {
+    "student": "수강생",
+    "library": "서재",
+    "public library": "공공 서재",
+    "US": "미국",
+    "jumok": "jumok",
+    "학생": "pupil",
+    "C++": "C++",
+}
+
+
+def found(sentence: str) -> list[tuple[str, str]]:
+    matches = Glossary(TERMS).find(sentence, find_protected(sentence))
+    return [(sentence[slice(*match.span)], match.target) for match in matches]
+
+
+@pytest.mark.parametrize(
+    ("sentence", "terms"),
+    [
+        ("The student reads.", [("student", "수강생")]),
+        ("Student, read! STUDENT?", [("Student", "수강생"), ("STUDENT", "수강생")]),
+        ("The public library has a library.", [("public library", "공공 서재"), ("library", "서재")]),
+        ("They tell us about the US.", [("US", "미국")]),
+        ("students and studentship", []),
+        ("Write C++ in jumok.", [("C++", "C++"), ("jumok", "jumok")]),
+        ("학생은 학생들에게 말한다. 여학생과 학생증", [("학생", "pupil"), ("학생", "pupil")]),
+        ("jumok를 쓴다", [("jumok", "jumok")]),
+        (
+            "See https://a.com/student?x=1. Mail student@a.com!",
+            [("https://a.com/student?x=1",) * 2, ("student@a.com",) * 2],
+        ),
+        ("", []),
+    ],
+)
+def test_terms_are_found(sentence: str, terms: list[tuple[str, str]]) -> None:
+    assert found(sentence) == terms
+
+
+@pytest.mark.parametrize(
+    ("sentence", "protected"),
+    [
+        ("Go to http://a.b/c, then www.d.org.", ["http://a.b/c", "www.d.org"]),
+        ("Hello {name}, %1$s of {{ total }}: ${x} %s", ["{name}", "%1$s", "{{ total }}", "${x}", "%s"]),
+        ("%(n)d files", ["%(n)d"]),
+        ("I am 100% sure and 50 % too.", []),
+        ("Run `rm -rf x` on 192.168.0.1 now.", ["`rm -rf x`", "192.168.0.1"]),
+        ("I go home at 3.50.", []),
+    ],
+)  # fmt: skip
+def test_addresses_and_placeholders_are_found(sentence: str, protected: list[str]) -> None:
+    assert [match.target for match in find_protected(sentence)] == protected
+
+
+def test_a_glossary_refuses_what_is_no_term() -> None:
+    for terms in ([("a", "")], [("", "b")], [("a", None)]):
+        with pytest.raises(DataError):
+            Glossary(terms)  # type: ignore[arg-type]
+    with pytest.raises(DataError, match="two translations of 'a': 'b' and 'c'"):
+        Glossary([("a", "b"), ("a", "c")])
+    assert len(Glossary([("a", "b"), ("a", "b")])) == 1
+
+
+def place(source: str, translation: str, links: str, **words_for: list[str]) -> PlacedTerms:
+    """Place terms by links such as "0-0 1-2", and by the words that a model writes for a term alone."""
+    pairs = [(int(i), int(j)) for i, j in (link.split("-") for link in links.split())]
+    matches = Glossary(TERMS).find(source, find_protected(source))
+    evidence = links_as_weights(pairs, len(split_words(source)), len(split_words(translation)))
+    return place_terms_in_sentence(source, translation, replace(evidence, words_for=words_for), matches)
+
+
+@pytest.mark.parametrize(
+    ("source", "translation", "links", "placed"),
+    [
+        # 은 follows a consonant in both; 에서 has one form; 이 becomes 가.
+        ("The student reads.", "학생은 읽는다.", "1-0 2-1", "수강생은 읽는다."),
+        ("I am in the library.", "나는 도서관에 있다.", "0-0 4-1 1-2", "나는 서재에 있다."),
+        ("The library is big.", "도서관이 크다.", "1-0 3-1", "서재가 크다."),
+        ("The public library is big.", "시립 도서관이 크다.", "1-0 2-1 4-2", "공공 서재가 크다."),
+        ("The student and the student.", "학생과 학생.", "1-0 4-1", "수강생과 수강생."),
+        ("The students read.", "학생들은 읽는다.", "1-0 2-1", "학생들은 읽는다."),
+        ("The student reads.", "수강생은 읽는다.", "1-0 2-1", "수강생은 읽는다."),
+        ("Mail {name} now.", "지금 보내라.", "0-1 4-0", "지금 보내라 {name}."),
+    ],
+)  # fmt: skip
+def test_the_linked_stem_is_replaced(source: str, translation: str, links: str, placed: str) -> None:
+    assert place(source, translation, links).text == placed
+
+
+def test_a_term_without_a_link_is_reported_but_an_address_is_always_kept() -> None:
+    assert place("The student reads.", "읽는다.", "2-0") == PlacedTerms("읽는다.", ((2, 0),), ("수강생",))
+    kept = place("I go to http://a.b now.", "나는 간다.", "0-0 1-1")
+    assert kept.text == "나는 간다 http://a.b."
+    assert kept.missing == ()
+    assert place("http://a.b", "", "").text == "http://a.b"
+
+
+def test_links_follow_the_words_of_the_new_text() -> None:
+    source = "The student is in the public library."
+    placed = place(source, "학생이 시립도서관에 있다.", "1-0 5-1 6-1 2-2 7-3")
+    assert placed.text == "수강생이 공공 서재에 있다."
+    assert placed.links == ((1, 0), (2, 3), (5, 1), (5, 2), (6, 1), (6, 2), (7, 4))
+    assert split_words(placed.text) == ["수강생이", "공공", "서재에", "있다", "."]
+
+
+@pytest.mark.parametrize(
+    ("source", "translation", "links", "placed"),
+    [
+        ("학생은 왔다.", "Student came.", "0-0 1-1", "Pupil came."),
+        ("학생은 왔다.", "The student's dog.", "0-1", "The pupil's dog."),
+    ],
+)
+def test_other_languages_keep_their_endings(source: str, translation: str, links: str, placed: str) -> None:
+    assert place(source, translation, links).text == placed
+
+
+def test_the_words_for_a_term_alone_say_which_word_translates_it_and_where_its_stem_ends() -> None:
+    # "this" is linked as well, and 고양이 could be 고양 with a particle.
+    source = "This cat is here."
+    terms = Glossary({"cat": "야옹이"})
+    evidence = links_as_weights([(0, 0), (1, 0), (1, 1), (2, 2)], 5, 4)
+    known = replace(evidence, words_for={"cat": ["고양이는", "달린다", "."]})
+    placed = place_terms_in_sentence(source, "이 고양이 여기 있다.", known, terms.find(source))
+    assert placed.text == "이 야옹이 여기 있다."
+    library = {"public library": ["시립", "도서관은", "크다"]}
+    placed = place("The public library is big.", "그 시립 도서관이 크다.", "0-0 1-1 2-2 4-3", **library)
+    assert placed.text == "그 공공 서재가 크다."
+
+
+def test_a_japanese_term_keeps_its_particle() -> None:
+    known = {"student": ["生", "徒", "は"]}
+    placed = place("The student reads.", "生徒は読む。", "1-0 1-1 1-2 2-3", **known)
+    assert placed.text == "수강생は読む。"
