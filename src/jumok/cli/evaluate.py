@@ -95,6 +95,7 @@ def evaluate(
         _refuse_other_languages(translator, baseline_translator, against)
     languages = {"source": translator.source_language or None, "target": translator.target_language or None}
     reading: dict[str, Any] = {**languages, "columns": columns, "encoding": encoding}
+    _refuse_single_text(pairs)
     corpora = open_corpora(pairs, **reading)
     _check_source(model, corpora, pictures=translator.reads_pictures)
     test = [pair for corpus in corpora for pair in corpus.pairs()]
@@ -174,6 +175,19 @@ def _refuse_options(options: dict[str, Any]) -> None:
     given = ", ".join(name for name, value in options.items() if value is not None)
     if given:
         raise RecipeError(f"{given} would be ignored: this model does not translate. Leave it out.")
+
+
+def _refuse_single_text(files: list[str]) -> None:
+    """Raise if there is only one text: a translator is scored on sentences with their translations."""
+    from jumok.data.input_files import InputFile  # start-up
+    from jumok.data.readers import find_pair_format  # start-up
+
+    is_text = len(files) == 1 and files[0].lower().endswith(".txt")
+    if is_text and find_pair_format(InputFile(files[0])) is None:
+        raise DataError(
+            f"A translator is scored on sentences and their translations. Received: only {files[0]}. Name "
+            "both texts (jumok evaluate MODEL test.en test.de), or one file of pairs."
+        )
 
 
 def _check_source(model: Path, corpora: Sequence[Corpus], *, pictures: bool) -> None:
