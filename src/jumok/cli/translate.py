@@ -11,7 +11,7 @@ import json
 import sys
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -175,8 +175,7 @@ def _text_options(
     translator: Translator, search: SearchOverrides, sentences: str | None, glossary: Path | None
 ) -> TextOptions:
     """Return the options for texts and for the search; the terms of a glossary are read here."""
-    options: TextOptions = {"sentences": sentences}
-    options.update(search)
+    options = cast("TextOptions", {**search, "sentences": sentences})
     if glossary is not None:
         from jumok.data.glossary_files import read_glossary  # start-up
 
