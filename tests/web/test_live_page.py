@@ -66,6 +66,22 @@ def save(page: Page, kind: str) -> bytes:
     return Path(saved.value.path()).read_bytes()
 
 
+def test_each_sentence_of_a_text_can_be_looked_at(open_page: OpenPage, live: str) -> None:
+    page = open_page(live)
+    wait_for_responses(page)
+    type_sentence(page, "I go home. You go home.")
+    wait_for_responses(page)
+    expect(page.get_by_test_id("whole-text")).to_have_text(HANGUL)
+    expect(page.locator("[data-word=source-0]")).to_have_text("I")
+    page.get_by_role("button", name="You go home. →").click()
+    expect(page.locator("[data-word=source-0]")).to_have_text("You")
+    wait_for_responses(page)
+    assert translation(page).inner_text() in page.get_by_test_id("whole-text").inner_text()
+    assert "index=1" in page.url
+    type_sentence(page, "I go home.")
+    expect(page.get_by_test_id("whole-text")).not_to_be_attached()
+
+
 @pytest.mark.parametrize("visited", ["live", "demo"])
 def test_a_user_types_changes_sets_a_prefix_compares_and_saves(
     open_page: OpenPage, visited: str, axe: str, request: pytest.FixtureRequest

@@ -6,7 +6,9 @@ import type { MetricsLine } from "./metrics";
 
 export interface ExplainRequest {
   model: number;
+  /** A text; of several sentences, which are translated one by one, the one with this index is explained. */
   sentence: string;
+  index?: number;
   changes: Change[];
   prefix: number[];
   target?: string;

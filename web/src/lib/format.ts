@@ -99,7 +99,16 @@ export interface Facts {
   training?: Training;
 }
 
+/** A text of several sentences: its translation, that of each sentence, and which of them is explained. */
+export interface WholeText {
+  text: string;
+  parts: { source: string; text: string }[];
+  index: number;
+}
+
 export interface Explanation {
+  /** Only in answers of a live page. */
+  whole_text?: WholeText;
   format: string;
   version: number;
   facts: Facts;

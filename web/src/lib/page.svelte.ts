@@ -53,6 +53,8 @@ class Page {
   hasRun = $state(false);
 
   sentence = $state("");
+  /** Which sentence is explained, if the text has several. */
+  index = $state(0);
   prefix = $state.raw<number[]>([]);
   changes = $state.raw<Change[]>([]);
   /** The partial translation while the model produces it. */
@@ -155,8 +157,8 @@ class Page {
   // --- Requests -------------------------------------------------------------------------------------------
 
   #currentRequest(): ExplainRequest {
-    const { modelIndex: model, normalisedSentence: sentence, changes, prefix } = this;
-    return { model, sentence, changes, prefix };
+    const { modelIndex: model, normalisedSentence: sentence, index, changes, prefix } = this;
+    return { model, sentence, changes, prefix, ...(index && { index }) };
   }
 
   #isUpToDate(): boolean {
@@ -242,6 +244,12 @@ class Page {
     return withChanges.target.ids.join() === target.ids.join() ? withChanges : explain({ ...request, changes: [] });
   }
 
+  /** Explain another sentence of the same text. */
+  selectSentence(index: number): void {
+    Object.assign(this, { index, changes: [], prefix: [] });
+    void this.requestExplanation();
+  }
+
   selectModel(index: number): void {
     if (index === this.modelIndex) return;
     this.modelIndex = index;
@@ -283,6 +291,7 @@ class Page {
     this.#keepSelection = true;
     if (!this.live) return;
     this.sentence = parameters.get("sentence") ?? this.#defaults.sentence;
+    this.index = index("index", 0);
     this.prefix = indices(list("forced"));
     this.changes = parseChanges(parameters.get("changes") ?? "[]");
   }
@@ -309,6 +318,7 @@ class Page {
     parameters.set("language", this.language);
     if (this.appearance !== "system") parameters.set("theme", this.appearance);
     if (this.live && this.sentence) parameters.set("sentence", this.sentence);
+    if (this.live && this.index) parameters.set("index", String(this.index));
     if (this.prefix.length) parameters.set("forced", this.prefix.join(","));
     if (this.changes.length) parameters.set("changes", JSON.stringify(this.changes));
     return `#${parameters}`;
