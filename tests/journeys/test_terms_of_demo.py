@@ -1,0 +1,106 @@
+"""Glossaries, measured on the demo's model: terms that it has never seen, with the right particles.
+
+The 90 sentences have one term each. The reference is the corpus's own translation with the term in it.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+
+import pytest
+
+import jumok
+from jumok.cli.demo import MINUTES, PAIRS
+from jumok.datasets.english_korean import generate
+from jumok.text.korean_particles import mend_particle
+
+pytestmark = pytest.mark.slow
+
+TERMS = {
+    "student": ("학생", "수강생"),
+    "library": ("도서관", "서재"),
+    "book": ("책", "서적"),
+    "books": ("책", "서적"),
+    "doctor": ("의사", "의원"),
+    "museum": ("박물관", "전시관"),
+    "cat": ("고양이", "야옹이"),
+}
+GLOSSARY = jumok.Glossary({term: wanted for term, (_, wanted) in TERMS.items()})
+PROTECTED = (
+    "https://example.com/a?b=1&c=2",
+    "www.jumok.org/x",
+    "first.last+tag@mail.example.co.kr",
+    "{name}",
+    "%1$s",
+    "%(count)d",
+    "{{ user.name }}",
+    "192.168.0.1",
+    "`git push -f`",
+)
+
+
+@pytest.fixture(scope="module")
+def translator(tmp_path_factory: pytest.TempPathFactory) -> jumok.Translator:
+    """The model of the demo: in the folder that JUMOK_DEMO_MODEL names, or trained now."""
+    if folder := os.environ.get("JUMOK_DEMO_MODEL"):
+        return jumok.load(folder)
+    out = tmp_path_factory.mktemp("demo")
+    corpus = out / "train.en-ko.tsv"
+    lines = (f"{pair.source}\t{pair.target}\n" for pair in generate("train", PAIRS["train"]))
+    corpus.write_text("".join(lines), encoding="utf-8")
+    return jumok.load(jumok.train(corpus, out=out / "run", minutes=MINUTES))
+
+
+def sentences_with_a_term(count: int) -> list[tuple[str, str, str]]:
+    """Return (source, target, term) of sentences with one term, whose translation has the model's word."""
+    found = []
+    for pair in generate("test", 10_000):
+        terms = [match[0] for match in re.finditer(r"\w+", pair.source) if match[0] in TERMS]
+        if len(terms) == 1 and not pair.source.startswith("<") and TERMS[terms[0]][0] in pair.target:
+            found.append((pair.source, pair.target, terms[0]))
+        if len(found) == count:
+            break
+    return found
+
+
+def with_term(target: str, term: str) -> str:
+    word, wanted = TERMS[term]
+
+    def replaced(match: re.Match[str]) -> str:
+        return wanted + mend_particle(wanted, match[1], old_stem=word)
+
+    return re.sub(f"{word}([가-힣]*)", replaced, target)
+
+
+def test_terms_are_present_and_exact(translator: jumok.Translator) -> None:
+    sentences = sentences_with_a_term(90)
+    sources = [source for source, _, _ in sentences]
+    translations = [one.text for one in translator.translate(sources, glossary=GLOSSARY)]
+    present = [TERMS[term][1] in text for text, (*_, term) in zip(translations, sentences, strict=True)]
+    exact = [
+        text == with_term(target, term)
+        for text, (_, target, term) in zip(translations, sentences, strict=True)
+    ]
+    assert sum(present) >= 0.98 * 90
+    assert sum(exact) >= 0.9 * 90
+
+
+def test_sentences_without_terms_stay_as_they_are(translator: jumok.Translator) -> None:
+    sources = [pair.source for pair in generate("test", 500)]
+    plain = translator.translate(sources, protect=False)
+    assert translator.translate(sources, glossary=jumok.Glossary({"zebra": "얼룩말"})) == plain
+
+
+def test_200_lines_keep_their_addresses_and_placeholders(translator: jumok.Translator) -> None:
+    generator = random.Random(3)
+    lines, wanted = [], []
+    for pair in generate("test", 200):
+        words, strings = pair.source.split(), generator.sample(PROTECTED, generator.choice([1, 1, 2, 3]))
+        for string in strings:
+            words.insert(generator.randrange(len(words)), string)
+        lines.append(" ".join(words))
+        wanted.append(strings)
+    for text, strings in zip([one.text for one in translator.translate(lines)], wanted, strict=True):
+        assert [text.count(string) for string in strings] == [1] * len(strings), text

@@ -1,0 +1,94 @@
+"""A wheel, installed outside of the repository into an empty environment, translates, looks and serves."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import sysconfig
+import urllib.request
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+
+PROJECT = Path(__file__).parents[2]
+MODEL = PROJECT / "tests" / "stored" / "models" / "transformer"
+
+
+@pytest.fixture(scope="module")
+def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The interpreter of an environment with the wheel, and with the packages that it needs from this one."""
+    folder = tmp_path_factory.mktemp("wheel")
+    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "-w", str(folder), str(PROJECT)]
+    built = subprocess.run(command, capture_output=True, text=True, check=False)
+    if built.returncode:
+        pytest.skip(f"a wheel cannot be built here: {built.stderr[-300:]}")
+    [wheel] = folder.glob("*.whl")
+    venv.create(folder / "environment")
+    [packages] = (folder / "environment" / "lib").glob("python*/site-packages")
+    with zipfile.ZipFile(wheel) as archive:  # as pip installs it, without its dependencies
+        archive.extractall(packages)
+    # Python does not read .pth files of a folder that another one names: jumok itself is not found there.
+    (packages / "dependencies.pth").write_text(f"{_dependencies()}\n", encoding="utf-8")
+    return folder / "environment" / "bin" / "python"
+
+
+def _dependencies() -> str:
+    import torch
+
+    return str(Path(torch.__file__).parents[1]) if torch.__file__ else sysconfig.get_path("purelib")
+
+
+def run(python: Path, folder: Path, *arguments: str | Path, text: str = "") -> str:
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    done = subprocess.run(
+        [python, "-m", "jumok", *map(str, arguments)],
+        input=text,
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=folder,
+        env=environment,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.slow
+def test_a_wheel_translates_looks_and_serves(python: Path, tmp_path: Path) -> None:
+    where = subprocess.run(
+        [python, "-c", "import jumok; print(jumok.__file__)"],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=tmp_path,
+    )
+    assert Path(where.stdout.strip()).is_relative_to(python.parents[1])
+    translated = run(python, tmp_path, "translate", MODEL, text="I go home.\n").strip()
+    assert translated
+    run(python, tmp_path, "look", MODEL, "I go home.", "--out", tmp_path / "x.html")
+    assert translated in (tmp_path / "x.html").read_text(encoding="utf-8")
+    server = subprocess.Popen(
+        [python, "-m", "jumok", "serve", str(MODEL), "--port", "0", "--workers", "1"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        cwd=tmp_path,
+    )
+    try:
+        url = server.stdout.readline().split()[2] if server.stdout else ""
+        fields = json.dumps({"q": "I go home.", "source": "en", "target": "ko"}).encode()
+        request = urllib.request.Request(f"{url}/translate", fields, {"Content-Type": "application/json"})
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            assert json.load(answer)["translatedText"] == translated
+        with urllib.request.urlopen(url, timeout=60) as page:
+            assert b"<html" in page.read()
+    finally:
+        server.terminate()
+        server.wait(timeout=60)
+        if server.stdout:
+            server.stdout.close()
