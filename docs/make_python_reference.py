@@ -12,7 +12,14 @@ from jumok.interop import ImportChoices
 
 PAGE = Path(__file__).with_name("python.md")
 SECTIONS: dict[str, tuple[str, ...]] = {
-    "Load and translate": ("load", "Translator", "Translation"),
+    "Load and translate": (
+        "load",
+        "Translator",
+        "Translation",
+        "Glossary",
+        "read_glossary",
+        "split_sentences",
+    ),
     "See attention": (
         "explain",
         "Explanation",
