@@ -458,3 +458,13 @@ def test_terms_are_placed_and_the_rest_stays_as_it_is(tokenizers: TokenizerPair)
     assert both.alignment.sure >= {(2, 2), (8, 8)}
     assert none == translator.translate(texts)[1]
     assert kept.text == "the tree near {name}"
+
+
+def test_a_sentence_that_is_translated_again_has_the_notes_of_its_new_translation(
+    tokenizers: TokenizerPair,
+) -> None:
+    text = "see {" + "x" * 60 + "} now"
+    [cut] = echo_translator(tokenizers).translate([text], max_length_ratio=0.1, protect=False)
+    assert "was cut" in cut.notes[0]
+    [whole] = echo_translator(tokenizers).translate([text], max_length_ratio=0.1)
+    assert (whole.text, whole.notes) == (text, ())

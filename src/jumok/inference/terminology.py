@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from jumok.errors import UnsupportedError
 from jumok.inference.text_options import LINE_BY_LINE
+from jumok.inference.translation_notes import is_note_on
 from jumok.text.glossary import find_protected
 from jumok.text.term_placement import (
     WordEvidence,
@@ -117,7 +118,8 @@ def place_in_pairs(
         if index in again:
             evidence = evidence.of_original(again[index][1], len(split_words(pair.source)))
         known = replace(evidence, words_for=words_for)
-        placed.append(place_terms_in_sentence(pair.source, aligned[index].target, known, matches))
+        one = place_terms_in_sentence(pair.source, aligned[index].target, known, matches)
+        placed.append(replace(one, notes=translations[index].notes) if index in again else one)
     return placed
 
 
@@ -156,7 +158,7 @@ def _with_terms(
     """Return a translation with the new texts of some of its parts and alternatives."""
     parts, alternatives = list(translation.parts), list(translation.alternatives)
     known: dict[tuple[str, str], Alignment] = {}
-    notes: list[str] = []
+    notes = list(translation.notes)
     text, end = translation.text, 0
     new_texts = {one.part: new for one, new in placed if one.part is not None}
     for index, (source, old) in enumerate(translation.parts):
@@ -167,6 +169,8 @@ def _with_terms(
         if new is not None:
             parts[index] = (source, new.text)
             known[source, new.text] = Alignment(frozenset(new.links))
+            if new.notes is not None:
+                notes = [note for note in notes if not is_note_on(note, source)] + list(new.notes)
             notes.extend(map(missing_term_note, new.missing))
     for one, new in placed:
         if one.part is None:
@@ -178,7 +182,7 @@ def _with_terms(
         text=text,
         parts=tuple(parts),
         alternatives=tuple(reversed(distinct.items())),
-        notes=(*translation.notes, *notes),
+        notes=tuple(notes),
         align=None
         if align is None
         else lambda source, target: known.get((source, target)) or align(source, target),

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from jumok.inference.translator import Segment
     from jumok.types import Hypothesis
 
-__all__ = ["find_notes"]
+__all__ = ["find_notes", "is_note_on"]
 
 MIN_REPEATS = 4
 """A sequence of tokens that stands this many times in a row is a repetition that people do not write."""
@@ -43,6 +43,11 @@ def find_notes(
         elif len(ids) >= max_length:
             notes.append(f"the translation of {_quote(segment.text)} was cut at {max_length:,} tokens")
     return tuple(notes)
+
+
+def is_note_on(note: str, sentence: str) -> bool:
+    """Whether a note is on the translation of a sentence."""
+    return note.startswith(f"the translation of {_quote(sentence)} ")
 
 
 def _repeats(ids: Sequence[int]) -> bool:

@@ -76,6 +76,8 @@ class PlacedTerms:
     text: str
     links: tuple[Link, ...]
     missing: tuple[str, ...] = ()
+    notes: tuple[str, ...] | None = None
+    """The notes on the translation if the sentence was translated again for its terms."""
 
 
 @dataclass(frozen=True, slots=True)

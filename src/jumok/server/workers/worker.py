@@ -196,10 +196,9 @@ def _place_terms(
         return
     placed = place_in_pairs([(pair, matches) for _, pair, matches in lacking], translator)
     for (candidate, *_), terms in zip(lacking, placed, strict=True):
-        candidate.update(text=terms.text, links=terms.links)
-        if terms.missing:
-            notes = [missing_term_note(term) for term in terms.missing]
-            candidate["notes"] = [*candidate.get("notes", ()), *notes]
+        earlier = candidate.pop("notes", ())
+        notes = [*(earlier if terms.notes is None else terms.notes), *map(missing_term_note, terms.missing)]
+        candidate.update(text=terms.text, links=terms.links, **({"notes": notes} if notes else {}))
 
 
 def _add_links(
