@@ -37,6 +37,8 @@ def split(text: str) -> list[str]:
         ("나는 집에 간다. 너는 책을 읽는다.", ["나는 집에 간다.", "너는 책을 읽는다."]),
         ("私は行く。あなたは来る！", ["私は行く。", "あなたは来る！"]),
         ("I met Dr. Kim and J. Lee. They left.", ["I met Dr. Kim and J. Lee.", "They left."]),
+        ("A sign says E.S.E. Electronics.", ["A sign says E.S.E. Electronics."]),
+        ("wearing the number &quot; 93 . &quot;", ["wearing the number &quot; 93 . &quot;"]),
         ("Yes. I go. So do I. Go!", ["Yes.", "I go.", "So do I.", "Go!"]),
         ("1. Open the door. 2. Go in.", ["1. Open the door.", "2. Go in."]),
         ("네. 알겠습니다.", ["네.", "알겠습니다."]),
@@ -102,7 +104,7 @@ def test_lines_can_be_kept_whole() -> None:
 
 @pytest.mark.parametrize(
     ("share", "texts", "scores"),
-    [(None, "split", "keep"), (0.0, "split", "split"), (0.03, "split", "keep"), (0.8, "keep", "keep")],
+    [(None, "split", "keep"), (0.0005, "split", "split"), (0.003, "split", "keep"), (0.8, "keep", "keep")],
 )
 def test_a_model_remembers_whether_it_was_trained_on_single_sentences(
     share: float | None, texts: str, scores: str

@@ -38,11 +38,11 @@ Sentences = Literal["split", "keep"]
 
 MULTIPLE_SENTENCES = "multiple_sentences"
 """The model card's fact that says which share of the sources in training had more than one sentence."""
-_MOSTLY_PARAGRAPHS, _SINGLE_SENTENCES = 0.5, 0.01  # shares
+_MOSTLY_PARAGRAPHS, _SINGLE_SENTENCES = 0.5, 0.001  # shares
 
-# A lower-case letter after a full stop continues the sentence ("e.g. this"); full-width punctuation needs no
-# space. A run of full stops is matched once, from its first, so that thousands of them cost linear time.
-_SENTENCE_END = re.compile(r"(?<![.?!…])[.?!…]++[\"'”’»)\]]*+\s++(?=[^a-zà-ÿ])|[。！？｡]++[”’」』）]*+\s*+")
+# A lower-case letter or an entity (&quot;) after a full stop continues the sentence; full-width punctuation
+# needs no space. A run of full stops is matched once, from its first: thousands of them cost linear time.
+_SENTENCE_END = re.compile(r"(?<![.?!…])[.?!…]++[\"'”’»)\]]*+\s++(?=[^a-zà-ÿ&])|[。！？｡]++[”’」』）]*+\s*+")
 _LINE = re.compile(r"[^\r\n\v\f\x1c-\x1e\x85\u2028\u2029]+")
 # Most texts are one sentence, which this search finds out at once.
 _MAY_SPLIT = re.compile(r"[\r\n\v\f\x1c-\x1e\x85\u2028\u2029。！？｡]|[.?!…][\"'”’»)\]]*+\s++\S")
@@ -53,7 +53,7 @@ _ABBREVIATION = re.compile(
     r"|sra?|dra|e\.g|i\.e|z\.b|d\.h|u\.a|u\.s|u\.k)",
     re.IGNORECASE,
 )
-_INITIAL = re.compile(r"[A-HJ-ZÀ-Þ]")
+_INITIAL = re.compile(r"[A-HJ-ZÀ-Þ]|(?:[A-Z]\.)+[A-Z]")
 _MAX_ABBREVIATION = 12  # characters that are looked at, so that thousands of full stops cost linear time
 # Longer text without a sentence end is split anyway, so that a worker never gets more than it can hold.
 _MAX_CHARACTERS = 1_000
