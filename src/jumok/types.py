@@ -112,13 +112,15 @@ class Batch:
 
     A source row is `x₁ … xₙ </s>`; a target row is `<s> y₁ … yₘ </s>`. Lengths count these special tokens.
     The target is None if only the source is known, as in decoding. A token of a picture is a patch, a row of
-    pixel values instead of one id, and a picture has no `</s>`.
+    pixel values instead of one id, and a picture has no `</s>`. A batch is made on the CPU; one that is moved
+    to another device also keeps its source lengths here, since reading them back would wait for the device.
     """
 
     source: Tensor  # (batch, source) int64; of pictures (batch, patch, value) uint8
     source_lengths: Tensor  # (batch,) int64
     target: Tensor | None = None  # (batch, target) int64
     target_lengths: Tensor | None = None  # (batch,) int64
+    moved_from: Tensor | None = None  # (batch,) int64 on the CPU: the source lengths, if the batch was moved
 
     def __len__(self) -> int:
         return int(self.source.shape[0])
@@ -126,10 +128,25 @@ class Batch:
     def to(self, device: torch.device | str) -> Batch:
         """Return the batch with all tensors on `device`; this batch itself if they are there already."""
         tensors = (self.source, self.source_lengths, self.target, self.target_lengths)
-        moved = [None if tensor is None else tensor.to(device) for tensor in tensors]
+        moved = [None if tensor is None else _moved(tensor, device) for tensor in tensors]
         if all(new is old for new, old in zip(moved, tensors, strict=True)):
             return self
-        return Batch(*moved)  # type: ignore[arg-type]  # only the targets can be None
+        source, source_lengths, target, target_lengths = moved
+        if source is None or source_lengths is None:
+            raise ValueError("a batch has a source")
+        return Batch(source, source_lengths, target, target_lengths, self.cpu_source_lengths)
+
+    @property
+    def cpu_source_lengths(self) -> Tensor:
+        """The source lengths on the CPU, (batch,)."""
+        return self.source_lengths.cpu() if self.moved_from is None else self.moved_from
+
+
+def _moved(tensor: Tensor, device: torch.device | str) -> Tensor:
+    """Return the tensor on that device. To CUDA, it goes by pinned memory, so that nobody waits for it."""
+    if tensor.device.type == "cpu" and str(device).startswith("cuda"):
+        return tensor.pin_memory().to(device, non_blocking=True)
+    return tensor.to(device)
 
 
 @dataclass(frozen=True, slots=True)

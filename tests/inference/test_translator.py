@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import random
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,7 @@ from hypothesis import strategies as st
 from jumok.config.recipe import SearchSettings, TextSettings, TransformerSettings
 from jumok.errors import DataError, RecipeError, UnsupportedError
 from jumok.inference import Sampling, Translation, Translator, choose_read_out
-from jumok.models import OutputLayer, build_model
+from jumok.models import build_model
 from jumok.text import TokenizerPair, split_words, train_tokenizer
 from jumok.text.glossary import Glossary
 from jumok.types import END, Alignment, Batch, LogProbs, Pair, ReadOut
@@ -68,11 +69,12 @@ class Echo:
     """Produces its source, token by token, and attends to what it produces."""
 
     has_cross_attention = True
+    device = torch.device("cpu")
+    autocast = nullcontext
 
     def __init__(self, vocab_size: int, *, certainty: float = 8.0) -> None:
         self.vocab_size = vocab_size
         self.certainty = certainty
-        self.output = OutputLayer(torch.nn.Parameter(torch.zeros(vocab_size, 1)))  # for its device
         self.max_batch_tokens = 0
         self.batch_sizes: list[int] = []
 

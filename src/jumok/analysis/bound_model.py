@@ -90,8 +90,9 @@ class BoundModel:
         sums = []
         for row, target in zip(states, targets, strict=True):
             tokens = torch.tensor([*target, END] if ended else list(target), dtype=torch.int64)
-            log_probs = self.model.output.log_probs(row[: len(tokens)])
-            sums.append(float(log_probs.gather(1, tokens[:, None]).sum()))
+            with self.model.autocast():
+                log_probs = self.model.output.log_probs(row[: len(tokens)])
+            sums.append(float(log_probs.gather(1, tokens[:, None].to(row.device)).sum()))
         return sums
 
     def _batches(self, targets: Sequence[Sequence[int]]) -> Iterator[Sequence[Sequence[int]]]:

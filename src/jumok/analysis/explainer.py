@@ -209,8 +209,9 @@ class _Explainer:
         recorder = SearchRecorder(self.plan, tokenizer, on_partial)
         stepper = EditedModel(bound_model.model, bound_model.edit)
         with torch.inference_mode():
-            batch = padded_batch([bound_model.source])
-            [ranked] = beam_search(stepper, batch, self.plan, prefixes=[prefix_ids], on_step=recorder)
+            batch = padded_batch([bound_model.source]).to(bound_model.model.device)
+            with bound_model.model.autocast():
+                [ranked] = beam_search(stepper, batch, self.plan, prefixes=[prefix_ids], on_step=recorder)
         tree = recorder.tree(bound_model, self.translator.read_out)
         if not ranked:  # a model whose scores are NaN leaves no hypothesis
             return _Translation((), ended=False, tree=tree)

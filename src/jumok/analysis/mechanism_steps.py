@@ -58,19 +58,19 @@ class HeadInputs:
 
 
 def vector(name: str, formula: str, values: Tensor) -> Step:
-    return Step(name, formula, values.float().numpy(), "width")
+    return Step(name, formula, values.float().cpu().numpy(), "width")
 
 
 def over_keys(name: str, formula: str, values: Tensor) -> Step:
-    return Step(name, formula, values.float().numpy(), "keys")
+    return Step(name, formula, values.float().cpu().numpy(), "keys")
 
 
 def over_cells(name: str, formula: str, values: Tensor) -> Step:
-    return Step(name, formula, values.float().numpy(), "cells")
+    return Step(name, formula, values.float().cpu().numpy(), "cells")
 
 
 def number(name: str, formula: str, value: Tensor | float) -> Step:
-    return Step(name, formula, torch.as_tensor(value).float().numpy(), "number")
+    return Step(name, formula, torch.as_tensor(value).float().cpu().numpy(), "number")
 
 
 def score_steps(inputs: HeadInputs, weights: Tensor) -> Iterator[Step]:
@@ -100,7 +100,9 @@ def _allowed(inputs: HeadInputs, weights: Tensor) -> Tensor:
         return weights > 0  # their windows are not masks: only the weights show them
     mechanism: SoftmaxMechanism = inputs.mechanism  # type: ignore[assignment]
     mask = mechanism.allowed(inputs.queries, inputs.memory, Call(query_offset=inputs.query_offset))
-    all_allowed = torch.ones(*inputs.queries.shape[:2], *weights.shape, dtype=torch.bool)
+    all_allowed = torch.ones(
+        *inputs.queries.shape[:2], *weights.shape, dtype=torch.bool, device=weights.device
+    )
     return (all_allowed if mask is None else mask & all_allowed)[0, inputs.head]
 
 

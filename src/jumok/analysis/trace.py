@@ -72,7 +72,7 @@ class AttentionCall:
             queries, keys = positions.rotate(queries, self.query_offset), positions.rotate(keys, 0)
             scale = mechanism.scale(queries.shape[-1])
             bias = positions.bias(queries, keys.shape[2], self.query_offset, scale)
-        all_allowed = torch.ones(1, keys.shape[2], dtype=torch.bool)
+        all_allowed = torch.ones(1, keys.shape[2], dtype=torch.bool, device=keys.device)
         memory = mechanism.prepare(keys, values, all_allowed)
         inputs = HeadInputs(
             mechanism,
@@ -101,7 +101,7 @@ class AttentionCall:
 
     def _attend(self, inputs: HeadInputs, edit: Edit | None) -> tuple[Tensor, Tensor]:
         """Return the weights (query, key) of the traced head, and the contexts (head, width) of the query."""
-        rows = torch.zeros(1, dtype=torch.int64)
+        rows = torch.zeros(1, dtype=torch.int64, device=inputs.queries.device)
         hook = bind_edit(edit, site=self.site, layer=self.layer, rows=rows)
         call = Call(query_offset=self.query_offset, edit=hook, need_weights=True, bias=inputs.bias)
         attended = inputs.mechanism.attend(inputs.queries, inputs.memory, call)
@@ -114,7 +114,7 @@ def trace_cell(
     model: TranslationModel, source: Sequence[int], target: Sequence[int], cell: Cell, *, edit: Edit | None
 ) -> CellSteps:
     """Return the steps of one cell. `source` and `target` are token ids without special tokens."""
-    batch = padded_batch([source], [target])
+    batch = padded_batch([source], [target]).to(model.device)
     if isinstance(model, Transformer):
         return CellSteps(cell, tuple(_transformer(model, batch, cell, edit)))
     if isinstance(model, DecoderOnly):
@@ -127,7 +127,7 @@ def trace_cell(
 
 
 def _transformer(model: Transformer, batch: Batch, cell: Cell, edit: Edit | None) -> Iterator[Step]:
-    probe = _probe(edit)
+    probe = _probe(edit, model)
     target = _target(batch)
     query_ids = batch.source if cell.site == "encoder" else target
     key_ids = target if cell.site == "decoder" else batch.source
@@ -160,10 +160,11 @@ def _transformer(model: Transformer, batch: Batch, cell: Cell, edit: Edit | None
 
 
 def _decoder_only(model: DecoderOnly, batch: Batch, cell: Cell, edit: Edit | None) -> Iterator[Step]:
-    probe = _probe(edit)
+    probe = _probe(edit, model)
     target = _target(batch)
     source_length = batch.source.shape[1]
-    positions = torch.arange(source_length + target.shape[1])[None]
+    length = source_length + target.shape[1]
+    positions = torch.arange(length, device=model.device)[None]
     query = cell.query + (0 if cell.site == "encoder" else source_length)
     key = cell.key + (source_length if cell.site == "decoder" else 0)
     for name, position in (("query", query), ("key", key)):
@@ -175,8 +176,8 @@ def _decoder_only(model: DecoderOnly, batch: Batch, cell: Cell, edit: Edit | Non
         )
     states = torch.cat(
         [
-            model.source_embedding.at_positions(batch.source, positions[:, :source_length]),
-            model.target_embedding.at_positions(target, positions[:, source_length:]),
+            model.source_embedding.at_positions(batch.source, positions[:, :source_length], end=length),
+            model.target_embedding.at_positions(target, positions[:, source_length:], end=length),
         ],
         dim=1,
     )
@@ -247,10 +248,10 @@ def _block_steps(
 
 
 def _recurrent(model: Recurrent, batch: Batch, cell: Cell, edit: Edit | None) -> Iterator[Step]:
-    probe = _probe(edit)
+    probe = _probe(edit, model)
     decoder = cast("AttendBefore | AttendAfter", model.decoder)
     source_embeddings = model.source_embedding(batch.source)
-    states, last = model.encoder(source_embeddings, batch.source_lengths)
+    states, last = model.encoder(source_embeddings, batch.cpu_source_lengths)
     memory = decoder.attention.prepare(
         states, states, padding_mask(batch.source_lengths, batch.source.shape[1])
     )
@@ -283,9 +284,10 @@ def _recurrent(model: Recurrent, batch: Batch, cell: Cell, edit: Edit | None) ->
         yield vector("output", "h̃ₜ = tanh(W_c [cₜ ; sₜ])", output)
 
 
-def _probe(edit: Edit | None) -> Probe:
+def _probe(edit: Edit | None, model: TranslationModel) -> Probe:
     """Return a probe that collects weights, so that the layers below compute as for the maps, bit for bit."""
-    return Probe(rows=torch.zeros(1, dtype=torch.int64), edit=edit, collect_weights=True)
+    rows = torch.zeros(1, dtype=torch.int64, device=model.device)
+    return Probe(rows=rows, edit=edit, collect_weights=True)
 
 
 def _target(batch: Batch) -> Tensor:

@@ -110,7 +110,8 @@ def score_batch(model: Model, batch: Batch) -> TokenScores:
     """Score the target tokens of a batch with teacher forcing. The model must be in evaluation mode."""
     if batch.target is None:
         raise ValueError("a batch without a target side cannot be scored")
-    labels = batch.target[:, 1:]
+    batch = batch.to(model.device)
+    labels = batch.target[:, 1:]  # type: ignore[index]
     is_token = labels != PAD
     states, targets = model(batch)[is_token], labels[is_token]  # (token, width), (token,)
     nll, correct = 0.0, 0

@@ -66,7 +66,7 @@ class PictureClassifier:
         """The probabilities of the classes, (picture, class); special tokens are no classes."""
         states = self.model(batch)[:, 0]  # (picture, width)
         scores = self.model.output(states)[:, FIRST_CLASS:]
-        probabilities: NDArray[np.float32] = scores.softmax(dim=-1).float().numpy()
+        probabilities: NDArray[np.float32] = scores.softmax(dim=-1).float().cpu().numpy()
         return probabilities
 
     @torch.inference_mode()
@@ -75,7 +75,7 @@ class PictureClassifier:
         patches = self.pictures.encode(path)
         weights = self.model.attention(padded_batch([patches]))["encoder"][0]
         labels = (CLASS_LABEL, *self.pictures.tokens(patches))
-        return AttentionMap("encoder", weights.float().numpy(), labels, labels)
+        return AttentionMap("encoder", weights.float().cpu().numpy(), labels, labels)
 
     def class_roll_out(self, path: str) -> AttentionMap:
         """Return how much of each patch reaches the class token, (1, 1, 1, patch): Abnar & Zuidema 2020.

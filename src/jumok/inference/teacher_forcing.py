@@ -33,7 +33,7 @@ def site_weights(
     """Return site → weights (layer, head, query, key) for each pair of token ids, without padding."""
     batch = padded_batch(sources, targets)
     sites = model.attention(batch) if edit is None else model.attention(batch, edit=edit)
-    arrays = {site: weights.float().numpy() for site, weights in sites.items()}
+    arrays = {site: weights.float().cpu().numpy() for site, weights in sites.items()}
     lengths = [(len(source) + 1, len(target) + 1) for source, target in zip(sources, targets, strict=True)]
     return [
         {site: _remove_padding(site, array[row], *pair_lengths) for site, array in arrays.items()}
@@ -52,4 +52,5 @@ def _remove_padding(site: str, weights: NDArray[Any], source_length: int, target
 def next_log_probs(model: TranslationModel, source: Ids, target: Ids, *, edit: Edit | None = None) -> Tensor:
     """Return the log-probabilities of every token at every step of a target, with `</s>`: (step, token)."""
     states = model(padded_batch([source], [target]), edit=edit)
-    return model.output.log_probs(states)[0]
+    with model.autocast():
+        return model.output.log_probs(states)[0].cpu()

@@ -128,7 +128,7 @@ class TextModel:
             site, batch = "decoder", padded_batch([[]], [ids])
         weights = self.model.attention(batch)[site][0]
         tokens = self.tokenizer.tokens(ids)
-        return label_maps({site: weights.float().numpy()}, tokens, tokens)
+        return label_maps({site: weights.float().cpu().numpy()}, tokens, tokens)
 
     def batches(self, sentences: Sequence[Sequence[int]]) -> list[Batch]:
         """Return batches of these token ids, for the model's task."""

@@ -105,6 +105,7 @@ class DecoderOnly(TranslationModel):
 
     def attention(self, batch: Batch, *, edit: Edit | None = None) -> dict[str, Tensor]:
         """ "encoder": within the source; "decoder": within the target; "cross": from target to source."""
+        batch = batch.to(self.device)
         weights = super().attention(batch, edit=edit)["decoder"]  # (batch, layer, head, column, column)
         columns = batch.source.shape[1]
         targets = weights[..., columns:, :]  # the queries of target tokens
@@ -117,6 +118,7 @@ class DecoderOnly(TranslationModel):
         }
 
     def begin(self, source: Batch, *, edit: Edit | None = None) -> DecoderOnlyState:
+        source = source.to(self.device)
         rows = batch_rows(source)
         num_padding, columns = _num_padding(source), source.source.shape[1]
         states, allowed = self._embed_source(source, num_padding), _not_left_padding(num_padding, columns)
@@ -150,7 +152,8 @@ class DecoderOnly(TranslationModel):
         self, state: DecoderOnlyState, last_tokens: Tensor, probe: Probe
     ) -> tuple[LogProbs, DecoderOnlyState]:
         positions = (state.columns - state.num_padding)[:, None]  # (row, 1)
-        states = self.target_embedding.at_positions(last_tokens[:, None], positions)  # (row, 1, width)
+        end = int(positions.max()) + 1 if positions.numel() else 0
+        states = self.target_embedding.at_positions(last_tokens[:, None], positions, end=end)
         memories = []
         for layer, block in enumerate(self._blocks()):
             states, memory = block.step(
@@ -166,8 +169,12 @@ class DecoderOnly(TranslationModel):
         target = batch.target[:, :-1]
         num_padding, columns = _num_padding(batch), batch.source.shape[1]
         positions = _positions(num_padding, columns, target.shape[1])  # (batch, target - 1)
+        end = _longest_source(batch) + target.shape[1]
         states = torch.cat(
-            [self._embed_source(batch, num_padding), self.target_embedding.at_positions(target, positions)],
+            [
+                self._embed_source(batch, num_padding),
+                self.target_embedding.at_positions(target, positions, end=end),
+            ],
             dim=1,
         )  # (batch, source + target - 1, width)
         # The padding of a target follows its last token, so the causal mask hides it.
@@ -181,7 +188,7 @@ class DecoderOnly(TranslationModel):
         """The embedded source, aligned to the right, (batch, source, width)."""
         positions = _positions(num_padding, 0, batch.source.shape[1])  # (batch, source): below 0 at padding
         tokens = batch.source.gather(1, positions.clamp(min=0)).masked_fill(positions < 0, PAD)
-        return self.source_embedding.at_positions(tokens, positions.clamp(min=0))
+        return self.source_embedding.at_positions(tokens, positions.clamp(min=0), end=_longest_source(batch))
 
     def _read(
         self, states: Tensor, allowed: Tensor, probe: Probe, *, not_padding: Tensor | None = None
@@ -199,6 +206,11 @@ class DecoderOnly(TranslationModel):
 def _num_padding(batch: Batch) -> Tensor:
     """The number of padding tokens of each source, (batch,)."""
     return batch.source.shape[1] - batch.source_lengths
+
+
+def _longest_source(batch: Batch) -> int:
+    """The tokens of the longest source; 0 if there is none."""
+    return int(batch.cpu_source_lengths.max()) if len(batch) else 0
 
 
 def _positions(num_padding: Tensor, first_column: int, length: int) -> Tensor:

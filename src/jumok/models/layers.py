@@ -44,9 +44,12 @@ class Embedding(nn.Module):
         positions: Tensor = self.positions(tokens.shape[1], offset=offset)  # (length, width)
         return self._embed(tokens, positions)
 
-    def at_positions(self, tokens: Tensor, positions: Tensor) -> Tensor:
-        """Token ids (batch, length) at `positions` (batch, length) -> (batch, length, width)."""
-        table: Tensor = self.positions(int(positions.max()) + 1 if positions.numel() else 0)
+    def at_positions(self, tokens: Tensor, positions: Tensor, *, end: int) -> Tensor:
+        """Token ids (batch, length) at `positions` (batch, length) -> (batch, length, width).
+
+        All positions are below `end`; to look for the largest here would wait for the device.
+        """
+        table: Tensor = self.positions(end)
         return self._embed(tokens, table[positions])
 
     def _embed(self, tokens: Tensor, positions: Tensor) -> Tensor:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from abc import ABC, abstractmethod
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import torch
@@ -14,6 +15,8 @@ from jumok.models.probe import Probe, batch_rows
 from jumok.types import LogProbs
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
     from jumok.attention import Edit
     from jumok.types import Batch
 
@@ -59,15 +62,31 @@ class Model(nn.Module, ABC):
     """The interface of every model for training and viewers, whatever its task."""
 
     output: OutputLayer
+    autocast_dtype: torch.dtype | None = None  # of products, if it is not that of the weights
+
+    @property
+    def device(self) -> torch.device:
+        """Where the weights are. Batches may be anywhere: the model moves them there."""
+        return self.output.weight.device
+
+    def autocast(self) -> AbstractContextManager[object]:
+        """Within this block products have the type `autocast_dtype`, if there is one."""
+        if self.autocast_dtype is None:
+            return nullcontext()
+        return torch.autocast(self.device.type, self.autocast_dtype)
 
     def forward(self, batch: Batch, *, edit: Edit | None = None) -> Tensor:
         """States (batch, target - 1, width), teacher forced: state t predicts target token t + 1."""
-        return self.states(batch, Probe(rows=batch_rows(batch), edit=edit))
+        batch = batch.to(self.device)
+        with self.autocast():
+            return self.states(batch, Probe(rows=batch_rows(batch), edit=edit))
 
     def attention(self, batch: Batch, *, edit: Edit | None = None) -> dict[str, Tensor]:
         """Site -> weights (batch, layer, head, query, key) of one teacher-forced pass; 0 at padded keys."""
+        batch = batch.to(self.device)
         probe = Probe(rows=batch_rows(batch), edit=edit, collect_weights=True)
-        self.states(batch, probe)
+        with self.autocast():
+            self.states(batch, probe)
         return probe.weights()
 
     @abstractmethod

@@ -31,7 +31,7 @@ from torch.nn.functional import embedding
 from jumok.attention import Additive, Attended, Attention, Edit, KeyValues, Memory, SingleHead, padding_mask
 from jumok.errors import UnsupportedError
 from jumok.models.kernels.bahdanau import run_decoder
-from jumok.models.kernels.device import on_cpu
+from jumok.models.kernels.device import runs_fast_kernels
 from jumok.models.kernels.dropout import Dropout
 from jumok.models.kernels.recurrent import encode_layer, run_layer
 from jumok.models.model import OutputLayer, TranslationModel
@@ -97,6 +97,7 @@ class RecurrentEncoder(nn.Module):
     def forward(self, states: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
         """(batch, source, inputs) -> the states (batch, source, width) and the final state (batch, width).
 
+        `lengths` (batch,) is on the CPU, wherever the states are.
         The final state of the backward direction is the one at the first word.
         """
         final_state = states
@@ -220,7 +221,7 @@ class AttendBefore(RecurrentDecoder):
         self, tokens: Tensor, state: DecoderState, sources: Sequence[Memory], *, position: int, probe: Probe
     ) -> tuple[Tensor, DecoderState]:
         source, score = sources[0], self._kernel_score(probe)
-        use_kernel = torch.is_grad_enabled() and on_cpu(tokens)
+        use_kernel = torch.is_grad_enabled() and runs_fast_kernels(tokens)
         if use_kernel and score is not None and isinstance(source, KeyValues) and source.beams is None:
             states, contexts, layers = run_decoder(
                 _cells(self.layers), score, tokens, state.layers, source, self.dropout
@@ -371,6 +372,7 @@ class Recurrent(TranslationModel):
         return not isinstance(self.decoder, NoAttention)
 
     def begin(self, source: Batch, *, edit: Edit | None = None) -> RecurrentState:
+        source = source.to(self.device)
         state, sources = self._encode(source)
         return RecurrentState(state, sources, sentence=batch_rows(source), position=0, edit=edit)
 
@@ -423,7 +425,7 @@ class Recurrent(TranslationModel):
 
     def _encode(self, batch: Batch) -> tuple[DecoderState, tuple[Memory, ...]]:
         """The decoder's initial state, and the memory of its attention, if it has one."""
-        states, final_state = self.encoder(self.source_embedding(batch.source), batch.source_lengths)
+        states, final_state = self.encoder(self.source_embedding(batch.source), batch.cpu_source_lengths)
         state: DecoderState = self.decoder.begin(final_state)
         attention = getattr(self.decoder, "attention", None)
         if attention is None:

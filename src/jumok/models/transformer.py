@@ -168,6 +168,7 @@ class Transformer(TranslationModel):
         self.output = output
 
     def begin(self, source: Batch, *, edit: Edit | None = None) -> TransformerState:
+        source = source.to(self.device)
         rows = batch_rows(source)
         sources = self._encode_sources(source, Probe(rows=rows, edit=edit))
         no_states = self.output.weight.new_empty(len(source), 0, self.output.weight.shape[1])

@@ -27,7 +27,7 @@ def tensors_to_bytes(tensors: Mapping[str, Tensor]) -> bytes:
     """Return tensors in the safetensors format, sorted by name so that equal tensors give equal bytes."""
     from safetensors.torch import save  # start-up
 
-    contiguous = {name: tensors[name].detach().contiguous() for name in sorted(tensors)}
+    contiguous = {name: tensors[name].detach().cpu().contiguous() for name in sorted(tensors)}
     return bytes(save(contiguous))
 
 

@@ -65,10 +65,14 @@ class TorchEngine:
             group_prefixes = [prefixes[i] for i in group]
             model = self.model
             if shortlist is not None:
-                model = model.restrict_to(torch.tensor(shortlist.tokens(group_sources)))
+                model = model.restrict_to(
+                    torch.tensor(shortlist.tokens(group_sources), device=self.model.device)
+                )
             on_step = None if on_token is None else _collect_tokens(group, on_token)
-            batch = padded_batch(group_sources).to(self.model.output.weight.device)
-            yield group, _search(model, batch, plan, group_prefixes, sampling, generator, on_step)
+            batch = padded_batch(group_sources).to(self.model.device)
+            with model.autocast():
+                found = _search(model, batch, plan, group_prefixes, sampling, generator, on_step)
+            yield group, found
 
 
 @torch.inference_mode()

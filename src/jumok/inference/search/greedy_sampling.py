@@ -233,5 +233,5 @@ def _draw(values: Tensor, sampling: Sampling, generator: torch.Generator) -> Ten
     if columns is not None and sampling.top_p < 1:
         before = probs.cumsum(dim=-1) - probs  # the probability of all more probable tokens
         probs = probs.masked_fill(before >= sampling.top_p, 0.0)
-    drawn = probs.multinomial(1, generator=generator)
+    drawn = probs.cpu().multinomial(1, generator=generator).to(probs.device)  # the same on every device
     return (drawn if columns is None else columns.gather(1, drawn)).squeeze(1)

@@ -1,8 +1,8 @@
-"""Fast CPU kernels for training, each with its plain twin: the same computation by torch's own operations.
+"""Fast kernels for training, each with its plain twin: the same computation by torch's own operations.
 
     kernel                       on the CPU                             on any other device
     dropout.draw_mask            `byte_mask`: bytes of numpy's SFC64    `plain_mask`: torch's bernoulli_
-    cross_entropy.sequence_loss  `fused_sequence_loss`, in chunks       `plain_sequence_loss`
+    cross_entropy.sequence_loss  `fused_sequence_loss`, in chunks       the same, in larger chunks
     recurrent.run_layer          `fast_run_layer`, gradients by hand    `plain_run_layer`: torch's layer
     recurrent.encode_layer       `fast_encode_layer`, likewise          `plain_encode_layer`: packed sequences
     bahdanau.run_decoder         all steps, gradients by hand           `AttendBefore` in models/recurrent.py,
@@ -10,9 +10,10 @@
 
 The function named in the first column decides which of the two runs; for `bahdanau.run_decoder`,
 `AttendBefore.forward` does. In some cases the twin runs on the CPU too: `draw_mask` outside `seed_dropout`;
+all recurrent ones with autocast;
 `run_layer` over a single step; `run_layer`, `encode_layer` and the decoder if gradients are disabled, since
 their kernels save time in the backward pass; the decoder if another mechanism attends, or if weights are
 collected or edited. Tests compare every kernel with its twin, gradients included; of dropout masks, which are
-random, they compare the share of zeros and the scale. Other devices are not tested: tests run the twins on
-the CPU.
+random, they compare the share of zeros and the scale. The twin of the loss, `plain_sequence_loss`, is only
+for tests. For want of an accelerator, tests run all of it on a device that pretends to be one (tests/device).
 """

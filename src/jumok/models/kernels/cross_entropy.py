@@ -6,13 +6,17 @@
     ∂loss/∂z = p - (1 - ε) 1_y - ε/V
 
 A batch of 4,096 target tokens with a vocabulary of 10,000 has 160 MB of scores z, and torch's own loss reads
-or writes them about ten times. On the CPU the tokens are processed in chunks whose scores stay in cache: they
-are formed, turned into exp z in place, used for both gradients and discarded, all within the forward pass.
-The other terms of ∂loss/∂z touch one row of W per token, or are the same sum for every token.
+or writes them about ten times. Here the tokens are processed in chunks, on the CPU such that their scores
+stay in cache: they are formed, turned into exp z in place, used for both gradients and discarded, all within
+the forward pass. The other terms of ∂loss/∂z touch one row of W per token, or are the same sum for every
+token.
+
+With autocast the products have its type; scores, sums and gradients are in single precision.
 """
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +25,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.nn.functional import cross_entropy
 
-from jumok.models.kernels.device import on_cpu
+from jumok.models.kernels.device import on_cpu, product_dtype
 from jumok.types import PAD
 
 if TYPE_CHECKING:
@@ -30,7 +34,9 @@ if TYPE_CHECKING:
 __all__ = ["LossSum", "fused_sequence_loss", "plain_sequence_loss", "sequence_loss"]
 
 CHUNK_SCORES = 2_000_000
-"""Scores per chunk: 8 MB in single precision."""
+"""Scores per chunk on the CPU: 8 MB in single precision."""
+DEVICE_CHUNK_SCORES = 100_000_000
+"""Scores per chunk elsewhere: 400 MB, as an accelerator needs large products."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,24 +52,27 @@ class LossSum:
 def sequence_loss(states: Tensor, labels: Tensor, output: OutputLayer, *, smoothing: float) -> LossSum:
     """The loss of states (batch, target, width) whose next tokens are `labels` (batch, target).
 
-    Labels of PAD do not count. On the CPU `total` is differentiable once.
+    Labels of PAD do not count. `total` is differentiable once. Labels on the CPU are moved to the device of
+    the states; to find PAD in labels that are already there would wait for that device.
     """
-    loss = fused_sequence_loss if on_cpu(states) else plain_sequence_loss
-    return loss(states, labels, output, smoothing=smoothing)
+    return fused_sequence_loss(states, labels, output, smoothing=smoothing)
 
 
 def fused_sequence_loss(states: Tensor, labels: Tensor, output: OutputLayer, *, smoothing: float) -> LossSum:
     """The loss chunk by chunk, with the gradients computed in the forward pass."""
     not_padding = (labels != PAD).flatten().nonzero().squeeze(1)  # (token,)
-    states = states.flatten(0, 1).index_select(0, not_padding)  # (token, width)
-    labels = labels.flatten().index_select(0, not_padding)  # (token,)
-    sums = _FusedLoss.apply(states, labels, output.weight, output.bias, smoothing)  # type: ignore[no-untyped-call]
+    labels = labels.flatten().index_select(0, not_padding).to(states.device)  # (token,)
+    states = states.flatten(0, 1).index_select(0, not_padding.to(states.device))  # (token, width)
+    dtype, states = product_dtype(states), states.to(output.weight.dtype)
+    with torch.autocast(states.device.type, enabled=False) if dtype != states.dtype else nullcontext():
+        sums = _FusedLoss.apply(states, labels, output.weight, output.bias, smoothing, dtype)  # type: ignore[no-untyped-call]
     total, nll, correct = sums
     return LossSum(total, nll, tokens=len(not_padding), correct=correct)
 
 
 def plain_sequence_loss(states: Tensor, labels: Tensor, output: OutputLayer, *, smoothing: float) -> LossSum:
     """The same sums by torch's own cross-entropy, with all scores in memory."""
+    labels = labels.to(states.device)
     not_padding = labels != PAD
     scores, labels = output(states[not_padding]), labels[not_padding]  # (token, vocabulary), (token,)
     total = cross_entropy(scores, labels, label_smoothing=smoothing, reduction="sum")
@@ -87,7 +96,13 @@ class _FusedLoss(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        context: Any, states: Tensor, labels: Tensor, weight: Tensor, bias: Tensor | None, smoothing: float
+        context: Any,
+        states: Tensor,
+        labels: Tensor,
+        weight: Tensor,
+        bias: Tensor | None,
+        smoothing: float,
+        dtype: torch.dtype,
     ) -> tuple[Tensor, Tensor, Tensor]:
         needs = context.needs_input_grad
         gradients = _Gradients(
@@ -95,7 +110,7 @@ class _FusedLoss(torch.autograd.Function):
             torch.zeros_like(weight) if needs[2] else None,
             torch.zeros_like(bias) if needs[3] and bias is not None else None,
         )
-        log_sum, label_score, best = _process_chunks(states, labels, weight, bias, gradients)
+        log_sum, label_score, best = _process_chunks(states, labels, weight, bias, gradients, dtype)
         if any(needs):
             _subtract_labels(states, labels, weight, smoothing, gradients)
         mean = _mean_score(states, weight, bias)
@@ -113,19 +128,28 @@ class _FusedLoss(torch.autograd.Function):
             None if gradient is None else gradient * scale
             for gradient in (gradients.states, gradients.weight, gradients.bias)
         )
-        return states, None, weight, bias, None
+        return states, None, weight, bias, None, None
 
 
 def _process_chunks(
-    states: Tensor, labels: Tensor, weight: Tensor, bias: Tensor | None, gradients: _Gradients
+    states: Tensor,
+    labels: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    gradients: _Gradients,
+    dtype: torch.dtype,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Per token: log Σ exp z, the label's z and the largest z. Adds the term p to the gradients."""
+    """Per token: log Σ exp z, the label's z and the largest z. Adds the term p to the gradients.
+
+    `dtype` is that of the products.
+    """
+    factor = weight.to(dtype)
     log_sum, label_score, best = (states.new_empty(len(states)) for _ in range(3))  # (token,) each
-    size = max(1, CHUNK_SCORES // len(weight))
+    size = max(1, (CHUNK_SCORES if on_cpu(states) else DEVICE_CHUNK_SCORES) // len(weight))
     buffer = states.new_empty(min(size, len(states)), len(weight))  # (chunk, vocabulary)
     for start in range(0, len(states), size):
         chunk = slice(start, start + size)
-        scores = torch.mm(states[chunk], weight.t(), out=buffer[: len(states[chunk])])
+        scores = _multiply(states[chunk], factor.t(), buffer[: len(states[chunk])])
         if bias is not None:
             scores += bias
         label_score[chunk] = scores.gather(1, labels[chunk, None]).squeeze(1)
@@ -135,12 +159,23 @@ def _process_chunks(
         log_sum[chunk] = sums.log() + best[chunk]
         # p = exponentials / sums: dividing the narrow factors instead saves a pass over the chunk.
         if gradients.states is not None:
-            torch.mm(exponentials, weight, out=gradients.states[chunk]).div_(sums[:, None])
+            _multiply(exponentials, factor, gradients.states[chunk]).div_(sums[:, None])
         if gradients.weight is not None:
-            gradients.weight.addmm_(exponentials.t(), states[chunk] / sums[:, None])
+            scaled = states[chunk] / sums[:, None]
+            if dtype == weight.dtype:
+                gradients.weight.addmm_(exponentials.t(), scaled)
+            else:
+                gradients.weight.add_(torch.mm(exponentials.t().to(dtype), scaled.to(dtype)))
         if gradients.bias is not None:
             gradients.bias.addmv_(exponentials.t(), 1 / sums)
     return log_sum, label_score, best
+
+
+def _multiply(left: Tensor, right: Tensor, out: Tensor) -> Tensor:
+    """The product in the type of `right`, written to `out`."""
+    if right.dtype == out.dtype:
+        return torch.mm(left, right, out=out)
+    return out.copy_(torch.mm(left.to(right.dtype), right))
 
 
 def _subtract_labels(

@@ -4,7 +4,8 @@
 
 Drawing a mask with torch's `bernoulli_` takes longer than the matrix product before it. On the CPU a mask is
 raw bytes of numpy's SFC64 generator compared with a threshold, at least ten times faster; so p is rounded
-to a multiple of 1/256, and the scale is that of the rounded p. The backward pass needs only the bytes.
+to a multiple of 1/256, and the scale is that of the rounded p. The backward pass needs only the bytes. Other
+devices draw their masks themselves, with torch's generator, which an update seeds with (seed, step, rank).
 """
 
 from __future__ import annotations
@@ -26,29 +27,14 @@ if TYPE_CHECKING:
 __all__ = ["Dropout", "seed_dropout"]
 
 
-class _MaskStream:
-    """The random numbers of one training step: raw bytes for the CPU, torch generators for other devices."""
-
-    def __init__(self, entropy: list[int]) -> None:
-        self._seed = numpy.random.SeedSequence(entropy)
-        self.bits = numpy.random.SFC64(self._seed)
-        self._generators: dict[torch.device, torch.Generator] = {}
-
-    def generator(self, device: torch.device) -> torch.Generator:
-        """The torch generator of that device, seeded when first used."""
-        if device not in self._generators:
-            seed = int(self._seed.generate_state(1, numpy.uint64)[0])
-            self._generators[device] = torch.Generator(device).manual_seed(seed)
-        return self._generators[device]
-
-
-_stream: ContextVar[_MaskStream | None] = ContextVar("_stream", default=None)
+_stream: ContextVar[numpy.random.SFC64 | None] = ContextVar("_stream", default=None)
 
 
 @contextmanager
 def seed_dropout(seed: int, step: int, rank: int = 0) -> Iterator[None]:
-    """Within this block, masks follow from seed, step, rank and the number of masks drawn before."""
-    token = _stream.set(_MaskStream([seed, step, rank] if rank else [seed, step]))
+    """Within this block, masks on the CPU follow from seed, step, rank and the masks drawn before."""
+    entropy = numpy.random.SeedSequence([seed, step, rank] if rank else [seed, step])
+    token = _stream.set(numpy.random.SFC64(entropy))
     try:
         yield
     finally:
@@ -91,8 +77,8 @@ def draw_mask(like: Tensor, share: float) -> tuple[Tensor, float]:
     """A mask in the shape of `like`, uint8 0 (dropped) or 1, and the factor of the remaining activations."""
     stream = _stream.get()
     if stream is not None and on_cpu(like):
-        return byte_mask(like, share, stream.bits)
-    return plain_mask(like, share, None if stream is None else stream.generator(like.device))
+        return byte_mask(like, share, stream)
+    return plain_mask(like, share)
 
 
 def byte_mask(like: Tensor, share: float, bits: numpy.random.SFC64) -> tuple[Tensor, float]:
@@ -103,9 +89,9 @@ def byte_mask(like: Tensor, share: float, bits: numpy.random.SFC64) -> tuple[Ten
     return torch.from_numpy(mask).view(like.shape), 256 / (256 - threshold)
 
 
-def plain_mask(like: Tensor, share: float, generator: torch.Generator | None = None) -> tuple[Tensor, float]:
-    """The mask from a torch generator, by default torch's own, with the exact `share`."""
-    mask = torch.empty_like(like, dtype=torch.uint8).bernoulli_(1 - share, generator=generator)
+def plain_mask(like: Tensor, share: float) -> tuple[Tensor, float]:
+    """The mask from torch's generator of the device, with the exact `share`."""
+    mask = torch.empty_like(like, dtype=torch.uint8).bernoulli_(1 - share)
     return mask, 1 / (1 - share)
 
 

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from jumok.models.kernels.device import on_cpu
+from jumok.models.kernels.device import runs_fast_kernels
 from jumok.models.kernels.recurrent_cells import ACTIVATIONS, CellActivations, GateGradients, LayerState
 
 __all__ = [
@@ -40,7 +40,7 @@ def run_layer(layer: nn.RNNBase, inputs: Tensor, initial: LayerState) -> tuple[T
     Returns the states (row, step, width) and the final state. The tensors of `initial` and of the final state
     are (1, row, width).
     """
-    fast = inputs.shape[1] > 1 and torch.is_grad_enabled() and on_cpu(inputs)
+    fast = inputs.shape[1] > 1 and torch.is_grad_enabled() and runs_fast_kernels(inputs)
     return (fast_run_layer if fast else plain_run_layer)(layer, inputs, initial)
 
 
@@ -61,19 +61,24 @@ def fast_run_layer(layer: nn.RNNBase, inputs: Tensor, initial: LayerState) -> tu
 def encode_layer(layer: nn.RNNBase, inputs: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
     """Run an encoder layer over sentences (row, step, inputs) of these lengths; padding is not read.
 
+    The lengths are on the CPU, wherever the inputs are: torch's packed sequences need them there.
+
     Returns the states (row, step, width) and the last state of each sentence (row, width). The last state of
     the backward direction is the one at the first token.
     """
-    fast = torch.is_grad_enabled() and on_cpu(inputs)
+    fast = torch.is_grad_enabled() and runs_fast_kernels(inputs)
     return (fast_encode_layer if fast else plain_encode_layer)(layer, inputs, lengths)
 
 
 def plain_encode_layer(layer: nn.RNNBase, inputs: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
-    packed = pack_padded_sequence(inputs, lengths.cpu(), batch_first=True, enforce_sorted=False)
+    """Rows are sorted by length here: torch, if asked to sort them, waits for the device at the end."""
+    lengths, order = torch.sort(lengths, descending=True)
+    restored = torch.empty_like(order).scatter_(0, order, torch.arange(len(order))).to(inputs.device)
+    packed = pack_padded_sequence(inputs.index_select(0, order.to(inputs.device)), lengths, batch_first=True)
     outputs, final = layer(packed)
     states, _ = pad_packed_sequence(outputs, batch_first=True, total_length=inputs.shape[1])
     hidden = final[0] if isinstance(final, tuple) else final  # (direction, row, width of a direction)
-    return states, hidden.transpose(0, 1).flatten(1)
+    return states.index_select(0, restored), hidden.index_select(1, restored).transpose(0, 1).flatten(1)
 
 
 def fast_encode_layer(layer: nn.RNNBase, inputs: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:

@@ -148,7 +148,7 @@ class TranslationValidation:
             weights = model.attention(batch).get("cross")
         if weights is None or batch.target_lengths is None:
             return math.nan
-        return flatness(weights, batch.target_lengths, batch.source_lengths)
+        return flatness(weights.cpu(), batch.target_lengths, batch.source_lengths)
 
     def attention_snapshot(self, model: Model) -> AttentionMap | None:
         """Return the cross-attention of the first sample; None if there is none that the page can draw.
@@ -175,7 +175,7 @@ class TranslationValidation:
         ratio = self._num_target_tokens() / max(sum(len(pair.source) for pair in self._encoded), 1)
         plan = SearchPlan(beam=1, max_length_ratio=ratio, extra_tokens=1)
         started = time.perf_counter()
-        greedy_search(_as_translation_model(model), padded_batch(sources), plan)
+        greedy_search(_as_translation_model(model), padded_batch(sources).to(model.device), plan)
         return loss_seconds + (time.perf_counter() - started) * len(self._translated) / len(sources)
 
     def cost_in_tokens(self) -> float:
