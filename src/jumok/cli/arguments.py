@@ -9,11 +9,12 @@ from __future__ import annotations
 import re
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
 import typer
 
 from jumok.errors import RecipeError, RenamedSettingWarning
+from jumok.system.device import Device, Precision
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,12 +25,15 @@ if TYPE_CHECKING:
 __all__ = [
     "MAX_NOTES",
     "ColumnsOption",
+    "DeviceOption",
     "EncodingOption",
     "EngineOption",
     "FromOption",
     "GlossaryOption",
     "ModelArgument",
     "PairsArgument",
+    "Place",
+    "PrecisionOption",
     "SeedOption",
     "SentencesOption",
     "ShortlistOption",
@@ -76,6 +80,12 @@ EngineOption = Annotated[
         "ctranslate2 if it supports the model.",
     ),
 ]
+DeviceOption = Annotated[
+    Device, typer.Option(help="Where torch computes: auto takes the first accelerator that it finds.")
+]
+PrecisionOption = Annotated[
+    Precision, typer.Option(help="Precision of torch's products: auto takes bf16 where it pays.")
+]
 ShortlistOption = Annotated[
     bool, typer.Option(help="Use the vocabulary shortlist of the model; `jumok shortlist` learns it.")
 ]
@@ -114,6 +124,13 @@ ColumnsOption = Annotated[
 EncodingOption = Annotated[
     str, typer.Option(metavar="NAME", help="The encoding of the files if it is not UTF-8, such as cp949.")
 ]
+
+
+class Place(TypedDict):
+    """The options `--device` and `--precision`, as `load` takes them."""
+
+    device: str
+    precision: str
 
 
 def report_fallback(engine: Engine) -> None:

@@ -9,7 +9,14 @@ from typing import Annotated
 
 import typer
 
-from jumok.cli.arguments import ModelArgument, SeedOption, TemperatureOption, sampling_options
+from jumok.cli.arguments import (
+    DeviceOption,
+    ModelArgument,
+    PrecisionOption,
+    SeedOption,
+    TemperatureOption,
+    sampling_options,
+)
 from jumok.cli.input_lines import InputLines
 
 
@@ -22,6 +29,8 @@ def complete(
     sample: Annotated[bool, typer.Option(help="Sample instead of taking the likeliest token.")] = False,
     temperature: TemperatureOption = None,
     seed: SeedOption = None,
+    device: DeviceOption = "auto",
+    precision: PrecisionOption = "auto",
 ) -> None:
     """Complete lines from a file or standard input with a language model trained on plain text.
 
@@ -30,7 +39,7 @@ def complete(
     given = sampling_options(sample, temperature=temperature, seed=seed)
     from jumok.inference import Sampling, load_text_model  # start-up
 
-    text_model = load_text_model(model)
+    text_model = load_text_model(model, device=device, precision=precision)
     sampling = Sampling(**given) if sample else None
     with closing(InputLines(source)) as texts:
         # Samples depend on the lines in the same batch, so batches must not depend on timing.

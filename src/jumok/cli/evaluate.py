@@ -15,10 +15,13 @@ import typer
 
 from jumok.cli.arguments import (
     ColumnsOption,
+    DeviceOption,
     EncodingOption,
     EngineOption,
     ModelArgument,
     PairsArgument,
+    Place,
+    PrecisionOption,
     SentencesOption,
     ShortlistOption,
     report_fallback,
@@ -47,6 +50,8 @@ def evaluate(
         float | None, typer.Option(help="A hypothesis scores log p / length^penalty.")
     ] = None,
     engine: EngineOption = "auto",
+    device: DeviceOption = "auto",
+    precision: PrecisionOption = "auto",
     shortlist: ShortlistOption = False,
     tokenize: Annotated[
         str | None,
@@ -72,6 +77,7 @@ def evaluate(
     from jumok.storage import disk_errors, read_card  # start-up
 
     task = read_card(model).recipe.model.task
+    place: Place = {"device": device, "precision": precision}
     if task != "translate":
         options = {"--against": against, "--beam": beam, "--length-penalty": length_penalty}
         others = {
@@ -84,13 +90,13 @@ def evaluate(
         others["--sentences"] = sentences
         _refuse_options({**options, **others, "--engine": None if engine == "auto" else engine})
         if task == "classify":
-            _evaluate_classes(model, pairs, as_json=as_json)
+            _evaluate_classes(model, pairs, place, as_json=as_json)
         else:
-            _evaluate_text(model, pairs, encoding=encoding, as_json=as_json)
+            _evaluate_text(model, pairs, place, encoding=encoding, as_json=as_json)
         return
-    translator = load(model, engine=engine, shortlist=shortlist)
+    translator = load(model, engine=engine, shortlist=shortlist, **place)
     report_fallback(translator.engine)
-    baseline_translator = load(against, engine=engine) if against is not None else None
+    baseline_translator = load(against, engine=engine, **place) if against is not None else None
     if baseline_translator is not None:
         _refuse_other_languages(translator, baseline_translator, against)
     languages = {"source": translator.source_language or None, "target": translator.target_language or None}
@@ -198,12 +204,12 @@ def _check_source(model: Path, corpora: Sequence[Corpus], *, pictures: bool) -> 
         raise DataError(f"The model in {model} is scored on {wanted}. Received: {', '.join(wrong)}.")
 
 
-def _evaluate_classes(folder: Path, pictures: list[str], *, as_json: bool) -> None:
+def _evaluate_classes(folder: Path, pictures: list[str], place: Place, *, as_json: bool) -> None:
     from jumok.data import open_corpora  # start-up
     from jumok.evaluation import evaluate_classifier  # start-up
     from jumok.inference import load_picture_classifier  # start-up
 
-    classifier = load_picture_classifier(folder)
+    classifier = load_picture_classifier(folder, **place)
     corpora = open_corpora(pictures)
     _check_source(folder, corpora, pictures=True)
     scores = evaluate_classifier(classifier, [pair for corpus in corpora for pair in corpus.pairs()])
@@ -215,12 +221,12 @@ def _evaluate_classes(folder: Path, pictures: list[str], *, as_json: bool) -> No
         typer.echo(f"  {count:,} × {name} was taken for {answer}")
 
 
-def _evaluate_text(folder: Path, texts: list[str], *, encoding: str, as_json: bool) -> None:
+def _evaluate_text(folder: Path, texts: list[str], place: Place, *, encoding: str, as_json: bool) -> None:
     from jumok.data import open_texts  # start-up
     from jumok.evaluation import evaluate_text  # start-up
     from jumok.inference import load_text_model  # start-up
 
-    model = load_text_model(folder)
+    model = load_text_model(folder, **place)
     corpora = open_texts(texts, language=model.language or None, encoding=encoding)
     scores = evaluate_text(model, [pair.target for corpus in corpora for pair in corpus.pairs()]).as_dict()
     if left_out := int(scores["left_out"]):

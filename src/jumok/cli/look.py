@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from jumok.cli.arguments import SentencesOption, require_utf8
+from jumok.cli.arguments import DeviceOption, Place, PrecisionOption, SentencesOption, require_utf8
 from jumok.errors import DataError, UnsupportedError, suggest
 
 if TYPE_CHECKING:
@@ -58,14 +58,17 @@ def look(
         int, typer.Option(help="Port of the live page; 0 takes a free one.", min=0, max=65535)
     ] = 0,
     sentences: SentencesOption = None,
+    device: DeviceOption = "auto",
+    precision: PrecisionOption = "auto",
 ) -> None:
     """Show what a model attends to while it translates: in the terminal, as a file, or on a live page.
 
     A model of plain text is shown while it reads the sentence: in the terminal, or as .svg or .png. A model
     of pictures is shown with a map per word over the picture: in the terminal, or as .svg, .png or .html.
     """
+    place: Place = {"device": device, "precision": precision}
     if live:
-        _serve(arguments, port, sentences)
+        _serve(arguments, port, sentences, place)
         return
     *models, sentence = arguments
     require_utf8(sentence)
@@ -82,11 +85,16 @@ def look(
         )
     if not sentence.strip():
         raise DataError(f'The sentence is empty. Give one with words: jumok look MODEL "{SENTENCE}"')
-    _look(models, sentence, target, out, sentences)
+    _look(models, sentence, target, out, sentences, place)
 
 
 def _look(
-    models: Sequence[str], sentence: str, target: str | None, out: Path | None, sentences: str | None
+    models: Sequence[str],
+    sentence: str,
+    target: str | None,
+    out: Path | None,
+    sentences: str | None,
+    place: Place,
 ) -> None:
     from jumok.analysis import complete_explanation, explain, explanation_page, save_explanation  # start-up
     from jumok.plots import draw_text, save  # start-up
@@ -96,12 +104,12 @@ def _look(
     suffix = _suffix(out)
     recipe = read_card(Path(models[0])).recipe
     if recipe.source.kind == "pictures":
-        _look_at_picture(models, sentence, target, out, suffix)
+        _look_at_picture(models, sentence, target, out, suffix, place)
         return
     if recipe.model.task != "translate":
-        _look_at_text(models, sentence, target, out, suffix)
+        _look_at_text(models, sentence, target, out, suffix, place)
         return
-    translator = _load(models[0], sentences)
+    translator = _load(models[0], sentences, place)
     if target is None and len(text_spans(sentence, translator.sentences)) > 1:
         _look_at_sentences(translator, sentence, out)
         return
@@ -117,7 +125,7 @@ def _look(
     if out is None:
         return
     if explanation is not None and len(models) > 1:
-        others = (explain(_load(model, sentences), sentence, target=target) for model in models[1:])
+        others = (explain(_load(model, sentences, place), sentence, target=target) for model in models[1:])
         named = zip(_names(models), (explanation, *others), strict=True)
         write_file(out, explanation_page([_named(one, name) for name, one in named]).encode())
     elif explanation is not None:
@@ -127,12 +135,12 @@ def _look(
     typer.echo(f"wrote {out}", err=True)
 
 
-def _load(folder: str | Path, sentences: str | None) -> Translator:
+def _load(folder: str | Path, sentences: str | None, place: Place) -> Translator:
     """Return a translator that attention can be read from, and that splits texts as requested."""
     from jumok.inference import load  # start-up
     from jumok.text.sentences import check_sentences  # start-up
 
-    translator = load(Path(folder), engine="torch")
+    translator = load(Path(folder), engine="torch", **place)
     if sentences is not None:
         translator.sentences = check_sentences(sentences)
     return translator
@@ -155,7 +163,7 @@ def _look_at_sentences(translator: Translator, text: str, out: Path | None) -> N
 
 
 def _look_at_text(
-    models: Sequence[str], text: str, target: str | None, out: Path | None, suffix: str
+    models: Sequence[str], text: str, target: str | None, out: Path | None, suffix: str, place: Place
 ) -> None:
     """Draw the self-attention of a model of plain text: the mean over its layers and heads."""
     from jumok.inference import load_text_model  # start-up
@@ -168,7 +176,7 @@ def _look_at_text(
             f"{'--target' if target is not None else out}. In Python, every layer and head: "
             "`jumok.load_text_model(folder).attention(text)`."
         )
-    [attention] = load_text_model(Path(models[0])).attention(text).values()
+    [attention] = load_text_model(Path(models[0]), **place).attention(text).values()
     typer.echo(text)
     typer.echo(draw_text(attention))
     if out is not None:
@@ -177,7 +185,7 @@ def _look_at_text(
 
 
 def _look_at_picture(
-    models: Sequence[str], path: str, caption: str | None, out: Path | None, suffix: str
+    models: Sequence[str], path: str, caption: str | None, out: Path | None, suffix: str, place: Place
 ) -> None:
     """Draw where a model looks in a picture, for each word of its caption or for its class."""
     from jumok.analysis import view_picture  # start-up
@@ -192,7 +200,11 @@ def _look_at_picture(
             f"{out or 'no --out'}. In Python, every layer and head: `jumok.load(folder).attention(path)`."
         )
     classifies = read_card(Path(models[0])).recipe.model.task == "classify"
-    model = load_picture_classifier(models[0]) if classifies else load(models[0], engine="torch")
+    model = (
+        load_picture_classifier(models[0], **place)
+        if classifies
+        else load(models[0], engine="torch", **place)
+    )
     view = view_picture(model, path, caption=caption)
     typer.echo(view.text)
     typer.echo(draw_picture_text(view.attention, view.grid))
@@ -204,7 +216,7 @@ def _look_at_picture(
     typer.echo(f"wrote {out}", err=True)
 
 
-def _serve(arguments: Sequence[str], port: int, sentences: str | None) -> None:
+def _serve(arguments: Sequence[str], port: int, sentences: str | None, place: Place) -> None:
     from jumok.server.viewer import (  # start-up
         ExplanationService,
         NamedTranslator,
@@ -218,7 +230,9 @@ def _serve(arguments: Sequence[str], port: int, sentences: str | None) -> None:
     if len(runs) > 1:
         raise UnsupportedError(f"Only one run folder can be watched. Received: {len(runs)}.")
     viewed = [
-        NamedTranslator(name, _load(path, sentences)) for name, path in named if not is_run_folder(path)
+        NamedTranslator(name, _load(path, sentences, place))
+        for name, path in named
+        if not is_run_folder(path)
     ]
     for one in viewed:  # models of run folders are added below: RunMonitor leaves out those of pictures
         if one.translator.reads_pictures:

@@ -9,9 +9,11 @@ import typer
 
 from jumok.cli.arguments import (
     ColumnsOption,
+    DeviceOption,
     EncodingOption,
     FromOption,
     PairsArgument,
+    PrecisionOption,
     ToOption,
     parse_assignments,
     setting_help,
@@ -69,6 +71,8 @@ def train(
     steps: Annotated[int | None, typer.Option(help=setting_help(TrainingSettings, "steps"))] = None,
     epochs: Annotated[float | None, typer.Option(help=setting_help(TrainingSettings, "epochs"))] = None,
     seed: Annotated[int | None, typer.Option(help=setting_help(TrainingSettings, "seed"))] = None,
+    device: DeviceOption = "auto",
+    precision: PrecisionOption = "auto",
     recipe: Annotated[
         Path | None,
         typer.Option(
@@ -108,6 +112,8 @@ def train(
         "fine_tuning.keep": keep,
         "fine_tuning.replay": replay,
         "fine_tuning.freeze": freeze,
+        "training.device": None if device == "auto" else device,
+        "training.precision": None if precision == "auto" else precision,
     }
     given = {name: value for name, value in options.items() if value not in (None, [])}
     from_file = read_recipe(recipe) if recipe else None
@@ -130,6 +136,7 @@ def train(
     from jumok.cli.display import TrainingDisplay  # start-up
     from jumok.training import Finished, training_events  # start-up
 
+    event = None  # ranks other than 0 have no events
     with TrainingDisplay(Console(stderr=True)) as display:
         for event in training_events(
             pairs,

@@ -17,9 +17,12 @@ import typer
 
 from jumok.cli.arguments import (
     MAX_NOTES,
+    DeviceOption,
     EngineOption,
     GlossaryOption,
     ModelArgument,
+    Place,
+    PrecisionOption,
     SeedOption,
     SentencesOption,
     ShortlistOption,
@@ -100,6 +103,8 @@ def translate(
     ] = None,
     seed: SeedOption = None,
     engine: EngineOption = "auto",
+    device: DeviceOption = "auto",
+    precision: PrecisionOption = "auto",
     shortlist: ShortlistOption = False,
     align: Annotated[bool, typer.Option(help="With --json: add word alignments.")] = False,
     as_json: Annotated[
@@ -137,6 +142,7 @@ def translate(
         "no_repeat_ngram_size": no_repeat_ngram_size,
         "max_length_ratio": max_length_ratio,
     }
+    place: Place = {"device": device, "precision": precision}
     if read_card(model).recipe.model.task == "classify":
         for_texts = {
             **{f"--{name.replace('_', '-')}": value for name, value in search.items()},
@@ -147,9 +153,9 @@ def translate(
             "--glossary": glossary,
             "--sentences": sentences,
         }
-        _classify(model, source, for_texts, as_json=as_json)
+        _classify(model, source, for_texts, place, as_json=as_json)
         return
-    translator = load(model, engine=engine, shortlist=shortlist)
+    translator = load(model, engine=engine, shortlist=shortlist, **place)
     options = _text_options(translator, search, sentences, glossary)
     sampling = Sampling(**given) if sample else None
     report_fallback(translator.engine_for(sampling, prefix=prefix, **search))
@@ -243,13 +249,15 @@ def _input_lines(source: Path | None, *, pictures: bool) -> InputLines:
     return InputLines(source)
 
 
-def _classify(folder: Path, source: Path | None, for_texts: dict[str, Any], *, as_json: bool) -> None:
+def _classify(
+    folder: Path, source: Path | None, for_texts: dict[str, Any], place: Place, *, as_json: bool
+) -> None:
     """Print the class of each picture; refuse options `for_texts` that are not None."""
     from jumok.inference import load_picture_classifier  # start-up
 
     if given := ", ".join(name for name, value in for_texts.items() if value is not None):
         raise RecipeError(f"{given} would be ignored: a classifier names a class. Leave it out.")
-    classifier = load_picture_classifier(folder)
+    classifier = load_picture_classifier(folder, **place)
     with closing(_input_lines(source, pictures=True)) as paths:
         for path in paths:
             [answer] = classifier.classify([path.strip()]) if path.strip() else [None]

@@ -361,6 +361,13 @@ class TrainingSettings(Settings):
     processes: int = Field(1, ge=1, le=256)
     """Processes that share every update, with one thread each; 1: this process with all its threads.
     If minutes are set, the faster is measured: one process, or one per core."""
+    shares: int = Field(0, ge=0, le=256)
+    """Divide every update into this many shares, so that any number of processes up to it computes the same
+    bits; 0: as many as processes, which is faster."""
+    device: Literal["cpu", "cuda", "mps", "xpu"] = "cpu"
+    """Where the model is trained. Derived: the first accelerator that torch finds, or the CPU."""
+    precision: Literal["fp32", "bf16", "fp16"] = "fp32"
+    """Precision of products in training; weights are always fp32. Derived from the device."""
     seed: int = Field(1, ge=0)
     """Seed of all random numbers, which are a function of it and the step."""
 

@@ -23,6 +23,7 @@ from jumok.inference.search.plan import SearchPlan
 from jumok.inference.shortlist import Shortlist
 from jumok.inference.translator import LazyModel, Translator
 from jumok.storage import private_folder, read_stored_model
+from jumok.system.device import choose_device
 from jumok.text.class_names import ClassNames
 from jumok.text.picture_tokenizer import PictureTokenizer
 from jumok.text.sentences import sentences_for_scores, sentences_for_texts
@@ -70,6 +71,8 @@ def load(
     engine: str = "auto",
     cores: int | None = None,
     shortlist: Shortlist | bool = False,
+    device: str = "auto",
+    precision: str = "auto",
 ) -> Translator:
     """Return the translator in a model folder. Every file is verified first; none of them is executed.
 
@@ -77,6 +80,8 @@ def load(
     cache folder; "torch" runs the model itself; "auto" takes ctranslate2 if it can run the model and else
     torch, with the reason in `translator.engine.fallback_reason`. A converted model runs on `cores` cores, by
     default on all. `shortlist` limits translations to the tokens of a shortlist; True means the stored one.
+    `device` and `precision` say where torch computes and how (`system/device.py`); ctranslate2 computes on
+    the CPU, or on CUDA if it has it, in the precision that its copy was converted to.
     """
     if engine not in ENGINES:
         raise RecipeError(
@@ -90,17 +95,18 @@ def load(
         stored.weights()  # raises: only CTranslate2 runs this model
     reads_pictures = stored.card.recipe.source.kind == "pictures"  # only torch does
     if engine == "torch" or (engine == "auto" and reads_pictures):
-        model = _build(stored, tokenizers)
+        model = _build(stored, tokenizers, device, precision)
         return _make_translator(model, tokenizers, stored.card, None, chosen_shortlist)
     # Free the bytes of the weights: a converted copy is smaller, and the model reads them again if needed.
     stored = stored.without_weights()
-    lazy_model = LazyModel(lambda: _build(stored, tokenizers))
-    options = {"cores": cores, "shortlist": chosen_shortlist, "strict": engine == "ctranslate2"}
+    lazy_model = LazyModel(lambda: _build(stored, tokenizers, device, precision))
+    options: dict[str, Any] = {"cores": cores, "shortlist": chosen_shortlist, "device": device}
+    options["strict"] = engine == "ctranslate2"
     chosen_engine = _choose_engine(stored, tokenizers, lazy_model, options)
     return _make_translator(lazy_model, tokenizers, stored.card, chosen_engine, chosen_shortlist)
 
 
-def load_text_model(folder: str | Path) -> TextModel:
+def load_text_model(folder: str | Path, *, device: str = "auto", precision: str = "auto") -> TextModel:
     """Return the language model or the encoder in a model folder; verified as in `load`."""
     from jumok.inference.building import load_model  # start-up
     from jumok.inference.text_model import TextModel  # start-up
@@ -116,7 +122,7 @@ def load_text_model(folder: str | Path) -> TextModel:
         )
     tokenizers = open_tokenizers(stored)
     return TextModel(
-        load_model(stored, tokenizers),
+        choose_device(device, precision).place(load_model(stored, tokenizers)),
         tokenizers.target,
         task=recipe.model.task,
         language=recipe.languages.target,
@@ -124,7 +130,9 @@ def load_text_model(folder: str | Path) -> TextModel:
     )
 
 
-def load_picture_classifier(folder: str | Path) -> PictureClassifier:
+def load_picture_classifier(
+    folder: str | Path, *, device: str = "auto", precision: str = "auto"
+) -> PictureClassifier:
     """Return the classifier of pictures in a model folder; verified as in `load`."""
     from jumok.inference.building import load_model  # start-up
     from jumok.inference.picture_classifier import PictureClassifier  # start-up
@@ -137,7 +145,8 @@ def load_picture_classifier(folder: str | Path) -> PictureClassifier:
             f"The model in {folder} does not classify pictures. Load it with `jumok.load` or "
             "`jumok.load_text_model`; `jumok info` says what it does."
         )
-    return PictureClassifier(load_model(stored, tokenizers), pictures, classes)
+    model = choose_device(device, precision).place(load_model(stored, tokenizers))
+    return PictureClassifier(model, pictures, classes)
 
 
 def open_tokenizers(stored: StoredModel) -> TokenizerPair:
@@ -234,10 +243,13 @@ def _check_translates(stored: StoredModel) -> None:
     )
 
 
-def _build(stored: StoredModel, tokenizers: TokenizerPair) -> TranslationModel:
+def _build(
+    stored: StoredModel, tokenizers: TokenizerPair, device: str = "cpu", precision: str = "fp32"
+) -> TranslationModel:
     from jumok.inference.building import load_model  # start-up
 
-    return cast("TranslationModel", load_model(stored, tokenizers))
+    model = cast("TranslationModel", load_model(stored, tokenizers))
+    return choose_device(device, precision).place(model)
 
 
 def _make_translator(

@@ -73,6 +73,18 @@ def request_avx512(cpu_info: Path = Path("/proc/cpuinfo")) -> None:
         os.environ[ISA_VARIABLE] = "AVX512"
 
 
+def choose_device_of_ctranslate2(device: str) -> str:
+    """Return "cuda" or "cpu"; raise an UnsupportedError if CTranslate2 cannot compute on that device."""
+    from ctranslate2 import get_cuda_device_count  # optional
+
+    if device == "cpu":
+        return "cpu"
+    has_cuda = get_cuda_device_count() > 0
+    if device == "auto" or (device == "cuda" and has_cuda):
+        return "cuda" if has_cuda else "cpu"
+    raise UnsupportedError(f"CTranslate2 finds no {device} on this machine")
+
+
 class CTranslate2Engine:
     """Runs the files of a converted model. It computes in the background while the caller does other work."""
 
@@ -87,12 +99,15 @@ class CTranslate2Engine:
         strict: bool = False,
         cores: int | None = None,
         shortlist: Shortlist | None = None,
+        device: str = "cpu",
     ) -> None:
         """`vocab_size` is that of the larger vocabulary. With `strict`, an unsupported search raises.
 
         It runs on `cores` cores, by default on all. With a shortlist, translations consist of its tokens; a
-        search in which any sentence has a prefix is not limited.
+        search in which any sentence has a prefix is not limited. `device` "auto" is CUDA if CTranslate2 has
+        it, else the CPU.
         """
+        self._device = choose_device_of_ctranslate2(device)
         self._files = files if shortlist is None else {**files, "vmap.txt": shortlist.to_bytes()}
         self._shortlist = shortlist
         self._strict = strict
@@ -238,9 +253,9 @@ class CTranslate2Engine:
         files = {name: io.BytesIO(data) for name, data in self._files.items()}
         return Translator(
             ".",
-            device="cpu",
+            device=self._device,
             files=files,
-            inter_threads=workers,
+            inter_threads=workers if self._device == "cpu" else 1,
             intra_threads=1,
             max_queued_batches=-1,  # submitting never blocks
         )

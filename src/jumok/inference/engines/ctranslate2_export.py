@@ -9,6 +9,7 @@ sentences. Quantized files are not checked themselves.
 
 from __future__ import annotations
 
+import copy
 import io
 import json
 import tempfile
@@ -34,6 +35,7 @@ from jumok.models import Dropout, OutputLayer, Transformer
 from jumok.models.layers import Embedding, FeedForward, PostNorm, PreNorm
 from jumok.models.norms import LayerNorm, NoNorm
 from jumok.models.transformer import DecoderBlock, EncoderBlock
+from jumok.system.device import DeviceConfig
 from jumok.types import UNKNOWN
 
 if TYPE_CHECKING:
@@ -132,7 +134,7 @@ def export(
     reason = unsupported_reason(model)
     if reason or not isinstance(model, Transformer):
         raise UnsupportedError(reason)
-    model = model.eval()
+    model = _on_cpu(model.eval())
     if names is None:
         sizes = [len(embedding.weight) for embedding in _embeddings(model)]
         names = TokenNames(*map(token_names, sizes))
@@ -236,6 +238,13 @@ def _array(tensor: Tensor) -> Any:
 
 def _residuals(model: Transformer) -> Iterator[nn.Module]:
     return (module for module in model.modules() if isinstance(module, PreNorm | PostNorm))
+
+
+def _on_cpu(model: Transformer) -> Transformer:
+    """Return the model, or a copy of one that computes on another device or in another precision."""
+    if model.device.type == "cpu" and model.autocast_dtype is None:
+        return model
+    return DeviceConfig("cpu", "fp32").place(copy.deepcopy(model))
 
 
 def _max_difference(model: Transformer, files: dict[str, bytes], names: TokenNames) -> float:

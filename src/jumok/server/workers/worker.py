@@ -101,7 +101,9 @@ def work(requests: IO[bytes], answers: IO[bytes]) -> None:
 
 
 def _load_translators(message: Message) -> list[Translator]:
-    translators = [load(folder, cores=1, shortlist=message["shortlist"]) for folder in message["models"]]
+    translators = [
+        load(folder, cores=1, shortlist=message["shortlist"], device="cpu") for folder in message["models"]
+    ]
     _check_language_pairs(translators, message["language_pairs"])
     for translator in translators:
         if isinstance(source := translator.tokenizers.source, JointVocabularyTokenizer):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 from jumok.config.recipe import TransformerSettings
 from jumok.data import Batches, ClassBatches, MaskedBatches
 from jumok.inference.building import build_for_tokenizers
+from jumok.system.device import DeviceConfig, choose_device
 from jumok.training.loop.update import seed_step
 from jumok.training.run.initial_model import load_initial_weights
 from jumok.training.run.start_model import freeze_weights
@@ -17,7 +19,7 @@ from jumok.training.validation.translation import TranslationValidation
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from jumok.config.recipe import Recipe
+    from jumok.config.recipe import Recipe, TrainingSettings
     from jumok.data import PairStore
     from jumok.models import Model
     from jumok.text import TokenizerPair
@@ -58,4 +60,12 @@ def fresh_model(folder: RunFolder, recipe: Recipe, tokenizers: TokenizerPair) ->
     if recipe.fine_tuning.start_from is not None:
         load_initial_weights(model, folder.start)
         freeze_weights(model, recipe.fine_tuning.freeze)
-    return model
+    return device_config(recipe.training).place(model)
+
+
+def device_config(settings: TrainingSettings) -> DeviceConfig:
+    """Return where this process trains: if torchrun has started several, each has its own accelerator."""
+    if settings.device == "cpu":
+        return DeviceConfig("cpu", settings.precision)
+    index = os.environ.get("LOCAL_RANK")
+    return choose_device(settings.device, settings.precision, index=None if index is None else int(index))

@@ -25,6 +25,7 @@ from jumok.training.loop.schedule import Plan
 from jumok.training.parallel.group import DataParallelGroup
 from jumok.training.parallel.shared_memory import can_share_memory
 from jumok.training.run.corpus_reader import read_sentences
+from jumok.training.run.device import derive_device
 from jumok.training.run.factories import fresh_model, make_batches, make_validation
 from jumok.training.run.fine_tuning import NUM_VALIDATIONS
 from jumok.training.run.inputs import open_inputs
@@ -133,6 +134,7 @@ def _prepare_resumed(
     folder.check_same_settings(overrides, record)  # before the sentences are read, which may take minutes
     sentences = yield from _read(inputs, recipe, started)
     folder.check_same_sentences(sentences.fingerprint, record)
+    record = _with_processes(record, overrides)
     tokenizers = read_tokenizers(folder.path, shared=recipe.text.shared)
     try:
         store = open_store(folder.data)
@@ -142,6 +144,15 @@ def _prepare_resumed(
         store = _encode(folder, recipe, sentences, tokenizers)
     validation = make_validation(sentences.validation_pairs, tokenizers, recipe)
     return PreparedRun(TrainingData(folder, tokenizers, store, validation), record, started)
+
+
+def _with_processes(record: RunRecord, overrides: Recipe) -> RunRecord:
+    """Return the record with another number of processes, which a run with shares allows."""
+    if not record.recipe.training.shares or "processes" not in overrides.training.model_fields_set:
+        return record
+    processes = {"training.processes": overrides.training.processes}
+    recipe = make_recipe(record.recipe.model_dump(exclude_unset=True), **processes)
+    return replace(record, recipe=recipe)
 
 
 def _prepare_new(folder: RunFolder, overrides: Recipe, inputs: Inputs) -> Generator[Event, None, PreparedRun]:
@@ -287,6 +298,8 @@ def _finish_preparation(
     """Encode the pairs, measure the speed, decide the number of processes and steps, write the record."""
     encoding_started = time.perf_counter()
     folder, sentences, tokenizers = new_run.folder, new_run.sentences, new_run.tokenizers
+    recipe, device_settings = derive_device(recipe, new_run.overrides)
+    derived = [*derived, *device_settings]
     store = _encode(folder, recipe, sentences, tokenizers)
     recipe, search_settings = derive_search(recipe, new_run.overrides, store)
     validation = make_validation(sentences.validation_pairs, tokenizers, recipe)
@@ -381,7 +394,7 @@ def _choose_group(
     single = data.make_group(recipe, 1)
     single_seconds = measure_update_seconds(single, settings)
     too_short = (settings.minutes or 0) < MIN_MINUTES_FOR_PROCESSES
-    if cores == 1 or too_short or not can_share_memory():
+    if cores == 1 or too_short or settings.device != "cpu" or not can_share_memory():
         return single, single_seconds, []
     group = data.make_group(recipe, cores)
     seconds = measure_update_seconds(group, settings)

@@ -216,6 +216,7 @@ class RunFolder:
             (name, new, old)
             for name, new, old in differences(overrides, record.recipe)
             if (name, new) != ("model.size", "auto")
+            and not (name == "training.processes" and record.recipe.training.shares)
             and not (name == "text.vocab_size" and _is_requested_size(new, record))
         ]
         if changed:

@@ -1,0 +1,79 @@
+"""Whether this processor computes in bf16, and whether that pays: found by doing it, in a child process.
+
+No flag tells. A processor may list AMX, the kernel may grant it, torch may say that it is there, and the
+first product may still die of an illegal instruction (in some virtual machines). What a child dies of is an
+answer; what this process dies of is not.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+from dataclasses import dataclass
+
+from jumok.system.processes import python_command
+
+__all__ = ["Bf16Probe", "probe_bf16"]
+
+MIN_SPEED_UP = 1.3  # of products; the rest of an update is as slow as before
+MAX_ERROR = 0.02  # of a product of numbers around 1, as a share of its size
+SECONDS = 60.0  # that the child may take; two are usual
+PROBE_CODE = """
+import json, time, torch
+torch.set_num_threads(1)
+def rate(kind, n=768, seconds=0.25):
+    left, right = torch.randn(n, n).to(kind), torch.randn(n, n).to(kind)
+    left @ right
+    started, products = time.perf_counter(), 0
+    while time.perf_counter() - started < seconds:
+        left @ right
+        products += 1
+    return products / (time.perf_counter() - started)
+rows = torch.randn(64, 64)
+exact = rows @ rows
+error = float(((rows.bfloat16() @ rows.bfloat16()).float() - exact).abs().max() / exact.abs().max())
+print(json.dumps({"speed_up": rate(torch.bfloat16) / rate(torch.float32), "error": error}))
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Bf16Probe:
+    """What the child found: whether products in bf16 are right, and how much faster than in fp32."""
+
+    works: bool
+    speed_up: float
+    reason: str
+
+    @property
+    def pays(self) -> bool:
+        return self.works and self.speed_up >= MIN_SPEED_UP
+
+
+def probe_bf16(code: str = PROBE_CODE) -> Bf16Probe:
+    """Multiply matrices in bf16 and fp32 in a child process."""
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    try:
+        child = subprocess.run(
+            python_command(code),
+            capture_output=True,
+            text=True,
+            timeout=SECONDS,
+            env=environment,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return Bf16Probe(False, 0.0, f"a product in bf16 took more than {SECONDS:.0f} s")
+    if child.returncode < 0:
+        return Bf16Probe(
+            False, 0.0, f"a process that computes in bf16 dies of {signal.Signals(-child.returncode).name}"
+        )
+    if child.returncode:
+        last_line = child.stderr.strip().rpartition("\n")[2]
+        return Bf16Probe(False, 0.0, f"a product in bf16 fails ({last_line})")
+    result = json.loads(child.stdout)
+    if not result["error"] <= MAX_ERROR:
+        return Bf16Probe(False, 0.0, f"products in bf16 are wrong by {result['error']:.0%}")
+    speed_up = float(result["speed_up"])
+    return Bf16Probe(True, speed_up, f"products in bf16 are {speed_up:.1f} × as fast as in fp32")

@@ -1,0 +1,123 @@
+"""Where a model computes, and in which precision: chosen once, with the reason.
+
+    config = choose_device("auto", "auto")
+    config.place(model)            # the model moves its batches there; `model.autocast()` has the precision
+
+Weights, gradients' sums and Adam's state are fp32 everywhere; `precision` is that of products (autocast).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeVar
+
+from jumok.errors import UnsupportedError
+from jumok.system.bf16_probe import probe_bf16
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    PlacedModel = TypeVar("PlacedModel", bound=nn.Module)
+
+__all__ = ["DEVICES", "PRECISIONS", "Device", "DeviceConfig", "Precision", "choose_device"]
+
+Device = Literal["auto", "cpu", "cuda", "mps", "xpu"]
+Precision = Literal["auto", "fp32", "bf16", "fp16"]
+DEVICES: tuple[Device, ...] = ("auto", "cpu", "cuda", "mps", "xpu")
+PRECISIONS: tuple[Precision, ...] = ("auto", "fp32", "bf16", "fp16")
+ACCELERATORS = ("cuda", "xpu", "mps")  # "auto" takes the first that is there
+MIN_MINUTES_TO_PROBE = 60.0  # of training: then two seconds are worth it
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceConfig:
+    """A device as torch names it, such as "cpu" or "cuda:1", the precision of products, and why."""
+
+    device: str
+    precision: str
+    reason: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.device}, {self.precision}" + (f" ({self.reason})" if self.reason else "")
+
+    def place(self, model: PlacedModel) -> PlacedModel:
+        """Move the model to the device, and set its precision; return it."""
+        import torch  # start-up
+
+        if any(parameter.device != torch.device(self.device) for parameter in model.parameters()):
+            # Parameters are swapped in place, so that tied ones stay one parameter on every kind of device.
+            before = torch.__future__.get_swap_module_params_on_conversion()
+            torch.__future__.set_swap_module_params_on_conversion(True)
+            try:
+                model.to(self.device)
+            finally:
+                torch.__future__.set_swap_module_params_on_conversion(before)
+        dtypes = {"fp32": None, "bf16": torch.bfloat16, "fp16": torch.float16}
+        model.autocast_dtype = dtypes[self.precision]  # type: ignore[assignment]
+        return model
+
+
+def choose_device(
+    device: str = "auto", precision: str = "auto", *, index: int | None = None, minutes: float = 0.0
+) -> DeviceConfig:
+    """Return the device and the precision; raise if this machine does not have what was asked for.
+
+    `index` is that of the accelerator, if there are several. `minutes` of training that are planned: for a
+    long one it is worth measuring whether bf16 pays on the CPU.
+    """
+    if device not in DEVICES or precision not in PRECISIONS:
+        raise UnsupportedError(
+            f"Received: device {device!r}, precision {precision!r}. Known devices: {', '.join(DEVICES)}. "
+            f"Known precisions: {', '.join(PRECISIONS)}."
+        )
+    if device == "cpu" and precision == "fp32":
+        return DeviceConfig("cpu", "fp32")
+    found = [name for name in ACCELERATORS if _is_available(name)]
+    reason = ""
+    if device == "auto":
+        device = found[0] if found else "cpu"
+        reason = "the first accelerator" if found else "no accelerator was found"
+    if device == "cpu":
+        return _cpu(precision, minutes, reason)
+    if device not in found:
+        raise UnsupportedError(
+            f"torch finds no {device} on this machine. Received: device {device}; found: "
+            f"{', '.join(['cpu', *found])}. Choose one of these, or install a torch that supports {device}."
+        )
+    name = device if index is None or device == "mps" else f"{device}:{index}"
+    return _accelerator(name, precision, reason)
+
+
+def _is_available(name: str) -> bool:
+    import torch  # start-up
+
+    return bool(getattr(torch, name).is_available())
+
+
+def _accelerator(device: str, precision: str, reason: str) -> DeviceConfig:
+    import torch  # start-up
+
+    if precision != "auto":
+        return DeviceConfig(device, precision, reason)
+    kind = device.partition(":")[0]
+    has_bf16 = (kind == "cuda" and torch.cuda.is_bf16_supported(including_emulation=False)) or kind == "xpu"
+    why = "torch says that it computes in bf16" if has_bf16 else "torch does not say that it computes in bf16"
+    return DeviceConfig(device, "bf16" if has_bf16 else "fp32", "; ".join(filter(None, [reason, why])))
+
+
+def _cpu(precision: str, minutes: float, reason: str) -> DeviceConfig:
+    if precision == "fp16":
+        raise UnsupportedError(
+            "fp16 is for accelerators: few processors have it. Received: precision fp16 on the CPU. Choose "
+            "fp32, or bf16."
+        )
+    if precision == "fp32" or (precision == "auto" and minutes < MIN_MINUTES_TO_PROBE):
+        return DeviceConfig("cpu", "fp32", reason)
+    probe = probe_bf16()
+    if precision == "bf16" and not probe.works:
+        raise UnsupportedError(
+            f"This processor cannot be trusted with bf16: {probe.reason}. Received: precision bf16. Choose "
+            "fp32. On some machines ONEDNN_MAX_CPU_ISA=AVX512_CORE_BF16 in the environment helps."
+        )
+    chosen = "bf16" if precision == "bf16" or probe.pays else "fp32"
+    return DeviceConfig("cpu", chosen, "; ".join(filter(None, [reason, probe.reason])))

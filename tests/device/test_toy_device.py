@@ -1,0 +1,91 @@
+"""Every family trains, validates, translates and explains on another device than the CPU, to equal numbers.
+
+The device is a toy (`toy_device.cpp`): it shows mixed devices, hidden waits and wrong types. It cannot show
+which kernels a real accelerator lacks, nor how fast it is.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+HERE = Path(__file__).parent
+PATHS = os.pathsep.join(map(str, [HERE.parent, HERE.parent / "training"]))
+MAX_DIFFERENCE = 1e-5
+MAX_PEAKED_DIFFERENCE = 1e-4
+"""Of models that translate: their weights are doubled, for peaked attention, which enlarges errors too."""
+MAX_WAITS = 2  # per update: the norm of the gradient, and the losses
+COMPILER = shutil.which("c++") or shutil.which("g++")
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not (COMPILER and shutil.which("ninja")), reason="needs a C++ compiler and ninja"),
+]
+
+
+@pytest.fixture(scope="module")
+def result(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    build = tmp_path_factory.mktemp("toy")
+    done = subprocess.run(
+        [sys.executable, str(HERE / "device_driver.py"), str(build / "build"), str(build / "runs")],
+        capture_output=True,
+        text=True,
+        timeout=1200,
+        # Some processors list AMX and die of it (`system/bf16_probe.py`).
+        env={**os.environ, "OMP_NUM_THREADS": "1", "ONEDNN_MAX_CPU_ISA": "AVX512_CORE", "PYTHONPATH": PATHS},
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-4000:]
+    return json.loads(done.stdout)
+
+
+def test_gradients_are_those_of_the_cpu(result: Any) -> None:
+    differences = {name: facts["difference"] for name, facts in result["training"].items()}
+    assert max(differences.values()) <= MAX_DIFFERENCE, differences
+
+
+def test_all_parameters_are_on_the_device_and_tied_ones_stay_one(result: Any) -> None:
+    for name, facts in result["training"].items():
+        assert facts["devices"] == ["toy"], name
+        assert facts["parameters"][0] == facts["parameters"][1], name
+        assert facts["applied"], name
+
+
+def test_an_update_waits_for_the_device_at_most_twice(result: Any) -> None:
+    """Except with batch norm, which takes the positions that are not padding out of the batch."""
+    waits = {name: facts["waits"] for name, facts in result["training"].items() if name != "batch norm"}
+    assert all(sum(counts.values()) <= MAX_WAITS for counts in waits.values()), waits
+
+
+@pytest.mark.parametrize("precision", ["bf16", "fp16"])
+def test_updates_with_autocast_stay_finite_and_near(result: Any, precision: str) -> None:
+    for name, facts in result[precision].items():
+        assert facts["finite"], (name, facts)
+        assert facts["loss"] == pytest.approx(1.0, abs=0.02), (name, facts)
+
+
+def test_translations_and_explanations_are_those_of_the_cpu(result: Any) -> None:
+    for name, facts in result["translation"].items():
+        assert facts["texts"], name
+        assert facts["score"] <= MAX_PEAKED_DIFFERENCE, (name, facts)
+        assert facts["explanation"] <= MAX_PEAKED_DIFFERENCE, (name, facts)
+
+
+def test_language_models_continue_texts_as_on_the_cpu(result: Any) -> None:
+    assert result["text"]["texts"]
+    assert result["text"]["loss"] <= MAX_DIFFERENCE
+    assert result["text"]["weights"] <= MAX_DIFFERENCE
+
+
+def test_a_whole_run_on_the_device_resumes_to_the_same_bits(result: Any) -> None:
+    run = result["run"]
+    assert run["resumed_from"] == 6
+    assert run["straight"] == run["resumed"]
+    assert run["translations"]
