@@ -49,6 +49,7 @@ LINKED = (
     "docs/index.md",
     "docs/design.md",
     "docs/documents.md",
+    "docs/scale.md",
     *EXPLAINED,
 )
 MINUTES, MAX_PAIRS = "0.05", 1000

@@ -25,7 +25,8 @@ from jumok.training import Started, training_events
 from jumok.training.loop.optimiser import make_optimiser, optimiser_tensors
 from jumok.training.parallel import group as parallel_group
 from jumok.training.parallel.group import DataParallelGroup
-from jumok.training.parallel.shared_memory import SharedMemory, assign_owners
+from jumok.training.parallel.ownership import assign_owners
+from jumok.training.parallel.shared_memory import SharedMemory
 from jumok.training.parallel.single import SingleProcess
 from jumok.training.run.factories import fresh_model, make_batches
 from jumok.training.run.run_folder import RunFolder

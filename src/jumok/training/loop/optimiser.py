@@ -28,6 +28,7 @@ __all__ = [
     "reset_optimiser",
     "restore_optimiser",
     "squared_norm",
+    "squared_norms",
     "trainable_parameters",
 ]
 
@@ -54,7 +55,15 @@ def squared_norm(gradients: Sequence[Tensor]) -> float:
     """Return the square of the global L2 norm; not finite if any gradient is not."""
     if not gradients:
         return 0.0
-    return float(torch.nn.utils.get_total_norm(gradients, foreach=True)) ** 2
+    foreach = gradients[0].device.type != "mps"  # which lacks the kernels for lists of tensors
+    return float(torch.nn.utils.get_total_norm(gradients, foreach=foreach)) ** 2
+
+
+def squared_norms(gradients: Sequence[Tensor | None]) -> list[float]:
+    """Return the square of the norm of each gradient; 0 for None."""
+    present = [gradient for gradient in gradients if gradient is not None]
+    norms = iter(torch.stack([gradient.norm() for gradient in present]).tolist() if present else ())
+    return [0.0 if gradient is None else next(norms) ** 2 for gradient in gradients]
 
 
 def clip_gradients(gradients: list[Tensor], norm: float, max_norm: float) -> None:

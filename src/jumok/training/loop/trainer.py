@@ -19,7 +19,6 @@ from jumok.training.events import Event, Progress, Saved, Validated, Warned
 from jumok.training.loop.averaging import update_moving_average
 from jumok.training.loop.checkpoint import Checkpoint, remove_old_checkpoints, save_checkpoint, saved_steps
 from jumok.training.loop.detectors import Evidence, Finding, run_detectors, training_diverged
-from jumok.training.loop.optimiser import optimiser_tensors, restore_optimiser
 from jumok.training.loop.schedule import Plan, learning_rate
 from jumok.training.loop.state import RunState, ValidationRecord
 from jumok.training.validation.snapshots import snapshot_to_json
@@ -117,10 +116,10 @@ class Trainer:
 
     def restore(self, checkpoint: Checkpoint) -> None:
         """Continue from a checkpoint. The time that the run has taken so far counts."""
-        load_module_weights(self.model, checkpoint.weights)
-        restore_optimiser(self.optimiser, self.model, checkpoint.optimiser)
+        self.group.restore(checkpoint.weights, checkpoint.optimiser)
         if self.moving_average is not None and checkpoint.moving_average is not None:
-            self.moving_average = _copy(checkpoint.moving_average)
+            for name, tensor in self.moving_average.items():
+                tensor.copy_(checkpoint.moving_average[name])
         self.state = RunState.from_json(
             checkpoint.step, checkpoint.state, uniform_loss=self.validation.uniform_loss
         )
@@ -354,7 +353,7 @@ class Trainer:
             Checkpoint(
                 step=self.state.step,
                 weights=module_weights(self.model),
-                optimiser=optimiser_tensors(self.optimiser, self.model),
+                optimiser=self.group.optimiser_tensors(),
                 moving_average=self.moving_average,
                 state=self.state.to_json(metrics_length=self.metrics.length()),
             ),

@@ -5,7 +5,10 @@ the loss or the gradient is not finite, the update is skipped and reported: the 
 
 With world size w, rank r takes rows r, r+w, r+2w, … of each batch. The backend sums the gradients, all ranks
 agree on their norm, and each rank steps Adam for the parameters that it owns (`parallel/protocol.py`). The
-result is a function of (seed, step, world size).
+result is a function of (seed, step, world size); with `training.shares` it does not depend on the world size
+either (`shares.py`).
+
+On an accelerator, an update waits for the device twice: for the losses, and for the norm of the gradient.
 """
 
 from __future__ import annotations
@@ -20,7 +23,15 @@ import torch
 from jumok.models import BatchNorm
 from jumok.models.kernels.cross_entropy import sequence_loss
 from jumok.models.kernels.dropout import seed_dropout
-from jumok.training.loop.optimiser import clip_gradients, make_optimiser, squared_norm
+from jumok.training.loop.optimiser import (
+    clip_gradients,
+    make_optimiser,
+    squared_norm,
+    squared_norms,
+    trainable_parameters,
+)
+from jumok.training.loop.shares import Node, merge_nodes, reduce_nodes, shares_of_rank
+from jumok.training.parallel.protocol import gradient_or_zeros
 from jumok.types import PAD, Batch
 
 if TYPE_CHECKING:
@@ -31,7 +42,10 @@ if TYPE_CHECKING:
     from jumok.models import Model
     from jumok.training.parallel.protocol import ParallelBackend
 
-__all__ = ["Update", "Worker", "seed_step"]
+__all__ = ["Update", "Worker", "num_statistics", "seed_step"]
+
+FP16_LOSS_SCALE = 1024.0
+"""Factor of the loss in fp16, whose smallest number is 6e-8. A fixed one needs no state in checkpoints."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +77,13 @@ class Worker:
         self.model.train()
         self.optimiser.zero_grad(set_to_none=True)
         statistics = [(tensor, tensor.clone()) for tensor in _running_statistics(self.model)]
-        tokens, loss, nll = self._compute_gradients(step)
-        gradients = self.backend.reduce_gradients()
-        loss, nll, square = self.backend.sum_over_ranks([loss, nll, squared_norm(gradients)])
-        update = Update(loss, nll, tokens, math.sqrt(square))
+        if self.settings.shares:
+            gradients, update = self._sum_shares(step)
+        else:
+            tokens, loss, nll = self._compute_gradients(step)
+            gradients = self._unscale(self.backend.reduce_gradients())
+            loss, nll, square = self.backend.sum_over_ranks([loss, nll, squared_norm(gradients)])
+            update = Update(loss, nll, tokens, math.sqrt(square))
         if update.applied:
             clip_gradients(gradients, update.gradient_norm, self.settings.clip_norm)
             for group in self.optimiser.param_groups:
@@ -78,29 +95,65 @@ class Worker:
         self.backend.share_parameters()
         return update
 
-    def _compute_gradients(self, step: int) -> tuple[int, float, float]:
-        """Run forward and backward; return (tokens of all ranks, loss, nll of this rank).
+    def _sum_shares(self, step: int) -> tuple[list[Tensor], Update]:
+        """Compute this rank's shares one by one; return the sums of its own parameters, and the update."""
+        shares, parameters = self.settings.shares, trainable_parameters(self.model)
+        losses = numpy.zeros((2, shares))  # of this rank; the others add theirs
+        nodes: list[Node] = []
+        tokens = 0
+        for share in shares_of_rank(shares, self.backend.rank, self.backend.world_size):
+            before = [(tensor, tensor.clone()) for tensor in _running_statistics(self.model)]
+            tokens, *losses[:, share] = self._compute_gradients(step, share, shares)
+            if (
+                share
+            ):  # the running statistics of batch norms are those of share 0, as of rank 0 without shares
+                for tensor, value in before:
+                    tensor.copy_(value)
+            gradients = [gradient_or_zeros(parameter) for parameter in parameters]
+            nodes = merge_nodes([*nodes, Node(0, share, gradients)], shares)
+            self.optimiser.zero_grad(set_to_none=True)
+        sums = self._unscale(reduce_nodes(self.backend, parameters, nodes, shares))
+        squares = squared_norms([parameter.grad for parameter in parameters])
+        totals = self.backend.sum_over_ranks([*losses.ravel().tolist(), *squares])
+        loss, nll, square = sum(totals[:shares]), sum(totals[shares : 2 * shares]), sum(totals[2 * shares :])
+        return sums, Update(loss, nll, tokens, math.sqrt(square))
+
+    def _unscale(self, gradients: list[Tensor]) -> list[Tensor]:
+        if self.model.autocast_dtype == torch.float16 and gradients:
+            torch._foreach_mul_(gradients, 1 / FP16_LOSS_SCALE)
+        return gradients
+
+    def _compute_gradients(
+        self, step: int, rank: int | None = None, world_size: int | None = None
+    ) -> tuple[int, float, float]:
+        """Run forward and backward on a rank's rows; return (tokens of all ranks, loss, nll of this rank).
 
         Gradients are divided by the tokens of all ranks, so their sum over the ranks is that of the batch.
         """
-        rank, world_size = self.backend.rank, self.backend.world_size
+        rank = self.backend.rank if rank is None else rank
+        world_size = self.backend.world_size if world_size is None else world_size
         first = (step - 1) * self.settings.accumulate
         batches = [self.batches.batch(first + i) for i in range(self.settings.accumulate)]
         tokens = sum(_count_tokens(batch) for batch in batches)
-        device = self.model.output.weight.device
-        loss, nll = torch.zeros((), device=device), torch.zeros((), device=device)
+        loss = nll = torch.zeros((), device=self.model.device)
         with seed_dropout(self.settings.seed, step, rank):
             seed_step(self.settings.seed, step, rank)
             for batch in batches:
-                rows = _rows_of_rank(batch, rank, world_size).to(device)
+                rows = _rows_of_rank(batch, rank, world_size)
                 if len(rows):
                     sums = _backward(self.model, rows, self.settings.label_smoothing, tokens)
                     loss, nll = loss + sums[0], nll + sums[1]
-        return tokens, float(loss), float(nll)
+        loss_value, nll_value = torch.stack([loss, nll]).tolist()  # one wait for the device, not two
+        return tokens, loss_value, nll_value
+
+
+def num_statistics(model: Model, settings: TrainingSettings) -> int:
+    """Return how many numbers the ranks add up per update."""
+    return 2 * settings.shares + len(trainable_parameters(model)) if settings.shares else 3
 
 
 def seed_step(seed: int, step: int, rank: int = 0) -> None:
-    """Seed torch's own generator with (seed, step, rank)."""
+    """Seed torch's own generator, that of every device, with (seed, step, rank)."""
     entropy = [seed, step, rank] if rank else [seed, step]
     torch.manual_seed(int(numpy.random.SeedSequence(entropy).generate_state(1, numpy.uint64)[0] >> 1))
 
@@ -117,8 +170,10 @@ def _running_statistics(model: Model) -> list[Tensor]:
 def _backward(model: Model, batch: Batch, smoothing: float, tokens: int) -> tuple[Tensor, Tensor]:
     if batch.target is None:
         raise ValueError("a batch for training needs its target side")
-    sums = sequence_loss(model(batch), batch.target[:, 1:], model.output, smoothing=smoothing)
-    (sums.total / tokens).backward()  # type: ignore[no-untyped-call]
+    with model.autocast():
+        sums = sequence_loss(model(batch), batch.target[:, 1:], model.output, smoothing=smoothing)
+    scale = FP16_LOSS_SCALE if model.autocast_dtype == torch.float16 else 1.0
+    (sums.total / (tokens / scale)).backward()  # type: ignore[no-untyped-call]
     return sums.total.detach(), sums.nll
 
 

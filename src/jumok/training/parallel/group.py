@@ -8,7 +8,8 @@ small operations. Processes wait for each other three times per update (`protoco
 
 Every other rank is a worker: a new Python process. Its standard input brings a task (its rank, the run
 folder), then orders (`system/messages.py`). When rank 0 ends, for whatever reason, the input is closed and
-the worker exits.
+the worker exits. If torchrun has started the ranks, they get the same orders over the network
+(`cluster.py`, `follower.py`).
 """
 
 from __future__ import annotations
@@ -23,25 +24,32 @@ import torch
 
 from jumok.config.recipe import make_recipe
 from jumok.data import open_store
-from jumok.errors import TrainingError
+from jumok.errors import TrainingError, UnsupportedError
 from jumok.storage import load_module_weights, module_weights
 from jumok.system.memory import reuse_freed_memory
 from jumok.system.messages import pack_message, read_message
 from jumok.system.processes import python_command
 from jumok.text.tokenizer_files import read_tokenizers
-from jumok.training.loop.optimiser import reset_optimiser
-from jumok.training.loop.update import Update, Worker
+from jumok.training.loop.optimiser import optimiser_tensors, reset_optimiser, restore_optimiser
+from jumok.training.loop.update import Update, Worker, num_statistics
+from jumok.training.parallel.cluster import check_world_size, current_cluster
+from jumok.training.parallel.network import Network
+from jumok.training.parallel.run_files import list_files, send_folder
 from jumok.training.parallel.shared_memory import SharedMemory
 from jumok.training.parallel.single import SingleProcess
 from jumok.training.run.factories import fresh_model, make_batches
 from jumok.training.run.run_folder import RunFolder
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import IO, Any
 
-    from jumok.config.recipe import Recipe
+    from torch import Tensor
+
+    from jumok.config.recipe import Recipe, TrainingSettings
     from jumok.data import Batches
     from jumok.models import Model
+    from jumok.training.parallel.cluster import Cluster
     from jumok.training.parallel.protocol import ParallelBackend
 
 __all__ = ["DataParallelGroup", "worker_main"]
@@ -63,17 +71,32 @@ class DataParallelGroup:
         self.world_size = world_size
         self._num_threads = torch.get_num_threads()
         self._processes: list[subprocess.Popen[bytes]] = []
+        self._cluster = current_cluster() if world_size > 1 else None
+        _check_world_size(recipe.training, world_size, self._cluster)
         backend: ParallelBackend
         if world_size == 1:
             backend = SingleProcess(model)
+        elif self._cluster is not None:
+            _start_followers(self._cluster, folder, recipe)
+            backend = Network(model)
+            self._cluster.check_answers("", "open the files of the run")
         else:
-            backend = memory = SharedMemory(model, rank=0, world_size=world_size, barrier=self._barrier)
+            backend = memory = SharedMemory(
+                model,
+                rank=0,
+                world_size=world_size,
+                barrier=self._barrier,
+                num_statistics=num_statistics(model, recipe.training),
+            )
             tasks = [_task(folder, recipe, memory, rank) for rank in range(1, world_size)]
             self._processes = [_start_worker(task) for task in tasks]
             memory.close_block_fd()
         self._rank_0 = Worker(model, batches, recipe.training, backend)
         self.model, self.optimiser = model, self._rank_0.optimiser
         self._is_ready = not self._processes
+        self._is_distributed = self._cluster is None  # whether all ranks have the state of rank 0
+        # The sums of one thread are those of every process of a group.
+        self._one_thread = world_size > 1 or recipe.training.shares > 0
 
     @property
     def pids(self) -> list[int]:
@@ -88,11 +111,15 @@ class DataParallelGroup:
 
     def update(self, step: int, learning_rate: float) -> Update:
         """Compute update `step`, counted from 1, on all ranks."""
-        if not self._processes:
+        if not self._one_thread:
             return self._rank_0.update(step, learning_rate)
         self.wait_until_ready()
         torch.set_num_threads(1)
         try:
+            if not self._is_distributed:
+                self._send_all({"kind": "distribute"})
+                self._rank_0.backend.distribute()
+                self._is_distributed = True
             self._send_all({"kind": "update", "step": step, "learning_rate": learning_rate})
             return self._rank_0.update(step, learning_rate)
         finally:
@@ -108,6 +135,20 @@ class DataParallelGroup:
         """Return to step 0 with the weights of a fresh model."""
         load_module_weights(self.model, module_weights(fresh))
         reset_optimiser(self.optimiser)
+        self._is_distributed = self._cluster is None
+
+    def restore(self, weights: Mapping[str, Tensor], optimiser: Mapping[str, Tensor]) -> None:
+        """Continue with the weights and the optimiser's state of a checkpoint."""
+        load_module_weights(self.model, weights)
+        restore_optimiser(self.optimiser, self.model, optimiser)
+        self._is_distributed = self._cluster is None
+
+    def optimiser_tensors(self) -> dict[str, Tensor]:
+        """Return Adam's state of all parameters by name, for a checkpoint."""
+        if self._cluster is not None and self._is_distributed:
+            self._send_all({"kind": "collect"})
+            self._rank_0.backend.collect_optimiser()
+        return optimiser_tensors(self.optimiser, self.model)
 
     def close(self) -> None:
         """End the workers; this process keeps the weights and Adam's state."""
@@ -128,6 +169,9 @@ class DataParallelGroup:
         self._send_all(PROCEED)
 
     def _send_all(self, message: dict[str, Any]) -> None:
+        if self._cluster is not None:
+            self._cluster.send_order(message)
+            return
         data = pack_message(message)
         for process in self._processes:
             try:
@@ -163,14 +207,46 @@ def worker_main(orders: IO[bytes], replies: IO[bytes]) -> None:
             raise EOFError
 
     model = fresh_model(folder, recipe, tokenizers)
-    rank, world_size, block_fd = task["rank"], task["world_size"], task["block_fd"]
-    memory = SharedMemory(model, rank=rank, world_size=world_size, barrier=barrier, block_fd=block_fd)
+    places = {name: task[name] for name in ("rank", "world_size", "block_fd")}
+    statistics = num_statistics(model, recipe.training)
+    memory = SharedMemory(model, **places, barrier=barrier, num_statistics=statistics)
     memory.close_block_fd()
     worker = Worker(model, batches, recipe.training, memory)
     send_ready()
     with contextlib.suppress(EOFError):  # rank 0 has ended
         while (order := read_message(orders)) is not None:
             worker.update(order["step"], order["learning_rate"])
+
+
+def _check_world_size(settings: TrainingSettings, world_size: int, cluster: Cluster | None) -> None:
+    """Raise if the run cannot be computed by this many processes."""
+    if cluster is not None:
+        check_world_size(world_size, cluster.world_size)
+    if settings.shares and world_size > settings.shares:
+        raise UnsupportedError(
+            f"Each process needs a share of every update. Received: {world_size} processes and "
+            f"training.shares = {settings.shares}. Start fewer processes, or a new run with more shares."
+        )
+    if settings.device != "cpu" and world_size > 1 and cluster is None:
+        raise UnsupportedError(
+            f"Several processes of one command share the memory of the CPU. Received: training.processes = "
+            f"{world_size} on {settings.device}. Start one process per accelerator: `torchrun "
+            f"--nproc-per-node {world_size} -m jumok train …`."
+        )
+
+
+def _start_followers(cluster: Cluster, folder: RunFolder, recipe: Recipe) -> None:
+    """Give all other ranks of a cluster the run, and its files if they do not have them."""
+    files = list_files(folder)
+    cluster.send_order(
+        {
+            "kind": "start",
+            "folder": str(folder.path.absolute()),
+            "recipe": recipe.model_dump(mode="json", exclude_unset=True),
+            "files": files,
+        }
+    )
+    send_folder(cluster, folder, files)
 
 
 def _task(folder: RunFolder, recipe: Recipe, memory: SharedMemory, rank: int) -> dict[str, Any]:

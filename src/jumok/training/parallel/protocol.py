@@ -3,6 +3,7 @@
     backend             parameters                         for
     SingleProcess       stay in the model's tensors        one process
     SharedMemory        in one block that all ranks map    several processes on one machine
+    Network             in one block per rank              several processes, also on several machines
 
 Every parameter has one owner: the rank that sums its gradients and steps Adam for it (ZeRO stage 1,
 Rajbhandari et al. 2020). The three collectives correspond to reduce-scatter, all-reduce and all-gather. Each
@@ -13,8 +14,9 @@ rank calls them in this order:
     optimiser.step()                    # steps the parameters that have a gradient: the rank's own
     backend.share_parameters()
 
-Rank 0 writes the checkpoints, with Adam's state of all parameters: it sees that of the other owners in shared
-memory. A backend without shared memory would have to gather it first.
+Rank 0 writes the checkpoints, with Adam's state of all parameters. In shared memory it sees that of the other
+owners; over a network, all ranks call `collect_optimiser` first, and `distribute` after rank 0 has loaded a
+checkpoint or new weights.
 """
 
 from __future__ import annotations
@@ -48,11 +50,23 @@ class ParallelBackend(Protocol):
         Afterwards `.grad` of an owned parameter is that sum, and `.grad` of every other parameter is None.
         """
 
+    def exchange_gradients(self, *, again: bool = False) -> tuple[list[Tensor], list[list[Tensor]]]:
+        """Return the parameters that this rank owns, and per rank its gradients of them, not summed.
+
+        They are valid until the next call; `again` says that it is not the first of an update.
+        """
+
     def sum_over_ranks(self, values: Sequence[float]) -> list[float]:
         """Return the element-wise sum over all ranks, the same bits on each."""
 
     def share_parameters(self) -> None:
         """Wait until every rank sees the values that the owners have written."""
+
+    def distribute(self) -> None:
+        """Give every rank the parameters of rank 0, and every owner its part of rank 0's state of Adam."""
+
+    def collect_optimiser(self) -> None:
+        """Bring Adam's state of all parameters to rank 0."""
 
 
 def gradient_or_zeros(parameter: Tensor) -> Tensor:

@@ -4,7 +4,7 @@ The owner of a parameter sums its gradients, steps Adam for it and writes its ne
 it. So no tensor is sent, and no sum depends on which rank is first.
 
     block    weights | exp_avg | exp_avg_sq | gradients of rank 0, 1, … | Adam's step per parameter    float32
-             statistics (rank, MAX_STATISTICS)                                                         float64
+             statistics (rank, number)                                                                 float64
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import torch
 
 from jumok.errors import UnsupportedError
 from jumok.training.loop.optimiser import trainable_parameters
+from jumok.training.parallel.ownership import aligned, assign_owners
 from jumok.training.parallel.protocol import gradient_or_zeros
 
 if TYPE_CHECKING:
@@ -26,9 +27,6 @@ if TYPE_CHECKING:
     from torch import Tensor, nn
 
 __all__ = ["SharedMemory", "can_share_memory"]
-
-ALIGNMENT = 16  # floats: every parameter starts on a cache line
-MAX_STATISTICS = 3  # numbers per rank: loss, loss without smoothing, squared norm
 
 
 def can_share_memory() -> bool:
@@ -47,23 +45,25 @@ class SharedMemory:
         world_size: int,
         barrier: Callable[[], None],
         block_fd: int | None = None,
+        num_statistics: int = 3,
     ) -> None:
         """Map the block behind `block_fd`. Without one, create it and copy the model's weights into it.
 
-        `barrier` returns when all ranks have called it.
+        `barrier` returns when all ranks have called it. `num_statistics` is the number of values that
+        `sum_over_ranks` takes.
         """
         self.rank, self.world_size, self._barrier = rank, world_size, barrier
         self.parameters = trainable_parameters(model)
-        sizes = [_aligned(parameter.numel()) for parameter in self.parameters]
+        sizes = [aligned(parameter.numel()) for parameter in self.parameters]
         self._offsets = [sum(sizes[:index]) for index in range(len(sizes))]
         self.owners = assign_owners(sizes, world_size)
         self._owned = [index for index, owner in enumerate(self.owners) if owner == rank]
         is_new = block_fd is None
-        num_floats = (3 + world_size) * sum(sizes) + _aligned(len(sizes))
-        num_bytes = 4 * num_floats + 8 * MAX_STATISTICS * world_size
+        num_floats = (3 + world_size) * sum(sizes) + aligned(len(sizes))
+        num_bytes = 4 * num_floats + 8 * num_statistics * world_size
         self.block_fd = _create_block(num_bytes) if block_fd is None else block_fd
         memory = numpy.frombuffer(mmap.mmap(self.block_fd, num_bytes), dtype=numpy.uint8)
-        self._statistics = memory[4 * num_floats :].view(numpy.float64).reshape(world_size, MAX_STATISTICS)
+        self._statistics = memory[4 * num_floats :].view(numpy.float64).reshape(world_size, num_statistics)
         floats = torch.from_numpy(memory[: 4 * num_floats].view(numpy.float32))
         self._map_tensors(floats, sum(sizes), copy_weights=is_new)
 
@@ -104,6 +104,16 @@ class SharedMemory:
         self._barrier()
         return self._sum_owned_gradients()
 
+    def exchange_gradients(self, *, again: bool = False) -> tuple[list[Tensor], list[list[Tensor]]]:
+        if again:
+            self._barrier()  # others may still read what the last call has published
+        own = [gradient_or_zeros(self.parameters[index]) for index in self._owned]
+        self._publish_gradients()
+        self._barrier()
+        by_rank = [[gradients[index] for index in self._owned] for gradients in self._gradients]
+        by_rank[self.rank] = own
+        return [self.parameters[index] for index in self._owned], by_rank
+
     def _publish_gradients(self) -> None:
         """Copy the gradients of parameters of other ranks into the block, where their owners read them."""
         views, gradients = [], []
@@ -137,9 +147,11 @@ class SharedMemory:
     def share_parameters(self) -> None:
         self._barrier()
 
+    def distribute(self) -> None:
+        """Nothing to do: every rank sees what rank 0 has written."""
 
-def _aligned(length: int) -> int:
-    return -(-length // ALIGNMENT) * ALIGNMENT
+    def collect_optimiser(self) -> None:
+        """Nothing to do: rank 0 sees Adam's state of all owners."""
 
 
 def _create_block(num_bytes: int) -> int:
@@ -152,12 +164,3 @@ def _create_block(num_bytes: int) -> int:
     descriptor = os.memfd_create("jumok")
     os.ftruncate(descriptor, num_bytes)
     return descriptor
-
-
-def assign_owners(sizes: Sequence[int], world_size: int) -> list[int]:
-    """Return the owner of each parameter; each, largest first, goes to the rank with the fewest floats."""
-    loads, owners = [0] * world_size, [0] * len(sizes)
-    for index in sorted(range(len(sizes)), key=lambda i: (-sizes[i], i)):
-        owners[index] = loads.index(min(loads))
-        loads[owners[index]] += sizes[index]
-    return owners

@@ -41,8 +41,17 @@ class SingleProcess:
             gradients.append(parameter.grad)
         return gradients
 
+    def exchange_gradients(self, *, again: bool = False) -> tuple[list[Tensor], list[list[Tensor]]]:
+        return self._parameters, [self.reduce_gradients()]
+
     def sum_over_ranks(self, values: Sequence[float]) -> list[float]:
         return list(values)
 
     def share_parameters(self) -> None:
+        pass
+
+    def distribute(self) -> None:
+        pass
+
+    def collect_optimiser(self) -> None:
         pass

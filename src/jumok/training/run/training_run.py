@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from jumok.config.derive import USED_SHARE_OF_MINUTES, step_limit
-from jumok.errors import RunFolderError
+from jumok.config.recipe import make_recipe
+from jumok.errors import RunFolderError, UnsupportedError
 from jumok.storage import read_model_with_weights
 from jumok.system.memory import reuse_freed_memory
 from jumok.system.signals import stop_on_signals
@@ -24,6 +25,8 @@ from jumok.training.events import Event, Finished, Started, Warned
 from jumok.training.loop.checkpoint import load_newest_checkpoint
 from jumok.training.loop.metrics import Metrics, tensorboard_writer
 from jumok.training.loop.trainer import Budget, Trainer
+from jumok.training.parallel.cluster import ClusterAddress, check_world_size, joined_cluster
+from jumok.training.parallel.follower import follow
 from jumok.training.run.fine_tuning import read_fine_tuning
 from jumok.training.run.finish import finish_run
 from jumok.training.run.inputs import Inputs, list_inputs
@@ -54,12 +57,18 @@ def train(
     tensorboard: bool = False,
     **settings: Any,
 ) -> Path:
-    """Train and return the model folder. The arguments are those of `training_events`."""
+    """Train and return the model folder, which is on the disk of rank 0 if there are several.
+
+    The arguments are those of `training_events`.
+    """
     finished: Finished | None = None
+    address = ClusterAddress.from_environment()
     options: dict[str, Any] = {"columns": columns, "encoding": encoding, "tensorboard": tensorboard}
     for event in training_events(pairs, out=out, valid=valid, recipe=recipe, **options, **settings):
         if isinstance(event, Finished):
             finished = event
+    if finished is None and address is not None and address.rank > 0:
+        return RunFolder(Path(out)).model
     if finished is None or finished.model_folder is None:
         raise RunFolderError(f"Training in {out} was interrupted. Run the same command again to continue it.")
     return finished.model_folder
@@ -83,18 +92,41 @@ def training_events(
 
     Settings take precedence over `recipe`. Give a setting by its name, `minutes=5`, or with its section,
     `**{"model.dropout": 0.2}`.
+
+    If torchrun has started this process as one of several, they train together (`parallel/cluster.py`): rank
+    0 has all events and the folder; in the others there is no event, and the iteration ends with the run.
     """
     overrides = make_overrides(recipe, settings)
     inputs = Inputs(list_inputs(pairs), list_inputs(valid), columns, encoding)
     folder = RunFolder(Path(out))
     make_writer = tensorboard_writer() if tensorboard else None
     reuse_freed_memory()
-    with folder.locked():
-        if folder.model.exists():
-            yield _finished_event(folder, overrides, inputs)
-            return
-        run = yield from prepare_run(folder, overrides, inputs)
-        yield from _train(run, make_writer(str(folder.path / "tensorboard")) if make_writer else None)
+    with joined_cluster() as cluster:
+        if cluster is not None:
+            cluster.check_run_is_on_rank_0(has_run=folder.record_file.exists())
+            if cluster.rank > 0:
+                follow(cluster)
+                return
+            overrides = _with_processes(overrides, folder, cluster.world_size)
+        with folder.locked():
+            if folder.model.exists():
+                yield _finished_event(folder, overrides, inputs)
+                return
+            run = yield from prepare_run(folder, overrides, inputs)
+            yield from _train(run, make_writer(str(folder.path / "tensorboard")) if make_writer else None)
+
+
+def _with_processes(overrides: Recipe, folder: RunFolder, world_size: int) -> Recipe:
+    """Return the overrides of a run on the ranks that torchrun has started."""
+    record = folder.record() if folder.record_file.exists() else None
+    if record is not None and not record.recipe.training.shares:
+        check_world_size(record.recipe.training.processes, world_size)
+    if "processes" in overrides.training.model_fields_set and overrides.training.processes != world_size:
+        raise UnsupportedError(
+            f"Received: training.processes = {overrides.training.processes}, and {world_size} ranks from "
+            "torchrun. Leave the setting out: the ranks decide it."
+        )
+    return make_recipe(overrides.model_dump(exclude_unset=True), **{"training.processes": world_size})
 
 
 def _finished_event(folder: RunFolder, overrides: Recipe, inputs: Inputs) -> Finished:

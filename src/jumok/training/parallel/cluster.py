@@ -1,0 +1,327 @@
+"""The processes that torchrun has started: who they are, how they meet, and what they tell each other.
+
+    torchrun --nnodes 3 --nproc-per-node 2 --rdzv-backend c10d --rdzv-endpoint host:port -m jumok train …
+
+Torchrun tells each process its rank and where rank 0 is, in RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT;
+any other launcher can set the same variables. Rank 0 trains as always, with the run folder on its disk. The
+others follow its orders (`follower.py`), which are JSON messages: nothing is pickled, so no `*_object`
+collective of torch is used.
+
+Nobody is authenticated and nothing is encrypted: whoever can reach the ports can take part. Use a network on
+which everybody is trusted. Every process listens on one address only: that of the interface in
+GLOO_SOCKET_IFNAME, or else of the interface that leads to MASTER_ADDR.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import hashlib
+import io
+import json
+import os
+import platform
+import socket
+import struct
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+import torch.distributed
+from torch.distributed import TCPStore  # type: ignore[attr-defined]  # public, but not in __all__
+from torch.distributed.distributed_c10d import PrefixStore, Store
+
+from jumok.errors import TrainingError, UnsupportedError
+from jumok.storage import jumok_version
+from jumok.system.messages import pack_message, read_message
+from jumok.training.parallel.network import connection_errors, first_sentence
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from jumok.system.messages import Message
+
+__all__ = ["Cluster", "ClusterAddress", "check_world_size", "current_cluster", "joined_cluster"]
+
+JOIN_SECONDS = 300.0  # until all ranks have met
+UPDATE_SECONDS = 900.0  # that an exchange of an update may take
+ORDER_SECONDS = (
+    30 * 24 * 3600.0
+)  # that a rank waits for an order: rank 0 reads, validates and saves meanwhile
+ORDER_BYTES = 256  # that every order has, so that most need one broadcast
+ANSWER_BYTES = 1024
+_GET_INTERFACE_ADDRESS = 0x8915  # SIOCGIFADDR of Linux
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterAddress:
+    """What the launcher tells a process about itself and the others."""
+
+    rank: int
+    world_size: int
+    host: str  # of rank 0
+    port: int
+    local_rank: int = 0  # among the processes of this host
+    hosts: int = 1
+    agent_store: bool = False  # whether torchrun itself listens on the port
+    restart_count: int = 0
+    max_restarts: int = 0
+
+    @classmethod
+    def from_environment(cls, environment: Mapping[str, str] = os.environ) -> ClusterAddress | None:
+        """Return the address; None if this process was not started as one of several."""
+        if "RANK" not in environment or environment.get("WORLD_SIZE", "1") == "1":
+            return None
+        needed = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
+        received = {name: environment.get(name, "") for name in needed}
+        numbers = [received[name] for name in needed if name != "MASTER_ADDR"]
+        if not all(map(str.isdecimal, numbers)) or not received["MASTER_ADDR"]:
+            raise UnsupportedError(
+                "Several processes need the rank of each and the address of rank 0, as torchrun sets them. "
+                f"Received: {', '.join(f'{name}={value}' for name, value in received.items())}. Start them "
+                "by torchrun, or unset RANK to train with this process alone."
+            )
+        rank, world_size, port = map(int, numbers)
+        return cls(
+            rank=rank,
+            world_size=world_size,
+            host=received["MASTER_ADDR"],
+            port=port,
+            local_rank=int(environment.get("LOCAL_RANK", "0")),
+            hosts=int(environment.get("GROUP_WORLD_SIZE", "1")),
+            agent_store=environment.get("TORCHELASTIC_USE_AGENT_STORE") == "True",
+            restart_count=int(environment.get("TORCHELASTIC_RESTART_COUNT", "0")),
+            max_restarts=int(environment.get("TORCHELASTIC_MAX_RESTARTS", "0")),
+        )
+
+
+class Cluster:
+    """The connected ranks, seen from one of them."""
+
+    def __init__(self, address: ClusterAddress, orders: torch.distributed.ProcessGroup | None) -> None:
+        self.rank, self.world_size, self.local_rank = address.rank, address.world_size, address.local_rank
+        self._orders = orders
+
+    def send_order(self, order: Message) -> None:
+        """Send an order from rank 0 to all others."""
+        data = pack_message(order)
+        with connection_errors():
+            self._broadcast(_bytes_tensor(data[:ORDER_BYTES].ljust(ORDER_BYTES, b"\0")))
+            if len(data) > ORDER_BYTES:
+                self._broadcast(_bytes_tensor(data[ORDER_BYTES:]))
+
+    def receive_order(self) -> Message:
+        """Wait for the next order of rank 0."""
+        with connection_errors():
+            head = self._broadcast(torch.zeros(ORDER_BYTES, dtype=torch.uint8)).numpy().tobytes()
+            [length] = struct.unpack_from("<I", head)
+            missing = struct.calcsize("<I") + length - ORDER_BYTES
+            rest = b""
+            if missing > 0:
+                rest = self._broadcast(torch.zeros(missing, dtype=torch.uint8)).numpy().tobytes()
+        order = read_message(io.BytesIO(head + rest))
+        if order is None:
+            raise TrainingError("An order of rank 0 is incomplete. Run the same command again.")
+        return order
+
+    def send_bytes(self, data: bytes) -> None:
+        with connection_errors():
+            self._broadcast(_bytes_tensor(data))
+
+    def receive_bytes(self, length: int) -> bytes:
+        with connection_errors():
+            return self._broadcast(torch.zeros(length, dtype=torch.uint8)).numpy().tobytes()
+
+    def gather_answers(self, answer: str) -> list[str]:
+        """Exchange short texts: every rank gets those of all ranks, in their order."""
+        data = answer.encode("utf-8", "replace")[:ANSWER_BYTES].ljust(ANSWER_BYTES, b"\0")
+        answers = [torch.zeros(ANSWER_BYTES, dtype=torch.uint8) for _ in range(self.world_size)]
+        with connection_errors():
+            torch.distributed.all_gather(answers, _bytes_tensor(data), group=self._orders)
+        return [row.numpy().tobytes().rstrip(b"\0").decode("utf-8", "replace") for row in answers]
+
+    def check_answers(self, answer: str, what: str) -> None:
+        """Exchange an error message, or "" if there is none; raise on every rank if any rank has one."""
+        answers = self.gather_answers(answer)
+        failed = [f"  rank {rank}: {text}" for rank, text in enumerate(answers) if text]
+        if failed:
+            raise TrainingError("\n".join([f"Not every rank can {what}:", *failed]))
+
+    def check_run_is_on_rank_0(self, *, has_run: bool) -> None:
+        """Raise on every rank if another rank has the run folder, and rank 0, which continues it, has not."""
+        hosts = self.gather_answers(socket.gethostname() if has_run else "")
+        if any(hosts) and not hosts[0]:
+            rank = next(rank for rank, host in enumerate(hosts) if host)
+            raise TrainingError(
+                f"The run folder is on the host of rank {rank} ({hosts[rank]}), not on the host of rank 0, "
+                "which would continue it. Make that host rank 0 (with --rdzv-backend c10d, it is the one "
+                "whose --local-addr sorts first), or use a folder that all hosts share."
+            )
+
+    def _broadcast(self, tensor: torch.Tensor) -> torch.Tensor:
+        torch.distributed.broadcast(tensor, 0, group=self._orders)
+        return tensor
+
+
+_current: list[Cluster] = []
+
+
+def current_cluster() -> Cluster | None:
+    """Return the cluster that this process has joined, if any. A process can join only one, as in torch."""
+    return _current[-1] if _current else None
+
+
+@contextlib.contextmanager
+def joined_cluster() -> Iterator[Cluster | None]:
+    """Within this block all ranks are connected; yields None if this process was started alone.
+
+    When rank 0 leaves the block, it tells the others to end; after an error, to end with one too.
+    """
+    address = ClusterAddress.from_environment()
+    if address is None or _current:
+        yield current_cluster()
+        return
+    cluster = _join(address)
+    _current.append(cluster)
+    failed = True
+    try:
+        yield cluster
+        failed = False
+    finally:
+        _current.clear()
+        if cluster.rank == 0:
+            with contextlib.suppress(TrainingError):  # the others may have ended already
+                cluster.send_order({"kind": "end", "failed": failed})
+        torch.distributed.destroy_process_group()
+
+
+def check_world_size(processes: int, world_size: int) -> None:
+    """Raise if a run of so many processes cannot be continued by `world_size` ranks."""
+    if processes != world_size:
+        raise TrainingError(
+            f"This run has {processes} processes. Received: {world_size} ranks. Its sums depend on their "
+            f"number: start {processes} (--nnodes × --nproc-per-node of torchrun). A run that is started "
+            "with training.shares can be continued by any number up to that."
+        )
+
+
+def _join(address: ClusterAddress) -> Cluster:
+    """Meet the other ranks at the address of rank 0, compare versions, and connect."""
+    if address.agent_store and address.hosts > 1 and address.max_restarts:
+        raise UnsupportedError(
+            "Torchrun cannot restart workers on several hosts as it was started: after a restart they would "
+            f"find the addresses of dead ones. Received: --max-restarts {address.max_restarts} on "
+            f"{address.hosts} hosts. Set TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1 before `torchrun` on each host."
+        )
+    _choose_interface(address)
+    store = _open_store(address)
+    if address.agent_store:  # the store outlives a restart of the workers
+        store = PrefixStore(f"jumok/{address.restart_count}", store)
+    _compare_versions(store, address)
+    backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
+    timeout = timedelta(seconds=UPDATE_SECONDS)
+    try:
+        torch.distributed.init_process_group(
+            backend, store=store, rank=address.rank, world_size=address.world_size, timeout=timeout
+        )
+        orders = torch.distributed.new_group(backend="gloo", timeout=timedelta(seconds=ORDER_SECONDS))
+    except RuntimeError as error:
+        raise _unreachable(address, first_sentence(error)) from error
+    return Cluster(address, orders)
+
+
+def _open_store(address: ClusterAddress) -> Store:
+    """Return the store in which the ranks find each other. Rank 0 listens, unless torchrun does."""
+    timeout = timedelta(seconds=JOIN_SECONDS)
+    options: dict[str, Any] = {"timeout": timeout, "wait_for_workers": False}
+    if address.rank == 0 and not address.agent_store:
+        listening = _listen(address)
+        options |= {"is_master": True, "master_listen_fd": listening.detach()}
+    try:
+        return TCPStore(address.host, address.port, address.world_size, **options)
+    except (RuntimeError, TimeoutError) as error:
+        raise _unreachable(address, first_sentence(error)) from error
+
+
+def _listen(address: ClusterAddress) -> socket.socket:
+    """Return a socket that listens on the address of rank 0 alone; torch would listen on all addresses."""
+    try:
+        return socket.create_server((address.host, address.port), backlog=2048)
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            advice = "Another program listens there: choose another port (--rdzv-endpoint, or MASTER_PORT)."
+        else:
+            advice = "Rank 0 must run on the host of that name: check --rdzv-endpoint, or MASTER_ADDR."
+        raise TrainingError(
+            f"Rank 0 cannot listen on port {address.port} of {address.host}: "
+            f"{error.strerror or error}. {advice}"
+        ) from error
+
+
+def _unreachable(address: ClusterAddress, reason: str) -> TrainingError:
+    return TrainingError(
+        f"Rank {address.rank} of {address.world_size} could not meet the others at port {address.port} of "
+        f"{address.host} ({reason}). Check that every host can reach that address, that no firewall is "
+        "between them (workers also use ports chosen by the system), and that all were started."
+    )
+
+
+def _compare_versions(store: Store, address: ClusterAddress) -> None:
+    """Raise on every rank that has other code than rank 0, and on rank 0 if any rank has."""
+    own = {
+        "jumok": jumok_version(),
+        "code": _code_digest(),
+        "torch": torch.__version__,
+        "machine": platform.machine(),
+    }
+    store.set(f"version/{address.rank}", json.dumps({**own, "host": socket.gethostname()}))
+    others = range(1, address.world_size) if address.rank == 0 else [0]
+    for rank in others:
+        try:
+            other = json.loads(store.get(f"version/{rank}"))
+        except (RuntimeError, TimeoutError) as error:
+            raise _unreachable(address, f"rank {rank} did not come within {JOIN_SECONDS:.0f} s") from error
+        differing = [name for name in own if own[name] != other.get(name)]
+        if differing:
+            described = "; ".join(f"{name}: {own[name]} here, {other.get(name)} there" for name in differing)
+            raise TrainingError(
+                f"Rank {address.rank} and rank {rank} (host {other.get('host')}) do not run the same "
+                f"program. {described}. Install the same versions on every host."
+            )
+
+
+def _code_digest() -> str:
+    """Return a digest of jumok's own source: an edited checkout has the version number of its release."""
+    digest = hashlib.sha256()
+    package = Path(__file__).parents[2]
+    for path in sorted(package.rglob("*.py")):
+        digest.update(str(path.relative_to(package)).encode() + path.read_bytes())
+    return digest.hexdigest()[:12]
+
+
+def _choose_interface(address: ClusterAddress) -> None:
+    """Name the interface that leads to rank 0, unless the user has; else gloo looks this host's name up."""
+    if "GLOO_SOCKET_IFNAME" not in os.environ and (name := _interface_towards(address)):
+        os.environ["GLOO_SOCKET_IFNAME"] = name
+        os.environ.setdefault("NCCL_SOCKET_IFNAME", name)
+
+
+def _interface_towards(address: ClusterAddress) -> str | None:
+    """Return the name of the interface by which this host reaches rank 0; None if it is not known."""
+    with contextlib.suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.connect((address.host, address.port))  # of UDP: nothing is sent
+        own_address = probe.getsockname()[0]
+        for _, name in socket.if_nameindex():
+            with contextlib.suppress(OSError):  # an interface without address
+                request = struct.pack("256s", name.encode()[:15])
+                answer = fcntl.ioctl(probe.fileno(), _GET_INTERFACE_ADDRESS, request)
+                if socket.inet_ntoa(answer[20:24]) == own_address:
+                    return name
+    return None
+
+
+def _bytes_tensor(data: bytes) -> torch.Tensor:
+    return torch.frombuffer(bytearray(data), dtype=torch.uint8)

@@ -1,0 +1,98 @@
+"""What the ranks other than 0 of a cluster do: follow the orders of rank 0 until it ends.
+
+start       the run: its folder, recipe and files; answer whether this rank can take part
+distribute  take the weights, and Adam's state of what this rank owns, from rank 0
+update      compute this rank's share of an update
+collect     give Adam's state to rank 0, which saves a checkpoint
+end         the run is over, or rank 0 has failed
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import torch
+
+from jumok.config.recipe import make_recipe
+from jumok.data import open_store
+from jumok.errors import JumokError, TrainingError
+from jumok.system.memory import reuse_freed_memory
+from jumok.text.tokenizer_files import read_tokenizers
+from jumok.training.loop.update import Worker
+from jumok.training.parallel.network import Network
+from jumok.training.parallel.run_files import receive_folder, remove_copy
+from jumok.training.run.factories import fresh_model, make_batches
+from jumok.training.run.run_folder import RunFolder
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from jumok.models import Model
+    from jumok.system.messages import Message
+    from jumok.training.parallel.cluster import Cluster
+
+__all__ = ["follow"]
+
+
+def follow(cluster: Cluster) -> None:
+    """Follow the orders of rank 0 until it ends; raise if it has ended with an error."""
+    reuse_freed_memory()
+    torch.set_num_threads(1)
+    worker: Worker | None = None
+    folder = path = Path()
+    with _signals_ignored():
+        while (order := cluster.receive_order())["kind"] != "end":
+            if order["kind"] == "start":
+                path = Path(order["folder"])
+                folder = receive_folder(cluster, path, order["files"])
+                worker = _make_worker(cluster, folder, order)
+            elif worker is None:
+                raise ValueError(f"rank 0 ordered {order['kind']!r} before it started a run")
+            elif order["kind"] == "update":
+                worker.update(order["step"], order["learning_rate"])
+            elif order["kind"] == "distribute":
+                worker.backend.distribute()
+            else:
+                worker.backend.collect_optimiser()
+    if order["failed"]:
+        raise TrainingError("Rank 0 of this training has ended with an error, which its own output shows.")
+    remove_copy(folder, path)
+
+
+def _make_worker(cluster: Cluster, folder: Path, order: Message) -> Worker:
+    """Return this rank's worker. An error is told to all ranks, which then end."""
+    answer, worker = "", None
+    try:
+        recipe = make_recipe(order["recipe"])
+        tokenizers = read_tokenizers(folder, shared=recipe.text.shared)
+        run_folder = RunFolder(folder)
+        batches = make_batches(recipe, open_store(run_folder.data), tokenizers)
+        model: Model = fresh_model(run_folder, recipe, tokenizers)
+        worker = Worker(model, batches, recipe.training, Network(model))
+    except JumokError as error:
+        answer = str(error)
+    cluster.check_answers(answer, "open the files of the run")
+    if worker is None:
+        raise ValueError("a rank without a worker has answered that it can take part")
+    return worker
+
+
+@contextmanager
+def _signals_ignored() -> Iterator[None]:
+    """Ignore Ctrl-C and SIGTERM, which every rank gets: rank 0 finishes its update, saves, and ends the run.
+
+    If rank 0 ends without an order, the connection is closed, and `receive_order` raises.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler if handler is not None else signal.SIG_DFL)

@@ -1,0 +1,26 @@
+"""Which rank owns which parameter, and where its floats are in a block of memory."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["aligned", "assign_owners"]
+
+ALIGNMENT = 16  # floats: every parameter starts on a cache line
+
+
+def aligned(length: int) -> int:
+    """Return the floats that a parameter of `length` floats takes in a block."""
+    return -(-length // ALIGNMENT) * ALIGNMENT
+
+
+def assign_owners(sizes: Sequence[int], world_size: int) -> list[int]:
+    """Return the owner of each parameter; each, largest first, goes to the rank with the fewest floats."""
+    loads, owners = [0] * world_size, [0] * len(sizes)
+    for index in sorted(range(len(sizes)), key=lambda i: (-sizes[i], i)):
+        owners[index] = loads.index(min(loads))
+        loads[owners[index]] += sizes[index]
+    return owners

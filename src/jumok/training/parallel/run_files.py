@@ -1,0 +1,112 @@
+"""The files of a run that every rank reads: tokenizers, encoded pairs, a pretrained encoder.
+
+A rank on the machine of rank 0, or with the same file system, opens them where rank 0 does. The other
+machines get a copy, once per run, into the user's cache folder, where it stays until the run is finished: a
+restarted rank finds it there. Files are compared by size and, except the encoded pairs, by sha256; the
+manifest of the encoded pairs has their sha256, which opening them checks.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from jumok.errors import JumokError, StorageError
+from jumok.storage import checksum, is_leftover, new_folder, private_folder, remove_folder
+
+if TYPE_CHECKING:
+    from jumok.training.parallel.cluster import Cluster
+    from jumok.training.run.run_folder import RunFolder
+
+__all__ = ["RunFiles", "list_files", "receive_folder", "send_folder"]
+
+# Of a run folder: what only rank 0 reads.
+OWN_NAMES = {"run.json", "run.lock", "recipe.toml", "metrics.jsonl", "checkpoints", "model", "tensorboard"}
+OWN_NAMES |= {"corpus"}
+CHUNK_BYTES = 16 * 2**20
+
+RunFiles = dict[str, dict[str, Any]]
+"""Path in the run folder → its "size" and, unless the manifest of the encoded pairs has it, its "sha256"."""
+
+
+def list_files(folder: RunFolder) -> RunFiles:
+    """Return the files that every rank needs."""
+    files = RunFiles()
+    for path in sorted(folder.path.rglob("*")):
+        name = path.relative_to(folder.path)
+        if name.parts[0] in OWN_NAMES or any(map(is_leftover, name.parts)) or not path.is_file():
+            continue
+        is_manifest = path.name == "store.json"
+        files[name.as_posix()] = _entry(path, digest=path.parent != folder.data or is_manifest)
+    return files
+
+
+def _entry(path: Path, *, digest: bool) -> dict[str, Any]:
+    entry: dict[str, Any] = {"size": path.stat().st_size}
+    if digest:
+        entry["sha256"] = hashlib.sha256(path.read_bytes()).hexdigest()
+    return entry
+
+
+def send_folder(cluster: Cluster, folder: RunFolder, files: RunFiles) -> None:
+    """Send the files from rank 0, if another machine needs them."""
+    if not any(cluster.gather_answers("")):
+        return
+    for name in files:
+        with (folder.path / name).open("rb") as file:
+            while chunk := file.read(CHUNK_BYTES):
+                cluster.send_bytes(chunk)
+
+
+def receive_folder(cluster: Cluster, path: Path, files: RunFiles) -> Path:
+    """Return a folder with these files: `path` if it has them, else a copy, which rank 0 sends if needed."""
+    folder = path if _has_files(path, files) else private_folder("runs", make=True) / checksum(files)
+    needs_copy = cluster.local_rank == 0 and not _has_files(folder, files)  # one copy per machine
+    if any(cluster.gather_answers("send" if needs_copy else "")):
+        _receive_files(cluster, folder if needs_copy else None, files)
+    return folder
+
+
+def remove_copy(folder: Path, path: Path) -> None:
+    """Remove the copy of a finished run's files; `path` is the run folder itself."""
+    if folder != path and folder.exists():
+        remove_folder(folder)
+
+
+def _has_files(folder: Path, files: RunFiles) -> bool:
+    try:
+        return all(_entry(folder / name, digest="sha256" in entry) == entry for name, entry in files.items())
+    except OSError:
+        return False
+
+
+def _receive_files(cluster: Cluster, final: Path | None, files: RunFiles) -> None:
+    """Take part in the sending of the files, and write them unless `final` is None."""
+    if final is None:
+        for entry in files.values():
+            for length in _chunk_lengths(entry["size"]):
+                cluster.receive_bytes(length)
+        return
+    note = "Nothing else has been touched."
+    with new_folder(final, failure_note=note, replace=True) as temporary:
+        for name, entry in files.items():
+            if Path(name).is_absolute() or ".." in Path(name).parts:
+                raise StorageError(f"Rank 0 sent a file that belongs elsewhere. Received: {name!r}.")
+            target = temporary / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with target.open("wb") as file:
+                for length in _chunk_lengths(entry["size"]):
+                    file.write(cluster.receive_bytes(length))
+                file.flush()
+                os.fsync(file.fileno())
+        if not _has_files(temporary, files):
+            raise JumokError(
+                "The files of the run changed while rank 0 sent them. Run the same command again."
+            )
+
+
+def _chunk_lengths(size: int) -> list[int]:
+    whole, rest = divmod(size, CHUNK_BYTES)
+    return [CHUNK_BYTES] * whole + ([rest] if rest else [])

@@ -1,0 +1,261 @@
+"""Ranks of a cluster as forks of one process, which has imported everything; `test_network.py` runs it.
+
+    python network_driver.py TASK FOLDER [WORLD_SIZE] > result.json
+
+Every fork gets the variables that torchrun would set. TASK is one of the functions at the end.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import socket
+import sys
+import traceback
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+import torch.distributed
+from digits import TINY, digit_corpus
+
+from jumok.config.recipe import make_recipe
+from jumok.data import open_store
+from jumok.errors import JumokError
+from jumok.storage import read_model_with_weights
+from jumok.text.tokenizer_files import read_tokenizers
+from jumok.training import Saved, Started, training_events
+from jumok.training.loop.update import Worker, num_statistics
+from jumok.training.parallel import cluster, run_files
+from jumok.training.parallel.network import Network
+from jumok.training.parallel.shared_memory import SharedMemory
+from jumok.training.parallel.single import SingleProcess
+from jumok.training.run.factories import fresh_model, make_batches
+from jumok.training.run.run_folder import RunFolder
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from jumok.training.parallel.protocol import ParallelBackend
+
+SETTINGS: dict[str, Any] = {
+    **TINY,
+    "training.steps": 12,
+    "training.validate_every": 6,
+    "training.warmup_steps": 2,
+}
+STEPS = 5
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def run_ranks(world_size: int, run: Callable[[int], object]) -> list[Any]:
+    """Run a function in a fork per rank; return what each returned, or the error that it raised."""
+    port, children = free_port(), {}
+    for rank in range(world_size):
+        reading, writing = os.pipe()
+        child = os.fork()
+        if child == 0:
+            os.environ |= {"RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": str(world_size)}
+            os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+            try:
+                result: object = run(rank)
+            except JumokError as error:
+                result = {"error": str(error)}
+            except BaseException:
+                result = {"trace": traceback.format_exc()}
+            with os.fdopen(writing, "w") as file:
+                json.dump(result, file)
+            os._exit(0)
+        os.close(writing)
+        children[child] = reading
+    results = []
+    for child, reading in children.items():
+        with os.fdopen(reading) as file:
+            text = file.read()
+        os.waitpid(child, 0)
+        results.append(json.loads(text) if text else {"killed": True})
+    return results
+
+
+def digest(tensors: list[torch.Tensor]) -> str:
+    return hashlib.sha256(b"".join(tensor.detach().numpy().tobytes() for tensor in tensors)).hexdigest()
+
+
+def model_digest(folder: Path) -> str:
+    _, weights, _ = read_model_with_weights(folder / "model")
+    return digest([weights[name] for name in sorted(weights)])
+
+
+def backends(folder: Path, world_size: int) -> object:
+    """The digests of the weights after some updates: on every rank, over shared memory and over a network."""
+    run_folder = RunFolder(folder)
+    record = run_folder.record()
+    assert record is not None
+    recipe = record.recipe
+    tokenizers = read_tokenizers(folder, shared=recipe.text.shared)
+    batches = make_batches(recipe, open_store(run_folder.data), tokenizers)
+    model = fresh_model(run_folder, recipe, tokenizers)
+    block_fd = SharedMemory(model, rank=0, world_size=world_size, barrier=lambda: None).block_fd
+
+    def updates(make_backend: Callable[[Any], ParallelBackend]) -> dict[str, Any]:
+        model = fresh_model(run_folder, recipe, tokenizers)
+        worker = Worker(model, batches, recipe.training, make_backend(model))
+        done = [worker.update(step, 1e-2) for step in range(1, STEPS + 1)]
+        worker.backend.collect_optimiser()
+        adam = [state["exp_avg_sq"] for state in worker.optimiser.state.values()]
+        losses = [(update.loss, update.nll, update.gradient_norm) for update in done]
+        return {"weights": digest(list(model.parameters())), "losses": losses, "adam": digest(adam)}
+
+    def run(rank: int) -> object:
+        with cluster.joined_cluster():
+            options: dict[str, Any] = {"rank": rank, "world_size": world_size, "block_fd": block_fd}
+            barrier = torch.distributed.barrier
+            shared = updates(lambda model: SharedMemory(model, barrier=barrier, **options))
+            network = updates(Network)
+            return {"shared": shared, "network": network}
+
+    return run_ranks(world_size, run)
+
+
+def run_and_resume(folder: Path, world_size: int) -> object:
+    """A run on ranks that see no file of rank 0, abandoned after its first checkpoint and resumed."""
+    has_files = run_files._has_files
+    corpus = digit_corpus(300)
+
+    def hide_folder_of_rank_0(path: Path, files: run_files.RunFiles) -> bool:
+        return path != folder.absolute() and has_files(path, files)
+
+    def run(rank: int, *, abandon: bool) -> object:
+        if rank:
+            run_files._has_files = hide_folder_of_rank_0
+        os.environ["JUMOK_CACHE"] = str(folder.parent / f"cache-{rank}")
+        os.environ["LOCAL_RANK"] = "0" if rank else str(rank)  # as if every rank was alone on its host
+        started = None
+        for event in training_events(corpus, out=folder, **SETTINGS):
+            if isinstance(event, Saved) and abandon:
+                return {"abandoned": event.step}
+            if isinstance(event, Started):
+                started = event
+        copies = list((folder.parent / f"cache-{rank}").glob("runs/*"))
+        facts = {"rank": rank, "copies": len(copies)}
+        return facts if started is None else {**facts, "resumed_from": started.resumed_from}
+
+    first = run_ranks(world_size, lambda rank: run(rank, abandon=True))
+    kept = [path.name for path in folder.parent.glob("cache-*/runs/*")]
+    second = run_ranks(world_size, lambda rank: run(rank, abandon=False))
+    return {"first": first, "copies": kept, "second": second, "digest": model_digest(folder)}
+
+
+def shares(folder: Path, world_size: int) -> object:
+    """The digests after some updates in shares: by one process, in shared memory and over a network."""
+    run_folder = RunFolder(folder)
+    record = run_folder.record()
+    assert record is not None
+    recipe = make_recipe(record.recipe.model_dump(exclude_unset=True), **{"training.shares": 6})
+    tokenizers = read_tokenizers(folder, shared=recipe.text.shared)
+    batches = make_batches(recipe, open_store(run_folder.data), tokenizers)
+    statistics = num_statistics(fresh_model(run_folder, recipe, tokenizers), recipe.training)
+
+    def updates(make_backend: Callable[[Any], ParallelBackend]) -> object:
+        model = fresh_model(run_folder, recipe, tokenizers)
+        worker = Worker(model, batches, recipe.training, make_backend(model))
+        done = [worker.update(step, 1e-2) for step in range(1, STEPS + 1)]
+        losses = [(update.loss, update.nll, update.gradient_norm) for update in done]
+        return {"weights": digest(list(model.parameters())), "losses": losses}
+
+    model = fresh_model(run_folder, recipe, tokenizers)
+    options: dict[str, Any] = {"world_size": world_size, "num_statistics": statistics}
+    block_fd = SharedMemory(model, rank=0, barrier=lambda: None, **options).block_fd
+
+    def run(rank: int) -> object:
+        with cluster.joined_cluster():
+            barrier = torch.distributed.barrier
+            shared = updates(
+                lambda model: SharedMemory(model, rank=rank, barrier=barrier, block_fd=block_fd, **options)
+            )
+            return {"shared": shared, "network": updates(Network)}
+
+    return {"single": updates(SingleProcess), "ranks": run_ranks(world_size, run)}
+
+
+def fewer_ranks(folder: Path, world_size: int) -> object:
+    """A run in shares that loses a rank at its first checkpoint, and then all but one."""
+    corpus, settings = digit_corpus(300), {**SETTINGS, "training.shares": 6}
+
+    def run(rank: int, abandon: bool) -> object:
+        for event in training_events(corpus, out=folder, **settings):
+            if isinstance(event, Saved) and abandon and rank == 0:
+                return {"abandoned": event.step}
+        return {}
+
+    first = run_ranks(world_size, lambda rank: run(rank, True))
+    shutil.copytree(folder, folder.with_name("alone"))
+    second = run_ranks(world_size - 1, lambda rank: run(rank, False))
+    list(training_events(corpus, out=folder.with_name("alone"), **{**settings, "training.processes": 1}))
+    list(training_events(corpus, out=folder.with_name("straight"), **settings))
+    return {
+        "first": first,
+        "second": second,
+        "digests": [model_digest(folder.with_name(name)) for name in (folder.name, "alone", "straight")],
+    }
+
+
+def other_world(folder: Path, world_size: int) -> object:
+    """What is said if a run without shares is continued by other ranks."""
+    corpus = digit_corpus(300)
+
+    def run(rank: int) -> object:
+        for event in training_events(corpus, out=folder, **SETTINGS):
+            if isinstance(event, Saved):
+                return {}
+        return {}
+
+    run_ranks(world_size, run)
+    return run_ranks(world_size + 1, run)
+
+
+def other_host(folder: Path, world_size: int) -> object:
+    """What is said if the run folder is not where rank 0 is."""
+
+    def run(rank: int) -> object:
+        for _ in training_events(digit_corpus(300), out=folder if rank else folder / "none", **SETTINGS):
+            return {}
+        return {}
+
+    return run_ranks(world_size, run)
+
+
+def other_code(folder: Path, world_size: int) -> object:
+    """What the ranks say if one of them has other code."""
+
+    def run(rank: int) -> object:
+        if rank == 1:
+            cluster._code_digest = lambda: "edited"
+        with cluster.joined_cluster():
+            return {}
+
+    return run_ranks(world_size, run)
+
+
+TASKS = {
+    "backends": backends,
+    "run_and_resume": run_and_resume,
+    "shares": shares,
+    "fewer_ranks": fewer_ranks,
+    "other_world": other_world,
+    "other_host": other_host,
+    "other_code": other_code,
+}
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    torch.optim.AdamW([torch.nn.Parameter(torch.zeros(1))])  # imports its modules once for all forks
+    json.dump(TASKS[sys.argv[1]](Path(sys.argv[2]), int(sys.argv[3])), sys.stdout)

@@ -1,0 +1,40 @@
+"""The tree of shares: every number of ranks adds up the same sums."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from jumok.training.loop.shares import Node, merge_nodes, nodes_of_rank, shares_of_rank
+
+
+def leaves(shares: int) -> list[Node]:
+    generator = torch.Generator().manual_seed(shares)
+    return [Node(0, share, [torch.randn(50, generator=generator)]) for share in range(shares)]
+
+
+@pytest.mark.parametrize("shares", [1, 2, 3, 4, 5, 6, 7, 8, 12])
+def test_any_number_of_ranks_gives_the_same_bits(shares: int) -> None:
+    [expected] = merge_nodes(leaves(shares), shares)
+    for world_size in range(1, shares + 1):
+        nodes = []
+        for rank in range(world_size):
+            of_rank = shares_of_rank(shares, rank, world_size)
+            partial = merge_nodes([leaves(shares)[share] for share in of_rank], shares)
+            assert [(node.level, node.index) for node in partial] == nodes_of_rank(shares, rank, world_size)
+            nodes += partial
+        [root] = merge_nodes(nodes, shares)
+        assert torch.equal(root.gradients[0], expected.gradients[0]), world_size
+
+
+def test_all_shares_have_one_rank() -> None:
+    for world_size in range(1, 9):
+        ranges = [shares_of_rank(8, rank, world_size) for rank in range(world_size)]
+        assert [share for of_rank in ranges for share in of_rank] == list(range(8))
+        assert max(map(len, ranges)) - min(map(len, ranges)) <= 1
+
+
+def test_a_divisor_of_a_power_of_two_has_one_node_per_rank() -> None:
+    assert nodes_of_rank(8, 1, 2) == [(2, 1)]
+    assert nodes_of_rank(8, 3, 4) == [(1, 3)]
+    assert nodes_of_rank(6, 2, 3) == [(2, 1)]  # 4 + 5 has no right sibling, so it stands for its parent
