@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from jumok.cli.arguments import ColumnsOption, EncodingOption, FromOption, PairsArgument, ToOption
+from jumok.cli.wrapped_text import shorten
 from jumok.config.recipe import TrainingSettings
 
 if TYPE_CHECKING:
@@ -149,17 +150,11 @@ def _show_fault(console: Console, report: FaultReport, examples: int) -> None:
     fate = f"{report.skipped:,} skipped" if fault.skips else "kept"
     console.print(f"[yellow]{report.count:>9,} {fault.title}[/] ({fate}): {report.meaning}")
     for example in report.examples[:examples]:
-        pair = " ||| ".join(_shortened(text) for text in (example.source, example.target) if text)
+        pair = " ||| ".join(shorten(text) for text in (example.source, example.target) if text)
         # Text, not markup: rich would interpret brackets, backslashes and :names:.
         console.print(Text(f"          line {example.line:,}: {pair}", "dim"))
         if example.detail:
             console.print(Text(f"            {example.detail}", "dim"))
-
-
-def _shortened(text: str, max_length: int = 70) -> str:
-    """Return one printable line; control characters are escaped, not sent to the terminal."""
-    printable = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
-    return printable if len(printable) <= max_length else printable[: max_length - 1] + "…"
 
 
 def _as_dict(report: CorpusReport) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Long lines on a terminal: wrapped at its width, with an indent."""
+"""Text on a terminal: paragraphs wrapped at its width, and sentences shortened to one printable line."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import textwrap
 
 import typer
 
-__all__ = ["echo_wrapped"]
+__all__ = ["echo_wrapped", "shorten"]
 
 
 def echo_wrapped(text: str, *, indent: int = 0) -> None:
@@ -22,3 +22,9 @@ def echo_wrapped(text: str, *, indent: int = 0) -> None:
             break_on_hyphens=False,
         )
     typer.echo(text)
+
+
+def shorten(text: str, max_length: int = 70) -> str:
+    """Return one printable line; control characters are escaped, not sent to the terminal."""
+    printable = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+    return printable if len(printable) <= max_length else printable[: max_length - 1] + "…"

@@ -4,6 +4,7 @@ from jumok.evaluation.alignment_error import AlignmentScores, read_alignments, s
 from jumok.evaluation.bootstrap import Comparison, compare
 from jumok.evaluation.class_scores import ClassScores, evaluate_classifier
 from jumok.evaluation.int8_cost import measure_int8_cost
+from jumok.evaluation.pair_scores import PairScore, check_directions, score_pairs
 from jumok.evaluation.pointing import PointingScores, score_pointing
 from jumok.evaluation.scores import Scores, score
 from jumok.evaluation.shortlist_cost import ShortlistCost, measure_shortlist_cost
@@ -20,12 +21,14 @@ __all__ = [
     "ClassScores",
     "Comparison",
     "Evaluation",
+    "PairScore",
     "PointingScores",
     "Scores",
     "ShortlistCost",
     "TextScores",
     "TokenScores",
     "align_and_score",
+    "check_directions",
     "compare",
     "evaluate_classifier",
     "evaluate_text",
@@ -38,5 +41,6 @@ __all__ = [
     "score",
     "score_alignments",
     "score_batch",
+    "score_pairs",
     "score_pointing",
 ]

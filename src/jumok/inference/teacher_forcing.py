@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from jumok.data.batching import padded_batch
+from jumok.inference.engines.protocol import length_buckets
+from jumok.types import END, PAD
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
 
     Ids = Sequence[int]
 
-__all__ = ["next_log_probs", "site_weights"]
+__all__ = ["cross_entropies", "next_log_probs", "site_weights"]
 
 
 @torch.inference_mode()
@@ -54,3 +56,25 @@ def next_log_probs(model: TranslationModel, source: Ids, target: Ids, *, edit: E
     states = model(padded_batch([source], [target]), edit=edit)
     with model.autocast():
         return model.output.log_probs(states)[0].cpu()
+
+
+@torch.inference_mode()
+def cross_entropies(
+    model: TranslationModel, sources: Sequence[Ids], targets: Sequence[Ids], *, batch_tokens: int = 1024
+) -> list[float]:
+    """Return H(y|x) = -1/|y| · log p(y|x) of each pair of token ids, in nats per token, `</s>` included."""
+    entropies = [0.0] * len(sources)
+    lengths = [max(len(source), len(target)) + 1 for source, target in zip(sources, targets, strict=True)]
+    for rows in length_buckets(lengths, batch_tokens):
+        batch = padded_batch([sources[i] for i in rows], [targets[i] for i in rows])
+        labels = [[*targets[i], END] for i in rows]
+        width = max(map(len, labels))
+        padded = torch.tensor([[*ids, *[PAD] * (width - len(ids))] for ids in labels])  # (row, target)
+        states = model(batch)
+        with model.autocast():
+            every = model.output.log_probs(states).cpu()  # (row, target, token)
+        log_probs = every.gather(-1, padded[:, :, None]).squeeze(-1)
+        sums = log_probs.masked_fill(padded == PAD, 0.0).sum(dim=1)
+        for row, total in zip(rows, sums.tolist(), strict=True):
+            entropies[row] = -total / (len(targets[row]) + 1)
+    return entropies

@@ -1,0 +1,197 @@
+"""`jumok clean pairs.tsv --model en-ko --back ko-en --out clean.tsv`: drop pairs that are no translations."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from jumok.cli.arguments import ColumnsOption, EncodingOption, PairsArgument
+from jumok.cli.status_line import status_line
+from jumok.cli.wrapped_text import shorten
+from jumok.errors import DataError, RecipeError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from jumok.data import Corpus
+    from jumok.evaluation import PairScore
+    from jumok.inference import Translator
+    from jumok.types import Pair
+
+    ScoredPair = tuple[Pair, PairScore]
+
+BLOCK_PAIRS = 2048
+DEFAULT_SHARE = 0.8
+
+
+def clean(
+    pairs: PairsArgument,
+    model: Annotated[Path, typer.Option(metavar="MODEL", help="A model that translates the pairs.")],
+    back: Annotated[Path, typer.Option(metavar="MODEL", help="A model of the other direction.")],
+    out: Annotated[Path, typer.Option(help="File for the pairs that are kept, in their order.")],
+    keep: Annotated[
+        str | None, typer.Option(metavar="SHARE", help="Keep the best pairs: 80% (the default) or 0.8.")
+    ] = None,
+    threshold: Annotated[
+        float | None,
+        typer.Option(help="Keep the pairs with at least this score instead, from 0 to 1.", min=0, max=1),
+    ] = None,
+    dropped: Annotated[
+        Path | None, typer.Option(help="File for the pairs that are dropped; default: beside --out.")
+    ] = None,
+    columns: ColumnsOption = "",
+    encoding: EncodingOption = "",
+    examples: Annotated[int, typer.Option(help="Examples of dropped and kept pairs.", min=0, max=50)] = 3,
+) -> None:
+    """Drop the pairs whose sides do not translate each other, by a model of each direction.
+
+    The score of a pair is exp(-(|H1 - H2| + (H1 + H2) / 2)), where H1 and H2 are the cross-entropies per
+    token of the target given the source and of the source given the target (Junczys-Dowmunt 2018). Train the
+    models on pairs that you trust: a model that was trained on a wrong pair finds it probable.
+    Pairs that training would skip (`jumok check` shows them) are left out first.
+    """
+    share = _parse_share(keep, threshold)
+    dropped = dropped or out.with_name(f"{out.stem}.dropped.tsv")
+    _refuse_existing(out, dropped)
+
+    from jumok.data import open_corpora  # start-up
+    from jumok.evaluation import check_directions  # start-up
+    from jumok.inference import load  # start-up
+
+    forward, backward = load(model, engine="torch"), load(back, engine="torch")
+    check_directions(forward, backward)
+    languages = {"source": forward.source_language or None, "target": forward.target_language or None}
+    reading: dict[str, Any] = {**languages, "columns": columns, "encoding": encoding}
+    corpora = open_corpora(pairs, **reading)
+    skipped: Counter[Any] = Counter()
+    scores = _score(forward, backward, corpora, skipped)
+    if not scores:
+        raise DataError(
+            f"No pair was left to score. Skipped: {_describe_skipped(skipped) or 'none'}. `jumok check` with "
+            "the same files shows examples of each."
+        )
+    limit = threshold if threshold is not None else _score_of_last(scores, share)
+    _write(corpora, scores, limit, out, dropped, (forward.source_language, forward.target_language))
+    _report(corpora, scores, limit, skipped, examples)
+    typer.echo(f"wrote {out} and {dropped}")
+
+
+def _parse_share(keep: str | None, threshold: float | None) -> float:
+    if keep is not None and threshold is not None:
+        raise RecipeError("--keep and --threshold both say which pairs are kept. Leave one of them out.")
+    if keep is None:
+        return DEFAULT_SHARE
+    try:
+        share = float(keep.removesuffix("%")) / (100 if keep.endswith("%") else 1)
+    except ValueError:
+        share = 0.0
+    if not 0 < share <= 1:
+        raise RecipeError(f"--keep is a share of the pairs, such as 80% or 0.8. Received: {keep!r}.")
+    return share
+
+
+def _refuse_existing(*paths: Path) -> None:
+    for path in paths:
+        if path.exists():
+            raise DataError(f"{path} exists already. Choose another name, or move it away.")
+
+
+def _score(
+    forward: Translator, backward: Translator, corpora: Sequence[Corpus], skipped: Counter[Any]
+) -> list[PairScore]:
+    """Return the scores of the pairs that training would not skip, in their order."""
+    from jumok.data import clean_pairs  # start-up
+    from jumok.evaluation import score_pairs  # start-up
+
+    scores: list[PairScore] = []
+    stream = clean_pairs(corpora, skipped=skipped)
+    with status_line("scoring pairs") as show:
+        while block := list(islice(stream, BLOCK_PAIRS)):
+            scores.extend(score_pairs(forward, backward, block))
+            show(f"scoring pairs: {len(scores):,} done")
+    return scores
+
+
+def _score_of_last(scores: Sequence[PairScore], share: float) -> float:
+    """Return the score of the last pair that is kept if this share of the pairs is."""
+    ranked = sorted((one.score for one in scores), reverse=True)
+    return ranked[max(round(share * len(ranked)), 1) - 1]
+
+
+def _scored(corpora: Sequence[Corpus], scores: Sequence[PairScore]) -> Iterator[ScoredPair]:
+    from jumok.data import clean_pairs  # start-up
+
+    return zip(clean_pairs(corpora), scores, strict=True)
+
+
+def _write(
+    corpora: Sequence[Corpus],
+    scores: Sequence[PairScore],
+    limit: float,
+    out: Path,
+    dropped: Path,
+    languages: tuple[str, str],
+) -> None:
+    """Write the pairs that are kept, with their alignments, and the others, with their scores."""
+    from jumok.storage import write_file  # start-up
+
+    source, target = (code or side for code, side in zip(languages, ("source", "target"), strict=True))
+    kept, others = list[list[str]](), list[list[str]]()
+    for pair, one in _scored(corpora, scores):
+        texts = [_one_line(pair.source), _one_line(pair.target)]
+        if one.score >= limit:
+            kept.append(texts if pair.alignment is None else [*texts, str(pair.alignment)])
+        else:
+            others.append([f"{one.score:.6f}", f"{one.forward:.3f}", f"{one.back:.3f}", *texts])
+    has_links = any(len(row) > 2 for row in kept)
+    header = [source, target, *(["alignment"] if has_links else [])]
+    rows = [[*row, ""][:3] if has_links else row for row in kept]
+    write_file(out, _table([header, *rows]))
+    write_file(dropped, _table([["score", "forward", "back", source, target], *others]))
+
+
+def _table(rows: Sequence[Sequence[str]]) -> bytes:
+    return "".join("\t".join(row) + "\n" for row in rows).encode("utf-8", "surrogatepass")
+
+
+def _one_line(text: str) -> str:
+    return re.sub(r"[\t\r\n]+", " ", text)
+
+
+def _report(
+    corpora: Sequence[Corpus],
+    scores: Sequence[PairScore],
+    limit: float,
+    skipped: Counter[Any],
+    examples: int,
+) -> None:
+    """Print how many pairs are kept and dropped, and examples from both sides of the limit."""
+    if reasons := _describe_skipped(skipped):
+        typer.echo(f"left out first, as in training: {reasons}")
+    ranked = sorted(_scored(corpora, scores), key=lambda scored: scored[1].score)
+    others = [scored for scored in ranked if scored[1].score < limit]
+    kept = ranked[len(others) :]
+    share = len(kept) / len(ranked)
+    typer.echo(
+        f"kept {len(kept):,} of {len(ranked):,} pairs ({share:.0%}), with a score of at least {limit:.4f}; "
+        f"dropped {len(others):,}"
+    )
+    _show_examples("dropped, lowest scores", others[:examples])
+    _show_examples("dropped, highest scores", others[examples:][-examples:] if examples else [])
+    _show_examples("kept, lowest scores", kept[:examples])
+
+
+def _show_examples(title: str, scored: Sequence[ScoredPair]) -> None:
+    if scored:
+        typer.echo(f"{title}:")
+    for pair, one in scored:
+        typer.echo(f"  {one.score:.4f}  {shorten(pair.source)} ||| {shorten(pair.target)}")
+
+
+def _describe_skipped(skipped: Counter[Any]) -> str:
+    return ", ".join(f"{count:,} {fault.title}" for fault, count in skipped.items() if count)

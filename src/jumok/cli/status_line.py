@@ -1,0 +1,24 @@
+"""A line on the terminal that says what a command is doing, before it has anything else to show."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+__all__ = ["status_line"]
+
+
+@contextmanager
+def status_line(text: str) -> Iterator[Callable[[str], None]]:
+    """Show a line on standard error within this block, if that is a terminal; yield what changes it."""
+    if not sys.stderr.isatty():
+        yield lambda text: None
+        return
+    from rich.console import Console  # start-up
+
+    with Console(stderr=True).status(text) as status:
+        yield status.update

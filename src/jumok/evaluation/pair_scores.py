@@ -1,0 +1,76 @@
+"""How well the two sides of a pair translate each other, by a model of each direction.
+
+    H(y|x) = -1/|y| · log p(y|x)                        the cross-entropy per token of the forward model
+    score  = exp(-(|H(y|x) - H(x|y)| + ½ (H(y|x) + H(x|y))))         Junczys-Dowmunt 2018, eq. 2 and 3
+
+This is dual conditional cross-entropy: a good pair has two low cross-entropies that agree. Two sentences that
+have little to do with each other have high ones; a sentence that is probable whatever its source (an empty
+phrase, a target in the wrong language) is improbable in one direction only. The score is 1 at best.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from jumok.errors import UnsupportedError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from jumok.inference import Translator
+    from jumok.types import Pair
+
+__all__ = ["PairScore", "check_directions", "score_pairs"]
+
+
+@dataclass(frozen=True, slots=True)
+class PairScore:
+    """The cross-entropies of a pair in both directions, in nats per token; NaN if a side is too long."""
+
+    forward: float
+    back: float
+
+    @property
+    def score(self) -> float:
+        """From 0 to 1, higher is better; 0 for a pair that is too long for a model."""
+        if math.isnan(self.forward) or math.isnan(self.back):
+            return 0.0
+        return math.exp(-(abs(self.forward - self.back) + (self.forward + self.back) / 2))
+
+
+def check_directions(forward: Translator, back: Translator) -> None:
+    """Raise unless the second model translates the other way, and both read text."""
+    there, again = ((one.source_language, one.target_language) for one in (forward, back))
+    if forward.reads_pictures or back.reads_pictures:
+        raise UnsupportedError(
+            "Pairs are scored by two models of text. Received: a model that reads pictures."
+        )
+    if there != again[::-1]:
+        received = " and ".join(f"{source or '?'} → {target or '?'}" for source, target in (there, again))
+        raise UnsupportedError(
+            f"Pairs are scored by a model and one of the other direction. Received: {received}."
+        )
+
+
+def score_pairs(forward: Translator, back: Translator, pairs: Sequence[Pair]) -> Iterator[PairScore]:
+    """Score pairs of the forward model's direction."""
+    sources, targets = [pair.source for pair in pairs], [pair.target for pair in pairs]
+    yield from map(PairScore, _entropies(forward, sources, targets), _entropies(back, targets, sources))
+
+
+def _entropies(translator: Translator, sources: Sequence[str], targets: Sequence[str]) -> list[float]:
+    from jumok.inference.teacher_forcing import cross_entropies  # start-up
+
+    tokenizers, max_tokens = translator.tokenizers, translator.max_source_tokens
+    encoded = list(
+        zip(tokenizers.source.encode_batch(sources), tokenizers.target.encode_batch(targets), strict=True)
+    )
+    short = [i for i, (source, target) in enumerate(encoded) if max(len(source), len(target)) <= max_tokens]
+    translator.model.eval()
+    found = cross_entropies(translator.model, [encoded[i][0] for i in short], [encoded[i][1] for i in short])
+    entropies = [math.nan] * len(encoded)
+    for i, entropy in zip(short, found, strict=True):
+        entropies[i] = entropy
+    return entropies

@@ -1,0 +1,99 @@
+"""`jumok clean`: what it keeps, what it drops, and what it refuses."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+import jumok
+from digit_lines import TINY, digit_lines, write_tsv
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from cli_calls import Call
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """A model per direction, after more than the usual few steps, so that it knows its target language."""
+    folder = tmp_path_factory.mktemp("directions")
+    lines = [line[:2] for line in digit_lines(200)]
+    settings = {**TINY, "training.steps": 60, "training.learning_rate": 0.01, "training.batch_tokens": 256}
+    found = []
+    for name, turn in (("en-de", 1), ("de-en", -1)):
+        file = write_tsv(folder / f"pairs.{name}.tsv", [line[::turn] for line in lines])
+        found.append(jumok.train(file, out=folder / name, **settings).parent)
+    return found
+
+
+@pytest.fixture
+def noisy(tmp_path: Path) -> Path:
+    good = digit_lines(20, seed=3)
+    bad = [(source, source, "0-0") for source, _, _ in digit_lines(5, seed=4)]
+    return write_tsv(tmp_path / "noisy.tsv", [*good, *bad, ("", "leer", "")])
+
+
+def options(models: list[Path], out: Path) -> list[str | Path]:
+    return ["--model", models[0], "--back", models[1], "--out", out]
+
+
+def test_the_worst_pairs_are_dropped_and_shown(
+    call: Call, models: list[Path], noisy: Path, tmp_path: Path
+) -> None:
+    result = call("clean", noisy, *options(models, tmp_path / "clean.tsv"), "--keep", "80%")
+    assert result.code == 0, result.err
+    assert "left out first, as in training: 1 empty, 5 untranslated" in result.out
+    assert "kept 16 of 20 pairs (80%), with a score of at least 0." in result.out
+    assert "dropped, lowest scores:" in result.out
+    assert "kept, lowest scores:" in result.out
+    kept = (tmp_path / "clean.tsv").read_text(encoding="utf-8").splitlines()
+    dropped = (tmp_path / "clean.dropped.tsv").read_text(encoding="utf-8").splitlines()
+    assert kept[0] == "en\tde\talignment"
+    assert dropped[0] == "score\tforward\tback\ten\tde"
+    assert (len(kept) - 1, len(dropped) - 1) == (16, 4)
+    given = noisy.read_text(encoding="utf-8").splitlines()
+    assert [line for line in given if line in kept] == kept[1:]  # in their order, with alignments
+    limit = float(result.out.partition("at least ")[2].split(";")[0])
+    assert all(float(line.split("\t")[0]) <= limit + 1e-4 for line in dropped[1:])
+    assert call("check", tmp_path / "clean.tsv").code == 0
+
+
+def test_a_threshold(call: Call, models: list[Path], noisy: Path, tmp_path: Path) -> None:
+    everything = call("clean", noisy, *options(models, tmp_path / "all.tsv"), "--threshold", "0")
+    assert "kept 20 of 20 pairs (100%)" in everything.out
+    nothing = call("clean", noisy, *options(models, tmp_path / "none.tsv"), "--threshold", "1")
+    assert "kept 0 of 20 pairs (0%)" in nothing.out
+
+
+@pytest.mark.parametrize("share", ["0", "-1", "101%", "many", "2"])
+def test_a_share_that_is_none(
+    share: str, call: Call, models: list[Path], noisy: Path, tmp_path: Path
+) -> None:
+    message = call("clean", noisy, *options(models, tmp_path / "x.tsv"), "--keep", share).paragraph("clean")
+    assert "such as 80% or 0.8" in message
+
+
+def test_both_ways_to_choose(call: Call, models: list[Path], noisy: Path, tmp_path: Path) -> None:
+    both = call("clean", noisy, *options(models, tmp_path / "x.tsv"), "--keep", "0.5", "--threshold", "0.5")
+    assert "Leave one of them out" in both.paragraph("clean")
+
+
+def test_two_models_of_one_direction(call: Call, models: list[Path], noisy: Path, tmp_path: Path) -> None:
+    message = call("clean", noisy, *options([models[0]] * 2, tmp_path / "x.tsv")).paragraph("clean")
+    assert "Received: en → de and en → de" in message
+
+
+def test_a_file_that_exists_is_not_replaced(
+    call: Call, models: list[Path], noisy: Path, tmp_path: Path
+) -> None:
+    message = call("clean", noisy, *options(models, noisy)).paragraph("clean")
+    assert "exists already" in message
+
+
+def test_nothing_to_score(call: Call, models: list[Path], tmp_path: Path) -> None:
+    same = write_tsv(tmp_path / "same.tsv", [("one two", "one two")] * 3)
+    message = call("clean", same, *options(models, tmp_path / "x.tsv")).paragraph("clean")
+    assert "No pair was left to score" in message
+    assert "untranslated" in message
