@@ -272,7 +272,7 @@ def test_a_model_card_with_a_value_of_the_wrong_type(
 
 @pytest.mark.parametrize("arguments", MODEL_COMMANDS, ids=lambda arguments: arguments[0])
 def test_a_folder_that_is_not_a_model_folder(
-    arguments: list[str], call: Call, finished_run: Path, tmp_path: Path
+    arguments: list[str], call: Call, model: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "foreign").mkdir()
     assert "an empty folder" in use(call, arguments, tmp_path / "foreign")
@@ -280,7 +280,20 @@ def test_a_folder_that_is_not_a_model_folder(
     assert "Received: pytorch_model.bin" in use(call, arguments, tmp_path / "foreign")
     assert "is a file" in use(call, arguments, tmp_path / "foreign" / "pytorch_model.bin")
     assert f"There is no folder {tmp_path / 'no'}" in use(call, arguments, tmp_path / "no")
-    assert f"Did you mean {finished_run / 'model'}?" in use(call, arguments, finished_run)
+    copied = tmp_path / "copied" / "model"  # of a run folder, without its record
+    shutil.copytree(model, copied)
+    assert f"Did you mean {copied}?" in use(call, arguments, copied.parent)
+
+
+@pytest.mark.parametrize("arguments", MODEL_COMMANDS, ids=lambda arguments: arguments[0])
+def test_a_run_folder_is_a_model_folder_once_it_has_a_model(
+    arguments: list[str], call: Call, finished_run: Path, gold_pairs: Path, tmp_path: Path
+) -> None:
+    others = [gold_pairs if word == "test.tsv" else word for word in arguments[1:]]
+    result = call(arguments[0], finished_run, *others, stdin=b"one\n")
+    assert result.code == 0, result.err
+    shutil.copytree(finished_run, tmp_path / "run", ignore=shutil.ignore_patterns("model"))
+    assert "has no model yet" in use(call, arguments, tmp_path / "run")
 
 
 def test_a_baseline_that_is_not_a_model_folder(

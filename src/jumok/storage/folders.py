@@ -81,14 +81,15 @@ def write_folder(
     metadata: Mapping[str, Any] | None = None,
     manifest: str = "manifest.json",
     failure_note: str = "Nothing that was there before has been touched.",
+    replace: bool = False,
 ) -> None:
     """Write a new folder with these files and a manifest atomically.
 
     `files` may be a generator, so that only one file is in memory at a time. `metadata` goes into the
     manifest, beside the list of files. `failure_note` is a sentence of the error message that says which data
-    is untouched.
+    is untouched. `replace` replaces an existing folder.
     """
-    with new_folder(final, failure_note=failure_note) as temporary:
+    with new_folder(final, failure_note=failure_note, replace=replace) as temporary:
         entries = {}
         for name, data in files:
             write_and_sync(temporary / name, data)
@@ -100,8 +101,8 @@ def write_folder(
 def new_folder(final: Path, *, failure_note: str, replace: bool = False) -> Iterator[Path]:
     """Yield a temporary folder to write into, and rename it to `final` when the block ends without an error.
 
-    The block must flush its files to the disk (`write_and_sync`). `replace` removes an
-    existing folder of the final name at the end.
+    The block must flush its files to the disk (`write_and_sync`). `replace` replaces an existing folder of
+    the final name: for two system calls there is none, and a process killed between them leaves none.
     """
     with disk_errors(final, failure_note):
         temporary = final.with_name(f"{final.name}.tmp-{os.getpid()}")
@@ -111,9 +112,10 @@ def new_folder(final: Path, *, failure_note: str, replace: bool = False) -> Iter
             temporary.mkdir()
             yield temporary
             _sync_folder(temporary)
-            if replace and final.exists():
-                remove_folder(final)
+            old = _rename_for_removal(final) if replace and final.exists() else None
             temporary.rename(final)
+            if old is not None:
+                _remove(old)
         except BaseException:
             shutil.rmtree(temporary, ignore_errors=True)
             raise
@@ -163,9 +165,11 @@ def remove_folder(folder: Path) -> None:
     half-removed folder of a killed process could be in the way.
     """
     with disk_errors(folder, "Nothing else has been touched."):
-        renamed = folder.with_name(f"{folder.name}.tmp-removed-{secrets.randbits(63)}")
-        folder.rename(renamed)
-        _remove(renamed)
+        _remove(_rename_for_removal(folder))
+
+
+def _rename_for_removal(folder: Path) -> Path:
+    return folder.rename(folder.with_name(f"{folder.name}.tmp-removed-{secrets.randbits(63)}"))
 
 
 def _remove(path: Path) -> None:

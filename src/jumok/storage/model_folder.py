@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import PackageNotFoundError, version
@@ -44,6 +45,7 @@ __all__ = [
     "StoredModel",
     "card_from_json",
     "card_to_json",
+    "find_model_folder",
     "jumok_version",
     "read_model_with_weights",
     "read_stored_model",
@@ -69,6 +71,9 @@ CONVERTED_FILES = (
 """The files of a model that only CTranslate2 runs; they take the place of the weights."""
 SHORTLIST = "shortlist.txt"
 README = "README.md"
+RUN_RECORD, MODEL = "run.json", "model"
+"""The record of a run, which makes a folder a run folder, and the model folder in it."""
+MAX_REPLACEMENTS, SECONDS_TO_REPLACE = 3, 0.02
 _VOCABULARIES = (SHARED_VOCABULARY, SEPARATE_VOCABULARIES, IMPORTED_VOCABULARY)
 _OPTIONAL_FILES = (SHORTLIST, README)
 
@@ -121,18 +126,21 @@ def save_model(
     readme: str | None = None,
     checked: bool = False,
     failure_note: str = "Nothing that was there before has been touched.",
+    replace: bool = False,
 ) -> None:
     """Write a model folder. `tokenizers` is file name → bytes (`text/tokenizer_files.py`).
 
     `README.md` describes the model to people; `readme` replaces the description that follows from the card.
     `checked` puts the folder on the user's list of checked ones: this process has trained the model.
+    `replace` replaces a folder that exists.
     """
     _check_tokenizers(folder, tokenizers)
-    if folder.exists():
+    if folder.exists() and not replace:
         raise StorageError(f"{folder} exists already. Choose another name, or move the old model away.")
     text = describe_model(card) if readme is None else readme
     files = [*tokenizers.items(), (WEIGHTS, tensors_to_bytes(weights)), (README, text.encode())]
-    write_folder(folder, files, metadata=card_to_json(card), manifest=CARD, failure_note=failure_note)
+    metadata = card_to_json(card)
+    write_folder(folder, files, metadata=metadata, manifest=CARD, failure_note=failure_note, replace=replace)
     if checked:
         with suppress(JumokError):  # the model is stored, whatever happens when the card is read
             _remember(checksum(read_manifest(folder / CARD)))
@@ -180,10 +188,20 @@ class StoredModel:
                 "not show what happens inside: use it with translate, serve and evaluate only. To see its "
                 "attention, to train it further or to export it, import the model that they were made from."
             )
-        data = self.weights_bytes or read_listed_file(self.folder, WEIGHTS, self.weights_entry)
+        data = self.weights_bytes or self._read_weights()
         weights = tensors_from_bytes(data, self.folder / WEIGHTS)
         check_finite(weights, self.folder / WEIGHTS)
         return weights
+
+    def _read_weights(self) -> bytes:
+        try:
+            return read_listed_file(self.folder, WEIGHTS, self.weights_entry)
+        except ModelFolderError:
+            if checksum(read_manifest(self.folder / CARD)) == self.digest:
+                raise
+            raise ModelFolderError(
+                f"{self.folder} was replaced by a newer model since it was loaded. Load it again."
+            ) from None
 
     @property
     def conversion_digest(self) -> str:
@@ -203,6 +221,7 @@ def read_model_with_weights(folder: Path) -> tuple[ModelCard, dict[str, Tensor],
 
 def read_card(folder: Path) -> ModelCard:
     """Return the card of a model folder. Only its own checksum is verified, not the other files."""
+    folder = find_model_folder(folder)
     if not (folder / CARD).exists():
         _refuse_foreign_folder(folder)
     content = read_manifest(folder / CARD)
@@ -210,8 +229,40 @@ def read_card(folder: Path) -> ModelCard:
     return card_from_json(folder / CARD, content)
 
 
+def find_model_folder(folder: Path) -> Path:
+    """Return the model folder of a run folder; any other path as it is."""
+    is_run = (folder / RUN_RECORD).is_file() and not (folder / CARD).exists()
+    return folder / MODEL if is_run else folder
+
+
 def read_stored_model(folder: Path) -> StoredModel:
-    """Read a model folder and verify every file but README.md, which people may edit. Needs no torch."""
+    """Read a model folder, or that of a run, and verify every file but README.md, which people may edit.
+
+    A run that trains replaces its model from time to time: if that happens here, the new one is read. Needs
+    no torch.
+    """
+    folder = find_model_folder(folder)
+    for _ in range(MAX_REPLACEMENTS):
+        identity = _identity(folder)
+        try:
+            return _read_stored_model(folder)
+        except ModelFolderError:
+            time.sleep(SECONDS_TO_REPLACE)
+            if _identity(folder) == identity:
+                raise
+    return _read_stored_model(folder)
+
+
+def _identity(folder: Path) -> tuple[int, int] | None:
+    """Return what tells this folder from another of the same name; None if there is none."""
+    try:
+        status = folder.stat()
+    except OSError:
+        return None
+    return status.st_ino, status.st_ctime_ns
+
+
+def _read_stored_model(folder: Path) -> StoredModel:
     if not (folder / CARD).exists():
         _refuse_foreign_folder(folder)
     content = read_manifest(folder / CARD)
@@ -245,6 +296,7 @@ def store_shortlist(folder: Path, shortlist: bytes, facts: Mapping[str, float | 
     The card lists the shortlist only while the file is there. A process that is killed in between leaves a
     valid model folder, with the shortlist or without.
     """
+    folder = find_model_folder(folder)
     was_checked = is_checked(read_stored_model(folder).conversion_digest)
     content = read_manifest(folder / CARD)
     failure_note = "The model itself is intact."
@@ -283,6 +335,12 @@ def _check_tokenizers(folder: Path, tokenizers: Mapping[str, bytes]) -> None:
 
 
 def _refuse_foreign_folder(folder: Path) -> None:
+    if not folder.exists() and folder.name == MODEL and (folder.parent / RUN_RECORD).is_file():
+        raise ModelFolderError(
+            f"The run in {folder.parent} has no model yet: it gets one at its first validation, and a better "
+            f"one whenever a validation is the best so far. `jumok train` with --out {folder.parent} "
+            "continues it."
+        )
     if not folder.exists():
         raise ModelFolderError(
             f"There is no folder {folder}. Name the model/ folder of a run.{hub_hint(folder)}"
