@@ -42,6 +42,7 @@ __all__ = [
     "derive",
     "derive_schedule",
     "derive_search",
+    "derive_warmup_steps",
     "step_limit",
     "this_machine",
 ]
@@ -153,7 +154,7 @@ class MachineFacts:
 class TrainingCosts:
     """Seconds per update, per validation, for the finish of the run, and already spent on its preparation.
 
-    Without a time limit nothing is measured, and the unit of these costs is one update instead of a second.
+    Without a time limit they are not measured, and the unit is one update instead of a second.
     """
 
     batches_per_epoch: int
@@ -476,10 +477,15 @@ def _steps_in_time(recipe: Recipe, overrides: Recipe, costs: TrainingCosts) -> t
     return max(int(steps), 1), why
 
 
+def derive_warmup_steps(steps: int) -> int:
+    """Return how many of these steps are a warm-up."""
+    return min(math.ceil(WARMUP_SHARE * steps), MAX_WARMUP_STEPS)
+
+
 def _warmup_steps(steps: int | None) -> DerivedSetting:
     if steps is None:
         return DerivedSetting("training.warmup_steps", MAX_WARMUP_STEPS, "no end is planned")
-    warmup = min(math.ceil(WARMUP_SHARE * steps), MAX_WARMUP_STEPS)
+    warmup = derive_warmup_steps(steps)
     why = f"a tenth of {steps:,} steps, at most {MAX_WARMUP_STEPS:,}"
     return DerivedSetting("training.warmup_steps", warmup, why)
 

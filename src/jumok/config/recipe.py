@@ -360,7 +360,7 @@ class TrainingSettings(Settings):
     """Pairs held out for validation if no validation set is given (at most a tenth of the corpus)."""
     processes: int = Field(1, ge=1, le=256)
     """Processes that share every update, with one thread each; 1: this process with all its threads.
-    If minutes are set, the faster is measured: one process, or one per core."""
+    In a run of more than a minute the faster is measured: one process, or one per core."""
     shares: int = Field(0, ge=0, le=256)
     """Divide every update into this many shares, so that any number of processes up to it computes the same
     bits; 0: as many as processes, which is faster."""

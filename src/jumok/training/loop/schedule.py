@@ -11,6 +11,9 @@ peak is the setting, so that it means the same under every schedule.
 t(n) rises from 0 at the end of the warm-up to 1 at the last step. A run limited by minutes may find that the
 machine is slower or faster than measured. The plan is then revised: t continues from its current value with
 another slope, so that the rate still falls smoothly to zero at the last step.
+
+A run that is given more steps gets a further phase, with a warm-up and a peak of its own; n then counts
+from its start (warm restarts: Loshchilov & Hutter 2017, section 3).
 """
 
 from __future__ import annotations
@@ -22,31 +25,66 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from jumok.config.recipe import TrainingSettings
 
-__all__ = ["Plan", "learning_rate"]
+__all__ = ["Phase", "Plan", "learning_rate"]
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """More training, from the step after `start` on. Schedules other than cosine continue as they were."""
+
+    start: int
+    schedule: str
+    warmup_steps: int
+    peak: float
+
+    @property
+    def warmup_end(self) -> int:
+        return self.start + self.warmup_steps
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The planned number of steps. A revision (step, total) applies from that step on; None: no end."""
+    """The planned number of steps. A revision (step, total) applies from that step on; None: no end.
+
+    Each phase after the first begins with a revision.
+    """
 
     revisions: tuple[tuple[int, int | None], ...]
+    phases: tuple[Phase, ...] = ()
 
     @property
     def steps(self) -> int | None:
         return self.revisions[-1][1]
 
     def revised(self, step: int, total: int) -> Plan:
-        return Plan((*self.revisions, (step, total)))
+        return Plan((*self.revisions, (step, total)), self.phases)
+
+    def extended(self, phase: Phase, total: int) -> Plan:
+        """Return the plan with a further phase, up to step `total`."""
+        return Plan((*self.revisions, (phase.start, total)), (*self.phases, phase))
 
     def until(self, step: int) -> Plan:
-        """Return the plan as it was at this step: a run that is resumed there may revise it otherwise."""
-        return Plan(tuple(revision for revision in self.revisions if revision[0] <= step))
+        """Return the plan as it was at this step: a run that is resumed there may revise it otherwise.
+
+        Phases were requested by the user and stay.
+        """
+        requested = {phase.start for phase in self.phases}
+        kept = (revision for revision in self.revisions if revision[0] <= step or revision[0] in requested)
+        return Plan(tuple(kept), self.phases)
+
+    def phase_of(self, step: int) -> Phase | None:
+        """Return the phase that an update belongs to; None for the first."""
+        return next((phase for phase in reversed(self.phases) if phase.start < step), None)
 
     def progress(self, step: int, warmup: int) -> float:
-        """Return t(step). Every step counts with the slope that the plan had at that step."""
-        share, previous_end = 0.0, warmup
-        ends = [start for start, _ in self.revisions[1:]] + [step]
-        for (_, total), end in zip(self.revisions, ends, strict=True):
+        """Return t(step) in its phase. Every step counts with the slope that the plan had at that step."""
+        phase = self.phase_of(step)
+        share, previous_end, first = 0.0, warmup, 0
+        if phase is not None:
+            previous_end, first = phase.warmup_end, phase.start
+        revisions = [revision for revision in self.revisions if revision[0] >= first]
+        ends = [start for start, _ in revisions[1:]] + [step]
+        for (_, total), end in zip(revisions, ends, strict=True):
             end = min(end, step)
             if total is None or end <= previous_end:
                 continue
@@ -58,6 +96,11 @@ class Plan:
 def learning_rate(step: int, settings: TrainingSettings, plan: Plan) -> float:
     """Return the learning rate of update `step`."""
     peak, warmup = settings.learning_rate, settings.warmup_steps
+    phase = plan.phase_of(step)
+    if phase is not None and phase.schedule == "cosine":
+        if step <= phase.warmup_end:
+            return phase.peak * (step - phase.start) / phase.warmup_steps
+        return phase.peak * 0.5 * (1 + math.cos(math.pi * plan.progress(step, warmup)))
     if step <= warmup:
         return peak * step / warmup
     if settings.schedule == "inverse-sqrt":

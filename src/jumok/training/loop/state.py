@@ -27,6 +27,7 @@ class ValidationRecord:
     loss: float
     training_loss: float
     scores: Mapping[str, float]
+    signatures: Mapping[str, str] = field(default_factory=dict)  # of the scores, if they are known
 
     def quality(self, stop_on: str, uniform_loss: float = math.inf) -> tuple[float, float]:
         """Return a sort key, higher is better: first what `stop_on` names, then the loss.
@@ -66,6 +67,7 @@ class RunState:
                     "loss": record.loss,
                     "training_loss": record.training_loss,
                     "scores": dict(record.scores),
+                    "signatures": dict(record.signatures),
                 }
                 for record in self.validations
             ],
@@ -100,12 +102,13 @@ class RunState:
     def _quality(self, record: ValidationRecord, stop_on: str) -> tuple[float, float]:
         return record.quality(stop_on, self.uniform_loss)
 
-    def out_of_patience(self, settings: TrainingSettings) -> bool:
-        """Whether the last `patience` validations brought no improvement."""
+    def out_of_patience(self, settings: TrainingSettings, *, since: int = 0) -> bool:
+        """Whether the last `patience` validations, those after step `since`, brought no improvement."""
         best = self.best(settings.stop_on)
         if best is None or settings.patience == 0:
             return False
-        return sum(record.step > best.step for record in self.validations) >= settings.patience
+        start = max(best.step, since)
+        return sum(record.step > start for record in self.validations) >= settings.patience
 
     def needed_steps(self, settings: TrainingSettings) -> set[int]:
         """Return the steps of the checkpoints that the finish needs: the best one, and those to average."""

@@ -1,0 +1,150 @@
+"""More training for a run: another limit of steps, epochs or minutes, counted from the start of the run.
+
+    jumok train pairs.tsv --out runs/x --steps 1000         the first phase
+    jumok train pairs.tsv --out runs/x --steps 3000         a second one, from step 1,000 to 3,000
+
+A phase that has a planned end is completed before the next one begins. So the weights depend on the
+commands that were given, and not on when a process was stopped or killed in between. A run without a limit
+has no planned end: its next phase begins at its newest checkpoint; so does that of a run that `jumok
+finish` ended.
+
+A phase has a schedule of its own, which is stored with the run. If the learning rate has fallen to zero,
+it rises to its peak again, over a tenth of the phase, and falls to zero at the new end. If it has not, it
+falls from where it is. A schedule that the user has set and that has no end continues as it was.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from jumok.config.derive import (
+    USED_SHARE_OF_MINUTES,
+    DerivedSetting,
+    derive_warmup_steps,
+    step_limit,
+)
+from jumok.config.recipe import TrainingSettings, make_recipe
+from jumok.errors import RunFolderError
+from jumok.training.loop.schedule import Phase, learning_rate
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from jumok.config.recipe import Recipe
+    from jumok.training.loop.checkpoint import Checkpoint
+    from jumok.training.run.run_folder import RunRecord
+
+__all__ = ["check_is_more", "extend_record", "must_complete_first", "requested_limits"]
+
+NAMES = ("steps", "epochs", "minutes")
+MIN_RATE = 1e-3  # share of the peak; a lower rate has fallen to zero, but for rounding
+Limits = dict[str, float]
+
+
+def requested_limits(overrides: Recipe, record: RunRecord) -> Limits | None:
+    """Return the limits that the user has set if they ask for more training, else None."""
+    given = _limits(overrides.training)
+    if not given or (given == _limits(record.recipe.training) and record.finished != "stopped"):
+        return None
+    return given
+
+
+def _limits(settings: TrainingSettings) -> Limits:
+    return {name: value for name in NAMES if (value := getattr(settings, name)) is not None}
+
+
+def must_complete_first(record: RunRecord, step: int) -> bool:
+    """Whether the run has a planned end that it has not reached."""
+    return not record.finished and record.plan.steps is not None and step < record.plan.steps
+
+
+def check_is_more(
+    record: RunRecord, limits: Limits, checkpoint: Checkpoint | None, batches_per_epoch: int
+) -> None:
+    """Raise if the run has reached these limits, or will reach them in the phase that it is in."""
+    start, seconds = _spent(checkpoint)
+    planned = start if record.finished else max(record.plan.steps or 0, start)
+    total = _planned_steps(record, _with_limits(record, limits).training, start, seconds, batches_per_epoch)
+    if total <= planned:
+        plan = f", and {planned:,} are planned" if planned > start else ""
+        raise RunFolderError(
+            f"This run has done {start:,} steps in {seconds / 60:.1f} minutes{plan}. Received: "
+            f"{_describe(limits)}. Limits count from the start of the run: give larger ones to train more; "
+            "`jumok finish` ends the run."
+        )
+
+
+def _spent(checkpoint: Checkpoint | None) -> tuple[int, float]:
+    """Return the steps and the seconds of a run up to its newest checkpoint."""
+    return (0, 0.0) if checkpoint is None else (checkpoint.step, float(checkpoint.state["seconds"]))
+
+
+def extend_record(
+    record: RunRecord, limits: Limits, checkpoint: Checkpoint | None, batches_per_epoch: int
+) -> RunRecord:
+    """Return the record with a further phase, which begins at the checkpoint."""
+    start, seconds = _spent(checkpoint)
+    recipe = _with_limits(record, limits)
+    total = _planned_steps(record, recipe.training, start, seconds, batches_per_epoch)
+    if total == start:  # the phase that was completed first has used up the minutes
+        return replace(record, recipe=recipe)
+    phase = _make_phase(record, recipe.training, start, total)
+    why = f"more training from step {start:,}: {_describe_schedule(phase)}"
+    derived = [setting for setting in record.derived_settings if setting.name != "training.steps"]
+    return replace(
+        record,
+        recipe=recipe,
+        derived_settings=(*derived, DerivedSetting("training.steps", total, why)),
+        plan=record.plan.extended(phase, total),
+        finished="",
+    )
+
+
+def _with_limits(record: RunRecord, limits: Limits) -> Recipe:
+    """Return the recipe with these limits only. The default patience is for runs without an end."""
+    nested = record.recipe.model_dump(exclude_unset=True)
+    nested["training"] = {name: value for name, value in nested["training"].items() if name not in NAMES}
+    nested["training"] |= limits
+    if record.recipe.training.patience == TrainingSettings().patience and record.plan.steps is None:
+        nested["training"]["patience"] = 0
+    return make_recipe(nested)
+
+
+def _planned_steps(
+    record: RunRecord, settings: TrainingSettings, start: int, seconds: float, batches_per_epoch: int
+) -> int:
+    """Return the step at which the first limit is reached; minutes by the speed of the run so far."""
+    max_steps = step_limit(settings, batches_per_epoch)
+    totals = [] if max_steps is None else [max_steps]
+    if settings.minutes is not None:
+        seconds_per_step = seconds / start if start else record.update_seconds
+        finish_seconds = record.finish_seconds / record.update_seconds * seconds_per_step
+        seconds_left = 60 * settings.minutes * USED_SHARE_OF_MINUTES - seconds - finish_seconds
+        totals.append(start + int(seconds_left / max(seconds_per_step, 1e-9)))
+    return max(min(totals), start)
+
+
+def _make_phase(record: RunRecord, settings: TrainingSettings, start: int, total: int) -> Phase:
+    is_derived = any(setting.name == "training.schedule" for setting in record.derived_settings)
+    if settings.schedule != "cosine" and not is_derived:
+        return Phase(start, settings.schedule, 0, settings.learning_rate)
+    current = record.plan.phase_of(start)
+    warmup_end = settings.warmup_steps if current is None else current.warmup_end
+    rate = learning_rate(start, settings, record.plan) if start > warmup_end else 0.0
+    if rate > MIN_RATE * settings.learning_rate:
+        return Phase(start, "cosine", 0, rate)
+    return Phase(start, "cosine", derive_warmup_steps(total - start), settings.learning_rate)
+
+
+def _describe_schedule(phase: Phase) -> str:
+    if phase.schedule != "cosine":
+        return f"the schedule {phase.schedule} continues"
+    end = "cosine to zero at the end"
+    if not phase.warmup_steps:
+        return f"from the learning rate {phase.peak:.2g} by {end}"
+    return f"warm-up over {phase.warmup_steps:,} steps to {phase.peak:.2g}, then {end}"
+
+
+def _describe(limits: Mapping[str, float]) -> str:
+    return ", ".join(f"{name} = {value:,g}" for name, value in limits.items())

@@ -1,0 +1,188 @@
+"""More training for a run that is finished, stopped or interrupted."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from digits import TINY, digit_corpus
+
+from jumok.config.recipe import TrainingSettings
+from jumok.errors import DataError, RunFolderError
+from jumok.storage import read_model_with_weights
+from jumok.training import Finished, Started, Validated, finish_events, training_events
+from jumok.training.loop.schedule import Phase, Plan, learning_rate
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from jumok.training import Event
+
+SETTINGS = {**TINY, "training.validate_every": 5, "training.warmup_steps": 2}
+
+
+def train(out: Path, **settings: Any) -> list[Event]:
+    return list(training_events(digit_corpus(200), out=out, **{**SETTINGS, **settings}))
+
+
+def until(events: Iterator[Event], step: int) -> None:
+    """Run up to the validation of this step, as if the process were killed after it."""
+    assert any(isinstance(event, Validated) and event.step == step for event in events)
+    assert next(events)  # saved
+    events.close()  # type: ignore[attr-defined]
+
+
+def only(events: list[Event], kind: type) -> list[Any]:
+    return [event for event in events if isinstance(event, kind)]
+
+
+def record(out: Path) -> dict[str, Any]:
+    content: dict[str, Any] = json.loads((out / "run.json").read_text())
+    return content
+
+
+@pytest.fixture
+def finished(tmp_path: Path) -> Path:
+    train(tmp_path / "run", steps=10)
+    return tmp_path / "run"
+
+
+class TestPhases:
+    plan = Plan(((0, 100),)).extended(Phase(100, "cosine", 10, 2.0), 210)
+    settings = TrainingSettings(schedule="cosine", warmup_steps=10, learning_rate=4.0)
+
+    def test_the_first_phase_is_as_it_was(self) -> None:
+        for step in range(1, 101):
+            before = learning_rate(step, self.settings, Plan(((0, 100),)))
+            assert learning_rate(step, self.settings, self.plan) == before
+
+    def test_a_phase_rises_to_its_peak_and_falls_to_zero_at_the_new_end(self) -> None:
+        rates = {step: learning_rate(step, self.settings, self.plan) for step in (101, 110, 160, 210)}
+        assert rates == pytest.approx({101: 0.2, 110: 2.0, 160: 1.0, 210: 0.0})
+
+    def test_a_phase_without_a_warm_up_continues_from_its_peak(self) -> None:
+        plan = Plan(((0, None),)).extended(Phase(50, "cosine", 0, 1.5), 150)
+        rates = [learning_rate(step, self.settings, plan) for step in range(51, 151)]
+        assert rates[0] == pytest.approx(1.5, rel=1e-3)
+        assert rates == sorted(rates, reverse=True)
+        assert rates[-1] == pytest.approx(0.0)
+
+    def test_a_revision_within_a_phase(self) -> None:
+        revised = self.plan.revised(160, 310)
+        assert learning_rate(160, self.settings, revised) == pytest.approx(1.0)
+        assert learning_rate(310, self.settings, revised) == pytest.approx(0.0)
+        assert learning_rate(50, self.settings, revised) == learning_rate(50, self.settings, self.plan)
+
+    def test_a_run_resumed_before_its_phase_keeps_it(self) -> None:
+        assert self.plan.until(90) == self.plan
+        assert self.plan.revised(160, 310).until(90) == self.plan
+
+    def test_a_constant_rate_continues(self) -> None:
+        settings = TrainingSettings(schedule="constant", warmup_steps=0, learning_rate=4.0)
+        plan = Plan(((0, 100),)).extended(Phase(100, "constant", 0, 4.0), 200)
+        assert learning_rate(150, settings, plan) == 4.0
+
+
+class TestMore:
+    def test_a_finished_run_continues_with_a_schedule_of_its_own(self, finished: Path) -> None:
+        before, _, _ = read_model_with_weights(finished)
+        events = train(finished, steps=30)
+        [started] = only(events, Started)
+        assert (started.resumed_from, started.steps) == (10, 30)
+        [why] = [one.reason for one in started.derived_settings if one.name == "training.steps"]
+        assert (
+            why == "more training from step 10: warm-up over 2 steps to 0.01, then cosine to zero at the end"
+        )
+        assert [event.step for event in only(events, Validated)] == [15, 20, 25, 30]
+        assert events[-1].reason == "done"  # type: ignore[union-attr]
+        content = record(finished)
+        assert content["plan"] == [[0, 10], [10, 30]]
+        assert content["phases"] == [{"start": 10, "schedule": "cosine", "warmup_steps": 2, "peak": 0.01}]
+        assert content["recipe"]["training"]["steps"] == 30
+        card, _, _ = read_model_with_weights(finished)
+        assert (before.facts["steps"], card.facts["steps"], card.facts["phases"]) == (10, 30, 2)
+
+    def test_the_same_command_again_does_nothing(self, finished: Path) -> None:
+        train(finished, steps=30)
+        assert [type(event) for event in train(finished, steps=30)] == [Finished]
+        assert [type(event) for event in train(finished)] == [Finished]
+
+    def test_the_pairs_can_be_left_out(self, finished: Path) -> None:
+        events = list(training_events(out=finished, steps=15))
+        assert events[-1].steps == 15  # type: ignore[union-attr]
+        assert [type(event) for event in training_events(out=finished)] == [Finished]
+
+    def test_without_a_run_the_pairs_are_needed(self, tmp_path: Path) -> None:
+        with pytest.raises(DataError, match="Name the sentence pairs"):
+            list(training_events(out=tmp_path / "run", steps=15))
+
+    def test_epochs_and_minutes(self, finished: Path) -> None:
+        epochs = train(finished, epochs=3)
+        steps = epochs[-1].steps  # type: ignore[union-attr]
+        assert steps > 10
+        minutes = train(finished, minutes=(record_seconds(finished) + 4) / 60)
+        assert minutes[-1].steps > steps  # type: ignore[union-attr]
+        assert "epochs" not in record(finished)["recipe"]["training"]
+
+    @pytest.mark.parametrize("limit", [{"steps": 9}, {"epochs": 0.1}, {"minutes": 0.001}], ids=str)
+    def test_less_than_was_done_is_refused(self, limit: dict[str, Any], finished: Path) -> None:
+        with pytest.raises(RunFolderError, match=r"This run has done 10 steps in .*give larger ones"):
+            train(finished, **limit)
+        assert record(finished)["plan"] == [[0, 10]]
+
+    def test_less_than_is_planned_is_refused(self, tmp_path: Path) -> None:
+        until(training_events(digit_corpus(200), out=tmp_path, **SETTINGS, steps=20), 5)
+        with pytest.raises(RunFolderError, match=r"has done 5 steps in .* minutes, and 20 are planned"):
+            train(tmp_path, steps=15)
+
+    def test_the_planned_phase_is_completed_first(self, finished: Path, tmp_path: Path) -> None:
+        killed = tmp_path / "killed"
+        until(training_events(digit_corpus(200), out=killed, **SETTINGS, steps=10), 5)
+        events = train(killed, steps=30)
+        assert [event.resumed_from for event in only(events, Started)] == [5, 10]
+        train(finished, steps=30)
+        first, second = (out / "model" / "weights.safetensors" for out in (killed, finished))
+        assert first.read_bytes() == second.read_bytes()
+
+    def test_a_run_without_a_limit_gets_one(self, tmp_path: Path) -> None:
+        until(training_events(digit_corpus(200), out=tmp_path, **SETTINGS), 10)
+        events = train(tmp_path, steps=20)
+        [started] = only(events, Started)
+        [why] = [one.reason for one in started.derived_settings if one.name == "training.steps"]
+        assert why.startswith("more training from step 10: from the learning rate 0.0045 by cosine to zero")
+        assert started.recipe.training.patience == 0
+        assert events[-1].steps == 20  # type: ignore[union-attr]
+
+    def test_a_run_that_finish_ended_continues_with_the_same_command(self, tmp_path: Path) -> None:
+        until(training_events(digit_corpus(200), out=tmp_path, **SETTINGS, steps=20), 10)
+        assert list(finish_events(tmp_path))[-1].reason == "stopped"  # type: ignore[union-attr]
+        assert [type(event) for event in train(tmp_path)] == [Finished]  # no limit asks for no more
+        events = train(tmp_path, steps=20)
+        assert events[-1].steps == 20  # type: ignore[union-attr]
+        assert record(tmp_path)["plan"] == [[0, 20], [10, 20]]
+
+    def test_a_run_that_ran_out_of_patience_does_not_end_at_once(self, tmp_path: Path) -> None:
+        patience = {"training.patience": 1, "training.learning_rate": 1e-12}
+        early = train(tmp_path, steps=100, **patience)
+        assert (early[-1].reason, early[-1].steps) == ("patience", 10)  # type: ignore[union-attr]
+        assert [type(event) for event in train(tmp_path, steps=100, **patience)] == [Finished]
+        more = train(tmp_path, steps=110, **patience)
+        assert (more[-1].reason, more[-1].steps) == ("patience", 15)  # type: ignore[union-attr]
+
+    def test_the_finished_model_stays_until_there_is_a_better_one(self, finished: Path) -> None:
+        before = (finished / "model" / "weights.safetensors").read_bytes()
+        events = training_events(digit_corpus(200), out=finished, **SETTINGS, steps=30)
+        assert any(isinstance(event, Started) for event in events)
+        events.close()  # type: ignore[attr-defined]
+        assert (finished / "model" / "weights.safetensors").read_bytes() == before
+
+    def test_other_settings_stay_refused(self, finished: Path) -> None:
+        with pytest.raises(RunFolderError, match="received 9, the run has 1"):
+            train(finished, steps=30, seed=9)
+
+
+def record_seconds(out: Path) -> float:
+    card, _, _ = read_model_with_weights(out)
+    return float(card.facts["seconds"])
