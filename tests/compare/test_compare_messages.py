@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
@@ -16,7 +17,18 @@ from jumok.config.derive import DerivedSetting
 from jumok.config.recipe import SearchSettings, flatten, make_recipe
 from jumok.errors import JumokError, UnsupportedError
 from jumok.system.messages import pack_message, read_message
-from jumok.training import Finished, Progress, Sample, Saved, Stage, Started, Validated, Warned
+from jumok.training import (
+    Event,
+    Finished,
+    Progress,
+    Sample,
+    Saved,
+    Stage,
+    StageStarted,
+    Started,
+    Validated,
+    Warned,
+)
 
 RECIPE = make_recipe({"model": {"family": "recurrent", "attention": "bahdanau"}, "training": {"steps": 3}})
 DERIVED = (
@@ -45,6 +57,7 @@ def through_the_pipe(message):
 @pytest.mark.parametrize(
     "event",
     [
+        StageStarted("reading"),
         Stage("reading", "60 pairs", 0.5),
         started(derived_settings=DERIVED),
         started(steps=3, resumed_from=2),
@@ -77,7 +90,7 @@ def test_only_explicitly_set_settings_count_as_set_after_the_pipe():
 
 
 def test_there_is_a_message_for_every_kind_of_event():
-    assert set(EVENTS.values()) == {Stage, Started, Progress, Validated, Saved, Warned, Finished}
+    assert set(EVENTS.values()) == set(get_args(Event))
 
 
 @pytest.mark.parametrize("search", [None, SearchSettings(beam=2, length_penalty=0.6)])

@@ -20,10 +20,9 @@ from jumok.training import events
 if TYPE_CHECKING:
     from types import TracebackType
 
-    from jumok.config.recipe import Recipe
-
 __all__ = ["TrainingDisplay", "format_duration"]
 
+BAR_WIDTH = 20
 _SECONDS_BETWEEN_LINES = 15.0
 
 
@@ -44,11 +43,12 @@ class TrainingDisplay:
         self._max_samples = max_samples
         self._bar = Progress(
             TextColumn("{task.description}"),
-            BarColumn(bar_width=24),
+            BarColumn(bar_width=BAR_WIDTH),
             TextColumn("{task.fields[facts]}"),
             console=console,
         )
-        self._task = self._bar.add_task("training", total=None, facts="", visible=False)
+        self._stage = self._bar.add_task("", total=None, facts="", visible=False)  # its length is unknown
+        self._task = self._bar.add_task("", total=None, facts="", visible=False)
         self._last_line_at = 0.0
 
     def __enter__(self) -> Self:
@@ -71,35 +71,64 @@ class TrainingDisplay:
         raise TypeError(f"not a training event: {event!r}")
 
     @show.register
+    def _(self, event: events.StageStarted) -> None:
+        if event.name == "validating":  # a part of training: its bar stays
+            self._bar.update(self._task, description=event.name)
+            return
+        self._bar.update(self._task, visible=False)
+        self._bar.update(self._stage, description=event.name, visible=True)
+
+    @show.register
     def _(self, event: events.Stage) -> None:
+        self._bar.update(self._stage, visible=False)
         self.print_line(f"{event.name}: {event.detail} ({event.seconds:.1f} s)")
 
     @show.register
     def _(self, event: events.Started) -> None:
-        if event.resumed_from is not None:
+        if event.resumed_from:
             self.print_line(f"continuing from step {event.resumed_from:,}", style="bold")
-        self.print_line(
-            _describe_run(event.recipe, event.parameters, event.pairs, event.validation_pairs, event.steps)
-        )
+        elif event.resumed_from is not None:
+            self.print_line(
+                "starting again from step 0: the earlier session ended before its first checkpoint",
+                style="bold",
+            )
+        self.print_line(_describe_run(event))
         table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
         for setting in event.derived_settings:
             table.add_row(f"  {setting.name}", Text(str(setting.value)), Text(setting.reason), style="dim")
         if event.derived_settings:
             self.print_line("derived settings:", style="dim")
             self.console.print(table, highlight=False)
-        self._bar.update(self._task, total=event.steps, completed=event.resumed_from or 0, visible=True)
+        self._show_progress(event.resumed_from or 0, event.steps, [])
 
     @show.register
     def _(self, event: events.Progress) -> None:
-        of_steps = f"/{event.steps:,}" if event.steps else ""
-        facts = (
-            f"step {event.step:,}{of_steps} · loss {event.loss:.3f} · perplexity {event.perplexity:.2f} · "
-            f"{event.tokens_per_second:,.0f} tokens/s · {format_duration(event.seconds_left)} left"
-        )
-        self._bar.update(self._task, completed=event.step, facts=facts)
+        facts = [] if event.seconds_left is None else [f"{format_duration(event.seconds_left)} left"]
+        facts += [
+            f"loss {event.loss:.3f}",
+            f"{event.tokens_per_second:,.0f} tokens/s",
+            f"perplexity {event.perplexity:.2f}",
+        ]
+        self._show_progress(event.step, event.steps, facts)
         if not self.console.is_terminal and time.monotonic() - self._last_line_at > _SECONDS_BETWEEN_LINES:
             self._last_line_at = time.monotonic()
-            self.print_line(facts)
+            self.print_line(" · ".join([_format_step(event.step, event.steps), *facts]))
+
+    def _show_progress(self, step: int, steps: int | None, facts: list[str]) -> None:
+        """Show the step, the bar, and those facts, most important first, that the line has room for."""
+        description = _format_step(step, steps)
+        room = self.console.width - len(description) - BAR_WIDTH - 3
+        shown = facts
+        while shown and len(" · ".join(shown)) > room:
+            shown = shown[:-1]
+        self._bar.update(
+            self._task,
+            description=description,
+            total=steps,
+            completed=step,
+            facts=" · ".join(shown),
+            visible=True,
+        )
 
     @show.register
     def _(self, event: events.Validated) -> None:
@@ -126,38 +155,58 @@ class TrainingDisplay:
 
     @show.register
     def _(self, event: events.Finished) -> None:
+        for task in (self._stage, self._task):
+            self._bar.update(task, visible=False)
         scores = " · ".join(f"{name} {value:.2f}" for name, value in event.scores.items())
+        if event.reason == "interrupted":
+            self._show_interruption(event, scores)
+            return
         reasons = {
             "done": "finished",
             "patience": "finished early: the validation score no longer improves",
-            "interrupted": _describe_interruption(event.steps),
+            "stopped": "finished here",
             "already finished": "this run is already finished",
         }
-        self._bar.update(self._task, visible=False)
         parts = (reasons[event.reason], f"step {event.steps:,}", format_duration(event.seconds), scores)
         self.print_line(" · ".join(part for part in parts if part), style="bold")
         if event.model_folder is not None:
             self.print_line(f"model: {event.model_folder}", style="bold green")
 
+    def _show_interruption(self, event: events.Finished, scores: str) -> None:
+        """Say what an interrupted run has: a model, a checkpoint, or neither."""
+        if event.model_folder is not None:
+            self.print_line(
+                f"stopped at step {event.steps:,} · {format_duration(event.seconds)}", style="bold"
+            )
+            self.print_line(f"best model so far ({scores}): {event.model_folder}", style="bold green")
+            run = event.model_folder.parent
+            self.print_line(f"The same command continues; `jumok finish {run}` ends the run here.")
+        elif event.steps:
+            self.print_line(
+                f"stopped at step {event.steps:,}, before the first validation: there is no model yet",
+                style="bold",
+            )
+            self.print_line("The same command continues from this step.")
+        else:
+            self.print_line(
+                "stopped before the first step; only the vocabulary and the encoded pairs are saved. "
+                "The same command continues",
+                style="bold",
+            )
 
-def _describe_interruption(steps: int) -> str:
-    """Return what an interrupted run has saved: a checkpoint, if there was a step."""
-    if steps:
-        return "interrupted; everything is saved. The same command continues"
-    return (
-        "interrupted before the first step; only the vocabulary and the encoded pairs are saved. "
-        "The same command continues"
-    )
+
+def _format_step(step: int, steps: int | None) -> str:
+    return f"step {step:,}/{steps:,}" if steps else f"step {step:,}"
 
 
-def _describe_run(
-    recipe: Recipe, parameters: int, pairs: int, validation_pairs: int, steps: int | None
-) -> str:
+def _describe_run(event: events.Started) -> str:
+    recipe, training = event.recipe, event.recipe.training
     noun = "pairs" if recipe.model.task == "translate" else "sentences"
     noun = "pictures" if recipe.source.kind == "pictures" else noun
-    length = f"{steps:,} steps" if steps else "until it stops improving"
+    no_end = f"until {training.patience} validations in a row bring no better {training.stop_on}"
+    length = no_end if event.steps is None else f"{event.steps:,} steps"
     return (
         f"{format_languages(recipe)} · {recipe.model.family} {recipe.model.size} · "
-        f"{parameters:,} parameters · "
-        f"{pairs:,} {noun}, {validation_pairs:,} for validation · {length}"
+        f"{event.parameters:,} parameters · "
+        f"{event.pairs:,} {noun}, {event.validation_pairs:,} for validation · {length}"
     )

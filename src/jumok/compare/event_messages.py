@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from jumok.config.derive import DerivedSetting
 from jumok.config.recipe import make_recipe
-from jumok.training import Finished, Progress, Sample, Saved, Stage, Started, Validated, Warned
+from jumok.training import Finished, Progress, Sample, Saved, Stage, StageStarted, Started, Validated, Warned
 
 if TYPE_CHECKING:
     from jumok.system.messages import Message
@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 __all__ = ["event_from_message", "event_to_message"]
 
 EVENTS: dict[str, type[Event]] = {
-    event.__name__: event for event in (Stage, Started, Progress, Validated, Saved, Warned, Finished)
+    event.__name__: event
+    for event in (StageStarted, Stage, Started, Progress, Validated, Saved, Warned, Finished)
 }
 
 

@@ -2,8 +2,9 @@
 
     Stage*  Warned*  Started  (Progress | Validated | Saved | Warned)*  Stage?  Finished
 
-The last stage is the finish, which an interrupted run does not reach. For a run that was finished before,
-`Finished` is the only event.
+A `Stage` comes when a stage is done, a `StageStarted` when one begins, also a validation. The last stage is
+the finish, which an interrupted run does not reach. For a run that was finished before, `Finished` is the
+only event.
 
 A terminal, a notebook and a test iterate over the same events. This module does not import torch.
 """
@@ -20,7 +21,25 @@ if TYPE_CHECKING:
     from jumok.config.derive import DerivedSetting
     from jumok.config.recipe import Recipe
 
-__all__ = ["Event", "Finished", "Progress", "Sample", "Saved", "Stage", "Started", "Validated", "Warned"]
+__all__ = [
+    "Event",
+    "Finished",
+    "Progress",
+    "Sample",
+    "Saved",
+    "Stage",
+    "StageStarted",
+    "Started",
+    "Validated",
+    "Warned",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class StageStarted:
+    """A stage that may take a while begins: reading, …, finishing, or validating."""
+
+    name: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +53,11 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """All settings are decided; the first update comes next. Each derived setting has its reason."""
+    """All settings are decided; the first update comes next. Each derived setting has its reason.
+
+    `resumed_from` is the step of the checkpoint that an earlier session has left, 0 if it left none; None in
+    the first session.
+    """
 
     recipe: Recipe
     derived_settings: tuple[DerivedSetting, ...]
@@ -101,13 +124,17 @@ class Warned:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """The run has ended. `model_folder` is None if it was interrupted; the same command continues it."""
+    """The run has ended, or was interrupted; then the same command continues it.
 
-    reason: Literal["done", "patience", "interrupted", "already finished"]
+    `model_folder` has the model; if the run was interrupted, it is the best so far, or None before the first
+    validation. `stopped`: `jumok finish` ended the run before its planned end.
+    """
+
+    reason: Literal["done", "patience", "stopped", "interrupted", "already finished"]
     model_folder: Path | None
     steps: int
     seconds: float
     scores: Mapping[str, float] = field(default_factory=dict)
 
 
-Event = Stage | Started | Progress | Validated | Saved | Warned | Finished
+Event = StageStarted | Stage | Started | Progress | Validated | Saved | Warned | Finished
