@@ -108,12 +108,12 @@ def test_other_settings_are_refused_by_name(
     call: Call, pairs: Path, finished_run: Path, unfinished_run: Path
 ) -> None:
     for folder in (finished_run, unfinished_run):
-        options = ["--steps", "4", "--set", "model.dropout=0.2"]
+        options = ["--seed", "4", "--set", "model.dropout=0.2"]
         result = call("train", pairs, "--out", folder, *options)
         assert result.code == 2
         assert "Traceback" not in result.err
         assert f"jumok train: {folder} holds a run with other settings:" in result.err
-        assert "training.steps: received 4, the run has 3" in result.err
+        assert "training.seed: received 4, the run has 1" in result.err
         assert "model.dropout: received 0.2, the run has" in result.err
 
 
@@ -194,7 +194,6 @@ def test_ctrl_c_before_the_first_step(
         patched.setattr(jumok.training.run.training_run, "stop_on_signals", stop_at_once)
         result = call(*arguments)
     assert result.code == 130
-    assert "everything is saved" not in result.err
     assert "before the first step; only the vocabulary and the encoded pairs are saved." in result.err
     assert not (tmp_path / "run" / "checkpoints").exists()
     repeated = call(*arguments)
@@ -218,7 +217,7 @@ def test_ctrl_c_while_reading(
 @pytest.mark.medium
 @pytest.mark.parametrize("signal_number", [signal.SIGINT, signal.SIGTERM])
 def test_ctrl_c_saves_and_the_same_command_continues(
-    signal_number: signal.Signals, pairs: Path, tmp_path: Path
+    signal_number: signal.Signals, call: Call, pairs: Path, tmp_path: Path
 ) -> None:
     command = program(
         [
@@ -239,9 +238,11 @@ def test_ctrl_c_saves_and_the_same_command_continues(
         process.send_signal(signal_number)
         message += process.stderr.read()
         assert process.wait(timeout=60) == 130, message
-    assert "interrupted; everything is saved. The same command continues" in message
+    assert "stopped at step " in message
+    assert f"): {tmp_path / 'run' / 'model'}" in message
+    assert f"The same command continues; `jumok finish {tmp_path / 'run'}` ends the run here." in message
     assert "Traceback" not in message
-    assert not (tmp_path / "run" / "model").exists()
+    assert call("translate", tmp_path / "run", stdin=b"one two\n").code == 0
     assert leftovers(tmp_path) == []
     done = subprocess.run(
         command, capture_output=True, text=True, check=False, timeout=120, env=environment()

@@ -21,6 +21,7 @@ TINY: dict[str, Any] = {
     "text.vocab_size": 320,
     "training.batch_tokens": 256,
     "training.learning_rate": 0.01,
+    "training.processes": 1,  # not measured
 }
 
 

@@ -2,11 +2,12 @@
 
     python kill_driver.py FOLDER < scenarios.json > results.json
 
-A scenario has `kills`, a list, and optional `settings`. Each kill happens in a fork of this process, which
-has imported everything already, so a run takes one second instead of five. A fork sends itself the given
-signal at the N-th call of a named function: before it, after it, or (for writes) in the middle. If an error
-number is given instead of a signal, that call raises an OSError with it. If no fork has finished the run, a
-last one runs it to the end.
+A scenario has `kills`, a list, and optional `settings`; or it has `commands`, each with `kills` and either
+`settings` or `finish`, which runs `jumok finish` instead of training. Each kill happens in a fork of this
+process, which has imported everything already, so a run takes one second instead of five. A fork sends
+itself the given signal at the N-th call of a named function: before it, after it, or (for writes) in the
+middle. If an error number is given instead of a signal, that call raises an OSError with it. If no fork has
+finished the run, a last one runs it to the end, unless `rerun` is false.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from digits import TINY, digit_corpus
 
 import jumok.storage.folders
 import jumok.training.loop.update
-from jumok.training import Finished, Warned, training_events
+from jumok.training import Finished, Warned, finish_events, training_events
 
 SETTINGS = {
     **TINY,
@@ -78,7 +79,7 @@ def validated_steps(metrics: Path) -> list[int]:
     return [row["step"] for row in rows if row["kind"] == "validation"]
 
 
-def train_in_fork(out: Path, settings: dict[str, Any], kill: dict[str, Any] | None) -> dict[str, Any]:
+def train_in_fork(out: Path, command: dict[str, Any], kill: dict[str, Any] | None) -> dict[str, Any]:
     """Run one training process; return how it ended and its report."""
     report = out.with_suffix(".report")
     report.unlink(missing_ok=True)
@@ -88,7 +89,7 @@ def train_in_fork(out: Path, settings: dict[str, Any], kill: dict[str, Any] | No
         try:
             for call in FUNCTIONS:
                 kill_at(call, kill)
-            code = _train(out, settings, report)
+            code = _train(out, command, report)
         except BaseException as error:
             report.write_text(json.dumps({"error": type(error).__name__}))
             traceback.print_exc()
@@ -99,9 +100,11 @@ def train_in_fork(out: Path, settings: dict[str, Any], kill: dict[str, Any] | No
     return {"killed": os.WIFSIGNALED(status), "code": os.waitstatus_to_exitcode(status), **reported}
 
 
-def _train(out: Path, settings: dict[str, Any], report: Path) -> int:
+def _train(out: Path, command: dict[str, Any], report: Path) -> int:
     warned: list[str] = []
-    for event in training_events(digit_corpus(300), out=out, **{**SETTINGS, **settings}):
+    settings = {**SETTINGS, **command.get("settings", {})}
+    training = training_events(digit_corpus(300), out=out, **settings)
+    for event in finish_events(out) if command.get("finish") else training:
         if isinstance(event, Warned):
             warned.append(event.message)
         if isinstance(event, Finished):
@@ -112,10 +115,12 @@ def _train(out: Path, settings: dict[str, Any], report: Path) -> int:
 
 
 def run_scenario(out: Path, scenario: dict[str, Any]) -> dict[str, Any]:
-    settings = scenario.get("settings", {})
-    ends = [train_in_fork(out, settings, kill) for kill in scenario["kills"]]
-    if not any(end.get("reason") == "done" for end in ends):
-        ends.append(train_in_fork(out, settings, None))
+    ends: list[dict[str, Any]] = []
+    for command in scenario.get("commands", [scenario]):
+        of_command = [train_in_fork(out, command, kill) for kill in command.get("kills", [])]
+        if command.get("rerun", True) and not any(end.get("reason") == "done" for end in of_command):
+            of_command.append(train_in_fork(out, command, None))
+        ends += of_command
     model = out / "model" / "weights.safetensors"
     return {
         "ends": ends,

@@ -21,7 +21,7 @@ from jumok.data import open_store
 from jumok.errors import TrainingError
 from jumok.storage import read_model_with_weights
 from jumok.text.tokenizer_files import read_tokenizers
-from jumok.training import Started, training_events
+from jumok.training import Stage, Started, training_events
 from jumok.training.loop.optimiser import make_optimiser, optimiser_tensors
 from jumok.training.parallel import group as parallel_group
 from jumok.training.parallel.group import DataParallelGroup
@@ -254,14 +254,46 @@ def test_a_resumed_run_of_two_processes_ends_with_the_same_weights(tmp_path: Pat
 
 
 @pytest.mark.medium
-def test_with_minutes_the_faster_number_of_processes_is_measured_and_explained(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("limit", [{"minutes": 0.1}, {"steps": 300}, {"epochs": 100}], ids=str)
+def test_the_faster_number_of_processes_is_measured_explained_and_stored(
+    limit: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(jumok.training.run.preparation, "MIN_MINUTES_FOR_PROCESSES", 0.0)
+    """Whatever the limit is; a resumed run does not measure again, so that its bits stay the same."""
+    monkeypatch.setattr(jumok.training.run.preparation, "MIN_SECONDS_FOR_PROCESSES", 0.0)
     monkeypatch.setattr(jumok.training.run.preparation, "this_machine", lambda: MachineFacts(cores=2))
     settings = {key: value for key, value in SHORT.items() if not key.startswith("training.")}
-    events = list(training_events(digit_corpus(300), out=tmp_path, minutes=0.1, **settings))
+    settings |= {**limit, "training.batch_tokens": 256}
+    events = training_events(digit_corpus(300), out=tmp_path, **settings)
     started = next(event for event in events if isinstance(event, Started))
+    events.close()  # type: ignore[attr-defined]
     derived = {setting.name: setting for setting in started.derived_settings}
     assert started.recipe.training.processes == derived["training.processes"].value
     assert "ms per update; " in derived["training.processes"].reason
+
+    def measured(*arguments: object) -> float:
+        pytest.fail("a resumed run was measured again")
+
+    monkeypatch.setattr(jumok.training.run.preparation, "measure_update_seconds", measured)
+    events = training_events(digit_corpus(300), out=tmp_path, **settings)
+    resumed = next(event for event in events if isinstance(event, Started))
+    events.close()  # type: ignore[attr-defined]
+    assert resumed.recipe.training.processes == started.recipe.training.processes
+
+
+@pytest.mark.parametrize("limit", [{"steps": 150}, {"steps": 300}], ids=str)
+def test_a_short_run_uses_one_process(
+    limit: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would end before the workers have started; few steps are not even measured."""
+    monkeypatch.setattr(jumok.training.run.preparation, "this_machine", lambda: MachineFacts(cores=2))
+    settings = {key: value for key, value in SHORT.items() if not key.startswith("training.")}
+    events = training_events(digit_corpus(300), out=tmp_path, **settings, **limit)
+    seen = []
+    for event in events:
+        seen.append(event)
+        if isinstance(event, Started):
+            break
+    events.close()  # type: ignore[attr-defined]
+    assert seen[-1].recipe.training.processes == 1  # type: ignore[union-attr]
+    stages = [event.name for event in seen if isinstance(event, Stage)]
+    assert ("measuring" in stages) == (limit["steps"] == 300)

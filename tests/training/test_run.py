@@ -11,7 +11,7 @@ import shutil
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from itertools import takewhile
+from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
@@ -90,6 +90,7 @@ class TestCompleteRun:
             "data",
             "model",
             "pieces.model",
+            "validation.jsonl",
         }
         assert {path.name for path in (out / "model").iterdir()} == {
             "README.md",
@@ -123,8 +124,8 @@ class TestCompleteRun:
         assert {p for p in after if after[p] != before.get(p)} <= {out / "run.lock"}
 
     def test_a_finished_run_refuses_other_settings(self, finished: tuple[Path, list[Event]]) -> None:
-        with pytest.raises(RunFolderError, match=r"training\.steps: received 13, the run has 12"):
-            run(finished[0], **{"training.steps": 13})
+        with pytest.raises(RunFolderError, match=r"training\.seed: received 13, the run has 1"):
+            run(finished[0], **{"training.seed": 13})
 
     def test_the_same_command_gives_the_same_weights(
         self, finished: tuple[Path, list[Event]], tmp_path: Path
@@ -359,7 +360,8 @@ class TestResuming:
         uninterrupted, interrupted = tmp_path / "uninterrupted", tmp_path / "interrupted"
         run(uninterrupted, **settings)
         stop_after(training_events(digit_corpus(200), out=interrupted, **settings), 10)
-        assert only(run(interrupted), Started)[0].resumed_from == 10
+        resumed = run(interrupted, **{"training.processes": processes})
+        assert only(resumed, Started)[0].resumed_from == 10
         first, second = (path / "model" / "weights.safetensors" for path in (interrupted, uninterrupted))
         assert first.read_bytes() == second.read_bytes()
         _, weights, _ = read_model_with_weights(interrupted / "model")
@@ -378,7 +380,12 @@ class TestResuming:
 
     @pytest.mark.parametrize(
         ("name", "value"),
-        [("training.steps", 100), ("training.learning_rate", 0.5), ("model.width", 48), ("training.seed", 9)],
+        [
+            ("training.warmup_steps", 100),
+            ("training.learning_rate", 0.5),
+            ("model.width", 48),
+            ("training.seed", 9),
+        ],
     )
     def test_changed_settings_are_refused_by_name(self, interrupted: Path, name: str, value: Any) -> None:
         with pytest.raises(RunFolderError, match=rf"{name}: received {value!r}, the run has"):
@@ -497,8 +504,7 @@ class TestFinishing:
 
     def test_if_all_checkpoints_are_damaged_the_weights_in_memory_are_used(self, unfinished: Path) -> None:
         events = training_events(digit_corpus(200), out=unfinished)
-        seen = [next(events), next(events)]
-        assert isinstance(seen[-1], Started)
+        assert any(isinstance(event, Started) for event in events)  # runs up to this event
         for step in saved_steps(unfinished / "checkpoints"):
             flip_a_bit(unfinished / "checkpoints" / f"step-{step}" / "weights.safetensors")
         rest = list(events)
@@ -561,12 +567,11 @@ class TestRunFolder:
             run(tmp_path / "run", count=5)
         assert not (tmp_path / "run").exists()
         events = training_events(digit_corpus(200), out=tmp_path / "run", **SHORT)
-        next(events)  # it has read the sentences and written nothing
+        assert any(isinstance(event, Stage) for event in events)  # it has read the sentences, written nothing
         events.close()  # type: ignore[attr-defined]
         assert not (tmp_path / "run").exists()
         events = training_events(digit_corpus(200), out=tmp_path / "run", **SHORT)
-        next(events)
-        next(events)
+        assert sum(1 for _ in islice((event for event in events if isinstance(event, Stage)), 2)) == 2
         events.close()  # type: ignore[attr-defined]
         assert (tmp_path / "run" / "pieces.model").exists()
 

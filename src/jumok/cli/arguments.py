@@ -31,6 +31,7 @@ __all__ = [
     "FromOption",
     "GlossaryOption",
     "ModelArgument",
+    "OptionalPairsArgument",
     "PairsArgument",
     "Place",
     "PrecisionOption",
@@ -63,14 +64,13 @@ RENAMED_OPTIONS = {
 ModelArgument = Annotated[
     Path, typer.Argument(metavar="MODEL", help="A model folder, written by `jumok train`.")
 ]
-PairsArgument = Annotated[
-    list[str],
-    typer.Argument(
-        metavar="PAIRS",
-        help="One file of pairs (.tsv, .csv, .xlsx, .ods, .tmx, .xliff, .po, .jsonl, .zip), or two parallel "
-        "files; '-' is stdin. Pictures: a .tsv of paths and captions, or a folder with a sub-folder per "
-        "class.",
-    ),
+_PAIRS_HELP = (
+    "One file of pairs (.tsv, .csv, .xlsx, .ods, .tmx, .xliff, .po, .jsonl, .zip), or two parallel files; "
+    "'-' is stdin. Pictures: a .tsv of paths and captions, or a folder with a sub-folder per class."
+)
+PairsArgument = Annotated[list[str], typer.Argument(metavar="PAIRS", help=_PAIRS_HELP)]
+OptionalPairsArgument = Annotated[
+    list[str] | None, typer.Argument(metavar="PAIRS", help=f"{_PAIRS_HELP} Not needed to continue a run.")
 ]
 EngineOption = Annotated[
     str,

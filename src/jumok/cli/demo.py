@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from jumok.cli.arguments import EngineOption, report_fallback
+from jumok.cli.status_line import status_line
 
 if TYPE_CHECKING:
     from jumok.inference import Translator
@@ -37,11 +38,12 @@ def demo(
     engine: EngineOption = "auto",
 ) -> None:
     """Train on the built-in corpus, translate, score and draw: every step, in about three minutes."""
-    from rich.console import Console  # start-up
+    with status_line("loading PyTorch"):
+        from rich.console import Console  # start-up
 
-    from jumok.cli.display import TrainingDisplay  # start-up
-    from jumok.inference import load  # start-up
-    from jumok.training import Finished, training_events  # start-up
+        from jumok.cli.display import TrainingDisplay  # start-up
+        from jumok.inference import load  # start-up
+        from jumok.training import Finished, training_events  # start-up
 
     console = Console()
     _refuse_other_runs(out, pairs)
@@ -54,7 +56,7 @@ def demo(
             [str(files["train"])], out=out, valid=[str(files["valid"])], minutes=minutes
         ):
             display.show(event)
-    if not isinstance(event, Finished) or event.model_folder is None:
+    if not isinstance(event, Finished) or event.reason == "interrupted":
         raise typer.Exit(code=130)
     translator = load(out / "model", engine=engine)
     report_fallback(translator.engine)

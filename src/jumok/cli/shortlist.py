@@ -37,7 +37,7 @@ def shortlist(
     from jumok.inference import learn_shortlist, load  # start-up
     from jumok.storage import read_stored_model, store_shortlist  # start-up
     from jumok.training.run.corpus_reader import read_sentences  # start-up
-    from jumok.training.run.finish import VALIDATION_FINGERPRINT  # start-up
+    from jumok.training.run.model_card import VALIDATION_FINGERPRINT  # start-up
 
     if read_stored_model(model).card.recipe.source.kind == "pictures":
         raise UnsupportedError(

@@ -12,12 +12,13 @@ from jumok.cli.arguments import (
     DeviceOption,
     EncodingOption,
     FromOption,
-    PairsArgument,
+    OptionalPairsArgument,
     PrecisionOption,
     ToOption,
     parse_assignments,
     setting_help,
 )
+from jumok.cli.status_line import status_line
 from jumok.config.recipe import (
     FineTuningSettings,
     Size,
@@ -30,8 +31,8 @@ from jumok.errors import UnsupportedError
 
 
 def train(
-    pairs: PairsArgument,
     out: Annotated[Path, typer.Option(help="Run folder. The same folder again continues the run.")],
+    pairs: OptionalPairsArgument = None,
     valid: Annotated[
         list[str] | None,
         typer.Option(metavar="PAIRS", help="Validation pairs; held out from PAIRS if not given."),
@@ -97,7 +98,9 @@ def train(
     `--start-from` fine-tunes a model that `jumok train` or `jumok import` wrote, and says what was gained and
     what was kept.
 
-    Ctrl-C saves and exits with code 130; the same command continues.
+    From the first validation on, OUT/model has the best model so far: `jumok translate OUT` uses it. Ctrl-C
+    saves and exits with code 130; the same command continues, and `jumok finish OUT` ends the run. Larger
+    --steps, --epochs or --minutes give a run more training; PAIRS can then be left out.
     """
     options = {
         "languages.source": source,
@@ -131,15 +134,16 @@ def train(
 
         mechanisms = attention_overrides(overrides.model.family, attention)
         overrides = make_recipe(overrides.model_dump(exclude_unset=True), **mechanisms)
-    from rich.console import Console  # start-up
+    with status_line("loading PyTorch"):
+        from rich.console import Console  # start-up
 
-    from jumok.cli.display import TrainingDisplay  # start-up
-    from jumok.training import Finished, training_events  # start-up
+        from jumok.cli.display import TrainingDisplay  # start-up
+        from jumok.training import Finished, training_events  # start-up
 
     event = None  # ranks other than 0 have no events
     with TrainingDisplay(Console(stderr=True)) as display:
         for event in training_events(
-            pairs,
+            pairs or (),
             out=out,
             valid=valid or (),
             recipe=overrides,

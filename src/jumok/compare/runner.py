@@ -33,6 +33,7 @@ from jumok.errors import (
 from jumok.system.messages import pack_message, read_message
 from jumok.system.processes import python_command
 from jumok.system.signals import stop_on_signals
+from jumok.training.run.more_training import requested_limits
 from jumok.training.run.run_folder import RunFolder
 
 if TYPE_CHECKING:
@@ -121,9 +122,11 @@ def _is_finished(task: Task) -> bool:
     """Whether the model exists, was trained with the task's settings, and has translated the test set."""
     folder = RunFolder(task.folder)
     record = folder.record() if folder.record_file.exists() else None
-    if record is None or not folder.model.exists():
+    if record is None or not folder.is_finished(record):
         return False
     folder.check_same_settings(task.recipe, record)
+    if requested_limits(task.recipe, record) is not None:  # more training
+        return False
     result = read_system_result(task.folder)
     return result is not None and result.key == task.key(record.recipe.search)
 

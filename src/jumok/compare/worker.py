@@ -104,7 +104,7 @@ def worker_main() -> None:
 def run_task(task: Task) -> Iterator[Event]:
     """Train or continue training; if that was not interrupted, translate the test set."""
     finished = yield from _train(task)
-    if finished is not None and finished.model_folder is not None:
+    if finished is not None and finished.reason != "interrupted":
         yield _translate(task, finished)
 
 

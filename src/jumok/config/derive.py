@@ -486,7 +486,7 @@ def _warmup_steps(steps: int | None) -> DerivedSetting:
     if steps is None:
         return DerivedSetting("training.warmup_steps", MAX_WARMUP_STEPS, "no end is planned")
     warmup = derive_warmup_steps(steps)
-    why = f"a tenth of {steps:,} steps, at most {MAX_WARMUP_STEPS:,}"
+    why = f"a tenth of {steps:,} step{'s' if steps > 1 else ''}, at most {MAX_WARMUP_STEPS:,}"
     return DerivedSetting("training.warmup_steps", warmup, why)
 
 

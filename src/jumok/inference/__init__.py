@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from jumok.inference.loading import (
         ENGINES,
         INT8_COSTS,
+        PHASES,
         load,
         load_picture_classifier,
         load_text_model,
@@ -40,6 +41,7 @@ __all__ = [
     "ENGINES",
     "INT8_COSTS",
     "LINE_BY_LINE",
+    "PHASES",
     "AttendedPair",
     "AttendingStepper",
     "CTranslate2Engine",
@@ -81,6 +83,7 @@ _MODULE = {
     "ENGINES": "loading",
     "INT8_COSTS": "loading",
     "LINE_BY_LINE": "text_options",
+    "PHASES": "loading",
     "AttendedPair": "alignment.readout",
     "AttendingStepper": "search.stepper",
     "CTranslate2Engine": "engines.ctranslate2_engine",

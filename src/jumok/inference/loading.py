@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ENGINES",
     "INT8_COSTS",
+    "PHASES",
     "choose_shortlist",
     "load",
     "load_picture_classifier",
@@ -57,6 +58,8 @@ ENGINES = ("auto", "torch", "ctranslate2")
 CONVERTER_VERSION = 1
 """Increment it whenever `export` writes different files: models in the cache are then converted again."""
 
+PHASES = "phases"
+"""The model card's fact that says in how many phases the run was trained, if there were several."""
 INT8_COSTS = "int8_costs"
 """The model card's fact that says how many BLEU points 8-bit weights cost on the validation set."""
 MAX_INT8_COST = 0.2
@@ -262,7 +265,7 @@ def _make_translator(
     """Return a translator that searches and reads alignments as the model card says."""
     recipe, steps = card.recipe, card.facts.get("steps")
     training: dict[str, Any] = {}
-    if isinstance(steps, int):
+    if isinstance(steps, int) and PHASES not in card.facts:  # the page draws the schedule of one phase
         training = training_facts(recipe, steps, card.plan or ((0, steps),))
     translator = Translator(
         model,

@@ -41,7 +41,7 @@ class RunMonitor:
         languages = record.recipe.languages if record is not None else LanguageSettings()
         return {
             "name": self.name,
-            "finished": self.folder.model.is_dir(),
+            "finished": self.folder.is_finished(record),
             "source_language": languages.source,
             "target_language": languages.target,
             "checkpoints": self._checkpoint_steps(),
@@ -51,7 +51,7 @@ class RunMonitor:
     def newest(self) -> Translator | None:
         """Return the finished model or that of the newest checkpoint; None if there is no translator yet."""
         steps = self._checkpoint_steps()
-        if steps and self.folder.model.is_dir():
+        if steps and self.folder.is_finished(self._record()):
             return load(self.folder.model, engine="torch")
         return self.translator(steps[-1]) if steps else None
 
@@ -74,7 +74,7 @@ class RunMonitor:
             source_language=recipe.languages.source,
             target_language=recipe.languages.target,
             max_source_tokens=recipe.training.max_sentence_tokens,
-            training=training_facts(recipe, step, record.plan.revisions),
+            training={} if record.plan.phases else training_facts(recipe, step, record.plan.revisions),
         )
 
     def _record(self) -> RunRecord | None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal
 
 from jumok.errors import TrainingError
 from jumok.storage import load_module_weights, module_weights, remove_leftovers
-from jumok.training.events import Event, Progress, Saved, Validated, Warned
+from jumok.training.events import Event, Progress, Saved, StageStarted, Validated, Warned
 from jumok.training.loop.averaging import update_moving_average
 from jumok.training.loop.checkpoint import Checkpoint, remove_old_checkpoints, save_checkpoint, saved_steps
 from jumok.training.loop.detectors import Evidence, Finding, run_detectors, training_diverged
@@ -46,14 +46,15 @@ MIN_REVISION = 0.03  # share of the remaining steps; the plan ignores smaller ch
 MIN_SHARE_BEFORE_REVISION = 0.04  # share of the planned steps, counted from the last revision
 MIN_UPDATES_BEFORE_REVISION = 5  # updates that this process has timed
 
-StopReason = Literal["done", "patience", "interrupted"]
+StopReason = Literal["done", "patience", "stopped", "interrupted"]  # stopped: by `jumok finish`
 
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """The limits of a run, and the seconds that a validation and the finish are expected to take."""
+    """The limits of a run, and what an update, a validation and the finish cost, in any common unit."""
 
     total_seconds: float | None = None
+    update_seconds: float = 1.0
     validation_seconds: float = 0.0
     finish_seconds: float = 0.0
     max_steps: int | None = None
@@ -149,7 +150,9 @@ class Trainer:
             return "interrupted"
         if self.plan.steps is not None and self.state.step >= self.plan.steps:
             return "done"
-        return "patience" if self.state.out_of_patience(self.settings) else None
+        phases = self.plan.phases
+        since = phases[-1].start if phases else 0
+        return "patience" if self.state.out_of_patience(self.settings, since=since) else None
 
     # --- a step ---
 
@@ -237,16 +240,29 @@ class Trainer:
 
     def _seconds_per_step(self) -> float:
         """Return the mean seconds per step, its share of a validation included."""
-        update = self._update_seconds / max(self._num_updates, 1)
-        # Without a time limit nothing was measured: `validation_seconds` is then in updates, not in seconds.
-        expected = self.budget.validation_seconds if self.budget.total_seconds is not None else 0.0
-        validation = self._validation_seconds / self._num_validations if self._num_validations else expected
-        return update + validation / self.settings.validate_every
+        return self._seconds_per_update() + self._seconds_per_validation() / self.settings.validate_every
+
+    def _seconds_per_update(self) -> float:
+        return self._update_seconds / max(self._num_updates, 1)
+
+    def _seconds_per_validation(self) -> float:
+        """Return the mean of this session's validations; before the first, what it costs in updates."""
+        if self._num_validations:
+            return self._validation_seconds / self._num_validations
+        return (
+            self._seconds_per_update()
+            * self.budget.validation_seconds
+            / max(self.budget.update_seconds, 1e-9)
+        )
 
     def _seconds_left(self) -> float | None:
+        """Return the seconds until the run is finished: updates, validations and the finish."""
         if self.plan.steps is None:
             return None
-        return (self.plan.steps - self.state.step) * self._seconds_per_step() + self.budget.finish_seconds
+        steps = max(self.plan.steps - self.state.step, 0)
+        finish_in_validations = self.budget.finish_seconds / max(self.budget.validation_seconds, 1e-9)
+        validations = math.ceil(steps / self.settings.validate_every) + finish_in_validations
+        return steps * self._seconds_per_update() + validations * self._seconds_per_validation()
 
     def _revise_plan(self) -> None:
         """Fit the remaining steps to the remaining time if the speed is not the measured one.
@@ -256,7 +272,9 @@ class Trainer:
         step, planned = self.state.step, self.plan.steps
         if self.budget.total_seconds is None or planned is None:
             return
-        if step <= self.settings.warmup_steps or step >= planned:
+        phase = self.plan.phase_of(step)
+        warmup_end = self.settings.warmup_steps if phase is None else phase.warmup_end
+        if step <= warmup_end or step >= planned:
             return
         steps_since_revision = step - self.plan.revisions[-1][0]
         if steps_since_revision < MIN_SHARE_BEFORE_REVISION * planned:
@@ -279,6 +297,7 @@ class Trainer:
         return due and not self.state.has_validation(step) and not self.should_stop()
 
     def _validate(self) -> Iterator[Event]:
+        yield StageStarted("validating")
         started = time.perf_counter()
         try:
             with self._moving_average_loaded():
@@ -301,7 +320,9 @@ class Trainer:
     def _record_validation(
         self, result: ValidationResult, attention: AttentionMap | None, seconds: float
     ) -> Validated:
-        record = ValidationRecord(self.state.step, result.loss, self._training_loss, result.values())
+        record = ValidationRecord(
+            self.state.step, result.loss, self._training_loss, result.values(), result.signatures()
+        )
         self.state.validations.append(record)
         # A model that is worse than guessing is not called the best, even if there is no better one yet.
         is_best = (

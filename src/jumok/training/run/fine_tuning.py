@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from jumok.config.recipe import Recipe
-    from jumok.storage import CorpusRecord
     from jumok.text import TokenizerPair
     from jumok.training.loop.trainer import Trainer
     from jumok.training.run.run_folder import RunFolder
@@ -116,10 +115,6 @@ class FineTuning:
             f"start_keep_{name}": start_kept,
             "keep_pairs": old.keep_origin,
         }
-
-    @property
-    def start_corpora(self) -> tuple[CorpusRecord, ...]:
-        return self.start.card.corpora
 
     @property
     def _score_name(self) -> str:

@@ -10,45 +10,38 @@ All of it is computed from the checkpoints. A run killed here does it again when
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
-from jumok.config.recipe import make_recipe
 from jumok.errors import ModelFolderError, TrainingError
 from jumok.evaluation import measure_int8_cost
 from jumok.inference import INT8_COSTS, Translator, choose_read_out
-from jumok.storage import CorpusRecord, ModelCard, load_module_weights, module_weights, save_model
-from jumok.text.sentences import MULTIPLE_SENTENCES, multiple_sentences_share
+from jumok.storage import load_module_weights, module_weights, save_model
 from jumok.text.tokenizer_files import tokenizers_to_files
-from jumok.training.events import Event, Finished, Stage, Warned
+from jumok.training.events import Event, Finished, Stage, StageStarted, Warned
 from jumok.training.loop.averaging import average_weights
 from jumok.training.loop.checkpoint import load_checkpoint_weights, saved_steps
 from jumok.training.loop.state import USELESS_RATIO, ValidationRecord
-from jumok.training.validation.protocol import evenly_spaced
+from jumok.training.run.model_card import make_model_card, source_facts
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from torch import Tensor
 
     from jumok.config.recipe import Recipe
-    from jumok.data import PairStore
     from jumok.models import TranslationModel
     from jumok.text import TokenizerPair
     from jumok.training.loop.trainer import Trainer
     from jumok.training.run.fine_tuning import FineTuning
-    from jumok.training.validation.protocol import ValidationResult
+    from jumok.training.run.preparation import TrainingData
     from jumok.training.validation.translation import TranslationValidation
     from jumok.types import Pair, ReadOut
 
-__all__ = ["VALIDATION_FINGERPRINT", "finish_run"]
+__all__ = ["finish_run", "interrupted_event"]
 
-VALIDATION_FINGERPRINT = "validation_fingerprint"
-"""The model card's fact that says which pairs training validated on (`data.fingerprint_pairs`)."""
 MAX_READ_OUT_PAIRS = 200
-SPLIT_SOURCES = 2_000
-"""Sources of training pairs that are split into sentences, to see whether there are paragraphs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,36 +53,42 @@ class ChosenWeights:
 
 
 def finish_run(
-    trainer: Trainer,
-    *,
-    recipe: Recipe,
-    tokenizers: TokenizerPair,
-    store: PairStore,
-    folder: Path,
-    fine_tuning: FineTuning | None = None,
+    trainer: Trainer, data: TrainingData, recipe: Recipe, fine_tuning: FineTuning | None
 ) -> Iterator[Event]:
     """Choose the weights, score them, write the model folder. Stop early if the run is interrupted."""
-    started = trainer.seconds
+    yield StageStarted("finishing")
+    started, folder, tokenizers = trainer.seconds, data.folder.model, data.tokenizers
     choice = yield from _choose_weights(trainer)
     if fine_tuning is not None:
         choice, share = yield from _choose_between(fine_tuning, trainer, choice)
     load_module_weights(trainer.model, choice.weights)
     result = trainer.validation.validate(trainer.model, recipe.search.beam, should_stop=trainer.should_stop)
     if result is None or trainer.should_stop():
-        yield Finished("interrupted", None, trainer.state.step, trainer.seconds)
+        yield interrupted_event(trainer, folder)
         return
     yield from _refuse_useless(result.loss, trainer.validation.uniform_loss, choice)
     translates = recipe.model.task == "translate"
     facts: Mapping[str, float | str | None]
-    read_out, facts = _analyse_translator(trainer, tokenizers, recipe, store) if translates else (None, {})
+    read_out, facts = _analyse_translator(trainer, tokenizers, recipe) if translates else (None, {})
     if fine_tuning is not None:
         facts = {**facts, **(yield from fine_tuning.report(trainer, result, share))}
         if trainer.should_stop():
-            yield Finished("interrupted", None, trainer.state.step, trainer.seconds)
+            yield interrupted_event(trainer, folder)
             return
-    card = _model_card(trainer, recipe, store, result, read_out, choice.description, facts)
-    if fine_tuning is not None:
-        card = replace(card, corpora=(*fine_tuning.start_corpora, *card.corpora))
+    card = make_model_card(
+        trainer,
+        data,
+        recipe,
+        scores=result.scores,
+        facts={
+            "steps": trainer.state.step,
+            "weights": choice.description,
+            "validation_loss": result.loss,
+            **source_facts(data, recipe),
+            **facts,
+        },
+        read_out=read_out,
+    )
     save_model(
         folder,
         card,
@@ -97,13 +96,23 @@ def finish_run(
         tokenizers_to_files(tokenizers),
         checked=True,
         failure_note="All checkpoints are intact; the same command finishes the run.",
+        replace=True,
     )
+    data.folder.mark_finished(trainer.stop_reason or "done")
     trainer.remove_old_checkpoints()
     scored = f", scored with beam {recipe.search.beam}" if translates else ""
     yield Stage("finishing", f"{choice.description}{scored}", trainer.seconds - started)
     yield Finished(
         trainer.stop_reason or "done", folder, trainer.state.step, trainer.seconds, result.values()
     )
+
+
+def interrupted_event(trainer: Trainer, folder: Path) -> Finished:
+    """Return the last event of a run that was interrupted: with its best model so far, if it has one."""
+    model_folder = folder if folder.exists() else None
+    best = trainer.state.best(trainer.settings.stop_on)
+    scores = best.scores if best is not None and model_folder is not None else {}
+    return Finished("interrupted", model_folder, trainer.state.step, trainer.seconds, scores)
 
 
 def _refuse_useless(loss: float, uniform_loss: float, choice: ChosenWeights) -> Iterator[Warned]:
@@ -191,19 +200,16 @@ def _checkpoint_weights(trainer: Trainer, step: int) -> dict[str, Tensor]:
 
 
 def _analyse_translator(
-    trainer: Trainer, tokenizers: TokenizerPair, recipe: Recipe, store: PairStore
+    trainer: Trainer, tokenizers: TokenizerPair, recipe: Recipe
 ) -> tuple[ReadOut | None, dict[str, float | None]]:
-    """Return the read-out of alignments, the cost of 8-bit weights, and whether sources are paragraphs."""
+    """Return the read-out of alignments, and the cost of 8-bit weights in quality."""
     model = cast("TranslationModel", trainer.model)
     validation = cast("TranslationValidation", trainer.validation)
     if recipe.source.kind == "pictures":
         # Pictures have no words to align, and only torch, which has no 8-bit weights, runs such a model.
         return None, {INT8_COSTS: None}
     read_out = _read_out(Translator(model, tokenizers), validation.pairs)
-    return read_out, {
-        INT8_COSTS: measure_int8_cost(model, tokenizers, recipe, validation.translated),
-        MULTIPLE_SENTENCES: _share_of_multiple_sentences(store, tokenizers),
-    }
+    return read_out, {INT8_COSTS: measure_int8_cost(model, tokenizers, recipe, validation.translated)}
 
 
 def _read_out(translator: Translator, pairs: Sequence[Pair]) -> ReadOut | None:
@@ -212,55 +218,3 @@ def _read_out(translator: Translator, pairs: Sequence[Pair]) -> ReadOut | None:
         return None
     gold = [pair for pair in pairs if pair.alignment is not None]
     return choose_read_out(translator.attended_pairs((gold or list(pairs))[:MAX_READ_OUT_PAIRS]))
-
-
-def _share_of_multiple_sentences(store: PairStore, tokenizers: TokenizerPair) -> float:
-    """Return which share of the sources in training has more than one sentence."""
-    indices = evenly_spaced(range(len(store)), SPLIT_SOURCES)
-    sources = [tokenizers.source.decode(store.pair_ids(index)[0]) for index in indices]
-    return round(multiple_sentences_share(sources), 4)
-
-
-def _without_folders(recipe: Recipe) -> Recipe:
-    """Return the recipe with names of files instead of their paths: the model may be given away."""
-    encoder, tuning = getattr(recipe.model, "encoder_from", None), recipe.fine_tuning
-    named = {
-        "model.encoder_from": encoder and Path(encoder).name,
-        "fine_tuning.start_from": tuning.start_from and Path(tuning.start_from).name,
-        "fine_tuning.keep": [Path(file).name for file in tuning.keep] or None,
-        "fine_tuning.replay": [Path(file).name for file in tuning.replay] or None,
-    }
-    if not any(named.values()):
-        return recipe
-    return make_recipe(recipe.model_dump(exclude_unset=True), **named)
-
-
-def _model_card(
-    trainer: Trainer,
-    recipe: Recipe,
-    store: PairStore,
-    result: ValidationResult,
-    read_out: ReadOut | None,
-    weights_description: str,
-    facts: Mapping[str, float | str | None],
-) -> ModelCard:
-    return ModelCard(
-        recipe=_without_folders(recipe),
-        scores=result.scores,
-        read_out=read_out,
-        corpora=tuple(
-            CorpusRecord(corpus.name, corpus.end - corpus.first, store.fingerprint)
-            for corpus in store.corpora
-        ),
-        facts={
-            "steps": trainer.state.step,
-            "seconds": round(trainer.seconds, 1),
-            "parameters": sum(tensor.numel() for tensor in trainer.model.parameters()),
-            "weights": weights_description,
-            "validation_pairs": len(trainer.validation),
-            VALIDATION_FINGERPRINT: trainer.validation.fingerprint,
-            "validation_loss": result.loss,
-            **facts,
-        },
-        plan=trainer.plan.revisions,
-    )

@@ -6,11 +6,19 @@ stored model, or its encoder, is a new run in which that model decides some of t
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from jumok.config.derive import DerivedSetting, derive, derive_schedule, derive_search, this_machine
+from jumok.config.derive import (
+    DerivedSetting,
+    derive,
+    derive_schedule,
+    derive_search,
+    step_limit,
+    this_machine,
+)
 from jumok.config.recipe import TransformerSettings, make_recipe
 from jumok.data import open_store, write_store
 from jumok.errors import DataError, StorageError
@@ -20,7 +28,7 @@ from jumok.text import TokenizerPair, train_tokenizer, train_tokenizers
 from jumok.text.class_names import ClassNames
 from jumok.text.picture_tokenizer import PictureTokenizer
 from jumok.text.tokenizer_files import read_tokenizers, tokenizers_to_files
-from jumok.training.events import Event, Stage
+from jumok.training.events import Event, Stage, StageStarted
 from jumok.training.loop.schedule import Plan
 from jumok.training.parallel.group import DataParallelGroup
 from jumok.training.parallel.shared_memory import can_share_memory
@@ -35,6 +43,7 @@ from jumok.training.run.speed import (
     estimate_costs,
     measure_costs,
     measure_update_seconds,
+    num_measured_updates,
     warn_about_plan,
 )
 from jumok.training.run.start_model import read_start, read_stored_start
@@ -43,7 +52,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator
 
     from jumok.config.derive import TrainingCosts
-    from jumok.config.recipe import Recipe
+    from jumok.config.recipe import Recipe, TrainingSettings
     from jumok.data import Batches, PairStore
     from jumok.text import Tokenizer
     from jumok.training.events import Warned
@@ -53,10 +62,10 @@ if TYPE_CHECKING:
     from jumok.training.run.run_folder import RunFolder
     from jumok.training.validation.protocol import Validation
 
-__all__ = ["PreparedRun", "TrainingData", "prepare_run", "read_inputs"]
+__all__ = ["PreparedRun", "TrainingData", "prepare_from_folder", "prepare_run", "read_inputs"]
 
 MIN_VOCAB_SETTING = 64  # the least that the setting allows; an alphabet without byte fallback may need less
-MIN_MINUTES_FOR_PROCESSES = 1.0  # worker processes take some seconds to start
+MIN_SECONDS_FOR_PROCESSES = 60.0  # of training: worker processes take some seconds to start
 
 
 @dataclass(frozen=True)
@@ -86,18 +95,24 @@ class PreparedRun:
     started: float
     measured_group: DataParallelGroup | None = None  # started to measure its speed, and ready to train
     warning: Warned | None = None  # about the number of steps
+    resumed: bool = False  # an earlier session prepared it
 
-    def make_group(self) -> DataParallelGroup:
-        """Return the processes of this run, at step 0."""
+    def make_group(self, *, alone: bool = False) -> DataParallelGroup:
+        """Return the processes of this run, at step 0; `alone`: this process, which will not train."""
         recipe = self.record.recipe
         if self.measured_group is None:
-            return self.data.make_group(recipe, recipe.training.processes)
+            return self.data.make_group(recipe, 1 if alone else recipe.training.processes)
         self.measured_group.reset(fresh_model(self.data.folder, recipe, self.data.tokenizers))
         return self.measured_group
 
 
 def prepare_run(folder: RunFolder, overrides: Recipe, inputs: Inputs) -> Generator[Event, None, PreparedRun]:
     record = folder.record()
+    if record is not None and not inputs.pairs:
+        folder.check_same_settings(overrides, record)
+        return prepare_from_folder(folder, _with_processes(record, overrides))
+    if not inputs.pairs:
+        raise DataError(f"Name the sentence pairs to train on: there is no run in {folder.path} to continue.")
     if record is not None:
         return (yield from _prepare_resumed(folder, record, overrides, inputs))
     initial = _initial_model(overrides, inputs)
@@ -142,8 +157,21 @@ def _prepare_resumed(
         if folder.data.exists():
             raise
         store = _encode(folder, recipe, sentences, tokenizers)
+    if not folder.validation_file.exists():  # an older jumok started the run
+        folder.write_validation_pairs(sentences.validation_pairs)
     validation = make_validation(sentences.validation_pairs, tokenizers, recipe)
-    return PreparedRun(TrainingData(folder, tokenizers, store, validation), record, started)
+    data = TrainingData(folder, tokenizers, store, validation)
+    return PreparedRun(data, record, started, resumed=True)
+
+
+def prepare_from_folder(folder: RunFolder, record: RunRecord) -> PreparedRun:
+    """Read what the first session prepared, without the files of the corpus."""
+    started, recipe = time.perf_counter(), record.recipe
+    tokenizers = read_tokenizers(folder.path, shared=recipe.text.shared)
+    store = open_store(folder.data)
+    validation = make_validation(folder.read_validation_pairs(), tokenizers, recipe)
+    data = TrainingData(folder, tokenizers, store, validation)
+    return PreparedRun(data, record, started, resumed=True)
 
 
 def _with_processes(record: RunRecord, overrides: Recipe) -> RunRecord:
@@ -160,6 +188,7 @@ def _prepare_new(folder: RunFolder, overrides: Recipe, inputs: Inputs) -> Genera
     sentences = yield from _read(inputs, overrides, started)
     recipe, derived = derive(overrides, sentences.facts, this_machine())
     check_recipe(recipe)  # again: what is derived for pictures may not go with an override
+    yield StageStarted("learning vocabulary")
     learning_started = time.perf_counter()
     tokenizers = _learn_tokenizers(sentences, recipe)
     size = LearnedSize(recipe, overrides, max(tokenizers.source.vocab_size, tokenizers.target.vocab_size))
@@ -187,6 +216,7 @@ def _prepare_from(
     recipe, derived = initial.adjust(recipe, derived)
     initial.check_languages(recipe.languages)
     yield from initial.store(folder, sentences, recipe)
+    yield StageStarted("learning vocabulary")
     learning_started = time.perf_counter()
     tokenizers = initial.make_tokenizers(sentences, recipe)
     size = LearnedSize(recipe, overrides, tokenizers.target.vocab_size)
@@ -212,6 +242,7 @@ class _NewRun:
 
 
 def _read(inputs: Inputs, recipe: Recipe, started: float) -> Generator[Event, None, Sentences]:
+    yield StageStarted("reading")
     sentences = read_inputs(inputs, recipe)
     yield Stage("reading", _describe_reading(sentences), time.perf_counter() - started)
     return sentences
@@ -296,6 +327,7 @@ def _finish_preparation(
     new_run: _NewRun, recipe: Recipe, derived: list[DerivedSetting]
 ) -> Generator[Event, None, PreparedRun]:
     """Encode the pairs, measure the speed, decide the number of processes and steps, write the record."""
+    yield StageStarted("encoding")
     encoding_started = time.perf_counter()
     folder, sentences, tokenizers = new_run.folder, new_run.sentences, new_run.tokenizers
     recipe, device_settings = derive_device(recipe, new_run.overrides)
@@ -303,16 +335,18 @@ def _finish_preparation(
     store = _encode(folder, recipe, sentences, tokenizers)
     recipe, search_settings = derive_search(recipe, new_run.overrides, store)
     validation = make_validation(sentences.validation_pairs, tokenizers, recipe)
+    folder.write_validation_pairs(sentences.validation_pairs)
     data = TrainingData(folder, tokenizers, store, validation)
     yield Stage("encoding", _describe_encoding(data, recipe), time.perf_counter() - encoding_started)
-    group, process_settings = None, list[DerivedSetting]()
     if new_run.overrides.training.minutes is None:
         costs = estimate_costs(data.batches(recipe), validation, recipe.training)
+        group, process_settings = yield from _measure_processes(new_run, data, recipe)
     else:
         group, costs, process_settings = yield from _measure(new_run, data, recipe)
-        if recipe.fine_tuning.start_from is not None:
-            seconds = costs.finish_seconds + NUM_VALIDATIONS * costs.validation_seconds
-            costs = replace(costs, finish_seconds=seconds)
+    if recipe.fine_tuning.start_from is not None:
+        seconds = costs.finish_seconds + NUM_VALIDATIONS * costs.validation_seconds
+        costs = replace(costs, finish_seconds=seconds)
+    if group is not None:
         processes = {"training.processes": group.world_size}
         recipe = make_recipe(recipe.model_dump(exclude_unset=True), **processes)
     recipe, steps, schedule_settings = derive_schedule(recipe, new_run.overrides, costs)
@@ -321,6 +355,7 @@ def _finish_preparation(
         derived_settings=(*derived, *search_settings, *process_settings, *schedule_settings),
         plan=Plan(((0, steps),)),
         fingerprint=sentences.fingerprint,
+        update_seconds=costs.update_seconds,
         validation_seconds=costs.validation_seconds,
         finish_seconds=costs.finish_seconds,
     )
@@ -363,6 +398,7 @@ def _measure(
     new_run: _NewRun, data: TrainingData, recipe: Recipe
 ) -> Generator[Event, None, tuple[DataParallelGroup, TrainingCosts, list[DerivedSetting]]]:
     """Measure how fast this machine trains; return the fastest group of processes and its costs."""
+    yield StageStarted("measuring")
     started = time.perf_counter()
     group, update_seconds, derived = _choose_group(new_run, data, recipe)
     costs = measure_costs(
@@ -379,25 +415,52 @@ def _measure(
     return group, costs, derived
 
 
-def _choose_group(
+def _measure_processes(
     new_run: _NewRun, data: TrainingData, recipe: Recipe
+) -> Generator[Event, None, tuple[DataParallelGroup | None, list[DerivedSetting]]]:
+    """Without a time limit: return the fastest group of processes; None for one process, not measured.
+
+    Their number is stored with the run, because the bits of the weights depend on it.
+    """
+    steps = step_limit(recipe.training, data.batches(recipe).per_epoch)
+    is_set = "processes" in new_run.overrides.training.model_fields_set
+    if is_set or not num_measured_updates(steps) or not _can_use_processes(recipe.training):
+        return None, []
+    yield StageStarted("measuring")
+    started = time.perf_counter()
+    group, update_seconds, derived = _choose_group(new_run, data, recipe, steps)
+    detail = f"{update_seconds * 1000:.0f} ms per update"
+    yield Stage("measuring", detail, time.perf_counter() - started)
+    return group, derived
+
+
+def _can_use_processes(settings: TrainingSettings) -> bool:
+    cores = this_machine().cores
+    enough_shares = not settings.shares or cores <= settings.shares
+    return cores > 1 and enough_shares and settings.device == "cpu" and can_share_memory()
+
+
+def _choose_group(
+    new_run: _NewRun, data: TrainingData, recipe: Recipe, steps: int | None = None
 ) -> tuple[DataParallelGroup, float, list[DerivedSetting]]:
     """Start the processes; return them, their seconds per update, and the reason for their number.
 
     If the user did not set the number, the faster is chosen: one process per core, or one process with one
-    thread per core.
+    thread per core. `steps`: how many are planned, if that is known before the measurement.
     """
     settings, cores = recipe.training, this_machine().cores
     if "processes" in new_run.overrides.training.model_fields_set:
         group = data.make_group(recipe, settings.processes)
         return group, measure_update_seconds(group, settings), []
+    max_updates = num_measured_updates(steps)
     single = data.make_group(recipe, 1)
-    single_seconds = measure_update_seconds(single, settings)
-    too_short = (settings.minutes or 0) < MIN_MINUTES_FOR_PROCESSES
-    if cores == 1 or too_short or settings.device != "cpu" or not can_share_memory():
+    single_seconds = measure_update_seconds(single, settings, max_updates)
+    limits = [] if settings.minutes is None else [60 * settings.minutes]
+    limits += [] if steps is None else [steps * single_seconds]
+    if min(limits, default=math.inf) < MIN_SECONDS_FOR_PROCESSES or not _can_use_processes(settings):
         return single, single_seconds, []
     group = data.make_group(recipe, cores)
-    seconds = measure_update_seconds(group, settings)
+    seconds = measure_update_seconds(group, settings, max_updates)
     if seconds < single_seconds:
         why = f"{seconds * 1000:.0f} ms per update; {single_seconds * 1000:.0f} with threads in one process"
         return group, seconds, [DerivedSetting("training.processes", cores, why)]

@@ -5,12 +5,13 @@
     recipe.toml       the recipe again, for people
     pieces.model      the vocabulary (source.model and target.model if it is not shared)
     data/             the encoded pairs
+    validation.jsonl  the validation pairs
     encoder/          the initial weights of a pretrained encoder
     start/            the model that a fine-tuned one starts from: weights, card, old pairs
     checkpoints/      step-N/ …
     metrics.jsonl     one line per report or validation
     tensorboard/      the curves, if requested
-    model/            the result; it appears when the run is finished, and not before
+    model/            the best model so far, from the first validation on; the result when the run is finished
 
 There may also be a folder `corpus/` with the sentences of the run; `jumok demo` writes one.
 """
@@ -18,15 +19,18 @@ There may also be a folder `corpus/` with the sentences of the run; `jumok demo`
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from jumok.config.derive import DerivedSetting
 from jumok.config.recipe import Recipe, differences, make_stored_recipe, recipe_to_toml
 from jumok.config.renamed import current_name
-from jumok.errors import ModelFolderError, RecipeError, RunFolderError
+from jumok.data.alignments import parse_alignment
+from jumok.errors import JumokError, ModelFolderError, RecipeError, RunFolderError
 from jumok.storage import (
     disk_errors,
     is_leftover,
@@ -38,16 +42,17 @@ from jumok.storage import (
     remove_leftovers,
     write_file,
 )
-from jumok.training.loop.schedule import Plan
+from jumok.training.loop.schedule import Phase, Plan
+from jumok.types import Pair, Picture, Region
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
+    from collections.abc import Iterator, Sequence
     from typing import BinaryIO
 
 __all__ = ["RunFolder", "RunRecord"]
 
 FORMAT = 2
+LIMITS = ("training.steps", "training.epochs", "training.minutes")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +63,10 @@ class RunRecord:
     derived_settings: tuple[DerivedSetting, ...]
     plan: Plan
     fingerprint: str
+    update_seconds: float = 1.0  # costs, as in `config.derive.TrainingCosts`
     validation_seconds: float = 0.0
     finish_seconds: float = 0.0
+    finished: str = ""  # why the run ended ("done", "patience", "stopped"); "" while it has not
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +94,10 @@ class RunFolder:
     @property
     def data(self) -> Path:
         return self.path / "data"
+
+    @property
+    def validation_file(self) -> Path:
+        return self.path / "validation.jsonl"
 
     @property
     def encoder(self) -> Path:
@@ -182,10 +193,37 @@ class RunFolder:
                     f"Received format {content['format']}; this one continues runs of format {FORMAT}. "
                     "Start a new run in another folder."
                 )
-            return _record_from_json(content)
+            # An older jumok did not record the end of a run; its model folder appeared only then.
+            ended = "done" if self.model.exists() else ""
+            return _record_from_json({"finished": ended, **content})
         except (ModelFolderError, RecipeError, KeyError, TypeError) as error:
             raise RunFolderError(
                 f"The run in {self.path} cannot be continued: {error} Start a new run in another folder."
+            ) from None
+
+    def is_finished(self, record: RunRecord | None) -> bool:
+        """Whether the run has ended and has its model. (If the model was moved away, it is made again.)"""
+        return self.model.exists() and (record is None or record.finished != "")
+
+    def mark_finished(self, reason: str) -> None:
+        """Store why the run has ended. Its model folder is written before."""
+        record = self.record()
+        if record is not None:
+            self.write_record(replace(record, finished=reason))
+
+    def write_validation_pairs(self, pairs: Sequence[Pair]) -> None:
+        """Store the validation pairs, so that `jumok finish` needs no file of the corpus."""
+        write_file(self.validation_file, b"".join(_pair_to_line(pair) for pair in pairs))
+
+    def read_validation_pairs(self) -> list[Pair]:
+        try:
+            lines = self.validation_file.read_bytes().splitlines()
+            return [_pair_from_json(json.loads(line)) for line in lines]
+        except (OSError, ValueError, KeyError, TypeError, JumokError):
+            raise RunFolderError(
+                f"{self.validation_file} cannot be read, or an older jumok, which did not write it, started "
+                "the run. Run the command that started it again: it reads the validation pairs from your "
+                "files."
             ) from None
 
     def write_record(self, record: RunRecord) -> None:
@@ -197,8 +235,11 @@ class RunFolder:
                 "created_by": jumok_version(),
                 "fingerprint": record.fingerprint,
                 "plan": record.plan.revisions,
+                "phases": [asdict(phase) for phase in record.plan.phases],
+                "update_seconds": record.update_seconds,
                 "validation_seconds": record.validation_seconds,
                 "finish_seconds": record.finish_seconds,
+                "finished": record.finished,
                 "reasons": [
                     {"setting": setting.name, "value": setting.value, "why": setting.reason}
                     for setting in record.derived_settings
@@ -211,12 +252,16 @@ class RunFolder:
         write_file(self.record_file, json_with_checksum(content))
 
     def check_same_settings(self, overrides: Recipe, record: RunRecord) -> None:
-        """Raise if an override differs from the settings that the run was started with."""
+        """Raise if an override differs from the settings that the run was started with.
+
+        Its limits may differ: a run can be given more steps, epochs or minutes (`more_training.py`).
+        """
         changed = [
             (name, new, old)
             for name, new, old in differences(overrides, record.recipe)
             if (name, new) != ("model.size", "auto")
             and not (name == "training.processes" and record.recipe.training.shares)
+            and name not in LIMITS
             and not (name == "text.vocab_size" and _is_requested_size(new, record))
         ]
         if changed:
@@ -259,8 +304,35 @@ def _record_from_json(content: dict[str, Any]) -> RunRecord:
             DerivedSetting(current_name(stored["setting"]), stored["value"], stored["why"])
             for stored in content["reasons"]
         ),
-        plan=Plan(tuple((step, total) for step, total in content["plan"])),
+        plan=Plan(
+            tuple((step, total) for step, total in content["plan"]),
+            tuple(Phase(**phase) for phase in content.get("phases", [])),
+        ),
         fingerprint=content["fingerprint"],
+        update_seconds=content.get("update_seconds", 1.0),
         validation_seconds=content["validation_seconds"],
         finish_seconds=content["finish_seconds"],
+        finished=content["finished"],
+    )
+
+
+def _pair_to_line(pair: Pair) -> bytes:
+    content: dict[str, Any] = {"source": pair.source, "target": pair.target}
+    if pair.alignment is not None:
+        content["alignment"] = str(pair.alignment)
+    if pair.picture is not None:
+        content["source"] = str(Path(pair.source).absolute())
+        content["picture"] = asdict(pair.picture)
+    return json.dumps(content).encode() + b"\n"
+
+
+def _pair_from_json(content: dict[str, Any]) -> Pair:
+    alignment, picture = content.get("alignment"), content.get("picture")
+    return Pair(
+        content["source"],
+        content["target"],
+        None if alignment is None else parse_alignment(alignment),
+        None
+        if picture is None
+        else Picture(picture["digest"], tuple(Region(**region) for region in picture["regions"])),
     )

@@ -19,10 +19,16 @@ if TYPE_CHECKING:
     from jumok.training.parallel.group import DataParallelGroup
     from jumok.training.validation.protocol import Validation
 
-__all__ = ["estimate_costs", "measure_costs", "measure_update_seconds", "warn_about_plan"]
+__all__ = [
+    "estimate_costs",
+    "measure_costs",
+    "measure_update_seconds",
+    "num_measured_updates",
+    "warn_about_plan",
+]
 
 MAX_UPDATES, WARM_UP_UPDATES = 60, 2
-MAX_SHARE_OF_MINUTES, MAX_SECONDS = 0.015, 15.0  # how long the updates are measured, whichever is less
+MAX_SHARE, MAX_SECONDS = 0.015, 15.0  # of a run; how long the updates are measured, whichever is less
 # Finishing a run takes as long as this many validations, plus the conversion of the model.
 FINISH_IN_VALIDATIONS, CONVERSION_SECONDS = 2.5, 1.0
 # A run of fewer updates, or of more epochs, gets a warning.
@@ -30,17 +36,27 @@ MIN_UPDATES, MAX_EPOCHS = 100, 1000
 SUGGESTED_UPDATES = 1000
 
 
-def measure_update_seconds(group: DataParallelGroup, settings: TrainingSettings) -> float:
+def num_measured_updates(planned_steps: int | None) -> int:
+    """Return how many updates may be measured in a run of this many steps; 0 if they are too few to tell."""
+    if planned_steps is None:
+        return MAX_UPDATES
+    updates = min(int(MAX_SHARE * planned_steps), MAX_UPDATES)
+    return updates if updates > WARM_UP_UPDATES else 0
+
+
+def measure_update_seconds(
+    group: DataParallelGroup, settings: TrainingSettings, max_updates: int = MAX_UPDATES
+) -> float:
     """Return the mean seconds per update. This changes the group's model.
 
     The first updates do not count: they warm up caches and allocators.
     """
     max_seconds = MAX_SECONDS
     if settings.minutes is not None:
-        max_seconds = min(max_seconds, MAX_SHARE_OF_MINUTES * 60 * settings.minutes)
+        max_seconds = min(max_seconds, MAX_SHARE * 60 * settings.minutes)
     group.wait_until_ready()
     seconds: list[float] = []
-    while len(seconds) < MAX_UPDATES and sum(seconds) < max_seconds:
+    while len(seconds) < max_updates and sum(seconds) < max_seconds:
         started = time.perf_counter()
         group.update(len(seconds) + 1, learning_rate=1e-6)
         seconds.append(time.perf_counter() - started)
@@ -60,12 +76,11 @@ def measure_costs(
     """Return the costs of a run whose updates take `update_seconds`, after measuring a validation."""
     started = time.perf_counter()
     validation_seconds = validation.estimate_seconds(model)
-    num_validations = FINISH_IN_VALIDATIONS + (settings.average_checkpoints > 1)
     return TrainingCosts(
         batches_per_epoch=batches.per_epoch,
         update_seconds=update_seconds,
         validation_seconds=validation_seconds,
-        finish_seconds=num_validations * validation_seconds + CONVERSION_SECONDS,
+        finish_seconds=_finish_in_validations(settings) * validation_seconds + CONVERSION_SECONDS,
         preparation_seconds=seconds_spent + time.perf_counter() - started,
     )
 
@@ -73,11 +88,20 @@ def measure_costs(
 def estimate_costs(batches: Batches, validation: Validation, settings: TrainingSettings) -> TrainingCosts:
     """Return the costs in updates instead of seconds, by counting tokens.
 
-    Without a time limit nothing is measured, so that the same command gives the same run on any machine.
+    Without a time limit the steps and validations of a run do not depend on the speed of the machine.
     """
     tokens = settings.batch_tokens * settings.accumulate
     validation_in_updates = validation.cost_in_tokens() / tokens
-    return TrainingCosts(batches.per_epoch, update_seconds=1.0, validation_seconds=validation_in_updates)
+    return TrainingCosts(
+        batches.per_epoch,
+        update_seconds=1.0,
+        validation_seconds=validation_in_updates,
+        finish_seconds=_finish_in_validations(settings) * validation_in_updates,
+    )
+
+
+def _finish_in_validations(settings: TrainingSettings) -> float:
+    return FINISH_IN_VALIDATIONS + (settings.average_checkpoints > 1)
 
 
 def warn_about_plan(settings: TrainingSettings, steps: int | None, costs: TrainingCosts) -> Warned | None:

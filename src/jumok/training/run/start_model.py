@@ -21,6 +21,7 @@ from jumok.inference.loading import open_tokenizers
 from jumok.storage import (
     card_from_json,
     card_to_json,
+    find_model_folder,
     read_stored_model,
     remove_folder,
     tensors_from_bytes,
@@ -59,6 +60,7 @@ __all__ = [
     "check_fine_tuning",
     "freeze_weights",
     "read_start",
+    "read_start_card",
     "read_stored_start",
 ]
 
@@ -159,7 +161,8 @@ class StartModel:
         started = time.perf_counter()
         old = OldPairs()
         if recipe.model.task == "translate":
-            collector = Collector(Path(self.folder), self.tokenizers, recipe.languages, self.inputs)
+            model_folder = find_model_folder(Path(self.folder))
+            collector = Collector(model_folder, self.tokenizers, recipe.languages, self.inputs)
             old = collect_old_pairs(collector, sentences, recipe.fine_tuning)
             if old.keep:
                 TranslationValidation(
@@ -210,6 +213,12 @@ def read_stored_start(folder: RunFolder) -> StoredStart:
         weights=tensors_from_bytes(files[INITIAL_WEIGHTS], folder.start / INITIAL_WEIGHTS),
         old_pairs=OldPairs.from_bytes(files[OLD_PAIRS]),
     )
+
+
+def read_start_card(folder: RunFolder) -> ModelCard:
+    """Return the card of the start model; only this file is read, and not verified."""
+    path = folder.start / CARD
+    return card_from_json(path, json.loads(path.read_bytes()))
 
 
 def check_fine_tuning(overrides: Recipe) -> None:

@@ -21,21 +21,28 @@ from jumok.errors import RunFolderError, UnsupportedError
 from jumok.storage import read_model_with_weights
 from jumok.system.memory import reuse_freed_memory
 from jumok.system.signals import stop_on_signals
-from jumok.training.events import Event, Finished, Started, Warned
-from jumok.training.loop.checkpoint import load_newest_checkpoint
+from jumok.training.events import Event, Finished, Saved, Started, Warned
+from jumok.training.loop.checkpoint import load_newest_checkpoint, saved_steps
 from jumok.training.loop.metrics import Metrics, tensorboard_writer
 from jumok.training.loop.trainer import Budget, Trainer
 from jumok.training.parallel.cluster import ClusterAddress, check_world_size, joined_cluster
 from jumok.training.parallel.follower import follow
+from jumok.training.run.best_model import BestModel
 from jumok.training.run.fine_tuning import read_fine_tuning
-from jumok.training.run.finish import finish_run
+from jumok.training.run.finish import finish_run, interrupted_event
 from jumok.training.run.inputs import Inputs, list_inputs
+from jumok.training.run.more_training import (
+    check_is_more,
+    extend_record,
+    must_complete_first,
+    requested_limits,
+)
 from jumok.training.run.overrides import make_overrides
-from jumok.training.run.preparation import prepare_run, read_inputs
+from jumok.training.run.preparation import prepare_from_folder, prepare_run, read_inputs
 from jumok.training.run.run_folder import RunFolder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Generator, Iterator
 
     from jumok.config.recipe import Recipe
     from jumok.training.loop.metrics import CurveWriter
@@ -43,11 +50,11 @@ if TYPE_CHECKING:
     from jumok.training.run.inputs import InputItems
     from jumok.training.run.preparation import PreparedRun
 
-__all__ = ["train", "training_events"]
+__all__ = ["finish_events", "train", "training_events"]
 
 
 def train(
-    pairs: InputItems,
+    pairs: InputItems = (),
     *,
     out: str | Path,
     valid: InputItems = (),
@@ -69,13 +76,17 @@ def train(
             finished = event
     if finished is None and address is not None and address.rank > 0:
         return RunFolder(Path(out)).model
-    if finished is None or finished.model_folder is None:
-        raise RunFolderError(f"Training in {out} was interrupted. Run the same command again to continue it.")
+    if finished is None or finished.model_folder is None or finished.reason == "interrupted":
+        best = finished.model_folder if finished is not None else None
+        note = f" The best model so far is in {best}." if best is not None else ""
+        raise RunFolderError(
+            f"Training in {out} was interrupted.{note} Run the same command again to continue it."
+        )
     return finished.model_folder
 
 
 def training_events(
-    pairs: InputItems,
+    pairs: InputItems = (),
     *,
     out: str | Path,
     valid: InputItems = (),
@@ -89,6 +100,9 @@ def training_events(
 
     `pairs` are files, corpora, or pairs in memory: `[("Hello.", "안녕하세요."), …]`. `columns` chooses two
     columns of a table (`"en,ko"` or `"2,4"`), `encoding` is that of a text that is not UTF-8.
+
+    To continue a run, `pairs` can be left out. With larger limits (`steps`, `epochs`, `minutes`, counted from
+    the start of the run) a run is given more training (`more_training.py`).
 
     Settings take precedence over `recipe`. Give a setting by its name, `minutes=5`, or with its section,
     `**{"model.dropout": 0.2}`.
@@ -109,11 +123,17 @@ def training_events(
                 return
             overrides = _with_processes(overrides, folder, cluster.world_size)
         with folder.locked():
-            if folder.model.exists():
-                yield _finished_event(folder, overrides, inputs)
+            record = folder.record()
+            limits = None if record is None else requested_limits(overrides, record)
+            if folder.is_finished(record) and limits is None:
+                _check_same_run(folder, overrides, inputs)
+                yield _finished_event(folder)
                 return
-            run = yield from prepare_run(folder, overrides, inputs)
-            yield from _train(run, make_writer(str(folder.path / "tensorboard")) if make_writer else None)
+            prepared = yield from prepare_run(folder, overrides, inputs)
+            curves = make_writer(str(folder.path / "tensorboard")) if make_writer else None
+            run = prepared if limits is None else (yield from _extend(prepared, limits, curves))
+            if run is not None:
+                yield from _train(run, curves)
 
 
 def _with_processes(overrides: Recipe, folder: RunFolder, world_size: int) -> Recipe:
@@ -129,14 +149,60 @@ def _with_processes(overrides: Recipe, folder: RunFolder, world_size: int) -> Re
     return make_recipe(overrides.model_dump(exclude_unset=True), **{"training.processes": world_size})
 
 
-def _finished_event(folder: RunFolder, overrides: Recipe, inputs: Inputs) -> Finished:
-    """Return the last event of a finished run; raise if it has other settings or other sentences."""
-    card, _, _ = read_model_with_weights(folder.model)
+def _extend(
+    run: PreparedRun, limits: dict[str, float], curves: CurveWriter | None
+) -> Generator[Event, None, PreparedRun | None]:
+    """Give the run a further phase; return None if it was interrupted before that phase began."""
+    folder, record = run.data.folder, run.record
+    per_epoch = run.data.batches(record.recipe).per_epoch
+    checkpoint, _ = load_newest_checkpoint(folder.checkpoints)
+    check_is_more(record, limits, checkpoint, per_epoch)
+    if must_complete_first(record, checkpoint.step if checkpoint is not None else 0):
+        for event in _train(run, curves, then_finish=False):
+            yield event
+            if isinstance(event, Finished):
+                return None
+        checkpoint, _ = load_newest_checkpoint(folder.checkpoints)
+        record = folder.record() or record  # its plan may have been revised
+        run = replace(run, started=time.perf_counter())  # the checkpoint has the seconds until now
+    record = extend_record(record, limits, checkpoint, per_epoch)
+    folder.write_record(record)
+    return replace(run, record=record, measured_group=None)
+
+
+def finish_events(out: str | Path) -> Iterator[Event]:
+    """End the run in `out` now: make its model from the checkpoints, whatever steps were planned."""
+    folder = RunFolder(Path(out))
+    if not folder.record_file.is_file():
+        raise RunFolderError(
+            f"{out} is not a run folder: it has no run.json. Name the --out of `jumok train`."
+        )
+    with folder.locked():
+        record = folder.record()
+        if folder.is_finished(record):
+            yield _finished_event(folder)
+            return
+        if record is None or not saved_steps(folder.checkpoints):
+            raise RunFolderError(
+                f"The run in {out} has no checkpoint yet, so there is nothing to make a model of. The "
+                "command that started it continues it."
+            )
+        yield from _train(prepare_from_folder(folder, record), None, stop_now=True)
+
+
+def _check_same_run(folder: RunFolder, overrides: Recipe, inputs: Inputs) -> None:
+    """Raise if a finished run has other settings or other sentences."""
     record = folder.record()
     if record is not None:
         folder.check_same_settings(overrides, record)
+    if record is not None and inputs.pairs:
         sentences = read_inputs(inputs, record.recipe)
         folder.check_same_sentences(sentences.fingerprint, record)
+
+
+def _finished_event(folder: RunFolder) -> Finished:
+    """Return the last event of a finished run."""
+    card, _, _ = read_model_with_weights(folder.model)
     scores = {name: score.value for name, score in card.scores.items()}
     steps, seconds = card.facts.get("steps"), card.facts.get("seconds")
     return Finished(
@@ -148,8 +214,14 @@ def _finished_event(folder: RunFolder, overrides: Recipe, inputs: Inputs) -> Fin
     )
 
 
-def _train(run: PreparedRun, curves: CurveWriter | None) -> Iterator[Event]:
-    """Train from the newest checkpoint, or from step 0, to the model folder."""
+def _train(
+    run: PreparedRun, curves: CurveWriter | None, *, stop_now: bool = False, then_finish: bool = True
+) -> Iterator[Event]:
+    """Train from the newest checkpoint, or from step 0, to the model folder.
+
+    `stop_now` makes the model of the checkpoints that there are. Without `then_finish` no model is made at
+    the end of the plan.
+    """
     folder, recipe = run.data.folder, run.record.recipe
     checkpoint, damaged = load_newest_checkpoint(folder.checkpoints)
     for message in damaged:
@@ -157,29 +229,31 @@ def _train(run: PreparedRun, curves: CurveWriter | None) -> Iterator[Event]:
         yield Warned(message, advice)
     metrics_length = int(checkpoint.state["metrics_length"]) if checkpoint else 0
     with ExitStack() as stack:
-        group = stack.enter_context(run.make_group())
+        group = stack.enter_context(run.make_group(alone=stop_now))
         metrics = stack.enter_context(closing(Metrics(folder.metrics, length=metrics_length, curves=curves)))
         should_stop = stack.enter_context(stop_on_signals())
         trainer = _make_trainer(run, group, metrics, should_stop, checkpoint.step if checkpoint else 0)
+        best_model = BestModel(trainer, run.data, recipe)
         if checkpoint is not None:
             trainer.restore(checkpoint)
             trainer.remove_old_checkpoints()  # an earlier session may have been killed before it did
-        yield _started_event(run, trainer, checkpoint.step if checkpoint else None)
-        if run.warning is not None:
-            yield run.warning
-        yield from trainer.events()
+        if stop_now:
+            trainer.stop_reason = "stopped"
+        else:
+            yield _started_event(run, trainer, trainer.state.step if run.resumed else None)
+            best_model.update()  # an earlier session may have been killed before it did
+            if run.warning is not None:
+                yield run.warning
+            for event in trainer.events():
+                if isinstance(event, Saved):
+                    best_model.update()
+                yield event
         group.close()
         if trainer.stop_reason == "interrupted":
-            yield Finished("interrupted", None, trainer.state.step, trainer.seconds)
-            return
-        yield from finish_run(
-            trainer,
-            recipe=recipe,
-            tokenizers=run.data.tokenizers,
-            store=run.data.store,
-            folder=folder.model,
-            fine_tuning=read_fine_tuning(folder, recipe, run.data.tokenizers),
-        )
+            yield interrupted_event(trainer, folder.model)
+        elif then_finish:
+            fine_tuning = read_fine_tuning(folder, recipe, run.data.tokenizers)
+            yield from finish_run(trainer, run.data, recipe, fine_tuning)
 
 
 def _make_trainer(
@@ -194,6 +268,7 @@ def _make_trainer(
     minutes = settings.minutes
     budget = Budget(
         total_seconds=None if minutes is None else 60 * minutes * USED_SHARE_OF_MINUTES,
+        update_seconds=record.update_seconds,
         validation_seconds=record.validation_seconds,
         finish_seconds=record.finish_seconds,
         max_steps=step_limit(settings, run.data.batches(recipe).per_epoch),

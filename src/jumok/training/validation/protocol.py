@@ -48,6 +48,9 @@ class ValidationResult:
     def values(self) -> dict[str, float]:
         return {name: record.value for name, record in self.scores.items()}
 
+    def signatures(self) -> dict[str, str]:
+        return {name: record.signature for name, record in self.scores.items()}
+
 
 class Validation(Protocol):
     """A validation set, encoded and batched once."""

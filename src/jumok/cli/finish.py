@@ -1,0 +1,31 @@
+"""`jumok finish RUN`: end a training run now, with the best model so far."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from jumok.cli.status_line import status_line
+
+
+def finish(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder: the --out of `jumok train`.")],
+) -> None:
+    """End a run now: make its model of the best checkpoint so far, with scores and alignments.
+
+    Use it after Ctrl-C, or for a run that was killed. `jumok translate RUN` also works without it, with the
+    best model so far. `jumok train` with more steps, minutes or epochs continues a finished run.
+    """
+    with status_line("loading PyTorch"):
+        from rich.console import Console  # start-up
+
+        from jumok.cli.display import TrainingDisplay  # start-up
+        from jumok.training import Finished, finish_events  # start-up
+
+    with TrainingDisplay(Console(stderr=True)) as display:
+        for event in finish_events(run):
+            display.show(event)
+    if isinstance(event, Finished) and event.reason == "interrupted":
+        raise typer.Exit(code=130)

@@ -1,0 +1,93 @@
+"""The best model so far: `model/` of a run that is not finished.
+
+It is written after the first validation and replaced whenever a validation is the best so far, so that the
+run has a model from then on, however it ends. It has the weights of the best checkpoint and the scores of
+its validation. What takes longer is left to the finish of the run: averaging, a search with the beam of the
+recipe, the read-out of alignments, the cost of 8-bit weights.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from jumok.errors import JumokError
+from jumok.storage import ScoreRecord, module_weights, read_card, save_model
+from jumok.text.tokenizer_files import tokenizers_to_files
+from jumok.training.loop.checkpoint import load_checkpoint_weights
+from jumok.training.loop.state import USELESS_RATIO
+from jumok.training.run.model_card import BEST_STEP, make_model_card, source_facts
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from torch import Tensor
+
+    from jumok.config.recipe import Recipe
+    from jumok.training.loop.state import ValidationRecord
+    from jumok.training.loop.trainer import Trainer
+    from jumok.training.run.preparation import TrainingData
+
+__all__ = ["BestModel"]
+
+
+class BestModel:
+    """Keeps `model/` up to date while the trainer trains."""
+
+    def __init__(self, trainer: Trainer, data: TrainingData, recipe: Recipe) -> None:
+        self._trainer, self._data, self._recipe = trainer, data, recipe
+        self._folder = data.folder.model
+        self._written_step = self._stored_step()
+
+    def update(self) -> None:
+        """Write the weights of the best validation, unless they are there already or have diverged."""
+        trainer = self._trainer
+        best = trainer.state.best(trainer.settings.stop_on)
+        if best is None or best.step == self._written_step:
+            return
+        if not best.loss <= USELESS_RATIO * trainer.validation.uniform_loss:
+            return
+        scores = {
+            name: ScoreRecord(value, best.signatures.get(name, "")) for name, value in best.scores.items()
+        }
+        card = make_model_card(
+            trainer,
+            self._data,
+            self._recipe,
+            scores=scores,
+            facts={
+                "steps": best.step,
+                "weights": f"the checkpoint of step {best.step:,}, the best so far of an unfinished run",
+                "validation_loss": best.loss,
+                **self._source_facts,
+            },
+        )
+        save_model(
+            self._folder,
+            card,
+            self._weights(best),
+            tokenizers_to_files(self._data.tokenizers),
+            checked=True,
+            failure_note="All checkpoints are intact; the same command continues the run.",
+            replace=True,
+        )
+        self._written_step = best.step
+
+    @cached_property
+    def _source_facts(self) -> dict[str, Any]:
+        return source_facts(self._data, self._recipe)
+
+    def _weights(self, best: ValidationRecord) -> Mapping[str, Tensor]:
+        trainer = self._trainer
+        if best.step == trainer.state.step:
+            return trainer.moving_average or module_weights(trainer.model)
+        averaged = trainer.settings.ema_decay > 0
+        return load_checkpoint_weights(trainer.checkpoints, best.step, moving_average=averaged)
+
+    def _stored_step(self) -> int | None:
+        """Return the step of the best validation when an earlier session wrote the model."""
+        try:
+            step = read_card(self._folder).facts.get(BEST_STEP)
+        except JumokError:
+            return None
+        return step if isinstance(step, int) else None

@@ -1,0 +1,87 @@
+"""The model card of a run: what its model folder says about the model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from jumok.config.recipe import make_recipe
+from jumok.inference import PHASES
+from jumok.storage import CorpusRecord, ModelCard
+from jumok.text.sentences import MULTIPLE_SENTENCES, multiple_sentences_share
+from jumok.training.run.start_model import read_start_card
+from jumok.training.validation.protocol import evenly_spaced
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from jumok.config.recipe import Recipe
+    from jumok.storage import ScoreRecord
+    from jumok.training.loop.trainer import Trainer
+    from jumok.training.run.preparation import TrainingData
+    from jumok.types import ReadOut
+
+__all__ = ["BEST_STEP", "VALIDATION_FINGERPRINT", "make_model_card", "source_facts"]
+
+VALIDATION_FINGERPRINT = "validation_fingerprint"
+"""The model card's fact that says which pairs training validated on (`data.fingerprint_pairs`)."""
+BEST_STEP = "best_step"
+"""The model card's fact that says at which step the validation was best when the model was written."""
+SPLIT_SOURCES = 2_000
+"""Sources of training pairs that are split into sentences, to see whether there are paragraphs."""
+
+
+def make_model_card(
+    trainer: Trainer,
+    data: TrainingData,
+    recipe: Recipe,
+    *,
+    scores: Mapping[str, ScoreRecord],
+    facts: Mapping[str, Any],
+    read_out: ReadOut | None = None,
+) -> ModelCard:
+    """Return the card; `facts` are those of the weights: their steps, their origin, their loss."""
+    store, best = data.store, trainer.state.best(trainer.settings.stop_on)
+    start_corpora = read_start_card(data.folder).corpora if recipe.fine_tuning.start_from else ()
+    corpora = (
+        CorpusRecord(corpus.name, corpus.end - corpus.first, store.fingerprint) for corpus in store.corpora
+    )
+    return ModelCard(
+        recipe=_without_folders(recipe),
+        scores=scores,
+        read_out=read_out,
+        corpora=(*start_corpora, *corpora),
+        facts={
+            "seconds": round(trainer.seconds, 1),
+            "parameters": sum(tensor.numel() for tensor in trainer.model.parameters()),
+            "validation_pairs": len(trainer.validation),
+            VALIDATION_FINGERPRINT: trainer.validation.fingerprint,
+            **({BEST_STEP: best.step} if best is not None else {}),
+            **({PHASES: len(trainer.plan.phases) + 1} if trainer.plan.phases else {}),
+            **facts,
+        },
+        plan=trainer.plan.revisions,
+    )
+
+
+def source_facts(data: TrainingData, recipe: Recipe) -> dict[str, Any]:
+    """Return which share of the sources in training has more than one sentence, for a translator of text."""
+    if recipe.model.task != "translate" or recipe.source.kind == "pictures":
+        return {}
+    indices = evenly_spaced(range(len(data.store)), SPLIT_SOURCES)
+    sources = [data.tokenizers.source.decode(data.store.pair_ids(index)[0]) for index in indices]
+    return {MULTIPLE_SENTENCES: round(multiple_sentences_share(sources), 4)}
+
+
+def _without_folders(recipe: Recipe) -> Recipe:
+    """Return the recipe with names of files instead of their paths: the model may be given away."""
+    encoder, tuning = getattr(recipe.model, "encoder_from", None), recipe.fine_tuning
+    named = {
+        "model.encoder_from": encoder and Path(encoder).name,
+        "fine_tuning.start_from": tuning.start_from and Path(tuning.start_from).name,
+        "fine_tuning.keep": [Path(file).name for file in tuning.keep] or None,
+        "fine_tuning.replay": [Path(file).name for file in tuning.replay] or None,
+    }
+    if not any(named.values()):
+        return recipe
+    return make_recipe(recipe.model_dump(exclude_unset=True), **named)

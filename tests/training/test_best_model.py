@@ -1,0 +1,186 @@
+"""The best model so far, and `jumok finish`: a run has a model from its first validation on."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from digits import TINY, digit_corpus
+
+import jumok
+from jumok.errors import ModelFolderError, RunFolderError
+from jumok.storage import read_model_with_weights, read_stored_model
+from jumok.training import Event, Finished, Saved, Started, Validated, finish_events, training_events
+from jumok.training.run.run_folder import RunFolder
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SETTINGS = {
+    **TINY,
+    "training.steps": 20,
+    "training.validate_every": 5,
+    "training.warmup_steps": 2,
+    "training.average_checkpoints": 2,
+}
+
+
+def events(out: Path, **settings: Any) -> Any:
+    return training_events(digit_corpus(200), out=out, **{**SETTINGS, **settings})
+
+
+def killed_after(out: Path, step: int, **settings: Any) -> list[Event]:
+    """Abandon a run after the checkpoint of this step, as if its process were killed."""
+    seen, stream = [], events(out, **settings)
+    for event in stream:
+        seen.append(event)
+        if isinstance(event, Saved) and event.step >= step:
+            break
+    stream.close()
+    return seen
+
+
+def weights(folder: Path) -> bytes:
+    return (folder / "weights.safetensors").read_bytes()
+
+
+@pytest.fixture
+def killed(tmp_path: Path) -> Path:
+    killed_after(tmp_path / "run", 10)
+    return tmp_path / "run"
+
+
+def test_the_model_of_a_run_is_that_of_the_best_validation_so_far(tmp_path: Path) -> None:
+    best = 0
+    for event in events(tmp_path / "run"):
+        if isinstance(event, Validated) and event.best:
+            best = event.step
+        if isinstance(event, Saved):
+            card, stored, _ = read_model_with_weights(tmp_path / "run")
+            assert card.facts["steps"] == best
+            checkpoint = tmp_path / "run" / "checkpoints" / f"step-{best}" / "weights.safetensors"
+            assert weights(tmp_path / "run" / "model") == checkpoint.read_bytes()
+            assert card.scores["chrf"].signature.startswith("nrefs:1")
+            assert stored
+    assert isinstance(event, Finished)
+    assert event.reason == "done"
+    card, _, _ = read_model_with_weights(tmp_path / "run" / "model")
+    assert (card.facts["steps"], card.facts["best_step"]) == (20, best)
+
+
+def test_a_killed_run_translates(killed: Path) -> None:
+    translator = jumok.load(killed)
+    assert translator.translate(["one two"])[0].text
+    assert "the best so far of an unfinished run" in str(read_stored_model(killed).card.facts["weights"])
+
+
+def test_a_model_that_a_killed_session_could_not_write_is_written_by_the_next(killed: Path) -> None:
+    before = weights(killed / "model")
+    shutil.rmtree(killed / "model")
+    stream = events(killed)
+    for event in stream:
+        if isinstance(event, Saved):
+            break
+    stream.close()
+    assert read_stored_model(killed).card.facts["steps"] in (5, 10, 15)
+    shutil.rmtree(killed / "model")
+    shutil.rmtree(killed / "checkpoints" / "step-15")
+    (killed / "metrics.jsonl").write_bytes(b"")
+    stream = events(killed)
+    assert any(isinstance(event, Started) for event in stream)
+    next(stream, None)
+    stream.close()
+    assert weights(killed / "model") == before
+
+
+def test_a_run_without_a_validation_has_no_model(tmp_path: Path) -> None:
+    stream = events(tmp_path / "run")
+    assert any(isinstance(event, Started) for event in stream)
+    stream.close()
+    with pytest.raises(ModelFolderError, match="has no model yet: it gets one at its first validation"):
+        jumok.load(tmp_path / "run")
+    with pytest.raises(RunFolderError, match="has no checkpoint yet"):
+        list(finish_events(tmp_path / "run"))
+
+
+def test_finish_makes_the_model_without_the_corpus(killed: Path) -> None:
+    last = list(finish_events(killed))[-1]
+    assert isinstance(last, Finished)
+    assert (last.reason, last.steps, last.model_folder) == ("stopped", 10, killed / "model")
+    card, _, _ = read_model_with_weights(killed)
+    assert card.read_out is not None
+    assert card.facts["weights"] in ("the average of the last 2 checkpoints", "the checkpoint of step 10")
+    assert RunFolder(killed).record().finished == "stopped"  # type: ignore[union-attr]
+    again = list(finish_events(killed))
+    assert [event.reason for event in again if isinstance(event, Finished)] == ["already finished"]
+
+
+def test_finish_of_a_finished_run_changes_nothing(tmp_path: Path) -> None:
+    list(events(tmp_path / "run"))
+    before = weights(tmp_path / "run" / "model")
+    [event] = finish_events(tmp_path / "run")
+    assert isinstance(event, Finished)
+    assert event.reason == "already finished"
+    assert weights(tmp_path / "run" / "model") == before
+
+
+def test_finish_needs_a_run_folder(tmp_path: Path) -> None:
+    with pytest.raises(RunFolderError, match="is not a run folder"):
+        list(finish_events(tmp_path))
+
+
+def test_finish_of_a_run_that_stored_no_validation_pairs(killed: Path) -> None:
+    (killed / "validation.jsonl").unlink()
+    with pytest.raises(RunFolderError, match="Run the command that started it again"):
+        list(finish_events(killed))
+
+
+def test_a_run_is_not_finished_while_another_process_trains(killed: Path) -> None:
+    stream = events(killed)
+    next(stream)
+    with pytest.raises(RunFolderError, match="Another process is training"):
+        list(finish_events(killed))
+    stream.close()
+
+
+def test_the_run_of_an_older_jumok_with_a_model_is_finished(tmp_path: Path) -> None:
+    list(events(tmp_path / "run"))
+    record_file = tmp_path / "run" / "run.json"
+    content = json.loads(record_file.read_text())
+    for key in ("finished", "checksum"):
+        content.pop(key)
+    record_file.write_bytes(jumok.storage.json_with_checksum(content))
+    assert [type(event) for event in events(tmp_path / "run")] == [Finished]
+
+
+def test_a_model_that_is_replaced_while_it_is_read(killed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A reader that finds files of two models reads again, and gets the newer model."""
+    import jumok.storage.model_folder as module
+
+    older = killed.parent / "older"
+    shutil.copytree(killed / "model", older)
+    real, replaced = module.read_listed_file, []
+
+    def read(folder: Path, name: str, entry: object) -> bytes:
+        if not replaced:
+            replaced.append(name)
+            shutil.rmtree(killed / "model")
+        data = real(folder, name, entry) if (killed / "model").exists() else b""
+        if not data:
+            shutil.copytree(older, killed / "model")
+            raise ModelFolderError("missing")
+        return data
+
+    monkeypatch.setattr(module, "read_listed_file", read)
+    assert read_stored_model(killed).card.facts["steps"] == read_stored_model(older).card.facts["steps"]
+    assert replaced
+
+
+def test_a_loaded_model_says_that_it_was_replaced(killed: Path) -> None:
+    stored = read_stored_model(killed).without_weights()
+    list(finish_events(killed))
+    if read_stored_model(killed).weights_entry != stored.weights_entry:
+        with pytest.raises(ModelFolderError, match="was replaced by a newer model"):
+            stored.weights()
