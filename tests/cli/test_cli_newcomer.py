@@ -8,11 +8,15 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
+import signal
 from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
 from digit_lines import TINY, digit_lines
+from jumok.errors import TrainingError
+from jumok.training.loop.update import Worker
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -81,6 +85,14 @@ FILES: dict[str, bytes] = {
         + "</body></tmx>"
     ).encode(),
     "sentences.txt": b"one\ntwo\n",
+    "big.tsv": GOOD + ("word " * 50_000 + "\t" + "단어 " * 50_000 + "\n").encode(),
+    "bigtok.tsv": GOOD + ("a" * 90_000 + "\t" + "가" * 90_000 + "\n").encode(),
+    "emoji.tsv": tsv([(f"I am {n} \U0001f600.", f"나는 {n} \U0001f44d\U0001f3fd.") for n in range(100)]),
+    "tags.tsv": tsv([(f"<b>{n}</b>", f"<b>{n}</b>") for n in range(10)]),
+    "surrogate.jsonl": b'{"en": "a\\ud800", "ko": "b"}\n' * 30,
+    "ls.tsv": tsv([(f"{source}\u2028again", target) for source, target in KOREAN]),
+    "short.en": b"one\n" * 30,
+    "short.ko": "하나\n".encode() * 29,
     "digits.tsv": tsv([(source, target) for source, target, _ in digit_lines(20)]),
     "swapped_digits.tsv": tsv([(target, source) for source, target, _ in digit_lines(20)]),
 }  # fmt: skip
@@ -97,6 +109,8 @@ CHECKS = [
     Attempt(7, "check cp949.tsv --encoding cp949", 0, ("training will use 400 of 400",)),
     Attempt(8, "check bom.tsv", 0, ("1 byte order mark",)),
     Attempt(9, "check nul.tsv", 0, ("control characters (1 skipped)",)),
+    Attempt(10, "check big.tsv", 0, ("too long (1 skipped)", "training will use 400 of 401")),
+    Attempt(11, "check bigtok.tsv", 0, ("training will use 400 of 401",)),
     Attempt(
         12, "check mixed.tsv", 2, ("on line 401", "do not convert the file", "나쁜 줄"), (*LATIN1, "--enc")
     ),
@@ -106,17 +120,23 @@ CHECKS = [
     Attempt(16, "check dup.tsv", 1, ("would be refused", "499 duplicate")),
     Attempt(17, "check cr.tsv", 0, ("400 pairs; 400 old Mac line end",)),
     Attempt(18, "check crlf.tsv", 0, ("400 carriage return",)),
+    Attempt(19, "check emoji.tsv", 0, ("training will use 100 of 100",)),
+    Attempt(20, "check tags.tsv", 1, ("refused: no pair is left", "10 untranslated"), ("so few",)),
+    Attempt(21, "check surrogate.jsonl", 1, ("refused: no pair is left",), ("so few",)),
     Attempt(22, "check bad.jsonl", 2, ("Line 1", "is not JSON")),
     Attempt(23, "check arr.jsonl", 2, ("is not a JSON object",)),
     Attempt(24, "check num.jsonl", 2, ("no text under its language codes", "en: 1, ko: 2"), ("none",)),
     Attempt(25, "check null.jsonl", 2, ("no text under its language codes", "en: null")),
     Attempt(26, "check unclosed.csv", 2, ("Line 2", "quotation mark that is never closed"), ("c,d",)),
+    Attempt(27, "check ls.tsv", 0, ("400 pairs",)),
     Attempt(28, "check trunc.tsv.gz", 2, ("cannot be decompressed",)),
     Attempt(29, "check ok.tsv.gz", 0, ("400 pairs",)),
     Attempt(30, "check fake.tsv.gz", 2, ("cannot be decompressed",)),
+    Attempt(31, "check short.en short.ko", 2, ("do not have the same number of lines", "30 lines")),
     Attempt(32, "check cp949_fixed.tsv", 1, ("refused: no pair is left", "mojibake")),
     Attempt(33, "check cp949_fixed.tsv --from en --to ko", 1, ("mojibake",)),
     Attempt(151, "check -", 0, ("standard input: 400 pairs",), stdin=FILES["small.tsv"]),
+    Attempt(153, "check small.tsv ten.tsv nul.tsv", 0, ("small.tsv: 400 pairs", "ten.tsv: 10 pairs")),
     Attempt(154, "check small.tsv:2.5", 0, ("weight 2.5",)),
     # The translator at a company.
     Attempt(0, "check semicolon.csv", 0, ("400 pairs", "separated by a semicolon")),
@@ -148,18 +168,31 @@ TRAINING = [
         2,
         ("decoder-only has no such setting (transformer and recurrent have it). It has: layers.",),
     ),
+    Attempt(89, "train small.tsv --out RUN --set model.heads=0", 2, ("model.heads: ", "Received: 0")),
+    Attempt(90, "train small.tsv --out RUN --size huge", 2, ("'huge' is not one of", "tiny")),
     Attempt(91, "train small.tsv --out RUN --set model.hats=7", 2, ("model.hats: there is no such setting",)),
     Attempt(92, "train small.tsv --out RUN --set model.dropout", 2, ("SECTION.NAME=VALUE",)),
+    Attempt(93, "train small.tsv --out RUN --set model.dropout=2", 2, ("model.dropout: ", "Received: 2")),
+    Attempt(94, "train small.tsv --out RUN --set text.vocab_size=1000000000", 2, ("text.vocab_size: ",)),
+    Attempt(96, "train small.tsv --out RUN --set text.vocab_size=5", 2, ("text.vocab_size: ", "Received: 5")),
+    Attempt(97, "train small.tsv --out RUN --attention foo", 2, ('no attention called "foo"', "bahdanau")),
+    Attempt(99, "train small.tsv --out RUN --set model.width=1000000", 2, ("model.width: ", "1000000")),
+    Attempt(101, "train small.tsv", 2, ("Missing option '--out'",)),
     Attempt(102, "train small.tsv --out small.tsv", 2, ("is a file. A run needs a folder",)),
+    Attempt(103, "train small.tsv --out MODEL", 2, ("is not empty and is not a run of jumok", "jumok.json")),
     Attempt(105, "train nine.tsv --out RUN", 2, ("no sentence to validate on", "9 pairs")),
     Attempt(
         106, "train small.tsv --out RUN --from de --to fr", 2, ("English and Korean, but German → French",)
     ),
     Attempt(107, "train same.tsv --out RUN", 2, ("400 untranslated",)),
+    Attempt(108, "train small.tsv --out RUN --valid small.tsv", 2, ("400 leaked",)),
     Attempt(109, "train small.tsv --out RUN --seed -1", 2, ("train: --seed: ",), ("recipe",)),
     Attempt(143, "train small.tsv --out RUN --minutes 1e9", 2, ("train: --minutes: ", "less than or equal")),
     Attempt(0, "train cp949.tsv --out RUN", 2, ("add --encoding cp949",), LATIN1),
     Attempt(0, "train doc.docx --out RUN", 2, ("a Word document",)),
+    Attempt(0, "train --out RUN", 2, ("Name the sentence pairs to train on",)),
+    Attempt(0, "finish RUN", 2, ("is not a run folder",)),
+    Attempt(0, "finish MODEL", 2, ("is not a run folder",)),
 ]
 TRANSLATING = [
     Attempt(34, "translate MODEL", 0),
@@ -282,3 +315,87 @@ def test_a_vocabulary_larger_than_the_text_has(
     assert again.code == 0, again.err
     other = attempt(train.replace("50000", "40000")).paragraph("train")
     assert "text.vocab_size: received 40000" in other
+
+
+@pytest.mark.medium
+def test_training_from_standard_input_with_several_limits(
+    attempt: Callable[..., Result], tmp_path: Path
+) -> None:
+    """Attempts 86 and 152: which limit rules is said."""
+    others = " ".join(
+        option
+        for name, value in TINY.items()
+        if not name.endswith("steps")
+        for option in ("--set", f"{name}={value}")
+    )
+    limits = "--steps 4 --epochs 9 --minutes 3"
+    result = attempt(f"train - --out RUN {others} {limits}", stdin=FILES["small.tsv"])
+    assert result.code == 0, result.err
+    said = " ".join(result.err.split())
+    assert "training.steps 4 the first limit that is reached, of steps, epochs, minutes" in said
+    assert "finished · step 4" in said
+
+
+@pytest.mark.medium
+def test_a_learning_rate_of_1000(attempt: Callable[..., Result], tmp_path: Path) -> None:
+    """Attempt 100: no model is made, and the message says what to do."""
+    others = " ".join(f"--set {name}={value}" for name, value in TINY.items() if "steps" not in name)
+    result = attempt(f"train small.tsv --out RUN {others} --steps 30 --set training.learning_rate=1000")
+    assert result.code == 2, result.err
+    assert "lower training.learning_rate" in result.err
+    assert "best so far" not in result.err
+    assert not (tmp_path / "run" / "model").exists()
+
+
+@pytest.mark.medium
+def test_ctrl_c_then_translate_then_finish_then_more(
+    attempt: Callable[..., Result], call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A person who has had enough has a model, can end the run, and can give it more steps later."""
+    run = tmp_path / "run"
+    others = " ".join(f"--set {name}={value}" for name, value in TINY.items() if "steps" not in name)
+    update = Worker.update
+
+    def interrupt(self: Worker, step: int, learning_rate: float) -> object:
+        if step == 13:
+            os.kill(os.getpid(), signal.SIGINT)
+        return update(self, step, learning_rate)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Worker, "update", interrupt)
+        settings = "--set training.validate_every=5 --set training.processes=1"
+        stopped = attempt(f"train small.tsv --out RUN {others} {settings}")
+    assert stopped.code == 130, stopped.err
+    assert "until 10 validations in a row bring no better chrf" in stopped.err
+    assert "stopped at step 13" in stopped.err
+    assert f"): {run / 'model'}" in stopped.err
+    assert call("translate", run, stdin=b"I go 3 times.\n").code == 0
+    assert "the best so far of an unfinished run" in call("info", run).out
+    finished = attempt("finish RUN")
+    assert finished.code == 0, finished.err
+    assert "finished here · step 13" in finished.err
+    assert "this run is already finished" in attempt("finish RUN").err
+    more = attempt("train --out RUN --steps 20")
+    assert more.code == 0, more.err
+    assert "continuing from step 13" in more.err
+    assert "more training from step 13" in " ".join(more.err.split())
+    assert "finished · step 20" in more.err
+    less = attempt("train --out RUN --steps 15").paragraph("train")
+    assert "has done 20 steps" in less
+
+
+@pytest.mark.medium
+def test_a_run_killed_before_its_first_checkpoint_says_that_it_starts_again(
+    attempt: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    others = " ".join(f"--set {name}={value}" for name, value in TINY.items())
+
+    def killed(*_: object) -> None:
+        raise TrainingError("as if it were killed")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Worker, "update", killed)
+        assert attempt(f"train small.tsv --out RUN {others}").code == 2
+    again = attempt(f"train small.tsv --out RUN {others}")
+    assert again.code == 0, again.err
+    assert "starting again from step 0: the earlier session ended before its first checkpoint" in again.err
