@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from jumok.training.parallel.protocol import ParallelBackend
 
 SETTINGS: dict[str, Any] = {
-    **TINY,
+    **{name: value for name, value in TINY.items() if name != "training.processes"},
     "training.steps": 12,
     "training.validate_every": 6,
     "training.warmup_steps": 2,

@@ -29,7 +29,7 @@ NUM_HOSTS = 3
 PORT = 29517
 SECONDS = 400.0  # a lost host is noticed after a minute
 SETTINGS = {
-    **TINY,
+    **{name: value for name, value in TINY.items() if name != "training.processes"},
     "training.steps": 400,
     "training.validate_every": 100,
     "training.warmup_steps": 2,

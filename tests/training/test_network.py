@@ -24,7 +24,7 @@ from jumok.training.run.run_folder import RunFolder
 
 HERE = Path(__file__).parent
 SETTINGS: dict[str, Any] = {
-    **TINY,
+    **{name: value for name, value in TINY.items() if name != "training.processes"},
     "training.steps": 12,
     "training.validate_every": 6,
     "training.warmup_steps": 2,
@@ -52,8 +52,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.mark.medium
-@pytest.mark.parametrize("world_size", [2, 3, 4])
+@pytest.mark.parametrize(
+    "world_size",
+    [
+        pytest.param(2, marks=pytest.mark.slow),
+        pytest.param(3, marks=pytest.mark.medium),
+        pytest.param(4, marks=pytest.mark.slow),
+    ],
+)
 def test_a_network_gives_the_bits_of_shared_memory(folder: Path, world_size: int) -> None:
     """From three ranks on, another order of addition would show; with two, a + b = b + a hides it."""
     ranks = run_driver("backends", folder, world_size)
@@ -81,8 +87,8 @@ def test_a_resumed_run_over_a_network_ends_like_one_in_shared_memory(tmp_path: P
     assert all(torch.equal(network[name], shared[name]) for name in shared)
 
 
-@pytest.mark.medium
-@pytest.mark.parametrize("world_size", [2, 3])
+@pytest.mark.slow
+@pytest.mark.parametrize("world_size", [2, 3, 4, 5, 6])
 def test_shares_give_the_same_bits_for_any_number_of_processes(folder: Path, world_size: int) -> None:
     result = run_driver("shares", folder, world_size)
     for rank in result["ranks"]:
@@ -91,12 +97,6 @@ def test_shares_give_the_same_bits_for_any_number_of_processes(folder: Path, wor
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("world_size", [4, 5, 6])
-def test_shares_give_the_same_bits_for_more_processes(folder: Path, world_size: int) -> None:
-    test_shares_give_the_same_bits_for_any_number_of_processes(folder, world_size)
-
-
-@pytest.mark.medium
 def test_a_run_in_shares_goes_on_with_fewer_ranks_to_the_same_bits(tmp_path: Path) -> None:
     """Saved by three ranks, loaded by two and by one."""
     result = run_driver("fewer_ranks", tmp_path / "run", 3)
@@ -105,14 +105,14 @@ def test_a_run_in_shares_goes_on_with_fewer_ranks_to_the_same_bits(tmp_path: Pat
     assert len(set(result["digests"])) == 1
 
 
-@pytest.mark.medium
+@pytest.mark.slow
 def test_a_run_without_shares_needs_its_number_of_ranks(tmp_path: Path) -> None:
     ranks = run_driver("other_world", tmp_path / "run", 2)
     assert "This run has 2 processes. Received: 3 ranks" in ranks[0]["error"], ranks[0]
     assert "training.shares" in ranks[0]["error"]
 
 
-@pytest.mark.medium
+@pytest.mark.slow
 def test_the_run_folder_must_be_where_rank_0_is(folder: Path) -> None:
     ranks = run_driver("other_host", folder, 2)
     assert "rank 1" in ranks[0]["error"], ranks[0]
@@ -120,7 +120,7 @@ def test_the_run_folder_must_be_where_rank_0_is(folder: Path) -> None:
     assert ranks[1]["error"] == ranks[0]["error"]
 
 
-@pytest.mark.medium
+@pytest.mark.slow
 def test_ranks_with_other_code_are_refused(tmp_path: Path) -> None:
     ranks = run_driver("other_code", tmp_path, 2)
     for rank, other in ((0, 1), (1, 0)):

@@ -24,7 +24,7 @@ __all__ = ["RunFiles", "list_files", "receive_folder", "send_folder"]
 
 # Of a run folder: what only rank 0 reads.
 OWN_NAMES = {"run.json", "run.lock", "recipe.toml", "metrics.jsonl", "checkpoints", "model", "tensorboard"}
-OWN_NAMES |= {"corpus"}
+OWN_NAMES |= {"corpus", "validation.jsonl"}
 CHUNK_BYTES = 16 * 2**20
 
 RunFiles = dict[str, dict[str, Any]]
