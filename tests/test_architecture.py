@@ -11,6 +11,7 @@ import functools
 import importlib
 import re
 import textwrap
+import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -469,6 +470,14 @@ def test_nothing_is_unpickled() -> None:
 
 def test_package_interfaces_are_sorted_and_complete() -> None:
     expect_none(package_interfaces(modules_of_jumok()))
+
+
+def test_the_design_gives_the_reason_and_licence_of_every_dependency() -> None:
+    project = tomllib.loads((PROJECT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    groups = [project["dependencies"], *project["optional-dependencies"].values()]
+    names = {re.split(r"[^\w-]", requirement)[0] for group in groups for requirement in group} - {"jumok"}
+    _, _, section = DESIGN.read_text(encoding="utf-8").partition("## Dependencies")
+    assert names <= set(re.findall(r"[\w-]+", section)), names - set(re.findall(r"[\w-]+", section))
 
 
 # --- The checks themselves ----------------------------------------------------------------------------------

@@ -27,6 +27,15 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+def wait_until(condition: Callable[[], object], seconds: float = 240) -> None:
+    """Wait for something that must happen, however slow the machine is."""
+    end = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > end:
+            raise TimeoutError
+        time.sleep(0.02)
+
+
 @dataclass(frozen=True)
 class Answer:
     status: int
@@ -93,13 +102,14 @@ class Served:
         """Return the log of the server."""
         return [json.loads(line) for line in self.log.read_text(encoding="utf-8").splitlines()]
 
-    def wait_for(self, event: str, count: int = 1, seconds: float = 240) -> list[dict[str, Any]]:
-        end = time.monotonic() + seconds
-        while time.monotonic() < end:
-            if len(lines := [line for line in self.events() if line.get("event") == event]) >= count:
-                return lines
-            time.sleep(0.05)
-        raise TimeoutError(f"no {event} in {self.log.read_text(encoding='utf-8')}")
+    def wait_for(self, event: str, count: int = 1) -> list[dict[str, Any]]:
+        """Wait until the log has so many of these events, and return them."""
+
+        def logged() -> list[dict[str, Any]]:
+            return [line for line in self.events() if line.get("event") == event]
+
+        wait_until(lambda: len(logged()) >= count)
+        return logged()
 
     def worker_pids(self) -> list[int]:
         """Return the workers that are alive."""

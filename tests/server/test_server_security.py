@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 from serve_process import serving
+from starlette.exceptions import HTTPException
 
 from jumok.errors import DataError
-from jumok.server.http_errors import HttpError
 from jumok.server.security import (
     ApiKeys,
     HostOriginPolicy,
@@ -196,7 +196,7 @@ def test_a_public_server_allows_bare_addresses_but_no_foreign_name() -> None:
 
     policy = HostOriginPolicy("0.0.0.0")
     assert policy.check(Headers({"host": "192.168.1.7:5000"})) == ""
-    with pytest.raises(HttpError, match="403"):
+    with pytest.raises(HTTPException, match="403"):
         policy.check(Headers({"host": "rebound.example"}))
 
 
@@ -217,7 +217,7 @@ def test_a_host_may_have_a_port_a_dot_and_capitals_and_nothing_else(host: str, g
     if good:
         assert policy.check(Headers({"host": host, "origin": f"https://{host.lower()}"})) == ""
     else:
-        with pytest.raises(HttpError, match="403"):
+        with pytest.raises(HTTPException, match="403"):
             policy.check(Headers({"host": host}))
 
 
@@ -227,7 +227,7 @@ def test_a_rate_limit_recovers_with_time(monkeypatch: pytest.MonkeyPatch) -> Non
     limiter = RateLimiter(2)
     for _ in range(2):
         limiter.check("someone")
-    with pytest.raises(HttpError, match="Slowdown"):
+    with pytest.raises(HTTPException, match="Slowdown"):
         limiter.check("someone")
     limiter.check("someone else")
     now[0] += 30
@@ -242,7 +242,7 @@ def test_refused_requests_do_not_count_towards_the_rate_limit(
     limiter = RateLimiter(60)
     accepted = 0
     for _ in range(3 * 180):  # three requests per second for three minutes
-        with contextlib.suppress(HttpError):
+        with contextlib.suppress(HTTPException):
             limiter.check("an office")
             accepted += 1
         now[0] += 1 / 3
@@ -258,7 +258,7 @@ def test_a_client_that_waits_for_retry_after_is_accepted(monkeypatch: pytest.Mon
         limiter.check("someone")
     for seconds in (0.0, 0.1, 4.2):
         now[0] += seconds
-        with pytest.raises(HttpError) as refused:
+        with pytest.raises(HTTPException) as refused:
             limiter.check("someone")
     now[0] += int(refused.value.headers["Retry-After"])
     limiter.check("someone")

@@ -1,33 +1,26 @@
-"""HTTP errors: a status, a message for the user, and response headers."""
+"""HTTP errors with a message for the user: Starlette's HTTPException, and how it is sent."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from math import ceil
 
+from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
 
-__all__ = ["HttpError", "bad_request", "error_response", "retry_later"]
+__all__ = ["NOT_FOUND", "bad_request", "error_response", "retry_later"]
+
+NOT_FOUND = "There is nothing at this address."
 
 
-@dataclass(slots=True)
-class HttpError(Exception):
-    """Ends a request with `{"error": message}`, unless its route shows errors in another way."""
-
-    status: int
-    message: str
-    headers: dict[str, str] = field(default_factory=dict)
-
-
-def bad_request(reason: str) -> HttpError:
+def bad_request(reason: str) -> HTTPException:
     """Return a 400 with LibreTranslate's wording."""
-    return HttpError(400, f"Invalid request: {reason}")
+    return HTTPException(400, f"Invalid request: {reason}")
 
 
-def retry_later(status: int, message: str, seconds: float) -> HttpError:
+def retry_later(status: int, message: str, seconds: float) -> HTTPException:
     """Return a 429 or 503 that says when to try again."""
-    return HttpError(status, message, {"Retry-After": str(max(1, ceil(seconds)))})
+    return HTTPException(status, message, {"Retry-After": str(max(1, ceil(seconds)))})
 
 
-def error_response(error: HttpError) -> Response:
-    return JSONResponse({"error": error.message}, status_code=error.status, headers=error.headers)
+def error_response(error: HTTPException) -> Response:
+    return JSONResponse({"error": error.detail}, error.status_code, error.headers)

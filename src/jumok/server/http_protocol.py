@@ -20,7 +20,6 @@ _TOO_MANY_CONNECTIONS = (
     b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 5\r\nConnection: close\r\n"
     b'Content-Type: application/json\r\nContent-Length: 33\r\n\r\n{"error":"Too many connections."}'
 )
-GRACE_SECONDS = 1.0  # an idle connection stays open this long after a shutdown begins
 MAX_HEAD_BYTES = 32 * 2**10
 _HEAD_TOO_LONG = f"its head is longer than {MAX_HEAD_BYTES // 2**10} KiB"
 HEADER_OVERHEAD = 64  # bytes of memory per header, besides its name and value
@@ -34,6 +33,7 @@ class BoundedHttpProtocol(HttpToolsProtocol):
     header_timeout = 10.0
     response_timeout = 60.0
     max_connections = 1_000
+    grace_seconds = 1.0  # an idle connection stays open this long after a shutdown begins
     closing = False  # set to True for all connections when the server begins to shut down
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -50,13 +50,18 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         # With a high-water mark of 0, writing counts as paused, and is timed, while any byte is unsent.
         # Otherwise a connection that we closed would stay open until its client had read the rest.
         transport.set_write_buffer_limits(high=0)
-        if len(self.connections) > self.max_connections:
+        self.waiting_since = self.loop.time()
+        if len(self.connections) > self.max_connections and not self.make_room():
             self.transport.write(_TOO_MANY_CONNECTIONS)
             self.transport.close()
             return
         self._start_header_timer()
         if self.closing:
             self.shutdown()
+
+    def make_room(self) -> bool:
+        """Close another connection in favour of this one; return whether there was one to close."""
+        return False
 
     def data_received(self, data: bytes) -> None:
         self._unset_keepalive_if_required()
@@ -72,7 +77,7 @@ class BoundedHttpProtocol(HttpToolsProtocol):
             self.send_400_response("")
         if self._draining and self.cycle is not None:
             self.cycle.keep_alive = False
-        if not self._idle:
+        if not self.is_idle:
             self._stop_header_timer()
         elif self.timeout_keep_alive_task is None:
             # Part of the next request, or the body of a request that was refused by its headers.
@@ -175,8 +180,8 @@ class BoundedHttpProtocol(HttpToolsProtocol):
     def shutdown(self) -> None:
         """Wait a moment for a request that was sent before its client could see the shutdown."""
         self._draining = True
-        if self._idle:
-            self.loop.call_later(GRACE_SECONDS, self._close_if_idle)
+        if self.is_idle:
+            self.loop.call_later(self.grace_seconds, self._close_if_idle)
         else:
             super().shutdown()
 
@@ -184,12 +189,17 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         self._current_cycle = cycle
         super()._start_asgi_task(cycle, app)
 
+    def on_response_complete(self) -> None:
+        self.waiting_since = self.loop.time()
+        super().on_response_complete()
+
     @property
-    def _idle(self) -> bool:
+    def is_idle(self) -> bool:
+        """Whether no request is being read or answered, except for its head."""
         return self.cycle is None or self.cycle.response_complete
 
     def _close_if_idle(self) -> None:
-        if self._idle and not self.transport.is_closing():
+        if self.is_idle and not self.transport.is_closing():
             super().shutdown()
 
     def _start_header_timer(self) -> None:

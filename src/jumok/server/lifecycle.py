@@ -11,24 +11,27 @@ import asyncio
 import contextlib
 import resource
 import signal
-import socket
 import sys
 import threading
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import uvicorn
 import uvloop
 
-from jumok.errors import DataError
 from jumok.server.application import Application
 from jumok.server.event_log import log_event
 from jumok.server.http_protocol import BoundedHttpProtocol
 from jumok.server.language_pairs import read_language_pairs
-from jumok.server.service import ServerSettings, Service
+from jumok.server.listening import listen, server_config
+from jumok.server.service import Service
 from jumok.server.settings_check import server_url
 
 if TYPE_CHECKING:
+    import socket
     from collections.abc import Callable, Coroutine, Iterator
+
+    from jumok.server.service import ServerSettings
 
     OnListening = Callable[[str, Callable[[], None]], None]
 
@@ -38,8 +41,6 @@ Result = TypeVar("Result")
 
 SWITCH_SECONDS = 0.0005
 """A thread that reads a document lets the event loop run after this time; the default is ten times longer."""
-BACKLOG = 2048
-"""Connections that may wait to be accepted."""
 RESERVED_FILES = 128
 """Open files that are not connections: pipes to workers, also during a reload, and others."""
 
@@ -47,7 +48,10 @@ RESERVED_FILES = 128
 def run_server(settings: ServerSettings, *, on_listening: OnListening) -> None:
     """Serve until a signal. `on_listening` is called with the URL and a function that drains the server."""
     sys.setswitchinterval(SWITCH_SECONDS)
-    with contextlib.closing(_bind(settings)) as listener:
+    # It listens before models are loaded, so that a port in use is reported at once. Connections that arrive
+    # while models are being loaded are answered afterwards.
+    advice = "Choose another address with --host and --port; --port 0 takes any free port."
+    with contextlib.closing(listen(settings.host.strip("[]"), settings.port, advice=advice)) as listener:
         uvloop.run(_run(settings, listener, on_listening))
 
 
@@ -87,24 +91,12 @@ async def _start_service(settings: ServerSettings) -> Service:
 
 def _config(settings: ServerSettings, application: Application) -> uvicorn.Config:
     limits = settings.limits
-
-    class Protocol(BoundedHttpProtocol):
-        header_timeout = limits.header_timeout
-        response_timeout = limits.response_timeout
-        max_connections = allow_connections(limits.max_connections)
-
-    return uvicorn.Config(
+    return server_config(
         application,
-        http=Protocol,
-        ws="none",
-        lifespan="off",
-        log_config=None,
-        access_log=False,
-        server_header=False,
+        replace(limits, max_connections=allow_connections(limits.max_connections)),
+        BoundedHttpProtocol,
         proxy_headers=bool(settings.proxies),
         forwarded_allow_ips=list(settings.proxies),
-        backlog=BACKLOG,
-        timeout_keep_alive=30,
         timeout_graceful_shutdown=round(limits.drain_timeout),
     )
 
@@ -191,29 +183,3 @@ class _SignalHandlers:
             task = asyncio.get_running_loop().create_task(self._reload())
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
-
-
-def _bind(settings: ServerSettings) -> socket.socket:
-    """Listen before models are loaded, so that a port in use is reported at once.
-
-    Two servers that are started together could both bind the port; only one of them can listen. Connections
-    that arrive while models are being loaded are answered afterwards.
-    """
-    host, port = settings.host.strip("[]"), settings.port
-    with contextlib.ExitStack() as on_error:
-        try:
-            [(family, socket_type, protocol, _, address), *_] = socket.getaddrinfo(
-                host, port, type=socket.SOCK_STREAM
-            )
-            listener = on_error.enter_context(socket.socket(family, socket_type, protocol))
-            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            listener.bind(address)
-            listener.listen(BACKLOG)
-        except OSError as error:
-            raise DataError(
-                f"Cannot listen on {host}:{port} ({error.strerror or error}). Choose another address with "
-                "--host and --port; --port 0 takes any free port."
-            ) from None
-        on_error.pop_all()
-    listener.setblocking(False)
-    return listener

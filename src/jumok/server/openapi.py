@@ -1,18 +1,24 @@
-"""The OpenAPI document: the requests and responses of each API route that clients use.
+"""The OpenAPI document: the requests and answers of each API route that clients use.
 
-It contains the languages and the limits of this server.
+The types of both describe it, with pydantic. It contains the languages and the limits of this server.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
-from jumok.documents import DOCUMENT_FORMATS
+from pydantic import TypeAdapter
+
 from jumok.server.api import API_ROUTES
-from jumok.server.api.attention import ExplainRequest
+from jumok.server.api.fields import STRING, described_service
+from jumok.server.request_body import MULTIPART
+from jumok.server.routes import JSON_TYPE
 from jumok.storage import jumok_version
 
 if TYPE_CHECKING:
+    from starlette.routing import Route
+
+    from jumok.server.routes import Endpoint
     from jumok.server.service import Service
 
     Schema = dict[str, Any]
@@ -30,17 +36,26 @@ _ERRORS = {
     "429": "Too many requests from this client",
     "503": "The server is busy",
 }
-_COMPONENT = "#/components/schemas/{model}"
-_STRING: Schema = {"type": "string"}
-_NUMBER: Schema = {"type": "number"}
-_TERM = r"^\S+( \S+)*$"
-_FLAG: Schema = {"anyOf": [{"type": "boolean"}, {"enum": ["true", "false"]}]}
+_POST_ERRORS = ("400", "408", "413", "415", "429", "503")
+_ERROR = {"type": "object", "properties": {"error": STRING}, "required": ["error"]}
+_RETRY_AFTER = {"Retry-After": {"schema": STRING, "required": True}}
 
 
 def openapi_document(service: Service) -> Schema:
     """Return the document for this server."""
-    paths = {**_libretranslate_paths(service), **_v1_paths(service)}
-    document: Schema = {
+    described_service.set(service)
+    components: Schema = {"schemas": {}}
+    paths: Schema = {}
+    for route in API_ROUTES:
+        endpoint = cast("Endpoint", route.endpoint)
+        if endpoint.answer is not None:
+            described = _describe(route, endpoint, components["schemas"])
+            if service.api_keys and endpoint.guarded:
+                described["security"] = [{"key": []}]
+            paths[route.path] = {"post" if endpoint.request else "get": described}
+    if service.api_keys:
+        components["securitySchemes"] = {"key": {"type": "http", "scheme": "bearer"}}
+    return {
         "openapi": "3.1.0",
         "info": {
             "title": "jumok",
@@ -49,310 +64,63 @@ def openapi_document(service: Service) -> Schema:
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
         "paths": paths,
-        "components": {"schemas": ExplainRequest.model_json_schema(ref_template=_COMPONENT)["$defs"]},
-    }
-    if service.api_keys:
-        document["components"]["securitySchemes"] = {"key": {"type": "http", "scheme": "bearer"}}
-        for route in API_ROUTES:
-            if route.guarded and route.path in paths:  # the document leaves out the live page's requests
-                paths[route.path][route.method.lower()]["security"] = [{"key": []}]
-    return document
-
-
-def _libretranslate_paths(service: Service) -> Schema:
-    forms = ("application/x-www-form-urlencoded", "multipart/form-data")
-    translate = _translate_fields(service)
-    detect = _object({"q": _text(service), "api_key": _STRING}, ["q"])
-    return {
-        "/translate": {
-            "post": _post("translate", "Translate text", _bodies(translate, forms), _json(_TRANSLATION))
-        },
-        "/detect": {"post": _post("detect", "Detect a language", _bodies(detect, forms), _json(_DETECTIONS))},
-        "/languages": {"get": _get("languages", "List languages", _json(_SUPPORTED_LANGUAGES))},
-        "/translate_file": {
-            "post": _post(
-                "translateFile",
-                "Translate a file: "
-                + ", ".join(document_format.suffix for document_format in DOCUMENT_FORMATS),
-                {
-                    "multipart/form-data": {
-                        "schema": _file_fields(service),
-                        "encoding": {"file": {"contentType": "text/plain"}},
-                    }
-                },
-                _json(_object({"translatedFileUrl": _STRING}, ["translatedFileUrl"])),
-            )
-        },
-        "/download_file/{name}": {"get": _download()},
-        "/frontend/settings": {
-            "get": _get("frontendSettings", "Settings of the web page", _json({"type": "object"}))
-        },
-        "/health": {
-            "get": _get(
-                "health",
-                "Whether the server can translate",
-                _json(_object({"status": _STRING}, ["status"])),
-                "503",
-            )
-        },
-        "/metrics": {
-            "get": _get("metrics", "Metrics for Prometheus", {"text/plain": {"schema": _STRING}}, "429")
-        },
+        "components": components,
     }
 
 
-def _v1_paths(service: Service) -> Schema:
-    fields = _v1_fields(service)
-    return {
-        "/v1/translate": {
-            "post": _post(
-                "translateWithScores",
-                "Translate with scores, n-best lists and word alignments",
-                {"application/json": {"schema": fields}},
-                _json(_SCORED_TRANSLATIONS),
-            )
-        },
-        "/v1/translate/stream": {
-            "post": _post(
-                "translateAsStream",
-                "Like /v1/translate, as server-sent events: token by token and sentence by sentence",
-                {"application/json": {"schema": fields}},
-                {
-                    "text/event-stream": {
-                        "schema": _object({"event": _STRING, "data": _STRING}, ["event", "data"])
-                    }
-                },
-            )
-        },
-        "/v1/explain": {
-            "post": _post(
-                "explain",
-                "Explain a translation: attention, search, alignments; optionally with changed attention",
-                {"application/json": {"schema": _explain_fields(service)}},
-                _json(_EXPLANATION),
-                "409",
-            )
+def _describe(route: Route, endpoint: Endpoint, schemas: Schema) -> Schema:
+    """Return the description of one route. Types that have a name are added to `schemas`."""
+    answer = _schema(endpoint.answer, schemas)
+    first, *more = endpoint.handler.__name__.split("_")
+    errors = ("403", *endpoint.more_errors, *(_POST_ERRORS if endpoint.request else ()))
+    described: Schema = {
+        "operationId": first + "".join(word.capitalize() for word in more),
+        "summary": (endpoint.handler.__doc__ or "").partition("\n")[0].rstrip("."),
+        "responses": {
+            "200": {
+                "description": "Success",
+                "content": {media_type: {"schema": answer} for media_type in endpoint.answer_types},
+            },
+            **{status: _error_response(status) for status in sorted(errors)},
         },
     }
-
-
-# --- Requests -----------------------------------------------------------------------------------------------
-
-
-def _translate_fields(service: Service) -> Schema:
-    array = {"type": "array", "items": _STRING, "minItems": 1, "maxItems": service.limits.max_texts}
-    fields = {
-        "q": {"anyOf": [_text(service), array]},
-        **_languages(service),
-        "format": {"enum": ["text", "html", ""]},
-        "alternatives": _integer(0, service.limits.max_alternatives),
-        "glossary": _glossary(service),
-        "api_key": _STRING,
-    }
-    return {**_object(fields, ["q", "source", "target"]), "anyOf": _allowed_pairs(service)}
-
-
-def _glossary(service: Service) -> Schema:
-    """Return the schema of terms with their translations, or of the name of a glossary."""
-    term = {"type": "string", "pattern": _TERM}
-    terms = {"type": "object", "propertyNames": term, "additionalProperties": term}
-    names = service.glossaries.names
-    return {"anyOf": [terms, {"enum": names}]} if names else terms
-
-
-def _v1_fields(service: Service) -> Schema:
-    fields = {
-        **_translate_fields(service)["properties"],
-        "n_best": _integer(1, service.limits.max_alternatives + 1),
-        "alignment": _FLAG,
-        "greedy": _FLAG,
-        "api_key": _or_null(_STRING),
-    }
-    del fields["format"], fields["alternatives"]
-    one_if_greedy = [
-        {"properties": {"greedy": {"enum": [False, "false"]}}},
-        {"properties": {"n_best": {"enum": [1, "1"]}}},
-    ]
-    schema = _object(fields, ["q", "source", "target"])
-    return {**schema, "allOf": [{"anyOf": _allowed_pairs(service)}, {"anyOf": one_if_greedy}]}
-
-
-def _explain_fields(service: Service) -> Schema:
-    request = ExplainRequest.model_json_schema(ref_template=_COMPONENT)
-    codes = service.language_pairs.codes
-    languages = {"source": {"enum": codes}, "target": {"enum": codes}, "api_key": _or_null(_STRING)}
-    pairs = [
-        {"properties": {"source": {"const": pair.source}, "target": {"const": pair.target}}}
-        for pair in service.language_pairs.all
-    ]
-    fields = {**request["properties"], **languages}
-    return {**_object(fields, ["q", "source", "target"]), "additionalProperties": False, "anyOf": pairs}
-
-
-def _file_fields(service: Service) -> Schema:
-    # The file and the key have no type: a multipart form sends every value as text, so no type is wrong.
-    # `minItems`: schemathesis sends an array as one part per item, so an empty one would be a missing file.
-    file = {
-        "description": "A file whose name has a known suffix; text in UTF-8 (.strings also in UTF-16)",
-        "minItems": 1,
-    }
-    fields = {"file": file, **_languages(service), "api_key": {}}
-    return {**_object(fields, ["file", "source", "target"]), "anyOf": _allowed_pairs(service)}
-
-
-def _text(service: Service) -> Schema:
-    return {"type": "string", "minLength": 1, "maxLength": service.limits.max_characters}
-
-
-def _languages(service: Service) -> Schema:
-    codes = service.language_pairs.codes
-    return {"source": {"enum": ["auto", *codes]}, "target": {"enum": codes}}
-
-
-def _allowed_pairs(service: Service) -> list[Schema]:
-    """Return the allowed targets for each source."""
-    pairs = service.language_pairs
-    targets_of = {"auto": pairs.codes, **{code: pairs.targets(code) for code in pairs.codes}}
-    return [
-        {"properties": {"source": {"const": source}, "target": {"enum": targets}}}
-        for source, targets in targets_of.items()
-    ]
-
-
-def _integer(minimum: int, maximum: int) -> Schema:
-    numbers = "|".join(str(number) for number in range(minimum, maximum + 1))
-    return {
-        "anyOf": [
-            {"type": "integer", "minimum": minimum, "maximum": maximum},
-            {"type": "string", "pattern": f"^({numbers})$"},
+    if endpoint.request is not None:
+        fields = _schema(endpoint.request, schemas)
+        content = {media_type: _body(fields, media_type, endpoint) for media_type in endpoint.body_types}
+        described["requestBody"] = {"required": True, "content": content}
+    if route.param_convertors:
+        described["parameters"] = [
+            {"name": name, "in": "path", "required": True, "schema": {**STRING, "minLength": 1}}
+            for name in route.param_convertors
         ]
-    }
+    return described
 
 
-def _bodies(schema: Schema, forms: tuple[str, ...]) -> Schema:
-    """Return the fields as JSON and as a form, which has no arrays and no null."""
-    properties = dict(schema["properties"])
-    in_json = {
-        name: field if name in schema["required"] else _or_null(field) for name, field in properties.items()
-    }
-    if "anyOf" in properties["q"]:
-        properties["q"] = properties["q"]["anyOf"][0]
+def _error_response(status: str) -> Schema:
+    response: Schema = {"description": _ERRORS[status], "content": {JSON_TYPE: {"schema": _ERROR}}}
+    return {**response, "headers": _RETRY_AFTER} if status in ("429", "503") else response
+
+
+def _schema(described: Any, schemas: Schema) -> Schema:
+    schema = TypeAdapter(described).json_schema(ref_template="#/components/schemas/{model}")
+    schemas.update(schema.pop("$defs", {}))
+    return schema
+
+
+def _body(fields: Schema, media_type: str, endpoint: Endpoint) -> Schema:
+    """Return the fields with the key. In JSON they may be null; a form has no null and no arrays."""
+    properties = dict(fields["properties"])
+    if media_type == JSON_TYPE:
+        properties["api_key"] = STRING
+        for name in properties.keys() - set(fields["required"]):
+            properties[name] = {"anyOf": [properties[name], {"type": "null"}]}
+        return {"schema": {**fields, "properties": properties}}
     if "glossary" in properties:  # an object is sent as JSON
         properties["glossary"] = {"const": ""}
-    in_form = {**schema, "properties": properties}
-    return {
-        "application/json": {"schema": {**schema, "properties": in_json}},
-        **{form: {"schema": in_form} for form in forms},
-    }
-
-
-def _or_null(schema: Schema) -> Schema:
-    """Also allow null, which clients send for fields that they leave out."""
-    return {"anyOf": [schema, {"type": "null"}]}
-
-
-# --- Responses ----------------------------------------------------------------------------------------------
-
-
-def _object(properties: Schema, required: list[str]) -> Schema:
-    return {"type": "object", "properties": properties, "required": required}
-
-
-def _value_or_array(schema: Schema) -> Schema:
-    """Allow a single value, the answer to a string, and an array, the answer to an array."""
-    return {"anyOf": [schema, {"type": "array", "items": schema}]}
-
-
-def _list(schema: Schema) -> Schema:
-    return {"type": "array", "items": schema}
-
-
-_DETECTED_LANGUAGE = _object({"confidence": _NUMBER, "language": _STRING}, ["confidence", "language"])
-_DETECTIONS = _list(_DETECTED_LANGUAGE)
-_SUPPORTED_LANGUAGES = _list(
-    _object({"code": _STRING, "name": _STRING, "targets": _list(_STRING)}, ["code", "name", "targets"])
-)
-_TRANSLATION = _object(
-    {
-        "translatedText": _value_or_array(_STRING),
-        "detectedLanguage": _value_or_array(_DETECTED_LANGUAGE),
-        "alternatives": _value_or_array(_list(_STRING)),
-        "pivot": _list(_STRING),
-    },
-    ["translatedText"],
-)
-_SCORED = {"text": _STRING, "score": {"type": ["number", "null"]}, "confidence": _NUMBER}
-_SPAN = {"type": "array", "items": {"type": "integer"}, "minItems": 2, "maxItems": 2}
-_SCORED_TRANSLATIONS = _object(
-    {
-        "target": _STRING,
-        "translations": _list(
-            _object(
-                {
-                    **_SCORED,
-                    "source": _STRING,
-                    "detectedLanguage": _DETECTED_LANGUAGE,
-                    "pivot": _list(_STRING),
-                    "alternatives": _list(_object(_SCORED, list(_SCORED))),
-                    "alignment": _list(_object({"source": _SPAN, "target": _SPAN}, ["source", "target"])),
-                    "notes": _list(_STRING),
-                },
-                [*_SCORED, "source", "pivot", "alternatives"],
-            )
-        ),
-    },
-    ["target", "translations"],
-)
-
-
-_EXPLANATION = _object(
-    {"format": {"const": "jumok-explanation"}, "version": {"type": "integer"}}, ["format", "version"]
-)
-
-
-def _json(schema: Schema) -> Schema:
-    return {"application/json": {"schema": schema}}
-
-
-def _responses(content: Schema, *errors: str) -> Schema:
-    error = _json(_object({"error": _STRING}, ["error"]))
-    retry_after = {"Retry-After": {"schema": {"type": "string"}, "required": True}}
-    return {
-        "200": {"description": "Success", "content": content},
-        **{
-            status: {
-                "description": _ERRORS[status],
-                "content": error,
-                **({"headers": retry_after} if status in ("429", "503") else {}),
-            }
-            for status in errors
-        },
-    }
-
-
-def _get(name: str, summary: str, content: Schema, *more_errors: str) -> Schema:
-    return {
-        "operationId": name,
-        "summary": summary,
-        "responses": _responses(content, "403", *more_errors),
-    }
-
-
-def _post(name: str, summary: str, body: Schema, content: Schema, *more_errors: str) -> Schema:
-    return {
-        "operationId": name,
-        "summary": summary,
-        "requestBody": {"required": True, "content": body},
-        "responses": _responses(content, "400", "403", "408", *more_errors, "413", "415", "429", "503"),
-    }
-
-
-def _download() -> Schema:
-    media_types = [document_format.media_type.partition(";")[0] for document_format in DOCUMENT_FORMATS]
-    content = {media_type: {"schema": _STRING} for media_type in media_types}
-    parameter = {"name": "name", "in": "path", "required": True, "schema": {"type": "string", "minLength": 1}}
-    return {
-        **_get("downloadFile", "Download a translated file", content),
-        "parameters": [parameter],
-        "responses": _responses(content, "403", "404"),
-    }
+    if "anyOf" in properties.get("q", {}):
+        properties["q"] = properties["q"]["anyOf"][0]
+    if endpoint.body_types == (MULTIPART,):
+        # The key has no type, like the file.
+        schema = {**fields, "properties": {**properties, "api_key": {}}}
+        return {"schema": schema, "encoding": {"file": {"contentType": "text/plain"}}}
+    return {"schema": {**fields, "properties": {**properties, "api_key": STRING}}}

@@ -16,49 +16,54 @@ from importlib.resources import files
 from string import Template
 from typing import TYPE_CHECKING
 
+from starlette.exceptions import HTTPException
 from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.routing import Route
 
 from jumok.documents import DOCUMENT_FORMATS
 from jumok.plots import page_with_data
 from jumok.server.api.attention import named_pair
-from jumok.server.api.parameters import AUTO, check_size, find_pivot_paths, read_texts, require_strings
-from jumok.server.http_errors import HttpError
+from jumok.server.api.fields import AUTO, ApiModel, Source, Target, Text
+from jumok.server.api.parameters import check_size, find_pivot_paths
 from jumok.server.openapi import openapi_document
-from jumok.server.routes import Route
+from jumok.server.routes import GET, POST, Endpoint
 from jumok.server.ui_strings import ERROR_MESSAGES, STRINGS, localized_language_name, negotiate_language
 from jumok.server.workers.pending import TranslateOptions
 
 if TYPE_CHECKING:
-    from jumok.server.api.parameters import LanguageRouting
-    from jumok.server.routes import RequestContext
+    from jumok.server.api.parameters import LanguagePlan
+    from jumok.server.routes import ApiRequest
 
 __all__ = ["ROUTES"]
 
-ATTENTION_PAGE = "/attention/{direction}/"
+
+class PageForm(ApiModel):
+    q: Text
+    source: Source
+    target: Target
 
 
-async def show_page(context: RequestContext) -> Response:
-    return _render(context)
+async def show_page(request: ApiRequest) -> Response:
+    return _render(request)
 
 
-async def translate_on_page(context: RequestContext) -> Response:
+async def translate_on_page(request: ApiRequest) -> Response:
     """Answer the form, as a browser without the script sends it."""
-    texts = read_texts(context, allow_arrays=False)
-    require_strings(context, "source", "target")
-    check_size(texts, context.service)
-    routing = await find_pivot_paths(texts, context)
-    [translated] = await context.service.pipeline.translate_all(
-        texts, routing.pivot_paths, TranslateOptions(), context.client
+    form, service = PageForm.read(request), request.service
+    check_size([form.q], service)
+    plan = await find_pivot_paths([form.q], form.source, form.target, service)
+    [translated] = await service.pipeline.translate_all(
+        [form.q], plan.pivot_paths, TranslateOptions(), request.client_id
     )
-    notice = _routing_notice(routing, _ui_language(context))
-    return _render(context, result=translated.text(), notice=notice)
+    notice = _plan_notice(plan, _ui_language(request))
+    return _render(request, result=translated.text(), notice=notice)
 
 
-def _routing_notice(routing: LanguageRouting, ui_language: str) -> str:
+def _plan_notice(plan: LanguagePlan, ui_language: str) -> str:
     """Return the detected language and the pivot languages, as the page shows them."""
     strings = STRINGS[ui_language]
-    detected = [language["language"] for language in routing.detected or ()]
-    labelled = ((strings["detected"], detected), (strings["through"], routing.pivots))
+    detected = [language["language"] for language in plan.detected or ()]
+    labelled = ((strings["detected"], detected), (strings["through"], plan.pivots))
     return " · ".join(
         label + ", ".join(localized_language_name(ui_language, code) for code in codes)
         for label, codes in labelled
@@ -66,37 +71,38 @@ def _routing_notice(routing: LanguageRouting, ui_language: str) -> str:
     )
 
 
-async def show_attention_page(context: RequestContext) -> Response:
+async def show_attention_page(request: ApiRequest) -> Response:
     """Show the live attention page. Its requests carry no key: a server that requires keys refuses it."""
-    if context.service.api_keys:
-        raise HttpError(
+    if request.service.api_keys:
+        raise HTTPException(
             404, "A server that requires API keys has no live page. Use POST /v1/explain instead."
         )
-    pair = named_pair(context)
-    data = json.loads(await context.service.pipeline.explain(pair, "page", "", context.client))
-    sentence = context.fields.get("q", "")
+    pair = named_pair(request)
+    data = json.loads(await request.service.pipeline.explain(pair, "page", "", request.client_id))
+    sentence = request.fields.get("q", "")
     data["live"]["sentence"] = sentence if isinstance(sentence, str) else ""
     # The page has its own policy, which allows its one script.
     return HTMLResponse(page_with_data(data), headers={"Content-Security-Policy": "frame-ancestors 'none'"})
 
 
-def show_error(context: RequestContext, error: HttpError) -> Response:
+def show_error(request: ApiRequest, error: HTTPException) -> Response:
     """Show the page with the error, and with the entered text if it was read."""
-    messages = ERROR_MESSAGES[_ui_language(context)]
-    template = messages.get(error.message) or messages.get(error.status, "{message}")
-    message = template.format(message=error.message, seconds=error.headers.get("Retry-After"))
-    response = _render(context, message=message)
-    response.status_code = error.status
-    response.headers.update(error.headers)
+    messages = ERROR_MESSAGES[_ui_language(request)]
+    template = messages.get(error.detail) or messages.get(error.status_code, "{message}")
+    headers = error.headers or {}
+    message = template.format(message=error.detail, seconds=headers.get("Retry-After"))
+    response = _render(request, message=message)
+    response.status_code = error.status_code
+    response.headers.update(headers)
     return response
 
 
-def _ui_language(context: RequestContext) -> str:
-    return negotiate_language(context.headers.get("accept-language", ""))
+def _ui_language(request: ApiRequest) -> str:
+    return negotiate_language(request.headers.get("accept-language", ""))
 
 
-def _render(context: RequestContext, *, result: str = "", notice: str = "", message: str = "") -> Response:
-    service, fields, ui_language = context.service, context.fields, _ui_language(context)
+def _render(request: ApiRequest, *, result: str = "", notice: str = "", message: str = "") -> Response:
+    service, fields, ui_language = request.service, request.fields, _ui_language(request)
     pairs = service.language_pairs
     sources = [code for code in pairs.codes if set(pairs.targets(code)) - {code}]
     targets = [code for code in pairs.codes if set(pairs.sources(code)) - {code}]
@@ -149,13 +155,13 @@ def _digest(html: str, tag: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
 
 
-async def openapi(context: RequestContext) -> Response:
-    return JSONResponse(openapi_document(context.service))
+async def openapi(request: ApiRequest) -> Response:
+    return JSONResponse(openapi_document(request.service))
 
 
-async def docs(context: RequestContext) -> Response:
+async def docs(request: ApiRequest) -> Response:
     """Show a table of the routes in the OpenAPI document, with their summaries."""
-    document = openapi_document(context.service)
+    document = openapi_document(request.service)
     rows = [
         f"<tr><td><code>{method.upper()} {escape(path)}</code><td>{escape(operation['summary'])}"
         for path, operations in document["paths"].items()
@@ -170,12 +176,12 @@ async def docs(context: RequestContext) -> Response:
     return HTMLResponse(html)
 
 
+ATTENTION_PAGE = Endpoint(show_attention_page, error_page=show_error)
 ROUTES = [
-    Route("GET", "/", show_page),
-    Route("POST", "/", translate_on_page, guarded=True, error_page=show_error),
-    Route("GET", ATTENTION_PAGE, show_attention_page, guarded=True, error_page=show_error),
-    Route("POST", ATTENTION_PAGE, show_attention_page, guarded=True, error_page=show_error),
-    Route("GET", "/spec", openapi),
-    Route("GET", "/openapi.json", openapi),
-    Route("GET", "/docs", docs),
+    Route("/", Endpoint(show_page, guarded=False), methods=GET),
+    Route("/", Endpoint(translate_on_page, error_page=show_error), methods=POST),
+    Route("/attention/{direction}/", ATTENTION_PAGE, methods=[*GET, *POST]),
+    Route("/spec", Endpoint(openapi, guarded=False), methods=GET),
+    Route("/openapi.json", Endpoint(openapi, guarded=False), methods=GET),
+    Route("/docs", Endpoint(docs, guarded=False), methods=GET),
 ]

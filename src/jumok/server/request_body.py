@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
 
 from starlette.datastructures import UploadFile
+from starlette.exceptions import HTTPException
 from starlette.formparsers import MultiPartException
 from starlette.requests import Request
 
-from jumok.server.http_errors import HttpError, bad_request, retry_later
+from jumok.server.http_errors import bad_request, retry_later
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -91,7 +92,7 @@ async def parse_request(
         else:
             fields.by_name = {**query, **_parse_urlencoded(body)}
     else:
-        raise HttpError(
+        raise HTTPException(
             415, f"The content type is not supported. Send application/json, {FORM} or {MULTIPART}."
         )
     if _is_too_large(fields.by_name, limits):
@@ -120,7 +121,7 @@ async def read_body(scope: Scope, receive: Receive, limits: Limits, budget: Body
 async def _read_into(
     body: bytearray, request: Request, receive: Receive, limits: Limits, budget: BodyMemoryBudget
 ) -> None:
-    too_large = HttpError(
+    too_large = HTTPException(
         413, f"The request is too large. At most {limits.max_body_bytes:,} bytes are allowed."
     )
     length = request.headers.get("content-length", "0")
@@ -140,7 +141,11 @@ async def _read_into(
                 if not message.get("more_body", False):
                     return
     except TimeoutError:
-        raise HttpError(408, "The request did not arrive in time.") from None
+        # Only such a client is disconnected. After other errors the connection stays open, and the rest of a
+        # body that is too large is read for a while and discarded: a client that is still sending when its
+        # connection is closed would not see the response.
+        reason = "The request did not arrive in time."
+        raise HTTPException(408, reason, {"Connection": "close"}) from None
 
 
 def _parse_json(body: bytes, limits: Limits) -> dict[str, Any]:

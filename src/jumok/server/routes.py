@@ -1,79 +1,133 @@
-"""Routes: a method and a path, the function that handles them, and whether they need a key."""
+"""The endpoints of routes: they read a request and check who sent it before they call its handler."""
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass, field
-from functools import cache
-from typing import TYPE_CHECKING, Any
+import asyncio
+from dataclasses import KW_ONLY, dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from jumok.server.http_errors import HttpError
-from jumok.server.request_body import RequestFields
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+
+from jumok.server.request_body import ClientDisconnectedError, RequestFields, parse_request, read_body
+from jumok.server.security import client_network
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import Awaitable, Callable
 
-    from starlette.datastructures import Headers
-    from starlette.responses import Response
+    from starlette.exceptions import HTTPException
+    from starlette.types import Receive, Scope, Send
 
+    from jumok.server.api.fields import ApiModel
     from jumok.server.service import Service
 
-__all__ = ["NOT_FOUND", "RequestContext", "Route", "find_route"]
+__all__ = ["GET", "JSON_TYPE", "POST", "ApiRequest", "Endpoint", "unless_disconnected"]
 
-NOT_FOUND = "There is nothing at this address."
+Result = TypeVar("Result")
+
+GET, POST = ["GET"], ["POST"]
+JSON_TYPE = "application/json"
+DISCONNECT_CHECK_SECONDS = 0.05
+"""Requests that are answered faster do not watch for a disconnect."""
 
 
-@dataclass(slots=True)
-class RequestContext:
+class ApiRequest(Request):
     """A request as the handler of a route gets it."""
 
-    service: Service
-    headers: Headers
-    scheme: str
-    client: str = ""
-    """The id of the key's holder, or the address if the server has no keys."""
-    request: RequestFields = field(default_factory=RequestFields)
-    path_parameters: dict[str, str] = field(default_factory=dict)
+    def __init__(self, scope: Scope, service: Service) -> None:
+        super().__init__(scope)
+        self.service = service
+        self.content = RequestFields()
+        self.client_id = client_network((scope.get("client") or ("", 0))[0])
+        """The id of the key's holder, or the address if the server has no keys."""
 
     @property
     def fields(self) -> dict[str, Any]:
-        return self.request.by_name
+        return self.content.by_name
 
 
 @dataclass(frozen=True, slots=True)
-class Route:
-    """A method and a path with their handler. `{name}` in a path matches one segment of it."""
+class Endpoint:
+    """The application behind one route, and what the OpenAPI document says about it.
 
-    method: str
-    path: str
-    handler: Callable[[RequestContext], Awaitable[Response]]
-    guarded: bool = False
+    Its id there is the name of the handler, its summary the first line of the handler's docstring.
+    """
+
+    handler: Callable[[ApiRequest], Awaitable[Response]]
+    answer: Any = None
+    """The type of the answer, as pydantic describes it; without one, the route is not in the document."""
+    request: type[ApiModel] | None = None
+    _: KW_ONLY
+    body_types: tuple[str, ...] = (JSON_TYPE,)
+    answer_types: tuple[str, ...] = (JSON_TYPE,)
+    more_errors: tuple[str, ...] = ()
+    """Statuses besides those of every route with this method."""
+    guarded: bool = True
     """Whether it needs a key, if the server has keys, and counts towards the client's rate limit."""
-    error_page: Callable[[RequestContext, HttpError], Response] | None = None
+    error_page: Callable[[ApiRequest, HTTPException], Response] | None = None
     """Renders errors as a page; by default they are JSON."""
 
-    def match(self, path: str) -> dict[str, str] | None:
-        match = _pattern(self.path).fullmatch(path)
-        return match.groupdict() if match else None
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = scope["api_request"] = ApiRequest(scope, scope["app"].service)
+        response = await self._respond(request, receive)
+        if isinstance(response, StreamingResponse):
+            await unless_disconnected(receive, _send_stream(response, scope, receive, send))
+        else:
+            await response(scope, receive, send)
+
+    async def _respond(self, request: ApiRequest, receive: Receive) -> Response:
+        service = request.service
+        if self.guarded and not service.api_keys:
+            # Checked before the body is read, so a client over its limit costs no more than its headers.
+            service.rate_limiter.check(request.client_id)
+        body = await read_body(request.scope, receive, service.limits, service.body_budget)
+        try:
+            request.content = await parse_request(request.scope, body, service.limits, service.run_in_thread)
+            if self.guarded and service.api_keys:
+                _check_key(request)
+            return await unless_disconnected(receive, self.handler(request))
+        finally:
+            service.body_budget.release(len(body))
 
 
-@cache
-def _pattern(path: str) -> re.Pattern[str]:
-    return re.compile(re.sub(r"\\{(\w+)\\}", r"(?P<\1>[^/]+)", re.escape(path)))
+def _check_key(request: ApiRequest) -> None:
+    """Find out whose key it is. Wrong keys count towards the rate limit of their address."""
+    service = request.service
+    try:
+        request.client_id = service.api_keys.check(request.content.api_key)
+    finally:
+        service.rate_limiter.check(request.client_id)
 
 
-def find_route(routes: Sequence[Route], method: str, path: str) -> tuple[Route, dict[str, str]]:
-    """Return the route of a request and its path parameters; raise 404 or 405 if there is none."""
-    allowed = set()
-    for route in routes:
-        parameters = route.match(path)
-        if parameters is None:
-            continue
-        if method in {route.method, "HEAD"} and (method != "HEAD" or route.method == "GET"):
-            return route, parameters
-        allowed |= {route.method, "HEAD"} if route.method == "GET" else {route.method}
-    if allowed:
-        raise HttpError(
-            405, "The method is not allowed for this address.", {"Allow": ", ".join(sorted(allowed))}
-        )
-    raise HttpError(404, NOT_FOUND)
+async def _send_stream(response: StreamingResponse, scope: Scope, receive: Receive, send: Send) -> None:
+    """Send chunk by chunk; to an HTTP/1.0 client, which knows no chunked encoding, all at once."""
+    if scope["http_version"] != "1.0":
+        await response.stream_response(send)
+        return
+    chunks = [chunk async for chunk in response.body_iterator]
+    body = b"".join(chunk.encode() if isinstance(chunk, str) else bytes(chunk) for chunk in chunks)
+    await Response(body, response.status_code, dict(response.headers))(scope, receive, send)
+
+
+async def unless_disconnected(receive: Receive, work: Awaitable[Result]) -> Result:
+    """Await `work`; cancel it and raise ClientDisconnectedError if the client disconnects."""
+    loop = asyncio.get_running_loop()
+    timeout = asyncio.timeout(None)  # has no deadline until the client disconnects
+    watchers: list[asyncio.Task[None]] = []
+
+    async def watch() -> None:
+        await receive()  # the body has been read, so this is the disconnect
+        timeout.reschedule(loop.time())
+
+    timer = loop.call_later(DISCONNECT_CHECK_SECONDS, lambda: watchers.append(loop.create_task(watch())))
+    try:
+        async with timeout:
+            return await work
+    except TimeoutError:
+        if timeout.expired():
+            raise ClientDisconnectedError from None
+        raise
+    finally:
+        timer.cancel()
+        for watcher in watchers:
+            watcher.cancel()

@@ -15,8 +15,10 @@ from collections import OrderedDict
 from ipaddress import IPv6Address, ip_address, ip_network
 from typing import TYPE_CHECKING
 
+from starlette.exceptions import HTTPException
+
 from jumok.errors import DataError
-from jumok.server.http_errors import HttpError, retry_later
+from jumok.server.http_errors import retry_later
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -53,7 +55,7 @@ class HostOriginPolicy:
         """Return the Origin header if it is an allowed foreign origin, else ""; raise 403 for others."""
         hosts = headers.getlist("host")
         if len(hosts) != 1 or not self._allows_host(hosts[0]):
-            raise HttpError(
+            raise HTTPException(
                 403, "This host name is not allowed. Allow it with `jumok serve --allow-host NAME`."
             )
         origins = headers.getlist("origin")
@@ -65,7 +67,7 @@ class HostOriginPolicy:
             return origins[0]
         if len(origins) == 1 and origin in {f"http://{hosts[0].lower()}", f"https://{hosts[0].lower()}"}:
             return ""
-        raise HttpError(
+        raise HTTPException(
             403, "Pages of this origin may not use the server. Allow them with `--allow-origin ORIGIN`."
         )
 
@@ -79,7 +81,7 @@ class HostOriginPolicy:
         mode = headers.get("sec-fetch-mode")
         is_frame = mode == "navigate" and headers.get("sec-fetch-dest") != "document"
         if is_foreign and (mode == "no-cors" or is_frame):
-            raise HttpError(403, "Pages of other sites may link to this server, but not embed it.")
+            raise HTTPException(403, "Pages of other sites may link to this server, but not embed it.")
 
     def _allows_host(self, header: str) -> bool:
         name = _host_name(header)
@@ -115,7 +117,7 @@ class ApiKeys:
         # Every key is compared, in constant time.
         matches = [hmac.compare_digest(received, digest) for digest in self._digests]
         if self._digests and not any(matches):
-            raise HttpError(403, "Invalid API key")
+            raise HTTPException(403, "Invalid API key")
         return received.hex() if self._digests else ""
 
 

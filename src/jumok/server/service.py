@@ -78,6 +78,9 @@ class Service:
         self.pool = WorkerPool(
             self.queue, load_message, workers=settings.workers, limits=limits, on_event=self._on_event
         )
+        self.metrics.add_gauge("waiting_sentences", "Sentences in the queue", lambda: len(self.queue))
+        self.metrics.add_gauge("open_requests", "Requests being answered", lambda: self.queue.open_requests)
+        self.metrics.add_gauge("workers", "Workers that are ready", lambda: len(self.pool.pids))
         self._reload_lock = asyncio.Lock()
         self._thread_slot = asyncio.Semaphore(1)
 
@@ -121,13 +124,13 @@ class Service:
                 return
             self.api_keys = api_keys
             self.glossaries = glossaries
-            self.metrics.increment("reloads")
+            self.metrics.reloads.inc()
             log_event("reloaded", models=len(self.settings.models))
 
     def _on_event(self, event: str, **fields: float | str) -> None:
         if event == "batch":
-            self.metrics.observe_batch(int(fields["sentences"]))
+            self.metrics.batch_sentences.observe(int(fields["sentences"]))
             return
         if event == "worker_lost":
-            self.metrics.increment("worker_deaths")
+            self.metrics.worker_deaths.inc()
         log_event(event, **fields)

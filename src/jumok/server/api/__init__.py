@@ -1,6 +1,6 @@
 """The HTTP API: LibreTranslate's routes, version 1, and attention.
 
-Each module lists its `ROUTES`. A new module is added to `API_ROUTES`, and its routes to `server/openapi.py`.
+Each module lists its `ROUTES`. A new module is added to `API_ROUTES`.
 """
 
 from jumok.server.api import attention, libretranslate, v1

@@ -6,108 +6,142 @@ The requests and answers are those of `jumok.server.viewer`, which runs in the w
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import ConfigDict, Field
+from starlette.exceptions import HTTPException
 from starlette.responses import Response
+from starlette.routing import Route
+from typing_extensions import TypedDict
 
-from jumok.analysis.changes import ChangeList, change_to_json, first_error
+from jumok.analysis.changes import ChangeList, change_to_json
 from jumok.errors import DataError
-from jumok.server.api.parameters import check_size, read_texts, require_strings
-from jumok.server.http_errors import HttpError, bad_request
-from jumok.server.routes import NOT_FOUND, Route
+from jumok.server.api.fields import (
+    STRING,
+    ApiModel,
+    Checked,
+    Target,
+    check_string,
+    described_service,
+    invalid,
+)
+from jumok.server.api.parameters import check_size
+from jumok.server.http_errors import NOT_FOUND, bad_request
+from jumok.server.routes import POST, Endpoint
 
 if TYPE_CHECKING:
     from jumok.server.language_pairs import LanguagePair
-    from jumok.server.routes import RequestContext
+    from jumok.server.routes import ApiRequest
+    from jumok.server.service import Service
 
-__all__ = ["NO_SINGLE_MODEL", "ROUTES", "ExplainRequest", "named_pair"]
+__all__ = ["NO_SINGLE_MODEL", "ROUTES", "named_pair"]
 
 NO_SINGLE_MODEL = "No single model translates in this direction, so there is no attention to see."
 PAGE_OPERATIONS = ("explain", "rank-heads", "steps")
+MAX_CHARACTERS = 1_000
 MAX_REQUEST_BYTES = 64 * 1024
 """Of a request to a worker; 64 changes with all their indices take less."""
 
 
-class ExplainRequest(BaseModel):
-    """The fields of /v1/explain besides the languages and the key."""
+def _check_sentence(value: Any, service: Service) -> str:
+    text = check_string(value, service)
+    if len(text) > MAX_CHARACTERS:
+        raise invalid(f"has {len(text)} characters, at most {MAX_CHARACTERS} are allowed")
+    return text
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
-    q: str = Field(min_length=1, max_length=1_000)
-    translation: str | None = Field(None, max_length=2_000)
+def _require_single_model(schema: dict[str, Any]) -> None:
+    schema["anyOf"] = [
+        {"properties": {"source": {"const": pair.source}, "target": {"const": pair.target}}}
+        for pair in described_service.get().language_pairs.all
+    ]
+
+
+class ExplainRequest(ApiModel):
+    model_config = ConfigDict(extra="forbid", json_schema_extra=_require_single_model)
+
+    q: Annotated[
+        str, Checked(_check_sentence, lambda _: {**STRING, "minLength": 1, "maxLength": MAX_CHARACTERS})
+    ]
+    source: Target
+    target: Target
+    translation: str | None = Field(None, max_length=2 * MAX_CHARACTERS)
     changes: ChangeList = Field([])
     index: int = Field(0, ge=0)
     """The sentence of `q` that is explained, if it has several."""
 
 
-async def explain(context: RequestContext) -> Response:
-    """Explain one sentence by one model; the answer is what `explanation_to_json` writes."""
-    read_texts(context, allow_arrays=False)
-    require_strings(context, "source", "target")
-    fields = dict(context.fields)
-    pair = _single_model(context, fields.pop("source"), fields.pop("target"))
+class ExplainAnswer(TypedDict):
+    format: Literal["jumok-explanation"]
+    version: int
+
+
+async def explain(request: ApiRequest) -> Response:
+    """Explain a translation: attention, search, alignments; optionally with changed attention.
+
+    One sentence by one model; the answer is what `explanation_to_json` writes.
+    """
+    fields = ExplainRequest.read(request)
+    pair = _single_model(request, fields.source, fields.target)
+    changes = [change_to_json(change) for change in fields.changes]
+    body = {"sentence": fields.q, "changes": changes, "index": fields.index}
+    if fields.translation is not None:
+        body["target"] = fields.translation
     try:
-        request = ExplainRequest.model_validate(fields)
-    except ValidationError as error:
-        raise bad_request(first_error(error)) from None
-    changes = [change_to_json(change) for change in request.changes]
-    body = {"sentence": request.q, "changes": changes, "index": request.index}
-    if request.translation is not None:
-        body["target"] = request.translation
-    try:
-        return await _send_to_model(context, pair, "explain", body)
+        return await _send_to_model(request, pair, "explain", body)
     except DataError as error:
         # The request is valid, but this model or sentence has no such head or position.
-        raise HttpError(409, str(error)) from None
+        raise HTTPException(409, str(error)) from None
 
 
-async def answer_page(context: RequestContext) -> Response:
+async def answer_page(request: ApiRequest) -> Response:
     """Answer a request of the live page."""
-    operation = context.path_parameters["operation"]
+    operation = request.path_params["operation"]
     if operation not in PAGE_OPERATIONS:
-        raise HttpError(404, NOT_FOUND)
+        raise HTTPException(404, NOT_FOUND)
     try:
-        return await _send_to_model(context, named_pair(context), operation, context.fields)
+        return await _send_to_model(request, named_pair(request), operation, request.fields)
     except DataError as error:
         raise bad_request(str(error)) from None
 
 
 async def _send_to_model(
-    context: RequestContext, pair: LanguagePair, operation: str, body: dict[str, Any]
+    request: ApiRequest, pair: LanguagePair, operation: str, body: dict[str, Any]
 ) -> Response:
-    check_size([text for text in body.values() if isinstance(text, str)], context.service)
+    check_size([text for text in body.values() if isinstance(text, str)], request.service)
     try:
         encoded = json.dumps(body)
     except RecursionError:
         raise bad_request("it is nested too deeply") from None
     if len(encoded) > MAX_REQUEST_BYTES:
-        raise HttpError(
+        raise HTTPException(
             413,
             f"The request is too large. It has {len(encoded):,} bytes as JSON; at most "
             f"{MAX_REQUEST_BYTES:,} are allowed.",
         )
-    answer = await context.service.pipeline.explain(pair, operation, encoded, context.client)
+    answer = await request.service.pipeline.explain(pair, operation, encoded, request.client_id)
     return Response(answer, media_type="application/json")
 
 
-def named_pair(context: RequestContext) -> LanguagePair:
+def named_pair(request: ApiRequest) -> LanguagePair:
     """Return the language pair that the URL names."""
-    for pair in context.service.language_pairs.all:
-        if pair.name == context.path_parameters["direction"]:
+    for pair in request.service.language_pairs.all:
+        if pair.name == request.path_params["direction"]:
             return pair
-    raise HttpError(400, NO_SINGLE_MODEL)
+    raise HTTPException(400, NO_SINGLE_MODEL)
 
 
-def _single_model(context: RequestContext, source: str, target: str) -> LanguagePair:
+def _single_model(request: ApiRequest, source: str, target: str) -> LanguagePair:
     """Return the language pair of the model that translates directly; refuse if none does."""
-    path = context.service.language_pairs.pivot_path(source, target)
+    path = request.service.language_pairs.pivot_path(source, target)
     if path is None or len(path) != 1:
         raise bad_request(f"no single model translates from {source[:40]} to {target[:40]}")
     return path[0]
 
 
 ROUTES = [
-    Route("POST", "/v1/explain", explain, guarded=True),
-    Route("POST", "/attention/{direction}/{operation}", answer_page, guarded=True),
+    Route(
+        "/v1/explain", Endpoint(explain, ExplainAnswer, ExplainRequest, more_errors=("409",)), methods=POST
+    ),
+    Route("/attention/{direction}/{operation}", Endpoint(answer_page), methods=POST),
 ]

@@ -3,23 +3,37 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, NotRequired
 
-from starlette.responses import JSONResponse, PlainTextResponse, Response
+from pydantic import ConfigDict, WithJsonSchema
+from starlette.exceptions import HTTPException
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+from typing_extensions import TypedDict
 
 from jumok.documents import DOCUMENT_FORMATS, DocumentTooLargeError, read_document, read_markup
 from jumok.errors import DataError
+from jumok.server.api.fields import (
+    ApiModel,
+    GlossaryField,
+    Source,
+    Target,
+    Text,
+    TextOrTexts,
+    bounded_integer,
+    known_pair,
+)
 from jumok.server.api.parameters import (
+    DetectedLanguage,
     check_languages,
     check_size,
     find_pivot_paths,
     read_glossaries,
-    read_integer,
-    read_texts,
-    require_strings,
 )
-from jumok.server.http_errors import HttpError, bad_request, retry_later
-from jumok.server.routes import Route
+from jumok.server.http_errors import bad_request, retry_later
+from jumok.server.metrics import METRICS_MEDIA_TYPE
+from jumok.server.request_body import FORM, MULTIPART
+from jumok.server.routes import GET, JSON_TYPE, POST, Endpoint
 from jumok.server.workers.pending import TranslateOptions
 from jumok.text.language_detection import detect_languages
 from jumok.text.languages import language_name
@@ -28,73 +42,111 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from jumok.documents import HtmlMarkup
-    from jumok.server.api.parameters import LanguageRouting
+    from jumok.server.api.parameters import LanguagePlan
     from jumok.server.language_pairs import PivotPath
     from jumok.server.pipeline import TranslatedText
-    from jumok.server.routes import RequestContext
+    from jumok.server.routes import ApiRequest
     from jumok.text.glossary import Glossary
 
 __all__ = ["ROUTES"]
 
 TEXT_FORMATS = ("text", "html")
 FRONTEND_TIMEOUT = 500  # milliseconds that a page waits for the next key press before it sends a request
+ANY = (JSON_TYPE, FORM, MULTIPART)
+# A multipart form sends every value as text, so no type would be wrong. `minItems`: schemathesis sends an
+# array as one part per item, so an empty one would be a missing file.
+FILE_SCHEMA = {
+    "description": "A file whose name has a known suffix; text in UTF-8 (.strings also in UTF-16)",
+    "minItems": 1,
+}
 
 
-async def translate(context: RequestContext) -> Response:
-    texts = read_texts(context)
-    require_strings(context, "source", "target")
-    if context.fields.get("alternatives", 0) is None:
-        del context.fields["alternatives"]
-    max_alternatives = context.service.limits.max_alternatives
-    alternatives = read_integer(context, "alternatives", minimum=0, maximum=max_alternatives)
-    check_size(texts, context.service)
-    check_languages(context)
-    text_format = context.fields.get("format")
-    text_format = "text" if text_format in (None, "") else text_format
-    if text_format not in TEXT_FORMATS:
-        raise HttpError(400, f"{str(text_format)[:40]} format is not supported")
-    routing = await find_pivot_paths(texts, context)
-    glossaries = read_glossaries(context, routing.pivot_paths)
-    if text_format == "html":
-        context.service.pipeline.check_room(context.client, sum(map(len, texts)))
-        markups = [await context.service.run_in_thread(read_markup, text) for text in texts]
-        ranked = await _translate_html(context, markups, routing.pivot_paths, glossaries, alternatives + 1)
+class TranslateRequest(ApiModel):
+    model_config = ConfigDict(json_schema_extra=known_pair)
+
+    q: TextOrTexts
+    source: Source
+    target: Target
+    alternatives: Annotated[int, bounded_integer(0, lambda limits: limits.max_alternatives)] = 0
+    format: Annotated[Any, WithJsonSchema({"enum": [*TEXT_FORMATS, ""]})] = ""
+    """It is checked after the languages, as LibreTranslate does."""
+    glossary: GlossaryField = ""
+
+
+class DetectRequest(ApiModel):
+    q: Text
+
+
+class TranslateFileRequest(ApiModel):
+    model_config = ConfigDict(json_schema_extra=known_pair)
+
+    file: Annotated[bytes, WithJsonSchema(FILE_SCHEMA)]
+    source: Source
+    target: Target
+    glossary: GlossaryField = ""
+
+
+class TranslateAnswer(TypedDict):
+    """Single values if `q` is a string, arrays if it is an array."""
+
+    translatedText: str | list[str]
+    detectedLanguage: NotRequired[DetectedLanguage | list[DetectedLanguage]]
+    alternatives: NotRequired[list[str] | list[list[str]]]
+    pivot: NotRequired[list[str]]
+
+
+class SupportedLanguage(TypedDict):
+    code: str
+    name: str
+    targets: list[str]
+
+
+async def translate(request: ApiRequest) -> Response:
+    """Translate text."""
+    fields, service = TranslateRequest.read(request), request.service
+    texts = fields.q if isinstance(fields.q, list) else [fields.q]
+    check_size(texts, service)
+    check_languages(fields.source, fields.target, service)
+    if fields.format not in ("", *TEXT_FORMATS):
+        raise HTTPException(400, f"{str(fields.format)[:40]} format is not supported")
+    plan = await find_pivot_paths(texts, fields.source, fields.target, service)
+    glossaries = read_glossaries(fields.glossary, plan.pivot_paths, service)
+    n_best = fields.alternatives + 1
+    if fields.format == "html":
+        service.pipeline.check_room(request.client_id, sum(map(len, texts)))
+        markups = [await service.run_in_thread(read_markup, text) for text in texts]
+        ranked = await _translate_html(request, markups, plan.pivot_paths, glossaries, n_best)
     else:
-        options = TranslateOptions(n_best=alternatives + 1)
-        translated = await context.service.pipeline.translate_all(
-            texts, routing.pivot_paths, options, context.client, glossaries
+        translated = await service.pipeline.translate_all(
+            texts, plan.pivot_paths, TranslateOptions(n_best), request.client_id, glossaries
         )
         ranked = [
             [translation.text(), *(text for text, _ in translation.alternatives())]
             for translation in translated
         ]
-    answer = _to_answer(context.fields["q"], ranked, routing, alternatives=alternatives)
-    return JSONResponse(answer, headers=_pivot_header(routing))
+    return JSONResponse(_to_answer(fields, ranked, plan), headers=_pivot_header(plan))
 
 
-def _to_answer(
-    q: str | list[str], ranked: list[list[str]], routing: LanguageRouting, *, alternatives: int
-) -> dict[str, Any]:
-    """Return single values if `q` is a string, arrays if it is an array."""
-    is_array = isinstance(q, list)
+def _to_answer(fields: TranslateRequest, ranked: list[list[str]], plan: LanguagePlan) -> TranslateAnswer:
+    is_array = isinstance(fields.q, list)
     best = [texts[0] for texts in ranked]
-    others = [texts[1 : alternatives + 1] for texts in ranked]
-    answer: dict[str, Any] = {"translatedText": best if is_array else best[0]}
-    if routing.detected is not None:
-        answer["detectedLanguage"] = routing.detected if is_array else routing.detected[0]
-    if alternatives:
+    others = [texts[1 : fields.alternatives + 1] for texts in ranked]
+    answer: TranslateAnswer = {"translatedText": best if is_array else best[0]}
+    if plan.detected is not None:
+        answer["detectedLanguage"] = plan.detected if is_array else plan.detected[0]
+    if fields.alternatives:
         answer["alternatives"] = others if is_array else others[0]
-    if routing.pivots:
-        answer["pivot"] = routing.pivots
+    if plan.pivots:
+        answer["pivot"] = plan.pivots
     return answer
 
 
-def _pivot_header(routing: LanguageRouting) -> dict[str, str]:
-    return {"X-Translated-Through": ", ".join(routing.pivots)} if routing.pivots else {}
+def _pivot_header(plan: LanguagePlan) -> dict[str, str]:
+    return {"X-Translated-Through": ", ".join(plan.pivots)} if plan.pivots else {}
 
 
 async def _translate_html(
-    context: RequestContext,
+    request: ApiRequest,
     markups: Sequence[HtmlMarkup],
     pivot_paths: Sequence[PivotPath],
     glossaries: Mapping[PivotPath, Glossary],
@@ -104,15 +156,13 @@ async def _translate_html(
     segments = [segment for markup in markups for segment in markup.segments]
     paths = [path for markup, path in zip(markups, pivot_paths, strict=True) for _ in markup.segments]
     options = TranslateOptions(n_best, align=True)
-    pipeline = context.service.pipeline
-    translated = iter(await pipeline.translate_all(segments, paths, options, context.client, glossaries))
+    service, client = request.service, request.client_id
+    translated = iter(await service.pipeline.translate_all(segments, paths, options, client, glossaries))
     results = []
     for markup, path in zip(markups, pivot_paths, strict=True):
         segments_of_markup = [next(translated) for _ in markup.segments]
         num_ranks = n_best if path else 1
-        results.append(
-            await context.service.run_in_thread(_fill_ranked, markup, segments_of_markup, num_ranks)
-        )
+        results.append(await service.run_in_thread(_fill_ranked, markup, segments_of_markup, num_ranks))
     return results
 
 
@@ -124,47 +174,46 @@ def _fill_ranked(markup: HtmlMarkup, translated: Sequence[TranslatedText], num_r
     return list(dict.fromkeys(ranked))
 
 
-async def detect(context: RequestContext) -> Response:
-    texts = read_texts(context, allow_arrays=False)
-    check_size(texts, context.service)
-    service = context.service
-    detected = await service.run_in_thread(detect_languages, texts[0], service.language_pairs.codes)
+async def detect(request: ApiRequest) -> Response:
+    """Detect a language."""
+    text, service = DetectRequest.read(request).q, request.service
+    check_size([text], service)
+    detected = await service.run_in_thread(detect_languages, text, service.language_pairs.codes)
     return JSONResponse([{"confidence": confidence, "language": code} for code, confidence in detected])
 
 
-async def translate_file(context: RequestContext) -> Response:
-    request, service = context.request, context.service
-    if request.file is None:
-        raise bad_request("missing file parameter")
-    require_strings(context, "source", "target")
-    service.pipeline.check_room(context.client, len(request.file))
+async def translate_file(request: ApiRequest) -> Response:
+    """Translate a file."""
+    content, service = request.content, request.service
+    fields = TranslateFileRequest.read(request, file=content.file)
+    service.pipeline.check_room(request.client_id, len(fields.file))
     read = partial(read_document, max_syntax_characters=service.limits.max_file_syntax_characters)
     try:
-        document_format, document = await service.run_in_thread(read, request.file_name, request.file)
+        document_format, document = await service.run_in_thread(read, content.file_name, fields.file)
     except DocumentTooLargeError as error:
-        raise HttpError(413, str(error)) from None
+        raise HTTPException(413, str(error)) from None
     except DataError as error:
         raise bad_request(str(error)) from None
     segments = document.segments
     check_size(["".join(segments)], service)
-    routing = await find_pivot_paths(["\n".join(segments)], context)
-    paths = routing.pivot_paths * len(segments)
-    options = TranslateOptions(align=True)
-    glossaries = read_glossaries(context, routing.pivot_paths)
-    translated = await service.pipeline.translate_all(segments, paths, options, context.client, glossaries)
-    target = context.fields["target"]
+    plan = await find_pivot_paths(["\n".join(segments)], fields.source, fields.target, service)
+    paths = plan.pivot_paths * len(segments)
+    options, client = TranslateOptions(align=True), request.client_id
+    glossaries = read_glossaries(fields.glossary, plan.pivot_paths, service)
+    translated = await service.pipeline.translate_all(segments, paths, options, client, glossaries)
     data = await service.run_in_thread(
-        lambda: document.write([text.segment_translation() for text in translated], target)
+        lambda: document.write([text.segment_translation() for text in translated], fields.target)
     )
     name = service.download_cache.put(data, document_format)
-    url = f"{context.scheme}://{context.headers['host']}/download_file/{name}"
-    return JSONResponse({"translatedFileUrl": url}, headers=_pivot_header(routing))
+    url = f"{request.scope['scheme']}://{request.headers['host']}/download_file/{name}"
+    return JSONResponse({"translatedFileUrl": url}, headers=_pivot_header(plan))
 
 
-async def download_file(context: RequestContext) -> Response:
-    file = context.service.download_cache.get(context.path_parameters["name"])
+async def download_file(request: ApiRequest) -> Response:
+    """Download a translated file."""
+    file = request.service.download_cache.get(request.path_params["name"])
     if file is None:
-        raise HttpError(404, "There is no such file, or it has expired.")
+        raise HTTPException(404, "There is no such file, or it has expired.")
     # A browser must never show it as a page of this server.
     headers = {
         "Content-Disposition": f'attachment; filename="translated{file.document_format.suffix}"',
@@ -173,12 +222,14 @@ async def download_file(context: RequestContext) -> Response:
     return Response(file.data, media_type=file.document_format.media_type, headers=headers)
 
 
-async def languages(context: RequestContext) -> Response:
-    return JSONResponse(context.service.language_pairs.to_json())
+async def languages(request: ApiRequest) -> Response:
+    """List languages."""
+    return JSONResponse(request.service.language_pairs.to_json())
 
 
-async def frontend_settings(context: RequestContext) -> Response:
-    service = context.service
+async def frontend_settings(request: ApiRequest) -> Response:
+    """Settings of the web page."""
+    service = request.service
     default_codes = service.language_pairs.codes[:2]
     source, target = ({"code": code, "name": language_name(code)} for code in default_codes)
     return JSONResponse(
@@ -195,30 +246,37 @@ async def frontend_settings(context: RequestContext) -> Response:
     )
 
 
-async def health(context: RequestContext) -> Response:
-    """Report whether the server can translate: 503 if no worker is ready."""
-    if not context.service.pool.pids:
+async def health(request: ApiRequest) -> Response:
+    """Whether the server can translate: 503 if no worker is ready."""
+    if not request.service.pool.pids:
         raise retry_later(503, "No worker is ready.", 5)
     return JSONResponse({"status": "ok"})
 
 
-async def metrics(context: RequestContext) -> Response:
-    service = context.service
-    text = service.metrics.to_text(
-        waiting_sentences=len(service.queue),
-        open_requests=service.queue.open_requests,
-        workers=len(service.pool.pids),
-    )
-    return PlainTextResponse(text, media_type="text/plain; version=0.0.4; charset=utf-8")
+async def metrics(request: ApiRequest) -> Response:
+    """Metrics for Prometheus."""
+    return Response(request.service.metrics.to_text(), media_type=METRICS_MEDIA_TYPE)
 
 
+DOWNLOAD = Endpoint(
+    download_file,
+    str,
+    answer_types=tuple(each.media_type.partition(";")[0] for each in DOCUMENT_FORMATS),
+    more_errors=("404",),
+    guarded=False,
+)
+METRICS = Endpoint(metrics, str, answer_types=("text/plain",), more_errors=("429",))
 ROUTES = [
-    Route("POST", "/translate", translate, guarded=True),
-    Route("POST", "/detect", detect, guarded=True),
-    Route("GET", "/languages", languages),
-    Route("POST", "/translate_file", translate_file, guarded=True),
-    Route("GET", "/download_file/{name}", download_file),
-    Route("GET", "/frontend/settings", frontend_settings),
-    Route("GET", "/health", health),
-    Route("GET", "/metrics", metrics, guarded=True),
+    Route("/translate", Endpoint(translate, TranslateAnswer, TranslateRequest, body_types=ANY), methods=POST),
+    Route("/detect", Endpoint(detect, list[DetectedLanguage], DetectRequest, body_types=ANY), methods=POST),
+    Route("/languages", Endpoint(languages, list[SupportedLanguage], guarded=False), methods=GET),
+    Route(
+        "/translate_file",
+        Endpoint(translate_file, dict[str, str], TranslateFileRequest, body_types=(MULTIPART,)),
+        methods=POST,
+    ),
+    Route("/download_file/{name}", DOWNLOAD, methods=GET),
+    Route("/frontend/settings", Endpoint(frontend_settings, dict[str, Any], guarded=False), methods=GET),
+    Route("/health", Endpoint(health, dict[str, str], more_errors=("503",), guarded=False), methods=GET),
+    Route("/metrics", METRICS, methods=GET),
 ]

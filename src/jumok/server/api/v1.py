@@ -8,61 +8,113 @@ from __future__ import annotations
 import json
 import math
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, NotRequired
 
+from pydantic import ConfigDict
 from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.routing import Route
+from typing_extensions import TypedDict
 
-from jumok.server.api.parameters import (
-    check_size,
-    find_pivot_paths,
-    read_flag,
-    read_glossaries,
-    read_integer,
-    read_texts,
-    require_strings,
+from jumok.server.api.fields import (
+    ApiModel,
+    Flag,
+    GlossaryField,
+    Source,
+    Target,
+    TextOrTexts,
+    bounded_integer,
+    known_pair,
 )
+from jumok.server.api.parameters import DetectedLanguage, check_size, find_pivot_paths, read_glossaries
 from jumok.server.http_errors import bad_request
-from jumok.server.routes import Route
+from jumok.server.routes import POST, Endpoint
 from jumok.server.workers.pending import BusyError, RequestTooLargeError, TranslateOptions
 from jumok.text.sentences import replace_sentences, text_spans
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
+    from collections.abc import AsyncIterator, Mapping, Sequence
 
-    from jumok.server.api.parameters import LanguageRouting
+    from jumok.server.api.parameters import LanguagePlan
     from jumok.server.language_pairs import PivotPath
     from jumok.server.pipeline import TranslatedText
-    from jumok.server.routes import RequestContext
+    from jumok.server.routes import ApiRequest
+    from jumok.text.glossary import Glossary
 
 __all__ = ["ROUTES"]
 
+EVENT_STREAM = "text/event-stream"
 
-async def translate(context: RequestContext) -> Response:
-    texts, routing, options = await _read_request(context)
-    translated = await context.service.pipeline.translate_all(
-        texts,
-        routing.pivot_paths,
-        options,
-        context.client,
-        read_glossaries(context, routing.pivot_paths),
+
+def _require_one_if_greedy(schema: dict[str, Any]) -> None:
+    known_pair(schema)
+    one_if_greedy = [
+        {"properties": {"greedy": {"enum": [False, "false", None]}}},
+        {"properties": {"n_best": {"enum": [1, "1", None]}}},
+    ]
+    schema["allOf"] = [{"anyOf": schema.pop("anyOf")}, {"anyOf": one_if_greedy}]
+
+
+class ScoredRequest(ApiModel):
+    model_config = ConfigDict(json_schema_extra=_require_one_if_greedy)
+
+    q: TextOrTexts
+    source: Source
+    target: Target
+    n_best: Annotated[int, bounded_integer(1, lambda limits: limits.max_alternatives + 1)] = 1
+    alignment: Flag = False
+    greedy: Flag = False
+    glossary: GlossaryField = ""
+
+
+class ScoredText(TypedDict):
+    text: str
+    score: float | None
+    confidence: float
+
+
+class SpanLink(TypedDict):
+    source: tuple[int, int]
+    target: tuple[int, int]
+
+
+class ScoredTranslation(ScoredText):
+    source: str
+    detectedLanguage: NotRequired[DetectedLanguage]
+    pivot: list[str]
+    alternatives: list[ScoredText]
+    alignment: NotRequired[list[SpanLink]]
+    notes: NotRequired[list[str]]
+
+
+class ScoredAnswer(TypedDict):
+    target: str
+    translations: list[ScoredTranslation]
+
+
+async def translate_with_scores(request: ApiRequest) -> Response:
+    """Translate with scores, n-best lists and word alignments."""
+    texts, plan, options, glossaries = await _read_request(request)
+    translated = await request.service.pipeline.translate_all(
+        texts, plan.pivot_paths, options, request.client_id, glossaries
     )
-    answer: dict[str, Any] = {
-        "target": context.fields["target"],
-        "translations": [
-            {**_routing_json(routing, index, context), **_translation_json(translation, options)}
-            for index, translation in enumerate(translated)
-        ],
-    }
-    return JSONResponse(answer)
+    target = request.fields["target"]
+    translations = [
+        {**_plan_json(plan, index, target), **_translation_json(translation, options)}
+        for index, translation in enumerate(translated)
+    ]
+    return JSONResponse({"target": target, "translations": translations})
 
 
-async def translate_stream(context: RequestContext) -> Response:
-    """Server-sent events, in the order of the texts: `partial`, `sentence`, `text`, and finally `done`."""
-    texts, routing, options = await _read_request(context)
-    events = _events(context, texts, routing, options._replace(stream=True))
+async def translate_as_stream(request: ApiRequest) -> Response:
+    """Like /v1/translate, as server-sent events: token by token and sentence by sentence.
+
+    They are in the order of the texts: `partial`, `sentence`, `text`, and finally `done`.
+    """
+    texts, plan, options, glossaries = await _read_request(request)
+    events = _events(request, texts, plan, options._replace(stream=True), glossaries)
     first = await anext(events)  # a request that is refused gets its status before the stream begins
     headers = {"X-Accel-Buffering": "no"}  # else nginx would hold events back until its buffer is full
-    return StreamingResponse(_prepend(first, events), media_type="text/event-stream", headers=headers)
+    return StreamingResponse(_prepend(first, events), media_type=EVENT_STREAM, headers=headers)
 
 
 async def _prepend(first: str, events: AsyncIterator[str]) -> AsyncIterator[str]:
@@ -75,9 +127,13 @@ async def _prepend(first: str, events: AsyncIterator[str]) -> AsyncIterator[str]
 
 
 async def _events(
-    context: RequestContext, texts: Sequence[str], routing: LanguageRouting, options: TranslateOptions
+    request: ApiRequest,
+    texts: Sequence[str],
+    plan: LanguagePlan,
+    options: TranslateOptions,
+    glossaries: Mapping[PivotPath, Glossary],
 ) -> AsyncIterator[str]:
-    pipeline = context.service.pipeline
+    pipeline, target = request.service.pipeline, request.fields["target"]
     num_done = 0  # texts whose events have all been sent
     sentences: dict[int, list[str]] = {}  # text index → its sentences that have been translated
 
@@ -85,19 +141,18 @@ async def _events(
         """Return the `text` events of the texts from `num_done` to `end`."""
         events = []
         for index in range(num_done, end):
-            text = _join_sentences(texts[index], sentences.pop(index, []), routing.pivot_paths[index])
-            data = {"index": index, "text": text, **_routing_json(routing, index, context)}
+            text = _join_sentences(texts[index], sentences.pop(index, []), plan.pivot_paths[index])
+            data = {"index": index, "text": text, **_plan_json(plan, index, target)}
             events.append(_event("text", data))
         return events
 
-    glossaries = read_glossaries(context, routing.pivot_paths)
-    with pipeline.open_request(context.client) as request:
-        pipeline.admit(request, texts, routing.pivot_paths, options)
+    with pipeline.open_request(request.client_id) as opened:
+        pipeline.admit(opened, texts, plan.pivot_paths, options)
         # Adjacent texts with the same path are queued together: with one source language, all of them.
-        for path, group in groupby(range(len(texts)), key=lambda index: routing.pivot_paths[index]):
+        for path, group in groupby(range(len(texts)), key=lambda index: plan.pivot_paths[index]):
             indices = list(group)
             results = pipeline.stream_sentences(
-                [texts[index] for index in indices], path, options, request, glossaries
+                [texts[index] for index in indices], path, options, opened, glossaries
             )
             async for group_index, sentence_index, result in results:
                 text_index = indices[group_index]
@@ -124,23 +179,23 @@ def _join_sentences(text: str, sentences: Sequence[str], path: PivotPath) -> str
     return "".join(replace_sentences(text, spans, sentences, path[-1].target))
 
 
-async def _read_request(context: RequestContext) -> tuple[list[str], LanguageRouting, TranslateOptions]:
-    texts = read_texts(context)
-    require_strings(context, "source", "target")
-    max_n_best = context.service.limits.max_alternatives + 1
-    n_best = read_integer(context, "n_best", minimum=1, maximum=max_n_best)
-    align, greedy = (read_flag(context, name) for name in ("alignment", "greedy"))
-    if greedy and n_best > 1:
+async def _read_request(
+    request: ApiRequest,
+) -> tuple[list[str], LanguagePlan, TranslateOptions, dict[PivotPath, Glossary]]:
+    fields = ScoredRequest.read(request)
+    texts = fields.q if isinstance(fields.q, list) else [fields.q]
+    if fields.greedy and fields.n_best > 1:
         raise bad_request("greedy finds one translation: n_best parameter must be 1")
-    check_size(texts, context.service)
-    return texts, await find_pivot_paths(texts, context), TranslateOptions(n_best, align, greedy)
+    check_size(texts, request.service)
+    plan = await find_pivot_paths(texts, fields.source, fields.target, request.service)
+    glossaries = read_glossaries(fields.glossary, plan.pivot_paths, request.service)
+    return texts, plan, TranslateOptions(fields.n_best, fields.alignment, fields.greedy), glossaries
 
 
-def _routing_json(routing: LanguageRouting, index: int, context: RequestContext) -> dict[str, Any]:
+def _plan_json(plan: LanguagePlan, index: int, target: str) -> dict[str, Any]:
     """Return the source language, the detected one and the pivot languages of a text."""
-    path = routing.pivot_paths[index]
-    target = context.fields["target"]
-    detected = {} if routing.detected is None else {"detectedLanguage": routing.detected[index]}
+    path = plan.pivot_paths[index]
+    detected = {} if plan.detected is None else {"detectedLanguage": plan.detected[index]}
     return {
         "source": path[0].source if path else target,
         **detected,
@@ -181,7 +236,8 @@ def _event(name: str, data: dict[str, Any]) -> str:
     return f"event: {name}\ndata: {json.dumps(data, ensure_ascii=True)}\n\n"
 
 
+STREAM = Endpoint(translate_as_stream, dict[str, str], ScoredRequest, answer_types=(EVENT_STREAM,))
 ROUTES = [
-    Route("POST", "/v1/translate", translate, guarded=True),
-    Route("POST", "/v1/translate/stream", translate_stream, guarded=True),
+    Route("/v1/translate", Endpoint(translate_with_scores, ScoredAnswer, ScoredRequest), methods=POST),
+    Route("/v1/translate/stream", STREAM, methods=POST),
 ]

@@ -1,0 +1,181 @@
+"""The fields of requests as pydantic models, which check them and describe them in the OpenAPI document.
+
+The messages and their order are LibreTranslate's: a request is refused for the first invalid field. Null is
+the same as a missing field, as several clients send it. What the fields require of each other, the handlers
+check.
+"""
+
+from __future__ import annotations
+
+import re
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, Self
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic_core import CoreSchema, PydanticCustomError, core_schema
+
+from jumok.analysis.changes import first_error
+from jumok.server.http_errors import bad_request
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
+
+    from jumok.server.limits import Limits
+    from jumok.server.routes import ApiRequest
+    from jumok.server.service import Service
+
+    Schema = dict[str, Any]
+
+__all__ = [
+    "AUTO",
+    "STRING",
+    "ApiModel",
+    "Checked",
+    "Flag",
+    "GlossaryField",
+    "Source",
+    "Target",
+    "Text",
+    "TextOrTexts",
+]
+__all__ += ["bounded_integer", "check_string", "described_service", "invalid", "known_pair"]
+
+AUTO = "auto"
+STRING: Schema = {"type": "string"}
+
+described_service: ContextVar[Service] = ContextVar("described_service")
+"""The server whose OpenAPI document is being made."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """Checks a field and describes it. Both depend on the models and limits of the server."""
+
+    check: Callable[[Any, Service], Any]
+    describe: Callable[[Service], Schema]
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.with_info_plain_validator_function(
+            lambda value, info: self.check(value, info.context)
+        )
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> Schema:
+        return self.describe(described_service.get())
+
+
+class ApiModel(BaseModel):
+    """The fields of a route; others are ignored."""
+
+    model_config = ConfigDict(frozen=True, strict=True)
+
+    @classmethod
+    def read(cls, request: ApiRequest, **more_fields: Any) -> Self:
+        """Return the checked fields; raise a 400 for the first that is invalid."""
+        fields = {**request.fields, **more_fields}
+        given = {name: value for name, value in fields.items() if value is not None}
+        try:
+            return cls.model_validate(given, context=request.service)
+        except ValidationError as error:
+            first = error.errors(include_url=False, include_input=False)[0]
+            if first["type"] == "missing":
+                raise bad_request(f"missing {first['loc'][0]} parameter") from None
+            if first["type"] == "invalid":
+                raise bad_request(f"{first['loc'][0]} parameter {first['msg']}") from None
+            raise bad_request(first_error(error)) from None
+
+
+def invalid(reason: str) -> PydanticCustomError:
+    """Return the error of a field, whose message begins with its name."""
+    return PydanticCustomError("invalid", "{reason}", {"reason": reason})
+
+
+def check_string(value: Any, service: Service) -> str:
+    if not value and not isinstance(value, int | float):
+        raise PydanticCustomError("missing", "missing")
+    if not isinstance(value, str):
+        raise invalid("is not a string")
+    return value
+
+
+def _check_texts(value: Any, service: Service) -> str | list[str]:
+    if isinstance(value, list) and value and all(isinstance(text, str) for text in value):
+        return value
+    try:
+        return check_string(value, service)
+    except PydanticCustomError as error:
+        raise (
+            error if error.type == "missing" else invalid("is not a string or an array of strings")
+        ) from None
+
+
+def _check_flag(value: Any, service: Service) -> bool:
+    """Return a boolean, which is a string in a form."""
+    if not isinstance(value, bool) and value not in ("true", "false"):
+        raise invalid("is not true or false")
+    return value in (True, "true")
+
+
+def bounded_integer(minimum: int, maximum: Callable[[Limits], int]) -> Checked:
+    """Check an integer, which is a string in a form."""
+
+    def check(value: Any, service: Service) -> int:
+        if isinstance(value, str) and re.fullmatch(r"0|-?[1-9][0-9]{0,8}", value):
+            value = int(value)
+        if isinstance(value, float) and value.is_integer():
+            value = int(value)
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise invalid("is not a number")
+        if not minimum <= value <= maximum(service.limits):
+            raise invalid(f"must be from {minimum} to {maximum(service.limits)}")
+        return value
+
+    def describe(service: Service) -> Schema:
+        numbers = range(minimum, maximum(service.limits) + 1)
+        integer = {"type": "integer", "minimum": numbers[0], "maximum": numbers[-1]}
+        return {"anyOf": [integer, {**STRING, "pattern": f"^({'|'.join(map(str, numbers))})$"}]}
+
+    return Checked(check, describe)
+
+
+def _describe_text(service: Service) -> Schema:
+    return {**STRING, "minLength": 1, "maxLength": service.limits.max_characters}
+
+
+def _describe_texts(service: Service) -> Schema:
+    array = {"type": "array", "items": STRING, "minItems": 1, "maxItems": service.limits.max_texts}
+    return {"anyOf": [_describe_text(service), array]}
+
+
+Text = Annotated[str, Checked(check_string, _describe_text)]
+TextOrTexts = Annotated[str | list[str], Checked(_check_texts, _describe_texts)]
+Flag = Annotated[
+    bool, Checked(_check_flag, lambda _: {"anyOf": [{"type": "boolean"}, {"enum": ["true", "false"]}]})
+]
+Source = Annotated[
+    str, Checked(check_string, lambda service: {"enum": [AUTO, *service.language_pairs.codes]})
+]
+Target = Annotated[str, Checked(check_string, lambda service: {"enum": service.language_pairs.codes})]
+
+
+def _describe_glossary(service: Service) -> Schema:
+    """Describe terms with their translations, and the names of glossaries."""
+    term = {**STRING, "pattern": r"^\S+( \S+)*$"}
+    terms = {"type": "object", "propertyNames": term, "additionalProperties": term}
+    return {"anyOf": [terms, {"enum": ["", *service.glossaries.names]}]}
+
+
+GlossaryField = Annotated[Any, Checked(lambda value, _: value, _describe_glossary)]
+"""It is checked for the pivot paths of the texts (`parameters.read_glossaries`)."""
+
+
+def known_pair(schema: Schema) -> None:
+    """Describe the targets of each source."""
+    pairs = described_service.get().language_pairs
+    targets_of = {AUTO: pairs.codes, **{code: pairs.targets(code) for code in pairs.codes}}
+    schema["anyOf"] = [
+        {"properties": {"source": {"const": source}, "target": {"enum": targets}}}
+        for source, targets in targets_of.items()
+    ]
