@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from playwright.sync_api import expect
 
-from jumok.server.viewer import ViewerServer
+from jumok.server.viewer.http_server import ViewerServer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -80,7 +80,7 @@ class MonitoredPage:
 def serving(service: ExplanationService) -> Iterator[str]:
     """Yield the address of a live page."""
     with ViewerServer(service) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.05,))
+        thread = threading.Thread(target=server.serve_forever)
         thread.start()
         try:
             yield server.url

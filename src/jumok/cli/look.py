@@ -221,9 +221,9 @@ def _serve(arguments: Sequence[str], port: int, sentences: str | None, place: Pl
         ExplanationService,
         NamedTranslator,
         RunMonitor,
-        ViewerServer,
         is_run_folder,
     )
+    from jumok.server.viewer.http_server import ViewerServer  # start-up
 
     named = [(name, Path(argument)) for name, argument in zip(_names(arguments), arguments, strict=True)]
     runs = [(name, RunMonitor(path)) for name, path in named if is_run_folder(path)]

@@ -1,6 +1,5 @@
-"""The live page: a small server on loopback that computes explanations on request."""
+"""The live page, which computes explanations on request; `http_server.py` serves it on loopback."""
 
-from jumok.server.viewer.http_server import ViewerServer
 from jumok.server.viewer.run_monitor import RunMonitor, is_run_folder
 from jumok.server.viewer.service import ExplanationService, NamedTranslator
 
@@ -8,6 +7,5 @@ __all__ = [
     "ExplanationService",
     "NamedTranslator",
     "RunMonitor",
-    "ViewerServer",
     "is_run_folder",
 ]

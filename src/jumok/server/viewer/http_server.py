@@ -1,289 +1,237 @@
-"""An HTTP server for one user on one computer: the page and its requests.
+"""The live page for one user on one computer: an ASGI application, and the server that runs it.
 
 It listens on loopback only, and its address contains a secret, so that other users and other pages on the
 same computer get no response. Host and Origin are checked too, against DNS rebinding: a page whose own name
 resolves to this computer sends that name in both.
 
-Each connection has a thread, so their number is limited: a new connection takes the place of the one that has
-waited longest without a complete request.
+The number of connections is limited: a new one takes the place of the one that has waited longest without a
+request.
 """
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
-import io
 import json
+import logging
 import secrets
-import socket
 import threading
-import time
-from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Self, TypeVar, cast
 
-from jumok.errors import DataError, JumokError
+import uvicorn
+from starlette.exceptions import HTTPException
+from starlette.responses import HTMLResponse, Response
+
+from jumok.errors import JumokError
 from jumok.plots import page_with_data
+from jumok.server.http_application import HttpApplication
+from jumok.server.http_errors import error_response, retry_later
+from jumok.server.http_protocol import BoundedHttpProtocol
+from jumok.server.limits import Limits
+from jumok.server.listening import listen, server_config
+from jumok.server.request_body import BodyMemoryBudget, read_body
+from jumok.server.routes import JSON_TYPE, unless_disconnected
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable
+
+    from starlette.datastructures import Headers
+    from starlette.requests import Request
+    from starlette.types import Receive, Scope, Send
 
     from jumok.server.viewer.service import ExplanationService
 
-__all__ = ["ViewerServer"]
+__all__ = ["VIEWER_LIMITS", "ViewerServer"]
+
+Result = TypeVar("Result")
 
 ADDRESS = "127.0.0.1"
-MAX_BODY_BYTES = 64 * 1024
-MAX_CONNECTIONS = 32
+VIEWER_LIMITS = Limits(
+    max_body_bytes=64 * 1024, max_connections=32, header_timeout=30, body_timeout=30, response_timeout=30
+)
 MAX_CONCURRENT_REQUESTS = 8
-TIMEOUT_SECONDS = 30
-"""For a client to send a whole request, and to read the response."""
 NDJSON = "application/x-ndjson"
-HEADERS = {
-    "Cache-Control": "no-store",
-    "Content-Security-Policy": "frame-ancestors 'none'",
-    "Cross-Origin-Opener-Policy": "same-origin",
-    "Cross-Origin-Resource-Policy": "same-origin",
-    "Referrer-Policy": "no-referrer",
-    "X-Content-Type-Options": "nosniff",
-}
+
+logging.getLogger("uvicorn").addHandler(logging.NullHandler())  # nothing is printed about the requests
 
 
-class ViewerServer(ThreadingHTTPServer):
+class ViewerServer:
     """Serves the live page until it is shut down. Port 0 selects a free port."""
 
-    daemon_threads = True
-    request_queue_size = 128  # by default connections beyond five wait a second before they try again
-
-    def __init__(self, service: ExplanationService, *, port: int = 0) -> None:
-        self.service = service
-        self.secret = secrets.token_urlsafe(16)
-        self.request_slots = threading.BoundedSemaphore(MAX_CONCURRENT_REQUESTS)
-        self._lock = threading.Lock()
-        self._waiting: dict[socket.socket, None] = {}  # without a complete request, the oldest first
-        self._answering: set[socket.socket] = set()
-        try:
-            super().__init__((ADDRESS, port), Handler)
-        except OSError as error:
-            raise DataError(
-                f"Port {port} cannot be used: {error.strerror}. Choose another with --port, or leave it out."
-            ) from None
-
-    def process_request(self, request: Any, client_address: Any) -> None:
-        """Start a thread for a connection; if there are too many, close the one that has waited longest."""
-        with self._lock:
-            self._waiting[request] = None
-            if len(self._waiting) + len(self._answering) > MAX_CONNECTIONS:
-                oldest = next(iter(self._waiting))
-                del self._waiting[oldest]
-                with contextlib.suppress(OSError):
-                    oldest.shutdown(socket.SHUT_RDWR)  # its thread reads the end of the connection, and ends
-        super().process_request(request, client_address)
-
-    def shutdown_request(self, request: Any) -> None:
-        with self._lock:
-            self._waiting.pop(request, None)
-        super().shutdown_request(request)
-
-    @contextlib.contextmanager
-    def answering(self, connection: socket.socket) -> Iterator[None]:
-        """Keep a connection while its request, which has been read, is answered."""
-        with self._lock:
-            self._waiting.pop(connection, None)
-            self._answering.add(connection)
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._answering.remove(connection)
-                self._waiting[connection] = None
-
-    @property
-    def hosts(self) -> frozenset[str]:
-        return frozenset(f"{name}:{self.server_port}" for name in (ADDRESS, "localhost"))
+    def __init__(self, service: ExplanationService, *, port: int = 0, limits: Limits = VIEWER_LIMITS) -> None:
+        advice = "Choose another port with --port, or leave it out."
+        self._listener = listen(ADDRESS, port, advice=advice)
+        self.address: tuple[str, int] = self._listener.getsockname()
+        self.port = self.address[1]
+        self.application = ViewerApplication(service, self.port, limits)
+        config = server_config(self.application, limits, ViewerProtocol, timeout_graceful_shutdown=1)
+        self._server = uvicorn.Server(config)
 
     @property
     def url(self) -> str:
-        return f"http://{ADDRESS}:{self.server_port}/{self.secret}/"
+        return f"http://{ADDRESS}:{self.port}/{self.application.secret}/"
+
+    def serve_forever(self) -> None:
+        asyncio.run(self._server.serve(sockets=[self._listener]))
+
+    def shutdown(self) -> None:
+        """End `serve_forever`, which runs in another thread."""
+        self._server.should_exit = True
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._listener.close()
 
 
-class RefusedError(Exception):
-    """A request that is refused, with the HTTP status of the response."""
+class ViewerProtocol(BoundedHttpProtocol):
+    """A connection that gives way to a new one while it waits for a request."""
 
-    def __init__(self, status: HTTPStatus, message: str) -> None:
-        super().__init__(message)
-        self.status = status
+    grace_seconds = 0.0
+
+    def make_room(self) -> bool:
+        others: set[ViewerProtocol] = {*self.connections} - {self}  # type: ignore[assignment]
+        idle = [other for other in others if other.is_idle and not other.transport.is_closing()]
+        if idle:
+            min(idle, key=lambda other: other.waiting_since).transport.close()
+        return bool(idle)
 
 
-class TimedReader(io.RawIOBase):
-    """Reads a connection until a deadline: a timeout per read would let a byte now and then keep it open."""
+class ViewerApplication(HttpApplication):
+    """The page at `/SECRET/`, and its requests. Nothing about them is logged: the sentences are private."""
 
-    def __init__(self, connection: socket.socket) -> None:
-        super().__init__()
-        self._connection = connection
-        self.deadline = 0.0
+    headers = {  # noqa: RUF012, never changed
+        b"cache-control": b"no-store",
+        b"content-security-policy": b"frame-ancestors 'none'",
+        b"cross-origin-opener-policy": b"same-origin",
+        b"cross-origin-resource-policy": b"same-origin",
+        b"referrer-policy": b"no-referrer",
+        b"x-content-type-options": b"nosniff",
+    }
+    error_types = (HTTPException, JumokError)
 
-    def readable(self) -> bool:
-        return True
+    def __init__(self, service: ExplanationService, port: int, limits: Limits) -> None:
+        super().__init__(self._answer)
+        self.secret = secrets.token_urlsafe(16)
+        self.request_slots = threading.BoundedSemaphore(MAX_CONCURRENT_REQUESTS)
+        self._service = service
+        self._hosts = {f"{name}:{port}" for name in (ADDRESS, "localhost")}
+        self._limits = limits
+        self._body_budget = BodyMemoryBudget(limits)
 
-    def readinto(self, buffer: Any) -> int:
-        seconds = self.deadline - time.monotonic()
-        if seconds <= 0:
-            raise TimeoutError
-        self._connection.settimeout(seconds)
+    def check_sender(self, headers: Headers) -> str:
+        host, origins = headers.get("host", ""), headers.getlist("origin")
+        if headers.getlist("host") != [host] or host not in self._hosts:
+            raise HTTPException(421, "This server responds to this computer's own name only.")
+        if origins not in ([], [f"http://{host}"]):
+            raise HTTPException(403, "Requests from other pages are refused.")
+        return ""
+
+    async def error_response(self, request: Request, error: Exception) -> Response:
+        return error_response(error if isinstance(error, HTTPException) else HTTPException(400, str(error)))
+
+    def log_response(self, request_id: str, scope: Scope, status: int, seconds: float) -> None:
+        pass
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["method"] not in ("GET", "POST"):
+            raise HTTPException(501, "This server has no such method.")
+        _, secret, operation = [*scope["path"].split("/", 2), "", ""][:3]
+        if not secrets.compare_digest(secret.encode(), self.secret.encode()):
+            raise HTTPException(404, "There is nothing here. Open the address that jumok printed.")
+        if scope["method"] == "POST":
+            await self._operate(operation, scope, receive, send)
+        elif operation:
+            raise HTTPException(404, "There is no such page.")
+        else:
+            await HTMLResponse(page_with_data(self._service.page_data()))(scope, receive, send)
+
+    async def _operate(self, operation: str, scope: Scope, receive: Receive, send: Send) -> None:
+        headers = dict(scope["headers"])
+        if not self._service.supports(operation):
+            raise HTTPException(404, "There is no such operation.")
+        if headers.get(b"content-type", b"").partition(b";")[0].strip().lower() != JSON_TYPE.encode():
+            raise HTTPException(415, "Send the request as application/json.")
+        body = await read_body(scope, receive, self._limits, self._body_budget)
+        self._body_budget.release(len(body))
+        if not self.request_slots.acquire(blocking=False):
+            raise retry_later(503, "Too many requests at once. Try again in a moment.", 1)
+        stream = _LineStream(send) if NDJSON.encode() in headers.get(b"accept", b"") else None
+
+        def handle() -> bytes:
+            try:
+                return self._service.handle(operation, body, stream.send_partial if stream else None)
+            finally:
+                self.request_slots.release()
+
         try:
-            return self._connection.recv_into(buffer)
-        finally:
-            self._connection.settimeout(TIMEOUT_SECONDS)
-
-
-class Handler(BaseHTTPRequestHandler):
-    """One connection. Nothing about its requests is logged."""
-
-    protocol_version = "HTTP/1.1"
-    server_version = "jumok"
-    sys_version = ""
-    timeout = TIMEOUT_SECONDS
-
-    def setup(self) -> None:
-        super().setup()
-        self.rfile.close()
-        self._reader = TimedReader(self.connection)
-        self.rfile = io.BufferedReader(self._reader)
-
-    def handle_one_request(self) -> None:
-        self._reader.deadline = time.monotonic() + TIMEOUT_SECONDS
-        super().handle_one_request()
-
-    @property
-    def viewer_server(self) -> ViewerServer:
-        return cast("ViewerServer", self.server)
-
-    def do_GET(self) -> None:
-        self._serve(self._send_page)
-
-    def do_POST(self) -> None:
-        self._serve(self._handle)
-
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002, the name of the method it replaces
-        """Log nothing: the sentences are private."""
-
-    def _serve(self, respond: Any) -> None:
-        try:
-            self._respond(respond)
-        except ConnectionError:  # the client has disconnected; a search that is still running ends here
-            self.close_connection = True
-
-    def _respond(self, respond: Any) -> None:
-        try:
-            respond(self._check_request())
-        except RefusedError as refused:
-            self._fail(refused.status, str(refused))
+            answer = await unless_disconnected(receive, _in_daemon_thread(handle))
         except JumokError as error:
-            self._fail(HTTPStatus.BAD_REQUEST, str(error))
-
-    def _check_request(self) -> str:
-        """Return the path after the secret; refuse a request from another host or origin."""
-        server = self.viewer_server
-        if (
-            self.headers.get_all("Host", []) != [host := self.headers.get("Host", "")]
-            or host not in server.hosts
-        ):
-            raise RefusedError(
-                HTTPStatus.MISDIRECTED_REQUEST, "This server responds to this computer's own name only."
-            )
-        origin = self.headers.get("Origin")
-        if origin is not None and origin != f"http://{host}":
-            raise RefusedError(HTTPStatus.FORBIDDEN, "Requests from other pages are refused.")
-        _, secret, path = [*self.path.split("?")[0].split("/", 2), "", ""][:3]
-        if not secrets.compare_digest(secret.encode(), server.secret.encode()):
-            raise RefusedError(
-                HTTPStatus.NOT_FOUND, "There is nothing here. Open the address that jumok printed."
-            )
-        return path
-
-    def _send_page(self, path: str) -> None:
-        if path:
-            raise RefusedError(HTTPStatus.NOT_FOUND, "There is no such page.")
-        server = self.viewer_server
-        with server.answering(self.connection):
-            self._send(HTTPStatus.OK, "text/html", page_with_data(server.service.page_data()).encode())
-
-    def _handle(self, operation: str) -> None:
-        server = self.viewer_server
-        if not server.service.supports(operation):
-            raise RefusedError(HTTPStatus.NOT_FOUND, "There is no such operation.")
-        if self.headers.get_content_type() != "application/json":
-            raise RefusedError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "Send the request as application/json.")
-        body = self._read_body()
-        if not server.request_slots.acquire(blocking=False):
-            raise RefusedError(
-                HTTPStatus.SERVICE_UNAVAILABLE, "Too many requests at once. Try again in a moment."
-            )
-        try:
-            with server.answering(self.connection):
-                if NDJSON in self.headers.get("Accept", ""):
-                    self._stream(operation, body)
-                else:
-                    self._send(HTTPStatus.OK, "application/json", server.service.handle(operation, body))
-        finally:
-            server.request_slots.release()
-
-    def _stream(self, operation: str, body: bytes) -> None:
-        """Send one line per partial translation; the last line is the response.
-
-        The status is sent with the first line, so a request that is refused before that has its own status;
-        a later error is the last line.
-        """
-        started = False
-
-        def send_line(line: bytes) -> None:
-            nonlocal started
-            if not started:
-                self._send_head(HTTPStatus.OK, NDJSON, {"Transfer-Encoding": "chunked"})
-                started = True
-            self.wfile.write(b"%x\r\n%s\n\r\n" % (len(line) + 1, line))
-
-        try:
-            response = self.viewer_server.service.handle(
-                operation, body, lambda text: send_line(_json({"partial": text}))
-            )
-        except JumokError as error:
-            if not started:
+            if stream is None or not stream.has_started:
                 raise
-            response = _json({"error": str(error)})
-        send_line(response)
-        self.wfile.write(b"0\r\n\r\n")
+            answer = _json({"error": str(error)})
+        finally:
+            if stream is not None:
+                stream.is_open = False
+        if stream is None:
+            await Response(answer, media_type=JSON_TYPE)(scope, receive, send)
+        else:
+            await stream.send_line(answer)
+            await send({"type": "http.response.body", "body": b""})
 
-    def _read_body(self) -> bytes:
-        length = self.headers.get("Content-Length", "")
-        if "Transfer-Encoding" in self.headers or not (length.isascii() and length.isdigit()):
-            raise RefusedError(HTTPStatus.LENGTH_REQUIRED, "A request needs a Content-Length.")
-        if int(length) > MAX_BODY_BYTES:
-            raise RefusedError(
-                HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
-                f"The request is too large. At most {MAX_BODY_BYTES:,} bytes are allowed.",
-            )
-        return self.rfile.read(int(length))
 
-    def _fail(self, status: HTTPStatus, message: str) -> None:
-        # The body may not have been read, so the connection cannot be used for a next request.
-        self.close_connection = True
-        self._send(status, "application/json", _json({"error": message}))
+class _LineStream:
+    """A response of one line per partial translation; the last line is the answer.
 
-    def _send(self, status: HTTPStatus, content_type: str, body: bytes) -> None:
-        self._send_head(status, content_type, {"Content-Length": str(len(body))})
-        self.wfile.write(body)
+    The status is sent with the first line, so a request that is refused before that has its own status;
+    a later error is the last line.
+    """
 
-    def _send_head(self, status: HTTPStatus, content_type: str, more_headers: dict[str, str]) -> None:
-        self.send_response(status)
-        for name, value in {**HEADERS, **more_headers}.items():
-            self.send_header(name, value)
-        if self.close_connection:
-            self.send_header("Connection", "close")
-        if status == HTTPStatus.SERVICE_UNAVAILABLE:
-            self.send_header("Retry-After", "1")
-        self.send_header("Content-Type", f"{content_type}; charset=utf-8")
-        self.end_headers()
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self._loop = asyncio.get_running_loop()
+        self.has_started = False
+        self.is_open = True
+
+    async def send_line(self, line: bytes) -> None:
+        if not self.has_started:
+            self.has_started = True
+            headers = [(b"content-type", f"{NDJSON}; charset=utf-8".encode())]
+            await self._send({"type": "http.response.start", "status": 200, "headers": headers})
+        await self._send({"type": "http.response.body", "body": line + b"\n", "more_body": True})
+
+    def send_partial(self, text: str) -> None:
+        """Send a line from the thread that computes, and wait for it. Ends a search that nobody reads."""
+        if not self.is_open:
+            raise ConnectionError
+        asyncio.run_coroutine_threadsafe(self.send_line(_json({"partial": text})), self._loop).result()
+
+
+def _in_daemon_thread(function: Callable[[], Result]) -> asyncio.Future[Result]:
+    """Run a function in a thread that does not keep the program from ending."""
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[Result] = loop.create_future()
+
+    def resolve(result: Result | None, error: Exception | None) -> None:
+        if future.done():  # it is cancelled if the client disconnects
+            return
+        if error is not None:
+            future.set_exception(error)
+        else:
+            future.set_result(cast("Result", result))
+
+    def run() -> None:
+        result, error = None, None
+        try:
+            result = function()
+        except Exception as raised:
+            error = raised
+        with contextlib.suppress(RuntimeError):  # the loop is closed
+            loop.call_soon_threadsafe(resolve, result, error)
+
+    threading.Thread(target=run, daemon=True).start()
+    return future
 
 
 def _json(fields: dict[str, str]) -> bytes:
