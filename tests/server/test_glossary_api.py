@@ -80,9 +80,10 @@ def test_a_server_has_the_translation_of_python(served_with_terms: Served, model
     ],
 )
 def test_what_is_no_glossary_is_refused(served_with_terms: Served, glossary: Any, message: str) -> None:
-    answer = ask(served_with_terms, glossary=glossary)
-    assert answer.status == 400
-    assert message in answer.json["error"]
+    for target in ("de", "en"):  # also if nothing is translated
+        answer = ask(served_with_terms, glossary=glossary, target=target)
+        assert answer.status == 400
+        assert message in answer.json["error"]
 
 
 def test_a_named_glossary_serves_the_languages_that_it_has(terms: Path, tmp_path: Path) -> None:

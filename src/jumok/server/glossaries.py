@@ -33,13 +33,17 @@ class NamedGlossaries:
     def names(self) -> list[str]:
         return list(self._by_name)
 
-    def get(self, name: str, source: str, target: str) -> Glossary:
-        """Return the glossary of this name between two languages; a DataError says why there is none."""
+    def check(self, name: str) -> None:
+        """Raise a DataError if there is no glossary of this name."""
         if name not in self._by_name:
             known = ", ".join(self._by_name) or "none"
             raise DataError(
                 f"there is no glossary {name[:40]!r}.{suggest(name, self.names)} The server has: {known}"
             )
+
+    def get(self, name: str, source: str, target: str) -> Glossary:
+        """Return the glossary of this name between two languages; a DataError says why there is none."""
+        self.check(name)
         glossary = self._by_name[name].get((source, target))
         if glossary is None:
             raise DataError(f"the glossary {name!r} has no terms from {source[:40]} to {target[:40]}")

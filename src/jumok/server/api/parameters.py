@@ -113,6 +113,7 @@ def read_glossaries(
             value = json.loads(value)
         if isinstance(value, str):
             named = service.glossaries
+            named.check(value)  # there are no paths if nothing is translated
             return {path: named.get(value, path[0].source, path[-1].target) for path in paths}
         return dict.fromkeys(paths, Glossary(_read_terms(value)))
     except (DataError, json.JSONDecodeError, RecursionError) as error:
