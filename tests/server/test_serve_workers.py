@@ -604,7 +604,11 @@ def answers_of(load: dict[str, Any], *messages: dict[str, Any]) -> list[dict[str
     """Return what a worker answers to these messages."""
     defaults = {"kind": "translate", "model": 0, **TranslateOptions()._asdict()}
     load = {"kind": "load", "shortlist": False, "language_pairs": ["en_de"], **load}
-    sent = [load, *({**defaults, **message} for message in messages)]
+    no_terms = ([[]] * len(message.get("texts", ())) for message in messages)
+    sent = [
+        load,
+        *({**defaults, "terms": terms, **message} for terms, message in zip(no_terms, messages, strict=True)),
+    ]
     answers = io.BytesIO()
     work(io.BytesIO(b"".join(map(pack_message, sent))), answers)
     answers.seek(0)
