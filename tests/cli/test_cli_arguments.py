@@ -18,6 +18,10 @@ from jumok.cli.arguments import repeat_file_options
         ("check p.tsv --valid v.en v.de", "check p.tsv --valid v.en --valid v.de"),
         ("check --valid v.en v.de p.en p.de", "check --valid v.en --valid v.de p.en p.de"),
         (
+            "train p.tsv --keep k.en k.de --replay r.tsv",
+            "train p.tsv --keep k.en --keep k.de --replay r.tsv",
+        ),
+        (
             "check p.tsv --valid v.en v.de --test t.en t.de",
             "check p.tsv --valid v.en --valid v.de --test t.en --test t.de",
         ),

@@ -72,6 +72,21 @@ def test_a_validation_set_of_two_texts(call: Call, pairs: Path, tmp_path: Path) 
     assert "7 for validation" in result.err
 
 
+def test_a_model_is_fine_tuned(call: Call, pairs: Path, model: Path, tmp_path: Path) -> None:
+    for side, language in enumerate(("en", "de")):
+        lines = "".join(f"{line[side]}\n" for line in digit_lines(7, seed=9))
+        (tmp_path / f"keep.{language}").write_text(lines, encoding="utf-8")
+    keep = ["--keep", tmp_path / "keep.en", tmp_path / "keep.de", "--freeze", "encoder"]
+    result = call("train", pairs, "--start-from", model, *keep, "--out", tmp_path / "run", "--steps", "2")
+    assert result.code == 0, result.err
+    assert f"starting from: {model}: " in result.err
+    assert "7 to keep (keep.en, keep.de)" in result.err
+    assert "fine-tuning: chrf of the new pairs " in result.err
+    refused = call("train", pairs, "--out", tmp_path / "other", "--freeze", "encoder")
+    assert refused.code == 2
+    assert "Name it with --start-from" in refused.err
+
+
 def test_languages_are_stored_as_codes(call: Call, tmp_path: Path) -> None:
     file = write_tsv(tmp_path / "pairs.tsv", [line[:2] for line in digit_lines(40)])
     arguments = ["train", file, "--out", tmp_path / "run", "--from", "English", "--to", "deu", *settings()]
