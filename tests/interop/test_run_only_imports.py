@@ -14,6 +14,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from imported import learned_positions_model
 
 import jumok
 from jumok.cli import main
@@ -79,6 +80,15 @@ def test_an_argos_package_translates_as_before(quantization: str, tmp_path: Path
     assert card.facts["imported_from"] == "Argos Translate, translate-en_ko.argosmodel"
     if quantization == "float32":
         assert translations(folder, length_penalty=1.0) == translations(MODEL)
+
+
+def test_a_text_that_is_too_long_for_the_positions_is_split(tmp_path: Path) -> None:
+    """No other engine runs the model, so the longest translation that a search tries must have positions."""
+    learned = learned_positions_model(tmp_path / "learned", max_positions=40)
+    jumok.export(learned, tmp_path / "converted", "ctranslate2")
+    folder = imported(tmp_path / "converted", tmp_path / "model")
+    assert read_stored_model(folder).card.recipe.training.max_sentence_tokens == 10
+    assert len(jumok.load(folder).translate(["one two three four five six seven eight nine. " * 5])) == 1
 
 
 def test_a_vocabulary_in_another_order_keeps_its_meaning(converted: Path, tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jumok.config.recipe import make_recipe
+from jumok.config.recipe import EXTRA_TOKENS, make_recipe
 from jumok.inference.engines.ctranslate2_engine import CTranslate2Engine, require_ctranslate2
 from jumok.inference.engines.ctranslate2_tokens import SPECIAL_TOKENS
 from jumok.inference.search.plan import SearchPlan
@@ -49,7 +49,7 @@ ARGOS_METADATA, ARGOS_FOLDER, ARGOS_TOKENIZER = "metadata.json", "model/", "sent
 ARGOS_LENGTH_PENALTY = 0.2  # of Argos Translate's own search
 BINARY_VERSIONS = range(4, 7)
 SPECIFICATION = "TransformerSpec"
-MAX_POSITIONS, MAX_SOURCE_TOKENS = 8192, 200
+MAX_POSITIONS, MAX_SOURCE_TOKENS, MAX_LENGTH_RATIO = 8192, 200, 3.0
 _PADDING = ("<pad>", "<blank>")
 _LAYER = re.compile(r"(encoder|decoder)/layer_(\d+)/")
 _DTYPES = ("<f4", "<i1", "<i2", "<i4", "<f2", "<u2")  # the last stands for bfloat16
@@ -368,13 +368,16 @@ def _settings(
     }
     embedding = variables["decoder/embeddings/weight"]
     hidden = variables.get("decoder/layer_0/ffn/linear_0/weight")
+    longest = int((config["max_positions"] - EXTRA_TOKENS) / MAX_LENGTH_RATIO)
     settings: dict[str, Any] = {
         "languages.source": language_of(choices.source_language or table.text("from_code")),
         "languages.target": language_of(choices.target_language or table.text("to_code")),
         "model.width": embedding.shape[1],
         "model.encoder_layers": max(len(layers["encoder"]), 1),
         "model.decoder_layers": max(len(layers["decoder"]), 1),
-        "training.max_sentence_tokens": max(min(MAX_SOURCE_TOKENS, config["max_positions"] - 1), 4),
+        # The longest translation of the longest source must have positions: no other engine runs the model.
+        "training.max_sentence_tokens": max(min(MAX_SOURCE_TOKENS, longest), 4),
+        "search.max_length_ratio": MAX_LENGTH_RATIO,
     }
     if hidden is not None and hidden.shape:
         settings["model.feed_forward"] = hidden.shape[0]
