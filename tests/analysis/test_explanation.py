@@ -11,6 +11,7 @@ import torch
 from jumok.analysis import Silence, explain, explanation_to_json
 from jumok.config.recipe import AttentionSettings, RecurrentSettings, SearchSettings
 from jumok.errors import DataError, UnsupportedError
+from jumok.inference import TorchEngine
 from jumok.types import END, Alignment, Pair, ReadOut
 from random_translators import (
     SENTENCE,
@@ -311,3 +312,23 @@ def test_the_callback_may_end_the_search() -> None:
 
     with pytest.raises(ConnectionError):
         explain(family_translator("transformer"), SENTENCE, on_partial=disconnect)
+
+
+def test_what_is_explained_is_what_the_engine_translates() -> None:
+    """A converted model rounds its weights; its translation is the one that every other door gives."""
+    exact, rounded = (
+        make_translator(SMALL_MODELS["transformer"]),
+        make_translator(SMALL_MODELS["transformer"]),
+    )
+    with torch.no_grad():
+        for weight in rounded.model.parameters():
+            weight.copy_((weight * 2).round() / 2)
+    engine = TorchEngine(rounded.model)
+    engine.name = "rounded"  # type: ignore[misc]  # as another engine would be
+    expected = rounded.translate([SENTENCE])[0].text
+    assert explain(exact, SENTENCE).text != expected
+    exact.engine = engine
+    explanation = explain(exact, SENTENCE)
+    assert explanation.text == expected
+    assert explanation.search is None
+    assert explain(exact, SENTENCE, beam=3).text != expected

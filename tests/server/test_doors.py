@@ -43,7 +43,7 @@ def on_the_command_line(model: Path, texts: list[str]) -> list[str]:
 
 def on_the_live_page(model: Path, texts: list[str]) -> list[str]:
     """Ask as a page does: for the explanation of a sentence, with the translation of the whole text."""
-    service = ExplanationService([NamedTranslator("model", load(model, engine="torch"))])
+    service = ExplanationService([NamedTranslator("model", load(model))])
     answers = []
     for text in texts:
         answer = json.loads(service.handle("explain", json.dumps({"sentence": text}).encode()))

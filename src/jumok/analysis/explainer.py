@@ -29,8 +29,10 @@ from jumok.inference.alignment.readout import (
 )
 from jumok.inference.alignment.symmetrisation import Symmetrisation, symmetrise
 from jumok.inference.attention_maps import label_maps
+from jumok.inference.engines.torch_engine import TorchEngine
 from jumok.inference.search.beam import beam_search
 from jumok.inference.search.plan import SearchPlan
+from jumok.inference.text_options import LINE_BY_LINE
 from jumok.text.sentences import text_spans
 from jumok.types import BEGIN, END, PAD, Alignment, ReadOut
 
@@ -89,9 +91,15 @@ def explain(
             'or set `translator.sentences = "keep"`.'
         )
     plan = SearchPlan.from_settings(translator.search, beam=beam)
-    return _Explainer(translator, plan, target, gold, candidates, limits).explain(
-        sentence.strip(), prefix, edit, on_partial
-    )
+    explainer = _Explainer(translator, plan, target, gold, candidates, limits)
+    explanation = explainer.explain(sentence.strip(), prefix, edit, on_partial)
+    is_plain = target is None and beam is None and not prefix and edit is None
+    if is_plain and translator.engine.name != TorchEngine.name:
+        # Rounding in a converted model may lead to another translation, which is the one that people have.
+        [translation] = translator.translate([sentence], **LINE_BY_LINE)
+        if translation.text != explanation.text:
+            return replace(explainer, target=translation.text).explain(sentence.strip(), "", None, None)
+    return explanation
 
 
 @dataclass(frozen=True, slots=True)

@@ -140,7 +140,7 @@ def _load(folder: str | Path, sentences: str | None, place: Place) -> Translator
     from jumok.inference import load  # start-up
     from jumok.text.sentences import check_sentences  # start-up
 
-    translator = load(Path(folder), engine="torch", **place)
+    translator = load(Path(folder), **place)
     if sentences is not None:
         translator.sentences = check_sentences(sentences)
     return translator
