@@ -14,7 +14,7 @@ import pytest
 from cli_calls import environment, program, spawn
 
 import jumok
-from jumok.cli.translate import _count_lines
+from jumok.cli.translate import _count_lines, _time_left
 from jumok.types import Alignment
 
 if TYPE_CHECKING:
@@ -307,6 +307,13 @@ def test_torch_instead_of_the_fast_engine_is_reported(
     assert result.code == 0
     assert result.err.startswith("engine torch: the package ctranslate2 cannot be used")
     assert result.err.count("engine torch") == 1
+
+
+def test_the_time_left_follows_from_all_lines_so_far() -> None:
+    assert _time_left(4.0, 2_304, 30_000) == "0:48 left"  # not the speed of the last burst
+    assert _time_left(90.0, 100, 400) == "4:30 left"
+    assert _time_left(1.0, 10, 10) == "0:00 left"
+    assert _time_left(1.0, 5, None) == _time_left(1.0, 11, 10) == ""
 
 
 @pytest.mark.medium

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
@@ -308,19 +309,30 @@ def _progress_bar(path: Path | None) -> Iterator[Callable[[], None]]:
         yield lambda: None
         return
     from rich.console import Console  # start-up
-    from rich.progress import (  # start-up
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeRemainingColumn,
-    )
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn  # start-up
 
-    columns = (TextColumn("translating"), BarColumn(24), MofNCompleteColumn(), TimeRemainingColumn())
+    total = _count_lines(path) if path is not None and path.is_file() else None
+    left = TextColumn("{task.fields[left]}")
+    columns = (TextColumn("translating"), BarColumn(24), MofNCompleteColumn(), TextColumn("lines"), left)
+    started, done = time.monotonic(), 0
     # By default the bar would capture standard output.
     with Progress(*columns, console=Console(stderr=True), redirect_stdout=False) as bar:
-        task = bar.add_task("", total=_count_lines(path) if path is not None and path.is_file() else None)
-        yield lambda: bar.advance(task)
+        task = bar.add_task("", total=total, left="")
+
+        def advance() -> None:
+            nonlocal done
+            done += 1
+            bar.update(task, advance=1, left=_time_left(time.monotonic() - started, done, total))
+
+        yield advance
+
+
+def _time_left(elapsed: float, done: int, total: int | None) -> str:
+    """Return the time left, by the time that all lines so far took: they come in bursts, one per block."""
+    if total is None or done > total:
+        return ""
+    minutes, seconds = divmod(round(elapsed / done * (total - done)), 60)
+    return f"{minutes}:{seconds:02} left"
 
 
 def _count_lines(path: Path) -> int:
