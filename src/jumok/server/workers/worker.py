@@ -178,7 +178,8 @@ def _translate(
             text_candidates[0]["notes"] = list(translation.notes)
     if message["align"]:
         _add_links(translator, translations, candidates)
-    _place_terms(translator, message, candidates)
+    if any(message.get("terms", ())):
+        _place_terms(translator, message, candidates)
     return candidates
 
 
