@@ -151,9 +151,9 @@ def test_an_entry_that_cannot_be_loaded_is_converted_again(
     real = loading.get_or_create
     keys = []
 
-    def unloadable_at_first(key: dict[str, object], create: object) -> dict[str, bytes]:
+    def unloadable_at_first(key: dict[str, object], create: object, *, model: str) -> dict[str, bytes]:
         keys.append(key)
-        files = real(key, create)  # type: ignore[arg-type]
+        files = real(key, create, model=model)  # type: ignore[arg-type]
         return {**files, "model.bin": b"invalid"} if len(keys) == 1 else files
 
     monkeypatch.setattr(loading, "get_or_create", unloadable_at_first)
@@ -165,7 +165,9 @@ def test_a_converted_model_that_cannot_be_loaded_runs_on_torch(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        loading, "get_or_create", lambda *_: {"config.json": b'{"max_positions": 9}', "model.bin": b"invalid"}
+        loading,
+        "get_or_create",
+        lambda *_, model: {"config.json": b'{"max_positions": 9}', "model.bin": b"invalid"},
     )
     assert jumok.load(folder).engine.fallback_reason.startswith(
         "CTranslate2 cannot run the converted model ("
