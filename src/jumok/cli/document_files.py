@@ -17,7 +17,7 @@ from jumok.inference.terminology import find_terms, place_in_pairs
 from jumok.inference.text_options import LINE_BY_LINE, separate_options
 from jumok.server.pipeline import Candidate, TranslatedText
 from jumok.text.sentences import text_spans
-from jumok.text.term_placement import missing_term_note
+from jumok.text.term_placement import has_all_terms, missing_term_note
 from jumok.types import Pair
 
 if TYPE_CHECKING:
@@ -107,16 +107,25 @@ class SegmentTranslator:
             texts[translation.source] = translation.text
             if translation.source not in links:
                 links[translation.source] = _links_of_parts(translation)
-        return {source: self._with_terms(source, text, links[source]) for source, text in texts.items()}
+        candidates = {
+            source: Candidate(text, score=0.0, links=links[source]) for source, text in texts.items()
+        }
+        return candidates | self._with_terms({source: texts[source] for source in new})
 
-    def _with_terms(self, source: str, text: str, links: Links | None) -> Candidate:
-        """Return a translation with the terms of its source; those of the memory stay as they are."""
-        matches = () if source in self._memory else find_terms(source, self._handling)
-        if not matches:
-            return Candidate(text, score=0.0, links=links)
-        [placed] = place_in_pairs([(Pair(source, text), matches)], self._translator)
-        self.notes += map(missing_term_note, placed.missing)
-        return Candidate(placed.text, score=0.0, links=placed.links)
+    def _with_terms(self, texts: Mapping[str, str]) -> dict[str, Candidate]:
+        """Return the translations that lack a term of their source, with it; `texts` is source → text."""
+        found = [(source, text, find_terms(source, self._handling)) for source, text in texts.items()]
+        lacking = [
+            (Pair(source, text), matches)
+            for source, text, matches in found
+            if not has_all_terms(text, matches)
+        ]
+        placed = place_in_pairs(lacking, self._translator)
+        self.notes += [missing_term_note(term) for one in placed for term in one.missing]
+        return {
+            pair.source: Candidate(one.text, score=0.0, links=one.links)
+            for (pair, _), one in zip(lacking, placed, strict=True)
+        }
 
     def _links(self, pairs: Sequence[Pair]) -> Sequence[Links | None]:
         """Return the word links of each pair. Aligning is the second half of the progress."""
