@@ -100,6 +100,8 @@ def place_in_pairs(
 
     If it has lost an address or a placeholder, the sentence is translated again without them.
     """
+    if not pairs:  # nothing is worth loading torch for
+        return []
     words_for = _words_for(pairs, translator)
     again = {
         index: without_protected(pair.source, matches)
