@@ -61,8 +61,6 @@ def place_terms(
     translations: list[Translation], handling: TextHandling, translator: Translator
 ) -> list[Translation]:
     """Return the translations with the terms that their sources ask for."""
-    if translator.reads_pictures or (handling.glossary is None and not handling.protect):
-        return translations
     lacking = [one for index, t in enumerate(translations) for one in _lacking_sentences(index, t, handling)]
     if not lacking:
         return translations

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypedDict, cast
 
 from jumok.inference.search.plan import SearchOverrides
+from jumok.text.protected_strings import may_have_protected
 from jumok.text.sentences import check_sentences
 
 if TYPE_CHECKING:
@@ -45,6 +46,10 @@ class TextHandling:
     sentences: Sentences = "split"
     glossary: Glossary | None = None
     protect: bool = True
+
+    def may_have_terms(self, text: str) -> bool:
+        """Whether the translation of a text may need terms."""
+        return self.glossary is not None or (self.protect and may_have_protected(text))
 
 
 def separate_options(options: TextOptions, translator: Translator) -> tuple[TextHandling, SearchOverrides]:

@@ -18,7 +18,6 @@ from jumok.inference.attention_maps import label_maps
 from jumok.inference.engines.protocol import length_buckets
 from jumok.inference.read_ahead import read_ahead
 from jumok.inference.search.plan import Sampling, SearchPlan
-from jumok.inference.terminology import place_terms
 from jumok.inference.text_options import TextHandling, separate_options
 from jumok.inference.translation import Translation
 from jumok.inference.translation_notes import find_notes
@@ -445,6 +444,10 @@ class Translator:
             translations.get(line) or _unchanged(text, pending.handling)
             for line, text in enumerate(pending.texts)
         ]
+        if self.reads_pictures or not any(map(pending.handling.may_have_terms, pending.texts)):
+            return in_order
+        from jumok.inference.terminology import place_terms  # start-up
+
         return place_terms(in_order, pending.handling, self)
 
     def _translation(

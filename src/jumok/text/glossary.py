@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from jumok.errors import DataError
 from jumok.text.korean_particles import is_particle
+from jumok.text.protected_strings import may_have_protected
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -32,7 +33,6 @@ _PRINTF = r"%(?:\(\w+\))?(?:\d+\$)?[-#0+']*\d*(?:\.\d+)?(?:hh?|ll?|[Lqzjt])?[@sd
 _CODE = r"`[^`\n]+`"
 _PROTECTED = re.compile("|".join((_URL, _EMAIL, _IP_ADDRESS, _BRACES, _PRINTF, _CODE)))
 _AFTER_ADDRESS = ".,;:!?)]}'\"”’»…。、"  # punctuation of the sentence, not of the address
-_MAY_PROTECT = re.compile(r"://|www\.|[@{%`]|\d\.\d")
 
 _UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u9fff\uf900-\ufaff"
@@ -118,7 +118,7 @@ class Glossary:
 
 def find_protected(sentence: str) -> list[TermMatch]:
     """Return the addresses and placeholders of a sentence."""
-    if _MAY_PROTECT.search(sentence) is None:
+    if not may_have_protected(sentence):
         return []
     found = []
     for match in _PROTECTED.finditer(sentence):

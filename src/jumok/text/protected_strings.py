@@ -1,0 +1,13 @@
+"""Whether a text may have an address or a placeholder: a quick test, before the patterns are imported."""
+
+from __future__ import annotations
+
+import re
+
+__all__ = ["may_have_protected"]
+
+_SIGN = re.compile(r"://|www\.|[@{%`]|\d\.\d")
+
+
+def may_have_protected(text: str) -> bool:
+    return _SIGN.search(text) is not None
