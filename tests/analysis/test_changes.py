@@ -13,11 +13,13 @@ from jumok.analysis import (
     Silence,
     change_from_json,
     change_to_json,
+    edit_from_changes,
     explain,
     explanation_from_json,
     explanation_to_json,
 )
 from jumok.analysis.explainer import EditedModel
+from jumok.attention import AttentionSite
 from jumok.data.batching import padded_batch
 from jumok.errors import DataError
 from jumok.inference import forced_log_probs
@@ -34,6 +36,16 @@ CHANGES = [
 ]
 every_family = pytest.mark.parametrize("name", SMALL_MODELS)
 every_change = pytest.mark.parametrize("change", CHANGES, ids=lambda change: f"{change.kind}")
+
+
+def test_a_painted_row_keeps_its_sum_even_if_one_key_had_nearly_all_of_it() -> None:
+    model = family_translator("transformer").model
+    paint = Paint("cross", query=0, key=0, weight=0.5)
+    edit = edit_from_changes([paint], model, source_length=2)
+    assert edit is not None
+    site = AttentionSite("cross", 0, torch.tensor([0]), query_offset=0)
+    edited = edit(torch.tensor([[[[1.0, 1e-9]]]]), site)
+    torch.testing.assert_close(edited, torch.tensor([[[[0.5, 0.5]]]]))
 
 
 @every_family

@@ -61,7 +61,8 @@ def _paint(change: Paint, weights: Tensor, window: Window) -> None:
     row_weights = weights[:, :, query]  # (row, head, key)
     key = window.keys.start + change.key
     total = row_weights.sum(dim=-1, keepdim=True)
-    rest = total - row_weights[..., key, None]
+    row_weights[..., key] = 0.0
+    rest = row_weights.sum(dim=-1, keepdim=True)  # not a difference, which may have no correct digit
     # If this key had all the weight, there is no rest to rescale: the row then sums to less.
     row_weights *= (total - change.weight).clamp(min=0) / rest.clamp(min=1e-12)
     row_weights[..., key] = change.weight
