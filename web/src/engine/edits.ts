@@ -1,0 +1,81 @@
+/** Changes of attention applied to weights, as in src/jumok/analysis/change_edits.py. */
+
+import type { Change } from "../lib/changes";
+import type { Site } from "./model_file";
+import type { Edit, Place, SiteWeights } from "./model";
+
+/** Smaller sums of weights count as 0. */
+const NOTHING = 1e-12;
+
+/** The edit that makes these changes; null if there are none. */
+export function editFromChanges(changes: readonly Change[]): Edit | null {
+  if (!changes.length) return null;
+  return (weights, place) => {
+    for (const change of changes) if (concerns(change, place)) apply(change, weights, place.query);
+  };
+}
+
+/** An edit that silences these heads, [layer, head], after the edit `inner`. */
+export function silenceHeads(site: Site, heads: readonly (readonly [number, number])[], inner: Edit | null): Edit {
+  return (weights, place) => {
+    inner?.(weights, place);
+    if (place.site === site && heads.some(([layer, head]) => layer === place.layer && head === place.head)) weights.fill(0);
+  };
+}
+
+function concerns({ site, layer, head }: Change, place: Place): boolean {
+  return site === place.site && (layer ?? place.layer) === place.layer && (head ?? place.head) === place.head;
+}
+
+function apply(change: Change, weights: Float32Array, query: number): void {
+  if (change.kind === "silence") weights.fill(0);
+  else if (change.kind === "paint" && change.query === query) paint(weights, change.key, change.weight);
+  else if (change.kind === "pin" && change.queries.includes(query)) pin(weights, change.keys);
+}
+
+const sumOf = (weights: Float32Array) => weights.reduce((sum, weight) => sum + weight, 0);
+
+/** Set one weight; the rest of the row is rescaled, so that the row keeps its sum. */
+function paint(weights: Float32Array, key: number, weight: number): void {
+  const total = sumOf(weights);
+  weights[key] = 0;
+  const factor = Math.max(0, total - weight) / Math.max(NOTHING, sumOf(weights));
+  for (let i = 0; i < weights.length; i++) weights[i] *= factor;
+  weights[key] = weight;
+}
+
+/** Attend to these keys only, in proportion to their weights; uniformly if all are 0. */
+function pin(weights: Float32Array, keys: readonly number[]): void {
+  const total = sumOf(weights);
+  const pinned = keys.reduce((sum, key) => sum + weights[key], 0);
+  const shares = keys.map((key) => (pinned > NOTHING ? weights[key] / pinned : 1 / keys.length));
+  weights.fill(0);
+  keys.forEach((key, i) => (weights[key] = shares[i] * (total > 0 ? total : 1)));
+}
+
+/** The first target step that a change affects; the tokens before it stay the same. */
+export function firstStep(change: Change): number {
+  if (change.site === "encoder" || change.kind === "silence") return 0;
+  return change.kind === "paint" ? change.query : Math.min(...change.queries);
+}
+
+/** Refuse changes that name an index outside the maps or a masked cell. */
+export function checkChanges(changes: readonly Change[], maps: Partial<Record<Site, SiteWeights>>): void {
+  for (const change of changes) {
+    const map = maps[change.site];
+    if (!map) throw new Error(`This model has no attention "${change.site}". It has: ${Object.keys(maps).join(", ") || "none"}.`);
+    const queries = change.kind === "paint" ? [change.query] : change.kind === "pin" ? change.queries : [];
+    const keys = change.kind === "paint" ? [change.key] : change.kind === "pin" ? change.keys : [];
+    if (change.kind === "pin" && (!queries.length || !keys.length)) throw new Error("A pin ties queries to keys and needs at least one of each.");
+    if (change.kind === "paint" && !(change.weight >= 0 && change.weight <= 1)) throw new Error(`A weight lies between 0 and 1. Received: ${change.weight}.`);
+    const named: [string, (number | null)[]][] = [["layer", [change.layer]], ["head", [change.head]], ["query", queries], ["key", keys]];
+    named.forEach(([axis, indices], i) => {
+      const wrong = indices.find((index) => index !== null && !(Number.isInteger(index) && index >= 0 && index < map.shape[i]));
+      if (wrong !== undefined) throw new Error(`The attention "${change.site}" of this sentence has no ${axis} ${wrong}: there are ${map.shape[i]}, counted from 0.`);
+    });
+    const earliest = Math.min(...queries);
+    if (change.site === "decoder" && queries.length && Math.max(...keys) > earliest) {
+      throw new Error(`The attention "decoder" of this model is causal: query ${earliest} attends to the keys from 0 to ${earliest}. Choose an earlier key or a later query.`);
+    }
+  }
+}

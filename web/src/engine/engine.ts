@@ -1,0 +1,55 @@
+/** A model in the browser: it answers the requests that src/jumok/server/viewer/service.py answers on a computer. */
+
+import { Explainer, type Computed, type ExplainRequest, type Progress } from "./explain";
+import { bytesFromBase64, Weights, type StoredModel } from "./model_file";
+import { checkStored, type Model } from "./model";
+import { Recurrent } from "./recurrent";
+import { Tokenizer } from "./tokenizer";
+import { Transformer } from "./transformer";
+import type { Cell, WholeText } from "../lib/format";
+
+const CACHE_SIZE = 8;
+const MAX_CHARACTERS = 1000;
+
+export class Engine {
+  #explainer: Explainer;
+  #cache = new Map<string, Computed>();
+
+  constructor(stored: StoredModel, base64: string) {
+    checkStored(stored);
+    const weights = new Weights(stored.tensors, bytesFromBase64(base64));
+    const { architecture } = stored;
+    const model: Model = architecture.family === "transformer" ? new Transformer(architecture, weights) : new Recurrent(architecture, weights);
+    const source = new Tokenizer(stored.source);
+    this.#explainer = new Explainer(model, stored, source, stored.target ? new Tokenizer(stored.target) : source);
+  }
+
+  /** Answer a request; the generator yields partial translations, or undefined to let others run. */
+  *answer(operation: string, request: ExplainRequest & { cell?: Cell }): Progress<unknown> {
+    if ([...request.sentence].length > MAX_CHARACTERS) throw new Error(`A sentence has at most ${MAX_CHARACTERS} characters.`);
+    if (operation === "translate") return yield* this.#explainer.translate(request.sentence, request.beam);
+    const { cell, index = 0, ...rest } = request;
+    const { sentence, count } = this.#explainer.sentenceOf(request.sentence, index);
+    const computed = yield* this.#explained({ ...rest, sentence });
+    if (operation === "explain") return count < 2 ? computed.document : { ...computed.document, whole_text: yield* this.#wholeText(request, index) };
+    if (operation === "rank-heads") return yield* this.#explainer.effects(computed);
+    if (operation === "steps" && cell) return this.#explainer.steps(computed, cell);
+    throw new Error(`There is no operation ${operation}.`);
+  }
+
+  /** The translation of a text of several sentences, and of each of them. */
+  *#wholeText({ sentence, beam }: ExplainRequest, index: number): Progress<WholeText> {
+    return { ...(yield* this.#explainer.translate(sentence, beam)), index };
+  }
+
+  /** Steps and effects are requested for the explanation that is shown, so the last ones are kept. */
+  *#explained(request: ExplainRequest): Progress<Computed> {
+    const key = JSON.stringify([request.sentence, request.changes ?? [], request.prefix ?? [], request.target ?? null, request.beam ?? null]);
+    const known = this.#cache.get(key);
+    if (known) return known;
+    const computed = yield* this.#explainer.explain(request);
+    this.#cache.set(key, computed);
+    if (this.#cache.size > CACHE_SIZE) this.#cache.delete(this.#cache.keys().next().value!);
+    return computed;
+  }
+}

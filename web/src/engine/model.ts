@@ -1,0 +1,137 @@
+/** What search and explanations know of a model, whatever its family. */
+
+import { concatenate, linear, logSoftmax } from "./arrays";
+import type { Site, StoredModel, Weights } from "./model_file";
+
+export const [PAD, UNKNOWN, BEGIN, END] = [0, 1, 2, 3];
+
+/** One row of attention weights: the weights of one query of one head. */
+export interface Place {
+  site: Site;
+  layer: number;
+  head: number;
+  query: number;
+}
+
+/** Changes one row of weights in place, between the softmax and the sum of values. */
+export type Edit = (weights: Float32Array, place: Place) => void;
+
+/** What a pass is asked to do besides computing. */
+export interface Probe {
+  edit?: Edit | null;
+  /** Receives every row of weights after the edit; `row` is the hypothesis. */
+  onWeights?: (weights: Float32Array, place: Place, row: number) => void;
+  /** Receives the input of every attention of a Transformer, before and after its norm. */
+  onInput?: (site: Site, layer: number, position: number, state: Float32Array, normed: Float32Array) => void;
+}
+
+/** The state of decoding: one row per hypothesis. */
+export interface State {
+  rows: number;
+  position: number;
+  /** The encoder's states, (source, width). */
+  encoded: Float32Array;
+}
+
+/** Layers and heads of each site that a model has. */
+export type Sites = Partial<Record<Site, { layers: number; heads: number }>>;
+
+export interface Model<AnyState extends State = State> {
+  readonly sites: Sites;
+  readonly output: OutputLayer;
+  /** Read a source, token ids without `</s>`: the state before the first step, with one row. */
+  begin(source: readonly number[], probe: Probe): AnyState;
+  /** Read the last token of each row; returns the vectors that predict the next, (row, width). Changes the state. */
+  step(state: AnyState, tokens: readonly number[], probe: Probe): Float32Array;
+  /** The state whose row r continues row `order[r]`. */
+  select(state: AnyState, order: readonly number[]): AnyState;
+}
+
+/** From vectors to log-probabilities over the vocabulary. */
+export class OutputLayer {
+  readonly vocabSize: number;
+  #weight: Float32Array;
+  #bias: Float32Array | null;
+  #width: number;
+
+  constructor(weights: Weights) {
+    [this.vocabSize, this.#width] = weights.shape("output.weight");
+    this.#weight = weights.get("output.weight");
+    this.#bias = weights.optional("output.bias");
+  }
+
+  /** Vectors (row, width) → one array of log-probabilities per row. */
+  logProbs(vectors: Float32Array): Float32Array[] {
+    const scores = linear(vectors, this.#weight, this.#bias, this.#width);
+    return Array.from({ length: vectors.length / this.#width }, (_, row) => {
+      const values = scores.subarray(row * this.vocabSize, (row + 1) * this.vocabSize);
+      logSoftmax(values);
+      return values;
+    });
+  }
+}
+
+/** A weight matrix with its bias, if it has one. */
+export class Projection {
+  readonly inputs: number;
+  readonly outputs: number;
+  #weight: Float32Array;
+  #bias: Float32Array | null;
+
+  constructor(weights: Weights, name: string) {
+    [this.outputs, this.inputs] = weights.shape(`${name}.weight`);
+    this.#weight = weights.get(`${name}.weight`);
+    this.#bias = weights.optional(`${name}.bias`);
+  }
+
+  /** (row, inputs) → (row, outputs). */
+  apply(states: Float32Array): Float32Array {
+    return linear(states, this.#weight, this.#bias, this.inputs);
+  }
+}
+
+/** The weights of every site of one pass, (layer, head, query, key). */
+export interface SiteWeights {
+  shape: [number, number, number, number];
+  values: Float32Array;
+}
+
+/** One teacher-forced pass over a target: the vector of each step, and the weights of every site. */
+export function pass(model: Model, source: readonly number[], target: readonly number[], edit: Edit | null): { vectors: Float32Array[]; weights: Partial<Record<Site, SiteWeights>> } {
+  const weights = emptyWeights(model.sites, source.length + 1, target.length + 1);
+  const probe: Probe = {
+    edit,
+    onWeights: (row, { site, layer, head, query }) => {
+      const { shape, values } = weights[site]!;
+      values.set(row, ((layer * shape[1] + head) * shape[2] + query) * shape[3]);
+    },
+  };
+  const state = model.begin(source, probe);
+  const vectors = [BEGIN, ...target].map((token) => model.step(state, [token], probe));
+  return { vectors, weights };
+}
+
+function emptyWeights(sites: Sites, source: number, target: number): Partial<Record<Site, SiteWeights>> {
+  const result: Partial<Record<Site, SiteWeights>> = {};
+  for (const [site, { layers, heads }] of Object.entries(sites) as [Site, { layers: number; heads: number }][]) {
+    const shape: SiteWeights["shape"] = [layers, heads, site === "encoder" ? source : target, site === "decoder" ? target : source];
+    result[site] = { shape, values: new Float32Array(shape.reduce((product, length) => product * length, 1)) };
+  }
+  return result;
+}
+
+/** The log-probability of a target; that of its `</s>` is included if it ended. `state` is that after `begin`. */
+export function logProbOf(model: Model, state: State, target: readonly number[], ended: boolean, edit: Edit | null): number {
+  const probe: Probe = { edit };
+  const produced = ended ? [...target, END] : target;
+  const running = model.select(state, [0]);
+  const vectors = produced.map((_, step) => model.step(running, [step ? target[step - 1] : BEGIN], probe));
+  const logProbs = model.output.logProbs(concatenate(vectors));
+  return produced.reduce((sum, token, step) => sum + logProbs[step][token], 0);
+}
+
+export function checkStored(stored: StoredModel): void {
+  if (stored.format !== "jumok-live-model" || stored.version !== 1) {
+    throw new Error(`This page runs models of version 1. Received: ${String(stored.format)} ${String(stored.version)}.`);
+  }
+}

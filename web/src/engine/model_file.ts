@@ -1,0 +1,157 @@
+/** The model in the file, as `src/jumok/analysis/live_file.py` writes it: a description, and the weights as bytes. */
+
+import type { Facts, Site } from "../lib/format";
+
+export type { Site };
+
+/** One tensor in the bytes. An eight-bit tensor has one scale per row of its last axis, in `scales`. */
+export interface StoredTensor {
+  shape: number[];
+  kind: "float32" | "float16" | "int8";
+  offset: number;
+  scales?: number;
+}
+
+export interface TransformerArchitecture {
+  family: "transformer";
+  width: number;
+  heads: number;
+  groups: number;
+  key_width: number;
+  value_width: number;
+  norm: "pre" | "post";
+  norm_kind: "layer" | "rms" | "batch";
+  activation: "relu" | "swish" | "gelu";
+  positions: "sinusoidal" | "marian" | "learned" | "none" | "rotary" | "alibi" | "relative-keys" | "relative-bias";
+  encoder_layers: number;
+  decoder_layers: number;
+}
+
+export type Score = "scaled-dot" | "bahdanau" | "luong-dot" | "luong-general" | "luong-concat";
+
+export interface RecurrentArchitecture {
+  family: "recurrent";
+  cell: "rnn" | "lstm" | "gru";
+  width: number;
+  encoder_width: number;
+  embedding: number;
+  encoder_layers: number;
+  decoder_layers: number;
+  bidirectional: boolean;
+  attention: Score | "none";
+  order: "before" | "after";
+  input_feeding: boolean;
+}
+
+export interface StoredTokenizer {
+  kind: "unigram" | "bpe";
+  byte_fallback: boolean;
+  tokens: string[];
+  scores: number[];
+  /** One letter per token: n normal, u unknown, c control, d defined by the user, b byte, x unused. */
+  types: string;
+}
+
+export interface SearchSettings {
+  beam: number;
+  patience_factor: number;
+  length_penalty: number;
+  coverage_penalty: number;
+  no_repeat_ngram_size: number;
+  max_length_ratio: number;
+  extra_tokens: number;
+  min_length: number;
+}
+
+export interface StoredModel {
+  format: "jumok-live-model";
+  version: 1;
+  architecture: TransformerArchitecture | RecurrentArchitecture;
+  tensors: Record<string, StoredTensor>;
+  source: StoredTokenizer;
+  /** null: both sides share the tokenizer of the source. */
+  target: StoredTokenizer | null;
+  search: SearchSettings;
+  read_out: { heads: [number, number][]; shift: number; min_source_weight: number | null } | null;
+  max_source_tokens: number;
+  sentences: "split" | "keep";
+  facts: Facts;
+}
+
+/** The weights of a model by name, as single precision. */
+export class Weights {
+  #tensors: Record<string, StoredTensor>;
+  #bytes: Uint8Array;
+  #read = new Map<string, Float32Array>();
+
+  constructor(tensors: Record<string, StoredTensor>, bytes: Uint8Array) {
+    this.#tensors = tensors;
+    this.#bytes = bytes;
+  }
+
+  has(name: string): boolean {
+    return name in this.#tensors;
+  }
+
+  shape(name: string): number[] {
+    return this.#stored(name).shape;
+  }
+
+  get(name: string): Float32Array {
+    const stored = this.#stored(name);
+    const key = `${stored.kind}:${stored.offset}`; // tied tensors are stored, and read, once
+    const known = this.#read.get(key);
+    if (known) return known;
+    const values = this.#decode(stored);
+    this.#read.set(key, values);
+    return values;
+  }
+
+  optional(name: string): Float32Array | null {
+    return this.has(name) ? this.get(name) : null;
+  }
+
+  #stored(name: string): StoredTensor {
+    const stored = this.#tensors[name];
+    if (!stored) throw new Error(`The model in this file is damaged: it has no tensor ${name}.`);
+    return stored;
+  }
+
+  #decode({ shape, kind, offset, scales }: StoredTensor): Float32Array {
+    const size = shape.reduce((product, length) => product * length, 1);
+    const view = new DataView(this.#bytes.buffer, this.#bytes.byteOffset, this.#bytes.byteLength);
+    const result = new Float32Array(size);
+    if (kind === "float32") for (let i = 0; i < size; i++) result[i] = view.getFloat32(offset + 4 * i, true);
+    else if (kind === "float16") for (let i = 0; i < size; i++) result[i] = fromHalf(view.getUint16(offset + 2 * i, true));
+    else {
+      const columns = shape[shape.length - 1];
+      for (let i = 0; i < size; i++) result[i] = view.getInt8(offset + i) * view.getFloat32(scales! + 4 * Math.floor(i / columns), true);
+    }
+    return result;
+  }
+}
+
+/** A number of 16 bits (IEEE 754 binary16). */
+export function fromHalf(bits: number): number {
+  const sign = bits & 0x8000 ? -1 : 1;
+  const exponent = (bits >> 10) & 0x1f;
+  const fraction = bits & 0x3ff;
+  if (exponent === 0) return sign * fraction * 2 ** -24;
+  if (exponent === 31) return fraction ? NaN : sign * Infinity;
+  return sign * (1 + fraction / 1024) * 2 ** (exponent - 15);
+}
+
+export function bytesFromBase64(text: string): Uint8Array {
+  const binary = atob(text);
+  const bytes = new Uint8Array(binary.length);
+  for (let i = 0; i < binary.length; i++) bytes[i] = binary.charCodeAt(i);
+  return bytes;
+}
+
+const CHUNK = 0x8000; // more arguments of String.fromCharCode than this overflow the stack of some browsers
+
+export function base64FromBytes(bytes: Uint8Array): string {
+  const parts: string[] = [];
+  for (let at = 0; at < bytes.length; at += CHUNK) parts.push(String.fromCharCode(...bytes.subarray(at, at + CHUNK)));
+  return btoa(parts.join(""));
+}

@@ -1,0 +1,101 @@
+/** Multi-head attention with scaled dot products: Attention(Q, K, V) = softmax(QKᵀ / √d) V. */
+
+import { dot, rowsOf, softmax } from "./arrays";
+import type { Site, TransformerArchitecture, Weights } from "./model_file";
+import { Projection, type Probe } from "./model";
+import type { HeadPositions } from "./positions";
+
+/** Keys and values, one vector with all groups per position. */
+export interface Memory {
+  keys: Float32Array[];
+  values: Float32Array[];
+}
+
+/** What one row of queries attends to: a memory, the position of the query, and its hypothesis. */
+export interface Query {
+  memory: Memory;
+  position: number;
+  row: number;
+}
+
+export class MultiHead {
+  readonly heads: number;
+  readonly keyWidth: number;
+  readonly valueWidth: number;
+  readonly positions: HeadPositions;
+  readonly query: Projection;
+  readonly key: Projection;
+  readonly value: Projection;
+  readonly out: Projection;
+  #headsPerGroup: number;
+
+  constructor(architecture: TransformerArchitecture, weights: Weights, name: string, positions: HeadPositions) {
+    this.heads = architecture.heads;
+    this.keyWidth = architecture.key_width;
+    this.valueWidth = architecture.value_width;
+    this.positions = positions;
+    this.query = new Projection(weights, `${name}.query`);
+    this.key = new Projection(weights, `${name}.key`);
+    this.value = new Projection(weights, `${name}.value`);
+    this.out = new Projection(weights, `${name}.out`);
+    this.#headsPerGroup = architecture.heads / architecture.groups;
+  }
+
+  /** The group whose keys and values a head uses. */
+  groupOf(head: number): number {
+    return Math.floor(head / this.#headsPerGroup);
+  }
+
+  /** Keys and values of states (row, width) at these positions. */
+  memory(states: Float32Array, positions: readonly number[]): Memory {
+    const keys = rowsOf(this.key.apply(states), this.key.outputs);
+    keys.forEach((row, i) => this.positions.rotate(row, this.keyWidth, positions[i]));
+    return { keys, values: rowsOf(this.value.apply(states), this.value.outputs) };
+  }
+
+  /** Queries of states (row, width), rotated to their positions. */
+  queries(states: Float32Array, positions: readonly number[]): Float32Array[] {
+    const rows = rowsOf(this.query.apply(states), this.query.outputs);
+    rows.forEach((row, i) => this.positions.rotate(row, this.keyWidth, positions[i]));
+    return rows;
+  }
+
+  /** The scores of one head of a query with all keys of a memory. */
+  scores(query: Float32Array, head: number, position: number, keys: readonly Float32Array[]): Float32Array {
+    const [start, from] = [head * this.keyWidth, this.groupOf(head) * this.keyWidth];
+    const scale = 1 / Math.sqrt(this.keyWidth);
+    const { bias } = this.positions;
+    const scores = new Float32Array(keys.length);
+    for (let key = 0; key < keys.length; key++) {
+      const product = dot(query, start, keys[key], from, this.keyWidth) * scale;
+      scores[key] = bias ? product + bias(head, query, start, key - position) : product;
+    }
+    return scores;
+  }
+
+  /** The concatenated contexts of all heads, (row, head × value width), before W_O. */
+  contexts(states: Float32Array, rows: readonly Query[], site: Site, layer: number, probe: Probe): Float32Array {
+    const queries = this.queries(states, rows.map(({ position }) => position));
+    const contexts = new Float32Array(rows.length * this.heads * this.valueWidth);
+    rows.forEach(({ memory, position, row }, i) => {
+      for (let head = 0; head < this.heads; head++) {
+        const weights = this.scores(queries[i], head, position, memory.keys);
+        softmax(weights);
+        const place = { site, layer, head, query: position };
+        probe.edit?.(weights, place);
+        probe.onWeights?.(weights, place, row);
+        const [to, from] = [(i * this.heads + head) * this.valueWidth, this.groupOf(head) * this.valueWidth];
+        for (let key = 0; key < weights.length; key++) {
+          const [weight, value] = [weights[key], memory.values[key]];
+          for (let column = 0; column < this.valueWidth; column++) contexts[to + column] += weight * value[from + column];
+        }
+      }
+    });
+    return contexts;
+  }
+
+  /** Attend from states (row, width); returns (row, width). */
+  attend(states: Float32Array, rows: readonly Query[], site: Site, layer: number, probe: Probe): Float32Array {
+    return this.out.apply(this.contexts(states, rows, site, layer, probe));
+  }
+}

@@ -1,0 +1,107 @@
+/** Positions, as in src/jumok/attention/positions.py: added to embeddings, or used inside the heads. */
+
+import { dot } from "./arrays";
+import type { TransformerArchitecture, Weights } from "./model_file";
+
+const BASE = 10000;
+const BUCKETS = 32;
+const MAX_BUCKET_DISTANCE = 128;
+
+/** The vector that is added to the embedding at a position. */
+export type AddedPositions = (position: number) => Float32Array;
+
+export function addedPositions({ positions, width }: TransformerArchitecture, weights: Weights, embedding: string): AddedPositions {
+  if (positions === "learned") return learned(weights, `${embedding}.positions.table`);
+  if (positions !== "sinusoidal" && positions !== "marian") {
+    const zero = new Float32Array(width);
+    return () => zero;
+  }
+  const pairs = Math.ceil(width / 2);
+  const exponent = positions === "sinusoidal" ? (pair: number) => (2 * pair) / width : (pair: number) => pair / Math.max(1, pairs - 1);
+  const table: Float32Array[] = [];
+  return (position) =>
+    (table[position] ??= Float32Array.from({ length: width }, (_, column) => {
+      const angle = position / BASE ** exponent(column >> 1);
+      return column % 2 ? Math.cos(angle) : Math.sin(angle);
+    }));
+}
+
+function learned(weights: Weights, name: string): AddedPositions {
+  const table = weights.get(name);
+  const [positions, width] = weights.shape(name);
+  return (position) => {
+    if (position >= positions) throw new Error(`Learned positions end at ${positions} tokens. Received: ${position + 1} tokens. Give a shorter sentence.`);
+    return table.subarray(position * width, (position + 1) * width);
+  };
+}
+
+/** Positions inside the heads of a self-attention. */
+export interface HeadPositions {
+  /** Rotate the queries or keys of all heads, one after the other, at this position. */
+  rotate(states: Float32Array, width: number, position: number): void;
+  /** What is added to the score of the query (in `queries` from `start` on) with a key; null: nothing. */
+  bias: ((head: number, queries: Float32Array, start: number, distance: number) => number) | null;
+}
+
+export const NO_POSITIONS: HeadPositions = { rotate: () => undefined, bias: null };
+
+/** The positions of one self-attention, whose tensors begin with `name`. */
+export function headPositions(architecture: TransformerArchitecture, weights: Weights, name: string, causal: boolean): HeadPositions {
+  const { positions, heads, key_width: width } = architecture;
+  if (positions === "rotary") return { rotate, bias: null };
+  if (positions === "alibi") {
+    const slopes = alibiSlopes(heads).map(Math.fround);
+    // Keys after the query have the slopes in reverse order, so that an encoder can tell the sides apart.
+    return { ...NO_POSITIONS, bias: (head, _, __, distance) => -slopes[distance > 0 ? heads - 1 - head : head] * Math.abs(distance) };
+  }
+  if (positions === "relative-bias") {
+    const table = weights.get(`${name}.positions.table`);
+    return { ...NO_POSITIONS, bias: (head, _, __, distance) => table[head * BUCKETS + relativeBucket(distance, BUCKETS, MAX_BUCKET_DISTANCE, !causal)] };
+  }
+  if (positions === "relative-keys") {
+    const table = weights.get(`${name}.positions.table`);
+    const vectors = weights.shape(`${name}.positions.table`)[1];
+    const reach = (vectors - 1) / 2;
+    return {
+      ...NO_POSITIONS,
+      bias: (head, queries, start, distance) => {
+        const vector = Math.max(-reach, Math.min(reach, distance)) + reach;
+        return dot(queries, start, table, (head * vectors + vector) * width, width) / Math.sqrt(width);
+      },
+    };
+  }
+  return NO_POSITIONS;
+}
+
+/** Columns i and i + width/2 of a head are one point of a plane, which is rotated. */
+function rotate(states: Float32Array, width: number, position: number): void {
+  const half = width / 2;
+  for (let i = 0; i < half; i++) {
+    const angle = position / BASE ** ((2 * i) / width);
+    const [cosine, sine] = [Math.fround(Math.cos(angle)), Math.fround(Math.sin(angle))];
+    for (let start = 0; start < states.length; start += width) {
+      const [left, right] = [states[start + i], states[start + i + half]];
+      states[start + i] = left * cosine - right * sine;
+      states[start + i + half] = right * cosine + left * sine;
+    }
+  }
+}
+
+/** One slope per head; if their number is no power of two, the rest come from the next higher power. */
+export function alibiSlopes(heads: number): number[] {
+  const below = 2 ** Math.floor(Math.log2(heads));
+  const slopes = Array.from({ length: below }, (_, head) => 2 ** ((-8 * (head + 1)) / below));
+  const between = Array.from({ length: heads - below }, (_, i) => 2 ** ((-8 * (2 * i + 1)) / (2 * below)));
+  return [...slopes, ...between];
+}
+
+/** T5's bucket of a distance: one per small distance, then ever wider ones. */
+export function relativeBucket(distance: number, buckets: number, maxDistance: number, bidirectional: boolean): number {
+  const first = bidirectional && distance > 0 ? buckets / 2 : 0;
+  const count = bidirectional ? buckets / 2 : buckets;
+  const gap = bidirectional ? Math.abs(distance) : Math.max(0, -distance);
+  const exact = count / 2;
+  if (gap < exact) return first + gap;
+  const growth = Math.log(gap / exact) / Math.log(maxDistance / exact);
+  return first + exact + Math.min(Math.floor(growth * (count - exact)), count - exact - 1);
+}

@@ -1,0 +1,68 @@
+/** Sentences of a text, as in src/jumok/text/sentences.py: each is translated by itself. */
+
+import { SPACE, strip } from "./normalisation";
+import type { Span } from "./words";
+
+/** "split": by sentences; "keep": lines stay whole. */
+export type Sentences = "split" | "keep";
+
+const S = SPACE.source.slice(1, -1); // the characters of white space, for use inside a class
+const LINE = /[^\r\n\v\f\x1c-\x1e\x85\u2028\u2029]+/g;
+// A lower-case letter or an entity (&quot;) after a full stop continues the sentence.
+const SENTENCE_END = new RegExp(`(?<![.?!…])[.?!…]+["'”’»)\\]]*[${S}]+(?=[^a-zà-ÿ&${S}])|[。！？｡]+[”’」』）]*[${S}]*`, "g");
+const LETTER_OR_DIGIT = /[\p{L}\p{N}]/u;
+// "Dr. Kim", "J. Kim", "e.g. Kim": the full stop ends no sentence.
+const ABBREVIATION =
+  /^(?:mrs?|ms|dr|prof|st|mt|vs|fig|vol|gen|col|capt|lt|sgt|rev|hon|sen|gov|messrs|mme|mlle|hr|fr|nr|bzw|ca|sra?|dra|e\.g|i\.e|z\.b|d\.h|u\.a|u\.s|u\.k)$/i;
+const INITIAL = /^(?:[A-HJ-ZÀ-Þ]|(?:[A-Z]\.)+[A-Z])$/;
+const MAX_ABBREVIATION = 12;
+/** Languages that are written without spaces between sentences. */
+const UNSPACED = ["zh", "ja", "th", "lo", "km", "my", "yue", "wuu", "bo", "dz"];
+
+/** Start and end of each part of a text that is translated by itself. A page's texts are short enough for one split. */
+export function textSpans(text: string, sentences: Sentences): Span[] {
+  const lines = Array.from(text.matchAll(LINE), ({ 0: line, index }): Span => [index, index + line.length]);
+  const spans = sentences === "keep" ? lines : lines.flatMap(([start, end]) => sentencesOfLine(text, start, end));
+  const isPart = ([start, end]: Span) => (sentences === "keep" ? start < end : LETTER_OR_DIGIT.test(text.slice(start, end)));
+  return spans.map((span) => trim(text, span)).filter(isPart);
+}
+
+function sentencesOfLine(text: string, start: number, end: number): Span[] {
+  const spans: Span[] = [];
+  let sentenceStart = start;
+  for (const { 0: mark, index } of text.slice(start, end).matchAll(SENTENCE_END)) {
+    if (strip(mark) === "." && isAbbreviation(text, sentenceStart, start + index)) continue;
+    const next = start + index + mark.length;
+    spans.push([sentenceStart, next]);
+    sentenceStart = next;
+  }
+  return [...spans, [sentenceStart, end]];
+}
+
+/** Whether the full stop at `stop` belongs to an abbreviation, an initial or the number of an item. */
+function isAbbreviation(text: string, sentenceStart: number, stop: number): boolean {
+  const before = strip(text.slice(Math.max(sentenceStart, stop - MAX_ABBREVIATION), stop));
+  if (!before) return true;
+  const word = before.split(SPACE).at(-1)!.replace(/^[(["'“‘«]+/, "");
+  const isItem = /^\p{Nd}+$/u.test(before) && stop - sentenceStart < MAX_ABBREVIATION;
+  return isItem || ABBREVIATION.test(word) || INITIAL.test(word);
+}
+
+function trim(text: string, [start, end]: Span): Span {
+  while (start < end && SPACE.test(text[start])) start++;
+  while (end > start && SPACE.test(text[end - 1])) end--;
+  return [start, end];
+}
+
+/** The text with its parts replaced by their translations. */
+export function replaceParts(text: string, spans: readonly Span[], translated: readonly string[], language: string): string {
+  const separator = UNSPACED.includes(language.toLowerCase().split(/[-_]/)[0]) ? "" : " ";
+  let [result, previous] = ["", 0];
+  spans.forEach(([start, end], i) => {
+    const between = text.slice(previous, start);
+    const onlySpaces = previous > 0 && /^ *$/.test(between);
+    result += (onlySpaces ? (translated[i] ? separator : "") : between) + translated[i];
+    previous = end;
+  });
+  return strip(result + text.slice(previous));
+}

@@ -1,0 +1,162 @@
+/** The computation of one attention weight, step by step, as in src/jumok/analysis/trace.py. */
+
+import type { Cell, CellSteps, Step } from "../lib/format";
+import { add, concatenate, dot, rowsOf, softmax, tanh } from "./arrays";
+import { BEGIN, END, type Edit, type Model, type Probe } from "./model";
+import type { Site } from "./model_file";
+import { packFloats } from "./packing";
+import { Recurrent } from "./recurrent";
+import { Transformer, type Embedding, type Sublayer } from "./transformer";
+
+type Ids = readonly number[];
+
+const vector = (name: string, formula: string, values: Float32Array): Step => ({ name, formula, over: "width", ...packFloats(values, [values.length]) });
+const overKeys = (name: string, formula: string, values: Float32Array): Step => ({ name, formula, over: "keys", ...packFloats(values, [values.length]) });
+const number = (name: string, formula: string, value: number): Step => ({ name, formula, over: "number", ...packFloats(Float32Array.of(value), []) });
+
+/** The steps of one cell. `source` and `target` are token ids without special tokens. */
+export function traceCell(model: Model, source: Ids, target: Ids, cell: Cell, edit: Edit | null): CellSteps {
+  const sites = model.sites[cell.site];
+  const queries = (cell.site === "encoder" ? source : target).length + 1;
+  const keys = (cell.site === "decoder" ? target : source).length + 1;
+  const inside = sites && [cell.layer, cell.head, cell.query, cell.key].every((index, i) => Number.isInteger(index) && index >= 0 && index < [sites.layers, sites.heads, queries, keys][i]);
+  if (!inside) throw new Error(`The attention "${cell.site}" of this sentence has no layer ${cell.layer}, head ${cell.head}, query ${cell.query} and key ${cell.key}.`);
+  if (model instanceof Transformer) return { ...cell, steps: [...transformerSteps(model, source, target, cell, edit)] };
+  if (model instanceof Recurrent) return { ...cell, steps: [...recurrentSteps(model, source, target, cell, edit)] };
+  throw new Error("There are no steps of attention to show.");
+}
+
+function* embeddingSteps(name: string, embedding: Embedding, id: number, position: number): Generator<Step> {
+  const [token, added] = [embedding.token(id), embedding.positions(position)];
+  yield vector(`${name} embedding`, "√d · E[token]", token);
+  yield vector(`${name} position`, "what the position adds", added);
+  yield vector(`${name} input`, "embedding + position", add(token, added));
+}
+
+function* transformerSteps(model: Transformer, source: Ids, target: Ids, cell: Cell, edit: Edit | null): Generator<Step> {
+  const ids: Record<"source" | "target", Ids> = { source: [...source, END], target: [BEGIN, ...target] };
+  const embeddings = { source: model.sourceEmbedding, target: model.targetEmbedding };
+  const [querySide, keySide] = [cell.site === "encoder" ? "source" : "target", cell.site === "decoder" ? "target" : "source"] as const;
+  yield* embeddingSteps("query", embeddings[querySide], ids[querySide][cell.query], cell.query);
+  yield* embeddingSteps("key", embeddings[keySide], ids[keySide][cell.key], cell.key);
+  const [states, normed]: [Float32Array[], Float32Array[]] = [[], []];
+  const probe: Probe = {
+    edit,
+    onInput: (site, layer, position, state, input) => {
+      if (site === cell.site && layer === cell.layer) [states[position], normed[position]] = [state, input];
+    },
+  };
+  const state = model.begin(source, probe);
+  const width = state.encoded.length / ids.source.length;
+  if (cell.site !== "encoder") for (const token of ids.target) model.step(state, [token], probe);
+  const block = cell.site === "encoder" ? model.encoder[cell.layer] : model.decoder[cell.layer];
+  const sublayer: Sublayer = cell.site === "cross" ? model.decoder[cell.layer].cross : block.self;
+  const keyStates = cell.site === "cross" ? rowsOf(state.encoded, width) : states;
+  yield vector("query state", "the layer's input at the query", states[cell.query]);
+  yield vector("key state", "the layer's input at the key", keyStates[cell.key]);
+  if (sublayer.around.isPre) {
+    yield vector("query normed", "norm(x)", normed[cell.query]);
+    if (cell.site !== "cross") yield vector("key normed", "norm(x)", normed[cell.key]);
+  }
+  yield* attentionSteps(sublayer, states, normed, cell.site === "cross" ? keyStates : normed, cell, edit);
+}
+
+/** From query, key and value to the layer's output. */
+function* attentionSteps({ attention, around }: Sublayer, states: Float32Array[], queryStates: Float32Array[], keyStates: Float32Array[], cell: Cell, edit: Edit | null): Generator<Step> {
+  const { head, query, key } = cell;
+  const [start, from, valueFrom] = [head * attention.keyWidth, attention.groupOf(head) * attention.keyWidth, attention.groupOf(head) * attention.valueWidth];
+  const memory = attention.memory(concatenate(keyStates), [...keyStates.keys()]);
+  const queries = attention.queries(concatenate(queryStates), [...queryStates.keys()]);
+  const value = memory.values[key].slice(valueFrom, valueFrom + attention.valueWidth);
+  yield vector("query", "q", queries[query].slice(start, start + attention.keyWidth));
+  yield vector("key", "kᵢ", memory.keys[key].slice(from, from + attention.keyWidth));
+  yield vector("value", "vᵢ", value);
+  const products = Float32Array.from(memory.keys, (row) => dot(queries[query], start, row, from, attention.keyWidth));
+  yield overKeys("products", "q · k", products);
+  yield number("product", "q · kᵢ", products[key]);
+  yield number("scale", "√d", Math.sqrt(attention.keyWidth));
+  const { bias } = attention.positions;
+  if (bias) yield overKeys("position bias", "what the distance adds", products.map((_, i) => bias(head, queries[query], start, i - query)));
+  const scores = attention.scores(queries[query], head, query, memory.keys);
+  yield overKeys("scores", "e", scores);
+  yield number("score", "eᵢ", scores[key]);
+  const isAllowed = (row: number, column: number) => (cell.site === "decoder" && column > row ? 0 : 1);
+  yield overKeys("allowed", "1 if the query may attend to the key, else 0", scores.map((_, column) => isAllowed(query, column)));
+  if (queries.length > 1) {
+    const mask = Float32Array.from({ length: queries.length * scores.length }, (_, i) => isAllowed(Math.floor(i / scores.length), i % scores.length));
+    yield { name: "mask", formula: "allowed, for every query", over: "cells", ...packFloats(mask, [queries.length, scores.length]) };
+  }
+  const visible = cell.site === "decoder" ? query + 1 : memory.keys.length;
+  yield* weightSteps(scores, visible, memory.values.map((row) => row.subarray(valueFrom, valueFrom + attention.valueWidth)), cell, edit);
+  const seen = { keys: memory.keys.slice(0, visible), values: memory.values.slice(0, visible) };
+  const heads = attention.contexts(queryStates[query], [{ memory: seen, position: query, row: 0 }], cell.site, cell.layer, { edit });
+  const output = attention.out.apply(heads);
+  yield vector("heads", "the contexts of all heads, concatenated", heads);
+  yield vector("output", "heads · W_O", output);
+  const added = add(states[query], output);
+  yield vector("added", "x + output", added);
+  if (!around.isPre) yield vector("normed", "norm(x + output)", around.norm(added));
+}
+
+/** From scores to the context of one head; keys from `visible` on are masked. */
+function* weightSteps(scores: Float32Array, visible: number, values: readonly Float32Array[], cell: Cell, edit: Edit | null): Generator<Step> {
+  const weights = scores.slice(0, visible);
+  softmax(weights);
+  const all = new Float32Array(scores.length);
+  all.set(weights);
+  yield overKeys("weights", "α", all.slice());
+  if (edit) {
+    edit(weights, cell as { site: Site; layer: number; head: number; query: number });
+    all.set(weights);
+    yield overKeys("edited weights", "α after the edit", all.slice());
+  }
+  yield number("weight", "αᵢ", all[cell.key]);
+  yield vector("weighted value", "αᵢ vᵢ", values[cell.key].map((value) => all[cell.key] * value));
+  const context = values.reduce((sum, value, i) => add(sum, value.map((x) => x * all[i])), new Float32Array(values[0].length));
+  yield vector("context", "Σᵢ αᵢ vᵢ", context);
+}
+
+function* recurrentSteps(model: Recurrent, source: Ids, target: Ids, cell: Cell, edit: Edit | null): Generator<Step> {
+  const score = model.score!;
+  const attendsBefore = model.architecture.order === "before";
+  const state = model.begin(source, {});
+  const read = [BEGIN, ...target];
+  for (const token of read.slice(0, cell.query)) model.step(state, [token], { edit });
+  const before = model.query(state);
+  model.step(state, [read[cell.query]], { edit });
+  const after = model.query(state);
+  const query = attendsBefore ? before : after;
+  const values = rowsOf(state.encoded, model.architecture.encoder_width);
+  const previous = model.embed("target", read[cell.query]);
+  yield vector("key embedding", "√d · E[source token]", model.embed("source", [...source, END][cell.key]));
+  yield vector("key state", "hᵢ", values[cell.key]);
+  yield vector("query embedding", "yₜ₋₁ = √d · E[previous token]", previous);
+  yield vector("query state", attendsBefore ? "sₜ₋₁" : "sₜ", query);
+  yield vector("query", "q", query);
+  yield vector("key", "kᵢ", values[cell.key]);
+  yield vector("value", "vᵢ", values[cell.key]);
+  const [prepared, key] = [score.prepareQuery(query), state.keys[cell.key]];
+  if (score.kind === "scaled-dot") {
+    const products = Float32Array.from(values, (row) => dot(query, 0, row, 0, query.length));
+    yield overKeys("products", "q · k", products);
+    yield number("product", "q · kᵢ", products[cell.key]);
+    yield number("scale", "√d", Math.sqrt(query.length));
+  }
+  if (score.kind === "luong-general") yield vector("projected key", "W hᵢ", key);
+  if (score.energy) {
+    yield vector("query part", "W_q s", prepared);
+    yield vector("key part", "W_k hᵢ", key);
+    yield vector("hidden", "tanh(W_q s + W_k hᵢ)", tanh(add(prepared, key)));
+    yield vector("energy", "v", score.energy);
+  }
+  const scores = score.scores(query, state.keys);
+  yield overKeys("scores", "e", scores);
+  yield number("score", "eᵢ", scores[cell.key]);
+  yield overKeys("allowed", "1 if the query may attend to the key, else 0", scores.map(() => 1));
+  yield* weightSteps(scores, scores.length, values, cell, edit);
+  if (attendsBefore) {
+    yield vector("cell input", "[yₜ₋₁ ; cₜ]", concatenate([previous, state.contexts]));
+    yield vector("new state", "sₜ = cell([yₜ₋₁ ; cₜ], sₜ₋₁)", after);
+    yield vector("output", "rₜ = tanh(W_r [sₜ ; cₜ ; yₜ₋₁])", state.written);
+  } else yield vector("output", "h̃ₜ = tanh(W_c [cₜ ; sₜ])", state.written);
+}

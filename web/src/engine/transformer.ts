@@ -1,0 +1,215 @@
+/** The Transformer, as in src/jumok/models/transformer.py: an encoder and a decoder built from attention. */
+
+import { add, concatenate, erf, rowsOf, sigmoid } from "./arrays";
+import type { Site, TransformerArchitecture, Weights } from "./model_file";
+import { END, OutputLayer, Projection, type Model, type Probe, type Sites, type State } from "./model";
+import { MultiHead, type Memory, type Query } from "./multi_head";
+import { addedPositions, headPositions, NO_POSITIONS, type AddedPositions } from "./positions";
+
+const EPSILON = 1e-5;
+
+const ACTIVATIONS: Record<TransformerArchitecture["activation"], (value: number) => number> = {
+  relu: (value) => Math.max(0, value),
+  swish: (value) => value * sigmoid(value),
+  gelu: (value) => 0.5 * value * (1 + erf(value / Math.SQRT2)),
+};
+
+type Norm = (states: Float32Array) => Float32Array;
+
+function makeNorm({ norm_kind: kind, width }: TransformerArchitecture, weights: Weights, name: string): Norm {
+  const gain = weights.get(`${name}.weight`);
+  const bias = weights.optional(`${name}.bias`);
+  if (kind === "batch") {
+    const [mean, variance] = [weights.get(`${name}.mean`), weights.get(`${name}.variance`)];
+    return (states) => states.map((value, i) => ((value - mean[i % width]) / Math.sqrt(variance[i % width] + EPSILON)) * gain[i % width] + bias![i % width]);
+  }
+  return (states) => {
+    const result = new Float32Array(states.length);
+    for (let row = 0; row < states.length; row += width) {
+      let [sum, squares] = [0, 0];
+      if (kind === "layer") for (let i = 0; i < width; i++) sum += states[row + i];
+      const mean = sum / width;
+      for (let i = 0; i < width; i++) squares += (states[row + i] - mean) ** 2;
+      const factor = 1 / Math.sqrt(squares / width + EPSILON);
+      for (let i = 0; i < width; i++) result[row + i] = (states[row + i] - mean) * factor * gain[i] + (bias ? bias[i] : 0);
+    }
+    return result;
+  };
+}
+
+/** The residual connection and the norm around one sublayer. */
+export class Residual {
+  readonly norm: Norm;
+  readonly isPre: boolean;
+
+  constructor(architecture: TransformerArchitecture, weights: Weights, name: string) {
+    this.norm = makeNorm(architecture, weights, `${name}.norm`);
+    this.isPre = architecture.norm === "pre";
+  }
+
+  input(states: Float32Array): Float32Array {
+    return this.isPre ? this.norm(states) : states;
+  }
+
+  output(states: Float32Array, output: Float32Array): Float32Array {
+    const sum = add(states, output);
+    return this.isPre ? sum : this.norm(sum);
+  }
+}
+
+class FeedForward {
+  #widen: Projection;
+  #narrow: Projection;
+  #activation: (value: number) => number;
+  #around: Residual;
+
+  constructor(architecture: TransformerArchitecture, weights: Weights, block: string) {
+    this.#widen = new Projection(weights, `${block}.feed_forward.widen`);
+    this.#narrow = new Projection(weights, `${block}.feed_forward.narrow`);
+    this.#activation = ACTIVATIONS[architecture.activation];
+    this.#around = new Residual(architecture, weights, `${block}.around_feed_forward`);
+  }
+
+  apply(states: Float32Array): Float32Array {
+    const hidden = this.#widen.apply(this.#around.input(states));
+    for (let i = 0; i < hidden.length; i++) hidden[i] = this.#activation(hidden[i]);
+    return this.#around.output(states, this.#narrow.apply(hidden));
+  }
+}
+
+/** One attention of a block with its residual. */
+export interface Sublayer {
+  attention: MultiHead;
+  around: Residual;
+}
+
+interface EncoderBlock {
+  self: Sublayer;
+  feedForward: FeedForward;
+}
+
+interface DecoderBlock extends EncoderBlock {
+  cross: Sublayer;
+}
+
+/** Token embeddings times √width, plus positions. */
+export class Embedding {
+  readonly positions: AddedPositions;
+  readonly width: number;
+  #table: Float32Array;
+
+  constructor(architecture: TransformerArchitecture, weights: Weights, name: string) {
+    this.#table = weights.get(`${name}.weight`);
+    this.width = architecture.width;
+    this.positions = addedPositions(architecture, weights, name);
+  }
+
+  /** √width · E[token]. */
+  token(id: number): Float32Array {
+    const scale = Math.sqrt(this.width);
+    return this.#table.subarray(id * this.width, (id + 1) * this.width).map((value) => value * scale);
+  }
+
+  at(id: number, position: number): Float32Array {
+    return add(this.token(id), this.positions(position));
+  }
+}
+
+export interface TransformerState extends State {
+  /** Per decoder layer: keys and values of the source. */
+  sources: Memory[];
+  /** Per row and layer: keys and values of the target so far. */
+  caches: Memory[][];
+}
+
+export class Transformer implements Model<TransformerState> {
+  readonly sites: Sites;
+  readonly output: OutputLayer;
+  readonly sourceEmbedding: Embedding;
+  readonly targetEmbedding: Embedding;
+  readonly encoder: EncoderBlock[];
+  readonly decoder: DecoderBlock[];
+  #width: number;
+  #afterEncoder: Norm;
+  #afterDecoder: Norm;
+
+  constructor(architecture: TransformerArchitecture, weights: Weights) {
+    const { heads, encoder_layers: encoderLayers, decoder_layers: decoderLayers } = architecture;
+    this.sites = { encoder: { layers: encoderLayers, heads }, decoder: { layers: decoderLayers, heads }, cross: { layers: decoderLayers, heads } };
+    this.#width = architecture.width;
+    this.output = new OutputLayer(weights);
+    this.sourceEmbedding = new Embedding(architecture, weights, "source_embedding");
+    this.targetEmbedding = new Embedding(architecture, weights, "target_embedding");
+    const finalNorm = (name: string): Norm => (architecture.norm === "pre" ? makeNorm(architecture, weights, name) : (states) => states);
+    [this.#afterEncoder, this.#afterDecoder] = [finalNorm("after_encoder"), finalNorm("after_decoder")];
+    const sublayer = (block: string, attention: string, around: string, causal: boolean | null): Sublayer => {
+      const name = `${block}.${attention}`;
+      const positions = causal === null ? NO_POSITIONS : headPositions(architecture, weights, name, causal);
+      return { attention: new MultiHead(architecture, weights, name, positions), around: new Residual(architecture, weights, `${block}.${around}`) };
+    };
+    const block = (name: string, causal: boolean): EncoderBlock => ({
+      self: sublayer(name, "attention", "around_attention", causal),
+      feedForward: new FeedForward(architecture, weights, name),
+    });
+    this.encoder = Array.from({ length: encoderLayers }, (_, layer) => block(`encoder.${layer}`, false));
+    this.decoder = Array.from({ length: decoderLayers }, (_, layer) => ({
+      ...block(`decoder.${layer}`, true),
+      cross: sublayer(`decoder.${layer}`, "cross_attention", "around_cross", null),
+    }));
+  }
+
+  begin(source: readonly number[], probe: Probe): TransformerState {
+    const ids = [...source, END];
+    let states = concatenate(ids.map((id, position) => this.sourceEmbedding.at(id, position)));
+    this.encoder.forEach(({ self, feedForward }, layer) => {
+      const normed = self.around.input(states);
+      this.#report(probe, "encoder", layer, 0, states, normed);
+      const memory = self.attention.memory(normed, [...ids.keys()]);
+      const rows = ids.map((_, position) => ({ memory, position, row: 0 }));
+      states = feedForward.apply(self.around.output(states, self.attention.attend(normed, rows, "encoder", layer, probe)));
+    });
+    const encoded = this.#afterEncoder(states);
+    return {
+      rows: 1,
+      position: 0,
+      encoded,
+      sources: this.decoder.map(({ cross }) => cross.attention.memory(encoded, [...ids.keys()])),
+      caches: [this.decoder.map(() => ({ keys: [], values: [] }))],
+    };
+  }
+
+  step(state: TransformerState, tokens: readonly number[], probe: Probe): Float32Array {
+    const { position } = state;
+    let states = concatenate(tokens.map((id) => this.targetEmbedding.at(id, position)));
+    this.decoder.forEach(({ self, cross, feedForward }, layer) => {
+      const normed = self.around.input(states);
+      this.#report(probe, "decoder", layer, position, states, normed);
+      const added = self.attention.memory(normed, tokens.map(() => position));
+      const rows: Query[] = tokens.map((_, row) => {
+        const memory = state.caches[row][layer];
+        memory.keys.push(added.keys[row]);
+        memory.values.push(added.values[row]);
+        return { memory, position, row };
+      });
+      states = self.around.output(states, self.attention.attend(normed, rows, "decoder", layer, probe));
+      const entered = cross.around.input(states);
+      this.#report(probe, "cross", layer, position, states, entered);
+      const queries = tokens.map((_, row) => ({ memory: state.sources[layer], position, row }));
+      states = cross.around.output(states, cross.attention.attend(entered, queries, "cross", layer, probe));
+      states = feedForward.apply(states);
+    });
+    state.position++;
+    return this.#afterDecoder(states);
+  }
+
+  select(state: TransformerState, order: readonly number[]): TransformerState {
+    const copy = ({ keys, values }: Memory): Memory => ({ keys: keys.slice(), values: values.slice() });
+    return { ...state, rows: order.length, caches: order.map((row) => state.caches[row].map(copy)) };
+  }
+
+  #report(probe: Probe, site: Site, layer: number, offset: number, states: Float32Array, normed: Float32Array): void {
+    if (!probe.onInput) return;
+    const inputs = rowsOf(normed, this.#width);
+    rowsOf(states, this.#width).forEach((row, i) => probe.onInput!(site, layer, offset + i, row, inputs[i]));
+  }
+}

@@ -1,0 +1,129 @@
+import { describe, expect, it } from "vitest";
+
+import type { StoredTokenizer } from "../src/engine/model_file";
+import { escape, joinLines, normalise, strip, unescape, unescapedOffsets } from "../src/engine/normalisation";
+import { replaceParts, textSpans, type Sentences } from "../src/engine/sentences";
+import { Tokenizer } from "../src/engine/tokenizer";
+import { alignedOffsets, splitWords } from "../src/engine/words";
+import { diffWords } from "../src/lib/diff";
+
+describe("normalisation", () => {
+  it("composes Hangul and replaces lone surrogates", () => {
+    expect(normalise("\u1112\u1161\u11ab")).toBe("한");
+    expect(normalise("a\ud800b😀")).toBe("a\ufffdb😀");
+  });
+
+  it("puts a joiner after every 30 combining marks", () => {
+    const bounded = normalise(`a${"\u0301".repeat(65)}`);
+    expect([...bounded].filter((character) => character === "\u034f")).toHaveLength(2);
+    expect(normalise(`a${"\u0301".repeat(20)}`)).not.toContain("\u034f");
+    expect(normalise("!".repeat(40))).toBe("!".repeat(40));
+  });
+
+  it("escapes the character that SentencePiece uses for a space, and what escapes it", () => {
+    const text = "▁a\ufdd0\ufdd1";
+    expect(escape(text)).not.toContain("▁");
+    expect(unescape(escape(text))).toBe(text);
+    expect(unescapedOffsets([...escape(text)])).toEqual([0, 1, 2, 2, 3, 3, 4]);
+  });
+
+  it("strips the white space of Python and joins lines", () => {
+    expect(strip("\u2003\x1c a b\t\n")).toBe("a b");
+    expect(strip(" \n")).toBe("");
+    expect([joinLines("a\nb\r\n"), joinLines("x\u2028y"), joinLines("")]).toEqual(["a b", "x y", ""]);
+  });
+});
+
+describe("sentences", () => {
+  const split = (text: string, sentences: Sentences = "split") => textSpans(text, sentences).map(([start, end]) => text.slice(start, end));
+
+  it("end at full stops, but not after abbreviations, initials and numbers of items", () => {
+    expect(split("Dr. Kim and J. Lee go.  They  are here! 1. Open it")).toEqual(["Dr. Kim and J. Lee go.", "They  are here!", "1. Open it"]);
+    expect(split("So do I. Do you? yes")).toEqual(["So do I.", "Do you? yes"]);
+    expect(split("一。二！ x\n\n --- \ny")).toEqual(["一。", "二！", "x", "y"]);
+    expect(split("a. B\nc", "keep")).toEqual(["a. B", "c"]);
+  });
+
+  it("are replaced by their translations, with the separator of the language", () => {
+    const text = "One.   Two.\n three";
+    const spans = textSpans(text, "split");
+    expect(replaceParts(text, spans, ["x", "y", "z"], "ko")).toBe("x y\n z");
+    expect(replaceParts(text, spans, ["x", "", "z"], "zh-TW")).toBe("x\n z");
+  });
+});
+
+describe("words", () => {
+  it("splits punctuation off, keeps tags, and splits scripts without spaces", () => {
+    expect(splitWords("No, I go <polite> home.")).toEqual(["No", ",", "I", "go", "<polite>", "home", "."]);
+    expect(splitWords("「漢字」 ab漢c e\u0301!")).toEqual(["「", "漢", "字", "」", "ab", "漢", "c", "e\u0301", "!"]);
+  });
+
+  it("aligns two texts by their longest common substrings", () => {
+    expect(alignedOffsets([..."ab⁇cd"], [..."abXYcd"])).toEqual([0, 1, 2, 4, 5, 6]);
+    expect(alignedOffsets([], [..."ab"])).toEqual([2]);
+  });
+
+  it("marks the words of two texts that differ", () => {
+    const text = (words: string) => ({ text: words, words: words.split(" ") });
+    const [before, after] = diffWords(text("I go home now"), text("I run home"));
+    expect(before.map(({ changed }) => changed)).toEqual([false, true, false, true]);
+    expect(after.map(({ word, changed }) => [word, changed])).toEqual([["I", false], ["run", true], ["home", false]]);
+  });
+});
+
+const SPECIAL = ["<pad>", "<unk>", "<s>", "</s>"];
+const bytes = Array.from({ length: 256 }, (_, byte) => `<0x${byte.toString(16).toUpperCase().padStart(2, "0")}>`);
+
+function stored(kind: "unigram" | "bpe", pieces: [string, number, string?][], byteFallback = false): StoredTokenizer {
+  const listed = byteFallback ? bytes : [];
+  return {
+    kind,
+    byte_fallback: byteFallback,
+    tokens: [...SPECIAL, ...listed, ...pieces.map(([piece]) => piece)],
+    scores: [...SPECIAL, ...listed].map(() => 0).concat(pieces.map(([, score]) => score)),
+    types: `cucc${"b".repeat(listed.length)}${pieces.map(([, , type]) => type ?? "n").join("")}`,
+  };
+}
+
+describe("the tokenizer", () => {
+  const unigram: [string, number, string?][] = [["▁", -3], ["a", -3], ["b", -3], ["ab", -4], ["▁ab", -5], ["▁<x>", 0, "d"], ["<", -9], ["x", -9], [">", -9]];
+
+  it("finds the most probable segmentation of a unigram model", () => {
+    const tokenizer = new Tokenizer(stored("unigram", unigram));
+    expect(tokenizer.tokens(tokenizer.encode("abab b"))).toEqual(["▁ab", "ab", "▁", "b"]);
+    expect(tokenizer.encode("")).toEqual([]);
+  });
+
+  it("always takes a token that the user defined", () => {
+    for (const kind of ["unigram", "bpe"] as const) {
+      const tokenizer = new Tokenizer(stored(kind, unigram));
+      expect(tokenizer.tokens(tokenizer.encode("a <x> b"))).toContain("▁<x>");
+    }
+  });
+
+  it("has one unknown token for a run of unknown characters, or the bytes of each", () => {
+    const [plain, withBytes] = [false, true].map((byteFallback) => new Tokenizer(stored("unigram", unigram, byteFallback)));
+    expect(plain.tokens(plain.encode("a한국b"))).toEqual(["▁", "a", "<unk>", "b"]);
+    expect(plain.decode(plain.encode("a한국b"))).toBe("a⁇b");
+    expect(withBytes.tokens(withBytes.encode("é"))).toEqual(["▁", "<0xC3>", "<0xA9>"]);
+    expect(withBytes.decode(withBytes.encode("a한국 b😀"))).toBe("a한국 b😀");
+  });
+
+  it("merges pairs of a BPE model by their rank", () => {
+    const tokenizer = new Tokenizer(stored("bpe", [["ab", 0], ["bc", -1], ["▁ab", -2], ["▁", -3], ["a", -4], ["b", -5], ["c", -6]]));
+    expect(tokenizer.tokens(tokenizer.encode("abc bc"))).toEqual(["▁ab", "c", "▁", "bc"]);
+  });
+
+  it("decodes each invalid byte to one U+FFFD", () => {
+    const tokenizer = new Tokenizer(stored("unigram", unigram, true));
+    expect(tokenizer.decode([0xe2, 0x82, 0x41, 0x80, 0xf0].map((byte) => byte + SPECIAL.length))).toBe("\ufffd\ufffdA\ufffd\ufffd");
+  });
+
+  it("knows the word of each token, also if the text was normalised", () => {
+    const tokenizer = new Tokenizer(stored("unigram", unigram, true));
+    const text = "ab, e\u0301 ab";
+    const { words, word_of_token: wordOfToken, tokens } = tokenizer.sentence(text, tokenizer.encode(text));
+    expect(words).toEqual(["ab", ",", "e\u0301", "ab"]);
+    expect(tokens.map((token, i) => [token, wordOfToken[i]])).toEqual([["▁ab", 0], ["<0x2C>", 1], ["▁", 2], ["<0xC3>", 2], ["<0xA9>", 2], ["▁ab", 3]]);
+  });
+});

@@ -1,0 +1,25 @@
+import { defineConfig, type Plugin } from "vite";
+
+/** The engine is stored in a script element of live files: it must not end that element. */
+function forScriptElement(): Plugin {
+  return {
+    name: "for-script-element",
+    generateBundle(_, bundle) {
+      for (const file of Object.values(bundle)) {
+        if (file.type === "chunk" && /<\/script|<!--/i.test(file.code)) throw new Error("The engine has a text that would end its script element.");
+      }
+    },
+  };
+}
+
+export default defineConfig({
+  plugins: [forScriptElement()],
+  build: {
+    lib: { entry: "src/engine/worker.ts", formats: ["iife"], name: "jumokEngine", fileName: () => "engine.js" },
+    outDir: process.env.JUMOK_PAGE_FOLDER ?? "../src/jumok/plots",
+    emptyOutDir: false,
+    target: "es2022",
+    minify: true,
+    reportCompressedSize: false,
+  },
+});
