@@ -33,7 +33,9 @@ test: $(READY) ## the tests that a change must pass, with coverage; a few of the
 	$(BIN)/pytest -q -n 2 --dist worksteal -m "not slow" --cov --cov-report=term:skip-covered --cov-fail-under=90 $(ARGS)
 
 # A file stays with one worker: its models are trained once.
-test-web: $(READY) ## every test of the pages, in Chromium
+test-web: $(READY) ## every test of the pages: their TypeScript, and in Chromium
+	@if command -v npm > /dev/null; then cd web && npm ci --silent && npm run --silent test; \
+	  else echo "Node is not installed: the unit tests of web/ are skipped."; fi
 	$(BIN)/pytest -q -n 2 --dist loadfile -m web $(ARGS)
 
 test-all: $(READY) ## every test, the slow ones too
@@ -49,17 +51,20 @@ reference: $(READY) ## write docs/python.md from the docstrings
 bench: $(if $(filter $(BENCH)/%,$(BENCH_PYTHON)),$(BENCH)/.ready) ## measure jumok beside its peers: topics and options go into ARGS
 	PYTHONPATH=src $(BENCH_PYTHON) -m benchmarks $(ARGS)
 
-web: ## build the page of web/ into src/jumok/plots/page.html; needs Node
+web: ## build the page and the engine of web/ into src/jumok/plots/; needs Node
 	cd web && npm ci --silent && npm run --silent check && npm run --silent build
 
 screenshots: $(READY) ## pictures of every panel into runs/screenshots; needs a browser
 	$(BIN)/python tests/web/take_screenshots.py $(ARGS)
 
-browser: ## install Chromium and a Hangul font for the tests, where the system's packages have them
+browser: ## install Chromium, Firefox and a Hangul font for the tests, where the system's packages have them
 	@command -v chromium > /dev/null && fc-list :lang=ko | grep -q . || { \
 	  command -v apt-get > /dev/null && [ "$$(id -u)" = 0 ] \
 	    && apt-get -qq update && apt-get -qq install -y --no-install-recommends chromium fontconfig fonts-noto-cjk; \
 	} || echo "Chromium or a Hangul font is missing and could not be installed: tests of the page are skipped."
+	@command -v firefox-esr > /dev/null || { command -v apt-get > /dev/null && [ "$$(id -u)" = 0 ] \
+	    && apt-get -qq install -y --no-install-recommends firefox-esr; \
+	} || echo "Firefox is missing and could not be installed: its one test is skipped."
 
 clean: ## remove caches and builds; runs/ and .venv/ stay
 	rm -rf build dist htmlcov .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache .schemathesis

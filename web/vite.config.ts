@@ -3,7 +3,9 @@ import { createHash } from "node:crypto";
 import { svelte } from "@sveltejs/vite-plugin-svelte";
 import { defineConfig, type Plugin } from "vite";
 
-/** Inline script and style, and set a policy that allows this script only and no other host. */
+const hashOf = (text: string) => `'sha256-${createHash("sha256").update(text).digest("base64")}'`;
+
+/** Inline script and style, and set a policy that allows these only and no other host. */
 function onePage(): Plugin {
   return {
     name: "one-page",
@@ -15,14 +17,13 @@ function onePage(): Plugin {
       let html = String(page.source)
         .replace(/\s*<script type="module"[^>]*><\/script>/g, "")
         .replace(/\s*<link rel="stylesheet"[^>]*>/g, "");
-      const style = files.filter((file) => file.fileName.endsWith(".css")).map((file) => (file.type === "asset" ? String(file.source) : ""));
+      const style = files.map((file) => (file.type === "asset" && file.fileName.endsWith(".css") ? String(file.source) : "")).join("").trim();
       const script = files.filter((file) => file.type === "chunk").map((file) => file.code.trim().replaceAll("</script", "<\\/script"));
       if (script.length !== 1) throw new Error(`The page has one script. Received: ${script.length}.`);
-      const hash = createHash("sha256").update(script[0]).digest("base64");
       const policy = [
         "default-src 'none'",
-        `script-src 'sha256-${hash}'`,
-        "style-src 'unsafe-inline'",
+        `script-src ${hashOf(script[0])}`,
+        `style-src ${hashOf(style)}`,
         "img-src data: blob:",
         "connect-src 'self'",
         "base-uri 'none'",
@@ -30,7 +31,7 @@ function onePage(): Plugin {
       ].join("; ");
       html = html
         .replace("<head>", () => `<head>\n    <meta http-equiv="Content-Security-Policy" content="${policy}" />`)
-        .replace("</head>", () => `  <style>${style.join("").trim()}</style>\n  </head>`)
+        .replace("</head>", () => `  <style>${style}</style>\n  </head>`)
         .replace("</body>", () => `  <script type="module">${script[0]}</script>\n  </body>`);
       for (const name of Object.keys(bundle)) delete bundle[name];
       this.emitFile({ type: "asset", fileName: "page.html", source: html });

@@ -50,6 +50,29 @@ def test_look_as_a_picture(call: Call, model: Path, tmp_path: Path) -> None:
     assert all(word in words for word in ("one", "two", "eins", "zwei"))
 
 
+def test_look_without_a_sentence_writes_the_model_into_a_page(
+    call: Call, model: Path, tmp_path: Path
+) -> None:
+    sizes = {}
+    for quantization in ("float16", "int8"):
+        file = tmp_path / f"{quantization}.html"
+        result = call("look", model, "--out", file, "--quantization", quantization)
+        assert (result.code, result.err) == (0, f"wrote {file}\n")
+        sizes[quantization] = file.stat().st_size
+        assert f"{file} has {sizes[quantization] / 1e6:.1f} MB" in result.out
+        assert f"The weights of the model are in it ({quantization})" in result.out
+        assert "Licence of the model: unknown." in result.out
+        assert 'id="jumok-weights"' in file.read_text(encoding="utf-8")
+    assert sizes["int8"] < sizes["float16"]
+
+
+def test_look_refuses_a_precision_that_it_would_ignore(call: Call, model: Path, tmp_path: Path) -> None:
+    refused = call("look", model, "one two", "--quantization", "int8").paragraph("look")
+    assert "--quantization is for a page with the model" in refused
+    wrong = call("look", model, "--out", tmp_path / "x.html", "--quantization", "int4").paragraph("look")
+    assert "--quantization is float16 or int8. Received: int4." in wrong
+
+
 @pytest.mark.parametrize("suffix", [".json", ".npz"])
 def test_look_writes_the_whole_explanation(suffix: str, call: Call, model: Path, tmp_path: Path) -> None:
     file = tmp_path / f"one{suffix}"

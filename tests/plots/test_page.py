@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
 import re
 from html.parser import HTMLParser
@@ -61,6 +63,22 @@ def test_the_page_refers_to_no_other_host() -> None:
     assert policy is not None
     assert policy[1].startswith("default-src 'none'; script-src 'sha256-")
     assert "http" not in policy[1]
+    assert "connect-src 'none'" in policy[1]
+    assert "unsafe" not in policy[1]
+
+
+@pytest.mark.parametrize("tag", ["script", "style"])
+def test_the_policy_has_the_hash_of_the_script_and_of_the_style(tag: str) -> None:
+    page = page_with_data({})
+    kind = ' type="module"' if tag == "script" else ""
+    [content] = re.findall(f"<{tag}{kind}>(.*?)</{tag}>", page, re.DOTALL)
+    digest = base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
+    assert f"{tag}-src 'sha256-{digest}'" in page
+
+
+def test_only_a_page_of_a_server_may_send_requests() -> None:
+    assert "connect-src 'self'" in page_with_data({})
+    assert "connect-src 'self'" not in static_page(["{}"])
 
 
 def test_a_page_without_explanations_is_refused() -> None:

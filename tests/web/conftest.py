@@ -77,10 +77,17 @@ def live(runs: dict[str, Path]) -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
-def demo(runs: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Like `live`, with the model of `jumok demo`, trained for one minute."""
+def demo_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the run folder of `jumok demo`, trained for one minute."""
     run = tmp_path_factory.mktemp("demo") / "run"
     subprocess.run([sys.executable, "-m", "jumok", "demo", "--out", run, "--minutes", "1"], check=True)
+    return run
+
+
+@pytest.fixture(scope="session")
+def demo(runs: dict[str, Path], demo_run: Path) -> Iterator[str]:
+    """Like `live`, with the model of `jumok demo`."""
+    run = demo_run
     paths = {"transformer": run, "recurrent": runs["recurrent"]}
     models = [NamedTranslator(name, load(path / "model", engine="torch")) for name, path in paths.items()]
     with serving(ExplanationService(models, sentence=FIRST_SENTENCE, run=RunMonitor(run))) as address:

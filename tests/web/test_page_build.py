@@ -11,7 +11,7 @@ import pytest
 
 PROJECT = Path(__file__).parents[2]
 WEB = PROJECT / "web"
-PAGE = PROJECT / "src" / "jumok" / "plots" / "page.html"
+STORED = PROJECT / "src" / "jumok" / "plots"
 
 
 @pytest.mark.slow
@@ -30,8 +30,11 @@ def test_the_stored_page_is_what_the_sources_build(tmp_path: Path) -> None:
             command, cwd=sources, env=environment, capture_output=True, text=True, check=False
         )
         assert process.returncode == 0, process.stdout + process.stderr
-    built = (tmp_path / "built" / "page.html").read_text(encoding="utf-8")
-    assert built == PAGE.read_text(encoding="utf-8"), "web/ has changed since the last `make web`"
+    for name in ("page.html", "engine.js"):
+        built = (tmp_path / "built" / name).read_text(encoding="utf-8")
+        assert built == (STORED / name).read_text(encoding="utf-8"), (
+            "web/ has changed since the last `make web`"
+        )
 
 
 def test_the_lockfile_names_no_registry() -> None:

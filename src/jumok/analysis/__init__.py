@@ -28,12 +28,14 @@ if TYPE_CHECKING:
     from jumok.analysis.heads import HeadStatistics, head_statistics
     from jumok.analysis.json_format import explanation_from_json, explanation_to_json
     from jumok.analysis.live_explanation import LiveExplanation, complete_explanation
+    from jumok.analysis.live_file import QUANTIZATIONS, model_page, round_weights
     from jumok.analysis.picture_view import PictureView, view_picture
     from jumok.analysis.search_tree import Candidate, SearchTree
     from jumok.analysis.steps import Cell, CellSteps, Step
     from jumok.analysis.tokenized_sentence import TokenizedSentence, word_map
 
 __all__ = [
+    "QUANTIZATIONS",
     "BeforeChange",
     "BoundModel",
     "Candidate",
@@ -64,7 +66,9 @@ __all__ = [
     "explanation_to_json",
     "head_statistics",
     "model_facts",
+    "model_page",
     "open_explanation",
+    "round_weights",
     "save_explanation",
     "show_explanation",
     "view_picture",
@@ -72,6 +76,7 @@ __all__ = [
 ]
 
 _MODULE = {
+    "QUANTIZATIONS": "live_file",
     "BeforeChange": "explanation",
     "BoundModel": "bound_model",
     "Candidate": "search_tree",
@@ -102,7 +107,9 @@ _MODULE = {
     "explanation_to_json": "json_format",
     "head_statistics": "heads",
     "model_facts": "facts",
+    "model_page": "live_file",
     "open_explanation": "explanation_files",
+    "round_weights": "live_file",
     "save_explanation": "explanation_files",
     "show_explanation": "explanation_files",
     "view_picture": "picture_view",

@@ -1,5 +1,6 @@
 """`jumok look MODEL "a sentence" --out page.html`: what the model attends to while it translates.
 
+Without a sentence, `jumok look MODEL --out live.html` writes a page in which the model itself runs.
 With `--live` it serves a page on this computer, on which sentences can be typed and attention changed.
 With a model of pictures, `jumok look MODEL picture.png --out maps.svg` draws where in the picture it looks.
 """
@@ -33,15 +34,16 @@ def look(
         list[str],
         typer.Argument(
             metavar="MODEL... SENTENCE",
-            help="A model folder and the sentence to translate, or the picture. Several models with --live, "
-            "or for a page (.html) that compares them.",
+            help="A model folder and the sentence to translate, or the picture. Without a sentence, --out "
+            "live.html writes a page in which the model runs. Several models with --live, or for a page "
+            "(.html) that compares them.",
         ),
     ],
     out: Annotated[
         Path | None,
         typer.Option(
-            help="Output file: the whole explanation (.html a page, .json compact, .npz with exact weights) "
-            "or a picture of the attention map (.svg, .png)."
+            help="Output file: the whole explanation (.html a page, .json compact, .npz with exact weights), "
+            "a picture of the attention map (.svg, .png); without a sentence, a page with the model (.html)."
         ),
     ] = None,
     target: Annotated[
@@ -60,6 +62,13 @@ def look(
     sentences: SentencesOption = None,
     device: DeviceOption = "auto",
     precision: PrecisionOption = "auto",
+    quantization: Annotated[
+        str | None,
+        typer.Option(
+            help="Of the weights in a page with the model: float16 (default), or int8, which needs half the "
+            "space."
+        ),
+    ] = None,
 ) -> None:
     """Show what a model attends to while it translates: in the terminal, as a file, or on a live page.
 
@@ -73,10 +82,18 @@ def look(
     *models, sentence = arguments
     require_utf8(sentence)
     suffix = _suffix(out)
+    if not models and out is not None and suffix == ".html" and target is None:
+        _write_live_file(_load(sentence, sentences, place), Path(sentence), out, quantization)
+        return
+    if quantization is not None:
+        raise UnsupportedError(
+            "--quantization is for a page with the model: jumok look MODEL --out live.html. Received: "
+            f"{quantization}."
+        )
     if not models:
         raise DataError(
             f'Give a model and a sentence: jumok look MODEL "{SENTENCE}". Received: {sentence}. '
-            "For a page on which you type sentences, add --live."
+            "For a page on which you type sentences, add --live, or --out live.html."
         )
     if len(models) > 1 and suffix != ".html":
         raise UnsupportedError(
@@ -213,6 +230,32 @@ def _look_at_picture(
     svg = draw_picture_maps(view.attention, view.pixels, view.grid, title=view.text)
     page = picture_page(svg, title=view.text) if suffix == ".html" else svg
     write_file(out, render_png(svg) if suffix == ".png" else page.encode())
+    typer.echo(f"wrote {out}", err=True)
+
+
+def _write_live_file(translator: Translator, folder: Path, out: Path, quantization: str | None) -> None:
+    """Write a page in which the model runs, without a server."""
+    from jumok.analysis import QUANTIZATIONS, model_page  # start-up
+    from jumok.storage import read_card, write_file  # start-up
+    from jumok.storage.readme import LICENCE  # start-up
+
+    chosen = next((known for known in QUANTIZATIONS if known == (quantization or QUANTIZATIONS[0])), None)
+    if chosen is None:
+        raise UnsupportedError(
+            f"--quantization is {' or '.join(QUANTIZATIONS)}. Received: {quantization}."
+            f"{suggest(str(quantization), QUANTIZATIONS)}"
+        )
+    card = read_card(folder)
+    sentence = SENTENCE if translator.source_language == "en" else ""
+    page = model_page(
+        translator, card.recipe.model, name=_names([str(folder)])[0], quantization=chosen, sentence=sentence
+    ).encode()
+    write_file(out, page)
+    licence = card.facts.get(LICENCE) or "unknown"
+    typer.echo(
+        f"{out} has {len(page) / 1e6:.1f} MB. The weights of the model are in it ({chosen}): whoever has the "
+        f"file has the model. Licence of the model: {licence}."
+    )
     typer.echo(f"wrote {out}", err=True)
 
 

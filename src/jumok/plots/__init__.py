@@ -7,7 +7,7 @@ from jumok.plots.axes import plot_attention
 from jumok.plots.grid import alignment_map
 from jumok.plots.heat_map import draw_alignment
 from jumok.plots.map_files import from_json, render_png, save, to_json
-from jumok.plots.page import iframe, page_with_data, static_page
+from jumok.plots.page import iframe, live_page, page_with_data, static_page
 from jumok.plots.picture_maps import draw_picture_maps, draw_picture_text, picture_page
 from jumok.plots.terminal import draw_text
 
@@ -19,6 +19,7 @@ __all__ = [
     "draw_text",
     "from_json",
     "iframe",
+    "live_page",
     "page_with_data",
     "picture_page",
     "plot_attention",

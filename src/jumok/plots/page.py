@@ -1,6 +1,9 @@
 """The page that shows attention: one self-contained HTML file, which can be mailed.
 
-`page.html` is built from `web/` and stored ready to use. Data are embedded as JSON, which no browser runs.
+`page.html` is built from `web/` and stored ready to use, and so is `engine.js`, which runs a model in the
+browser and is part of live files only. Data are embedded as JSON or base64, which no browser runs. The policy
+in the page allows its own script and style; only a page that a server delivers may send requests, and only to
+that server.
 """
 
 from __future__ import annotations
@@ -15,21 +18,35 @@ from jumok.errors import DataError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["iframe", "page_with_data", "static_page"]
+__all__ = ["iframe", "live_page", "page_with_data", "static_page"]
 
 _DATA_ELEMENT = '<script type="application/json" id="jumok-data">{}</script>'
+_SERVED_POLICY, _FILE_POLICY = "connect-src 'self'", "connect-src 'none'"
+_LIVE_FILE_POLICY = "connect-src 'none'; worker-src blob:"  # the engine runs in a worker
 
 
 def static_page(explanations: Sequence[str]) -> str:
     """Return the page with these explanations, each as the JSON of `explanation_to_json`."""
     if not explanations:
         raise DataError("A page shows at least one explanation. Received: none.")
-    return _fill_template(f'{{"explanations":[{",".join(text.strip() for text in explanations)}]}}')
+    data = f'{{"explanations":[{",".join(text.strip() for text in explanations)}]}}'
+    return _fill_template(_data_element(data), _FILE_POLICY)
 
 
 def page_with_data(data: dict[str, Any]) -> str:
     """Return the page with other data: what a live page needs to send requests to its server."""
-    return _fill_template(json.dumps(data, ensure_ascii=False))
+    return _fill_template(_data_element(json.dumps(data, ensure_ascii=False)), _SERVED_POLICY)
+
+
+def live_page(data: dict[str, Any], *, model: str, weights: str) -> str:
+    """Return the page with a model that runs in it: `model` is its description as JSON, `weights` base64."""
+    elements = (
+        _data_element(json.dumps(data, ensure_ascii=False)),
+        f'<script type="application/json" id="jumok-model">{_escape(model)}</script>',
+        f'<script type="text/plain" id="jumok-weights">{weights}</script>',
+        f'<script type="text/plain" id="jumok-engine">{_read("engine.js")}</script>',
+    )
+    return _fill_template("\n    ".join(elements), _LIVE_FILE_POLICY)
 
 
 def iframe(page: str, *, height: int = 760) -> str:
@@ -40,11 +57,24 @@ def iframe(page: str, *, height: int = 760) -> str:
     )
 
 
-def _fill_template(data: str) -> str:
-    template = files("jumok.plots").joinpath("page.html").read_text(encoding="utf-8")
-    if template.count(_DATA_ELEMENT) != 1:
+def _data_element(data: str) -> str:
+    return _DATA_ELEMENT.replace("{}", _escape(data))
+
+
+def _escape(text: str) -> str:
+    """Return JSON that cannot end its script element early: "<" occurs in its strings only."""
+    return text.replace("<", "\\u003c")
+
+
+def _fill_template(elements: str, policy: str) -> str:
+    template = _read("page.html")
+    if template.count(_DATA_ELEMENT) != 1 or template.count(_SERVED_POLICY) != 1:
         raise DataError(
-            "The page of this installation is damaged: it has no element for data. Install jumok again."
+            "The page of this installation is damaged: it has no element for data, or no policy. Install "
+            "jumok again."
         )
-    # In JSON, "<" occurs in strings only. Escaped, it cannot end the script element early.
-    return template.replace(_DATA_ELEMENT, _DATA_ELEMENT.replace("{}", data.replace("<", "\\u003c")))
+    return template.replace(_SERVED_POLICY, policy).replace(_DATA_ELEMENT, elements)
+
+
+def _read(name: str) -> str:
+    return files("jumok.plots").joinpath(name).read_text(encoding="utf-8")

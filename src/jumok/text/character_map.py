@@ -18,7 +18,7 @@ from jumok.errors import ModelFolderError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["MAX_EXPANSION", "limit_character_map", "refuse_character_map"]
+__all__ = ["MAX_EXPANSION", "limit_character_map", "read_varint", "refuse_character_map"]
 
 _NORMALIZER_SPECS = (3, 5)
 _CHARACTER_MAP = 2
@@ -85,16 +85,16 @@ def _fields(data: bytes, start: int, end: int) -> Iterator[tuple[int, int, int]]
         if tag == 0x0A and data[position + 1] < 0x80:  # the usual case: a token of less than 128 bytes
             position += 2 + data[position + 1]
             continue
-        tag, position = _varint(data, position)
+        tag, position = read_varint(data, position)
         if tag > _MAX_TAG:
             raise ValueError(f"there is no field {tag >> 3}")
         kind = tag & 7
         if kind == _BYTES:
-            length, position = _varint(data, position)
+            length, position = read_varint(data, position)
             yield tag >> 3, position, position + length
             position += length
         elif kind == _VARINT:
-            _, position = _varint(data, position)
+            _, position = read_varint(data, position)
         elif kind in (_FIXED64, _FIXED32):
             position += 8 if kind == _FIXED64 else 4
         else:
@@ -103,7 +103,7 @@ def _fields(data: bytes, start: int, end: int) -> Iterator[tuple[int, int, int]]
         raise ValueError("a field ends outside its message")
 
 
-def _varint(data: bytes, position: int) -> tuple[int, int]:
+def read_varint(data: bytes, position: int) -> tuple[int, int]:
     """Return a number of seven bits per byte, and the position after it."""
     value = 0
     for shift in range(0, 70, 7):

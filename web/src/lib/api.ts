@@ -1,6 +1,9 @@
-/** Requests of a live page to its server. The address contains a secret, so paths are relative to the page. */
+/** Requests of a live page: to the model in its file, or to its server.
+ *
+ * The server's address contains a secret, so paths are relative to the page. */
 
 import type { Change } from "./changes";
+import { askModel, hasModel } from "./file_model";
 import { checkFormat, type Cell, type CellSteps, type Explanation, type GroupEffect, type Site, type Table } from "./format";
 import type { MetricsLine } from "./metrics";
 
@@ -12,6 +15,8 @@ export interface ExplainRequest {
   changes: Change[];
   prefix: number[];
   target?: string;
+  /** Hypotheses per step; without it, as the model's recipe says. 1 is greedy search. */
+  beam?: number;
 }
 
 export interface RunReport {
@@ -45,12 +50,12 @@ function send(operation: string, request: object, options: { accept?: string; si
   });
 }
 
-function post<Answer>(operation: string, request: object): Promise<Answer> {
-  return track(fetchJson(operation, request));
+function post<Answer>(operation: string, request: object, signal?: AbortSignal): Promise<Answer> {
+  return track(hasModel ? (askModel(operation, request, { signal }) as Promise<Answer>) : fetchJson(operation, request, signal));
 }
 
-async function fetchJson<Answer>(operation: string, request: object): Promise<Answer> {
-  const response = await send(operation, request);
+async function fetchJson<Answer>(operation: string, request: object, signal?: AbortSignal): Promise<Answer> {
+  const response = await send(operation, request, { signal });
   const body = await response.json();
   if (!response.ok) throw new Error(body.error ?? response.statusText);
   return body as Answer;
@@ -64,7 +69,8 @@ type OnPartial = (text: string, index: number) => Promise<void>;
 
 /** Explain, and call `onPartial` with each partial translation while the model produces it. */
 export function explainStreaming(request: ExplainRequest, onPartial: OnPartial, signal: AbortSignal): Promise<Explanation> {
-  return track(streamExplanation(request, onPartial, signal));
+  const answer = hasModel ? (askModel("explain", request, { onPartial, signal }) as Promise<Explanation>) : streamExplanation(request, onPartial, signal);
+  return track(answer.then(checkFormat));
 }
 
 async function streamExplanation(request: ExplainRequest, onPartial: OnPartial, signal: AbortSignal): Promise<Explanation> {
@@ -76,7 +82,7 @@ async function streamExplanation(request: ExplainRequest, onPartial: OnPartial, 
     if (last.partial !== undefined) await onPartial(last.partial, index++);
   }
   if (last.error !== undefined) throw new Error(last.error);
-  return checkFormat(last as Explanation);
+  return last as Explanation;
 }
 
 async function* readLines(response: Response): AsyncGenerator<string> {
@@ -91,8 +97,8 @@ async function* readLines(response: Response): AsyncGenerator<string> {
 }
 
 /** The same explanation with the effects of silencing each head and groups of heads. */
-export async function withEffects(explanation: Explanation, request: ExplainRequest): Promise<Explanation> {
-  const { effect: tables, group_effects } = await post<{ effect: Partial<Record<Site, Table>>; group_effects: GroupEffect[] }>("rank-heads", request);
+export async function withEffects(explanation: Explanation, request: ExplainRequest, signal?: AbortSignal): Promise<Explanation> {
+  const { effect: tables, group_effects } = await post<{ effect: Partial<Record<Site, Table>>; group_effects: GroupEffect[] }>("rank-heads", request, signal);
   const statistics = { ...explanation.statistics };
   for (const [site, effect] of Object.entries(tables) as [Site, Table][]) statistics[site] = { ...statistics[site]!, effect };
   return { ...explanation, statistics, group_effects };

@@ -11,6 +11,8 @@ export const PANELS = ["translate", "map", "heads", "steps", "beam", "change", "
 export type Panel = (typeof PANELS)[number];
 export type Order = "index" | StatisticName;
 
+/** Hypotheses per search step that can be chosen; 0: as the model's recipe says. */
+export const BEAMS = [0, 1, 4, 8];
 /** How long each partial translation stays visible. */
 const PARTIAL_MS = 60;
 
@@ -56,6 +58,8 @@ class Page {
   /** Which sentence is explained, if the text has several. */
   index = $state(0);
   prefix = $state.raw<number[]>([]);
+  /** One of `BEAMS`. */
+  beam = $state(0);
   changes = $state.raw<Change[]>([]);
   /** The partial translation while the model produces it. */
   partial = $state<string | null>(null);
@@ -157,8 +161,8 @@ class Page {
   // --- Requests -------------------------------------------------------------------------------------------
 
   #currentRequest(): ExplainRequest {
-    const { modelIndex: model, normalisedSentence: sentence, index, changes, prefix } = this;
-    return { model, sentence, changes, prefix, ...(index && { index }) };
+    const { modelIndex: model, normalisedSentence: sentence, index, changes, prefix, beam } = this;
+    return { model, sentence, changes, prefix, ...(index && { index }), ...(beam && { beam }) };
   }
 
   #isUpToDate(): boolean {
@@ -221,7 +225,7 @@ class Page {
 
   /** The effects of silencing take longer than the translation, so they are requested after it. */
   async #addEffects(signal: AbortSignal, answer: Explanation, request: ExplainRequest): Promise<void> {
-    const measured = await withEffects(answer, request).catch(() => null);
+    const measured = await withEffects(answer, request, signal).catch(() => null);
     if (!measured || signal.aborted) return;
     this.#requests.set(measured, request);
     this.answer = measured;
@@ -247,6 +251,11 @@ class Page {
   /** Explain another sentence of the same text. */
   selectSentence(index: number): void {
     Object.assign(this, { index, changes: [], prefix: [] });
+    void this.requestExplanation();
+  }
+
+  selectBeam(beam: number): void {
+    this.beam = beam;
     void this.requestExplanation();
   }
 
@@ -293,6 +302,7 @@ class Page {
     this.sentence = parameters.get("sentence") ?? this.#defaults.sentence;
     this.index = index("index", 0);
     this.prefix = indices(list("forced"));
+    this.beam = BEAMS.find((beam) => beam === index("beam", 0)) ?? 0;
     this.changes = parseChanges(parameters.get("changes") ?? "[]");
   }
 
@@ -319,6 +329,7 @@ class Page {
     if (this.appearance !== "system") parameters.set("theme", this.appearance);
     if (this.live && this.sentence) parameters.set("sentence", this.sentence);
     if (this.live && this.index) parameters.set("index", String(this.index));
+    if (this.beam) parameters.set("beam", String(this.beam));
     if (this.prefix.length) parameters.set("forced", this.prefix.join(","));
     if (this.changes.length) parameters.set("changes", JSON.stringify(this.changes));
     return `#${parameters}`;

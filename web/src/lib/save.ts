@@ -94,7 +94,7 @@ function box(element: Element, at: DOMRect, frame: DOMRect): string {
 
 /** A canvas with one pixel per cell as an image; its cells stay sharp when it is enlarged. */
 function image(canvas: HTMLCanvasElement): string {
-  return `<svg viewBox="0 0 ${canvas.width} ${canvas.height}" preserveAspectRatio="none"><image width="100%" height="100%" preserveAspectRatio="none" style="image-rendering: pixelated" href="${canvas.toDataURL()}"/></svg>`;
+  return `<svg viewBox="0 0 ${canvas.width} ${canvas.height}" preserveAspectRatio="none"><image width="100%" height="100%" preserveAspectRatio="none" image-rendering="pixelated" href="${canvas.toDataURL()}"/></svg>`;
 }
 
 function positioned(svg: string, at: DOMRect, frame: DOMRect): string {

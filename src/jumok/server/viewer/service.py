@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["ExplanationService", "NamedTranslator"]
 
 MAX_CHARACTERS = 1000
+MAX_BEAM = 16
 MAX_ANSWER_BYTES = 32 * 2**20
 CACHE_SIZE = 16
 
@@ -56,6 +57,7 @@ class ExplainRequest(Request):
     """A text for a model, the changes, and a prefix or a whole translation. Only "steps" reads `cell`.
 
     Of a text with several sentences, which are translated one by one, the one with this `index` is explained.
+    Without `beam`, the search is that of the model's recipe; 1 is greedy.
     """
 
     model: int = Field(0, ge=0)
@@ -64,6 +66,7 @@ class ExplainRequest(Request):
     changes: ChangeList = Field(default_factory=list)
     prefix: list[int] = Field(default_factory=list, max_length=512)
     target: str | None = Field(None, max_length=2 * MAX_CHARACTERS)
+    beam: int | None = Field(None, ge=1, le=MAX_BEAM)
     cell: CellIndex | None = None
 
 
@@ -152,7 +155,7 @@ class ExplanationService:
         translator = self._models[request.model].translator
         if len(text_spans(request.sentence, translator.sentences)) < 2:
             return {}
-        [translation] = translator.translate([request.sentence])
+        [translation] = translator.translate([request.sentence], beam=request.beam)
         parts = [{"source": source, "text": text} for source, text in translation.parts]
         return {"whole_text": {"text": translation.text, "parts": parts, "index": request.index}}
 
@@ -224,6 +227,7 @@ class ExplanationService:
             translator,
             _sentence_of(request, translator),
             target=request.target,
+            beam=request.beam,
             prefix=request.prefix,
             edit=request.changes or None,
             limits=self._limits,

@@ -1,0 +1,275 @@
+"""A page with a model in it: the model runs in the browser, from one file, without a server or a network.
+
+The file has the page, the engine (`plots/engine.js`, built from `web/src/engine/`), a description of the
+model as JSON, and its weights in base64: matrices in half precision, or in eight bits with one scale per row;
+vectors in single precision. The engine has its own code for each mechanism, so it runs the common ones only.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import torch
+
+from jumok.analysis.facts import model_facts
+from jumok.config.recipe import RecurrentSettings, TransformerSettings
+from jumok.errors import DataError, UnsupportedError
+from jumok.inference.search.plan import SearchPlan
+from jumok.models.validate import NO_ATTENTION, attention_order, encoder_width, head_widths
+from jumok.plots import live_page
+from jumok.text.sentencepiece_file import read_sentencepiece_file
+from jumok.text.tokenizer import Tokenizer
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+    from torch import Tensor
+
+    from jumok.config.recipe import ModelSettings
+    from jumok.inference import Translator
+    from jumok.text import AnyTokenizer
+
+__all__ = ["MAX_WEIGHT_BYTES", "QUANTIZATIONS", "model_page", "pack_model", "round_weights"]
+
+Quantization = Literal["float16", "int8"]
+QUANTIZATIONS: tuple[Quantization, ...] = ("float16", "int8")
+MAX_WEIGHT_BYTES = 24 * 2**20
+"""Of the weights before base64, which makes them a third larger."""
+
+FORMAT, VERSION = "jumok-live-model", 1
+TRANSFORMER_MECHANISMS = ("scaled-dot",)
+RECURRENT_MECHANISMS = (
+    "bahdanau",
+    "luong-dot",
+    "luong-general",
+    "luong-concat",
+    "scaled-dot",
+    NO_ATTENTION,
+)
+_INT8_LEVELS = 127
+_PIECE_TYPES = {
+    "normal": "n",
+    "unknown": "u",
+    "control": "c",
+    "user-defined": "d",
+    "byte": "b",
+    "unused": "x",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class PackedModel:
+    """A model as the engine reads it: a description, and the bytes of its weights."""
+
+    description: dict[str, Any]
+    weights: bytes
+
+
+def model_page(
+    translator: Translator,
+    settings: ModelSettings,
+    *,
+    name: str = "",
+    quantization: Quantization = "float16",
+    sentence: str = "",
+) -> str:
+    """Return a page in which this model runs. `settings` are those of its recipe, `model`.
+
+    `sentence` is translated when the page opens. A model that the engine cannot run is refused.
+    """
+    packed = pack_model(translator, settings, quantization=quantization)
+    models = [{"name": name, "facts": packed.description["facts"]}]
+    return live_page(
+        {"live": {"models": models, "run": False, "sentence": sentence}},
+        model=json.dumps(packed.description, ensure_ascii=False, separators=(",", ":")),
+        weights=base64.b64encode(packed.weights).decode("ascii"),
+    )
+
+
+def pack_model(
+    translator: Translator, settings: ModelSettings, *, quantization: Quantization = "float16"
+) -> PackedModel:
+    """Return the model with rounded weights; refuse one that the engine cannot run or that is too large."""
+    architecture = _architecture(settings)
+    tokenizers = translator.tokenizers
+    source = _tokenizer(tokenizers.source)
+    target = None if tokenizers.shared else _tokenizer(tokenizers.target)
+    tensors, weights = _pack_tensors(translator.model.state_dict(), quantization)
+    read_out = translator.read_out
+    plan = asdict(SearchPlan.from_settings(translator.search))
+    del plan["n_best"]
+    description = {
+        "format": FORMAT,
+        "version": VERSION,
+        "architecture": architecture,
+        "tensors": tensors,
+        "source": source,
+        "target": target,
+        "search": plan,
+        "read_out": None if read_out is None else asdict(read_out),
+        "max_source_tokens": translator.max_source_tokens,
+        "sentences": translator.sentences,
+        "facts": {
+            **model_facts(translator.model),
+            "source_language": translator.source_language,
+            "target_language": translator.target_language,
+            **({"training": translator.training} if translator.training else {}),
+        },
+    }
+    return PackedModel(description, weights)
+
+
+def round_weights(weights: Mapping[str, Tensor], quantization: Quantization) -> dict[str, Tensor]:
+    """Return the weights as the engine reads them from a file of this precision, in single precision."""
+    return {
+        name: torch.from_numpy(_StoredTensor(tensor, quantization).rounded())
+        for name, tensor in weights.items()
+    }
+
+
+# --- What the engine runs -----------------------------------------------------------------------------------
+
+
+def _architecture(settings: ModelSettings) -> dict[str, Any]:
+    """Return the settings that the engine needs, or refuse a family or a mechanism by name."""
+    if isinstance(settings, TransformerSettings):
+        mechanisms = (settings.encoder_attention, settings.decoder_attention, settings.cross_attention)
+        _check_mechanisms([mechanism.kind for mechanism in mechanisms], TRANSFORMER_MECHANISMS, "Transformer")
+        widths = head_widths(settings)
+        names: tuple[str, ...] = (
+            "width",
+            "heads",
+            "norm",
+            "norm_kind",
+            "activation",
+            "positions",
+            "encoder_layers",
+            "decoder_layers",
+        )
+        return {
+            "family": settings.family,
+            **{name: getattr(settings, name) for name in names},
+            "groups": settings.key_value_groups or settings.heads,
+            "key_width": widths.key,
+            "value_width": widths.value,
+        }
+    if isinstance(settings, RecurrentSettings):
+        kind = settings.attention.kind
+        _check_mechanisms([kind], RECURRENT_MECHANISMS, "recurrent model")
+        names = (
+            "cell",
+            "width",
+            "embedding",
+            "encoder_layers",
+            "decoder_layers",
+            "bidirectional",
+            "input_feeding",
+        )
+        return {
+            "family": settings.family,
+            **{name: getattr(settings, name) for name in names},
+            "encoder_width": encoder_width(settings),
+            "attention": kind,
+            "order": "after" if kind == NO_ATTENTION else attention_order(settings),
+        }
+    raise UnsupportedError(
+        "A page in which a model runs needs a Transformer with an encoder and a decoder, or a recurrent "
+        f"model. Received: a {settings.family} model. `jumok look MODEL --live` serves a page for every "
+        "translator."
+    )
+
+
+def _check_mechanisms(kinds: list[str], supported: tuple[str, ...], family: str) -> None:
+    for kind in kinds:
+        if kind not in supported:
+            raise UnsupportedError(
+                f'The attention "{kind}" does not run in a page: in a {family} its engine has '
+                f"{', '.join(supported)}. `jumok look MODEL --live` serves a page for every mechanism."
+            )
+
+
+def _tokenizer(tokenizer: AnyTokenizer) -> dict[str, Any]:
+    """Return a tokenizer as the engine reads it."""
+    if not isinstance(tokenizer, Tokenizer) or tokenizer.token_shape:
+        what = "pictures" if tokenizer.token_shape else "the vocabulary of another toolkit"
+        raise UnsupportedError(
+            f"A page in which a model runs needs tokenizers that jumok trained. Received: {what}. "
+            '`jumok look MODEL "…" --out page.html` writes a page of one translation.'
+        )
+    file = read_sentencepiece_file(tokenizer.to_bytes())
+    return {
+        "kind": file.kind,
+        "byte_fallback": file.byte_fallback,
+        "tokens": [piece.text for piece in file.pieces],
+        "scores": [float(f"{piece.score:.9g}") for piece in file.pieces],  # nine digits restore a float32
+        "types": "".join(_PIECE_TYPES[piece.type] for piece in file.pieces),
+    }
+
+
+# --- Weights as bytes ---------------------------------------------------------------------------------------
+
+
+class _StoredTensor:
+    """One tensor as it is stored: a matrix in the precision of the file, a vector in single precision."""
+
+    def __init__(self, tensor: Tensor, quantization: Quantization) -> None:
+        values = tensor.detach().cpu().float().numpy()
+        self.kind: str = "float32" if values.ndim < 2 else quantization
+        self.shape = values.shape
+        self.scales: NDArray[np.float32] | None = None
+        self.values: NDArray[Any] = values.astype("<f4")
+        if self.kind == "float16":
+            self.values = values.astype("<f2")
+        elif self.kind == "int8":
+            rows = values.reshape(-1, values.shape[-1])
+            self.scales = (np.abs(rows).max(axis=1, initial=0.0) / _INT8_LEVELS).astype("<f4")
+            divisors = np.where(self.scales > 0, self.scales, 1)[:, None]
+            self.values = np.rint(rows / divisors).clip(-_INT8_LEVELS, _INT8_LEVELS).astype(np.int8)
+
+    def rounded(self) -> NDArray[np.float32]:
+        """Return the values that the engine computes with."""
+        values = self.values.astype(np.float32)
+        if self.scales is not None:
+            values = values * self.scales.astype(np.float32)[:, None]
+        return values.reshape(self.shape)
+
+
+def _pack_tensors(weights: Mapping[str, Tensor], quantization: Quantization) -> tuple[dict[str, Any], bytes]:
+    """Return the place of each tensor in the bytes, and the bytes; tied tensors are stored once."""
+    distinct = {tensor.data_ptr(): tensor for tensor in weights.values()}
+    _check_size(sum(tensor.numel() for tensor in distinct.values()), quantization)
+    data = bytearray()
+    entries: dict[int, dict[str, Any]] = {}
+    for pointer, tensor in distinct.items():
+        stored = _StoredTensor(tensor, quantization)
+        if not np.isfinite(stored.values).all():
+            raise DataError(
+                "A weight of this model is too large for half precision. Choose --quantization int8, or "
+                "serve the page with `jumok look MODEL --live`."
+            )
+        entry: dict[str, Any] = {"shape": list(stored.shape), "kind": stored.kind, "offset": len(data)}
+        data += stored.values.tobytes()
+        if stored.scales is not None:
+            entry["scales"] = len(data)
+            data += stored.scales.tobytes()
+        entries[pointer] = entry
+    return {name: entries[tensor.data_ptr()] for name, tensor in weights.items()}, bytes(data)
+
+
+def _check_size(parameters: int, quantization: Quantization) -> None:
+    bytes_per_weight = {"float16": 2, "int8": 1}
+    size = parameters * bytes_per_weight[quantization]
+    if size <= MAX_WEIGHT_BYTES:
+        return
+    fits_int8 = quantization != "int8" and parameters <= MAX_WEIGHT_BYTES
+    advice = "With --quantization int8 it fits. " if fits_int8 else ""
+    raise UnsupportedError(
+        f"This model is too large for a page: {parameters:,} weights in {quantization} take "
+        f"{size / 2**20:.0f} MiB, and a page holds at most {MAX_WEIGHT_BYTES / 2**20:.0f} MiB. {advice}"
+        "`jumok look MODEL --live` serves a page for a model of any size."
+    )

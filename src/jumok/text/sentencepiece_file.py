@@ -1,0 +1,115 @@
+"""The pieces of a SentencePiece model, for programs that encode text without SentencePiece.
+
+It reads as much of the protocol buffer as encoding takes:
+
+    ModelProto:      1 pieces     2 trainer_spec        3 normalizer_spec
+    SentencePiece:   1 piece      2 score               3 type
+    TrainerSpec:     3 model_type 24 whitespace at the end of words       35 byte_fallback
+    NormalizerSpec:  2 precompiled_charsmap   3 add_dummy_prefix   4 remove_extra_whitespaces   5 escape them
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from jumok.errors import ModelFolderError, UnsupportedError
+from jumok.text.character_map import read_varint
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["Piece", "SentencePieceFile", "read_sentencepiece_file"]
+
+_VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
+_KINDS = {1: "unigram", 2: "bpe"}
+_TYPES = {1: "normal", 2: "unknown", 3: "control", 4: "user-defined", 5: "unused", 6: "byte"}
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A token as SentencePiece stores it."""
+
+    text: str
+    score: float
+    type: str  # a value of `_TYPES`
+
+
+@dataclass(frozen=True, slots=True)
+class SentencePieceFile:
+    """All that decides how a text is encoded, once jumok has normalised it."""
+
+    kind: str  # "unigram" or "bpe"
+    byte_fallback: bool
+    pieces: tuple[Piece, ...]
+
+
+def read_sentencepiece_file(data: bytes) -> SentencePieceFile:
+    """Return the pieces of a model that splits text as jumok's own do; refuse others."""
+    try:
+        fields = list(_fields(data))
+        trainer = dict(_message(fields, 2))
+        normaliser = dict(_message(fields, 3))
+        pieces = tuple(_piece(value) for number, value in fields if number == 1 and isinstance(value, bytes))
+        kind = _KINDS.get(_integer(trainer, 3, 1))
+    except (IndexError, KeyError, ValueError, struct.error) as error:
+        raise ModelFolderError(f"The tokenizer is damaged: {error}. Copy the folder again.") from None
+    # jumok puts a space before a text and keeps all others; the defaults are those of the format.
+    splits_as_jumok = (
+        kind is not None
+        and not trainer.get(24, 0)
+        and not normaliser.get(2, b"")
+        and bool(normaliser.get(3, 1))
+        and not normaliser.get(4, 1)
+        and bool(normaliser.get(5, 1))
+    )
+    if kind is None or not splits_as_jumok:
+        raise UnsupportedError(
+            "The tokenizer of this model splits text in another way than those that jumok trains: it is "
+            "neither unigram nor BPE, or it changes spaces or characters."
+        )
+    return SentencePieceFile(kind, bool(trainer.get(35, 0)), pieces)
+
+
+def _piece(data: bytes) -> Piece:
+    fields = dict(_fields(data))
+    text, score = fields.get(1, b""), fields.get(2, b"\0\0\0\0")
+    if not isinstance(text, bytes) or not isinstance(score, bytes):
+        raise ValueError("a piece has a number in place of its text or score")
+    return Piece(text.decode(), struct.unpack("<f", score)[0], _TYPES[_integer(fields, 3, 1)])
+
+
+def _integer(fields: dict[int, int | bytes], number: int, default: int) -> int:
+    value = fields.get(number, default)
+    if not isinstance(value, int):
+        raise ValueError(f"field {number} is not a number")
+    return value
+
+
+def _message(fields: list[tuple[int, int | bytes]], number: int) -> Iterator[tuple[int, int | bytes]]:
+    for field, value in fields:
+        if field == number and isinstance(value, bytes):
+            yield from _fields(value)
+
+
+def _fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
+    """Yield the number and the value of each field: an int, or the bytes of any other value."""
+    position = 0
+    while position < len(data):
+        tag, position = read_varint(data, position)
+        kind = tag & 7
+        if kind == _VARINT:
+            value, position = read_varint(data, position)
+            yield tag >> 3, value
+            continue
+        if kind == _BYTES:
+            length, position = read_varint(data, position)
+        elif kind in (_FIXED64, _FIXED32):
+            length = 8 if kind == _FIXED64 else 4
+        else:
+            raise ValueError(f"a field of kind {kind}")
+        if position + length > len(data):
+            raise ValueError("a field ends outside its message")
+        yield tag >> 3, data[position : position + length]
+        position += length

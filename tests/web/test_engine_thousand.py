@@ -1,0 +1,112 @@
+"""The engine of live files on a thousand sentences and 200 changes: every family, and the demo's model."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from engine_models import MODELS, sentences, translator
+from engine_process import EngineProcess
+from test_engine import random_changes, rounded_translator
+
+import jumok
+from jumok.analysis import explain
+from jumok.analysis.changes import change_from_json
+from jumok.analysis.json_format import explanation_to_document
+from jumok.analysis.live_file import pack_model
+from jumok.inference.teacher_forcing import next_log_probs
+from jumok.storage import read_card
+from jumok.types import END
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from jumok.analysis.live_file import Quantization
+    from jumok.inference import Translator
+
+pytestmark = [pytest.mark.slow, pytest.mark.web]
+
+MAX_LOG_PROB_ERROR = 1e-3
+"""Per token."""
+NUM_CHANGES = 200
+
+
+def answers(engine: EngineProcess, operation: str, requests: list[dict[str, Any]]) -> Iterator[Any]:
+    for message in engine.ask_all(operation, requests):
+        assert "answer" in message, message
+        yield message["answer"]
+
+
+def share_of_same_texts(ours: list[str], theirs: list[str]) -> float:
+    return sum(one == other for one, other in zip(ours, theirs, strict=True)) / len(ours)
+
+
+def assert_same_log_probs(rounded: Translator, documents: list[dict[str, Any]]) -> None:
+    """Assert that torch gives every token of the engine's translations the same log-probability."""
+    for document in documents:
+        source, target = document["source"]["ids"], document["target"]["ids"]
+        log_probs = next_log_probs(rounded.model, source, target)
+        expected = [float(log_probs[step, token]) for step, token in enumerate([*target, END])]
+        assert document["log_probs"] == pytest.approx(expected, abs=MAX_LOG_PROB_ERROR)
+
+
+def assert_same_changes(engine: EngineProcess, rounded: Translator, lines: list[str]) -> None:
+    """Assert that random changes of attention give what Python's edit gives."""
+    generator = random.Random(1)
+    for line in generator.choices(lines, k=NUM_CHANGES):
+        changes = random_changes(explanation_to_document(explain(rounded, line)), generator)
+        expected = explain(rounded, line, edit=[change_from_json(change) for change in changes])
+        answer = engine.ask("explain", sentence=line, changes=changes)
+        assert answer["target"]["text"] == expected.text, changes
+        assert answer["log_probs"] == pytest.approx(expected.log_probs.tolist(), abs=MAX_LOG_PROB_ERROR), (
+            changes
+        )
+        assert expected.before is not None
+        assert answer["before"]["log_prob_changed"] == pytest.approx(
+            expected.before.log_prob_changed, abs=MAX_LOG_PROB_ERROR * len(expected.before.target.ids) + 1e-3
+        )
+
+
+@pytest.mark.parametrize("quantization", ["float16", "int8"])
+@pytest.mark.parametrize("name", MODELS)
+def test_a_thousand_sentences_of_every_family(name: str, quantization: Quantization) -> None:
+    rounded = rounded_translator(translator(name), quantization)
+    lines = sentences(1000, seed=11)
+    with EngineProcess(pack_model(translator(name), MODELS[name], quantization=quantization)) as engine:
+        for beam in (1, 4):
+            texts = [one.text for one in rounded.translate(lines, beam=beam)]
+            found = list(answers(engine, "translate", [{"sentence": line, "beam": beam} for line in lines]))
+            assert [answer["text"] for answer in found] == texts
+        assert_same_log_probs(
+            rounded, list(answers(engine, "explain", [{"sentence": line} for line in lines[:100]]))
+        )
+
+
+@pytest.mark.parametrize("name", [name for name in MODELS if not name.startswith("none")])
+def test_two_hundred_changes_of_every_family(name: str) -> None:
+    rounded = rounded_translator(translator(name), "float16")
+    with EngineProcess(pack_model(translator(name), MODELS[name])) as engine:
+        assert_same_changes(engine, rounded, sentences(NUM_CHANGES, seed=12))
+
+
+@pytest.mark.parametrize(("quantization", "min_share"), [("float16", 0.995), ("int8", 0.99)])
+def test_the_demos_model_translates_unseen_sentences_as_torch_does(
+    demo_run: Path, quantization: Quantization, min_share: float
+) -> None:
+    original = jumok.load(demo_run / "model", engine="torch")
+    settings = read_card(demo_run / "model").recipe.model
+    test_set = (demo_run / "corpus" / "test.en-ko.tsv").read_text(encoding="utf-8").splitlines()
+    lines = [line.split("\t")[0] for line in test_set]
+    assert len(lines) == 1000
+    rounded = rounded_translator(original, quantization)
+    with EngineProcess(pack_model(original, settings, quantization=quantization)) as engine:
+        documents = list(answers(engine, "explain", [{"sentence": line} for line in lines]))
+        texts = [document["target"]["text"] for document in documents]
+        assert texts == [translation.text for translation in rounded.translate(lines)]
+        assert_same_log_probs(rounded, documents)
+        in_single_precision = [translation.text for translation in original.translate(lines)]
+        assert share_of_same_texts(texts, in_single_precision) >= min_share
+        if quantization == "float16":
+            assert_same_changes(engine, rounded, lines)

@@ -1,0 +1,69 @@
+/** The model in a live file: its engine runs in a worker, so the page stays responsive while it computes. */
+
+import type { FromWorker, ToWorker } from "../engine/worker";
+
+const textOf = (id: string) => document.getElementById(id)?.textContent ?? "";
+
+/** Whether this page has a model in it. */
+export const hasModel = document.getElementById("jumok-engine") !== null;
+
+export interface AskOptions {
+  onPartial?: (text: string, index: number) => Promise<void>;
+  signal?: AbortSignal;
+}
+
+interface Waiting extends AskOptions {
+  /** The partial translations so far are shown one after the other. */
+  shown: Promise<void>;
+  count: number;
+  resolve: (answer: unknown) => void;
+  reject: (error: Error) => void;
+}
+
+let worker: Worker | undefined;
+let requests = 0;
+const waiting = new Map<number, Waiting>();
+
+function send(message: ToWorker): void {
+  worker ??= startWorker();
+  worker.postMessage(message);
+}
+
+function startWorker(): Worker {
+  const address = URL.createObjectURL(new Blob([textOf("jumok-engine")], { type: "text/javascript" }));
+  const started = new Worker(address);
+  started.onmessage = ({ data }: MessageEvent<FromWorker>) => receive(data);
+  started.onerror = (event) => {
+    for (const { reject } of waiting.values()) reject(new Error(event.message || "The model in this file cannot be started."));
+    waiting.clear();
+  };
+  started.postMessage({ kind: "model", model: JSON.parse(textOf("jumok-model")), weights: textOf("jumok-weights") } satisfies ToWorker);
+  return started;
+}
+
+function receive(message: FromWorker): void {
+  const request = waiting.get(message.id);
+  if (!request) return;
+  if ("partial" in message) {
+    const [index, { onPartial }] = [request.count++, request];
+    if (onPartial) request.shown = request.shown.then(() => onPartial(message.partial, index));
+    return;
+  }
+  waiting.delete(message.id);
+  if ("error" in message) request.reject(new Error(message.error));
+  else void request.shown.then(() => request.resolve(message.answer));
+}
+
+/** Ask the model in this file. */
+export function askModel(operation: string, request: object, options: AskOptions = {}): Promise<unknown> {
+  const id = requests++;
+  return new Promise((resolve, reject) => {
+    waiting.set(id, { ...options, shown: Promise.resolve(), count: 0, resolve, reject });
+    options.signal?.addEventListener("abort", () => {
+      if (!waiting.delete(id)) return;
+      send({ kind: "cancel", id });
+      reject(new Error("aborted"));
+    });
+    send({ kind: "request", id, operation, request } as ToWorker);
+  });
+}
