@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import http.client
 import json
+import re
 import socket
+import subprocess
 import threading
+import tomllib
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -18,6 +22,7 @@ from jumok.analysis import explain
 from jumok.errors import DataError
 from jumok.server.viewer import ExplanationService, NamedTranslator
 from jumok.server.viewer.http_server import VIEWER_LIMITS, ViewerServer
+from jumok.system.processes import python_command
 from random_translators import SENTENCE, family_translator
 
 if TYPE_CHECKING:
@@ -326,6 +331,19 @@ def test_a_request_that_arrives_byte_by_byte_has_a_deadline(sent: bytes) -> None
                     break
             else:
                 pytest.fail("the connection is still open after 20 s")
+
+
+@pytest.mark.medium
+def test_the_live_page_needs_no_package_of_the_serve_extra() -> None:
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))[
+        "project"
+    ]
+    extra = [
+        re.split(r"[<>=]", one)[0].replace("-", "_") for one in project["optional-dependencies"]["serve"]
+    ]
+    assert "uvloop" in extra
+    code = f"import sys; sys.modules.update(dict.fromkeys({extra}))\nimport jumok.server.viewer.http_server"
+    subprocess.run(python_command(code), check=True)
 
 
 def test_nothing_is_logged(server: ViewerServer, capsys: pytest.CaptureFixture[str]) -> None:
