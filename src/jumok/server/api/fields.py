@@ -168,7 +168,7 @@ def _describe_glossary(service: Service) -> Schema:
 
 
 GlossaryField = Annotated[Any, Checked(lambda value, _: value, _describe_glossary)]
-"""It is checked for the pivot paths of the texts (`parameters.read_glossaries`)."""
+"""It is checked for the pivot paths of the texts (`parameters.find_pivot_paths`)."""
 
 
 def known_pair(schema: Schema) -> None:

@@ -23,13 +23,7 @@ from jumok.server.api.fields import (
     bounded_integer,
     known_pair,
 )
-from jumok.server.api.parameters import (
-    DetectedLanguage,
-    check_languages,
-    check_size,
-    find_pivot_paths,
-    read_glossaries,
-)
+from jumok.server.api.parameters import DetectedLanguage, check_languages, check_size, find_pivot_paths
 from jumok.server.http_errors import bad_request, retry_later
 from jumok.server.metrics import METRICS_MEDIA_TYPE
 from jumok.server.request_body import FORM, MULTIPART
@@ -39,14 +33,12 @@ from jumok.text.language_detection import detect_languages
 from jumok.text.languages import language_name
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from jumok.documents import HtmlMarkup
     from jumok.server.api.parameters import LanguagePlan
-    from jumok.server.language_pairs import PivotPath
     from jumok.server.pipeline import TranslatedText
     from jumok.server.routes import ApiRequest
-    from jumok.text.glossary import Glossary
 
 __all__ = ["ROUTES"]
 
@@ -109,16 +101,15 @@ async def translate(request: ApiRequest) -> Response:
     check_languages(fields.source, fields.target, service)
     if fields.format not in ("", *TEXT_FORMATS):
         raise HTTPException(400, f"{str(fields.format)[:40]} format is not supported")
-    plan = await find_pivot_paths(texts, fields.source, fields.target, service)
-    glossaries = read_glossaries(fields.glossary, plan.pivot_paths, service)
+    plan = await find_pivot_paths(texts, fields.source, fields.target, service, fields.glossary)
     n_best = fields.alternatives + 1
     if fields.format == "html":
         service.pipeline.check_room(request.client_id, sum(map(len, texts)))
         markups = [await service.run_in_thread(read_markup, text) for text in texts]
-        ranked = await _translate_html(request, markups, plan.pivot_paths, glossaries, n_best)
+        ranked = await _translate_html(request, markups, plan, n_best)
     else:
         translated = await service.pipeline.translate_all(
-            texts, plan.pivot_paths, TranslateOptions(n_best), request.client_id, glossaries
+            texts, plan.pivot_paths, TranslateOptions(n_best), request.client_id, plan.glossaries
         )
         ranked = [
             [translation.text(), *(text for text, _ in translation.alternatives())]
@@ -146,20 +137,16 @@ def _pivot_header(plan: LanguagePlan) -> dict[str, str]:
 
 
 async def _translate_html(
-    request: ApiRequest,
-    markups: Sequence[HtmlMarkup],
-    pivot_paths: Sequence[PivotPath],
-    glossaries: Mapping[PivotPath, Glossary],
-    n_best: int,
+    request: ApiRequest, markups: Sequence[HtmlMarkup], plan: LanguagePlan, n_best: int
 ) -> list[list[str]]:
     """Return the translations of each HTML text, best first, without duplicates."""
     segments = [segment for markup in markups for segment in markup.segments]
-    paths = [path for markup, path in zip(markups, pivot_paths, strict=True) for _ in markup.segments]
+    paths = [path for markup, path in zip(markups, plan.pivot_paths, strict=True) for _ in markup.segments]
     options = TranslateOptions(n_best, align=True)
     service, client = request.service, request.client_id
-    translated = iter(await service.pipeline.translate_all(segments, paths, options, client, glossaries))
+    translated = iter(await service.pipeline.translate_all(segments, paths, options, client, plan.glossaries))
     results = []
-    for markup, path in zip(markups, pivot_paths, strict=True):
+    for markup, path in zip(markups, plan.pivot_paths, strict=True):
         segments_of_markup = [next(translated) for _ in markup.segments]
         num_ranks = n_best if path else 1
         results.append(await service.run_in_thread(_fill_ranked, markup, segments_of_markup, num_ranks))
@@ -196,11 +183,11 @@ async def translate_file(request: ApiRequest) -> Response:
         raise bad_request(str(error)) from None
     segments = document.segments
     check_size(["".join(segments)], service)
-    plan = await find_pivot_paths(["\n".join(segments)], fields.source, fields.target, service)
+    text = "\n".join(segments)
+    plan = await find_pivot_paths([text], fields.source, fields.target, service, fields.glossary)
     paths = plan.pivot_paths * len(segments)
     options, client = TranslateOptions(align=True), request.client_id
-    glossaries = read_glossaries(fields.glossary, plan.pivot_paths, service)
-    translated = await service.pipeline.translate_all(segments, paths, options, client, glossaries)
+    translated = await service.pipeline.translate_all(segments, paths, options, client, plan.glossaries)
     data = await service.run_in_thread(
         lambda: document.write([text.segment_translation() for text in translated], fields.target)
     )

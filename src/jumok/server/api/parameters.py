@@ -17,13 +17,12 @@ from jumok.text.language_detection import detect_languages
 from jumok.text.languages import language_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from jumok.server.language_pairs import LanguagePairs, PivotPath
     from jumok.server.service import Service
 
 __all__ = ["DetectedLanguage", "LanguagePlan", "check_languages", "check_size", "find_pivot_paths"]
-__all__ += ["read_glossaries"]
 
 _TERM = {"source", "target"}
 
@@ -54,10 +53,12 @@ def check_languages(source: str, target: str, service: Service) -> None:
 
 @dataclass(frozen=True, slots=True)
 class LanguagePlan:
-    """The pivot path of each text, and the detected languages if the source was `auto`."""
+    """How texts are translated: the pivot path of each, and the glossary of each path."""
 
     pivot_paths: list[PivotPath]
-    detected: list[DetectedLanguage] | None
+    glossaries: dict[PivotPath, Glossary]
+    detected: list[DetectedLanguage] | None = None
+    """The languages of the texts, if the source was `auto`."""
 
     @property
     def pivots(self) -> list[str]:
@@ -65,12 +66,15 @@ class LanguagePlan:
         return list(dict.fromkeys(pair.target for path in self.pivot_paths for pair in path[:-1]))
 
 
-async def find_pivot_paths(texts: Sequence[str], source: str, target: str, service: Service) -> LanguagePlan:
+async def find_pivot_paths(
+    texts: Sequence[str], source: str, target: str, service: Service, glossary: Any = ""
+) -> LanguagePlan:
     """Check both languages, detect the source if it is `auto`, and find the pivot path of each text."""
     pairs = service.language_pairs
     check_languages(source, target, service)
     if source != AUTO:
-        return LanguagePlan([_pivot_path(pairs, source, target)] * len(texts), None)
+        path = _pivot_path(pairs, source, target)
+        return LanguagePlan([path] * len(texts), _read_glossaries(glossary, {path}, service))
     # Text in the target language stays unchanged. The target is the last candidate, so a text that could be
     # in either language is translated.
     candidates = sorted(pairs.sources(target), key=lambda code: code == target)
@@ -84,7 +88,8 @@ async def find_pivot_paths(texts: Sequence[str], source: str, target: str, servi
     detected: list[DetectedLanguage] = [
         {"confidence": confidence, "language": code} for code, confidence in best
     ]
-    return LanguagePlan([_pivot_path(pairs, code, target) for code, _ in best], detected)
+    paths = [_pivot_path(pairs, code, target) for code, _ in best]
+    return LanguagePlan(paths, _read_glossaries(glossary, set(paths), service), detected)
 
 
 def _pivot_path(pairs: LanguagePairs, source: str, target: str) -> PivotPath:
@@ -98,22 +103,20 @@ def _pivot_path(pairs: LanguagePairs, source: str, target: str) -> PivotPath:
     return path
 
 
-def read_glossaries(
-    value: Any, pivot_paths: Iterable[PivotPath], service: Service
-) -> dict[PivotPath, Glossary]:
+def _read_glossaries(value: Any, pivot_paths: set[PivotPath], service: Service) -> dict[PivotPath, Glossary]:
     """Return the glossary for the texts of each pivot path: by its name, or with the terms of the request.
 
     Terms are an object, term → translation, or a list of {"source": …, "target": …}; a form has them as JSON.
     """
     if value == "":
         return {}
-    paths = {path for path in pivot_paths if path}
+    paths = pivot_paths - {()}
     try:
         if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
             value = json.loads(value)
         if isinstance(value, str):
             named = service.glossaries
-            named.check(value)  # there are no paths if nothing is translated
+            named.check(value)  # there is no path if nothing is translated
             return {path: named.get(value, path[0].source, path[-1].target) for path in paths}
         return dict.fromkeys(paths, Glossary(_read_terms(value)))
     except (DataError, json.JSONDecodeError, RecursionError) as error:

@@ -25,20 +25,19 @@ from jumok.server.api.fields import (
     bounded_integer,
     known_pair,
 )
-from jumok.server.api.parameters import DetectedLanguage, check_size, find_pivot_paths, read_glossaries
+from jumok.server.api.parameters import DetectedLanguage, check_size, find_pivot_paths
 from jumok.server.http_errors import bad_request
 from jumok.server.routes import POST, Endpoint
 from jumok.server.workers.pending import BusyError, RequestTooLargeError, TranslateOptions
 from jumok.text.sentences import replace_sentences, text_spans
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping, Sequence
+    from collections.abc import AsyncIterator, Sequence
 
     from jumok.server.api.parameters import LanguagePlan
     from jumok.server.language_pairs import PivotPath
     from jumok.server.pipeline import TranslatedText
     from jumok.server.routes import ApiRequest
-    from jumok.text.glossary import Glossary
 
 __all__ = ["ROUTES"]
 
@@ -93,9 +92,9 @@ class ScoredAnswer(TypedDict):
 
 async def translate_with_scores(request: ApiRequest) -> Response:
     """Translate with scores, n-best lists and word alignments."""
-    texts, plan, options, glossaries = await _read_request(request)
+    texts, plan, options = await _read_request(request)
     translated = await request.service.pipeline.translate_all(
-        texts, plan.pivot_paths, options, request.client_id, glossaries
+        texts, plan.pivot_paths, options, request.client_id, plan.glossaries
     )
     target = request.fields["target"]
     translations = [
@@ -110,8 +109,8 @@ async def translate_as_stream(request: ApiRequest) -> Response:
 
     They are in the order of the texts: `partial`, `sentence`, `text`, and finally `done`.
     """
-    texts, plan, options, glossaries = await _read_request(request)
-    events = _events(request, texts, plan, options._replace(stream=True), glossaries)
+    texts, plan, options = await _read_request(request)
+    events = _events(request, texts, plan, options._replace(stream=True))
     first = await anext(events)  # a request that is refused gets its status before the stream begins
     headers = {"X-Accel-Buffering": "no"}  # else nginx would hold events back until its buffer is full
     return StreamingResponse(_prepend(first, events), media_type=EVENT_STREAM, headers=headers)
@@ -127,11 +126,7 @@ async def _prepend(first: str, events: AsyncIterator[str]) -> AsyncIterator[str]
 
 
 async def _events(
-    request: ApiRequest,
-    texts: Sequence[str],
-    plan: LanguagePlan,
-    options: TranslateOptions,
-    glossaries: Mapping[PivotPath, Glossary],
+    request: ApiRequest, texts: Sequence[str], plan: LanguagePlan, options: TranslateOptions
 ) -> AsyncIterator[str]:
     pipeline, target = request.service.pipeline, request.fields["target"]
     num_done = 0  # texts whose events have all been sent
@@ -152,7 +147,7 @@ async def _events(
         for path, group in groupby(range(len(texts)), key=lambda index: plan.pivot_paths[index]):
             indices = list(group)
             results = pipeline.stream_sentences(
-                [texts[index] for index in indices], path, options, opened, glossaries
+                [texts[index] for index in indices], path, options, opened, plan.glossaries
             )
             async for group_index, sentence_index, result in results:
                 text_index = indices[group_index]
@@ -179,17 +174,14 @@ def _join_sentences(text: str, sentences: Sequence[str], path: PivotPath) -> str
     return "".join(replace_sentences(text, spans, sentences, path[-1].target))
 
 
-async def _read_request(
-    request: ApiRequest,
-) -> tuple[list[str], LanguagePlan, TranslateOptions, dict[PivotPath, Glossary]]:
+async def _read_request(request: ApiRequest) -> tuple[list[str], LanguagePlan, TranslateOptions]:
     fields = ScoredRequest.read(request)
     texts = fields.q if isinstance(fields.q, list) else [fields.q]
     if fields.greedy and fields.n_best > 1:
         raise bad_request("greedy finds one translation: n_best parameter must be 1")
     check_size(texts, request.service)
-    plan = await find_pivot_paths(texts, fields.source, fields.target, request.service)
-    glossaries = read_glossaries(fields.glossary, plan.pivot_paths, request.service)
-    return texts, plan, TranslateOptions(fields.n_best, fields.alignment, fields.greedy), glossaries
+    plan = await find_pivot_paths(texts, fields.source, fields.target, request.service, fields.glossary)
+    return texts, plan, TranslateOptions(fields.n_best, fields.alignment, fields.greedy)
 
 
 def _plan_json(plan: LanguagePlan, index: int, target: str) -> dict[str, Any]:
