@@ -8,6 +8,7 @@ Weights, gradients' sums and Adam's state are fp32 everywhere; `precision` is th
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeVar
 
@@ -52,9 +53,19 @@ class DeviceConfig:
                 model.to(self.device)
             finally:
                 torch.__future__.set_swap_module_params_on_conversion(before)
+        self._ask_for_equal_bits()
         dtypes = {"fp32": None, "bf16": torch.bfloat16, "fp16": torch.float16}
         model.autocast_dtype = dtypes[self.precision]  # type: ignore[assignment]
         return model
+
+    def _ask_for_equal_bits(self) -> None:
+        """On CUDA, choose kernels that give the same bits in every run, where torch has them."""
+        if self.device.startswith("cuda"):
+            import torch  # start-up
+
+            os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+            torch.use_deterministic_algorithms(True, warn_only=True)
+            torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
 
 
 def choose_device(
