@@ -30,7 +30,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
         "AttentionMap",
         "Alignment",
     ),
-    "Train": ("train", "training_events", "Pair", "open_corpora", "check_corpora"),
+    "Train": ("train", "training_events", "Overrides", "Pair", "open_corpora", "check_corpora"),
     "Score": ("score",),
     "Other toolkits": ("import_model", "ImportChoices", "export"),
     "Plain text and pictures": (

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         view_picture,
     )
     from jumok.config.recipe import Recipe
+    from jumok.config.resolve import Overrides
     from jumok.data import check_corpora, open_corpora
     from jumok.data.glossary_files import read_glossary
     from jumok.errors import (
@@ -69,6 +70,7 @@ _PACKAGES = {
     "Glossary": "text.glossary",
     "JumokError": "errors",
     "ModelFolderError": "errors",
+    "Overrides": "config.resolve",
     "Pair": "types",
     "PictureClassifier": "inference",
     "PictureView": "analysis",
@@ -109,6 +111,7 @@ __all__ = [
     "Glossary",
     "JumokError",
     "ModelFolderError",
+    "Overrides",
     "Pair",
     "PictureClassifier",
     "PictureView",

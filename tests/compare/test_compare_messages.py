@@ -13,8 +13,8 @@ from jumok.compare.event_messages import EVENTS, event_from_message, event_to_me
 from jumok.compare.runner import ERRORS, _rebuild_error
 from jumok.compare.split import Split
 from jumok.compare.worker import Task
-from jumok.config.derive import DerivedSetting
-from jumok.config.recipe import SearchSettings, flatten, make_recipe
+from jumok.config.recipe import SearchSettings
+from jumok.config.resolve import DerivedSetting, Overrides
 from jumok.errors import JumokError, UnsupportedError
 from jumok.system.messages import pack_message, read_message
 from jumok.training import (
@@ -30,7 +30,13 @@ from jumok.training import (
     Warned,
 )
 
-RECIPE = make_recipe({"model": {"family": "recurrent", "attention": "bahdanau"}, "training": {"steps": 3}})
+OVERRIDES = Overrides.from_settings(
+    {
+        "model": {"family": "recurrent", "attention": {"kind": "bahdanau", "units": 8}},
+        "training": {"steps": 3},
+    }
+)
+RECIPE = OVERRIDES.with_defaults()
 DERIVED = (
     DerivedSetting("model.dropout", 0.1, "few pairs"),
     DerivedSetting("text.vocab_size", 4000, "small"),
@@ -83,12 +89,6 @@ def test_an_event_arrives_as_it_was_sent(event):
     assert event_from_message(through_the_pipe(event_to_message(event))) == event
 
 
-def test_only_explicitly_set_settings_count_as_set_after_the_pipe():
-    sent = event_to_message(started(steps=3))
-    arrived = event_from_message(through_the_pipe(sent))
-    assert flatten(arrived.recipe, only_set=True) == flatten(RECIPE, only_set=True)
-
-
 def test_there_is_a_message_for_every_kind_of_event():
     assert set(EVENTS.values()) == set(get_args(Event))
 
@@ -96,17 +96,17 @@ def test_there_is_a_message_for_every_kind_of_event():
 @pytest.mark.parametrize("search", [None, SearchSettings(beam=2, length_penalty=0.6)])
 def test_a_task_arrives_as_it_was_sent(search):
     split = Split(Path("out/data"), (("train.tsv", 1.0), ("train-2.tsv", 2.5)), "en", "ko", "f00")
-    task = Task("recurrent", Path("out/recurrent"), RECIPE, split, "나는 간다.", search)
+    task = Task("recurrent", Path("out/recurrent"), OVERRIDES, split, "나는 간다.", search)
     arrived = Task.from_message(through_the_pipe(task.to_message()))
     assert arrived == task
     assert arrived.key(RECIPE.search) == task.key(RECIPE.search)
-    assert flatten(arrived.recipe, only_set=True) == flatten(RECIPE, only_set=True)
+    assert dict(arrived.overrides) == dict(OVERRIDES)
 
 
 def test_a_folder_name_that_is_not_utf8_arrives_as_it_was_sent():
     folder = Path(os.fsdecode(b"mod\xe8le"))
     split = Split(folder / "data", (("train.tsv", 1.0),), "en", "ko", "f00")
-    task = Task("recurrent", folder / "recurrent", RECIPE, split, "I go.")
+    task = Task("recurrent", folder / "recurrent", OVERRIDES, split, "I go.")
     assert Task.from_message(through_the_pipe(task.to_message())) == task
 
 

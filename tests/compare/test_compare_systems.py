@@ -8,13 +8,14 @@ import pytest
 
 from jumok.compare import make_systems
 from jumok.compare.systems import SHARED_SETTINGS, describe_unequal_settings, with_shared_settings
-from jumok.config.recipe import flatten, make_recipe
+from jumok.config.recipe import make_recipe
+from jumok.config.resolve import Overrides
 from jumok.errors import RecipeError
 
 STEPS = {"training.steps": 3}
 
 
-def test_specs_become_named_recipes_with_the_mechanism_at_its_sites():
+def test_specs_become_named_overrides_with_the_mechanism_at_its_sites():
     specs = ["recurrent:none", "recurrent:luong-dot", "transformer:efficient", "transformer:restricted"]
     systems = make_systems(specs, settings={**STEPS, "model.width": 32})
     assert [one.name for one in systems] == [
@@ -23,14 +24,14 @@ def test_specs_become_named_recipes_with_the_mechanism_at_its_sites():
         "transformer-efficient",
         "transformer-restricted",
     ]
-    models = [one.recipe.model for one in systems]
+    models = [one.overrides.with_defaults().model for one in systems]
     assert [model.attention.kind for model in models[:2]] == ["none", "luong-dot"]
     sites = (models[2].encoder_attention, models[2].decoder_attention, models[2].cross_attention)
     assert [site.kind for site in sites] == ["efficient"] * 3
     assert models[3].decoder_attention.kind == "restricted"
     assert models[3].cross_attention.kind == "scaled-dot", "restricted attention cannot be cross-attention"
     assert {model.width for model in models} == {32}
-    assert {one.recipe.training.steps for one in systems} == {3}
+    assert {one.overrides["training.steps"] for one in systems} == {3}
 
 
 def test_recipes_are_named_after_their_file_or_their_run_folder(tmp_path):
@@ -41,9 +42,10 @@ def test_recipes_are_named_after_their_file_or_their_run_folder(tmp_path):
     second.write_text("[training]\nsteps = 70\nclip_norm = 0.5\n", encoding="utf-8")
     systems = make_systems(recipes=[first, second], settings=STEPS)
     assert [one.name for one in systems] == ["big", "my-run"]
-    trainings = [one.recipe.training for one in systems]
-    assert [(training.minutes, training.steps) for training in trainings] == [(None, 3), (None, 3)]
-    assert trainings[1].clip_norm == 0.5
+    assert [dict(one.overrides) for one in systems] == [
+        {"model.family": "recurrent", "training.steps": 3},
+        {"training.steps": 3, "training.clip_norm": 0.5},
+    ]
 
 
 @pytest.mark.parametrize(
@@ -87,12 +89,12 @@ def test_a_missing_recipe_file_is_named():
 
 def test_shared_settings_come_from_the_first_system_unless_they_were_set():
     first = make_recipe(None, **{"text.vocab_size": 4000, "training.batch_tokens": 640, "training.seed": 7})
-    second = make_recipe(None, **{"model.family": "recurrent", "training.batch_tokens": 512})
-    merged = flatten(with_shared_settings(second, first))
+    second = Overrides.from_settings(**{"model.family": "recurrent", "training.batch_tokens": 512})
+    merged = with_shared_settings(second, first)
     assert (merged["text.vocab_size"], merged["training.seed"]) == (4000, 7)
     assert merged["training.batch_tokens"] == 512
     assert merged["model.family"] == "recurrent"
-    assert set(SHARED_SETTINGS) <= set(flatten(with_shared_settings(second, first), only_set=True))
+    assert set(SHARED_SETTINGS) <= merged.keys()
 
 
 def test_unequal_shared_settings_are_listed():

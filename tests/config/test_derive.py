@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from jumok.config.derive import SIZES, CorpusFacts, MachineFacts, TrainingCosts, derive, derive_schedule
-from jumok.config.recipe import Recipe, flatten, make_recipe
+from jumok.config.recipe import flatten
+from jumok.config.resolve import Overrides
 
 MULTI30K = CorpusFacts(
     pairs=29_000,
@@ -32,36 +33,32 @@ CPU = MachineFacts(cores=2)
 
 
 def test_overrides_are_never_changed() -> None:
-    overrides = make_recipe(
+    overrides = Overrides.from_settings(
         {
             "model": {"dropout": 0.05, "width": 96, "size": "base"},
             "text": {"vocab_size": 1000},
             "training": {"learning_rate": 1e-5, "steps": 77, "warmup_steps": 3, "patience": 4},
         }
     )
-    recipe, derived = derive(overrides, MULTI30K, CPU)
-    recipe, _, more = derive_schedule(recipe, overrides, TrainingCosts(100, 1.0, 5.0))
-    values = flatten(recipe)
-    for name, value in flatten(overrides, only_set=True).items():
+    resolved, _ = derive_schedule(derive(overrides, MULTI30K, CPU), TrainingCosts(100, 1.0, 5.0))
+    values = flatten(resolved.recipe)
+    for name, value in overrides.items():
         assert values[name] == value, name
-    named = {setting.name for setting in [*derived, *more]}
-    assert "model.dropout" not in named
-    assert "text.vocab_size" not in named
+    assert not overrides.keys() & {setting.name for setting in resolved.reasons}
 
 
 def test_every_derived_value_is_in_the_recipe_and_has_a_reason() -> None:
-    overrides = make_recipe({"training": {"minutes": 45}})
-    recipe, derived = derive(overrides, MULTI30K, CPU)
-    recipe, steps, more = derive_schedule(recipe, overrides, TrainingCosts(100, 0.3, 4.0))
-    values = {**flatten(recipe), "training.steps": steps}
-    for setting in [*derived, *more]:
+    resolved = derive(Overrides.from_settings({"training": {"minutes": 45}}), MULTI30K, CPU)
+    resolved, steps = derive_schedule(resolved, TrainingCosts(100, 0.3, 4.0))
+    values = {**flatten(resolved.recipe), "training.steps": steps}
+    for setting in resolved.reasons:
         assert values[setting.name] == setting.value
         assert setting.reason
-    assert len({setting.name for setting in derived}) == len(derived)
+    assert len({setting.name for setting in resolved.reasons}) == len(resolved.reasons)
 
 
 def test_the_settings_derived_for_multi30k() -> None:
-    recipe, _ = derive(make_recipe({"training": {"minutes": 45}}), MULTI30K, CPU)
+    recipe = derive(Overrides.from_settings({"training": {"minutes": 45}}), MULTI30K, CPU).recipe
     assert recipe.model.size == "tiny"
     assert (recipe.model.width, recipe.model.feed_forward, recipe.model.heads) == (128, 256, 4)
     assert recipe.text.vocab_size == pytest.approx(8000, abs=200)
@@ -73,7 +70,7 @@ def test_the_settings_derived_for_multi30k() -> None:
 
 
 def test_a_generated_corpus_gets_a_shallow_model_with_fewer_tokens_than_words() -> None:
-    recipe, _ = derive(Recipe(), GENERATED, CPU)
+    recipe = derive(Overrides(), GENERATED, CPU).recipe
     assert recipe.text.vocab_size < GENERATED.distinct_source_words + GENERATED.distinct_target_words
     assert (recipe.model.size, recipe.model.encoder_layers, recipe.model.decoder_layers) == ("tiny", 2, 2)
     assert recipe.model.dropout <= 0.1
@@ -81,8 +78,8 @@ def test_a_generated_corpus_gets_a_shallow_model_with_fewer_tokens_than_words() 
 
 
 def test_few_minutes_are_spent_on_many_small_updates() -> None:
-    short, _ = derive(make_recipe({"training": {"minutes": 3}}), GENERATED, CPU)
-    long, _ = derive(make_recipe({"training": {"minutes": 300}}), GENERATED, CPU)
+    short = derive(Overrides.from_settings({"training": {"minutes": 3}}), GENERATED, CPU).recipe
+    long = derive(Overrides.from_settings({"training": {"minutes": 300}}), GENERATED, CPU).recipe
     assert short.training.batch_tokens < long.training.batch_tokens
     assert short.training.learning_rate < long.training.learning_rate
 
@@ -92,9 +89,9 @@ def test_few_minutes_are_spent_on_many_small_updates() -> None:
 )
 def test_size_follows_the_corpus(pairs: int, size: str) -> None:
     facts = replace(MULTI30K, pairs=pairs, distinct_source_words=100_000)
-    recipe, derived = derive(Recipe(), facts, MachineFacts(2))
-    assert recipe.model.size == size
-    assert f"{pairs:,}" in next(setting.reason for setting in derived if setting.name == "model.size")
+    resolved = derive(Overrides(), facts, MachineFacts(2))
+    assert resolved.recipe.model.size == size
+    assert f"{pairs:,}" in resolved.reason_for("model.size")
 
 
 def test_larger_corpora_have_larger_vocabularies_and_less_dropout() -> None:
@@ -102,7 +99,7 @@ def test_larger_corpora_have_larger_vocabularies_and_less_dropout() -> None:
         replace(MULTI30K, pairs=pairs, distinct_source_words=10**6)
         for pairs in (10_000, 100_000, 10**6, 10**7)
     ]
-    recipes = [derive(Recipe(), fact, CPU)[0] for fact in facts]
+    recipes = [derive(Overrides(), fact, CPU).recipe for fact in facts]
     vocab_sizes = [recipe.text.vocab_size for recipe in recipes]
     dropout = [recipe.model.dropout for recipe in recipes]
     assert vocab_sizes == sorted(vocab_sizes)
@@ -117,10 +114,10 @@ def test_larger_corpora_have_larger_vocabularies_and_less_dropout() -> None:
 )
 def test_adam_averages_smaller_updates_over_more_steps(batch: int, accumulate: int, beta: float) -> None:
     """Below 4096 tokens per update, the average of squared gradients covers as many tokens as at 4096."""
-    overrides = make_recipe({"training": {"batch_tokens": batch, "accumulate": accumulate}})
-    recipe, derived = derive(overrides, MULTI30K, CPU)
-    assert recipe.training.beta2 == beta
-    assert "training.beta2" in {setting.name for setting in derived}
+    overrides = Overrides.from_settings({"training": {"batch_tokens": batch, "accumulate": accumulate}})
+    resolved = derive(overrides, MULTI30K, CPU)
+    assert resolved.recipe.training.beta2 == beta
+    assert "tokens per update" in resolved.reason_for("training.beta2")
 
 
 def test_heads_divide_the_widths_of_all_sizes_or_of_none() -> None:
@@ -130,41 +127,39 @@ def test_heads_divide_the_widths_of_all_sizes_or_of_none() -> None:
 
 
 def test_heads_divide_an_odd_width() -> None:
-    recipe, _ = derive(make_recipe({"model": {"width": 90}}), MULTI30K, CPU)
+    recipe = derive(Overrides.from_settings({"model": {"width": 90}}), MULTI30K, CPU).recipe
     assert recipe.model.width % recipe.model.heads == 0
 
 
 def test_no_limit_means_inverse_sqrt_and_patience() -> None:
-    recipe, _ = derive(Recipe(), MULTI30K, CPU)
-    recipe, steps, _ = derive_schedule(recipe, Recipe(), TrainingCosts(100, 1.0, 5.0))
-    assert recipe.training.schedule == "inverse-sqrt"
-    assert recipe.training.patience > 0
-    assert recipe.training.average_checkpoints > 1
+    resolved, steps = derive_schedule(derive(Overrides(), MULTI30K, CPU), TrainingCosts(100, 1.0, 5.0))
+    training = resolved.recipe.training
+    assert training.schedule == "inverse-sqrt"
+    assert training.patience > 0
+    assert training.average_checkpoints > 1
     assert steps is None
 
 
 def test_epochs_become_steps() -> None:
-    overrides = make_recipe({"training": {"epochs": 2.5, "accumulate": 4}})
-    recipe, _ = derive(overrides, MULTI30K, CPU)
-    recipe, steps, _ = derive_schedule(recipe, overrides, TrainingCosts(100, 1.0, 5.0))
-    assert recipe.training.steps is None
+    overrides = Overrides.from_settings({"training": {"epochs": 2.5, "accumulate": 4}})
+    resolved, steps = derive_schedule(derive(overrides, MULTI30K, CPU), TrainingCosts(100, 1.0, 5.0))
+    assert resolved.recipe.training.steps is None
     assert steps == 63  # 2.5 · 100 / 4, rounded up
 
 
 def test_the_smallest_limit_decides() -> None:
-    overrides = make_recipe({"training": {"epochs": 10, "steps": 50, "minutes": 100}})
-    recipe, _ = derive(overrides, MULTI30K, CPU)
-    assert derive_schedule(recipe, overrides, TrainingCosts(100, 0.1, 1.0))[1] == 50
-    assert derive_schedule(recipe, overrides, TrainingCosts(2, 0.1, 1.0))[1] == 20  # 10 epochs of 2 updates
+    overrides = Overrides.from_settings({"training": {"epochs": 10, "steps": 50, "minutes": 100}})
+    resolved = derive(overrides, MULTI30K, CPU)
+    assert derive_schedule(resolved, TrainingCosts(100, 0.1, 1.0))[1] == 50
+    assert derive_schedule(resolved, TrainingCosts(2, 0.1, 1.0))[1] == 20  # 10 epochs of 2 updates
     # In 100 minutes there is time for fewer than 6 updates of 1000 seconds.
-    assert 1 < (derive_schedule(recipe, overrides, TrainingCosts(100, 1000.0, 1.0))[1] or 0) < 10
+    assert 1 < (derive_schedule(resolved, TrainingCosts(100, 1000.0, 1.0))[1] or 0) < 10
 
 
 @pytest.mark.parametrize("validation", [0.01, 4.0, 100.0])
 @pytest.mark.parametrize("minutes", [0.5, 45])
 def test_minutes_are_used_but_not_exceeded(minutes: float, validation: float) -> None:
-    overrides = make_recipe({"training": {"minutes": minutes}})
-    recipe, _ = derive(overrides, MULTI30K, CPU)
+    resolved = derive(Overrides.from_settings({"training": {"minutes": minutes}}), MULTI30K, CPU)
     costs = TrainingCosts(
         100,
         update_seconds=0.25,
@@ -172,9 +167,9 @@ def test_minutes_are_used_but_not_exceeded(minutes: float, validation: float) ->
         finish_seconds=3 * validation,
         preparation_seconds=10,
     )
-    recipe, steps, _ = derive_schedule(recipe, overrides, costs)
+    resolved, steps = derive_schedule(resolved, costs)
     assert steps is not None
-    validations = -(-steps // recipe.training.validate_every)
+    validations = -(-steps // resolved.recipe.training.validate_every)
     seconds = costs.preparation_seconds + steps * costs.update_seconds + costs.finish_seconds
     seconds += validations * costs.validation_seconds
     if minutes == 45:  # half a minute can be too short for a single validation
@@ -183,13 +178,11 @@ def test_minutes_are_used_but_not_exceeded(minutes: float, validation: float) ->
 
 
 def test_validation_costs_at_most_its_share() -> None:
-    overrides = make_recipe({"training": {"steps": 1000}})
-    recipe, _ = derive(overrides, MULTI30K, CPU)
-    recipe, _, _ = derive_schedule(
-        recipe, overrides, TrainingCosts(100, update_seconds=1.0, validation_seconds=20.0)
-    )
+    resolved = derive(Overrides.from_settings({"training": {"steps": 1000}}), MULTI30K, CPU)
+    costs = TrainingCosts(100, update_seconds=1.0, validation_seconds=20.0)
+    resolved, _ = derive_schedule(resolved, costs)
     # Validations of 20 s and n updates of 1 s between them: 20 / (20 + n) is at most 5 %.
-    assert recipe.training.validate_every >= 20 * 0.95 / 0.05
+    assert resolved.recipe.training.validate_every >= 20 * 0.95 / 0.05
 
 
 DRAWN = replace(
@@ -199,34 +192,36 @@ DRAWN = replace(
 
 def test_pictures_are_cut_into_about_eight_rows_of_patches() -> None:
     for side, size, patch in ((32, 32, 4), (8, 8, 4), (1, 8, 4), (50, 48, 6), (4000, 64, 8)):
-        source = derive(make_recipe(), replace(DRAWN, picture_side=side), CPU)[0].source
+        source = derive(Overrides(), replace(DRAWN, picture_side=side), CPU).recipe.source
         assert (source.kind, source.size, source.patch_size, source.colour) == (
             "pictures",
             size,
             patch,
             "rgb",
         )
-    given = derive(make_recipe(None, **{"source.patch_size": 5}), DRAWN, CPU)[0].source
+    given = derive(Overrides.from_settings(**{"source.patch_size": 5}), DRAWN, CPU).recipe.source
     assert (given.size, given.patch_size) == (30, 5)
-    given = derive(make_recipe(None, **{"source.size": 30}), DRAWN, CPU)[0].source
+    given = derive(Overrides.from_settings(**{"source.size": 30}), DRAWN, CPU).recipe.source
     assert (given.size, given.patch_size) == (30, 3)
-    assert derive(make_recipe(), replace(DRAWN, grey_pictures=True), CPU)[0].source.colour == "grey"
+    grey = derive(Overrides(), replace(DRAWN, grey_pictures=True), CPU).recipe
+    assert grey.source.colour == "grey"
 
 
 def test_the_task_of_pictures_follows_the_family() -> None:
-    captions, _ = derive(make_recipe(), DRAWN, CPU)
+    captions = derive(Overrides(), DRAWN, CPU).recipe
     assert captions.model.task == "translate"
     assert not captions.text.shared
     assert captions.languages.target == "de"
-    classes, derived = derive(make_recipe(None, **{"model.family": "encoder-only"}), DRAWN, CPU)
-    assert classes.model.task == "classify"
-    assert classes.training.stop_on == "accuracy"
-    assert "text.vocab_size" not in {setting.name for setting in derived}
-    assert derive(make_recipe(), MULTI30K, CPU)[0].source.kind == "text"
+    classes = derive(Overrides.from_settings(**{"model.family": "encoder-only"}), DRAWN, CPU)
+    assert classes.recipe.model.task == "classify"
+    assert classes.recipe.training.stop_on == "accuracy"
+    assert not classes.reason_for("text.vocab_size")
+    assert derive(Overrides(), MULTI30K, CPU).recipe.source.kind == "text"
 
 
 def test_a_batch_has_some_dozens_of_pictures_and_their_captions() -> None:
-    by_patches = derive(make_recipe(), replace(DRAWN, target_words=9_000 * 5), CPU)[0]
+    by_patches = derive(Overrides(), replace(DRAWN, target_words=9_000 * 5), CPU).recipe
     assert 2 * by_patches.training.batch_tokens / by_patches.source.num_patches == 32
-    long_captions = derive(make_recipe(), replace(DRAWN, target_words=9_000 * 50, picture_side=8), CPU)[0]
+    small_pictures = replace(DRAWN, target_words=9_000 * 50, picture_side=8)
+    long_captions = derive(Overrides(), small_pictures, CPU).recipe
     assert long_captions.training.batch_tokens >= 32 * 60

@@ -9,7 +9,7 @@ import numpy
 import pytest
 
 from jumok.config.derive import derive_search
-from jumok.config.recipe import make_recipe
+from jumok.config.resolve import Overrides, resolve
 
 
 def token_lengths(pairs: list[tuple[int, int]]) -> Any:
@@ -30,13 +30,13 @@ def token_lengths(pairs: list[tuple[int, int]]) -> Any:
 def test_the_maximum_follows_the_longest_targets_within_bounds(
     pairs: list[tuple[int, int]], ratio: float
 ) -> None:
-    recipe, derived = derive_search(make_recipe(), make_recipe(), token_lengths(pairs))
-    assert recipe.search.max_length_ratio == pytest.approx(ratio)
-    assert [setting.name for setting in derived] == ["search.max_length_ratio"]
+    resolved = derive_search(resolve(Overrides()), token_lengths(pairs))
+    assert resolved.recipe.search.max_length_ratio == pytest.approx(ratio)
+    assert [setting.name for setting in resolved.reasons] == ["search.max_length_ratio"]
 
 
 def test_an_override_is_not_changed() -> None:
-    overrides = make_recipe(**{"search.max_length_ratio": 2.2})
-    recipe, derived = derive_search(overrides, overrides, token_lengths([(10, 10)]))
-    assert recipe.search.max_length_ratio == 2.2
-    assert derived == []
+    overrides = Overrides.from_settings(**{"search.max_length_ratio": 2.2})
+    resolved = derive_search(resolve(overrides), token_lengths([(10, 10)]))
+    assert resolved.recipe.search.max_length_ratio == 2.2
+    assert resolved.reasons == ()

@@ -1,4 +1,4 @@
-"""Recipes: errors are reported together, TOML is read back, overrides are compared."""
+"""Recipes: errors are reported together, TOML is read back."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from jumok.config.recipe import (
     Recipe,
     RecurrentSettings,
     TrainingSettings,
-    differences,
     flatten,
     make_recipe,
     named_recipes,
     read_recipe,
     recipe_to_toml,
 )
+from jumok.config.resolve import Overrides, differences
 from jumok.errors import RecipeError
 
 if TYPE_CHECKING:
@@ -110,8 +110,7 @@ def test_overrides_win_over_nested_settings() -> None:
 
 def test_none_means_not_set() -> None:
     recipe = make_recipe({"model": {"width": 64}}, **{"model.width": None, "training.seed": None})
-    assert recipe.model.width == 64
-    assert recipe.training.model_fields_set == set()
+    assert recipe == make_recipe({"model": {"width": 64}})
 
 
 def test_the_given_settings_are_not_changed() -> None:
@@ -193,27 +192,16 @@ def test_flatten_names_every_setting() -> None:
     assert len(flat) == sum(len(type(settings).model_fields) for _, settings in Recipe())
 
 
-def test_flatten_can_return_only_the_settings_that_were_set() -> None:
-    recipe = make_recipe({"model": {"width": 256}}, **{"training.seed": 1})
-    assert flatten(recipe, only_set=True) == {"model.width": 256, "training.seed": 1}
-
-
 @given(RECIPES)
 def test_a_flat_recipe_makes_the_same_recipe(recipe: Recipe) -> None:
-    again = make_recipe(**flatten(recipe, only_set=True))
+    again = make_recipe(**flatten(recipe))
     assert again == recipe
-
-
-def test_only_overrides_can_differ() -> None:
-    stored = make_recipe({"model": {"width": 512}, "training": {"seed": 7, "minutes": 5}})
-    overrides = make_recipe({"model": {"width": 256}, "training": {"seed": 7}})
-    assert differences(overrides, stored) == [("model.width", 256, 512)]
 
 
 @given(RECIPES)
 def test_a_recipe_does_not_differ_from_itself(recipe: Recipe) -> None:
-    assert differences(recipe, recipe) == []
-    assert differences(make_recipe(), recipe) == []
+    assert differences(Overrides.from_recipe(recipe), recipe) == []
+    assert Overrides.from_recipe(recipe).with_defaults() == recipe
 
 
 def test_training_settings_can_be_used_alone() -> None:

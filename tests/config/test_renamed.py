@@ -11,8 +11,6 @@ from jumok.config.recipe import (
     Recipe,
     SearchSettings,
     TrainingSettings,
-    differences,
-    flatten,
     make_recipe,
     make_stored_recipe,
     read_recipe,
@@ -20,6 +18,7 @@ from jumok.config.recipe import (
     setting_names,
 )
 from jumok.config.renamed import RENAMED_SETTINGS, current_name, with_current_names
+from jumok.config.resolve import Overrides, differences
 from jumok.errors import RecipeError, RenamedSettingWarning
 
 if TYPE_CHECKING:
@@ -58,9 +57,9 @@ def test_an_old_name_sets_the_new_one_and_warns_once(old: str, new: str) -> None
     section, _, name = old.partition(".")
     message = f"^{old} is now {new}; the old name works until 1.0.$"
     with pytest.warns(RenamedSettingWarning, match=message) as as_override:
-        assert flatten(make_recipe(**{old: value}), only_set=True) == {new: value}
+        assert dict(Overrides.from_settings(**{old: value})) == {new: value}
     with pytest.warns(RenamedSettingWarning, match=message) as in_a_file:
-        assert flatten(make_recipe({section: {name: value}}), only_set=True) == {new: value}
+        assert dict(Overrides.from_settings({section: {name: value}})) == {new: value}
     assert len(as_override) == len(in_a_file) == 1
 
 
@@ -105,9 +104,9 @@ def test_stored_settings_are_read_without_a_warning(tmp_path: Path) -> None:
 def test_a_run_is_continued_under_either_name() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RenamedSettingWarning)
-        overrides = make_recipe(STORED)
+        overrides = Overrides.from_settings(STORED)
     assert differences(overrides, make_stored_recipe(STORED)) == []
-    assert differences(make_stored_recipe(STORED), overrides) == []
+    assert differences(Overrides.from_recipe(make_stored_recipe(STORED)), overrides.with_defaults()) == []
 
 
 @pytest.mark.filterwarnings("ignore::jumok.errors.RenamedSettingWarning")

@@ -27,7 +27,7 @@ import torch
 
 from jumok.cli import main
 from jumok.errors import JumokError
-from jumok.models import check_model
+from jumok.models import check_overrides
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -223,8 +223,8 @@ def test_the_models_in_the_commands_of_an_explanation_can_be_built(
         with pytest.raises(SystemExit):
             main(command[1:])
     assert len(recipes) == len(commands), f"{name}, line {block.line}: {capfd.readouterr().err}"
-    for recipe in recipes:
-        check_model(recipe.model)
+    for overrides in recipes:
+        check_overrides(overrides)
 
 
 def test_every_explanation_is_in_the_index() -> None:

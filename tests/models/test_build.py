@@ -15,8 +15,16 @@ from jumok.config.recipe import (
     make_recipe,
     read_recipe,
 )
+from jumok.config.resolve import Overrides
 from jumok.errors import RecipeError, UnsupportedError
-from jumok.models import attention_overrides, build_model, check_model, check_recipe, fill_max_keys
+from jumok.models import (
+    attention_overrides,
+    build_model,
+    check_model,
+    check_overrides,
+    check_recipe,
+    fill_max_keys,
+)
 from jumok.models.layers import Embedding, FeedForward, PostNorm, PreNorm
 
 SMALL = TransformerSettings(width=16, heads=2, feed_forward=32, encoder_layers=2, decoder_layers=3)
@@ -247,22 +255,22 @@ NEEDED_KEYS = [
 def test_a_mechanism_with_too_few_positions_is_refused(family, setting, needed):
     def check(**option):
         attention = {"kind": "luong-location", **option}
-        recipe = make_recipe(
+        overrides = Overrides.from_settings(
             {"model": {"family": family, setting: attention}, "training": {"max_sentence_tokens": 400}}
         )
-        check_recipe(recipe)
-        return fill_max_keys(recipe)
+        check_overrides(overrides)
+        return fill_max_keys(overrides)[f"model.{setting}"]
 
     match = rf"{needed} positions.*max_keys = {needed - 1}\. Set model\.{setting} = "
     with pytest.raises(UnsupportedError, match=match):
         check(max_keys=needed - 1)
-    for recipe in (check(), check(max_keys=needed)):
-        assert getattr(recipe.model, setting).options == {"max_keys": needed}
-    assert getattr(check(max_keys=2000).model, setting).options == {"max_keys": 2000}
+    for attention in (check(), check(max_keys=needed)):
+        assert attention == {"kind": "luong-location", "max_keys": needed}
+    assert check(max_keys=2000)["max_keys"] == 2000
 
 
 def test_one_override_uses_the_location_score_in_a_transformer():
-    recipe = make_recipe(None, **attention_overrides("transformer", "luong-location"))
-    check_recipe(recipe)
-    assert fill_max_keys(recipe).model.decoder_attention.options == {"max_keys": 611}  # 3 · 200 + 10, and <s>
-    assert fill_max_keys(make_recipe()) == make_recipe()
+    overrides = Overrides.from_settings(**attention_overrides("transformer", "luong-location"))
+    check_overrides(overrides)
+    assert fill_max_keys(overrides)["model.decoder_attention"]["max_keys"] == 611  # 3 · 200 + 10, and <s>
+    assert fill_max_keys(Overrides()) == Overrides()

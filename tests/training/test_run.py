@@ -20,7 +20,7 @@ from digits import TINY, digit_corpus, digit_pairs
 
 import jumok
 import jumok.training.loop.update
-from jumok.config.recipe import make_recipe
+from jumok.config.resolve import Overrides
 from jumok.data import corpus_of_pairs
 from jumok.errors import DataError, RecipeError, RunFolderError, StorageError, TrainingError, UnsupportedError
 from jumok.storage import json_with_checksum, module_weights, read_model_with_weights
@@ -221,7 +221,7 @@ class TestSettings:
         assert events[-1].steps == 2  # type: ignore[union-attr]
 
     def test_named_settings_take_precedence_over_a_recipe(self, tmp_path: Path) -> None:
-        recipe = make_recipe(None, **{**SHORT, "training.steps": 99})
+        recipe = Overrides.from_settings(**{**SHORT, "training.steps": 99})
         events = list(training_events(digit_corpus(100), out=tmp_path / "run", recipe=recipe, steps=3))
         assert events[-1].steps == 3  # type: ignore[union-attr]
 

@@ -19,7 +19,7 @@ from jumok.system.device import Device, Precision
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from jumok.config.recipe import Recipe
+    from jumok.config.recipe import ModelSettings, Recipe
     from jumok.inference import Engine
 
 __all__ = [
@@ -40,6 +40,7 @@ __all__ = [
     "ShortlistOption",
     "TemperatureOption",
     "ToOption",
+    "format_family",
     "format_languages",
     "parse_assignments",
     "rename_options",
@@ -197,6 +198,11 @@ def _has_both_sides(name: str) -> bool:
 
     without_weight = re.sub(r":[\d.]+$", "", name)
     return name == "-" or holds_pairs(without_weight)
+
+
+def format_family(model: ModelSettings) -> str:
+    """Return `transformer tiny`, or only the family of a model whose sizes have no name."""
+    return f"{model.family} {model.size or ''}".rstrip()
 
 
 def format_languages(recipe: Recipe) -> str:

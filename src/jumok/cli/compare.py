@@ -108,8 +108,8 @@ def compare(
     )
     if any(map(holds_pictures, pairs)):
         for one in systems:
-            check_reads_pictures(one.recipe.model, pictures=True)
-    languages = systems[0].recipe.languages
+            check_reads_pictures(one.overrides.family, one.overrides.get("model.task"), pictures=True)
+    languages = systems[0].overrides.with_defaults().languages
     split = split_pairs(
         pairs,
         out=out,

@@ -14,7 +14,7 @@ from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Table
 from rich.text import Text
 
-from jumok.cli.arguments import format_languages
+from jumok.cli.arguments import format_family, format_languages
 from jumok.training import events
 
 if TYPE_CHECKING:
@@ -206,7 +206,7 @@ def _describe_run(event: events.Started) -> str:
     no_end = f"until {training.patience} validations in a row bring no better {training.stop_on}"
     length = no_end if event.steps is None else f"{event.steps:,} steps"
     return (
-        f"{format_languages(recipe)} · {recipe.model.family} {recipe.model.size} · "
+        f"{format_languages(recipe)} · {format_family(recipe.model)} · "
         f"{event.parameters:,} parameters · "
         f"{event.pairs:,} {noun}, {event.validation_pairs:,} for validation · {length}"
     )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from jumok.cli.arguments import ModelArgument, format_languages
+from jumok.cli.arguments import ModelArgument, format_family, format_languages
 from jumok.cli.wrapped_text import echo_wrapped
 from jumok.config.recipe import DecoderOnlySettings, EncoderOnlySettings, RecurrentSettings
 
@@ -88,7 +88,7 @@ def _facts(stored: StoredModel, parameters: int) -> dict[str, Any]:
         "task": model.task,
         "source": _describe_source(recipe.source),
         "languages": format_languages(recipe),
-        "model": f"{model.family} {model.size}: {_describe_layers(model)}, width {model.width}, "
+        "model": f"{format_family(model)}: {_describe_layers(model)}, width {model.width}, "
         f"{_describe_architecture(model)}",
         "parameters": parameters,
         "tokens": _describe_tokenizers(stored),

@@ -24,9 +24,9 @@ from jumok.config.recipe import (
     Size,
     TrainingSettings,
     TransformerSettings,
-    make_recipe,
     read_recipe,
 )
+from jumok.config.resolve import Overrides
 from jumok.errors import UnsupportedError
 
 
@@ -120,20 +120,18 @@ def train(
     }
     given = {name: value for name, value in options.items() if value not in (None, [])}
     from_file = read_recipe(recipe) if recipe else None
-    overrides = make_recipe(from_file, **{**parse_assignments(settings or []), **given})
+    overrides = Overrides.from_settings(from_file, **{**parse_assignments(settings or []), **given})
     if encoder_from is not None:
-        if overrides.model.family != "transformer":
+        if overrides.family != "transformer":
             raise UnsupportedError(
                 "--encoder-from sets the encoder of a Transformer. "
-                f"Received: --model {overrides.model.family}. Leave one of the two out."
+                f"Received: --model {overrides.family}. Leave one of the two out."
             )
-        encoder = {"model.encoder_from": str(encoder_from)}
-        overrides = make_recipe(overrides.model_dump(exclude_unset=True), **encoder)
+        overrides = overrides.updated({"model.encoder_from": str(encoder_from)})
     if attention is not None:
         from jumok.models import attention_overrides  # start-up
 
-        mechanisms = attention_overrides(overrides.model.family, attention)
-        overrides = make_recipe(overrides.model_dump(exclude_unset=True), **mechanisms)
+        overrides = overrides.updated(attention_overrides(overrides.family, attention))
     with status_line("loading PyTorch"):
         from rich.console import Console  # start-up
 

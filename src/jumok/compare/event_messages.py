@@ -6,8 +6,8 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from jumok.config.derive import DerivedSetting
 from jumok.config.recipe import make_recipe
+from jumok.config.resolve import DerivedSetting
 from jumok.training import Finished, Progress, Sample, Saved, Stage, StageStarted, Started, Validated, Warned
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def event_to_message(event: Event) -> Message:
     values: dict[str, Any] = {field.name: getattr(event, field.name) for field in fields(event)}
     match event:
         case Started():
-            values["recipe"] = event.recipe.model_dump(mode="json", exclude_unset=True)
+            values["recipe"] = event.recipe.model_dump(mode="json")
             values["derived_settings"] = [asdict(setting) for setting in event.derived_settings]
         case Validated():
             values["samples"] = [asdict(sample) for sample in event.samples]

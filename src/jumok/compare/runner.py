@@ -19,7 +19,6 @@ from jumok.compare.event_messages import event_from_message
 from jumok.compare.system_result import read_system_result
 from jumok.compare.systems import with_shared_settings
 from jumok.compare.worker import Task
-from jumok.config.recipe import make_recipe
 from jumok.errors import (
     DataError,
     JumokError,
@@ -103,7 +102,7 @@ def run_comparison(
 
 
 def _make_task(system: System, first: Recipe | None, split: Split, out: Path, sentence: str) -> Task:
-    recipe = system.recipe if first is None else with_shared_settings(system.recipe, first)
+    overrides = system.overrides if first is None else with_shared_settings(system.overrides, first)
     languages = {
         "languages.source": split.source_language or None,
         "languages.target": split.target_language or None,
@@ -111,7 +110,7 @@ def _make_task(system: System, first: Recipe | None, split: Split, out: Path, se
     return Task(
         name=system.name,
         folder=out / system.name,
-        recipe=make_recipe(recipe.model_dump(exclude_unset=True), **languages),
+        overrides=overrides.updated(languages),
         split=split,
         sentence=sentence,
         search=None if first is None else first.search,
@@ -124,8 +123,8 @@ def _is_finished(task: Task) -> bool:
     record = folder.record() if folder.record_file.exists() else None
     if record is None or not folder.is_finished(record):
         return False
-    folder.check_same_settings(task.recipe, record)
-    if requested_limits(task.recipe, record) is not None:  # more training
+    folder.check_same_settings(task.overrides, record)
+    if requested_limits(task.overrides, record) is not None:  # more training
         return False
     result = read_system_result(task.folder)
     return result is not None and result.key == task.key(record.recipe.search)

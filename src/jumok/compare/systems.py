@@ -1,8 +1,8 @@
-"""The systems of a comparison: named recipes, and the settings that should be equal in all of them.
+"""The systems of a comparison: named overrides, and the settings that should be equal in all of them.
 
     make_systems(["recurrent:none", "recurrent:bahdanau", "transformer"], settings={"training.minutes": 5})
 
-Every recipe is checked before any file is read, so the third system cannot fail after the first two have
+All overrides are checked before any file is read, so the third system cannot fail after the first two have
 trained for an hour.
 """
 
@@ -13,13 +13,16 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from jumok.config.recipe import Recipe, TextSettings, flatten, make_recipe, read_recipe
+from jumok.config.recipe import TextSettings, flatten, read_recipe
+from jumok.config.resolve import Overrides
 from jumok.errors import RecipeError
-from jumok.models import attention_overrides, check_recipe
+from jumok.models import attention_overrides, check_overrides
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
+
+    from jumok.config.recipe import Recipe
 
 __all__ = ["System", "describe_unequal_settings", "make_systems", "with_shared_settings"]
 
@@ -36,10 +39,10 @@ RESERVED_NAMES = {"data", "compare.json", "compare.md", "report.html"}
 
 @dataclass(frozen=True, slots=True)
 class System:
-    """A recipe and its name, which is also the name of its run folder."""
+    """What was set for it, and its name, which is also the name of its run folder."""
 
     name: str
-    recipe: Recipe
+    overrides: Overrides
 
 
 def make_systems(
@@ -63,13 +66,10 @@ def make_systems(
     return tuple(systems)
 
 
-def with_shared_settings(recipe: Recipe, first: Recipe) -> Recipe:
-    """Return the recipe with the shared settings of the first system, except those that were set in it."""
-    shared, overrides = flatten(first), flatten(recipe, only_set=True)
-    return make_recipe(
-        recipe.model_dump(exclude_unset=True),
-        **{name: shared[name] for name in SHARED_SETTINGS if name not in overrides},
-    )
+def with_shared_settings(overrides: Overrides, first: Recipe) -> Overrides:
+    """Return the overrides, and for the other shared settings the values of the first system."""
+    shared = flatten(first)
+    return overrides.updated({name: shared[name] for name in SHARED_SETTINGS if name not in overrides})
 
 
 def describe_unequal_settings(recipes: Mapping[str, Recipe]) -> tuple[str, ...]:
@@ -93,21 +93,20 @@ def _from_spec(spec: str, settings: Mapping[str, Any]) -> System:
         )
     name = f"{family}-{mechanism}" if mechanism else family
     try:
-        recipe = make_recipe(None, **{**settings, "model.family": family})
+        overrides = Overrides.from_settings(**{**settings, "model.family": family})
         if mechanism:
-            nested = recipe.model_dump(exclude_unset=True)
-            recipe = make_recipe(nested, **attention_overrides(family, mechanism))
-        check_recipe(recipe)
-        _refuse_other_tasks(recipe)
+            overrides = overrides.updated(attention_overrides(family, mechanism))
+        check_overrides(overrides)
+        _refuse_other_tasks(overrides)
     except RecipeError as error:
         raise _invalid_system(name, error) from None
-    return System(name, recipe)
+    return System(name, overrides)
 
 
-def _refuse_other_tasks(recipe: Recipe) -> None:
-    if recipe.model.task != "translate":
+def _refuse_other_tasks(overrides: Overrides) -> None:
+    if overrides.with_defaults().model.task != "translate":
         raise RecipeError(
-            f"Only models that translate can be compared; {recipe.model.family} learns from plain text here. "
+            f"Only models that translate can be compared; {overrides.family} learns from plain text here. "
             "`jumok evaluate MODEL text.txt` scores such models on the same text."
         )
 
@@ -119,12 +118,12 @@ def _from_file(path: Path, settings: Mapping[str, Any]) -> System:
     if isinstance(training, dict) and any(f"training.{budget}" in settings for budget in BUDGET):
         nested["training"] = {key: value for key, value in training.items() if key not in BUDGET}
     try:
-        recipe = make_recipe(nested, **settings)
-        check_recipe(recipe)
-        _refuse_other_tasks(recipe)
+        overrides = Overrides.from_settings(nested, **settings)
+        check_overrides(overrides)
+        _refuse_other_tasks(overrides)
     except RecipeError as error:
         raise _invalid_system(name, error) from None
-    return System(name, recipe)
+    return System(name, overrides)
 
 
 def _system_name(path: Path) -> str:
@@ -159,7 +158,7 @@ def _check_names(names: list[str]) -> None:
 
 def _check_budgets(systems: Sequence[System]) -> None:
     budgets = {
-        system.name: tuple(getattr(system.recipe.training, name) for name in BUDGET) for system in systems
+        system.name: tuple(system.overrides.get(f"training.{name}") for name in BUDGET) for system in systems
     }
     if not any(any(budget) for budget in budgets.values()):
         raise RecipeError(

@@ -24,7 +24,8 @@ from jumok.compare.system_result import (
     write_peak_memory,
     write_system_result,
 )
-from jumok.config.recipe import SearchSettings, make_recipe
+from jumok.config.recipe import SearchSettings
+from jumok.config.resolve import Overrides
 from jumok.errors import JumokError
 from jumok.evaluation import align_and_score
 from jumok.inference import load
@@ -34,7 +35,6 @@ from jumok.training import Finished, Stage, Started, training_events
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
 
-    from jumok.config.recipe import Recipe
     from jumok.system.messages import Message
     from jumok.training import Event
 
@@ -49,7 +49,7 @@ class Task:
 
     name: str
     folder: Path
-    recipe: Recipe
+    overrides: Overrides
     split: Split
     sentence: str
     search: SearchSettings | None = None
@@ -61,7 +61,7 @@ class Task:
         return {
             "name": self.name,
             "folder": str(self.folder),
-            "recipe": self.recipe.model_dump(mode="json", exclude_unset=True),
+            "overrides": dict(self.overrides),
             "split": {**asdict(self.split), "folder": str(self.split.folder)},
             "sentence": self.sentence,
             "search": None if self.search is None else self.search.model_dump(mode="json"),
@@ -74,7 +74,7 @@ class Task:
         return cls(
             name=message["name"],
             folder=Path(message["folder"]),
-            recipe=make_recipe(message["recipe"]),
+            overrides=Overrides.from_settings(**message["overrides"]),
             split=Split(**{**split, "folder": Path(split["folder"]), "train": train}),
             sentence=message["sentence"],
             search=None if search is None else SearchSettings(**search),
@@ -112,7 +112,7 @@ def _train(task: Task) -> Generator[Event, None, Finished | None]:
     finished: Finished | None = None
     num_processes, split = 1, task.split
     for event in training_events(
-        split.training_files(), out=task.folder, valid=[str(split.valid)], recipe=task.recipe
+        split.training_files(), out=task.folder, valid=[str(split.valid)], recipe=task.overrides
     ):
         yield event
         finished = event if isinstance(event, Finished) else None

@@ -1,12 +1,11 @@
 """Settings derived from the corpus and the machine, each with its reason.
 
-Users set what they care about (the `overrides`, a recipe in which only those fields are set); this module
-derives the rest and never changes an override. There are three calls, because some settings need the encoded
-corpus or measured costs:
+People set what they care about (`Overrides`); this module derives the rest, and `resolve.py` puts both
+together. There are three calls, because some settings need the encoded corpus or measured costs:
 
-    derive(overrides, facts, machine)           model, vocabulary, optimiser         before anything is learnt
-    derive_search(recipe, overrides, lengths)   the maximum translation length       after pairs are encoded
-    derive_schedule(recipe, overrides, costs)   steps, warm-up, validation interval  after updates are timed
+    derive(overrides, facts, machine)   model, vocabulary, optimiser         before anything is learnt
+    derive_search(resolved, lengths)    the maximum translation length       after pairs are encoded
+    derive_schedule(resolved, costs)    steps, warm-up, validation interval  after updates are timed
 
 All numbers chosen by hand are in the tables below; docs/log.md has the runs that some were tuned on.
 """
@@ -17,26 +16,20 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from jumok.config.recipe import (
-    EXTRA_TOKENS,
-    DecoderOnlySettings,
-    EncoderOnlySettings,
-    Recipe,
-    RecurrentSettings,
-    make_recipe,
-)
+from jumok.config.recipe import EXTRA_TOKENS
+from jumok.config.resolve import DerivedSetting, resolve
 from jumok.system.processes import available_cores
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from jumok.config.recipe import TrainingSettings
+    from jumok.config.recipe import Recipe, TrainingSettings
+    from jumok.config.resolve import Overrides, Resolved
 
 
 __all__ = [
     "CorpusFacts",
-    "DerivedSetting",
     "MachineFacts",
     "TrainingCosts",
     "derive",
@@ -164,48 +157,37 @@ class TrainingCosts:
     preparation_seconds: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class DerivedSetting:
-    """A setting `section.name`, its derived value, and the reason for it in half a sentence."""
-
-    name: str
-    value: Any
-    reason: str
-
-
 def this_machine() -> MachineFacts:
     """Return the facts of the machine that this process runs on."""
     return MachineFacts(cores=available_cores())
 
 
-def derive(
-    overrides: Recipe, facts: CorpusFacts, machine: MachineFacts
-) -> tuple[Recipe, list[DerivedSetting]]:
-    """Return the recipe with all settings that depend on corpus and machine, and what was derived."""
-    derived = [
-        *_languages(facts),
-        *_source(overrides, facts),
-        *_task(overrides, facts),
-        *_model(overrides, facts, machine),
-        *([] if _classifies(overrides, facts) else _text(facts)),  # classes are their own vocabulary
-    ]
-    recipe, applied = _fill(overrides, overrides, derived)
-    dropout = _picture_dropout() if _classifies(overrides, facts) else _dropout(facts)
-    derived_from_sizes = [*dropout, *_training(overrides, recipe, facts)]
-    recipe, applied_later = _fill(recipe, overrides, derived_from_sizes)
-    return recipe, applied + applied_later
+def derive(overrides: Overrides, facts: CorpusFacts, machine: MachineFacts) -> Resolved:
+    """Derive all settings that depend on corpus and machine."""
+    classifies = _classifies(overrides, facts)
+    resolved = resolve(
+        overrides,
+        [
+            *_languages(facts),
+            *_source(overrides, facts),
+            *_task(overrides, facts),
+            *_model(overrides, facts, machine),
+            *([] if classifies else _text(facts)),  # classes are their own vocabulary
+        ],
+    )
+    dropout = _picture_dropout() if classifies else _dropout(facts)
+    return resolved.with_derived([*dropout, *_training(resolved, facts)])
 
 
-def derive_search(
-    recipe: Recipe, overrides: Recipe, lengths: TokenLengths
-) -> tuple[Recipe, list[DerivedSetting]]:
-    """Return the recipe with the maximum length of a translation: somewhat more than any target had.
+def derive_search(resolved: Resolved, lengths: TokenLengths) -> Resolved:
+    """Derive the maximum length of a translation: somewhat more than any target had.
 
     A search that goes wrong repeats itself up to this length, so the maximum should be low. It is derived
     only for models that translate.
     """
+    recipe = resolved.recipe
     if recipe.model.task != "translate":
-        return recipe, []
+        return resolved
     source, target = lengths.source_lengths - 1, lengths.target_lengths - 2  # without special tokens
     maximum = float(((target - EXTRA_TOKENS) / source.clip(min=1)).max(initial=0.0))
     mean = float(target.sum() / max(source.sum(), 1))  # `maximum` is too low if all pairs are short
@@ -214,34 +196,31 @@ def derive_search(
     upper = math.inf if recipe.source.kind == "pictures" else MAX_LENGTH_RATIO
     ratio = round(min(max(ratio, MIN_LENGTH_RATIO), upper), 2)
     why = f"targets have {mean:.2f} times the tokens of their sources; each may have {EXTRA_TOKENS} more"
-    return _fill(recipe, overrides, [DerivedSetting("search.max_length_ratio", ratio, why)])
+    return resolved.with_derived([DerivedSetting("search.max_length_ratio", ratio, why)])
 
 
-def derive_schedule(
-    recipe: Recipe, overrides: Recipe, costs: TrainingCosts
-) -> tuple[Recipe, int | None, list[DerivedSetting]]:
-    """Return the recipe with warm-up and validation interval, the number of steps, and what was derived.
+def derive_schedule(resolved: Resolved, costs: TrainingCosts) -> tuple[Resolved, int | None]:
+    """Derive warm-up and validation interval; also return the number of steps.
 
     The number of steps (None: no end is planned) is a plan and not a setting: the recipe keeps the minutes or
-    epochs of the overrides.
+    epochs that were set, and only the reasons name the steps.
     """
     limits: list[tuple[int, str]] = []
-    training = recipe.training
+    training = resolved.recipe.training
     max_steps = step_limit(training, costs.batches_per_epoch)
     if max_steps is not None:
         limits.append((max_steps, "the steps or epochs that were set"))
     if training.minutes is not None:
-        limits.append(_steps_in_time(recipe, overrides, costs))
+        limits.append(_steps_in_time(resolved, training.minutes, costs))
     steps, why = min(limits) if limits else (None, "")
     given = [name for name in ("steps", "epochs", "minutes") if getattr(training, name) is not None]
     if len(given) > 1:
         why = f"the first limit that is reached, of {', '.join(given)}"
-    is_planned = steps != overrides.training.steps or len(given) > 1
+    is_planned = steps != training.steps or len(given) > 1
     planned = [DerivedSetting("training.steps", steps, why)] if is_planned else []
-    updates_per_epoch = costs.batches_per_epoch / recipe.training.accumulate
+    updates_per_epoch = costs.batches_per_epoch / training.accumulate
     derived = [_warmup_steps(steps), _validate_every(steps, costs, updates_per_epoch)]
-    recipe, applied = _fill(recipe, overrides, derived)
-    return recipe, steps, planned + applied
+    return resolved.with_reasons(planned).with_derived(derived), steps
 
 
 def step_limit(training: TrainingSettings, batches_per_epoch: int) -> int | None:
@@ -250,23 +229,6 @@ def step_limit(training: TrainingSettings, batches_per_epoch: int) -> int | None
     if training.epochs is not None:
         limits.append(math.ceil(training.epochs * batches_per_epoch / training.accumulate))
     return min(limits) if limits else None
-
-
-def _fill(
-    recipe: Recipe, overrides: Recipe, derived: list[DerivedSetting]
-) -> tuple[Recipe, list[DerivedSetting]]:
-    """Set derived values that are not overridden; return the recipe and those that were set.
-
-    `model.size` is set even if it is overridden: `auto` is an override too.
-    """
-    nested = recipe.model_dump(exclude_unset=True)
-    applied = []
-    for setting in derived:
-        section, _, name = setting.name.partition(".")
-        if name not in getattr(overrides, section).model_fields_set or setting.name == "model.size":
-            nested.setdefault(section, {})[name] = setting.value
-            applied.append(setting)
-    return make_recipe(nested), applied
 
 
 def _languages(facts: CorpusFacts) -> list[DerivedSetting]:
@@ -278,19 +240,17 @@ def _languages(facts: CorpusFacts) -> list[DerivedSetting]:
     return [DerivedSetting(f"languages.{side}", code, "named by the corpus") for side, code in sides.items()]
 
 
-def _source(overrides: Recipe, facts: CorpusFacts) -> list[DerivedSetting]:
+def _source(overrides: Overrides, facts: CorpusFacts) -> list[DerivedSetting]:
     """Return how pictures are read: about as large as they are, in about eight rows of patches."""
     if not facts.picture_side:
         return []
-    source, given = overrides.source, overrides.source.model_fields_set
-    size = (
-        source.size if "size" in given else min(max(facts.picture_side, MIN_PICTURE_SIDE), MAX_PICTURE_SIDE)
-    )
-    patch = source.patch_size if "patch_size" in given else max(round(size / PATCH_ROWS), MIN_PATCH_SIDE)
-    if "patch_size" not in given and "size" in given:
-        patch = min((n for n in range(1, size + 1) if size % n == 0), key=lambda side: abs(side - patch))
-    if "size" not in given:
+    typical_size = min(max(facts.picture_side, MIN_PICTURE_SIDE), MAX_PICTURE_SIDE)
+    size = overrides.get("source.size", typical_size)
+    patch = overrides.get("source.patch_size", max(round(size / PATCH_ROWS), MIN_PATCH_SIDE))
+    if "source.size" not in overrides:
         size = patch * max(round(size / patch), 1)
+    elif "source.patch_size" not in overrides:
+        patch = min((n for n in range(1, size + 1) if size % n == 0), key=lambda side: abs(side - patch))
     typical = f"a typical picture has {facts.picture_side:,} pixels on its longer side"
     rows = f"{size // patch} × {size // patch} patches"
     colour = ("grey", "they are grey") if facts.grey_pictures else ("rgb", "they have colours")
@@ -303,11 +263,11 @@ def _source(overrides: Recipe, facts: CorpusFacts) -> list[DerivedSetting]:
     ]
 
 
-def _classifies(overrides: Recipe, facts: CorpusFacts) -> bool:
-    return facts.picture_side > 0 and isinstance(overrides.model, EncoderOnlySettings)
+def _classifies(overrides: Overrides, facts: CorpusFacts) -> bool:
+    return facts.picture_side > 0 and overrides.family == "encoder-only"
 
 
-def _task(overrides: Recipe, facts: CorpusFacts) -> list[DerivedSetting]:
+def _task(overrides: Overrides, facts: CorpusFacts) -> list[DerivedSetting]:
     """Return the task of a model of plain text or of a classifier, and the settings that follow from it."""
     if _classifies(overrides, facts):
         return [
@@ -320,16 +280,16 @@ def _task(overrides: Recipe, facts: CorpusFacts) -> list[DerivedSetting]:
         DerivedSetting("training.stop_on", "loss", "plain text has no translations to score"),
         DerivedSetting("training.label_smoothing", 0.0, "the probabilities themselves are the result"),
     ]
-    if isinstance(overrides.model, DecoderOnlySettings):
+    if overrides.family == "decoder-only":
         return [DerivedSetting("model.task", "language-model", "the corpus is plain text"), *derived]
     return derived
 
 
-def _model(overrides: Recipe, facts: CorpusFacts, machine: MachineFacts) -> list[DerivedSetting]:
+def _model(overrides: Overrides, facts: CorpusFacts, machine: MachineFacts) -> list[DerivedSetting]:
     """Return the size, and the widths and depths that follow from it."""
     size, why = _size(overrides, facts, machine)
     by_size = f"size {size}"
-    if isinstance(overrides.model, RecurrentSettings):
+    if overrides.family == "recurrent":
         names, values = ("encoder_layers", "decoder_layers", "width", "embedding"), RECURRENT_SIZES[size]
         widths_and_depths = [
             DerivedSetting(f"model.{n}", v, by_size) for n, v in zip(names, values, strict=True)
@@ -337,15 +297,15 @@ def _model(overrides: Recipe, facts: CorpusFacts, machine: MachineFacts) -> list
         return [DerivedSetting("model.size", size, why), *widths_and_depths]
     encoder_layers, decoder_layers, width, feed_forward, heads = SIZES[size]
     depth_reason = by_size
-    if facts.repetitive and overrides.model.size == "auto":
+    if facts.repetitive and "model.size" not in overrides:
         encoder_layers = decoder_layers = REPETITIVE_LAYERS
         depth_reason = "few words, each used very often: a shallow model learns them sooner"
-    width = overrides.model.width if "width" in overrides.model.model_fields_set else width
+    width = overrides.get("model.width", width)
     heads = next(count for count in range(heads, 0, -1) if width % count == 0)
     depth = {"encoder_layers": encoder_layers, "decoder_layers": decoder_layers}
-    if isinstance(overrides.model, DecoderOnlySettings):
+    if overrides.family == "decoder-only":
         depth = {"layers": encoder_layers + decoder_layers}
-    elif isinstance(overrides.model, EncoderOnlySettings):
+    elif overrides.family == "encoder-only":
         depth = {"layers": encoder_layers}
     widths = {"width": width, "feed_forward": feed_forward, "heads": heads}
     return [
@@ -355,9 +315,9 @@ def _model(overrides: Recipe, facts: CorpusFacts, machine: MachineFacts) -> list
     ]
 
 
-def _size(overrides: Recipe, facts: CorpusFacts, machine: MachineFacts) -> tuple[str, str]:
-    if overrides.model.size != "auto":
-        return overrides.model.size, "as set"
+def _size(overrides: Overrides, facts: CorpusFacts, machine: MachineFacts) -> tuple[str, str]:
+    if "model.size" in overrides:
+        return overrides["model.size"], "as set"
     if facts.repetitive:
         return "tiny", f"few words, each used about {facts.uses_per_word:.0f} times"
     size = next(size for size, max_pairs in CPU_SIZES if max_pairs is None or facts.pairs <= max_pairs)
@@ -404,10 +364,11 @@ def _picture_dropout() -> list[DerivedSetting]:
     return [DerivedSetting("model.dropout", PICTURE_DROPOUT, why)]
 
 
-def _training(overrides: Recipe, recipe: Recipe, facts: CorpusFacts) -> list[DerivedSetting]:
-    width, training = recipe.model.width, overrides.training
-    batch, why = _picture_batch(recipe, facts) if facts.picture_side else _batch_tokens(overrides, facts)
-    batch = training.batch_tokens if "batch_tokens" in training.model_fields_set else batch
+def _training(resolved: Resolved, facts: CorpusFacts) -> list[DerivedSetting]:
+    recipe = resolved.recipe
+    width, training = recipe.model.width, recipe.training
+    batch, why = (_picture_batch if facts.picture_side else _batch_tokens)(recipe, facts)
+    batch = resolved.overrides.get("training.batch_tokens", batch)
     rate = LEARNING_RATE_AT_128 * min(128 / width, 1) ** LEARNING_RATE_WIDTH_EXPONENT
     rate *= min(batch / 4096, 1) ** LEARNING_RATE_BATCH_EXPONENT
     rate *= PICTURE_LEARNING_RATE_FACTOR if facts.picture_side else 1
@@ -442,11 +403,11 @@ def _training(overrides: Recipe, recipe: Recipe, facts: CorpusFacts) -> list[Der
     ]
 
 
-def _batch_tokens(overrides: Recipe, facts: CorpusFacts) -> tuple[int, str]:
+def _batch_tokens(recipe: Recipe, facts: CorpusFacts) -> tuple[int, str]:
     """Return a batch size that is small enough for many updates per epoch and in the minutes that are set."""
     tokens = 1.3 * facts.target_words + facts.pairs  # a word has about 1.3 tokens; each pair has its </s>
     batch, why = tokens / BATCHES_PER_EPOCH, f"about {tokens:,.0f} target tokens"
-    minutes = overrides.training.minutes
+    minutes = recipe.training.minutes
     if minutes is not None:
         affordable = minutes * 60 * ASSUMED_TOKENS_PER_SECOND / WANTED_UPDATES
         if affordable < min(batch, MAX_BATCH_TOKENS):
@@ -462,12 +423,12 @@ def _picture_batch(recipe: Recipe, facts: CorpusFacts) -> tuple[int, str]:
     return batch, f"about {BATCH_PICTURES} pictures per batch"
 
 
-def _steps_in_time(recipe: Recipe, overrides: Recipe, costs: TrainingCosts) -> tuple[int, str]:
+def _steps_in_time(resolved: Resolved, minutes: float, costs: TrainingCosts) -> tuple[int, str]:
     """Return how many updates fit into the minutes that were set, beside all other costs."""
-    minutes = overrides.training.minutes or 0.0
     seconds_left = 60 * minutes * USED_SHARE_OF_MINUTES - costs.preparation_seconds - costs.finish_seconds
-    if "validate_every" in overrides.training.model_fields_set:
-        seconds_per_step = costs.update_seconds + costs.validation_seconds / recipe.training.validate_every
+    interval = resolved.overrides.get("training.validate_every")
+    if interval is not None:
+        seconds_per_step = costs.update_seconds + costs.validation_seconds / interval
         steps = seconds_left / seconds_per_step
     else:
         affordable = int(seconds_left * VALIDATION_SHARE / max(costs.validation_seconds, 1e-9))

@@ -1,9 +1,9 @@
-"""The recipe: all settings in one typed object, read from TOML, overridden, checked, saved.
+"""The recipe: all settings in one typed object, each with a value; read from TOML, checked, saved.
 
-Settings that are not set are derived from the corpus and the machine (`derive.py`); the default of a field is
-used only if there is nothing to derive it from. pydantic's `model_fields_set` tells which fields were set, so
-"not set" needs no special value. The docstring below a field is its help text in `--help` and in the
-commented `recipe.toml`.
+What a person set is another type, `Overrides`; `resolve.py` turns it into a recipe. What is not set is
+derived from the corpus and the machine (`derive.py`); the default of a field is used only if there is nothing
+to derive it from. The docstring below a field is its help text in `--help` and in the commented
+`recipe.toml`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import copy
 import json
 import tomllib
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, get_args
 
 from pydantic import (
     BaseModel,
@@ -27,6 +27,9 @@ from pydantic import (
 
 from jumok.config.renamed import with_current_names
 from jumok.errors import RecipeError, suggest
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 __all__ = [
     "EXTRA_TOKENS",
@@ -47,10 +50,11 @@ __all__ = [
     "TextSettings",
     "TrainingSettings",
     "TransformerSettings",
-    "differences",
+    "as_written",
     "flatten",
     "make_recipe",
     "make_stored_recipe",
+    "merge_settings",
     "named_recipes",
     "read_recipe",
     "recipe_to_toml",
@@ -58,6 +62,12 @@ __all__ = [
 ]
 
 Size = Literal["auto", "tiny", "small", "base", "big"]
+"""What a person may write; "auto" is the same as nothing."""
+SettledSize = Annotated[
+    Literal["tiny", "small", "base", "big"] | None,
+    BeforeValidator(lambda size: None if size == "auto" else size),
+]
+"""None: the widths and depths were set one by one, as in a model of another toolkit."""
 NormName = Literal["layer", "rms", "batch"]
 PositionName = Literal[
     "sinusoidal", "marian", "learned", "none", "rotary", "alibi", "relative-keys", "relative-bias"
@@ -179,7 +189,7 @@ class BlockSettings(Settings):
 
     section = "model"
 
-    size: Size = "auto"
+    size: SettledSize = None
     """Sets all widths and depths of the model. `auto` chooses by the corpus and says why."""
     width: int = Field(256, ge=8, le=8192)
     """Width of the embeddings and of every block."""
@@ -240,7 +250,7 @@ class RecurrentSettings(Settings):
     task: ClassVar[Task] = "translate"
     family: Literal["recurrent"] = "recurrent"
     """The family of the model."""
-    size: Size = "auto"
+    size: SettledSize = None
     """Sets all widths and depths of the model. `auto` chooses by the corpus and says why."""
     cell: Literal["rnn", "lstm", "gru"] = "gru"
     """The cell: a plain tanh layer (`rnn`), a long short-term memory or a gated recurrent unit."""
@@ -437,27 +447,36 @@ class Recipe(Settings):
     search: SearchSettings = SearchSettings()
 
 
-def make_recipe(settings: dict[str, Any] | None = None, **overrides: Any) -> Recipe:
-    """Return a recipe from nested settings and `section.name=value` overrides; None means "not set".
+def make_recipe(settings: Mapping[str, Any] | None = None, **overrides: Any) -> Recipe:
+    """Return the recipe of nested settings and `section.name=value`, which take precedence unless None.
+
+    All other settings have their defaults.
 
     >>> make_recipe({"model": {"size": "tiny"}}, **{"training.minutes": 45}).training.minutes
     45.0
     """
-    nested = {
-        section: _current_names(section, copy.deepcopy(values))
-        for section, values in (settings or {}).items()
-    }
-    set_overrides = {name: value for name, value in overrides.items() if value is not None}
-    for path, value in with_current_names(set_overrides).items():
-        section, _, name = path.partition(".")
-        if isinstance(nested.setdefault(section, {}), dict):
-            nested[section][name] = value
     try:
-        return Recipe.model_validate(nested)
+        return Recipe.model_validate(merge_settings(settings, overrides))
     except ValidationError as error:
         faults = _explain(error)
         lines = [f"  {name}: {fault}" for name, fault in faults.items()]
         raise RecipeError("\n".join(["The recipe cannot be used:", *lines]), faults) from None
+
+
+def merge_settings(nested: Mapping[str, Any] | None, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return nested settings with `section.name` → value put in, all under current names and unchecked.
+
+    None means "not set". Neither argument is changed.
+    """
+    merged = {
+        section: _current_names(section, copy.deepcopy(values)) for section, values in (nested or {}).items()
+    }
+    given = {name: value for name, value in settings.items() if value is not None}
+    for path, value in with_current_names(given).items():
+        section, _, name = path.partition(".")
+        if isinstance(merged.setdefault(section, {}), dict):
+            merged[section][name] = value
+    return merged
 
 
 def make_stored_recipe(settings: dict[str, Any]) -> Recipe:
@@ -511,14 +530,18 @@ def recipe_to_toml(recipe: Recipe) -> str:
     return "\n".join(lines)
 
 
-def flatten(recipe: Recipe, *, only_set: bool = False) -> dict[str, Any]:
-    """Return `section.name` → value of all settings, or only of those that were set."""
+def flatten(recipe: Recipe) -> dict[str, Any]:
+    """Return `section.name` → value of all settings, as a person writes it."""
     return {
-        f"{section}.{name}": value
-        for section, settings in recipe
-        for name, value in settings.model_dump().items()
-        if not only_set or name in settings.model_fields_set
+        f"{section}.{name}": as_written(value) for section, settings in recipe for name, value in settings
     }
+
+
+def as_written(value: Any) -> Any:
+    """Return a value as in TOML: a mechanism without options is its name."""
+    if isinstance(value, AttentionSettings):
+        return value.model_dump() if value.options else value.kind
+    return value
 
 
 def setting_names() -> list[str]:
@@ -528,16 +551,6 @@ def setting_names() -> list[str]:
     ]
     classes = [*sections, *(("model", family) for family in SETTINGS_BY_FAMILY.values())]
     return list(dict.fromkeys(f"{section}.{name}" for section, kind in classes for name in kind.model_fields))
-
-
-def differences(overrides: Recipe, stored: Recipe) -> list[tuple[str, Any, Any]]:
-    """Return (name, override, stored value) of the overrides that differ from a stored recipe."""
-    stored_values = flatten(stored)
-    return [
-        (name, value, stored_values.get(name))
-        for name, value in flatten(overrides, only_set=True).items()
-        if value != stored_values.get(name)
-    ]
 
 
 def _toml_lines(settings: Settings) -> list[str]:

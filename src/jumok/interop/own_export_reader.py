@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from jumok.config.recipe import TransformerSettings, make_recipe
+from jumok.config.recipe import TransformerSettings
+from jumok.config.resolve import with_settings
 from jumok.errors import ModelFolderError, RecipeError
 from jumok.inference import INT8_COSTS
 from jumok.inference.building import build_for_tokenizers
@@ -212,7 +213,7 @@ def _used_biases(settings: TransformerSettings, weights: dict[str, Tensor]) -> d
 def _updated(
     card: ModelCard, choices: ImportChoices, biases: dict[str, bool], *, trained_further: bool
 ) -> ModelCard:
-    recipe = make_recipe(card.recipe.model_dump(exclude_none=True), **biases)
+    recipe = with_settings(card.recipe, biases)
     facts = dict(card.facts) | ({LICENCE: choices.licence} if choices.licence else {})
     if trained_further:
         facts.pop(INT8_COSTS, None)  # it was measured with the old weights

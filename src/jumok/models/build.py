@@ -85,7 +85,7 @@ def build_model(
             "Set text.shared = false for one vocabulary per language."
         )
     check_model(settings)
-    check_reads_pictures(settings, grid is not None)
+    check_reads_pictures(settings.family, settings.task, pictures=grid is not None)
     parts: dict[str, Any] = {} if grid is None else {"grid": grid}
     return MODEL_BUILDERS[settings.family](
         settings,

@@ -11,16 +11,23 @@ from jumok.config.derive import SIZES
 from jumok.config.recipe import (
     EXTRA_TOKENS,
     BlockSettings,
-    EncoderOnlySettings,
     RecurrentSettings,
-    make_recipe,
 )
 from jumok.errors import UnsupportedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from jumok.config.recipe import AttentionSettings, ModelSettings, Recipe
+    from jumok.config.recipe import (
+        AttentionSettings,
+        DecoderOnlySettings,
+        EncoderOnlySettings,
+        ModelSettings,
+        Recipe,
+        SourceSettings,
+        TransformerSettings,
+    )
+    from jumok.config.resolve import Overrides
 
 __all__ = [
     "ATTENTION_NEEDS",
@@ -28,6 +35,7 @@ __all__ = [
     "attention_order",
     "attention_overrides",
     "check_model",
+    "check_overrides",
     "check_reads_pictures",
     "check_recipe",
     "encoder_width",
@@ -57,39 +65,69 @@ POSITION_NEEDS = {
 """Why a mechanism that lacks this support cannot be combined with positions that need it."""
 
 
+def check_overrides(overrides: Overrides) -> None:
+    """Refuse what a person set if no derived setting could make it right."""
+    recipe = overrides.with_defaults()
+    model, width_is_set = recipe.model, "model.width" in overrides
+    if isinstance(model, RecurrentSettings):
+        _check_recurrent(model)
+        if width_is_set:
+            _check_recurrent_widths(model)
+    else:
+        if "model.heads" in overrides:
+            if width_is_set:
+                head_widths(model)
+            else:
+                _check_heads_of_sizes(model.heads, overrides.get("model.size"))
+            _check_groups(model)
+        _check_mechanisms(model)
+    if {"source.size", "source.patch_size"} <= overrides.keys():
+        _check_patches(recipe.source)
+    _check_rest(recipe)
+
+
 def check_recipe(recipe: Recipe) -> None:
     """Refuse a model that cannot be built, or that does not fit the rest of its recipe."""
     check_model(recipe.model)
-    _check_patches(recipe)
-    _check_learned_positions(recipe)
-    _check_max_keys(recipe)
-    _check_coverage(recipe)
-
-
-def _check_heads(settings: BlockSettings) -> None:
-    """Refuse heads that do not divide the width; if it is derived, heads that divide no possible width."""
-    if "width" in settings.model_fields_set:
-        head_widths(settings)
-        return
-    widths = {name: size[2] for name, size in SIZES.items() if settings.size in ("auto", name)}
-    if all(width % settings.heads for width in widths.values()):
-        listed = ", ".join(f"{width} ({name})" for name, width in widths.items())
-        smallest = min(widths.values())
-        divisors = ", ".join(str(count) for count in range(1, 65) if smallest % count == 0)
-        raise UnsupportedError(
-            f"{settings.heads} heads cannot share the width of any size evenly. Widths: {listed}. "
-            f"Possible: {divisors}, or set model.width too."
-        )
+    if recipe.source.kind == "pictures":
+        _check_patches(recipe.source)
+    _check_rest(recipe)
 
 
 def check_model(settings: ModelSettings) -> None:
     """Refuse a model whose settings cannot be combined."""
     if isinstance(settings, RecurrentSettings):
         _check_recurrent(settings)
+        _check_recurrent_widths(settings)
         return
-    if "heads" in settings.model_fields_set:  # else they are derived, from a width that may be derived too
-        _check_heads(settings)
-        _check_groups(settings)
+    head_widths(settings)
+    _check_groups(settings)
+    _check_mechanisms(settings)
+
+
+def _check_rest(recipe: Recipe) -> None:
+    """Refuse a recipe whose lengths or whose search do not fit its model."""
+    _check_learned_positions(recipe)
+    _check_max_keys(recipe)
+    _check_coverage(recipe)
+
+
+def _check_heads_of_sizes(heads: int, size: str | None) -> None:
+    """Refuse heads that divide the width of no size that may be derived."""
+    widths = {name: numbers[2] for name, numbers in SIZES.items() if size in (None, name)}
+    if all(width % heads for width in widths.values()):
+        listed = ", ".join(f"{width} ({name})" for name, width in widths.items())
+        smallest = min(widths.values())
+        divisors = ", ".join(str(count) for count in range(1, 65) if smallest % count == 0)
+        raise UnsupportedError(
+            f"{heads} heads cannot share the width of any size evenly. Widths: {listed}. "
+            f"Possible: {divisors}, or set model.width too."
+        )
+
+
+def _check_mechanisms(
+    settings: TransformerSettings | DecoderOnlySettings | EncoderOnlySettings,
+) -> None:
     for setting, (mechanism, needs) in _mechanisms(settings).items():
         _check_mechanism(mechanism, needs, setting=setting)
         if "cross" not in needs:
@@ -97,19 +135,21 @@ def check_model(settings: ModelSettings) -> None:
         _check_dropout(mechanism, settings.attention_dropout, setting=setting)
 
 
-def check_reads_pictures(settings: ModelSettings, pictures: bool) -> None:
-    """Refuse pictures for a family that cannot read them, and a task that does not fit the source."""
-    if pictures and settings.family not in PICTURE_FAMILIES:
+def check_reads_pictures(family: str, task: str | None, *, pictures: bool) -> None:
+    """Refuse pictures for a family that cannot read them, and a task that does not fit the source.
+
+    The task is None if it is not set and will be derived.
+    """
+    if pictures and family not in PICTURE_FAMILIES:
         raise UnsupportedError(
-            f"A {settings.family} model reads text, and the source is pictures. Choose --model transformer, "
+            f"A {family} model reads text, and the source is pictures. Choose --model transformer, "
             "which writes captions, or --model encoder-only, which names classes."
         )
-    task_is_set = isinstance(settings, EncoderOnlySettings) and "task" in settings.model_fields_set
-    if task_is_set and (settings.task == "classify") != pictures:
+    if family == "encoder-only" and task is not None and (task == "classify") != pictures:
         source = "pictures" if pictures else "text"
         raise UnsupportedError(
             f'The task of an encoder-only model is "classify" for pictures and "masked" for text. Received: '
-            f'model.task = "{settings.task}", and {source}. Leave model.task out: it is derived.'
+            f'model.task = "{task}", and {source}. Leave model.task out: it is derived.'
         )
 
 
@@ -143,14 +183,14 @@ def attention_order(settings: RecurrentSettings) -> str:
     return find_entry(settings.attention.kind).order if settings.order == "auto" else settings.order
 
 
-def fill_max_keys(recipe: Recipe) -> Recipe:
-    """The recipe with `max_keys` filled in for mechanisms with a fixed number of positions."""
+def fill_max_keys(overrides: Overrides) -> Overrides:
+    """The overrides with `max_keys` filled in for mechanisms with a fixed number of positions."""
     filled = {
         setting: {"kind": mechanism.kind, **mechanism.options, "max_keys": needed}
-        for setting, mechanism, needed in _mechanisms_with_max_keys(recipe)
+        for setting, mechanism, needed in _mechanisms_with_max_keys(overrides.with_defaults())
         if "max_keys" not in mechanism.options
     }
-    return make_recipe(recipe.model_dump(exclude_unset=True), **filled) if filled else recipe
+    return overrides.updated(filled)
 
 
 def _mechanisms(model: ModelSettings) -> dict[str, tuple[AttentionSettings, tuple[str, ...]]]:
@@ -184,10 +224,9 @@ MAX_SEQUENCE_TOKENS: dict[str, Callable[[Recipe], int]] = {
 """Per family with positions, the length of the longest sequence that it reads or writes."""
 
 
-def _check_patches(recipe: Recipe) -> None:
-    """The side of a patch must divide that of a picture; if only one of them is set, the other is derived."""
-    source = recipe.source
-    if {"size", "patch_size"} <= source.model_fields_set and source.size % source.patch_size:
+def _check_patches(source: SourceSettings) -> None:
+    """The side of a patch must divide that of a picture."""
+    if source.size % source.patch_size:
         raise UnsupportedError(
             "A picture is cut into whole patches, so source.patch_size must divide source.size. Received: "
             f"source.size = {source.size}, source.patch_size = {source.patch_size}."
@@ -257,9 +296,6 @@ def _check_recurrent(settings: RecurrentSettings) -> None:
         _check_mechanism(
             settings.attention, ATTENTION_NEEDS["recurrent"]["attention"], setting="model.attention"
         )
-    if attends and settings.encoder_width is not None and "width" in settings.model_fields_set:
-        with torch.device("meta"):  # some mechanisms refuse queries and keys of different widths
-            make_single_head(settings.attention, query=settings.width, key=settings.encoder_width)
     if settings.input_feeding and not attends:
         raise UnsupportedError(
             "Input feeding needs attention, and this model has none. "
@@ -270,6 +306,13 @@ def _check_recurrent(settings: RecurrentSettings) -> None:
             "A decoder that attends before its step already has the context as an input of that step. "
             'Set model.input_feeding = false, or model.order = "after".'
         )
+
+
+def _check_recurrent_widths(settings: RecurrentSettings) -> None:
+    """Some mechanisms refuse queries and keys of different widths."""
+    if settings.attention.kind != NO_ATTENTION and settings.encoder_width is not None:
+        with torch.device("meta"):
+            make_single_head(settings.attention, query=settings.width, key=settings.encoder_width)
 
 
 def _check_mechanism(mechanism: AttentionSettings, needs: tuple[str, ...], *, setting: str) -> None:

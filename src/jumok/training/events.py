@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from jumok.config.derive import DerivedSetting
     from jumok.config.recipe import Recipe
+    from jumok.config.resolve import DerivedSetting
 
 __all__ = [
     "Event",

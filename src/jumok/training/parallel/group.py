@@ -242,7 +242,7 @@ def _start_followers(cluster: Cluster, folder: RunFolder, recipe: Recipe) -> Non
         {
             "kind": "start",
             "folder": str(folder.path.absolute()),
-            "recipe": recipe.model_dump(mode="json", exclude_unset=True),
+            "recipe": recipe.model_dump(mode="json"),
             "files": files,
         }
     )
@@ -253,7 +253,7 @@ def _task(folder: RunFolder, recipe: Recipe, memory: SharedMemory, rank: int) ->
     """Return the first message to a worker."""
     return {
         "folder": str(folder.path),
-        "recipe": recipe.model_dump(mode="json", exclude_unset=True),
+        "recipe": recipe.model_dump(mode="json"),
         "rank": rank,
         "world_size": memory.world_size,
         "block_fd": memory.block_fd,

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
 
-from jumok.config.recipe import AttentionSettings
 from jumok.errors import RecipeError
 from jumok.storage import load_module_weights, module_weights, tensors_from_bytes, verify_folder
 
@@ -16,8 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Mapping
     from pathlib import Path
 
-    from jumok.config.derive import DerivedSetting
     from jumok.config.recipe import LanguageSettings, Recipe
+    from jumok.config.resolve import DerivedSetting, Overrides, Resolved
     from jumok.models import Model
     from jumok.text import TokenizerPair
     from jumok.training.events import Event
@@ -27,9 +26,7 @@ if TYPE_CHECKING:
 __all__ = [
     "INITIAL_WEIGHTS",
     "InitialModel",
-    "as_written",
     "load_initial_weights",
-    "override_of",
     "refuse_contradictions",
 ]
 
@@ -39,14 +36,14 @@ INITIAL_WEIGHTS = "weights.safetensors"
 class InitialModel(Protocol):
     """A stored model that a new run starts from."""
 
-    def decided_settings(self, overrides: Recipe) -> list[DerivedSetting]:
+    def decided_settings(self, overrides: Overrides) -> list[DerivedSetting]:
         """Return the settings that it decides; raise if an override differs from one."""
 
     def check_languages(self, languages: LanguageSettings) -> None:
         """Raise if the pairs have other languages."""
 
-    def adjust(self, recipe: Recipe, derived: list[DerivedSetting]) -> tuple[Recipe, list[DerivedSetting]]:
-        """Return the recipe and the derived settings, with values that depend on both model and corpus."""
+    def adjust(self, resolved: Resolved) -> Resolved:
+        """Return the settings with values that depend on both model and corpus."""
 
     def store(self, folder: RunFolder, sentences: Sentences, recipe: Recipe) -> Generator[Event, None, None]:
         """Copy what the run needs of it into the run folder."""
@@ -62,30 +59,14 @@ def load_initial_weights(model: Model, folder: Path) -> None:
 
 
 def refuse_contradictions(
-    settings: Mapping[str, Any], overrides: Recipe, *, model: str, origin: str, advice: str
+    settings: Mapping[str, Any], overrides: Overrides, *, model: str, origin: str, advice: str
 ) -> None:
     """Raise if an override differs from a setting that the stored model decides."""
     conflicts = [
         f"  {name}: received {received!r}, the {model} has {value!r}"
         for name, value in settings.items()
-        if (received := override_of(overrides, name)) not in (None, value)
+        if (received := overrides.get(name)) not in (None, value)
     ]
     if conflicts:
         lines = "\n".join(conflicts)
         raise RecipeError(f"These settings contradict the {model} in {origin}:\n{lines}\n{advice}")
-
-
-def override_of(overrides: Recipe, name: str) -> Any:
-    """Return the value that the user set for `section.field`; None if they did not."""
-    section, _, field = name.partition(".")
-    settings = getattr(overrides, section)
-    if field not in settings.model_fields_set or (field, getattr(settings, field)) == ("size", "auto"):
-        return None
-    return as_written(getattr(settings, field))
-
-
-def as_written(value: Any) -> Any:
-    """Return a setting as a user would write it: a mechanism without options is its name."""
-    if isinstance(value, AttentionSettings):
-        return value.model_dump() if value.options else value.kind
-    return value

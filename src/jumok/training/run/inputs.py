@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from jumok.config.recipe import DecoderOnlySettings
 from jumok.data import (
     Corpus,
     corpus_of_pairs,
@@ -28,7 +27,7 @@ from jumok.models import check_reads_pictures
 from jumok.types import Pair
 
 if TYPE_CHECKING:
-    from jumok.config.recipe import Recipe
+    from jumok.config.resolve import Overrides
 
 __all__ = ["CorpusInput", "InputItems", "Inputs", "list_inputs", "open_inputs"]
 
@@ -58,13 +57,14 @@ def list_inputs(items: InputItems) -> list[CorpusInput]:
     return listed  # type: ignore[return-value]
 
 
-def open_inputs(inputs: Inputs, recipe: Recipe) -> tuple[list[Corpus], list[Corpus]]:
+def open_inputs(inputs: Inputs, overrides: Overrides) -> tuple[list[Corpus], list[Corpus]]:
     """Return the training corpora and the validation corpora; raise if the model cannot learn from them."""
+    recipe = overrides.with_defaults()
     model, languages = recipe.model, recipe.languages
-    task_is_open = isinstance(model, DecoderOnlySettings) and "task" not in model.model_fields_set
+    task_is_open = model.family == "decoder-only" and "model.task" not in overrides
     plain = None if task_is_open else model.task != "translate"
     if any(_holds_pictures(file) for file in (*inputs.pairs, *inputs.valid)):
-        return _open_pictures(inputs, recipe)
+        return _open_pictures(inputs, overrides)
     corpora = _open(inputs, inputs.pairs, languages.source, languages.target, plain=plain)
     first = corpora[0]
     validation: list[Corpus] = []
@@ -76,19 +76,19 @@ def open_inputs(inputs: Inputs, recipe: Recipe) -> tuple[list[Corpus], list[Corp
         names = ", ".join(corpus.name for corpus in opened)
         raise DataError(f"This {model.family} model learns from {expected}. Received: {names}.")
     if first.plain:
-        _check_plain_text_settings(recipe)
+        _check_plain_text_settings(overrides)
     else:
-        _check_stop_on(recipe, ("chrf", "bleu", "loss"))
+        _check_stop_on(overrides, ("chrf", "bleu", "loss"))
     return corpora, validation
 
 
-def _check_stop_on(recipe: Recipe, scores: Sequence[str]) -> None:
+def _check_stop_on(overrides: Overrides, scores: Sequence[str]) -> None:
     """Raise if training is to stop on a score that this model does not get."""
-    training = recipe.training
-    if "stop_on" in training.model_fields_set and training.stop_on not in scores:
+    stop_on = overrides.get("training.stop_on")
+    if stop_on not in (None, *scores):
         raise RecipeError(
             f"The validation of this model gives {', '.join(scores)}. Received: training.stop_on = "
-            f"{training.stop_on!r}. Leave it out, or set it to one of these."
+            f"{stop_on!r}. Leave it out, or set it to one of these."
         )
 
 
@@ -96,24 +96,19 @@ def _holds_pictures(file: CorpusInput) -> bool:
     return file.pictures if isinstance(file, Corpus) else holds_pictures(file)
 
 
-def _open_pictures(inputs: Inputs, recipe: Recipe) -> tuple[list[Corpus], list[Corpus]]:
+def _open_pictures(inputs: Inputs, overrides: Overrides) -> tuple[list[Corpus], list[Corpus]]:
     """Return corpora of pictures; raise if the model cannot learn from them or a setting is for text."""
-    check_reads_pictures(recipe.model, pictures=True)
-    captions = recipe.model.family == "transformer"
-    _check_stop_on(recipe, ("chrf", "bleu", "loss") if captions else ("accuracy", "loss"))
-    corpora = _open(inputs, inputs.pairs, "", recipe.languages.target, plain=False)
+    check_reads_pictures(overrides.family, overrides.get("model.task"), pictures=True)
+    captions = overrides.family == "transformer"
+    _check_stop_on(overrides, ("chrf", "bleu", "loss") if captions else ("accuracy", "loss"))
+    corpora = _open(inputs, inputs.pairs, "", overrides.get("languages.target", ""), plain=False)
     target = corpora[0].target_language
     validation = _open(inputs, inputs.valid, "", target, plain=False) if inputs.valid else []
     texts = [corpus.name for corpus in (*corpora, *validation) if not corpus.pictures]
     if texts:
         raise DataError(f"Pictures and sentences cannot be mixed in one run. Text: {', '.join(texts)}.")
-    given = {
-        "text.shared": recipe.text.shared and "shared" in recipe.text.model_fields_set,
-        "text.sampling": recipe.text.sampling > 0,
-        "languages.source": bool(recipe.languages.source),
-        "model.encoder_from": getattr(recipe.model, "encoder_from", None) is not None,
-    }
-    for name in (name for name, is_given in given.items() if is_given):
+    for_text = ("text.shared", "text.sampling", "languages.source", "model.encoder_from")
+    for name in (name for name in for_text if overrides.get(name)):
         raise UnsupportedError(
             f"{name} is a setting for a source of text, but the source is pictures. Leave it out."
         )
@@ -156,16 +151,16 @@ def _with_languages(corpus: Corpus, source: str, target: str) -> Corpus:
     )
 
 
-def _check_plain_text_settings(recipe: Recipe) -> None:
+def _check_plain_text_settings(overrides: Overrides) -> None:
     """Raise if a setting needs pairs."""
-    training = recipe.training
-    if "stop_on" in training.model_fields_set and training.stop_on != "loss":
+    stop_on = overrides.get("training.stop_on")
+    if stop_on not in (None, "loss"):
         raise RecipeError(
             "A model of plain text is validated by its loss. "
-            f"Received: training.stop_on = {training.stop_on!r}. "
+            f"Received: training.stop_on = {stop_on!r}. "
             'Leave it out, or set it to "loss".'
         )
-    if not recipe.text.shared:
+    if not overrides.get("text.shared", True):
         raise RecipeError(
             "Plain text has one language and one vocabulary. Received: text.shared = false. Leave it out."
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from jumok.config.recipe import make_recipe
+from jumok.config.resolve import with_settings
 from jumok.inference import PHASES
 from jumok.storage import CorpusRecord, ModelCard
 from jumok.text.sentences import MULTIPLE_SENTENCES, multiple_sentences_share
@@ -84,4 +84,4 @@ def _without_folders(recipe: Recipe) -> Recipe:
     }
     if not any(named.values()):
         return recipe
-    return make_recipe(recipe.model_dump(exclude_unset=True), **named)
+    return with_settings(recipe, named)

@@ -18,13 +18,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from jumok.config.derive import (
-    USED_SHARE_OF_MINUTES,
-    DerivedSetting,
-    derive_warmup_steps,
-    step_limit,
-)
+from jumok.config.derive import USED_SHARE_OF_MINUTES, derive_warmup_steps, step_limit
 from jumok.config.recipe import TrainingSettings, make_recipe
+from jumok.config.resolve import DerivedSetting
 from jumok.errors import RunFolderError
 from jumok.training.loop.schedule import Phase, learning_rate
 
@@ -32,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from jumok.config.recipe import Recipe
+    from jumok.config.resolve import Overrides
     from jumok.training.loop.checkpoint import Checkpoint
     from jumok.training.run.run_folder import RunRecord
 
@@ -42,9 +39,9 @@ MIN_RATE = 1e-3  # share of the peak; a lower rate has fallen to zero, but for r
 Limits = dict[str, float]
 
 
-def requested_limits(overrides: Recipe, record: RunRecord) -> Limits | None:
+def requested_limits(overrides: Overrides, record: RunRecord) -> Limits | None:
     """Return the limits that the user has set if they ask for more training, else None."""
-    given = _limits(overrides.training)
+    given = {name: overrides[f"training.{name}"] for name in NAMES if f"training.{name}" in overrides}
     if not given or (given == _limits(record.recipe.training) and record.finished != "stopped"):
         return None
     return given
@@ -103,9 +100,8 @@ def extend_record(
 
 def _with_limits(record: RunRecord, limits: Limits) -> Recipe:
     """Return the recipe with these limits only. The default patience is for runs without an end."""
-    nested = record.recipe.model_dump(exclude_unset=True)
-    nested["training"] = {name: value for name, value in nested["training"].items() if name not in NAMES}
-    nested["training"] |= limits
+    nested = record.recipe.model_dump()
+    nested["training"] |= {**dict.fromkeys(NAMES), **limits}
     if record.recipe.training.patience == TrainingSettings().patience and record.plan.steps is None:
         nested["training"]["patience"] = 0
     return make_recipe(nested)

@@ -4,41 +4,48 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from jumok.config.recipe import make_recipe, setting_names
+from jumok.config.recipe import Recipe, setting_names
 from jumok.config.renamed import RENAMED_SETTINGS, current_name
+from jumok.config.resolve import Overrides
 from jumok.errors import RecipeError, suggest
-from jumok.models import check_recipe, fill_max_keys
+from jumok.models import check_overrides, fill_max_keys
 from jumok.text import language_code
 from jumok.training.run.start_model import check_fine_tuning
 
 if TYPE_CHECKING:
-    from jumok.config.recipe import Recipe, TrainingSettings
+    from collections.abc import Mapping
 
 __all__ = ["make_overrides"]
 
 
-def make_overrides(recipe: Recipe | None, settings: dict[str, Any]) -> Recipe:
-    """Return `recipe` updated with `settings`, checked. Only the fields that the user set are set."""
-    nested = recipe.model_dump(exclude_unset=True) if recipe is not None else {}
-    overrides = make_recipe(nested, **{_full_name(name): value for name, value in settings.items()})
-    codes = {f"languages.{side}": language_code(name) for side, name in overrides.languages if name}
-    overrides = make_recipe(overrides.model_dump(exclude_unset=True), **codes)  # "Korean" and "kor" are ko
-    _check_run_ends(overrides.training)
+def make_overrides(recipe: Overrides | Recipe | None, settings: Mapping[str, Any]) -> Overrides:
+    """Return the overrides in `recipe`, updated with `settings` and checked.
+
+    A `Recipe` that a caller made sets the fields that the caller gave it.
+    """
+    if isinstance(recipe, Recipe):
+        recipe = Overrides.from_settings(recipe.model_dump(exclude_unset=True))
+    overrides = recipe if recipe is not None else Overrides()
+    overrides = overrides.updated({_full_name(name): value for name, value in settings.items()})
+    languages = {name: overrides.get(name) for name in ("languages.source", "languages.target")}
+    codes = {name: language_code(word) for name, word in languages.items() if word}
+    overrides = overrides.updated(codes)  # "Korean" and "kor" are ko
+    _check_run_ends(overrides)
     check_fine_tuning(overrides)
-    check_recipe(overrides)
+    check_overrides(overrides)
     return fill_max_keys(overrides)
 
 
-def _check_run_ends(training: TrainingSettings) -> None:
+def _check_run_ends(overrides: Overrides) -> None:
     """Raise if nothing would ever end the run, or if a cosine schedule has no last step."""
-    if (training.steps, training.epochs, training.minutes) != (None, None, None):
+    if overrides.keys() & {"training.steps", "training.epochs", "training.minutes"}:
         return
-    if "patience" in training.model_fields_set and training.patience == 0:
+    if overrides.get("training.patience") == 0:
         raise RecipeError(
             "This run would never end: training.patience is 0 and neither steps, epochs nor minutes are set. "
             "Set one of them."
         )
-    if "schedule" in training.model_fields_set and training.schedule == "cosine":
+    if overrides.get("training.schedule") == "cosine":
         raise RecipeError(
             'The schedule "cosine" falls to zero at the last step, but nothing says when that is. '
             'Set steps, epochs or minutes, or choose "inverse-sqrt".'

@@ -11,18 +11,11 @@ import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from jumok.config.derive import (
-    DerivedSetting,
-    derive,
-    derive_schedule,
-    derive_search,
-    step_limit,
-    this_machine,
-)
-from jumok.config.recipe import TransformerSettings, make_recipe
+from jumok.config.derive import derive, derive_schedule, derive_search, step_limit, this_machine
+from jumok.config.resolve import DerivedSetting, Overrides, with_settings
 from jumok.data import open_store, write_store
 from jumok.errors import DataError, StorageError
-from jumok.models import check_recipe
+from jumok.models import check_overrides, check_recipe
 from jumok.storage import write_file
 from jumok.text import TokenizerPair, train_tokenizer, train_tokenizers
 from jumok.text.class_names import ClassNames
@@ -53,6 +46,7 @@ if TYPE_CHECKING:
 
     from jumok.config.derive import TrainingCosts
     from jumok.config.recipe import Recipe, TrainingSettings
+    from jumok.config.resolve import Resolved
     from jumok.data import Batches, PairStore
     from jumok.text import Tokenizer
     from jumok.training.events import Warned
@@ -106,7 +100,9 @@ class PreparedRun:
         return self.measured_group
 
 
-def prepare_run(folder: RunFolder, overrides: Recipe, inputs: Inputs) -> Generator[Event, None, PreparedRun]:
+def prepare_run(
+    folder: RunFolder, overrides: Overrides, inputs: Inputs
+) -> Generator[Event, None, PreparedRun]:
     record = folder.record()
     if record is not None and not inputs.pairs:
         folder.check_same_settings(overrides, record)
@@ -121,18 +117,19 @@ def prepare_run(folder: RunFolder, overrides: Recipe, inputs: Inputs) -> Generat
     return (yield from _prepare_new(folder, overrides, inputs))
 
 
-def _initial_model(overrides: Recipe, inputs: Inputs) -> InitialModel | None:
+def _initial_model(overrides: Overrides, inputs: Inputs) -> InitialModel | None:
     """Return the stored model that a new run takes over; None if it starts from nothing."""
-    if overrides.fine_tuning.start_from is not None:
-        return read_start(overrides.fine_tuning.start_from, inputs)
-    if isinstance(overrides.model, TransformerSettings) and overrides.model.encoder_from is not None:
-        return read_encoder(overrides.model.encoder_from)
+    if "fine_tuning.start_from" in overrides:
+        return read_start(overrides["fine_tuning.start_from"], inputs)
+    if "model.encoder_from" in overrides:
+        return read_encoder(overrides["model.encoder_from"])
     return None
 
 
-def read_inputs(inputs: Inputs, recipe: Recipe) -> Sentences:
-    corpora, validation = open_inputs(inputs, recipe)
-    return read_sentences(corpora, validation, held_out_pairs=recipe.training.held_out_pairs)
+def read_inputs(inputs: Inputs, overrides: Overrides) -> Sentences:
+    corpora, validation = open_inputs(inputs, overrides)
+    held_out_pairs = overrides.with_defaults().training.held_out_pairs
+    return read_sentences(corpora, validation, held_out_pairs=held_out_pairs)
 
 
 # --- the three kinds of run ---
@@ -141,13 +138,13 @@ def read_inputs(inputs: Inputs, recipe: Recipe) -> Sentences:
 def _prepare_resumed(
     folder: RunFolder,
     record: RunRecord,
-    overrides: Recipe,
+    overrides: Overrides,
     inputs: Inputs,
 ) -> Generator[Event, None, PreparedRun]:
     """Read what the first session prepared; encode the pairs again if they were deleted."""
     started, recipe = time.perf_counter(), record.recipe
     folder.check_same_settings(overrides, record)  # before the sentences are read, which may take minutes
-    sentences = yield from _read(inputs, recipe, started)
+    sentences = yield from _read(inputs, Overrides.from_recipe(recipe), started)
     folder.check_same_sentences(sentences.fingerprint, record)
     record = _with_processes(record, overrides)
     tokenizers = read_tokenizers(folder.path, shared=recipe.text.shared)
@@ -174,57 +171,53 @@ def prepare_from_folder(folder: RunFolder, record: RunRecord) -> PreparedRun:
     return PreparedRun(data, record, started, resumed=True)
 
 
-def _with_processes(record: RunRecord, overrides: Recipe) -> RunRecord:
+def _with_processes(record: RunRecord, overrides: Overrides) -> RunRecord:
     """Return the record with another number of processes, which a run with shares allows."""
-    if not record.recipe.training.shares or "processes" not in overrides.training.model_fields_set:
+    if not record.recipe.training.shares or "training.processes" not in overrides:
         return record
-    processes = {"training.processes": overrides.training.processes}
-    recipe = make_recipe(record.recipe.model_dump(exclude_unset=True), **processes)
-    return replace(record, recipe=recipe)
+    processes = {"training.processes": overrides["training.processes"]}
+    return replace(record, recipe=with_settings(record.recipe, processes))
 
 
-def _prepare_new(folder: RunFolder, overrides: Recipe, inputs: Inputs) -> Generator[Event, None, PreparedRun]:
+def _prepare_new(
+    folder: RunFolder, overrides: Overrides, inputs: Inputs
+) -> Generator[Event, None, PreparedRun]:
     started = time.perf_counter()
     sentences = yield from _read(inputs, overrides, started)
-    recipe, derived = derive(overrides, sentences.facts, this_machine())
-    check_recipe(recipe)  # again: what is derived for pictures may not go with an override
+    resolved = derive(overrides, sentences.facts, this_machine())
+    check_recipe(resolved.recipe)  # what is derived for pictures may not go with an override
     yield StageStarted("learning vocabulary")
     learning_started = time.perf_counter()
-    tokenizers = _learn_tokenizers(sentences, recipe)
-    size = LearnedSize(recipe, overrides, max(tokenizers.source.vocab_size, tokenizers.target.vocab_size))
+    tokenizers = _learn_tokenizers(sentences, resolved.recipe)
+    size = LearnedSize(resolved, max(tokenizers.source.vocab_size, tokenizers.target.vocab_size))
     yield _store_tokenizers(folder, tokenizers, learning_started, size.reason)
     if not isinstance(tokenizers.target, ClassNames):
-        recipe, derived = size.apply(derived)
-    new_run = _NewRun(folder, overrides, sentences, tokenizers, started)
-    return (yield from _finish_preparation(new_run, recipe, derived))
+        resolved = size.apply()
+    new_run = _NewRun(folder, sentences, tokenizers, started)
+    return (yield from _finish_preparation(new_run, resolved))
 
 
 def _prepare_from(
-    initial: InitialModel,
-    folder: RunFolder,
-    overrides: Recipe,
-    inputs: Inputs,
+    initial: InitialModel, folder: RunFolder, overrides: Overrides, inputs: Inputs
 ) -> Generator[Event, None, PreparedRun]:
     """Prepare a new run that takes over a stored model, or its encoder."""
     started = time.perf_counter()
     decided = initial.decided_settings(overrides)
-    decided_values = {setting.name: setting.value for setting in decided}
-    overrides = make_recipe(overrides.model_dump(exclude_unset=True), **decided_values)
-    check_recipe(overrides)
+    overrides = overrides.updated({setting.name: setting.value for setting in decided})
+    check_overrides(overrides)
     sentences = yield from _read(inputs, overrides, started)
-    recipe, derived = derive(overrides, sentences.facts, this_machine())
-    recipe, derived = initial.adjust(recipe, derived)
+    resolved = initial.adjust(derive(overrides, sentences.facts, this_machine()))
+    recipe = resolved.recipe
     initial.check_languages(recipe.languages)
     yield from initial.store(folder, sentences, recipe)
     yield StageStarted("learning vocabulary")
     learning_started = time.perf_counter()
     tokenizers = initial.make_tokenizers(sentences, recipe)
-    size = LearnedSize(recipe, overrides, tokenizers.target.vocab_size)
+    size = LearnedSize(resolved, tokenizers.target.vocab_size)
     yield _store_tokenizers(folder, tokenizers, learning_started, size.reason)
-    recipe, derived = size.apply(derived)
-    from_corpus = [setting for setting in derived if setting.name not in decided_values]
-    new_run = _NewRun(folder, overrides, sentences, tokenizers, started)
-    return (yield from _finish_preparation(new_run, recipe, [*decided, *from_corpus]))
+    resolved = size.apply()
+    new_run = _NewRun(folder, sentences, tokenizers, started)
+    return (yield from _finish_preparation(new_run, replace(resolved, reasons=(*decided, *resolved.reasons))))
 
 
 # --- the stages of a new run ---
@@ -235,15 +228,14 @@ class _NewRun:
     """A new run, once its tokenizers are learnt."""
 
     folder: RunFolder
-    overrides: Recipe
     sentences: Sentences
     tokenizers: TokenizerPair
     started: float
 
 
-def _read(inputs: Inputs, recipe: Recipe, started: float) -> Generator[Event, None, Sentences]:
+def _read(inputs: Inputs, overrides: Overrides, started: float) -> Generator[Event, None, Sentences]:
     yield StageStarted("reading")
-    sentences = read_inputs(inputs, recipe)
+    sentences = read_inputs(inputs, overrides)
     yield Stage("reading", _describe_reading(sentences), time.perf_counter() - started)
     return sentences
 
@@ -298,61 +290,50 @@ def _store_tokenizers(folder: RunFolder, tokenizers: TokenizerPair, started: flo
 class LearnedSize:
     """The vocabulary size that was learnt: a small text may have fewer tokens than the recipe wants."""
 
-    recipe: Recipe
-    overrides: Recipe
+    resolved: Resolved
     learned: int
 
     @property
     def reason(self) -> str:
         """Why the vocabulary is smaller than the user requested; "" if it is not."""
-        requested = self.overrides.text.vocab_size
-        is_set = "vocab_size" in self.overrides.text.model_fields_set
-        return no_more_tokens(requested) if is_set and self.learned < requested else ""
+        requested = self.resolved.overrides.get("text.vocab_size")
+        return no_more_tokens(requested) if requested is not None and self.learned < requested else ""
 
-    def apply(self, derived: list[DerivedSetting]) -> tuple[Recipe, list[DerivedSetting]]:
-        """Return the recipe and the derived settings with the size that was learnt, if it is smaller."""
-        if self.learned >= self.recipe.text.vocab_size:
-            return self.recipe, derived
-        name = "text.vocab_size"
-        size = max(self.learned, MIN_VOCAB_SETTING)
-        recipe = make_recipe(self.recipe.model_dump(exclude_unset=True), **{name: size})
-        if self.reason:
-            return recipe, [*derived, DerivedSetting(name, size, self.reason)]
-        return recipe, [
-            replace(setting, value=size) if setting.name == name else setting for setting in derived
-        ]
+    def apply(self) -> Resolved:
+        """Return the settings with the size that was learnt, if it is smaller."""
+        name, resolved = "text.vocab_size", self.resolved
+        if self.learned >= resolved.recipe.text.vocab_size:
+            return resolved
+        why = self.reason or resolved.reason_for(name)
+        return resolved.corrected(DerivedSetting(name, max(self.learned, MIN_VOCAB_SETTING), why))
 
 
-def _finish_preparation(
-    new_run: _NewRun, recipe: Recipe, derived: list[DerivedSetting]
-) -> Generator[Event, None, PreparedRun]:
+def _finish_preparation(new_run: _NewRun, resolved: Resolved) -> Generator[Event, None, PreparedRun]:
     """Encode the pairs, measure the speed, decide the number of processes and steps, write the record."""
     yield StageStarted("encoding")
     encoding_started = time.perf_counter()
     folder, sentences, tokenizers = new_run.folder, new_run.sentences, new_run.tokenizers
-    recipe, device_settings = derive_device(recipe, new_run.overrides)
-    derived = [*derived, *device_settings]
-    store = _encode(folder, recipe, sentences, tokenizers)
-    recipe, search_settings = derive_search(recipe, new_run.overrides, store)
+    resolved = derive_device(resolved)
+    store = _encode(folder, resolved.recipe, sentences, tokenizers)
+    resolved = derive_search(resolved, store)
+    recipe = resolved.recipe
     validation = make_validation(sentences.validation_pairs, tokenizers, recipe)
     folder.write_validation_pairs(sentences.validation_pairs)
     data = TrainingData(folder, tokenizers, store, validation)
     yield Stage("encoding", _describe_encoding(data, recipe), time.perf_counter() - encoding_started)
-    if new_run.overrides.training.minutes is None:
+    if recipe.training.minutes is None:
         costs = estimate_costs(data.batches(recipe), validation, recipe.training)
-        group, process_settings = yield from _measure_processes(new_run, data, recipe)
+        group, process_settings = yield from _measure_processes(data, resolved)
     else:
-        group, costs, process_settings = yield from _measure(new_run, data, recipe)
+        group, costs, process_settings = yield from _measure(data, resolved, started=new_run.started)
     if recipe.fine_tuning.start_from is not None:
         seconds = costs.finish_seconds + NUM_VALIDATIONS * costs.validation_seconds
         costs = replace(costs, finish_seconds=seconds)
-    if group is not None:
-        processes = {"training.processes": group.world_size}
-        recipe = make_recipe(recipe.model_dump(exclude_unset=True), **processes)
-    recipe, steps, schedule_settings = derive_schedule(recipe, new_run.overrides, costs)
+    resolved = resolved.with_derived(process_settings)
+    resolved, steps = derive_schedule(resolved, costs)
     record = RunRecord(
-        recipe=recipe,
-        derived_settings=(*derived, *search_settings, *process_settings, *schedule_settings),
+        recipe=resolved.recipe,
+        derived_settings=resolved.reasons,
         plan=Plan(((0, steps),)),
         fingerprint=sentences.fingerprint,
         update_seconds=costs.update_seconds,
@@ -360,7 +341,7 @@ def _finish_preparation(
         finish_seconds=costs.finish_seconds,
     )
     folder.write_record(record)
-    warning = warn_about_plan(recipe.training, steps, costs)
+    warning = warn_about_plan(resolved.recipe.training, steps, costs)
     return PreparedRun(data, record, new_run.started, group, warning)
 
 
@@ -395,40 +376,41 @@ def _describe_encoding(data: TrainingData, recipe: Recipe) -> str:
 
 
 def _measure(
-    new_run: _NewRun, data: TrainingData, recipe: Recipe
+    data: TrainingData, resolved: Resolved, *, started: float
 ) -> Generator[Event, None, tuple[DataParallelGroup, TrainingCosts, list[DerivedSetting]]]:
     """Measure how fast this machine trains; return the fastest group of processes and its costs."""
     yield StageStarted("measuring")
-    started = time.perf_counter()
-    group, update_seconds, derived = _choose_group(new_run, data, recipe)
+    measuring_started, recipe = time.perf_counter(), resolved.recipe
+    group, update_seconds, derived = _choose_group(data, resolved)
     costs = measure_costs(
         update_seconds,
         group.model,
         data.batches(recipe),
         data.validation,
         recipe.training,
-        seconds_spent=time.perf_counter() - new_run.started,
+        seconds_spent=time.perf_counter() - started,
     )
     milliseconds, validation_seconds = costs.update_seconds * 1000, costs.validation_seconds
     detail = f"{milliseconds:.0f} ms per update, {validation_seconds:.1f} s per validation"
-    yield Stage("measuring", detail, time.perf_counter() - started)
+    yield Stage("measuring", detail, time.perf_counter() - measuring_started)
     return group, costs, derived
 
 
 def _measure_processes(
-    new_run: _NewRun, data: TrainingData, recipe: Recipe
+    data: TrainingData, resolved: Resolved
 ) -> Generator[Event, None, tuple[DataParallelGroup | None, list[DerivedSetting]]]:
     """Without a time limit: return the fastest group of processes; None for one process, not measured.
 
     Their number is stored with the run, because the bits of the weights depend on it.
     """
-    steps = step_limit(recipe.training, data.batches(recipe).per_epoch)
-    is_set = "processes" in new_run.overrides.training.model_fields_set
-    if is_set or not num_measured_updates(steps) or not _can_use_processes(recipe.training):
+    training = resolved.recipe.training
+    steps = step_limit(training, data.batches(resolved.recipe).per_epoch)
+    is_set = "training.processes" in resolved.overrides
+    if is_set or not num_measured_updates(steps) or not _can_use_processes(training):
         return None, []
     yield StageStarted("measuring")
     started = time.perf_counter()
-    group, update_seconds, derived = _choose_group(new_run, data, recipe, steps)
+    group, update_seconds, derived = _choose_group(data, resolved, steps)
     detail = f"{update_seconds * 1000:.0f} ms per update"
     yield Stage("measuring", detail, time.perf_counter() - started)
     return group, derived
@@ -441,15 +423,16 @@ def _can_use_processes(settings: TrainingSettings) -> bool:
 
 
 def _choose_group(
-    new_run: _NewRun, data: TrainingData, recipe: Recipe, steps: int | None = None
+    data: TrainingData, resolved: Resolved, steps: int | None = None
 ) -> tuple[DataParallelGroup, float, list[DerivedSetting]]:
     """Start the processes; return them, their seconds per update, and the reason for their number.
 
     If the user did not set the number, the faster is chosen: one process per core, or one process with one
     thread per core. `steps`: how many are planned, if that is known before the measurement.
     """
-    settings, cores = recipe.training, this_machine().cores
-    if "processes" in new_run.overrides.training.model_fields_set:
+    recipe, cores = resolved.recipe, this_machine().cores
+    settings = recipe.training
+    if "training.processes" in resolved.overrides:
         group = data.make_group(recipe, settings.processes)
         return group, measure_update_seconds(group, settings), []
     max_updates = num_measured_updates(steps)

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from jumok.config.derive import DerivedSetting
-from jumok.config.recipe import EncoderOnlySettings, TransformerSettings
+from jumok.config.recipe import EncoderOnlySettings, TransformerSettings, as_written
+from jumok.config.resolve import DerivedSetting
 from jumok.errors import RecipeError
 from jumok.inference.loading import open_tokenizers
 from jumok.models import encoder_part
@@ -20,8 +20,6 @@ from jumok.storage import read_stored_model, remove_folder, tensors_to_bytes, wr
 from jumok.text import TokenizerPair, train_tokenizer
 from jumok.training.run.initial_model import (
     INITIAL_WEIGHTS,
-    as_written,
-    override_of,
     refuse_contradictions,
 )
 
@@ -31,6 +29,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from jumok.config.recipe import LanguageSettings, Recipe
+    from jumok.config.resolve import Overrides, Resolved
     from jumok.text import AnyTokenizer
     from jumok.training.events import Event
     from jumok.training.run.corpus_reader import Sentences
@@ -53,7 +52,7 @@ class PretrainedEncoder:
     tokenizer: AnyTokenizer
     weights: Mapping[str, Tensor]
 
-    def decided_settings(self, overrides: Recipe) -> list[DerivedSetting]:
+    def decided_settings(self, overrides: Overrides) -> list[DerivedSetting]:
         """Return the settings that the encoder decides; raise if an override differs from one."""
         settings = self._translator_settings() | {"text.shared": False}
         refuse_contradictions(
@@ -73,7 +72,7 @@ class PretrainedEncoder:
                 if value is not None  # None: set neither in the encoder nor in the translator
             ),
         ]
-        if override_of(overrides, "model.decoder_layers") is None:
+        if "model.decoder_layers" not in overrides:
             reason = "as deep as the encoder"
             decided.append(DerivedSetting("model.decoder_layers", self.settings.layers, reason))
         return decided
@@ -95,8 +94,8 @@ class PretrainedEncoder:
                 f"is {languages.source}. Swap the sides with --from {self.language}, or use another encoder."
             )
 
-    def adjust(self, recipe: Recipe, derived: list[DerivedSetting]) -> tuple[Recipe, list[DerivedSetting]]:
-        return recipe, derived
+    def adjust(self, resolved: Resolved) -> Resolved:
+        return resolved
 
     def store(self, folder: RunFolder, sentences: Sentences, recipe: Recipe) -> Generator[Event, None, None]:
         """Copy the weights to a folder of the run, with their sha256."""

@@ -26,9 +26,9 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from jumok.config.derive import DerivedSetting
-from jumok.config.recipe import Recipe, differences, make_stored_recipe, recipe_to_toml
+from jumok.config.recipe import Recipe, make_stored_recipe, recipe_to_toml
 from jumok.config.renamed import current_name
+from jumok.config.resolve import DerivedSetting, differences
 from jumok.data.alignments import parse_alignment
 from jumok.errors import JumokError, ModelFolderError, RecipeError, RunFolderError
 from jumok.storage import (
@@ -48,6 +48,8 @@ from jumok.types import Pair, Picture, Region
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from typing import BinaryIO
+
+    from jumok.config.resolve import Overrides
 
 __all__ = ["RunFolder", "RunRecord"]
 
@@ -251,7 +253,7 @@ class RunFolder:
     def _write(self, content: dict[str, Any]) -> None:
         write_file(self.record_file, json_with_checksum(content))
 
-    def check_same_settings(self, overrides: Recipe, record: RunRecord) -> None:
+    def check_same_settings(self, overrides: Overrides, record: RunRecord) -> None:
         """Raise if an override differs from the settings that the run was started with.
 
         Its limits may differ: a run can be given more steps, epochs or minutes (`more_training.py`).
@@ -259,8 +261,7 @@ class RunFolder:
         changed = [
             (name, new, old)
             for name, new, old in differences(overrides, record.recipe)
-            if (name, new) != ("model.size", "auto")
-            and not (name == "training.processes" and record.recipe.training.shares)
+            if not (name == "training.processes" and record.recipe.training.shares)
             and name not in LIMITS
             and not (name == "text.vocab_size" and _is_requested_size(new, record))
         ]

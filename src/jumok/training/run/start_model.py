@@ -14,8 +14,9 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from jumok.config.derive import SIZES, DerivedSetting
-from jumok.config.recipe import make_recipe
+from jumok.config.derive import SIZES
+from jumok.config.recipe import as_written
+from jumok.config.resolve import DerivedSetting
 from jumok.errors import RecipeError, UnsupportedError
 from jumok.inference.loading import open_tokenizers
 from jumok.storage import (
@@ -32,8 +33,6 @@ from jumok.storage import (
 from jumok.training.events import Stage
 from jumok.training.run.initial_model import (
     INITIAL_WEIGHTS,
-    as_written,
-    override_of,
     refuse_contradictions,
 )
 from jumok.training.run.old_pairs import Collector, OldPairs, collect_old_pairs
@@ -46,6 +45,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from jumok.config.recipe import LanguageSettings, Recipe
+    from jumok.config.resolve import Overrides, Resolved
     from jumok.models import Model
     from jumok.storage import ModelCard
     from jumok.text import TokenizerPair
@@ -89,12 +89,13 @@ class StartModel:
     weights: Mapping[str, Tensor]
     inputs: Inputs
 
-    def decided_settings(self, overrides: Recipe) -> list[DerivedSetting]:
+    def decided_settings(self, overrides: Overrides) -> list[DerivedSetting]:
         """Return the settings that the start model decides; raise if an override differs from one.
 
         Overrides of settings that do not change the model's shape, such as those of its search, stay.
         """
-        _matching_weights(self.weights, overrides.fine_tuning.freeze)  # raise now, not after the preparation
+        freeze = overrides.get("fine_tuning.freeze", ())
+        _matching_weights(self.weights, freeze)  # raise now, not after the preparation
         fixed = self._fixed_settings()
         refuse_contradictions(
             fixed,
@@ -105,9 +106,7 @@ class StartModel:
             "out, or leave --start-from out and train a new model.",
         )
         free = {
-            name: value
-            for name, value in self._free_settings(overrides).items()
-            if not _is_set(overrides, name)
+            name: value for name, value in self._free_settings(overrides).items() if name not in overrides
         }
         digest = hashlib.sha256(tensors_to_bytes(self.weights)).hexdigest()
         return [
@@ -126,35 +125,31 @@ class StartModel:
         languages = {f"languages.{side}": code for side, code in recipe.languages if code}
         return {**languages, **text, **model}
 
-    def _free_settings(self, overrides: Recipe) -> dict[str, Any]:
+    def _free_settings(self, overrides: Overrides) -> dict[str, Any]:
         recipe = self.card.recipe
         settings: dict[str, Any] = {f"search.{name}": value for name, value in recipe.search}
-        settings["model.size"] = (
-            _nearest_size(recipe.model.width) if recipe.model.size == "auto" else recipe.model.size
-        )
+        settings["model.size"] = recipe.model.size or _nearest_size(recipe.model.width)
         settings["model.dropout"] = max(recipe.model.dropout, MIN_DROPOUT)
         settings["training.max_sentence_tokens"] = recipe.training.max_sentence_tokens
         settings["training.label_smoothing"] = recipe.training.label_smoothing
-        training = overrides.training
-        if (training.steps, training.epochs, training.minutes) == (None, None, None):
+        if not overrides.keys() & {"training.steps", "training.epochs", "training.minutes"}:
             settings["training.epochs"] = EPOCHS
         return settings
 
     def check_languages(self, languages: LanguageSettings) -> None:
         """Nothing: the languages of the start model were requested when the pairs were opened."""
 
-    def adjust(self, recipe: Recipe, derived: list[DerivedSetting]) -> tuple[Recipe, list[DerivedSetting]]:
-        """Return the recipe with a tenth of the peak learning rate."""
+    def adjust(self, resolved: Resolved) -> Resolved:
+        """Return the settings with a tenth of the peak learning rate."""
         name = "training.learning_rate"
-        if name not in {setting.name for setting in derived}:  # as set
-            return recipe, derived
+        if name in resolved.overrides:
+            return resolved
         own = self.card.recipe.training.learning_rate
         from_nothing = "imported_from" not in self.card.facts and not self.card.recipe.fine_tuning.start_from
-        peak = own if from_nothing else recipe.training.learning_rate
+        peak = own if from_nothing else resolved.recipe.training.learning_rate
         whose = "of the start model" if from_nothing else "for a new model of this width"
         rate = DerivedSetting(name, float(f"{peak / RATE_DIVISOR:.2g}"), f"a tenth of the peak {whose}")
-        adjusted = make_recipe(recipe.model_dump(exclude_unset=True), **{name: rate.value})
-        return adjusted, [rate if setting.name == name else setting for setting in derived]
+        return resolved.corrected(rate)
 
     def store(self, folder: RunFolder, sentences: Sentences, recipe: Recipe) -> Generator[Event, None, None]:
         """Copy the weights, the card and the old pairs into the run folder."""
@@ -221,18 +216,16 @@ def read_start_card(folder: RunFolder) -> ModelCard:
     return card_from_json(path, json.loads(path.read_bytes()))
 
 
-def check_fine_tuning(overrides: Recipe) -> None:
+def check_fine_tuning(overrides: Overrides) -> None:
     """Raise if a setting of fine-tuning has no model to start from, or two models are named."""
-    settings = overrides.fine_tuning
-    if settings.start_from is None:
-        given = sorted(settings.model_fields_set - {"start_from"})
+    if "fine_tuning.start_from" not in overrides:
+        given = sorted(name for name in overrides if name.startswith("fine_tuning."))
         if given:
-            names = ", ".join(f"fine_tuning.{name}" for name in given)
             raise RecipeError(
-                f"{names}: only a run that starts from a trained model has this. Name it with --start-from "
-                "MODEL, or leave the setting out."
+                f"{', '.join(given)}: only a run that starts from a trained model has this. Name it with "
+                "--start-from MODEL, or leave the setting out."
             )
-    elif getattr(overrides.model, "encoder_from", None) is not None:
+    elif "model.encoder_from" in overrides:
         raise RecipeError(
             "--start-from and --encoder-from both decide the initial weights of the encoder. Give one."
         )
@@ -264,10 +257,6 @@ def _matching_weights(names: Iterable[str], patterns: Sequence[str]) -> set[str]
             f"{', '.join(patterns)}. Leave one out."
         )
     return frozen
-
-
-def _is_set(overrides: Recipe, name: str) -> bool:
-    return override_of(overrides, name) is not None
 
 
 def _nearest_size(width: int) -> str:

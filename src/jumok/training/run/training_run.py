@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from jumok.config.derive import USED_SHARE_OF_MINUTES, step_limit
-from jumok.config.recipe import make_recipe
+from jumok.config.resolve import Overrides
 from jumok.errors import RunFolderError, UnsupportedError
 from jumok.storage import read_model_with_weights
 from jumok.system.memory import reuse_freed_memory
@@ -58,7 +58,7 @@ def train(
     *,
     out: str | Path,
     valid: InputItems = (),
-    recipe: Recipe | None = None,
+    recipe: Overrides | Recipe | None = None,
     columns: str = "",
     encoding: str = "",
     tensorboard: bool = False,
@@ -90,7 +90,7 @@ def training_events(
     *,
     out: str | Path,
     valid: InputItems = (),
-    recipe: Recipe | None = None,
+    recipe: Overrides | Recipe | None = None,
     columns: str = "",
     encoding: str = "",
     tensorboard: bool = False,
@@ -105,7 +105,7 @@ def training_events(
     the start of the run) a run is given more training (`more_training.py`).
 
     Settings take precedence over `recipe`. Give a setting by its name, `minutes=5`, or with its section,
-    `**{"model.dropout": 0.2}`.
+    `**{"model.dropout": 0.2}`. A recipe file is `Overrides.from_settings(read_recipe(path))`.
 
     If torchrun has started this process as one of several, they train together (`parallel/cluster.py`): rank
     0 has all events and the folder; in the others there is no event, and the iteration ends with the run.
@@ -136,17 +136,18 @@ def training_events(
                 yield from _train(run, curves)
 
 
-def _with_processes(overrides: Recipe, folder: RunFolder, world_size: int) -> Recipe:
+def _with_processes(overrides: Overrides, folder: RunFolder, world_size: int) -> Overrides:
     """Return the overrides of a run on the ranks that torchrun has started."""
     record = folder.record() if folder.record_file.exists() else None
     if record is not None and not record.recipe.training.shares:
         check_world_size(record.recipe.training.processes, world_size)
-    if "processes" in overrides.training.model_fields_set and overrides.training.processes != world_size:
+    processes = overrides.get("training.processes")
+    if processes not in (None, world_size):
         raise UnsupportedError(
-            f"Received: training.processes = {overrides.training.processes}, and {world_size} ranks from "
+            f"Received: training.processes = {processes}, and {world_size} ranks from "
             "torchrun. Leave the setting out: the ranks decide it."
         )
-    return make_recipe(overrides.model_dump(exclude_unset=True), **{"training.processes": world_size})
+    return overrides.updated({"training.processes": world_size})
 
 
 def _extend(
@@ -190,13 +191,13 @@ def finish_events(out: str | Path) -> Iterator[Event]:
         yield from _train(prepare_from_folder(folder, record), None, stop_now=True)
 
 
-def _check_same_run(folder: RunFolder, overrides: Recipe, inputs: Inputs) -> None:
+def _check_same_run(folder: RunFolder, overrides: Overrides, inputs: Inputs) -> None:
     """Raise if a finished run has other settings or other sentences."""
     record = folder.record()
     if record is not None:
         folder.check_same_settings(overrides, record)
     if record is not None and inputs.pairs:
-        sentences = read_inputs(inputs, record.recipe)
+        sentences = read_inputs(inputs, Overrides.from_recipe(record.recipe))
         folder.check_same_sentences(sentences.fingerprint, record)
 
 
