@@ -26,7 +26,6 @@ from jumok.storage import (
     load_module_weights,
     module_weights,
     new_folder,
-    open_lock_file,
     private_folder,
     read_model_with_weights,
     read_stored_model,
@@ -492,14 +491,6 @@ class TestMoments:
         write(tmp_path / "run" / "checkpoints" / "step-1")
         folders = [tmp_path, tmp_path / "run", tmp_path / "run" / "checkpoints"]
         assert {folder.stat().st_ino for folder in folders} <= flushed
-
-    def test_a_lock_file_is_neither_followed_nor_emptied(self, tmp_path: Path) -> None:
-        (tmp_path / "precious").write_text("content")
-        (tmp_path / "lock").symlink_to(tmp_path / "precious")
-        with pytest.raises(OSError, match="Too many levels"):
-            open_lock_file(tmp_path / "lock")
-        open_lock_file(tmp_path / "precious").close()
-        assert (tmp_path / "precious").read_text() == "content"
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])

@@ -23,6 +23,8 @@ __all__ = ["check_conversion", "check_tokenizers"]
 
 REFUSED = 3
 """Exit code of a child that refuses the files, with the error message on its standard output."""
+KILLED = -9
+"""Exit code after SIGKILL, which Windows does not have."""
 MAX_SECONDS = 900.0
 
 _REFUSE = f"""
@@ -95,7 +97,7 @@ def _run(library: str, command: list[str], stored: StoredModel, data: bytes) -> 
         if child.returncode in (0, 1):  # 1: Python has printed an exception
             return child.returncode == 0
         reason = f"{library} crashed on it ({_name_of_end(child.returncode)})"
-        if -child.returncode == signal.SIGKILL:
+        if child.returncode == KILLED:
             reason = f"the process that loaded it with {library} was killed, perhaps for lack of memory"
     raise ModelFolderError(
         f"{stored.folder} cannot be used: {reason}. It is damaged, or made to do harm. Copy the folder again "

@@ -1,14 +1,13 @@
 """The child process of `import_model`: reads a stranger's files, writes the model folder, reports.
 
 Before it reads a file, it limits its memory by the size of all files (weights are held a few times over) and
-by the memory of the computer.
+by the memory of the computer. Windows has no such limits; the parent's limit of time holds there too.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import resource
 import sys
 from contextlib import suppress
 from pathlib import Path
@@ -41,10 +40,10 @@ def work() -> None:
     """Import the model that the first argument describes; write one message to standard output."""
     task = json.loads(sys.argv[1])
     path = Path(task["path"])
-    _limit(resource.RLIMIT_CPU, MAX_CPU_SECONDS)
+    _limit("RLIMIT_CPU", MAX_CPU_SECONDS)
     try:
         package = open_package(path)
-        _limit(resource.RLIMIT_AS, _max_bytes(sum(package.sizes.values())))
+        _limit("RLIMIT_AS", _max_bytes(sum(package.sizes.values())))
         out = None if task["out"] is None else Path(task["out"])
         message = import_package(package, path, out, ImportChoices(**task["choices"]))
     except JumokError as error:
@@ -91,12 +90,19 @@ def import_package(package: Package, path: Path, out: Path | None, choices: Impo
 
 def _max_bytes(size: int) -> int:
     """Return the limit of address space for files of this size: not more than the computer has memory."""
-    physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    return BASE_BYTES + min(MEMORY_PER_FILE_BYTE * size, physical)
+    needed = MEMORY_PER_FILE_BYTE * size
+    if not hasattr(os, "sysconf"):  # Windows
+        return BASE_BYTES + needed
+    return BASE_BYTES + min(needed, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
 
 
-def _limit(kind: int, value: int) -> None:
-    """Lower a limit of this process; a lower one that is already there stays."""
+def _limit(name: str, value: int) -> None:
+    """Lower a limit of this process, where there are any; a lower one that is already there stays."""
+    try:
+        import resource  # optional: not on Windows
+    except ImportError:
+        return
+    kind = getattr(resource, name)
     soft, hard = resource.getrlimit(kind)
     lowest = min(limit for limit in (value, soft, hard) if limit != resource.RLIM_INFINITY)
     with suppress(ValueError, OSError):

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 __all__ = [
+    "UNTRUSTED",
     "check_file_name",
     "checksum",
     "damage_message",
@@ -39,7 +40,6 @@ __all__ = [
     "make_folder",
     "manifest_entry",
     "new_folder",
-    "open_lock_file",
     "read_json_with_checksum",
     "read_listed_file",
     "read_manifest",
@@ -53,6 +53,9 @@ __all__ = [
     "write_folder",
 ]
 
+# Flags to open a file that others may have put there: no link, no waiting for a pipe, no text mode. Windows
+# lacks the first two, other systems the third.
+UNTRUSTED = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 MAX_MANIFEST_BYTES = 16 * 2**20  # a manifest is small, and it is parsed before anything is verified
 
 # Errors of open(2) that say something about the path itself. All others (too many open files, an I/O error, a
@@ -150,12 +153,6 @@ def write_file(
             temporary.unlink(missing_ok=True)
             raise
     _sync_new_name(path, failure_note)
-
-
-def open_lock_file(path: Path) -> BinaryIO:
-    """Open or make an empty file to lock. A symbolic link is not followed, and nothing is truncated."""
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
-    return os.fdopen(descriptor, "rb+", buffering=0)
 
 
 def remove_folder(folder: Path) -> None:
@@ -289,8 +286,10 @@ def read_regular_file(path: Path, *, max_bytes: int) -> bytes:
 
     A ModelFolderError means that the file is damaged, a StorageError that it cannot be read at the moment.
     """
+    if not hasattr(os, "O_NOFOLLOW") and path.is_symlink():
+        raise ModelFolderError(damage_message(path, _PATH_ERRORS[errno.ELOOP]))
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        descriptor = os.open(path, os.O_RDONLY | UNTRUSTED)
     except OSError as error:
         if error.errno in _PATH_ERRORS:
             raise ModelFolderError(damage_message(path, _PATH_ERRORS[error.errno])) from None

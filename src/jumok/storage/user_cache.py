@@ -1,6 +1,6 @@
 """The user's cache folder: converted models, and the list of model folders that were checked.
 
-    $JUMOK_CACHE, or $XDG_CACHE_HOME/jumok, or ~/.cache/jumok
+    $JUMOK_CACHE, or $XDG_CACHE_HOME/jumok, or ~/.cache/jumok (macOS, Windows: where caches are there)
       engines/        converted models (`inference/engines/cache.py`)
       checked/        one empty file per checked model folder or converted model, named by its digest
 
@@ -12,11 +12,12 @@ from __future__ import annotations
 
 import os
 import stat
+import sys
 from contextlib import suppress
 from pathlib import Path
 
 from jumok.errors import JumokError, StorageError, UnsupportedError
-from jumok.storage.folders import disk_errors, make_folder
+from jumok.storage.folders import UNTRUSTED, disk_errors, make_folder
 
 __all__ = ["cache_folder", "is_checked", "private_folder", "remember_checked"]
 
@@ -26,14 +27,16 @@ _CHECKED = "checked"
 
 def cache_folder() -> Path:
     """Return the folder for files that jumok can create again."""
-    xdg_folder = os.environ.get("XDG_CACHE_HOME", "")
     try:
         if folder := os.environ.get("JUMOK_CACHE"):
             return Path(folder).expanduser()
-        # The XDG specification says that relative paths are ignored.
-        if Path(xdg_folder).is_absolute():
-            return Path(xdg_folder) / "jumok"
-        return Path.home() / ".cache" / "jumok"
+        if sys.platform == "linux":
+            # The XDG specification says that relative paths are ignored.
+            xdg_folder = Path(os.environ.get("XDG_CACHE_HOME", ""))
+            return (xdg_folder if xdg_folder.is_absolute() else Path.home() / ".cache") / "jumok"
+        from platformdirs import user_cache_path  # optional: not installed on Linux
+
+        return user_cache_path("jumok", appauthor=False)
     except RuntimeError:
         raise UnsupportedError(
             "There is no home folder to store the converted model in. Name a folder in JUMOK_CACHE"
@@ -58,7 +61,7 @@ def private_folder(name: str, *, make: bool = False) -> Path:
 
 
 def _check_private(path: Path, status: os.stat_result, *, sticky_allowed: bool = False) -> None:
-    """Raise if somebody else owns a path or may write to it.
+    """Raise if a path is a link, or if somebody else owns it or may write to it.
 
     The superuser may, of course. So may the group of a user who is alone in it: many systems give each user a
     group with the user's own id, and let it write to all that the user makes. In a sticky folder, such as
@@ -68,6 +71,8 @@ def _check_private(path: Path, status: os.stat_result, *, sticky_allowed: bool =
         raise StorageError(
             f"{path} is a symbolic link, so it is not used. Remove it, or set JUMOK_CACHE to another folder."
         )
+    if not hasattr(os, "geteuid"):  # Windows: a user's profile, where caches are, is closed to others
+        return
     if status.st_uid not in (os.geteuid(), 0):
         raise StorageError(
             f"{path} belongs to another user (user id {status.st_uid}), so nothing in it is used. {ADVICE}."
@@ -96,7 +101,7 @@ def remember_checked(digest: str) -> bool:
     """Put a digest on the list; return False if the list cannot be written, which only costs time later."""
     try:
         path = private_folder(_CHECKED, make=True) / digest
-        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW, 0o600))
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | UNTRUSTED, 0o600))
     except (OSError, JumokError):
         return False
     return True

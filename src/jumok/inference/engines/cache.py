@@ -10,7 +10,6 @@ on the list of what this user's processes have converted (`storage/user_cache.py
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shutil
 import time
@@ -24,7 +23,6 @@ from jumok.storage import (
     disk_errors,
     is_checked,
     is_leftover,
-    open_lock_file,
     private_folder,
     read_manifest,
     remember_checked,
@@ -32,6 +30,7 @@ from jumok.storage import (
     verify_folder,
     write_folder,
 )
+from jumok.system.locks import acquire_lock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -145,12 +144,12 @@ def _read(entry: Path, key: Mapping[str, Any]) -> dict[str, bytes] | None:
 def _lock(entry: Path) -> Iterator[None]:
     """Make other processes wait while an entry is created or removed."""
     private_folder("engines", make=True)
-    with disk_errors(entry, _FAILURE_NOTE):
-        lock = open_lock_file(entry.with_suffix(".lock"))
-    with lock:
-        with disk_errors(entry, _FAILURE_NOTE):  # some network file systems have no locks
-            fcntl.flock(lock, fcntl.LOCK_EX)
+    with disk_errors(entry, _FAILURE_NOTE):  # some network file systems have no locks
+        lock = acquire_lock(entry.with_suffix(".lock"), wait=True)
+    try:
         yield
+    finally:
+        lock.release()
 
 
 def _remove_unused(folder: Path) -> None:

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
 import hashlib
 import io
 import json
@@ -311,6 +310,10 @@ def _choose_interface(address: ClusterAddress) -> None:
 
 def _interface_towards(address: ClusterAddress) -> str | None:
     """Return the name of the interface by which this host reaches rank 0; None if it is not known."""
+    try:
+        import fcntl  # optional: not on Windows
+    except ImportError:
+        return None
     with contextlib.suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         probe.connect((address.host, address.port))  # of UDP: nothing is sent
         own_address = probe.getsockname()[0]

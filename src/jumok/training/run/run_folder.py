@@ -18,9 +18,8 @@ There may also be a folder `corpus/` with the sentences of the run; `jumok demo`
 
 from __future__ import annotations
 
-import fcntl
+import errno
 import json
-import os
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -37,17 +36,18 @@ from jumok.storage import (
     json_with_checksum,
     jumok_version,
     make_folder,
-    open_lock_file,
     read_json_with_checksum,
     remove_leftovers,
     write_file,
 )
+from jumok.system.locks import acquire_lock
 from jumok.training.loop.schedule import Phase, Plan
 from jumok.types import Pair, Picture, Region
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from typing import BinaryIO
+
+    from filelock import BaseFileLock
 
     from jumok.config.resolve import Overrides
 
@@ -55,6 +55,8 @@ __all__ = ["RunFolder", "RunRecord"]
 
 FORMAT = 2
 LIMITS = ("training.steps", "training.epochs", "training.minutes")
+NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP}
+"""Errors of a file system that has no locks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,35 +125,33 @@ class RunFolder:
         created = [folder for folder in (self.path, *self.path.parents) if not folder.exists()]
         with disk_errors(self.path, "Nothing has been touched."):
             make_folder(self.path)
-            lock = open_lock_file(self.lock_file)
-        with lock:
-            self._acquire(lock)
-            try:
-                remove_leftovers(self.path)
-                remove_leftovers(self.checkpoints)
-                if not self.record_file.exists():
-                    self._write({"format": FORMAT})
-                yield
-            except BaseException:
-                self._remove_if_empty(created)
-                raise
-
-    def _acquire(self, lock: BinaryIO) -> None:
+            lock = self._acquire_lock()
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            # The process that held the lock may have removed the file since; then this lock protects nothing.
-            acquired = os.path.samestat(os.fstat(lock.fileno()), self.lock_file.stat())
-        except (BlockingIOError, FileNotFoundError):
-            acquired = False
+            remove_leftovers(self.path)
+            remove_leftovers(self.checkpoints)
+            if not self.record_file.exists():
+                self._write({"format": FORMAT})
+            yield
+        except BaseException:
+            self._remove_if_empty(created)
+            raise
+        finally:
+            lock.release()
+
+    def _acquire_lock(self) -> BaseFileLock:
+        try:
+            return acquire_lock(self.lock_file, wait=False)
+        except BlockingIOError:
+            raise RunFolderError(
+                f"Another process is training in {self.path}. Wait for it, or choose another folder."
+            ) from None
         except OSError as error:
+            if error.errno not in NO_LOCKS:
+                raise
             raise RunFolderError(
                 f"{self.lock_file} cannot be locked: {error.strerror or error}. Without a lock, two "
                 "processes could train in the same folder. Choose a folder on a local disk."
             ) from error
-        if not acquired:
-            raise RunFolderError(
-                f"Another process is training in {self.path}. Wait for it, or choose another folder."
-            )
 
     def _remove_if_empty(self, created: list[Path]) -> None:
         """Remove these folders, innermost first, if they hold only a lock file and an empty record."""

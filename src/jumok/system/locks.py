@@ -1,0 +1,28 @@
+"""Locks between processes, by a file: on every system, with the filelock package."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from filelock import BaseFileLock
+
+__all__ = ["acquire_lock"]
+
+
+def acquire_lock(path: Path, *, wait: bool) -> BaseFileLock:
+    """Lock a file for this process until `release()`. It is made if it is missing, never emptied, and stays.
+
+    Raises a BlockingIOError if another process holds the lock and this one is not to wait, and any other
+    OSError if the file cannot be locked: it is a symbolic link, or its disk has no locks.
+    """
+    from filelock import FileLock, Timeout  # start-up
+
+    lock = FileLock(path, timeout=-1 if wait else 0, thread_local=False)  # a generator may change threads
+    try:
+        lock.acquire()
+    except Timeout:
+        raise BlockingIOError(f"{path} is locked by another process") from None
+    return lock

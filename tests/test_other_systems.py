@@ -1,0 +1,99 @@
+"""What macOS and Windows lack is not needed to import jumok, to train with one process and to translate."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SOURCES = Path(__file__).parents[1] / "src"
+
+# What is missing on macOS or on Windows; the server needs `resource`, which Windows lacks.
+WITHOUT = """
+import os, sys, warnings
+import sacrebleu  # of the systems that it knows, it imports the locks
+sys.modules["fcntl"] = None
+for name in ("memfd_create", "O_NOFOLLOW", "geteuid", "sched_getaffinity"):
+    delattr(os, name)
+warnings.filterwarnings("ignore", message="only soft file lock is available")
+"""
+
+IMPORT_ALL = """
+import importlib, pkgutil
+import jumok
+for module in pkgutil.walk_packages(jumok.__path__, "jumok."):
+    if module.name != "jumok.__main__":
+        importlib.import_module(module.name)
+        print(module.name)
+"""
+
+TRAIN_AND_TRANSLATE = """
+sys.modules["resource"] = None
+import jumok
+numbers = [("zero one two three four five six seven eight nine".split()[i], str(i)) for i in range(10)]
+pairs = [(f"{a} {b}", f"{c} {d}") for a, c in numbers for b, d in numbers]
+settings = {
+    "model.width": 32, "model.feed_forward": 64, "model.heads": 2, "model.encoder_layers": 1,
+    "model.decoder_layers": 1, "text.vocab_size": 300, "training.steps": 6, "training.validate_every": 3,
+    "training.batch_tokens": 256, "languages.source": "en", "languages.target": "de",
+}
+folder = jumok.train(pairs, out="run", **settings)
+try:
+    jumok.train(pairs, out="two", **settings, **{"training.processes": 2})
+except jumok.UnsupportedError as error:
+    print(error)
+for engine in ("torch", "ctranslate2"):
+    print(engine, len(jumok.load(folder, engine=engine).translate(["one two", "nine"])))
+"""
+
+
+def run(code: str, folder: Path) -> list[str]:
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT + code],
+        cwd=folder,
+        env={
+            "PYTHONPATH": str(SOURCES),
+            "HOME": str(folder),
+            "JUMOK_CACHE": str(folder / "cache"),
+            "PATH": "",
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+@pytest.mark.medium
+def test_every_module_can_be_imported(tmp_path: Path) -> None:
+    imported = run(IMPORT_ALL, tmp_path)
+    assert {"jumok.cli.translate", "jumok.training.parallel.shared_memory"} <= set(imported)
+    files = [path for path in (SOURCES / "jumok").rglob("*.py") if path.name != "__main__.py"]
+    assert len(imported) == len(files) - 1, "all but jumok itself"
+
+
+@pytest.mark.medium
+def test_one_process_trains_and_translates(tmp_path: Path) -> None:
+    refused, *translated = run(TRAIN_AND_TRANSLATE, tmp_path)
+    assert "Set training.processes = 1." in refused
+    assert translated == ["torch 2", "ctranslate2 2"]
+
+
+@pytest.mark.parametrize(
+    ("platform", "folder"), [("darwin", "Library/Caches/jumok"), ("win32", "AppData/Local/jumok/Cache")]
+)
+def test_the_cache_is_where_the_system_has_caches(tmp_path: Path, platform: str, folder: str) -> None:
+    pytest.importorskip("platformdirs")
+    code = f"import sys; sys.platform = {platform!r}; from jumok.storage import cache_folder as f; print(f())"
+    environment = {
+        "PYTHONPATH": str(SOURCES),
+        "HOME": str(tmp_path),
+        "LOCALAPPDATA": str(tmp_path / "AppData/Local"),
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False
+    )
+    assert Path(done.stdout.strip()) == tmp_path / folder, done.stderr
