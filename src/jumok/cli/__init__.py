@@ -16,6 +16,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import typer
+from typer.core import TyperGroup
 
 from jumok.cli.arguments import RENAMED_OPTIONS, rename_options, repeat_file_options
 from jumok.errors import JumokError, RecipeError
@@ -50,8 +51,6 @@ COMMANDS = {
 
 _FUNCTIONS = {"import": "import_model"}
 """Module and function of a command whose name is a keyword of Python."""
-
-EPILOG = "Two commands: jumok train pairs.tsv --out runs/mine · jumok translate runs/mine/model < in.txt"
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -95,8 +94,10 @@ def _message(error: JumokError, arguments: list[str]) -> str:
 
 
 def _run(command: str, arguments: list[str]) -> None:
+    if command in COMMANDS:
+        _import_function(command)  # outside of typer, which would end a Ctrl-C during the import in silence
     try:
-        _make_app(command)(args=arguments, prog_name="jumok", standalone_mode=True)
+        _app(args=arguments, prog_name="jumok", standalone_mode=True)
     except SystemExit as end:
         # typer and rich turn a BrokenPipeError into exit code 1; it is then the context of the SystemExit.
         if isinstance(end.__context__, BrokenPipeError):
@@ -129,23 +130,41 @@ def _use_utf8() -> None:
         sys.stdout.reconfigure(encoding="utf-8", errors="surrogateescape")
 
 
-def _make_app(requested: str) -> typer.Typer:
-    app = typer.Typer(
-        add_completion=False,
-        no_args_is_help=True,
-        rich_markup_mode=None,
-        pretty_exceptions_enable=False,
-        context_settings={"help_option_names": ["-h", "--help"]},
-        help="jumok (주목, attention): train a translator on your own pairs and see what it attends to.",
-        epilog=EPILOG,
-    )
-    app.callback(invoke_without_command=True)(_global_options)
-    for name, summary in COMMANDS.items():
-        function = _import_function(name) if name == requested else _not_requested
-        app.command(name, help=function.__doc__ or summary, short_help=summary)(function)
-    return app
+class LazyCommands(TyperGroup):
+    """Imports the module of a command when it runs; the list of commands needs only their summaries."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.commands = dict.fromkeys(COMMANDS)  # type: ignore[assignment]  # names, which typer suggests
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        if cmd_name not in COMMANDS:
+            return None
+        app = typer.Typer(**_APP_SETTINGS)
+        app.command(cmd_name)(_import_function(cmd_name))
+        return typer.main.get_command(app)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
 
 
+_APP_SETTINGS: dict[str, Any] = {
+    "add_completion": False,
+    "rich_markup_mode": None,
+    "pretty_exceptions_enable": False,
+    "context_settings": {"help_option_names": ["-h", "--help"]},
+}
+_app = typer.Typer(
+    cls=LazyCommands,
+    no_args_is_help=True,
+    help="jumok (주목, attention): train a translator on your own pairs and see what it attends to.",
+    epilog="Two commands: jumok train pairs.tsv --out runs/mine · jumok translate runs/mine/model < in.txt",
+    **_APP_SETTINGS,
+)
+
+
+@_app.callback(invoke_without_command=True)
 def _global_options(
     version: bool = typer.Option(False, "--version", help="Print the version and exit.", is_eager=True),
 ) -> None:
@@ -161,10 +180,6 @@ def _import_function(command: str) -> Callable[..., None]:
     module = importlib.import_module(f"jumok.cli.{name}")
     function: Callable[..., None] = getattr(module, name)
     return function
-
-
-def _not_requested() -> None:
-    """Stand in for every other command: help and suggestions need only its name and summary."""
 
 
 def _show_warning(
