@@ -18,7 +18,7 @@ from jumok.config.recipe import (
     TransformerSettings,
 )
 from jumok.data.batching import padded_batch
-from jumok.inference import Translator
+from jumok.inference import ModelFacts, Translator
 from jumok.models import build_model
 from jumok.text import TokenizerPair, train_tokenizer
 from jumok.types import BEGIN
@@ -56,9 +56,8 @@ def make_translator(settings: Any, **options: Any) -> Translator:
         for weight in model.parameters():
             weight *= 2.0  # so that random attention is not uniform
     search = options.pop("search", SearchSettings(beam=3, max_length_ratio=0.5))
-    return Translator(
-        model, tokenizers(), search=search, source_language="en", target_language="de", **options
-    )
+    facts = ModelFacts(source_language="en", target_language="de")
+    return Translator(model, tokenizers(), search=search, facts=facts, **options)
 
 
 # Not a family of its own: for tests of what depends on the shapes of heads.

@@ -26,6 +26,7 @@ SOURCE = PROJECT / "src" / "jumok"
 DESIGN = PROJECT / "docs" / "design.md"
 FRONT, CLI = "__init__", "cli"
 MAX_FUNCTION_LINES = 60
+MAX_ARGUMENTS = 8
 REASONS_TO_IMPORT_LATE = ("start-up", "optional")
 VAGUE_NAMES = {"common", "helper", "helpers", "misc", "shared", "tools", "util", "utils"}
 # multiprocessing pickles what it sends.
@@ -291,6 +292,25 @@ def long_functions(modules: list[Module]) -> list[str]:
     ]
 
 
+def many_arguments(modules: list[Module]) -> list[str]:
+    """Functions and constructors that take many arguments; typer reads those of commands."""
+    return [
+        f"{module.at(node.lineno)}: {node.name} takes {count} arguments; the limit is {MAX_ARGUMENTS}. "
+        "Group what belongs together in a value with a name."
+        for module in modules
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and not (module.package == CLI and node.name == module.name.rpartition(".")[2])
+        and (count := num_arguments(node.args)) > MAX_ARGUMENTS
+    ]
+
+
+def num_arguments(arguments: ast.arguments) -> int:
+    """Return the number of arguments with a name, without `self` or `cls`."""
+    names = [item.arg for item in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
+    return len(names) - (names[:1] in (["self"], ["cls"]))
+
+
 def late_imports(modules: list[Module]) -> list[str]:
     """Imports inside functions say why they are there: start-up time, or a package that is optional."""
     return [
@@ -458,6 +478,10 @@ def test_imports_inside_functions_say_why() -> None:
 
 def test_functions_are_short() -> None:
     expect_none(long_functions(modules_of_jumok()))
+
+
+def test_functions_take_few_arguments() -> None:
+    expect_none(many_arguments(modules_of_jumok()))
 
 
 def test_modules_are_named_after_what_they_hold() -> None:
@@ -643,6 +667,20 @@ def test_asserts_long_functions_and_vague_names_are_caught(tmp_path: Path) -> No
     assert "plots/grid.py:1" in assertions(modules)[0]
     assert ["config.py:1: long has 61 lines" in fault for fault in long_functions(modules)] == [True]
     assert ["'utils'" in fault for fault in vague_names(modules)] == [True]
+
+
+def test_many_arguments_are_caught_except_in_commands(tmp_path: Path) -> None:
+    nine = ", ".join(f"a{number}" for number in range(9))
+    modules = write_tree(
+        tmp_path,
+        plots__grid=f"class Grid:\n    def __init__(self, *, {nine}): ...",
+        text__words=f"class Words:\n    def split(self, {nine.removesuffix(', a8')}, **more): ...",
+        cli__look=f"def look({nine}): ...",
+        cli__info=f"def other({nine}): ...",
+    )
+    faults = many_arguments(modules)
+    assert ["__init__ takes 9" in fault for fault in faults] == [False, True]
+    assert "cli/info.py:1: other takes 9 arguments" in faults[0]
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from jumok.analysis import Silence, explain, save_explanation
+from jumok.analysis import ExplanationOptions, Silence, explain, save_explanation
 from jumok.types import Alignment
 from random_translators import SENTENCE, SMALL_MODELS, TARGET, family_translator
 
@@ -19,7 +19,9 @@ def write_examples(folder: Path) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     gold = Alignment(frozenset({(0, 3), (1, 4), (6, 5)}))
     examples = {name: explain(family_translator(name), SENTENCE) for name in SMALL_MODELS}
-    examples["given"] = explain(family_translator("transformer"), SENTENCE, target=TARGET, gold=gold)
+    examples["given"] = explain(
+        family_translator("transformer"), SENTENCE, target=TARGET, options=ExplanationOptions(gold=gold)
+    )
     examples["changed"] = explain(family_translator("transformer"), SENTENCE, edit=Silence("cross", 1, 0))
     written = []
     for name, explanation in examples.items():

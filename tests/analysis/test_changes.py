@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from jumok.analysis import (
+    ExplanationOptions,
     LiveExplanation,
     Paint,
     Pin,
@@ -230,7 +231,7 @@ def test_invalid_arguments_are_refused() -> None:
     with pytest.raises(DataError, match=r"no key 1\.5"):
         explain(translator, SENTENCE, target=TARGET, edit=Paint("cross", query=0, key=1.5))
     with pytest.raises(DataError, match="candidates = -1"):
-        explain(translator, SENTENCE, candidates=-1)
+        explain(translator, SENTENCE, options=ExplanationOptions(candidates=-1))
     with pytest.raises(DataError, match="99999"):
         explain(translator, SENTENCE, prefix=[99999])
 

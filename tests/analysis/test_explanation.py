@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from jumok.analysis import Silence, explain, explanation_to_json
+from jumok.analysis import ExplanationOptions, Silence, explain, explanation_to_json
 from jumok.config.recipe import AttentionSettings, RecurrentSettings, SearchSettings
 from jumok.errors import DataError, UnsupportedError
 from jumok.inference import TorchEngine
@@ -55,7 +55,7 @@ def test_the_explained_translation_is_that_of_translate(name: str) -> None:
     assert explanation.score == pytest.approx(translation.score, abs=1e-5)
     assert explanation.target.tokens == translation.tokens
     [greedy] = translator.translate([SENTENCE], beam=1)
-    assert explain(translator, SENTENCE, beam=1).text == greedy.text
+    assert explain(translator, SENTENCE, options=ExplanationOptions(beam=1)).text == greedy.text
 
 
 @every_family
@@ -87,7 +87,7 @@ def test_the_keys_of_a_word_are_summed_and_its_queries_averaged() -> None:
 
 @every_family
 def test_log_probabilities_and_candidates_are_those_of_the_model(name: str) -> None:
-    explanation = explain(family_translator(name), SENTENCE, candidates=5)
+    explanation = explain(family_translator(name), SENTENCE, options=ExplanationOptions(candidates=5))
     assert explanation.search is not None
     step, index = next(explanation.search.finished())
     best = explanation.search.candidate(step, index)
@@ -198,7 +198,9 @@ def test_with_gold_every_head_has_its_alignment_error() -> None:
     from jumok.evaluation import score_alignments
 
     gold = Alignment(frozenset({(0, 0), (3, 2)}), frozenset({(1, 1)}))
-    explanation = explain(family_translator("transformer"), SENTENCE, target=TARGET, gold=gold)
+    explanation = explain(
+        family_translator("transformer"), SENTENCE, target=TARGET, options=ExplanationOptions(gold=gold)
+    )
     errors = explanation.statistics["cross"].error
     assert errors is not None
     for alignment in explanation.alignments:
@@ -331,4 +333,4 @@ def test_what_is_explained_is_what_the_engine_translates() -> None:
     explanation = explain(exact, SENTENCE)
     assert explanation.text == expected
     assert explanation.search is None
-    assert explain(exact, SENTENCE, beam=3).text != expected
+    assert explain(exact, SENTENCE, options=ExplanationOptions(beam=3)).text != expected

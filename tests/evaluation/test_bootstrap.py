@@ -10,7 +10,7 @@ from sacrebleu.metrics import BLEU, CHRF
 from sacrebleu.significance import PairedTest
 
 from jumok.errors import DataError
-from jumok.evaluation import compare, score
+from jumok.evaluation import Resampling, compare, score
 
 if TYPE_CHECKING:
     from typing import Any
@@ -97,7 +97,8 @@ def test_the_false_positive_rate_is_the_significance_level(references: list[str]
     for seed in range(60):
         first, second = equal_systems(subset, seed)
         false_positives += (
-            compare(first, second, subset, metrics=("bleu",), num_resamples=200)["bleu"].p_value < 0.1
+            compare(first, second, subset, metrics=("bleu",), resampling=Resampling(200))["bleu"].p_value
+            < 0.1
         )
     assert 1 <= false_positives <= 12  # 6 expected; more than 12 happens once in 150
 
@@ -105,15 +106,15 @@ def test_the_false_positive_rate_is_the_significance_level(references: list[str]
 def test_the_result_depends_on_the_seed(
     baseline: list[str], system: list[str], references: list[str]
 ) -> None:
-    first = compare(baseline, system, references, num_resamples=100)
-    assert first == compare(baseline, system, references, num_resamples=100)
-    assert first != compare(baseline, system, references, num_resamples=100, seed=1)
+    first = compare(baseline, system, references, resampling=Resampling(100))
+    assert first == compare(baseline, system, references, resampling=Resampling(100))
+    assert first != compare(baseline, system, references, resampling=Resampling(100, seed=1))
     assert first["bleu"].signature.endswith("|bs:100|seed:12345")
 
 
 def test_compare_has_the_options_of_score(baseline: list[str], references: list[str]) -> None:
     options = {"lowercase": True, "tokenize": "char"}
-    comparisons = compare(baseline, baseline, references, num_resamples=10, **options)  # type: ignore[arg-type]
+    comparisons = compare(baseline, baseline, references, resampling=Resampling(10), **options)  # type: ignore[arg-type]
     expected = score(baseline, references, **options)  # type: ignore[arg-type]
     assert comparisons["bleu"].baseline == expected.bleu
     assert comparisons["bleu"].signature.startswith(expected.bleu_signature)

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from jumok.config.recipe import SearchSettings, TextSettings, TransformerSettings
 from jumok.errors import DataError, RecipeError, UnsupportedError
-from jumok.inference import Sampling, Translation, Translator, choose_read_out
+from jumok.inference import ModelFacts, Sampling, Translation, Translator, choose_read_out
 from jumok.models import build_model
 from jumok.text import TokenizerPair, split_words, train_tokenizer
 from jumok.text.glossary import Glossary
@@ -154,7 +154,9 @@ def test_a_long_line_loses_no_text(tokenizers: TokenizerPair, seed: int, max_tok
 
 def test_a_very_long_word_is_split(tokenizers: TokenizerPair) -> None:
     line = "house" * 300
-    [translation] = echo_translator(tokenizers, max_source_tokens=50, target_language="ja").translate([line])
+    [translation] = echo_translator(
+        tokenizers, max_source_tokens=50, facts=ModelFacts(target_language="ja")
+    ).translate([line])
     assert translation.text == line
 
 
@@ -423,7 +425,7 @@ def test_a_text_is_split_into_sentences_unless_it_is_kept(tokenizers: TokenizerP
 
 
 def test_what_was_cut_or_repeated_is_noted(tokenizers: TokenizerPair) -> None:
-    translator = echo_translator(tokenizers, source_language="en")
+    translator = echo_translator(tokenizers, facts=ModelFacts(source_language="en"))
     [cut] = translator.translate(["the old house sees a small tree and knows " * 3], max_length_ratio=0.1)
     assert "was cut at" in cut.notes[0]
     [repeated] = translator.translate(["the old the old the old the old the old"], sentences="keep")

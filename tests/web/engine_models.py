@@ -15,7 +15,7 @@ from jumok.config.recipe import (
     TextSettings,
     TransformerSettings,
 )
-from jumok.inference import Translator
+from jumok.inference import ModelFacts, Translator
 from jumok.inference.building import build_for_tokenizers
 from jumok.models.norms import BatchNorm
 from jumok.text import TokenizerPair, train_tokenizer
@@ -128,6 +128,4 @@ def translator(name: str) -> Translator:
     is_covering = name == "post-norm"
     search = SearchSettings(beam=3, max_length_ratio=0.5, coverage_penalty=0.2 if is_covering else 0.0)
     read_out = ReadOut(((1, 2), (0, 1)), 1, 0.15) if name == "rotary" else None
-    return Translator(
-        model, pair, search=search, read_out=read_out, source_language="en", target_language="ko"
-    )
+    return Translator(model, pair, search=search, read_out=read_out, facts=ModelFacts("en", "ko"))

@@ -13,7 +13,7 @@ import pytest
 from engine_models import MODELS, sentences, tokenizers, translator
 from engine_process import EngineProcess
 
-from jumok.analysis import explain
+from jumok.analysis import ExplanationOptions, explain
 from jumok.analysis.changes import change_from_json
 from jumok.analysis.json_format import cell_to_document, explanation_to_document
 from jumok.analysis.live_file import pack_model, round_weights
@@ -62,9 +62,8 @@ def rounded_translator(original: Translator, quantization: Quantization) -> Tran
         original.tokenizers,
         search=original.search,
         read_out=original.read_out,
-        source_language=original.source_language,
-        target_language=original.target_language,
         max_source_tokens=original.max_source_tokens,
+        facts=original.facts,
     )
     rounded.sentences = original.sentences
     return rounded
@@ -185,7 +184,8 @@ def test_explanations_effects_and_steps_are_those_of_python(name: str) -> None:
         answer = engine.ask("explain", sentence=SENTENCE)
         assert_same(without_attention_rows(answer), without_attention_rows(document))
         greedy = engine.ask("explain", sentence=SENTENCE, beam=1)
-        assert greedy["target"]["ids"] == list(explain(original, SENTENCE, beam=1).target.ids)
+        expected = explain(original, SENTENCE, options=ExplanationOptions(beam=1))
+        assert greedy["target"]["ids"] == list(expected.target.ids)
         if not document["attention"]:
             return
         changes = [random_changes(document, generator) for _ in range(6)]

@@ -14,7 +14,7 @@ from page_browser import assert_every_panel_shows, wait_for_responses
 from playwright.sync_api import expect
 from test_engine import rounded_translator
 
-from jumok.analysis import explain
+from jumok.analysis import ExplanationOptions, explain
 from jumok.analysis.live_file import model_page
 
 if TYPE_CHECKING:
@@ -79,7 +79,8 @@ def test_a_model_runs_in_the_page_without_a_network(open_page: OpenPage, tmp_pat
     page.get_by_label("Sentence", exact=True).fill("a river knows")
     expect(page.get_by_test_id("translation")).to_have_text(explain(original, "a river knows").text)
     page.get_by_label("Search").select_option("greedy")
-    expect(page.get_by_test_id("translation")).to_have_text(explain(original, "a river knows", beam=1).text)
+    greedy = explain(original, "a river knows", options=ExplanationOptions(beam=1))
+    expect(page.get_by_test_id("translation")).to_have_text(greedy.text)
     assert_every_panel_shows(page)
     page.locator("#tab-change").click()
     page.get_by_role("button", name="Add", exact=True).click()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -344,13 +345,14 @@ def test_the_learning_rate_follows_the_revised_plan(open_page: OpenPage, runs: d
     plan = Plan(((0, 400), (120, 300), (200, 250)))
     peak, warmup, steps = 0.01, 40, 230
     settings = TrainingSettings(schedule="cosine", learning_rate=peak, warmup_steps=warmup)
-    translator.training = {
+    training = {
         "schedule": "cosine",
         "learning_rate": peak,
         "warmup": warmup,
         "steps": steps,
         "plan": plan.revisions,
     }
+    translator.facts = replace(translator.facts, training=training)
     with serving(
         ExplanationService([NamedTranslator("mine", translator)], sentence="I read a book.")
     ) as address:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from jumok.analysis.bound_model import BoundModel
     from jumok.analysis.change_edits import check_changes, edit_from_changes
     from jumok.analysis.changes import Change, Paint, Pin, Silence, change_from_json, change_to_json
-    from jumok.analysis.explainer import explain
+    from jumok.analysis.explainer import ExplanationOptions, explain
     from jumok.analysis.explanation import BeforeChange, Explanation, GroupEffect, NextToken, WordAlignment
     from jumok.analysis.explanation_files import (
         explanation_page,
@@ -43,6 +43,7 @@ __all__ = [
     "CellSteps",
     "Change",
     "Explanation",
+    "ExplanationOptions",
     "GroupEffect",
     "HeadStatistics",
     "LiveExplanation",
@@ -84,6 +85,7 @@ _MODULE = {
     "CellSteps": "steps",
     "Change": "changes",
     "Explanation": "explanation",
+    "ExplanationOptions": "explainer",
     "GroupEffect": "explanation",
     "HeadStatistics": "heads",
     "LiveExplanation": "live_explanation",

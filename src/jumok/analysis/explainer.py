@@ -48,9 +48,28 @@ if TYPE_CHECKING:
     from jumok.models import State, TranslationModel
     from jumok.types import Batch, LogProbs
 
-__all__ = ["explain"]
+__all__ = ["ExplanationOptions", "explain"]
 
 SYMMETRISATIONS: tuple[Symmetrisation, ...] = ("intersection", "grow-diagonal-final")
+
+
+@dataclass(frozen=True, slots=True)
+class ExplanationOptions:
+    """How a translation is searched, and what is stored of it.
+
+    `beam` None is that of the model. `candidates` is the number of next tokens stored per step. With `gold`,
+    each cross-attention head gets its alignment error.
+    """
+
+    beam: int | None = None
+    candidates: int = 8
+    gold: Alignment | None = None
+
+    def __post_init__(self) -> None:
+        if self.candidates < 0:
+            raise DataError(
+                f"The number of candidates is at least 0. Received: candidates = {self.candidates}."
+            )
 
 
 def explain(
@@ -58,11 +77,9 @@ def explain(
     sentence: str,
     *,
     target: str | None = None,
-    beam: int | None = None,
     prefix: str | Sequence[int] = "",
     edit: Change | Sequence[Change] | Edit | None = None,
-    gold: Alignment | None = None,
-    candidates: int = 8,
+    options: ExplanationOptions | None = None,
     limits: CostLimits | None = None,
     on_partial: Callable[[str], None] | None = None,
 ) -> LiveExplanation:
@@ -70,13 +87,9 @@ def explain(
 
     `target` is explained instead of the model's own translation. A search begins with `prefix`, text or token
     ids. `edit` changes attention: the tokens before the first step that it affects stay the same, and the
-    explanation also holds the unchanged translation, `before`. With `gold`, each cross-attention head gets
-    its alignment error. `candidates` is the number of next tokens stored per step. With `limits`, maps that
-    would be too large are refused before they are computed. `on_partial` receives the best hypothesis after
-    each search step.
+    explanation also holds the unchanged translation, `before`. With `limits`, maps that would be too large
+    are refused before they are computed. `on_partial` receives the best hypothesis after each search step.
     """
-    if candidates < 0:
-        raise DataError(f"The number of candidates is at least 0. Received: candidates = {candidates}.")
     if translator.reads_pictures:
         raise UnsupportedError(
             "This model reads pictures; `explain` takes a sentence. "
@@ -90,10 +103,11 @@ def explain(
             f"{num_sentences} parts. Explain its sentences one by one (`jumok.split_sentences` finds them), "
             'or set `translator.sentences = "keep"`.'
         )
-    plan = SearchPlan.from_settings(translator.search, beam=beam)
-    explainer = _Explainer(translator, plan, target, gold, candidates, limits)
+    options = options or ExplanationOptions()
+    plan = SearchPlan.from_settings(translator.search, beam=options.beam)
+    explainer = _Explainer(translator, plan, target, options, limits)
     explanation = explainer.explain(sentence.strip(), prefix, edit, on_partial)
-    is_plain = target is None and beam is None and not prefix and edit is None
+    is_plain = target is None and options.beam is None and not prefix and edit is None
     if is_plain and translator.engine.name != TorchEngine.name:
         # Rounding in a converted model may lead to another translation, which is the one that people have.
         [translation] = translator.translate([sentence], **LINE_BY_LINE)
@@ -140,8 +154,7 @@ class _Explainer:
     translator: Translator
     plan: SearchPlan
     target: str | None
-    gold: Alignment | None
-    candidates: int
+    options: ExplanationOptions
     limits: CostLimits | None
 
     def explain(
@@ -245,8 +258,8 @@ class _Explainer:
         if "cross" in weights:
             pair = AttendedPair(weights["cross"], source.word_of_token, target.word_of_token)
             alignments = tuple(_alignments(pair, self.translator.read_out))
-            if self.gold is not None:
-                errors = head_errors(pair, self.gold).astype(numpy.float32)
+            if self.options.gold is not None:
+                errors = head_errors(pair, self.options.gold).astype(numpy.float32)
                 statistics["cross"] = replace(statistics["cross"], error=errors)
         produced = torch.tensor([*translation.ids, END])
         return LiveExplanation(
@@ -275,18 +288,18 @@ class _Explainer:
     def _next_tokens(self, log_probs: Tensor) -> Iterator[tuple[NextToken, ...]]:
         """Yield the most probable tokens of every step; `<pad>` and `<s>` are never produced."""
         masked = log_probs.index_fill(1, torch.tensor([PAD, BEGIN]), -torch.inf)
-        best = masked.topk(min(self.candidates, masked.shape[1]), dim=1)
+        best = masked.topk(min(self.options.candidates, masked.shape[1]), dim=1)
         for values, ids in zip(best.values.exp().tolist(), best.indices.tolist(), strict=True):
             tokens = self.translator.tokenizers.target.tokens(ids)
             yield tuple(NextToken(*fields) for fields in zip(ids, tokens, values, strict=True))
 
     def _facts(self) -> dict[str, object]:
-        training = self.translator.training
+        facts = self.translator.facts
         return {
             **model_facts(self.translator.model),
-            "source_language": self.translator.source_language,
-            "target_language": self.translator.target_language,
-            **({"training": training} if training else {}),
+            "source_language": facts.source_language,
+            "target_language": facts.target_language,
+            **({"training": dict(facts.training)} if facts.training else {}),
         }
 
 

@@ -118,7 +118,7 @@ def pack_model(
             **model_facts(translator.model),
             "source_language": translator.source_language,
             "target_language": translator.target_language,
-            **({"training": translator.training} if translator.training else {}),
+            **({"training": dict(training)} if (training := translator.facts.training) else {}),
         },
     }
     return PackedModel(description, weights)

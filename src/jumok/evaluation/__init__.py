@@ -1,7 +1,7 @@
 """Evaluation: BLEU, chrF, TER, perplexity, accuracy, alignment error, pointing, and significance."""
 
 from jumok.evaluation.alignment_error import AlignmentScores, read_alignments, score_alignments
-from jumok.evaluation.bootstrap import Comparison, compare
+from jumok.evaluation.bootstrap import Comparison, Resampling, compare
 from jumok.evaluation.class_scores import ClassScores, evaluate_classifier
 from jumok.evaluation.int8_cost import measure_int8_cost
 from jumok.evaluation.pair_scores import PairScore, check_directions, score_pairs
@@ -23,6 +23,7 @@ __all__ = [
     "Evaluation",
     "PairScore",
     "PointingScores",
+    "Resampling",
     "Scores",
     "ShortlistCost",
     "TextScores",

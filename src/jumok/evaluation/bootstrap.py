@@ -17,9 +17,17 @@ if TYPE_CHECKING:
     from numpy import floating
     from numpy.typing import NDArray
 
-__all__ = ["Comparison", "compare"]
+__all__ = ["Comparison", "Resampling", "compare"]
 
 Interval = tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Resampling:
+    """How many test sets are drawn, and the seed. The defaults are sacreBLEU's."""
+
+    count: int = 1000
+    seed: int = 12345
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,21 +59,21 @@ def compare(
     tokenize: str | None = None,
     lowercase: bool = False,
     metrics: Sequence[str] = ("bleu", "chrf"),
-    num_resamples: int = 1000,
-    seed: int = 12345,
+    resampling: Resampling | None = None,
 ) -> dict[str, Comparison]:
     """Compare the translations of two systems by paired bootstrap, one `Comparison` per metric.
 
-    Seed and resamples are sacreBLEU's: its `--paired-bs` gives the same scores and intervals.
+    sacreBLEU's `--paired-bs` gives the same scores and intervals.
     """
+    resampling = resampling or Resampling()
     check_equal_lengths(baseline=baseline, system=system, references=references)
     comparisons: dict[str, Comparison] = {}
     for name in metrics:
         metric = make_metric(name, language=language, tokenize=tokenize, lowercase=lowercase)
-        baseline_samples = _resampled_scores(metric, baseline, references, num_resamples, seed)
-        system_samples = _resampled_scores(metric, system, references, num_resamples, seed)
+        baseline_samples = _resampled_scores(metric, baseline, references, resampling)
+        system_samples = _resampled_scores(metric, system, references, resampling)
         scores = [float(metric.corpus_score(texts, [references]).score) for texts in (baseline, system)]
-        signature = f"{metric.get_signature()}|bs:{num_resamples}|seed:{seed}"
+        signature = f"{metric.get_signature()}|bs:{resampling.count}|seed:{resampling.seed}"
         comparisons[name] = _comparison(name, scores, baseline_samples, system_samples, signature)
     return comparisons
 
@@ -94,15 +102,15 @@ def _comparison(
 
 
 def _resampled_scores(
-    metric: Any, hypotheses: Sequence[str], references: Sequence[str], num_resamples: int, seed: int
+    metric: Any, hypotheses: Sequence[str], references: Sequence[str], resampling: Resampling
 ) -> NDArray[floating]:
     """Return the corpus score of each resample, from sums of the sentences' sufficient statistics."""
     import numpy  # start-up
 
     statistics = numpy.array(metric._extract_corpus_statistics(hypotheses, [references]), dtype=float)
-    generator = numpy.random.default_rng(seed)
-    scores = numpy.empty(num_resamples)
-    for index in range(num_resamples):
+    generator = numpy.random.default_rng(resampling.seed)
+    scores = numpy.empty(resampling.count)
+    for index in range(resampling.count):
         drawn = generator.choice(len(statistics), size=len(statistics), replace=True)
         counts = numpy.bincount(drawn, minlength=len(statistics))
         scores[index] = metric._compute_score_from_stats(list(counts @ statistics)).score

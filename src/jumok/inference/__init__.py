@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from jumok.inference.text_model import TextModel, text_batches
     from jumok.inference.text_options import LINE_BY_LINE, TextHandling, TextOptions
     from jumok.inference.translation import Translation
-    from jumok.inference.translator import Translator
+    from jumok.inference.translator import ModelFacts, Translator
 
 __all__ = [
     "ENGINES",
@@ -47,6 +47,7 @@ __all__ = [
     "CTranslate2Engine",
     "Classification",
     "Engine",
+    "ModelFacts",
     "OnStep",
     "PictureClassifier",
     "Sampling",
@@ -89,6 +90,7 @@ _MODULE = {
     "CTranslate2Engine": "engines.ctranslate2_engine",
     "Classification": "picture_classifier",
     "Engine": "engines.protocol",
+    "ModelFacts": "translator",
     "OnStep": "search.plan",
     "PictureClassifier": "picture_classifier",
     "Sampling": "search.plan",

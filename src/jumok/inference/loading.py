@@ -21,7 +21,7 @@ from jumok.inference.engines.ctranslate2_engine import CTranslate2Engine, requir
 from jumok.inference.first_use import check_conversion, check_tokenizers
 from jumok.inference.search.plan import SearchPlan
 from jumok.inference.shortlist import Shortlist
-from jumok.inference.translator import LazyModel, Translator
+from jumok.inference.translator import LazyModel, ModelFacts, Translator
 from jumok.storage import private_folder, read_stored_model
 from jumok.system.device import choose_device
 from jumok.text.class_names import ClassNames
@@ -273,11 +273,9 @@ def _make_translator(
         engine=engine,
         search=recipe.search,
         read_out=card.read_out,
-        source_language=recipe.languages.source,
-        target_language=recipe.languages.target,
         max_source_tokens=recipe.training.max_sentence_tokens,
-        training=training,
         shortlist=shortlist,
+        facts=ModelFacts(recipe.languages.source, recipe.languages.target, training),
     )
     translator.sentences = sentences_for_texts(card.facts)
     translator.test_sentences = sentences_for_scores(card.facts)

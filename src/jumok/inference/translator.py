@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import threading
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from jumok.config.recipe import SearchSettings
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     OnProgress = Callable[[int, int], None]
     OnPartial = Callable[[int, str], None]
 
-__all__ = ["LazyModel", "Translator"]
+__all__ = ["LazyModel", "ModelFacts", "Translator"]
 
 # A stream's blocks have 1/2 of `look_ahead` lines; the first has fewer, so that the search starts at once.
 _FIRST_BLOCK_DIVISOR, _BLOCK_DIVISOR = 16, 2
@@ -90,6 +90,15 @@ class LazyModel:
         return self._built
 
 
+@dataclass(frozen=True, slots=True)
+class ModelFacts:
+    """What is known of a model beside its weights: its languages, and how it was trained."""
+
+    source_language: str = ""
+    target_language: str = ""
+    training: Mapping[str, Any] = field(default_factory=dict)
+
+
 class Translator:
     """A model with its tokenizers, ready to translate. It may be used from several threads at once.
 
@@ -97,8 +106,7 @@ class Translator:
     which are translated separately and joined; `sentences` "keep" is for a model that was trained on
     paragraphs, whose lines are kept whole if they are short enough. `engine` searches for the translations;
     without one, torch runs the model itself, limited to the tokens of `shortlist` (an `engine` has its own).
-    Attention is always read from the model, which is put into evaluation mode. `training` are facts about how
-    it was trained.
+    Attention is always read from the model, which is put into evaluation mode.
     """
 
     def __init__(
@@ -109,11 +117,9 @@ class Translator:
         engine: Engine | None = None,
         search: SearchSettings | None = None,
         read_out: ReadOut | None = None,
-        source_language: str = "",
-        target_language: str = "",
         max_source_tokens: int = 200,
-        training: Mapping[str, Any] | None = None,
         shortlist: Shortlist | None = None,
+        facts: ModelFacts | None = None,
     ) -> None:
         self._model = model if isinstance(model, LazyModel) else model.eval()
         self.engine = engine or _torch_engine(self.model, shortlist)
@@ -121,16 +127,24 @@ class Translator:
         self.tokenizers = tokenizers
         self.search = search or SearchSettings()
         self.read_out = read_out
-        self.source_language = source_language
-        self.target_language = target_language
         self.max_source_tokens = max_source_tokens
-        self.training = dict(training or {})
+        self.facts = facts or ModelFacts()
         self.sentences: Sentences = "split"
         """What `translate` does with a text of several sentences if it is not told."""
         self.test_sentences: Sentences = "keep"
         """The same for a test set, whose lines a model is scored on as it was trained on them."""
         self.words_for_terms: dict[str, Sequence[str]] = {}
         """Terms of glossaries, and the words that the model writes for each of them alone."""
+
+    @property
+    def source_language(self) -> str:
+        """The code of the language that it translates from; "" if it is not known."""
+        return self.facts.source_language
+
+    @property
+    def target_language(self) -> str:
+        """The code of the language that it translates into; "" if it is not known."""
+        return self.facts.target_language
 
     @property
     def reads_pictures(self) -> bool:

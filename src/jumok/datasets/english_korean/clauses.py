@@ -562,12 +562,17 @@ def any_action(scene: Scene) -> Action:
 
 
 class Chances(TypedDict, total=False):
-    """Probability of each optional part of a clause; 0 if not given, except for manner."""
+    """Probability of each optional part of a clause, and of a subject that is "you" or indefinite.
+
+    Those that are not given are 0, except for manner.
+    """
 
     p_manner: float
     p_place: float
     p_often: float
     p_time: float
+    p_you: float
+    p_indefinite: float
 
 
 def make_clause(
@@ -579,8 +584,6 @@ def make_clause(
     p_negative: float = 0.15,
     mode: str = "simple",
     question: bool = False,
-    p_you: float = 0.0,
-    p_indefinite: float = 0.0,
     **chances: Unpack[Chances],
 ) -> Clause:
     """Return a clause with a subject and an action; `p_…` are probabilities."""
@@ -590,6 +593,7 @@ def make_clause(
     tense = tense or pick_tense(scene, verb)
     if tense == "present" and not verb.human_subject and not verb.is_habitual:
         tense = "past"  # "a bird sits on the bed" is no truth about birds
+    p_you, p_indefinite = chances.get("p_you", 0.0), chances.get("p_indefinite", 0.0)
     if tense == "present" and mode == "simple":
         p_indefinite = 0.0  # "a scientist sleeps" is no news
     if tense == "future" and mode == "simple" and not question:

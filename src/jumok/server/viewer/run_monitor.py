@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from jumok.config.recipe import LanguageSettings
 from jumok.errors import DataError
-from jumok.inference import Translator, load
+from jumok.inference import ModelFacts, Translator, load
 from jumok.inference.building import build_for_tokenizers
 from jumok.inference.loading import training_facts
 from jumok.storage import load_module_weights
@@ -71,10 +71,12 @@ class RunMonitor:
             cast("TranslationModel", model),
             tokenizers,
             search=recipe.search,
-            source_language=recipe.languages.source,
-            target_language=recipe.languages.target,
             max_source_tokens=recipe.training.max_sentence_tokens,
-            training={} if record.plan.phases else training_facts(recipe, step, record.plan.revisions),
+            facts=ModelFacts(
+                recipe.languages.source,
+                recipe.languages.target,
+                {} if record.plan.phases else training_facts(recipe, step, record.plan.revisions),
+            ),
         )
 
     def _record(self) -> RunRecord | None:

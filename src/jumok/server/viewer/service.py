@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from jumok.analysis import explain, model_facts
+from jumok.analysis import ExplanationOptions, explain, model_facts
 from jumok.analysis.changes import ChangeList, first_error
 from jumok.analysis.cost import CostLimits
 from jumok.analysis.json_format import cell_to_document, explanation_to_document
@@ -227,7 +227,7 @@ class ExplanationService:
             translator,
             _sentence_of(request, translator),
             target=request.target,
-            beam=request.beam,
+            options=ExplanationOptions(beam=request.beam),
             prefix=request.prefix,
             edit=request.changes or None,
             limits=self._limits,

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from jumok.training.validation.protocol import Validation, ValidationResult
     from jumok.types import AttentionMap
 
-__all__ = ["Budget", "Trainer"]
+__all__ = ["Budget", "RunFiles", "Trainer"]
 
 STEPS_BETWEEN_REPORTS = 20
 SECONDS_BETWEEN_REPORTS = 2.0
@@ -58,6 +58,15 @@ class Budget:
     validation_seconds: float = 0.0
     finish_seconds: float = 0.0
     max_steps: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RunFiles:
+    """What a run writes while it trains."""
+
+    checkpoints: Path
+    metrics: Metrics
+    write_plan: Callable[[Plan], None]  # a revised plan is stored before it takes effect
 
 
 @dataclass(slots=True)
@@ -93,18 +102,15 @@ class Trainer:
         validation: Validation,
         settings: TrainingSettings,
         plan: Plan,
-        checkpoints: Path,
-        metrics: Metrics,
-        should_stop: Callable[[], bool],
-        on_plan_revised: Callable[[Plan], None],
         budget: Budget,
+        files: RunFiles,
+        should_stop: Callable[[], bool],
         seconds_spent: float = 0.0,
     ) -> None:
         self.group, self.validation = group, validation
         self.model, self.optimiser = group.model, group.optimiser
-        self.settings, self.plan = settings, plan
-        self.checkpoints, self.metrics = checkpoints, metrics
-        self.should_stop, self.on_plan_revised, self.budget = should_stop, on_plan_revised, budget
+        self.settings, self.plan, self.budget = settings, plan, budget
+        self.files, self.should_stop = files, should_stop
         self.state = RunState(uniform_loss=validation.uniform_loss)
         self.moving_average = _copy(module_weights(self.model)) if settings.ema_decay else None
         self.stop_reason: StopReason | None = None
@@ -190,7 +196,7 @@ class Trainer:
         self.state.num_skipped += 1
         self.state.num_skipped_in_a_row += 1
         if self.state.num_skipped_in_a_row >= MAX_SKIPPED_IN_A_ROW:
-            stored = saved_steps(self.checkpoints)
+            stored = saved_steps(self.files.checkpoints)
             finite = [record.step for record in self.state.validations if math.isfinite(record.loss)]
             usable = [step for step in finite if step in stored]
             checkpoint_note = (
@@ -222,7 +228,7 @@ class Trainer:
             gradient_norm=tally.gradient_norm,
             seconds_left=self._seconds_left(),
         )
-        self.metrics.write(
+        self.files.metrics.write(
             "train",
             progress.step,
             {
@@ -286,7 +292,7 @@ class Trainer:
         possible_steps = min(possible_steps, self.budget.max_steps or possible_steps)
         if abs(possible_steps - planned) > MIN_REVISION * (planned - step):
             self.plan = self.plan.revised(step, possible_steps)
-            self.on_plan_revised(self.plan)
+            self.files.write_plan(self.plan)
 
     # --- validation ---
 
@@ -330,7 +336,7 @@ class Trainer:
         )
         numbers = {"loss": result.loss, **result.values(), "seconds": round(seconds, 2)}
         snapshot = snapshot_to_json(result.samples, attention)
-        self.metrics.write("validation", self.state.step, {**numbers, **snapshot})
+        self.files.metrics.write("validation", self.state.step, {**numbers, **snapshot})
         return Validated(self.state.step, result.loss, result.values(), result.samples, is_best, seconds)
 
     def _evidence(self, result: ValidationResult) -> Evidence:
@@ -370,13 +376,13 @@ class Trainer:
         self.state.seconds = self.seconds
         self._saved_at = time.perf_counter()
         path = save_checkpoint(
-            self.checkpoints,
+            self.files.checkpoints,
             Checkpoint(
                 step=self.state.step,
                 weights=module_weights(self.model),
                 optimiser=self.group.optimiser_tensors(),
                 moving_average=self.moving_average,
-                state=self.state.to_json(metrics_length=self.metrics.length()),
+                state=self.state.to_json(metrics_length=self.files.metrics.length()),
             ),
         )
         self.remove_old_checkpoints()
@@ -384,8 +390,8 @@ class Trainer:
 
     def remove_old_checkpoints(self) -> None:
         """Remove the checkpoints that nothing needs, and what an earlier removal could not."""
-        remove_old_checkpoints(self.checkpoints, needed=self.state.needed_steps(self.settings))
-        remove_leftovers(self.checkpoints)
+        remove_old_checkpoints(self.files.checkpoints, needed=self.state.needed_steps(self.settings))
+        remove_leftovers(self.files.checkpoints)
 
 
 def _copy(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:

@@ -82,7 +82,7 @@ class BestModel:
         if best.step == trainer.state.step:
             return trainer.moving_average or module_weights(trainer.model)
         averaged = trainer.settings.ema_decay > 0
-        return load_checkpoint_weights(trainer.checkpoints, best.step, moving_average=averaged)
+        return load_checkpoint_weights(trainer.files.checkpoints, best.step, moving_average=averaged)
 
     def _stored_step(self) -> int | None:
         """Return the step of the best validation when an earlier session wrote the model."""

@@ -169,7 +169,7 @@ def _best_readable(trainer: Trainer) -> Generator[Event, None, tuple[ValidationR
     best_readable = None
     weights = trainer.moving_average or module_weights(trainer.model)
     choice = ChosenWeights(weights, f"the weights of step {state.step:,}")
-    best, stored, damaged = state.best(settings.stop_on), saved_steps(trainer.checkpoints), []
+    best, stored, damaged = state.best(settings.stop_on), saved_steps(trainer.files.checkpoints), []
     for record in state.ranked(settings.stop_on):
         if record is not best and record.step not in stored:
             continue  # removed during the run, since others were better
@@ -196,7 +196,9 @@ def _validates_better(trainer: Trainer, choice: ChosenWeights, best: ValidationR
 
 
 def _checkpoint_weights(trainer: Trainer, step: int) -> dict[str, Tensor]:
-    return load_checkpoint_weights(trainer.checkpoints, step, moving_average=trainer.settings.ema_decay > 0)
+    return load_checkpoint_weights(
+        trainer.files.checkpoints, step, moving_average=trainer.settings.ema_decay > 0
+    )
 
 
 def _analyse_translator(

@@ -24,7 +24,7 @@ from jumok.system.signals import stop_on_signals
 from jumok.training.events import Event, Finished, Saved, Started, Warned
 from jumok.training.loop.checkpoint import load_newest_checkpoint, saved_steps
 from jumok.training.loop.metrics import Metrics, tensorboard_writer
-from jumok.training.loop.trainer import Budget, Trainer
+from jumok.training.loop.trainer import Budget, RunFiles, Trainer
 from jumok.training.parallel.cluster import ClusterAddress, check_world_size, joined_cluster
 from jumok.training.parallel.follower import follow
 from jumok.training.run.best_model import BestModel
@@ -279,11 +279,11 @@ def _make_trainer(
         validation=run.data.validation,
         settings=settings,
         plan=record.plan.until(step),  # revisions of later steps are lost with those steps
-        checkpoints=folder.checkpoints,
-        metrics=metrics,
-        should_stop=should_stop,
-        on_plan_revised=lambda plan: folder.write_record(replace(record, plan=plan)),
         budget=budget,
+        files=RunFiles(
+            folder.checkpoints, metrics, lambda plan: folder.write_record(replace(record, plan=plan))
+        ),
+        should_stop=should_stop,
         seconds_spent=time.perf_counter() - run.started,
     )
 
