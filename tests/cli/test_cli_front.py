@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
-import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -85,16 +85,22 @@ def test_help_lists_every_command(call: Call) -> None:
 
 
 def test_help_answers_at_once() -> None:
+    """The time of the processor is measured, to which other processes add nothing."""
     seconds = []
     for _ in range(5):
-        started = time.perf_counter()
+        before = os.times()
         subprocess.run(
             [sys.executable, "-c", "from jumok.cli import main; main()", "--help"],
             stdout=subprocess.DEVNULL,
             check=True,
             timeout=60,
         )
-        seconds.append(time.perf_counter() - started)
+        after = os.times()
+        user, system = (
+            after.children_user - before.children_user,
+            after.children_system - before.children_system,
+        )
+        seconds.append(user + system)
         if seconds[-1] < HELP_SECONDS:
             break
     assert min(seconds) < HELP_SECONDS, seconds

@@ -313,14 +313,14 @@ def test_decompression_bombs_are_refused_quickly_in_little_memory(
 ) -> None:
     bomb = COMPRESS[suffix](filling * ((24 << 20) // len(filling)))
     tracemalloc.start()
-    start = time.perf_counter()
+    start = time.process_time()
     try:
         with pytest.raises(DataError, match=r"expands more than 500 times|longer than"):
             pairs_of(tmp_path / f"p.tsv{suffix}", bomb)
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert time.perf_counter() - start < 1
+    assert time.process_time() - start < 1
     assert peak < 100e6
 
 

@@ -165,12 +165,12 @@ def error_of(samples: list[AttendedPair], read_out: ReadOut) -> float:
     return 1 - agreed / total
 
 
-def test_three_hundred_sentences_take_less_than_five_seconds() -> None:
+def test_three_hundred_sentences_take_less_than_five_seconds_of_the_processor() -> None:
     generator = numpy.random.default_rng(1)
     samples = [planted(generator, one_head(3, 2, 1), gold=False, layers=6, heads=8) for _ in range(300)]
-    start = time.perf_counter()
+    start = time.process_time()
     assert choose_read_out(samples) == one_head(3, 2, 1)
-    assert time.perf_counter() - start < 5
+    assert time.process_time() - start < 5
 
 
 def test_invalid_read_outs_and_shapes_are_refused() -> None:
