@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 
 import pytest
@@ -62,6 +63,16 @@ def test_terms_are_found(sentence: str, terms: list[tuple[str, str]]) -> None:
 )  # fmt: skip
 def test_addresses_and_placeholders_are_found(sentence: str, protected: list[str]) -> None:
     assert [match.target for match in find_protected(sentence)] == protected
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["a" * 50_000 + "@", "a.b-" * 12_000 + "@", "{" * 50_000, "%(" * 25_000, "1." * 25_000, "@a." * 16_000],
+)
+def test_no_text_takes_more_than_linear_time(text: str) -> None:
+    start = time.process_time()
+    Glossary(TERMS).find(text, find_protected(text))
+    assert time.process_time() - start < 1
 
 
 def test_a_glossary_refuses_what_is_no_term() -> None:

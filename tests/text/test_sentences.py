@@ -88,6 +88,7 @@ def test_a_long_sentence_is_split_at_a_comma_then_at_a_space_then_anywhere() -> 
 def test_no_text_takes_more_than_linear_time(text: str) -> None:
     start = time.process_time()
     sentence_spans(text)
+    line_spans(text)
     detect_languages(text, ["en", "de", "ko", "ja"])
     assert time.process_time() - start < 2
 
@@ -96,6 +97,7 @@ def test_lines_can_be_kept_whole() -> None:
     text = "  One two. Three four. \n\n...\n Five."
     assert [text[start:end] for start, end in line_spans(text)] == ["One two. Three four.", "...", "Five."]
     assert text_spans(text, "keep") == line_spans(text)
+    assert [end - start for start, end in line_spans("x" * 25_000)] == [10_000, 10_000, 5_000]
     assert text_spans(text) == sentence_spans(text)
     assert split_sentences(text) == ["One two.", "Three four.", "Five."]
     with pytest.raises(RecipeError, match=r"sentences is split or keep\. Received: 'kepp'\. Did you mean"):

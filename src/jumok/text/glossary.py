@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 __all__ = ["Glossary", "TermMatch", "find_protected"]
 
 _URL = r"(?:https?|ftp)://[^\s<>\"]+|www\.[^\s<>\"]+"
-_EMAIL = r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+"
+# Begins where a run of its letters does, so that a long run costs linear time.
+_EMAIL = r"(?<![\w.+-])[\w.+-]++@[\w-]++(?:\.[\w-]++)++"
 _IP_ADDRESS = r"(?<![\w.])\d{1,3}(?:\.\d{1,3}){3}(?![\w.]*\w)"
 _BRACES = r"\{\{[^{}\n]*\}\}|[$%#]?\{[^{}\n]*\}"
 _PRINTF = r"%(?:\(\w+\))?(?:\d+\$)?[-#0+']*\d*(?:\.\d+)?(?:hh?|ll?|[Lqzjt])?[@sdifuxXgGeEcop](?![a-zA-Z])"

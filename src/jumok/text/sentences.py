@@ -57,6 +57,7 @@ _INITIAL = re.compile(r"[A-HJ-ZÀ-Þ]|(?:[A-Z]\.)+[A-Z]")
 _MAX_ABBREVIATION = 12  # characters that are looked at, so that thousands of full stops cost linear time
 # Longer text without a sentence end is split anyway, so that a worker never gets more than it can hold.
 _MAX_CHARACTERS = 1_000
+_MAX_LINE = 10_000  # the same for lines that are kept whole
 _SPLIT_AFTER = (", ", "、", "，", " ")  # best first
 
 
@@ -102,7 +103,8 @@ def text_spans(text: str, sentences: Sentences = "split") -> list[Span]:
 
 def line_spans(text: str) -> list[Span]:
     """Return the start and end of each line, without the white space around it; none of an empty line."""
-    spans = [_trim(text, line.start(), line.end()) for line in _LINE.finditer(text)]
+    parts = [part for line in _LINE.finditer(text) for part in _split_long(text, *line.span(), _MAX_LINE)]
+    spans = [_trim(text, *part) for part in parts]
     return [(start, end) for start, end in spans if start < end]
 
 
@@ -163,10 +165,10 @@ def _is_abbreviation(text: str, sentence_start: int, end: re.Match[str]) -> bool
     return is_item or bool(_ABBREVIATION.fullmatch(word) or _INITIAL.fullmatch(word))
 
 
-def _split_long(text: str, start: int, end: int) -> list[Span]:
+def _split_long(text: str, start: int, end: int, max_characters: int = _MAX_CHARACTERS) -> list[Span]:
     parts: list[Span] = []
-    while end - start > _MAX_CHARACTERS:
-        split = _split_position(text, start + _MAX_CHARACTERS // 2, start + _MAX_CHARACTERS)
+    while end - start > max_characters:
+        split = _split_position(text, start + max_characters // 2, start + max_characters)
         parts.append((start, split))
         start = split
     return [*parts, (start, end)]
