@@ -183,7 +183,7 @@ def test_an_argos_package_with_a_target_prefix_is_refused(tmp_path: Path) -> Non
     refused(changed, "target_prefix")
 
 
-@pytest.mark.medium
+@pytest.mark.slow
 def test_damaged_files_give_a_model_or_a_typed_error(converted: Path, tmp_path: Path) -> None:
     """In the child process: CTranslate2 is C++, and a changed file may end the process that loads it."""
     generator = random.Random(1)

@@ -98,6 +98,7 @@ def test_the_learning_rate_is_a_tenth_and_few_passes_are_the_default(start: Path
     assert started.recipe.model.dropout >= 0.1
 
 
+@pytest.mark.medium
 def test_old_pairs_of_the_start_models_run_are_replayed(start_run: Path, tmp_path: Path) -> None:
     events = tune(start_run / "model", tmp_path / "run")
     assert "to replay (pairs that the start model was trained on)" in stage(events, "starting from")
@@ -110,6 +111,7 @@ def test_old_pairs_of_the_start_models_run_are_replayed(start_run: Path, tmp_pat
     assert {"start_chrf", "keep_chrf", "start_keep_chrf", "start_share"} <= facts.keys()
 
 
+@pytest.mark.medium
 def test_without_old_pairs_the_start_models_own_translations_are_replayed(
     start: Path, tmp_path: Path
 ) -> None:
@@ -124,6 +126,7 @@ def test_without_old_pairs_the_start_models_own_translations_are_replayed(
     assert OldPairs.from_bytes(old.to_bytes()) == old
 
 
+@pytest.mark.medium
 def test_given_files_are_kept_and_replayed(start: Path, tmp_path: Path) -> None:
     keep = write_tsv(tmp_path / "keep.tsv", digit_pairs(20, seed=7))
     replay = write_tsv(tmp_path / "replay.tsv", [*digit_pairs(100, seed=8), *digit_pairs(20, seed=7)])
@@ -138,6 +141,7 @@ def test_given_files_are_kept_and_replayed(start: Path, tmp_path: Path) -> None:
     assert (card.recipe.fine_tuning.keep, card.recipe.fine_tuning.replay) == (("keep.tsv",), ("replay.tsv",))
 
 
+@pytest.mark.medium
 def test_a_plain_text_to_replay_is_translated_by_the_start_model(start: Path, tmp_path: Path) -> None:
     text = tmp_path / "old.en.txt"
     text.write_text("".join(f"{pair.source}\n" for pair in digit_pairs(60, seed=9)))
@@ -205,6 +209,7 @@ def test_replay_and_interpolation_keep_what_plain_fine_tuning_forgets(tmp_path: 
     assert gained > scores["ours"]["start_chrf"] + 10
 
 
+@pytest.mark.medium
 def test_a_recurrent_model_and_a_language_model_are_continued(tmp_path: Path) -> None:
     small = {"model.family": "recurrent", "model.width": 16, "model.embedding": 16, "text.vocab_size": 320}
     list(training_events(digit_corpus(100), out=tmp_path / "first", **{**STEPS, **small}))
