@@ -77,6 +77,8 @@ export class Explainer {
     }
     if (!spans.length) return { text: this.#stored.sentences === "split" ? strip(text) : "", parts };
     const translated = parts.map((part) => part.text);
+    const isWhole = spans.length === 1 && spans[0][1] - spans[0][0] === strip(text).length;
+    if (isWhole) return { text: translated[0], parts }; // also the white space that a model writes around it
     return { text: replaceParts(text, spans, translated, this.#stored.facts.target_language ?? ""), parts };
   }
 
