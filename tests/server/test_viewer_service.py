@@ -268,7 +268,7 @@ def test_an_unfinished_run_uses_its_newest_checkpoint(run: Path, tmp_path: Path)
     newest = RunMonitor(unfinished).newest()
     assert newest is not None
     assert newest.translate(["one"])[0].text == RunMonitor(run).translator(3).translate(["one"])[0].text
-    assert newest.training == jumok.load(run / "model").training
+    assert newest.facts.training == jumok.load(run / "model").facts.training
 
 
 def test_a_revised_plan_is_stored_with_the_model(tmp_path: Path) -> None:
