@@ -283,5 +283,5 @@ def test_a_revised_plan_is_stored_with_the_model(tmp_path: Path) -> None:
     assert record is not None
     folder.write_record(replace(record, plan=record.plan.revised(3, 5)))
     jumok.train(pairs, out=tmp_path / "run", **settings)
-    facts = jumok.load(tmp_path / "run" / "model").training
+    facts = jumok.load(tmp_path / "run" / "model").facts.training
     assert (facts["steps"], facts["plan"]) == (5, [[0, 6], [3, 5]])
