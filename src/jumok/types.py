@@ -66,6 +66,7 @@ class Region:
     top: float
     right: float
     bottom: float
+    letters: int | None = None  # first letters of the word that are the name, without a particle; None: all
 
 
 @dataclass(frozen=True, slots=True)

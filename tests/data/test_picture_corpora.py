@@ -60,6 +60,20 @@ def test_captions_have_a_language_and_regions(tmp_path: Path) -> None:
     assert format_regions(first.picture.regions) == "1:0,0,0.5,1"
 
 
+def test_a_region_may_belong_to_the_noun_before_a_particle(tmp_path: Path) -> None:
+    write_picture(tmp_path / "a.png", half_bright("left", 1))
+    for text in ("1/1:0,0,0.5,1", "1/2:0,0,0.5,1 1/2:0.5,0,1,1"):
+        (tmp_path / "c.ko.tsv").write_text(f"a.png\t작은 별이 있다.\t{text}\n")
+        [pair] = open_corpus(tmp_path / "c.ko.tsv").pairs()
+        assert pair.picture is not None
+        assert pair.picture.regions[0].letters == int(text[2])
+        assert format_regions(pair.picture.regions) == text
+    for text in ("1/0:0,0,0.5,1", "1/:0,0,0.5,1", "1/-1:0,0,0.5,1"):
+        (tmp_path / "c.ko.tsv").write_text(f"a.png\t작은 별이 있다.\t{text}\n")
+        with pytest.raises(DataError, match="regions that cannot be read"):
+            list(open_corpus(tmp_path / "c.ko.tsv").pairs())
+
+
 def test_blank_lines_may_precede_the_header(tmp_path: Path) -> None:
     write_picture(tmp_path / "a.png", half_bright("left", 1))
     (tmp_path / "c.tsv").write_text("\n\npicture\tko\na.png\t왼쪽이 밝다.\n")

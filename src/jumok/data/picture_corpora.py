@@ -4,8 +4,8 @@
     captions.ko.tsv: picture ⇥ caption [⇥ regions]  header optional; paths are relative to the file's folder
 
 A region is a box around what a word of the caption names. `2:0.1,0.25,0.5,0.75` is that of word 2 (counted
-from 0): its left, top, right and bottom edge as shares of the picture. Several regions are separated by
-spaces.
+from 0): its left, top, right and bottom edge as shares of the picture. `2/1:…` is that of the first letter of
+word 2, if the rest is a particle. Several regions are separated by spaces.
 
 A TSV may come from anywhere, so its paths must stay in its own folder.
 """
@@ -182,17 +182,21 @@ def _parse_regions(text: str, where: str) -> tuple[Region, ...]:
 def format_regions(regions: Iterable[Region]) -> str:
     """Return regions as they are written in the third column of a TSV."""
     return " ".join(
-        f"{region.word}:{region.left:g},{region.top:g},{region.right:g},{region.bottom:g}"
+        f"{region.word}{'' if region.letters is None else f'/{region.letters}'}:"
+        f"{region.left:g},{region.top:g},{region.right:g},{region.bottom:g}"
         for region in regions
     )
 
 
 def _parse_region(item: str) -> Region:
-    word, colon, box = item.partition(":")
+    name, colon, box = item.partition(":")
+    word, slash, count = name.partition("/")
+    letters = int(count) if slash else None
     left, top, right, bottom = map(float, box.split(","))
-    if not colon or int(word) < 0 or not (0 <= left < right <= 1 and 0 <= top < bottom <= 1):
+    is_box = 0 <= left < right <= 1 and 0 <= top < bottom <= 1
+    if not colon or int(word) < 0 or not is_box or (letters is not None and letters < 1):
         raise ValueError(item)
-    return Region(int(word), left, top, right, bottom)
+    return Region(int(word), left, top, right, bottom, letters)
 
 
 def _first_cells(file: InputFile) -> list[str]:

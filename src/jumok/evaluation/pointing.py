@@ -2,10 +2,12 @@
 
     hit(word) = argmaxᵢ w̄ᵢ lies in a gold region of the word         the pointing game, Zhang et al. 2016
 
-w̄ is the cross-attention of the last layer, its mean over the heads and over the tokens of the word; a patch
-lies in a region if its centre does. The edge of a thing is often in a patch whose centre is just outside, so
-patches that overlap the region are counted too, as a second number. Only words that the model wrote where the
-reference has them are counted.
+w̄ is the cross-attention of the last layer, its mean over the heads and over the tokens that write the name.
+Korean writes a noun and its particle as one word, but the particle is not part of the name and follows from
+it without a look at the picture: such a region says how many letters the name has, and only the tokens of
+these are measured. A patch lies in a region if its centre does. The edge of a thing is often in a patch whose
+centre is just outside, so patches that overlap the region are counted too, as a second number. Only words
+that the model wrote where the reference has them are counted.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
 
     from jumok.inference import Translator
     from jumok.text.picture_tokenizer import PictureTokenizer
-    from jumok.types import Pair
+    from jumok.types import Pair, Region
 
 __all__ = ["PointingScores", "score_pointing"]
 
@@ -63,13 +65,26 @@ def score_pointing(
         named = {word for word in wanted if word < len(found) and found[word] == reference[word]}
         words, written = words + len(wanted), written + len(named)
         if named:
-            weights = translator.word_attention(pair.source, caption).weights[0, 0]  # (word, patch)
+            weights = translator.attention(pair.source, caption)["cross"].weights[-1].mean(axis=0)
             for word in named:
-                patch = int(weights[word].argmax())
                 named_regions = [region for region in regions if region.word == word]
+                rows = _name_tokens(translator, caption, named_regions[0])
+                patch = int(weights[rows].mean(axis=0).argmax())
                 hits += any(bool(patches_in_region(one, tokenizer.grid)[patch]) for one in named_regions)
                 overlaps += any(
                     bool(patches_in_region(one, tokenizer.grid, overlapping=True)[patch])
                     for one in named_regions
                 )
     return PointingScores(words, written, hits, overlaps)
+
+
+def _name_tokens(translator: Translator, caption: str, region: Region) -> list[int]:
+    """Return the positions of the tokens that write the name of what the region shows."""
+    tokenizer = translator.tokenizers.target
+    ids = tokenizer.encode(caption)
+    letters_before, found = 0, []
+    for position, word in enumerate(tokenizer.word_of_token(caption, ids)):
+        if word == region.word and (region.letters is None or letters_before < region.letters):
+            found.append(position)
+            letters_before += len(tokenizer.decode([ids[position]]).strip())
+    return found

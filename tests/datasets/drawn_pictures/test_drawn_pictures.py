@@ -74,6 +74,10 @@ def test_captions_say_what_is_drawn() -> None:
             for region, thing in zip(picture.regions[code], picture.things, strict=True):
                 noun = thing.shape.english if code == "en" else thing.shape.korean
                 assert words[region.word].startswith(noun)
+                if code == "ko" and words[region.word] != noun:  # with a particle
+                    assert region.letters == len(noun)
+                else:
+                    assert region.letters is None
                 colour, size = words[region.word - 1], words[region.word - 2]
                 assert (colour, size.lower()) in {
                     (thing.colour.english, thing.size.english),

@@ -47,11 +47,19 @@ RELATIONS = {
 NUMBERS = {2: ("two", "두"), 3: ("three", "세")}
 
 
+class Noun(NamedTuple):
+    """A noun of a caption: the index of its word, the things it names, its letters if a particle follows."""
+
+    word: int
+    things: list[Thing]
+    letters: int | None = None
+
+
 class Caption(NamedTuple):
-    """A sentence without its full stop, as words, and for each noun its index and the things it names."""
+    """A sentence without its full stop, as words, and its nouns."""
 
     words: list[str]
-    nouns: list[tuple[int, list[Thing]]]
+    nouns: list[Noun]
 
     @property
     def text(self) -> str:
@@ -64,8 +72,8 @@ def describe_place(thing: Thing, place: str) -> dict[str, Caption]:
     english = ["There", "is", *_english(thing)]
     korean = [korean_place, *_korean(thing, "이")]
     return {
-        "en": Caption([*english, *english_place.split()], [(len(english) - 1, [thing])]),
-        "ko": Caption([*korean, "있다"], [(len(korean) - 1, [thing])]),
+        "en": Caption([*english, *english_place.split()], [Noun(len(english) - 1, [thing])]),
+        "ko": Caption([*korean, "있다"], [_with_particle(korean, [thing])]),
     }
 
 
@@ -77,8 +85,8 @@ def describe_same(things: Sequence[Thing]) -> dict[str, Caption]:
     english = ["There", "are", english_number, first.size.english, first.colour.english, noun]
     korean = _korean(first, "이")
     return {
-        "en": Caption(english, [(len(english) - 1, list(things))]),
-        "ko": Caption([*korean, korean_number, "개", "있다"], [(len(korean) - 1, list(things))]),
+        "en": Caption(english, [Noun(len(english) - 1, list(things))]),
+        "ko": Caption([*korean, korean_number, "개", "있다"], [_with_particle(korean, list(things))]),
     }
 
 
@@ -90,12 +98,17 @@ def describe_pair(subject: Thing, other: Thing, relation: str) -> dict[str, Capt
     korean_subject = _korean(subject, "이")
     korean = [*korean_subject, *_korean(other, "")]
     return {
-        "en": Caption(english, [(len(first) - 1, [subject]), (len(english) - 1, [other])]),
+        "en": Caption(english, [Noun(len(first) - 1, [subject]), Noun(len(english) - 1, [other])]),
         "ko": Caption(
             [*korean, korean_relation, "있다"],
-            [(len(korean_subject) - 1, [subject]), (len(korean) - 1, [other])],
+            [_with_particle(korean_subject, [subject]), Noun(len(korean) - 1, [other])],
         ),
     }
+
+
+def _with_particle(words: Sequence[str], things: list[Thing]) -> Noun:
+    """The last of these words, a noun and its particle, which Korean writes as one word."""
+    return Noun(len(words) - 1, things, len(things[0].shape.korean))
 
 
 def _english(thing: Thing) -> list[str]:

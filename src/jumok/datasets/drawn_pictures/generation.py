@@ -18,6 +18,7 @@ from jumok.datasets.drawn_pictures.captions import (
     PLACES,
     RELATIONS,
     Caption,
+    Noun,
     describe_pair,
     describe_place,
     describe_same,
@@ -170,7 +171,7 @@ def _paint(dice: _Dice, things: tuple[Thing, ...], captions: dict[str, Caption])
         share = cover(thing)[:, :, None]
         canvas = canvas * (1 - share) + shade * share
     regions = {
-        language: tuple(_region(word, thing) for word, named in caption.nouns for thing in named)
+        language: tuple(_region(noun, thing) for noun in caption.nouns for thing in noun.things)
         for language, caption in captions.items()
     }
     texts = {language: caption.text for language, caption in captions.items()}
@@ -187,9 +188,9 @@ def _ground(dice: _Dice) -> NDArray[np.float64]:
     return ground
 
 
-def _region(word: int, thing: Thing) -> Region:
+def _region(noun: Noun, thing: Thing) -> Region:
     """The box around the pixels that a thing touches."""
     rows, columns = np.nonzero(cover(thing))
     left, right = int(columns.min()), int(columns.max()) + 1
     top, bottom = int(rows.min()), int(rows.max()) + 1
-    return Region(word, left / SIDE, top / SIDE, right / SIDE, bottom / SIDE)
+    return Region(noun.word, left / SIDE, top / SIDE, right / SIDE, bottom / SIDE, noun.letters)
