@@ -106,8 +106,10 @@ def _from_spec(spec: str, settings: Mapping[str, Any]) -> System:
 def _refuse_other_tasks(overrides: Overrides) -> None:
     if overrides.with_defaults().model.task != "translate":
         raise RecipeError(
-            f"Only models that translate can be compared; {overrides.family} learns from plain text here. "
-            "`jumok evaluate MODEL text.txt` scores such models on the same text."
+            "Only models that write text for a source can be compared: the table scores translations and "
+            f"captions. Here, {overrides.family} learns from plain text or names the classes of pictures. "
+            "Train each such model with `jumok train`; `jumok evaluate MODEL TEXT_OR_FOLDER` scores them on "
+            "the same data."
         )
 
 
