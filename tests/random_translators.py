@@ -12,15 +12,18 @@ import torch
 from jumok.config.recipe import (
     AttentionSettings,
     DecoderOnlySettings,
+    EncoderOnlySettings,
     RecurrentSettings,
     SearchSettings,
     TextSettings,
     TransformerSettings,
 )
 from jumok.data.batching import padded_batch
-from jumok.inference import ModelFacts, Translator
+from jumok.inference import ModelFacts, PictureClassifier, Translator
 from jumok.models import build_model
 from jumok.text import TokenizerPair, train_tokenizer
+from jumok.text.class_names import ClassNames
+from jumok.text.picture_tokenizer import PictureTokenizer
 from jumok.types import BEGIN
 
 SENTENCE = "the old house sees a small tree."
@@ -77,6 +80,37 @@ OTHER_MODELS = {
 @functools.cache
 def family_translator(name: str) -> Translator:
     return make_translator((SMALL_MODELS | OTHER_MODELS)[name])
+
+
+# Pictures of 8 × 8 grey pixels, as `picture_files.py` writes them, in 4 × 4 patches.
+PICTURES = PictureTokenizer(size=8, patch_size=2, channels=1)
+
+
+@functools.cache
+def picture_translator() -> Translator:
+    """A translator from pictures to captions, with random weights."""
+    torch.manual_seed(7)
+    pair = TokenizerPair(PICTURES, tokenizers().target, shared=False)
+    settings = TransformerSettings(encoder_layers=2, decoder_layers=2, **SMALL)
+    size = pair.target.vocab_size
+    model = build_model(
+        settings, source_vocab_size=0, target_vocab_size=size, shared=False, grid=PICTURES.grid
+    )
+    search = SearchSettings(beam=3, max_length_ratio=0.5)
+    return Translator(model, pair, search=search, facts=ModelFacts(target_language="de"))
+
+
+@functools.cache
+def picture_classifier() -> PictureClassifier:
+    """A classifier of pictures with random weights."""
+    torch.manual_seed(7)
+    classes = ClassNames(["left", "right", "top"])
+    settings = EncoderOnlySettings(layers=2, task="classify", **SMALL)
+    size = classes.vocab_size
+    model = build_model(
+        settings, source_vocab_size=0, target_vocab_size=size, shared=False, grid=PICTURES.grid
+    )
+    return PictureClassifier(model, PICTURES, classes)
 
 
 @torch.inference_mode()

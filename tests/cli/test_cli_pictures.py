@@ -49,10 +49,15 @@ def test_captions_from_training_to_maps(call: Call, pictures: Path) -> None:
     assert {"bleu", "chrf", "pointing", "pointing_words"} <= scores.keys()
     assert scores["pointing_words"] == 48
 
-    for suffix, start in ((".svg", b"<svg"), (".png", b"\x89PNG"), (".html", b"<!doctype html>")):
+    starts = {".svg": b"<svg", ".png": b"\x89PNG", ".html": b"<!doctype html>", ".json": b"{", ".npz": b"PK"}
+    for suffix, start in starts.items():
         looked = call("look", model, picture, "--out", pictures / f"maps{suffix}")
         assert looked.code == 0, looked.err
         assert (pictures / f"maps{suffix}").read_bytes().startswith(start)
+    assert "data:image/png;base64," in (pictures / "maps.html").read_text()
+    both = call("look", model, model, picture, "--out", pictures / "both.html")
+    assert both.code == 0, both.err
+    assert (pictures / "both.html").read_text().count('"picture":{"rows"') == 2
     shown = call("look", model, picture, "--target", "the left half")
     assert shown.out.startswith("the left half\n")
     assert "of each word's greatest weight" in shown.out
@@ -76,11 +81,19 @@ def test_classes_from_training_to_the_roll_out(call: Call, pictures: Path) -> No
     looked = call("look", model, picture, "--out", pictures / "map.svg")
     assert looked.out.split()[0] in names
     assert "roll-out" in (pictures / "map.svg").read_text()
+    assert call("look", model, picture, "--out", pictures / "map.html").code == 0
+    assert "<class>" in json.loads(_page_data(pictures / "map.html"))["explanations"][0]["source"]["tokens"]
     for option in ("--beam", "--length-penalty", "--max-length-ratio"):
         refused = call("translate", model, picture, option, "2").paragraph("translate")
         assert f"{option} would be ignored" in refused
     assert "writes no caption" in call("look", model, picture, "--target", "x").paragraph("look")
     assert "names the classes of pictures" in call("complete", model).paragraph("complete")
+
+
+def _page_data(path: Path) -> str:
+    found = re.search(r'id="jumok-data">(.*?)</script>', path.read_text(), re.DOTALL)
+    assert found is not None
+    return found[1]
 
 
 @pytest.mark.medium
@@ -94,8 +107,8 @@ def test_commands_for_text_say_that_the_model_reads_pictures(
     unnamed.write_text(captions.read_text().replace("\ten\t", "\tcaption\t"))
     refused = {
         ("serve", captioner, "--check"): "reads pictures, which `jumok serve` does not serve",
-        ("look", captioner, "--live"): "reads pictures, which the live page does not show",
-        ("look", captioner, picture, "--out", pictures / "x.npz"): "as .html, .png, .svg",
+        ("look", captioner, model, "--live"): "models that read text or models that read pictures, not both",
+        ("look", captioner, model, picture, "--out", pictures / "x.html"): "Give models that read the same",
         ("shortlist", captioner, captions): "reads pictures",
         ("translate", captioner, picture, "--shortlist"): "reads pictures",
         ("evaluate", captioner, pairs): "is scored on pictures with captions",

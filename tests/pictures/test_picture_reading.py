@@ -13,7 +13,7 @@ import pytest
 from PIL import Image
 
 from jumok.errors import DataError, UnsupportedError
-from jumok.pictures import measure_picture, read_picture, write_picture
+from jumok.pictures import measure_picture, picture_data_url, read_picture, write_picture
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -161,3 +161,34 @@ def test_without_pillow_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setitem(sys.modules, "PIL", None)
     with pytest.raises(UnsupportedError, match=r'pip install "jumok\[pictures\]"'):
         read_picture(tmp_path / "a.png", size=2, channels=1)
+
+
+def test_a_data_url_is_read_like_the_file(tmp_path: Path) -> None:
+    pixels = np.arange(4 * 4 * 3, dtype=np.uint8).reshape(4, 4, 3)
+    write_picture(tmp_path / "a.png", pixels)
+    url = picture_data_url(tmp_path / "a.png")
+    assert url.startswith("data:image/png;base64,")
+    assert np.array_equal(read_picture(url, size=4, channels=3), pixels)
+    assert measure_picture(url).width == 4
+
+
+@pytest.mark.parametrize(
+    ("url", "message"),
+    [
+        ("data:image/png,abc", "no part in base64"),
+        ("data:", "no part in base64"),
+        ("data:image/png;base64,a*b", "cannot be read"),
+        ("data:image/png;base64,é", "cannot be read"),
+        ("data:image/png;base64,aGVsbG8=", "is not a picture that jumok reads"),
+        ("data:image/png;base64,iVBORw0KGgo=", "in a data: URL"),
+    ],
+)
+def test_a_data_url_without_a_picture_is_refused(url: str, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        read_picture(url, size=4, channels=3)
+
+
+def test_a_large_data_url_is_refused_before_it_is_decoded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("jumok.pictures.reading.MAX_FILE_BYTES", 100)
+    with pytest.raises(DataError, match="in a data: URL is too large"):
+        read_picture("data:image/png;base64," + "A" * 200, size=4, channels=3)

@@ -16,12 +16,21 @@ from jumok.analysis import explain, explanation_from_json
 from jumok.analysis.cost import CostLimits, count_weights
 from jumok.analysis.packing import unpack_weights
 from jumok.data.batching import padded_batch
-from jumok.errors import DataError
+from jumok.errors import DataError, UnsupportedError
+from jumok.pictures import picture_data_url, write_picture
 from jumok.server.viewer import ExplanationService, NamedTranslator, RunMonitor, is_run_folder
 from jumok.training import Saved, training_events
 from jumok.training.run.run_folder import RunFolder
 from jumok.types import END
-from random_translators import SENTENCE, SMALL_MODELS, TARGET, family_translator
+from picture_files import half_bright
+from random_translators import (
+    SENTENCE,
+    SMALL_MODELS,
+    TARGET,
+    family_translator,
+    picture_classifier,
+    picture_translator,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -285,3 +294,40 @@ def test_a_revised_plan_is_stored_with_the_model(tmp_path: Path) -> None:
     jumok.train(pairs, out=tmp_path / "run", **settings)
     facts = jumok.load(tmp_path / "run" / "model").facts.training
     assert (facts["steps"], facts["plan"]) == (5, [[0, 6], [3, 5]])
+
+
+def test_models_of_pictures_answer_with_captions_classes_and_maps(tmp_path: Path) -> None:
+    write_picture(tmp_path / "a.png", half_bright("top", 1))
+    url = picture_data_url(tmp_path / "a.png")
+    models = [NamedTranslator("writes", picture_translator()), NamedTranslator("names", picture_classifier())]
+    service = ExplanationService(models, picture=url)
+    data = service.page_data()["live"]
+    assert data["picture"] == url
+    assert [model["reads_pictures"] for model in data["models"]] == [True, True]
+    partial: list[str] = []
+    body = json.dumps({"sentence": "", "picture": url}).encode()
+    caption = json.loads(service.handle("explain", body, partial.append))
+    assert caption["target"]["text"] == picture_translator().translate([str(tmp_path / "a.png")])[0].text
+    assert partial[-1] == caption["target"]["text"]
+    assert caption["picture"]["rows"] == 4
+    assert (
+        request(service, "rank-heads", sentence="", picture=url)["effect"].keys()
+        == caption["attention"].keys()
+    )
+    named = request(service, "explain", model=1, sentence="", picture=url)
+    assert named["target"]["text"] == picture_classifier().classify([url])[0].name
+    assert named["roll_out"]["encoder"]["shape"] == [17, 17]
+    with pytest.raises(UnsupportedError, match="Received: a classifier"):
+        request(service, "rank-heads", model=1, sentence="", picture=url)
+    with pytest.raises(UnsupportedError, match="takes no changes"):
+        request(service, "explain", model=1, sentence="", picture=url, target="left")
+
+
+def test_a_picture_must_be_sent_and_must_not_be_a_path(tmp_path: Path) -> None:
+    service = ExplanationService([NamedTranslator("writes", picture_translator())])
+    with pytest.raises(DataError, match="send one as a data: URL"):
+        request(service, "explain", sentence="a")
+    write_picture(tmp_path / "a.png", half_bright("top", 1))
+    with pytest.raises(DataError, match="not valid"):
+        request(service, "explain", sentence="", picture=str(tmp_path / "a.png"))
+    assert service.max_picture_characters > service_of("transformer").max_picture_characters == 0

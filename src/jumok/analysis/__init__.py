@@ -16,8 +16,16 @@ if TYPE_CHECKING:
     from jumok.analysis.bound_model import BoundModel
     from jumok.analysis.change_edits import check_changes, edit_from_changes
     from jumok.analysis.changes import Change, Paint, Pin, Silence, change_from_json, change_to_json
+    from jumok.analysis.class_explanation import explain_class
     from jumok.analysis.explainer import ExplanationOptions, explain
-    from jumok.analysis.explanation import BeforeChange, Explanation, GroupEffect, NextToken, WordAlignment
+    from jumok.analysis.explanation import (
+        BeforeChange,
+        Explanation,
+        GroupEffect,
+        NextToken,
+        PatchedPicture,
+        WordAlignment,
+    )
     from jumok.analysis.explanation_files import (
         explanation_page,
         open_explanation,
@@ -49,6 +57,7 @@ __all__ = [
     "LiveExplanation",
     "NextToken",
     "Paint",
+    "PatchedPicture",
     "PictureView",
     "Pin",
     "SearchTree",
@@ -62,6 +71,7 @@ __all__ = [
     "complete_explanation",
     "edit_from_changes",
     "explain",
+    "explain_class",
     "explanation_from_json",
     "explanation_page",
     "explanation_to_json",
@@ -91,6 +101,7 @@ _MODULE = {
     "LiveExplanation": "live_explanation",
     "NextToken": "explanation",
     "Paint": "changes",
+    "PatchedPicture": "explanation",
     "PictureView": "picture_view",
     "Pin": "changes",
     "SearchTree": "search_tree",
@@ -104,6 +115,7 @@ _MODULE = {
     "complete_explanation": "live_explanation",
     "edit_from_changes": "change_edits",
     "explain": "explainer",
+    "explain_class": "class_explanation",
     "explanation_from_json": "json_format",
     "explanation_page": "explanation_files",
     "explanation_to_json": "json_format",

@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy
 import torch
 
 from jumok.analysis.change_edits import silence_per_row
 from jumok.analysis.cost import count_weights
 from jumok.analysis.trace import trace_cell
 from jumok.data.batching import padded_batch
+from jumok.inference.alignment.readout import default_read_out, last_layer_read_out
 from jumok.inference.teacher_forcing import next_log_probs, site_weights
 from jumok.types import END
 
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from jumok.analysis.steps import Cell, CellSteps
     from jumok.attention import Edit
     from jumok.models import TranslationModel
+    from jumok.types import ReadOut
 
 __all__ = ["BoundModel"]
 
@@ -36,16 +39,31 @@ MAX_BATCH_WEIGHTS = 8_000_000
 
 @dataclass(frozen=True)
 class BoundModel:
-    """A model, the token ids of a source without `</s>`, and an edit applied to all its attention.
+    """A model, a source, and an edit applied to all its attention.
 
+    A source is token ids without `</s>`, or the patches of a picture, an array (patch, value) of bytes.
     With `limits`, `weights` and `silencing_effects` refuse what is too large before they begin; before other
     passes, call `check_cost`.
     """
 
     model: TranslationModel
-    source: tuple[int, ...]
+    source: Sequence[Any]
     edit: Edit | None = None
     limits: CostLimits | None = None
+
+    @property
+    def reads_picture(self) -> bool:
+        return isinstance(self.source, numpy.ndarray)
+
+    @property
+    def source_length(self) -> int:
+        """The number of keys that a source has: its tokens and `</s>`, or its patches."""
+        return len(self.source) + (not self.reads_picture)
+
+    def default_read_out(self, layers: int, heads: int) -> ReadOut:
+        """Return the heads that are read if the model's card names none."""
+        choose = last_layer_read_out if self.reads_picture else default_read_out
+        return choose(layers, heads)
 
     def check_cost(self, targets: Sequence[Sequence[int]]) -> None:
         """Refuse passes over these targets that the limits do not allow."""
@@ -79,7 +97,7 @@ class BoundModel:
         effects: list[float] = []
         for batch in self._batches([target] * len(groups)):
             silenced = groups[len(effects) : len(effects) + len(batch)]
-            edit = silence_per_row(silenced, self.model, len(self.source) + 1, self.edit)
+            edit = silence_per_row(silenced, self.model, self.source_length, self.edit)
             effects.extend(after - unchanged for after in self._log_probs(batch, edit, ended=ended))
         return effects
 

@@ -7,11 +7,14 @@ looks short can need gigabytes. Weights are counted: layers · heads · queries 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
+
+import numpy
 
 from jumok.errors import DataError
 from jumok.inference.teacher_forcing import site_weights
+from jumok.models.patch_embedding import PatchEmbedding
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -56,9 +59,16 @@ _HEADS: WeakKeyDictionary[TranslationModel, dict[str, int]] = WeakKeyDictionary(
 
 
 def _heads_per_site(model: TranslationModel) -> dict[str, int]:
-    """Return site → layers · heads, read from the maps of an empty pair, which every model family has."""
+    """Return site → layers · heads, read from the maps of an empty pair, which every model family has.
+
+    A picture always has all its patches, so its pair is a black one with no caption.
+    """
     if model not in _HEADS:
-        [weights] = site_weights(model, [()], [()])
+        embedding = getattr(model, "source_embedding", None)
+        source: Any = ()
+        if isinstance(embedding, PatchEmbedding):
+            source = numpy.zeros((len(embedding.grid), embedding.grid.values), dtype=numpy.uint8)
+        [weights] = site_weights(model, [source], [()])
         _HEADS[model] = {site: array.shape[0] * array.shape[1] for site, array in weights.items()}
     return _HEADS[model]
 

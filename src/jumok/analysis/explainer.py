@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy
 import torch
@@ -12,18 +12,19 @@ import torch
 from jumok.analysis.bound_model import BoundModel
 from jumok.analysis.change_edits import check_changes, edit_from_changes
 from jumok.analysis.changes import Change
-from jumok.analysis.explanation import BeforeChange, NextToken, WordAlignment
+from jumok.analysis.explanation import BeforeChange, NextToken, PatchedPicture, WordAlignment
 from jumok.analysis.facts import model_facts
 from jumok.analysis.heads import head_statistics
 from jumok.analysis.live_explanation import LiveExplanation
 from jumok.analysis.search_recorder import SearchRecorder
 from jumok.analysis.tokenized_sentence import TokenizedSentence
 from jumok.data.batching import padded_batch
-from jumok.errors import DataError, UnsupportedError
+from jumok.errors import DataError
 from jumok.inference.alignment.readout import (
     AttendedPair,
     default_read_out,
     head_errors,
+    last_layer_read_out,
     links_in_both_directions,
     read_alignment,
 )
@@ -33,12 +34,16 @@ from jumok.inference.engines.torch_engine import TorchEngine
 from jumok.inference.search.beam import beam_search
 from jumok.inference.search.plan import SearchPlan
 from jumok.inference.text_options import LINE_BY_LINE
+from jumok.pictures import picture_name
+from jumok.text.picture_tokenizer import PictureTokenizer
 from jumok.text.sentences import text_spans
+from jumok.text.word_mapping import merge_to_words
 from jumok.types import BEGIN, END, PAD, Alignment, ReadOut
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from numpy.typing import NDArray
     from torch import Tensor
 
     from jumok.analysis.cost import CostLimits
@@ -85,18 +90,15 @@ def explain(
 ) -> LiveExplanation:
     """Return an explanation: attention, search, candidates, alignments, statistics of one translation.
 
+    With a model of pictures, `sentence` is the path of a picture or a data: URL, and the translation is its
+    caption.
+
     `target` is explained instead of the model's own translation. A search begins with `prefix`, text or token
     ids. `edit` changes attention: the tokens before the first step that it affects stay the same, and the
     explanation also holds the unchanged translation, `before`. With `limits`, maps that would be too large
     are refused before they are computed. `on_partial` receives the best hypothesis after each search step.
     """
-    if translator.reads_pictures:
-        raise UnsupportedError(
-            "This model reads pictures; `explain` takes a sentence. "
-            "`jumok look MODEL picture.png --out maps.svg` draws where it looks; in Python: "
-            "`translator.word_attention(path, caption)`."
-        )
-    num_sentences = len(text_spans(sentence, translator.sentences))
+    num_sentences = 1 if translator.reads_pictures else len(text_spans(sentence, translator.sentences))
     if target is None and num_sentences > 1:
         raise DataError(
             "One short sentence is explained at a time. Received: a text that is translated in "
@@ -106,13 +108,14 @@ def explain(
     options = options or ExplanationOptions()
     plan = SearchPlan.from_settings(translator.search, beam=options.beam)
     explainer = _Explainer(translator, plan, target, options, limits)
-    explanation = explainer.explain(sentence.strip(), prefix, edit, on_partial)
+    source = _Source.of(translator, sentence)
+    explanation = explainer.explain(source, prefix, edit, on_partial)
     is_plain = target is None and options.beam is None and not prefix and edit is None
     if is_plain and translator.engine.name != TorchEngine.name:
         # Rounding in a converted model may lead to another translation, which is the one that people have.
         [translation] = translator.translate([sentence], **LINE_BY_LINE)
         if translation.text != explanation.text:
-            return replace(explainer, target=translation.text).explain(sentence.strip(), "", None, None)
+            return replace(explainer, target=translation.text).explain(source, "", None, None)
     return explanation
 
 
@@ -138,6 +141,25 @@ class EditedModel:
 
 
 @dataclass(frozen=True, slots=True)
+class _Source:
+    """A sentence or a picture, as the model reads it and as it is shown."""
+
+    tokens: Sequence[Any]  # ids, or an array (patch, value)
+    sentence: TokenizedSentence
+    picture: PatchedPicture | None = None
+
+    @classmethod
+    def of(cls, translator: Translator, text: str) -> _Source:
+        tokenizer = translator.tokenizers.source
+        if isinstance(tokenizer, PictureTokenizer):
+            patches = tokenizer.encode(text)
+            places = TokenizedSentence.from_patches(picture_name(text), tokenizer.tokens(patches))
+            return cls(patches, places, PatchedPicture.from_patches(patches, tokenizer))
+        ids = tuple(tokenizer.encode(text.strip()))
+        return cls(ids, TokenizedSentence.from_ids(text.strip(), ids, tokenizer))
+
+
+@dataclass(frozen=True, slots=True)
 class _Translation:
     """A translation as token ids, with the search that found it; `tree` is None if it was given."""
 
@@ -159,15 +181,13 @@ class _Explainer:
 
     def explain(
         self,
-        sentence: str,
+        source: _Source,
         prefix: str | Sequence[int],
         edit: Change | Sequence[Change] | Edit | None,
         on_partial: Callable[[str], None] | None,
     ) -> LiveExplanation:
-        tokenizer = self.translator.tokenizers.source
-        source = TokenizedSentence.from_ids(sentence, tokenizer.encode(sentence), tokenizer)
         prefix_ids = self._prefix_ids(prefix)
-        unchanged = BoundModel(self.translator.model, source.ids, limits=self.limits)
+        unchanged = BoundModel(self.translator.model, source.tokens, limits=self.limits)
         if edit is None:
             translation = self._translate(unchanged, prefix_ids, on_partial)
             return self._explanation(unchanged, source, translation, len(prefix_ids))
@@ -205,7 +225,7 @@ class _Explainer:
         changes = (edit,) if isinstance(edit, Change) else tuple(edit)
         [weights] = unchanged.weights([target])
         check_changes(changes, {site: array.shape for site, array in weights.items()}, unchanged.model)
-        return changes, edit_from_changes(changes, unchanged.model, len(unchanged.source) + 1)
+        return changes, edit_from_changes(changes, unchanged.model, unchanged.source_length)
 
     def _translate(
         self,
@@ -219,9 +239,9 @@ class _Explainer:
         bound_model.check_cost([target_ids or prefix_ids])
         if self.target is not None:
             return _Translation(target_ids)
-        if not bound_model.source:
+        if not len(bound_model.source):
             return _Translation(())
-        if len(bound_model.source) > self.translator.max_source_tokens:
+        if len(bound_model.source) > self.translator.max_source_tokens and not bound_model.reads_picture:
             raise DataError(
                 f"This sentence is too long to be explained at once: it has {len(bound_model.source):,} "
                 f"tokens, and the model takes {self.translator.max_source_tokens:,}. Give a shorter "
@@ -242,7 +262,7 @@ class _Explainer:
     def _explanation(
         self,
         bound_model: BoundModel,
-        source: TokenizedSentence,
+        source: _Source,
         translation: _Translation,
         forced: int,
         *,
@@ -252,18 +272,21 @@ class _Explainer:
         target = self._tokenized_target(translation.ids)
         [weights] = bound_model.weights([translation.ids])
         log_probs = bound_model.log_probs(translation.ids)  # (step, token)
-        maps = label_maps(weights, source.tokens, target.tokens)
-        statistics = {site: head_statistics(attention) for site, attention in maps.items()}
+        shown, picture = source.sentence, source.picture
+        maps = label_maps(weights, shown.tokens, target.tokens, picture=picture is not None)
+        statistics = {site: head_statistics(attention, picture) for site, attention in maps.items()}
         alignments: tuple[WordAlignment, ...] = ()
-        if "cross" in weights:
-            pair = AttendedPair(weights["cross"], source.word_of_token, target.word_of_token)
+        if picture is not None:
+            alignments = (_patch_alignment(weights["cross"], target.word_of_token),)
+        elif "cross" in weights:
+            pair = AttendedPair(weights["cross"], shown.word_of_token, target.word_of_token)
             alignments = tuple(_alignments(pair, self.translator.read_out))
             if self.options.gold is not None:
                 errors = head_errors(pair, self.options.gold).astype(numpy.float32)
                 statistics["cross"] = replace(statistics["cross"], error=errors)
         produced = torch.tensor([*translation.ids, END])
         return LiveExplanation(
-            source=source,
+            source=shown,
             target=target,
             attention=maps,
             log_probs=log_probs.gather(1, produced[:, None])[:, 0].float().numpy(),
@@ -277,6 +300,7 @@ class _Explainer:
             changes=changes,
             before=before,
             facts=self._facts(),
+            picture=picture,
             bound_model=bound_model,
         )
 
@@ -301,6 +325,14 @@ class _Explainer:
             "target_language": facts.target_language,
             **({"training": dict(facts.training)} if facts.training else {}),
         }
+
+
+def _patch_alignment(weights: NDArray[Any], words: Sequence[int]) -> WordAlignment:
+    """Return the patch that each word of a caption attends to most, in the mean of the last layer's heads."""
+    read_out = last_layer_read_out(*weights.shape[:2])
+    rows = merge_to_words(weights[-1].mean(axis=0)[:-1], words, range(weights.shape[3]))  # (word, patch)
+    links = frozenset((int(patch), word) for word, patch in enumerate(rows.argmax(axis=1)) if word in words)
+    return WordAlignment("read-out", read_out.heads, read_out.shift, "argmax", Alignment(links))
 
 
 def _alignments(pair: AttendedPair, model_read_out: ReadOut | None) -> Iterator[WordAlignment]:

@@ -15,6 +15,8 @@ from jumok.analysis.steps import Cell, CellSteps
 from jumok.analysis.tokenized_sentence import TokenizedSentence, word_map
 from jumok.attention.graph import roll_out
 from jumok.errors import DataError, UnsupportedError
+from jumok.pictures import join_patches
+from jumok.plots import png_data_url
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,9 +25,10 @@ if TYPE_CHECKING:
 
     from jumok.analysis.heads import HeadStatistics
     from jumok.analysis.search_tree import SearchTree
+    from jumok.text.picture_tokenizer import PictureTokenizer
     from jumok.types import Alignment, AttentionMap
 
-__all__ = ["BeforeChange", "Explanation", "GroupEffect", "NextToken", "WordAlignment"]
+__all__ = ["BeforeChange", "Explanation", "GroupEffect", "NextToken", "PatchedPicture", "WordAlignment"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,11 +72,28 @@ class BeforeChange:
     log_prob_changed: float
 
 
+@dataclass(frozen=True, slots=True)
+class PatchedPicture:
+    """A picture as the model sees it, and the grid of its patches, which are tokens row by row."""
+
+    rows: int
+    columns: int
+    image: str  # a PNG in a data: URL
+
+    @classmethod
+    def from_patches(cls, patches: NDArray[np.uint8], tokenizer: PictureTokenizer) -> PatchedPicture:
+        grid = tokenizer.grid
+        pixels = join_patches(patches, grid, channels=tokenizer.channels)
+        return cls(grid.rows, grid.columns, png_data_url(pixels))
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Explanation:
     """One sentence, its translation, and what the model attended to while it produced it.
 
     All indices count from 0. `log_probs` and `candidates` are indexed by target step; the last is `</s>`.
+    If the source is a picture, the tokens and words of `source` are the places of its patches, after the
+    class token if the model is a classifier. Its target is then the name of the class, in one step.
     """
 
     source: TokenizedSentence
@@ -91,6 +111,7 @@ class Explanation:
     changes: tuple[Change, ...] = ()
     before: BeforeChange | None = None
     cells: tuple[CellSteps, ...] = ()  # the cells whose steps are stored
+    picture: PatchedPicture | None = None  # the source, if it is not a sentence
     facts: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -104,7 +125,7 @@ class Explanation:
 
     def words(self, site: str) -> AttentionMap:
         """Return a site's map between words."""
-        return word_map(self.map_of(site), self.source, self.target)
+        return word_map(self.map_of(site), self.source, self.target, picture=self.picture is not None)
 
     def roll_out(self, site: str) -> NDArray[np.float64]:
         """Return the attention roll-out through all layers down to the input, (query, key).

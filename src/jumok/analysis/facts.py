@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from jumok.attention import CATALOGUE
-from jumok.models import DecoderOnly, Recurrent, Transformer
+from jumok.models import DecoderOnly, EncoderOnly, Recurrent, Transformer
 from jumok.models.layers import PostNorm
 
 if TYPE_CHECKING:
-    from jumok.models import TranslationModel
+    from jumok.models import Model
 
 __all__ = ["model_facts"]
 
 
-def model_facts(model: TranslationModel) -> dict[str, Any]:
+def model_facts(model: Model) -> dict[str, Any]:
     """Return the family, the catalogue name of each site's mechanism, and how the model is built."""
     facts: dict[str, Any] = {"parameters": sum(weight.numel() for weight in model.parameters())}
     if isinstance(model, Transformer):
@@ -26,6 +26,10 @@ def model_facts(model: TranslationModel) -> dict[str, Any]:
         sites = dict.fromkeys(("encoder", "decoder", "cross"), model.blocks[0].attention)
         around = model.blocks[0].around_attention
         facts |= {"family": "decoder-only", "norm": "post" if isinstance(around, PostNorm) else "pre"}
+    elif isinstance(model, EncoderOnly):
+        sites = {"encoder": model.encoder[0].attention}
+        around = model.encoder[0].around_attention
+        facts |= {"family": "encoder-only", "norm": "post" if isinstance(around, PostNorm) else "pre"}
     elif isinstance(model, Recurrent):
         attention = getattr(model.decoder, "attention", None)
         sites = {} if attention is None else {"cross": attention}

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from jumok.analysis.explanation import PatchedPicture
     from jumok.types import AttentionMap
 
 __all__ = ["HeadStatistics", "head_statistics"]
@@ -21,25 +22,44 @@ class HeadStatistics:
 
     entropy: NDArray[np.float32]
     """−Σ α ln α, in nats: 0 if a head attends to one key only, ln n if it attends to all n equally."""
-    distance: NDArray[np.float32]
-    """Σ α |query position − key position|, in tokens."""
-    on_special: NDArray[np.float32]
-    """The weight on the special token: `</s>` for "encoder" and "cross", `<s>` for "decoder"."""
+    distance: NDArray[np.float32] | None
+    """Σ α |query position − key position|, in tokens. In the encoder of a picture, the distance between the
+    places of patches, in patches (Dosovitskiy et al. 2021, figure 7); from words to patches there is none."""
+    on_special: NDArray[np.float32] | None
+    """The weight on the special token: `</s>` for "encoder" and "cross", `<s>` for "decoder". A picture has
+    none, except the class token of a classifier."""
     error: NDArray[np.float32] | None = None
     """The alignment error of each head's argmax; only for "cross", if a gold alignment was given."""
     effect: NDArray[np.float32] | None = None
     """The change in the translation's log-probability when the head is silenced, if it was measured."""
 
 
-def head_statistics(attention: AttentionMap) -> HeadStatistics:
-    """Return the statistics of one map (layer, head, query, key), without `error` and `effect`."""
+def head_statistics(attention: AttentionMap, picture: PatchedPicture | None = None) -> HeadStatistics:
+    """Return the statistics of one map (layer, head, query, key), without `error` and `effect`.
+
+    `picture` is the source, if that is not a sentence.
+    """
     weights = attention.weights.astype(np.float64)
     queries, keys = weights.shape[2:]
     logs = np.log(np.where(weights > 0, weights, 1.0))
-    distance = np.abs(np.arange(queries)[:, None] - np.arange(keys))
-    special = 0 if attention.site == "decoder" else keys - 1
-    return HeadStatistics(
-        entropy=np.abs((weights * logs).sum(axis=-1).mean(axis=-1)).astype(np.float32),
-        distance=(weights * distance).sum(axis=-1).mean(axis=-1).astype(np.float32),
-        on_special=weights[..., special].mean(axis=-1).astype(np.float32),
-    )
+    entropy = np.abs((weights * logs).sum(axis=-1).mean(axis=-1)).astype(np.float32)
+    if picture is None or attention.site == "decoder":
+        distances = np.abs(np.arange(queries)[:, None] - np.arange(keys))
+        on_special = _mean(weights[..., 0 if attention.site == "decoder" else keys - 1])
+        return HeadStatistics(entropy, _mean_distance(weights, distances), on_special)
+    first = keys - picture.rows * picture.columns  # 1 with a class token
+    on_class = _mean(weights[..., 0]) if first else None
+    if attention.site == "cross":
+        return HeadStatistics(entropy, None, on_class)
+    places = np.stack(np.divmod(np.arange(keys - first), picture.columns), axis=1)  # (patch, row and column)
+    distances = np.linalg.norm(places[:, None] - places, axis=-1)
+    return HeadStatistics(entropy, _mean_distance(weights[..., first:, first:], distances), on_class)
+
+
+def _mean_distance(weights: NDArray[np.float64], distances: NDArray[Any]) -> NDArray[np.float32]:
+    return _mean((weights * distances).sum(axis=-1))
+
+
+def _mean(values: NDArray[np.float64]) -> NDArray[np.float32]:
+    """The mean over queries, (layer, head)."""
+    return np.asarray(values.mean(axis=-1), dtype=np.float32)

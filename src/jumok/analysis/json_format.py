@@ -13,7 +13,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from jumok.analysis.changes import change_from_json, change_to_json
-from jumok.analysis.explanation import BeforeChange, Explanation, GroupEffect, NextToken, WordAlignment
+from jumok.analysis.explanation import (
+    BeforeChange,
+    Explanation,
+    GroupEffect,
+    NextToken,
+    PatchedPicture,
+    WordAlignment,
+)
 from jumok.analysis.heads import HeadStatistics
 from jumok.analysis.packing import pack_floats, pack_weights, unpack_floats, unpack_weights
 from jumok.analysis.search_tree import Candidate, SearchTree
@@ -22,6 +29,7 @@ from jumok.analysis.tokenized_sentence import TokenizedSentence
 from jumok.data.alignments import parse_alignment
 from jumok.errors import DataError, JumokError
 from jumok.inference.attention_maps import label_maps
+from jumok.plots import PNG_DATA_URL
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -127,6 +135,7 @@ def explanation_to_document(
         "changes": [change_to_json(change) for change in explanation.changes],
         "before": None if explanation.before is None else _before_document(explanation.before),
         "steps": [cell_to_document(cell) for cell in explanation.cells],
+        "picture": None if explanation.picture is None else asdict(explanation.picture),
     }
 
 
@@ -199,10 +208,11 @@ def _upgrade(document: dict[str, Any]) -> dict[str, Any]:
 
 def _explanation(document: dict[str, Any], weights: Mapping[str, NDArray[np.float32]]) -> Explanation:
     source, target = _read_sentence(document["source"]), _read_sentence(document["target"])
+    picture = _read_picture(document.get("picture"), source)  # files of earlier versions of jumok have none
     return Explanation(
         source=source,
         target=target,
-        attention=label_maps(weights, source.tokens, target.tokens),
+        attention=label_maps(weights, source.tokens, target.tokens, picture=picture is not None),
         log_probs=_floats(document["log_probs"]),
         candidates=tuple(
             tuple(NextToken(id_, token, probability) for id_, token, probability in step)
@@ -224,6 +234,7 @@ def _explanation(document: dict[str, Any], weights: Mapping[str, NDArray[np.floa
         changes=tuple(change_from_json(change) for change in document["changes"]),
         before=None if document["before"] is None else _read_before(document["before"]),
         cells=tuple(_read_cell(cell) for cell in document["steps"]),
+        picture=picture,
         facts=document["facts"],
     )
 
@@ -246,6 +257,20 @@ def _sentence_document(sentence: TokenizedSentence) -> dict[str, Any]:
 def _read_sentence(fields: Mapping[str, Any]) -> TokenizedSentence:
     lists = {name: tuple(fields[name]) for name in ("ids", "tokens", "words", "word_of_token")}
     return TokenizedSentence(text=fields["text"], **lists)
+
+
+def _read_picture(fields: Mapping[str, Any] | None, source: TokenizedSentence) -> PatchedPicture | None:
+    if fields is None:
+        return None
+    picture = PatchedPicture(int(fields["rows"]), int(fields["columns"]), str(fields["image"]))
+    tokens_before = len(source.tokens) - picture.rows * picture.columns  # a class token, or none
+    if not picture.image.startswith(PNG_DATA_URL) or picture.rows < 1 or tokens_before not in (0, 1):
+        raise DataError(
+            f"The picture of an explanation is a PNG in a data: URL, with one token per patch. Received: "
+            f"{picture.image[:30]!r}, {picture.rows} × {picture.columns} patches, "
+            f"{len(source.tokens)} tokens."
+        )
+    return picture
 
 
 def _read_alignment(fields: Mapping[str, Any]) -> WordAlignment:

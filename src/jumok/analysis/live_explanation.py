@@ -46,7 +46,7 @@ class LiveExplanation(Explanation):
         path = self.search.path(step, index)
         tokens = [self.search.candidate(*node).token for node in path][: len(ids)]
         [weights] = self.bound_model.weights([ids])
-        return label_maps(weights, self.source.tokens, tokens)
+        return label_maps(weights, self.source.tokens, tokens, picture=self.picture is not None)
 
     def effects(self) -> tuple[dict[str, NDArray[np.float32]], tuple[GroupEffect, ...]]:
         """Return the changes in log-probability when heads are silenced, computed in batches.
@@ -106,8 +106,10 @@ class LiveExplanation(Explanation):
         weights = self.map_of(site).weights[head].copy()  # (query, key)
         queries, keys = weights.shape
         # Cells of special tokens get weights of at most 0, so that argmax finds another one.
-        weights[queries - 1 :] -= 1 if queries > 1 else 0
-        weights[:, 0 if site == "decoder" else keys - 1] -= 1
+        if site != "encoder" or self.picture is None:  # a patch is no special token
+            weights[queries - 1 :] -= 1 if queries > 1 else 0
+        if site == "decoder" or self.picture is None:
+            weights[:, 0 if site == "decoder" else keys - 1] -= 1
         query, key = np.unravel_index(int(weights.argmax()), weights.shape)
         return Cell(site, *head, int(query), int(key))
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy
 
 from jumok.analysis.search_tree import Candidate, SearchTree
-from jumok.inference.alignment.readout import default_read_out
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -108,7 +107,7 @@ def _with_attention(tree: SearchTree, bound_model: BoundModel, read_out: ReadOut
     attention: list[NDArray[Any]] = []
     row_of: dict[tuple[int, ...], int] = {}
     for ids, weights in zip(longest, bound_model.weights(longest), strict=True):
-        heads = (read_out or default_read_out(*weights["cross"].shape[:2])).heads
+        heads = (read_out or bound_model.default_read_out(*weights["cross"].shape[:2])).heads
         rows = numpy.mean([weights["cross"][head] for head in heads], axis=0)  # (step, key)
         for length in range(len(ids) + 1):
             if ids[:length] not in row_of:
@@ -124,5 +123,5 @@ def _with_attention(tree: SearchTree, bound_model: BoundModel, read_out: ReadOut
         for step, candidates in enumerate(tree.steps)
     )
     # The reshape keeps the width even if there is no row.
-    table = numpy.array(attention, dtype=numpy.float32).reshape(-1, len(bound_model.source) + 1)
+    table = numpy.array(attention, dtype=numpy.float32).reshape(-1, bound_model.source_length)
     return SearchTree(tree.beam, tree.length_penalty, steps, table)

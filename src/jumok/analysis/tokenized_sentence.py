@@ -34,21 +34,30 @@ class TokenizedSentence:
         word_of_token = tokenizer.word_of_token(text, ids)
         return cls(text, tuple(ids), tuple(tokens), tuple(split_words(text)), tuple(word_of_token))
 
+    @classmethod
+    def from_patches(cls, name: str, places: Sequence[str]) -> TokenizedSentence:
+        """A picture in the place of a sentence: each place is a token and a word. Pixels are no token ids."""
+        return cls(name, (), tuple(places), tuple(places), tuple(range(len(places))))
+
     def tokens_of(self, word: int) -> tuple[int, ...]:
         """Return the positions of a word's tokens."""
         return tuple(position for position, index in enumerate(self.word_of_token) if index == word)
 
 
-def word_map(attention: AttentionMap, source: TokenizedSentence, target: TokenizedSentence) -> AttentionMap:
+def word_map(
+    attention: AttentionMap, source: TokenizedSentence, target: TokenizedSentence, *, picture: bool = False
+) -> AttentionMap:
     """Return a map between tokens as a map between words.
 
     The weights of a word's keys are summed and those of its queries averaged, so rows still sum to 1. Special
-    tokens stay where they are; tokens without a word come last.
+    tokens stay where they are; tokens without a word come last. The patches of a picture are its words.
     """
-    query_side = source if attention.site == "encoder" else target
-    key_side = target if attention.site == "decoder" else source
-    queries, query_labels = _group_by_word(query_side, starts_with_begin=False)
-    keys, key_labels = _group_by_word(key_side, starts_with_begin=attention.site == "decoder")
+    source_words = _group_by_word(source, starts_with_begin=False)
+    if picture:
+        source_words = [*source.word_of_token], source.words
+    in_encoder, in_decoder = attention.site == "encoder", attention.site == "decoder"
+    queries, query_labels = source_words if in_encoder else _group_by_word(target, starts_with_begin=False)
+    keys, key_labels = _group_by_word(target, starts_with_begin=True) if in_decoder else source_words
     weights = merge_to_words(
         attention.weights,
         queries,

@@ -23,6 +23,7 @@ from jumok.data.batching import padded_batch
 from jumok.errors import UnsupportedError
 from jumok.models import DecoderOnly, Recurrent, Transformer, TranslationModel
 from jumok.models.layers import Embedding, PostNorm, Residual
+from jumok.models.patch_embedding import PatchEmbedding
 from jumok.models.probe import Probe
 from jumok.models.recurrent import AttendAfter, AttendBefore
 
@@ -131,7 +132,7 @@ def _transformer(model: Transformer, batch: Batch, cell: Cell, edit: Edit | None
     target = _target(batch)
     query_ids = batch.source if cell.site == "encoder" else target
     key_ids = target if cell.site == "decoder" else batch.source
-    embeddings = (cast("Embedding", model.source_embedding), model.target_embedding)  # pictures are refused
+    embeddings = (model.source_embedding, model.target_embedding)
     yield from _embedding_steps("query", embeddings[query_ids is target], query_ids, cell.query)
     yield from _embedding_steps("key", embeddings[key_ids is target], key_ids, cell.key)
 
@@ -191,12 +192,15 @@ def _decoder_only(model: DecoderOnly, batch: Batch, cell: Cell, edit: Edit | Non
 
 
 def _embedding_steps(
-    name: str, table: Embedding, tokens: Tensor, index: int, *, position: int | None = None
+    name: str, table: Embedding | PatchEmbedding, tokens: Tensor, index: int, *, position: int | None = None
 ) -> Iterator[Step]:
     position = index if position is None else position
-    token = table.weight[tokens[0, index]] * table.scale
-    added = table.positions(position + 1)[position]
-    yield vector(f"{name} embedding", "√d · E[token]", token)
+    if isinstance(table, PatchEmbedding):
+        token, added = table.project(tokens)[0, index], table.positions(tokens.shape[1])[position]
+        yield vector(f"{name} embedding", "E · patch", token)
+    else:
+        token, added = table.weight[tokens[0, index]] * table.scale, table.positions(position + 1)[position]
+        yield vector(f"{name} embedding", "√d · E[token]", token)
     yield vector(f"{name} position", "what the position adds", added)
     yield vector(f"{name} input", "embedding + position", token + added)
 

@@ -2,7 +2,7 @@
 
 Without a sentence, `jumok look MODEL --out live.html` writes a page in which the model itself runs.
 With `--live` it serves a page on this computer, on which sentences can be typed and attention changed.
-With a model of pictures, `jumok look MODEL picture.png --out maps.svg` draws where in the picture it looks.
+With a model of pictures, `jumok look MODEL picture.png --out page.html` shows where in the picture it looks.
 """
 
 from __future__ import annotations
@@ -20,12 +20,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from jumok.analysis import Explanation
-    from jumok.inference import Translator
+    from jumok.inference import PictureClassifier, Translator
     from jumok.server.viewer import NamedTranslator
 
-# Suffixes of --out: of a drawn attention map, of the whole explanation, of the maps of a model of pictures.
+# Suffixes of --out: of a drawn attention map, of the whole explanation.
 MAP_SUFFIXES, EXPLANATION_SUFFIXES = (".png", ".svg"), (".html", ".json", ".npz")
-PICTURE_MODEL_SUFFIXES = (".html", ".png", ".svg")
 SENTENCE = "I go home."
 
 
@@ -73,7 +72,7 @@ def look(
     """Show what a model attends to while it translates: in the terminal, as a file, or on a live page.
 
     A model of plain text is shown while it reads the sentence: in the terminal, or as .svg or .png. A model
-    of pictures is shown with a map per word over the picture: in the terminal, or as .svg, .png or .html.
+    of pictures takes the path of a picture, and is shown with a map per word over it.
     """
     place: Place = {"device": device, "precision": precision}
     if live:
@@ -204,33 +203,59 @@ def _look_at_text(
 def _look_at_picture(
     models: Sequence[str], path: str, caption: str | None, out: Path | None, suffix: str, place: Place
 ) -> None:
-    """Draw where a model looks in a picture, for each word of its caption or for its class."""
+    """Show where models look in a picture, for each word of the caption or for the class."""
     from jumok.analysis import view_picture  # start-up
-    from jumok.inference import load, load_picture_classifier  # start-up
-    from jumok.plots import draw_picture_maps, draw_picture_text, picture_page, render_png  # start-up
-    from jumok.storage import read_card, write_file  # start-up
+    from jumok.plots import draw_picture_maps, draw_picture_text, render_png  # start-up
+    from jumok.storage import write_file  # start-up
 
-    if len(models) > 1 or suffix not in ("", *PICTURE_MODEL_SUFFIXES):
-        raise UnsupportedError(
-            f"The model in {models[0]} reads pictures: its maps can be drawn for one model, in the terminal "
-            f"or as {', '.join(PICTURE_MODEL_SUFFIXES)}. Received: {len(models)} models, "
-            f"{out or 'no --out'}. In Python, every layer and head: `jumok.load(folder).attention(path)`."
-        )
-    classifies = read_card(Path(models[0])).recipe.model.task == "classify"
-    model = (
-        load_picture_classifier(models[0], **place)
-        if classifies
-        else load(models[0], engine="torch", **place)
-    )
-    view = view_picture(model, path, caption=caption)
+    loaded = [_load_picture_model(model, place) for model in models]
+    view = view_picture(loaded[0], path, caption=caption)
     typer.echo(view.text)
     typer.echo(draw_picture_text(view.attention, view.grid))
     if out is None:
         return
-    svg = draw_picture_maps(view.attention, view.pixels, view.grid, title=view.text)
-    page = picture_page(svg, title=view.text) if suffix == ".html" else svg
-    write_file(out, render_png(svg) if suffix == ".png" else page.encode())
+    if suffix in EXPLANATION_SUFFIXES:
+        _save_picture_explanations(loaded, _names(models), path, caption, out)
+    else:
+        svg = draw_picture_maps(view.attention, view.pixels, view.grid, title=view.text)
+        write_file(out, render_png(svg) if suffix == ".png" else svg.encode())
     typer.echo(f"wrote {out}", err=True)
+
+
+def _load_picture_model(folder: str | Path, place: Place) -> Translator | PictureClassifier:
+    from jumok.inference import load, load_picture_classifier  # start-up
+    from jumok.storage import read_card  # start-up
+
+    recipe = read_card(Path(folder)).recipe
+    if recipe.source.kind != "pictures":
+        raise UnsupportedError(
+            f"The model in {folder} reads text, and the first one pictures. Give models that read the same."
+        )
+    if recipe.model.task == "classify":
+        return load_picture_classifier(folder, **place)
+    return load(folder, engine="torch", **place)
+
+
+def _save_picture_explanations(
+    models: Sequence[Translator | PictureClassifier],
+    names: Sequence[str],
+    path: str,
+    caption: str | None,
+    out: Path,
+) -> None:
+    from jumok.analysis import explain, explain_class, explanation_page, save_explanation  # start-up
+    from jumok.inference import PictureClassifier  # start-up
+    from jumok.storage import write_file  # start-up
+
+    explanations = [
+        explain_class(one, path) if isinstance(one, PictureClassifier) else explain(one, path, target=caption)
+        for one in models
+    ]
+    if len(explanations) == 1:
+        save_explanation(explanations[0], out)
+        return
+    named = [_named(one, name) for name, one in zip(names, explanations, strict=True)]
+    write_file(out, explanation_page(named).encode())
 
 
 def _write_live_file(translator: Translator, folder: Path, out: Path, quantization: str | None) -> None:
@@ -260,6 +285,7 @@ def _write_live_file(translator: Translator, folder: Path, out: Path, quantizati
 
 
 def _serve(arguments: Sequence[str], port: int, sentences: str | None, place: Place) -> None:
+    from jumok.pictures import PICTURE_SUFFIXES, picture_data_url  # start-up
     from jumok.server.viewer import (  # start-up
         ExplanationService,
         NamedTranslator,
@@ -268,23 +294,25 @@ def _serve(arguments: Sequence[str], port: int, sentences: str | None, place: Pl
     )
     from jumok.server.viewer.http_server import ViewerServer  # start-up
 
+    picture = ""
+    if len(arguments) > 1 and Path(arguments[-1]).suffix.lower() in PICTURE_SUFFIXES:
+        *arguments, path = arguments
+        picture = picture_data_url(path)
     named = [(name, Path(argument)) for name, argument in zip(_names(arguments), arguments, strict=True)]
     runs = [(name, RunMonitor(path)) for name, path in named if is_run_folder(path)]
     if len(runs) > 1:
         raise UnsupportedError(f"Only one run folder can be watched. Received: {len(runs)}.")
     viewed = [
-        NamedTranslator(name, _load(path, sentences, place))
+        NamedTranslator(name, _load_viewed(path, sentences, place))
         for name, path in named
         if not is_run_folder(path)
     ]
-    for one in viewed:  # models of run folders are added below: RunMonitor leaves out those of pictures
-        if one.translator.reads_pictures:
-            raise UnsupportedError(
-                f"{one.name} reads pictures, which the live page does not show. "
-                "`jumok look MODEL picture.png --out maps.html` draws where it looks."
-            )
     viewed += [NamedTranslator(name, newest) for name, run in runs if (newest := run.newest()) is not None]
-    viewer = ExplanationService(viewed, sentence=_first_sentence(viewed), run=runs[0][1] if runs else None)
+    if len({one.reads_pictures for one in viewed}) > 1:
+        raise UnsupportedError("A page shows models that read text or models that read pictures, not both.")
+    viewer = ExplanationService(
+        viewed, sentence=_first_sentence(viewed), picture=picture, run=runs[0][1] if runs else None
+    )
     with ViewerServer(viewer, port=port) as server:
         typer.echo(f"open {server.url}")
         typer.echo("The page is available on this computer only. Ctrl-C ends it.", err=True)
@@ -294,8 +322,16 @@ def _serve(arguments: Sequence[str], port: int, sentences: str | None, place: Pl
             typer.echo("", err=True)
 
 
+def _load_viewed(folder: Path, sentences: str | None, place: Place) -> Translator | PictureClassifier:
+    from jumok.storage import read_card  # start-up
+
+    reads_pictures = read_card(folder).recipe.source.kind == "pictures"
+    return _load_picture_model(folder, place) if reads_pictures else _load(folder, sentences, place)
+
+
 def _first_sentence(viewed: Sequence[NamedTranslator]) -> str:
-    return SENTENCE if viewed and viewed[0].translator.source_language == "en" else ""
+    language = getattr(viewed[0].translator, "source_language", "") if viewed else ""
+    return SENTENCE if language == "en" else ""
 
 
 def _named(explanation: Explanation, name: str) -> Explanation:

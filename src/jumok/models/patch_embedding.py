@@ -46,9 +46,13 @@ class PatchEmbedding(nn.Module):
         if self.class_vector is not None:
             nn.init.normal_(self.class_vector)
 
-    def forward(self, patches: Tensor) -> Tensor:
+    def project(self, patches: Tensor) -> Tensor:
+        """Return E · patch + bias, (batch, patch, width), of patches (batch, patch, value) of bytes."""
         values = patches.to(self.weight.dtype) / 127.5 - 1  # bytes to -1 … 1
-        states = linear(values, self.weight, self.bias)  # (batch, patch, width)
+        return linear(values, self.weight, self.bias)
+
+    def forward(self, patches: Tensor) -> Tensor:
+        states = self.project(patches)
         if self.class_vector is not None:
             states = torch.cat([self.class_vector.expand(len(states), 1, -1), states], dim=1)
         embedded: Tensor = self.dropout(states + self.positions(states.shape[1]))

@@ -5,6 +5,8 @@ from jumok.pictures.reading import (
     PICTURE_SUFFIXES,
     PictureFacts,
     measure_picture,
+    picture_data_url,
+    picture_name,
     read_picture,
     write_picture,
 )
@@ -16,6 +18,8 @@ __all__ = [
     "join_patches",
     "measure_picture",
     "patches_in_region",
+    "picture_data_url",
+    "picture_name",
     "read_picture",
     "write_picture",
 ]

@@ -3,10 +3,14 @@
 A file may be cut off, lie about its size, be an animation, be rotated by its EXIF data or have any of
 Pillow's modes. It becomes (size, size, channel) bytes or a DataError that names it. Only formats that Pillow
 decodes by itself are accepted: EPS, for example, would start Ghostscript.
+
+Instead of a path, a picture can be given as a data: URL in base64 (RFC 2397), as pages and requests have it.
 """
 
 from __future__ import annotations
 
+import base64
+import io
 import struct
 import warnings
 from contextlib import contextmanager
@@ -23,7 +27,15 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["PICTURE_SUFFIXES", "PictureFacts", "measure_picture", "read_picture", "write_picture"]
+__all__ = [
+    "PICTURE_SUFFIXES",
+    "PictureFacts",
+    "measure_picture",
+    "picture_data_url",
+    "picture_name",
+    "read_picture",
+    "write_picture",
+]
 
 PICTURE_SUFFIXES = (".png", ".jpg", ".jpeg", ".gif", ".bmp", ".webp", ".tif", ".tiff", ".ppm", ".pgm")
 FORMATS = ("PNG", "JPEG", "GIF", "BMP", "WEBP", "TIFF", "PPM")
@@ -56,9 +68,21 @@ class PictureFacts:
 
 def measure_picture(path: str | Path) -> PictureFacts:
     """Return the size of a picture and whether it is grey, without decoding its pixels."""
-    with _opened(Path(path)) as image:
+    with _opened(path) as image:
         width, height = image.size
         return PictureFacts(width, height, grey=image.mode in _GREY_MODES)
+
+
+def picture_name(path: str | Path) -> str:
+    """Return the name of a picture for titles: that of its file, or "picture" for a data: URL."""
+    return "picture" if _is_data_url(path) else Path(path).name
+
+
+def picture_data_url(path: str | Path) -> str:
+    """Return the file of a picture as a data: URL, once its size and format are known to be acceptable."""
+    with _opened(path) as image:
+        media_type = str(image.get_format_mimetype())
+    return f"data:{media_type};base64,{base64.b64encode(Path(path).read_bytes()).decode()}"
 
 
 def read_picture(path: str | Path, *, size: int, channels: int) -> NDArray[np.uint8]:
@@ -67,11 +91,11 @@ def read_picture(path: str | Path, *, size: int, channels: int) -> NDArray[np.ui
     The picture is rotated as its EXIF data say and stretched to a square. What is transparent becomes white.
     Of an animation the first frame is read.
     """
-    with _opened(Path(path)) as image:
+    with _opened(path) as image:
         from PIL import Image, ImageOps  # optional
 
         upright = ImageOps.exif_transpose(image)
-        flat = _opaque(upright, Path(path)).convert("RGB" if channels == 3 else "L")
+        flat = _opaque(upright, _label(path)).convert("RGB" if channels == 3 else "L")
         if flat.size != (size, size):
             flat = flat.resize((size, size), Image.Resampling.BILINEAR)
         return np.asarray(flat, dtype=np.uint8).reshape(size, size, channels)
@@ -97,31 +121,57 @@ def _pillow() -> Any:
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[Any]:
+def _opened(path: str | Path) -> Iterator[Any]:
     """Open a picture whose size is acceptable; whatever goes wrong while it is used becomes a DataError."""
     image_module = _pillow()
-    _check_file(path)
+    label = _label(path)
+    file = _decode_data_url(str(path)) if _is_data_url(path) else _check_file(Path(path))
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about size, which is checked here, and about odd metadata
-            with image_module.open(path, formats=FORMATS) as image:
-                _check_size(path, *image.size)
+            with image_module.open(file, formats=FORMATS) as image:
+                _check_size(label, *image.size)
                 yield image
     except image_module.DecompressionBombError:
-        raise _too_large_error(path, "hundreds of millions of pixels") from None
+        raise _too_large_error(label, "hundreds of millions of pixels") from None
     except image_module.UnidentifiedImageError:
         raise DataError(
-            f"{path} is not a picture that jumok reads ({', '.join(FORMATS)}). Convert it to PNG or JPEG, or "
-            "take it out of the corpus."
+            f"The file {label} is not a picture that jumok reads ({', '.join(FORMATS)}). Convert it to PNG "
+            "or JPEG, or take it out of the corpus."
         ) from None
     except _DECODING_ERRORS as error:
         raise DataError(
-            f"The picture {path} cannot be decoded: {error or type(error).__name__}. The file is damaged or "
+            f"The picture {label} cannot be decoded: {error or type(error).__name__}. The file is damaged or "
             "incomplete. Copy it again from its origin, or take it out of the corpus."
         ) from None
 
 
-def _check_file(path: Path) -> None:
+def _is_data_url(path: str | Path) -> bool:
+    return str(path)[:5].lower() == "data:"
+
+
+def _label(path: str | Path) -> str:
+    """What a message calls a picture: no data: URL is quoted, which may have millions of characters."""
+    return "in a data: URL" if _is_data_url(path) else str(path)
+
+
+def _decode_data_url(url: str) -> io.BytesIO:
+    """Return the bytes of a data: URL in base64."""
+    head, comma, text = url.partition(",")
+    if len(text) * 3 // 4 > MAX_FILE_BYTES:
+        raise _too_large_error(_label(url), f"{len(text) * 3 / 4 / 2**20:,.0f} MB")
+    try:
+        if not comma or not head.lower().endswith(";base64"):
+            raise ValueError("it has no part in base64")
+        return io.BytesIO(base64.b64decode(text, validate=True))
+    except ValueError as error:
+        raise DataError(
+            f"The data: URL of the picture cannot be read: {error}. Received: {url[:40]!r}. It has the form "
+            "data:image/png;base64,… with the bytes of the file."
+        ) from None
+
+
+def _check_file(path: Path) -> Path:
     try:
         if not path.is_file():
             what = "It is not a file." if path.exists() else "There is no such file."
@@ -130,23 +180,24 @@ def _check_file(path: Path) -> None:
     except (OSError, ValueError) as error:  # ValueError: a null character in the path
         raise DataError(f"The picture {str(path)!r} cannot be read: {error}. Check the path.") from None
     if num_bytes > MAX_FILE_BYTES:
-        raise _too_large_error(path, f"{num_bytes / 2**20:,.0f} MB")
+        raise _too_large_error(str(path), f"{num_bytes / 2**20:,.0f} MB")
+    return path
 
 
-def _check_size(path: Path, width: int, height: int) -> None:
+def _check_size(label: str, width: int, height: int) -> None:
     if width * height > MAX_PIXELS:
-        raise _too_large_error(path, f"{width:,} × {height:,} pixels")
+        raise _too_large_error(label, f"{width:,} × {height:,} pixels")
 
 
-def _too_large_error(path: Path, received: str) -> DataError:
+def _too_large_error(label: str, received: str) -> DataError:
     return DataError(
-        f"The picture {path} is too large: a picture may have at most {MAX_PIXELS // 10**6} million pixels "
+        f"The picture {label} is too large: a picture may have at most {MAX_PIXELS // 10**6} million pixels "
         f"and {MAX_FILE_BYTES // 2**20} MB. Received: {received}. "
         "Make it smaller; the model sees a small copy."
     )
 
 
-def _opaque(image: Any, path: Path) -> Any:
+def _opaque(image: Any, label: str) -> Any:
     """Return the picture over white, in a mode whose conversion to RGB or grey keeps its brightness."""
     image_module = _pillow()
     if image.mode.startswith("I"):  # 16 bits per pixel, which Pillow would clip instead of scaling
@@ -154,8 +205,8 @@ def _opaque(image: Any, path: Path) -> Any:
         return image_module.fromarray((values >> 8).astype(np.uint8))
     if image.mode == "F":
         raise DataError(
-            f"The pixels of {path} are floating-point numbers, whose scale is unknown. Convert it to PNG or "
-            "JPEG, or take it out of the corpus."
+            f"The pixels of the picture {label} are floating-point numbers, whose scale is unknown. "
+            "Convert it to PNG or JPEG, or take it out of the corpus."
         )
     if image.mode in ("RGBA", "LA", "PA", "La", "RGBa") or "transparency" in image.info:
         layer = image.convert("RGBA")

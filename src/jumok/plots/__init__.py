@@ -8,10 +8,16 @@ from jumok.plots.grid import alignment_map
 from jumok.plots.heat_map import draw_alignment
 from jumok.plots.map_files import from_json, render_png, save, to_json
 from jumok.plots.page import iframe, live_page, page_with_data, static_page
-from jumok.plots.picture_maps import draw_picture_maps, draw_picture_text, picture_page
+from jumok.plots.picture_maps import (
+    PNG_DATA_URL,
+    draw_picture_maps,
+    draw_picture_text,
+    png_data_url,
+)
 from jumok.plots.terminal import draw_text
 
 __all__ = [
+    "PNG_DATA_URL",
     "alignment_map",
     "draw_alignment",
     "draw_picture_maps",
@@ -21,8 +27,8 @@ __all__ = [
     "iframe",
     "live_page",
     "page_with_data",
-    "picture_page",
     "plot_attention",
+    "png_data_url",
     "render_png",
     "save",
     "static_page",

@@ -30,12 +30,13 @@ if TYPE_CHECKING:
 
     from jumok.types import AttentionMap, PatchGrid
 
-__all__ = ["draw_picture_maps", "draw_picture_text", "picture_page"]
+__all__ = ["PNG_DATA_URL", "draw_picture_maps", "draw_picture_text", "png_data_url"]
 
 PANEL, LABEL_SIZE, TITLE_SIZE, SMALL_SIZE = 128, 14, 16, 11
 PER_ROW = 5
 DARKEST = 0.85  # opacity over a patch without weight
 TERMINAL_COLUMNS = 80
+PNG_DATA_URL = "data:image/png;base64,"  # how the URL of a PNG begins
 # (minimum share of the word's greatest weight, character)
 _SHADES = ((0.75, "█"), (0.5, "▓"), (0.25, "▒"), (0.1, "░"))
 
@@ -51,7 +52,7 @@ def draw_picture_maps(
     labels = [printable(word) for word in flat_grid(attention).queries]
     facts = ", ".join(f"{name}: {value}" for name, value in attention.facts.items())
     caption = f"{attention.site} attention{f' ({facts})' if facts else ''}, each map on a scale of its own"
-    drawing = _Drawing(maps, labels, grid, _data_uri(pixels), printable(title), printable(caption))
+    drawing = _Drawing(maps, labels, grid, png_data_url(pixels), printable(title), printable(caption))
     return "\n".join(drawing.lines()) + "\n"
 
 
@@ -71,20 +72,6 @@ def draw_picture_text(attention: AttentionMap, grid: PatchGrid) -> str:
         lines.append("")
     steps = "  ".join(f"{shade} ≥ {minimum:.0%}" for minimum, shade in reversed(_SHADES))
     return "\n".join([*lines, f"{steps} of each word's greatest weight"]) + "\n"
-
-
-def picture_page(svg: str, *, title: str) -> str:
-    """Return a page of its own around a drawing: no script, no other host."""
-    policy = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
-    return (
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{escape(printable(title))} – jumok</title>\n"
-        "<style>body{margin:2rem;background:#fff}svg{max-width:100%;height:auto}"
-        "@media(prefers-color-scheme:dark){body{background:#17181b}}</style>\n"
-        f"</head>\n<body>\n{svg}</body>\n</html>\n"
-    )
 
 
 def _maps(attention: AttentionMap, grid: PatchGrid) -> NDArray[np.float64]:
@@ -181,8 +168,8 @@ def _padded(text: str, width: int) -> str:
     return text + " " * max(0, width - terminal_columns(text))
 
 
-def _data_uri(pixels: NDArray[np.uint8]) -> str:
-    """The picture as a PNG in a data: URL. (PNG specification, third edition, sections 5 and 9.)"""
+def png_data_url(pixels: NDArray[np.uint8]) -> str:
+    """Return a picture (height, width, 1 or 3) as a PNG in a data: URL. (PNG, third edition, 5 and 9.)"""
     height, width, channels = pixels.shape
     rows = np.concatenate([np.zeros((height, 1), np.uint8), pixels.reshape(height, -1)], axis=1)  # filter 0
     header = struct.pack(">IIBBBBB", width, height, 8, 2 if channels == 3 else 0, 0, 0, 0)
@@ -191,4 +178,4 @@ def _data_uri(pixels: NDArray[np.uint8]) -> str:
         struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
         for kind, body in chunks
     )
-    return f"data:image/png;base64,{base64.b64encode(data).decode()}"
+    return PNG_DATA_URL + base64.b64encode(data).decode()

@@ -12,6 +12,8 @@ export interface ExplainRequest {
   /** A text; of several sentences, which are translated one by one, the one with this index is explained. */
   sentence: string;
   index?: number;
+  /** A data: URL, for a model that reads pictures. */
+  picture?: string;
   changes: Change[];
   prefix: number[];
   target?: string;

@@ -26,6 +26,14 @@ export interface TokenizedSentence {
   word_of_token: number[];
 }
 
+/** A picture as the model sees it; its patches are the tokens of the source, row by row. */
+export interface PatchedPicture {
+  rows: number;
+  columns: number;
+  /** A PNG in a data: URL. */
+  image: string;
+}
+
 /** The candidates of one search step, one array per field. */
 export interface SearchStep {
   parent: number[];
@@ -130,17 +138,20 @@ export interface Explanation {
   changes: Change[];
   before: { target: TokenizedSentence; log_prob: number | null; log_prob_changed: number | null } | null;
   steps: CellSteps[];
+  /** The source, if it is not a sentence. Older pages lack it. */
+  picture?: PatchedPicture | null;
 }
 
 /** The data embedded in the page: explanations if it is static, models if it is live. */
 export interface PageData {
   explanations?: Explanation[];
-  live?: { models: ModelCard[]; run: boolean; sentence: string };
+  live?: { models: ModelCard[]; run: boolean; sentence: string; picture?: string };
 }
 
 export interface ModelCard {
   name: string;
   facts: Facts;
+  reads_pictures?: boolean;
 }
 
 const VERSION = 2;

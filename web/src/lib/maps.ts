@@ -47,12 +47,16 @@ export function combinations(explanation: Explanation, site: Site): Combination[
   return available;
 }
 
+/** The tokens of the source with `</s>`; a picture has none. */
+function sourceLabels({ source, picture }: Explanation): string[] {
+  return picture ? source.tokens : [...source.tokens.map(displayToken), END];
+}
+
 /** The labels of a site's map between tokens, rows then columns, special tokens included. */
 export function tokenLabels(explanation: Explanation, site: Site): [string[], string[]] {
-  const source = explanation.source.tokens.map(displayToken);
   const target = explanation.target.tokens.map(displayToken);
-  const rows = [...(site === "encoder" ? source : target), END];
-  const columns = site === "decoder" ? [BEGIN, ...target] : [...source, END];
+  const rows = site === "encoder" ? sourceLabels(explanation) : [...target, END];
+  const columns = site === "decoder" ? [BEGIN, ...target] : sourceLabels(explanation);
   return [rows, columns];
 }
 
@@ -136,11 +140,9 @@ function groups(explanation: Explanation, site: Site, words: boolean): [Grouping
     const [rows, columns] = tokenLabels(explanation, site);
     return [tokenGroups(rows), tokenGroups(columns)];
   }
-  const { source, target } = explanation;
-  return [
-    wordGroups(site === "encoder" ? source : target, false),
-    wordGroups(site === "decoder" ? target : source, site === "decoder"),
-  ];
+  const { source, target, picture } = explanation;
+  const places = picture ? tokenGroups(source.words) : wordGroups(source, false);
+  return [site === "encoder" ? places : wordGroups(target, false), site === "decoder" ? wordGroups(target, true) : places];
 }
 
 function withoutLabel(grouping: Grouping, label: string, position: number): Grouping {
@@ -215,7 +217,7 @@ export function hypothesisMap(explanation: Explanation, step: number, index: num
   if (!search?.attention) return null;
   const all = weights(search.attention);
   const columns = search.attention.shape[1];
-  const columnLabels = [...explanation.source.tokens.map(displayToken), END];
+  const columnLabels = sourceLabels(explanation);
   const path = pathTo(explanation, step, index);
   const rows = path.filter(([at, index]) => search.steps[at].attention_row[index] >= 0);
   const values = new Float32Array(rows.length * columns);

@@ -5,6 +5,7 @@ import { parseChanges, type Change } from "./changes";
 import type { Theme } from "./colour";
 import { checkFormat, isSite, SITES, type Cell, type CellSteps, type Explanation, type ModelCard, type PageData, type Site, type StatisticName } from "./format";
 import { combinations, sites, type Choice, type Combination } from "./maps";
+import { PICTURE_LANGUAGES } from "./pictureStrings";
 import { LANGUAGES, type Language } from "./strings";
 
 export const PANELS = ["translate", "map", "heads", "steps", "beam", "change", "compare", "run"] as const;
@@ -57,6 +58,8 @@ class Page {
   sentence = $state("");
   /** Which sentence is explained, if the text has several. */
   index = $state(0);
+  /** The picture of a live page, a data: URL. It is too long for the address. */
+  picture = $state.raw("");
   prefix = $state.raw<number[]>([]);
   /** One of `BEAMS`. */
   beam = $state(0);
@@ -69,7 +72,8 @@ class Page {
   /** Explanations of one sentence by several checkpoints. A run deletes old checkpoints, so these outlive the panel. */
   checkpointExplanations = $state.raw<{ sentence: string; entries: { step: number; explanation: Explanation }[] }>({ sentence: "", entries: [] });
 
-  text = $derived(LANGUAGES[this.language]);
+  readsPictures = $derived(this.live ? !!this.models[this.modelIndex]?.reads_pictures : !!this.explanations[this.modelIndex]?.picture);
+  text = $derived((this.readsPictures ? PICTURE_LANGUAGES : LANGUAGES)[this.language]);
   theme = $derived<Theme>(this.appearance === "system" ? (this.systemIsDark ? "dark" : "light") : this.appearance);
   explanation = $derived<Explanation | undefined>(this.live ? this.answer : this.explanations[this.modelIndex]);
   choice = $derived<Choice>(this.choiceFor(this.explanation));
@@ -99,6 +103,7 @@ class Page {
       this.models = data.live.models;
       this.hasRun = data.live.run;
       this.#defaults.sentence = data.live.sentence;
+      this.picture = data.live.picture ?? "";
       this.#defaults.panel = this.models.length ? "translate" : "run";
     }
     const dark = matchMedia("(prefers-color-scheme: dark)");
@@ -113,16 +118,17 @@ class Page {
   }
 
   /** The selection, limited to what this model has. */
-  choiceFor(explanation: Explanation | undefined): Choice {
+  choiceFor(explanation: Explanation | undefined, wanted: Site = this.site): Choice {
     const { combination, layer, head, words, specials } = this;
-    if (!explanation) return { site: this.site, combination, layer, head, words, specials };
+    if (!explanation) return { site: wanted, combination, layer, head, words, specials };
     const available = sites(explanation);
-    const site = available.includes(this.site) ? this.site : (available[0] ?? this.site);
+    const site = available.includes(wanted) ? wanted : (available[0] ?? wanted);
     const possible = combinations(explanation, site);
+    const preferred: Combination[] = explanation.picture ? [combination, "roll-out", "mean"] : [combination, "mean"];
     const [layers, heads] = explanation.attention[site]?.shape ?? [1, 1];
     return {
       site,
-      combination: possible.includes(combination) ? combination : possible.includes("mean") ? "mean" : possible[0],
+      combination: preferred.find((name) => possible.includes(name)) ?? possible[0],
       layer: Math.min(layer, layers - 1),
       head: Math.min(head, heads - 1),
       words,
@@ -139,6 +145,8 @@ class Page {
 
   isAvailable(panel: Panel): boolean {
     if (panel === "run") return this.hasRun;
+    const facts = this.live ? this.models[this.modelIndex]?.facts : this.explanations[this.modelIndex]?.facts;
+    if (facts?.family === "encoder-only" && ["steps", "beam", "change"].includes(panel)) return false; // a classifier writes nothing
     if (panel === "change") return this.live && this.models.length > 0;
     if (panel === "compare") return this.explanations.length > 1 || this.models.length > 1;
     return this.models.length > 0 || this.explanations.length > 0;
@@ -162,7 +170,9 @@ class Page {
 
   #currentRequest(): ExplainRequest {
     const { modelIndex: model, normalisedSentence: sentence, index, changes, prefix, beam } = this;
-    return { model, sentence, changes, prefix, ...(index && { index }), ...(beam && { beam }) };
+    const search = { changes, prefix, ...(beam && { beam }) };
+    if (this.readsPictures) return { model, sentence: "", picture: this.picture, ...search };
+    return { model, sentence, ...search, ...(index && { index }) };
   }
 
   #isUpToDate(): boolean {
@@ -172,7 +182,8 @@ class Page {
 
   #isStale(): boolean {
     const request = this.answer && this.#requests.get(this.answer);
-    return !!request && (request.sentence !== this.normalisedSentence || request.model !== this.modelIndex);
+    const current = this.#currentRequest();
+    return !!request && (request.sentence !== current.sentence || request.picture !== current.picture || request.model !== current.model);
   }
 
   /** Request an explanation from the selected model. A new request aborts the previous one. */
@@ -181,7 +192,7 @@ class Page {
     this.#controller.abort();
     const { signal } = (this.#controller = new AbortController());
     this.problem = "";
-    if (!this.normalisedSentence) {
+    if (!(this.readsPictures ? this.picture : this.normalisedSentence)) {
       this.answer = undefined;
       [this.busy, this.partial] = [false, null];
       return;
@@ -225,6 +236,7 @@ class Page {
 
   /** The effects of silencing take longer than the translation, so they are requested after it. */
   async #addEffects(signal: AbortSignal, answer: Explanation, request: ExplainRequest): Promise<void> {
+    if (!answer.attention.cross && answer.picture) return; // a classifier
     const measured = await withEffects(answer, request, signal).catch(() => null);
     if (!measured || signal.aborted) return;
     this.#requests.set(measured, request);

@@ -48,6 +48,7 @@ __all__ = [
     "choose_read_out",
     "default_read_out",
     "head_errors",
+    "last_layer_read_out",
     "links_in_both_directions",
     "read_alignment",
     "read_out_map",
@@ -81,6 +82,11 @@ def default_read_out(layers: int, heads: int) -> ReadOut:
     """Return the default read-out: the heads of the last layer but one (Garg et al. 2019)."""
     layer = max(0, layers - 2)
     return ReadOut(tuple((layer, head) for head in range(heads)))
+
+
+def last_layer_read_out(layers: int, heads: int) -> ReadOut:
+    """Return all heads of the last layer: where a model looks in a picture is read from their mean."""
+    return ReadOut(tuple((layers - 1, head) for head in range(heads)))
 
 
 def read_out_map(pair: AttendedPair, read_out: ReadOut) -> NDArray[floating]:

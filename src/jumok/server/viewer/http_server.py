@@ -16,6 +16,7 @@ import json
 import logging
 import secrets
 import threading
+from dataclasses import replace
 from typing import TYPE_CHECKING, Self, TypeVar, cast
 
 import uvicorn
@@ -59,6 +60,7 @@ class ViewerServer:
     """Serves the live page until it is shut down. Port 0 selects a free port."""
 
     def __init__(self, service: ExplanationService, *, port: int = 0, limits: Limits = VIEWER_LIMITS) -> None:
+        limits = replace(limits, max_body_bytes=limits.max_body_bytes + service.max_picture_characters)
         advice = "Choose another port with --port, or leave it out."
         self._listener = listen(ADDRESS, port, advice=advice)
         self.address: tuple[str, int] = self._listener.getsockname()

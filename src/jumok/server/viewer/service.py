@@ -1,11 +1,12 @@
 """The operations of a live page; their requests are validated.
 
-They explain a sentence with a model or with a checkpoint of a run, rank heads, trace the steps of one
-weight, and report a run.
+They explain a sentence or a picture with a model or with a checkpoint of a run, rank heads, trace the steps
+of one weight, and report a run.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import threading
 from collections import OrderedDict
@@ -14,17 +15,18 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from jumok.analysis import ExplanationOptions, explain, model_facts
+from jumok.analysis import ExplanationOptions, LiveExplanation, explain, explain_class, model_facts
 from jumok.analysis.changes import ChangeList, first_error
 from jumok.analysis.cost import CostLimits
 from jumok.analysis.json_format import cell_to_document, explanation_to_document
-from jumok.errors import DataError
+from jumok.errors import DataError, UnsupportedError
+from jumok.inference import PictureClassifier
 from jumok.text.sentences import text_spans
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from jumok.analysis import LiveExplanation
+    from jumok.analysis import Explanation
     from jumok.inference import Translator
     from jumok.server.viewer.run_monitor import RunMonitor
 
@@ -32,6 +34,7 @@ __all__ = ["ExplanationService", "NamedTranslator"]
 
 MAX_CHARACTERS = 1000
 MAX_BEAM = 16
+MAX_PICTURE_CHARACTERS = 24 * 2**20  # of a data: URL, which has four for three bytes
 MAX_ANSWER_BYTES = 32 * 2**20
 CACHE_SIZE = 16
 
@@ -54,15 +57,17 @@ class CellIndex(Request):
 
 
 class ExplainRequest(Request):
-    """A text for a model, the changes, and a prefix or a whole translation. Only "steps" reads `cell`.
+    """A text or a picture for a model, the changes, and a prefix or a whole translation.
 
     Of a text with several sentences, which are translated one by one, the one with this `index` is explained.
     Without `beam`, the search is that of the model's recipe; 1 is greedy.
+    A model of pictures reads `picture`, a data: URL, instead of the sentence. Only "steps" reads `cell`.
     """
 
     model: int = Field(0, ge=0)
     sentence: str = Field(max_length=MAX_CHARACTERS)
     index: int = Field(0, ge=0)
+    picture: str = Field("", max_length=MAX_PICTURE_CHARACTERS, pattern="^(data:|$)")
     changes: ChangeList = Field(default_factory=list)
     prefix: list[int] = Field(default_factory=list, max_length=512)
     target: str | None = Field(None, max_length=2 * MAX_CHARACTERS)
@@ -79,17 +84,26 @@ class CheckpointRequest(Request):
 
 @dataclass(frozen=True, slots=True)
 class NamedTranslator:
-    """A translator and its name on the page."""
+    """A translator, or a classifier of pictures, and its name on the page."""
 
     name: str
-    translator: Translator
+    translator: Translator | PictureClassifier
+
+    @property
+    def reads_pictures(self) -> bool:
+        return isinstance(self.translator, PictureClassifier) or self.translator.reads_pictures
 
     def to_json(self) -> dict[str, Any]:
-        languages = {
-            "source_language": self.translator.source_language,
-            "target_language": self.translator.target_language,
-        }
-        return {"name": self.name, "facts": model_facts(self.translator.model) | languages}
+        languages = (
+            {}
+            if isinstance(self.translator, PictureClassifier)
+            else {
+                "source_language": self.translator.source_language,
+                "target_language": self.translator.target_language,
+            }
+        )
+        facts = model_facts(self.translator.model) | languages
+        return {"name": self.name, "facts": facts, "reads_pictures": self.reads_pictures}
 
 
 class ExplanationService:
@@ -104,17 +118,18 @@ class ExplanationService:
         models: Sequence[NamedTranslator],
         *,
         sentence: str = "",
+        picture: str = "",
         run: RunMonitor | None = None,
         cache_size: int = CACHE_SIZE,
         limits: CostLimits = CostLimits(),  # noqa: B008, immutable
     ) -> None:
         self._models = tuple(models)
-        self._sentence = sentence
+        self._sentence, self._picture = sentence, picture
         self._run = run
         self._cache_size = cache_size
         self._limits = limits
         self._lock = threading.Lock()
-        self._cache: OrderedDict[str, LiveExplanation] = OrderedDict()
+        self._cache: OrderedDict[str, Explanation] = OrderedDict()
         self._operations: dict[str, Callable[[bytes], Any]] = {
             "rank-heads": self._rank_heads,
             "steps": self._steps,
@@ -125,7 +140,13 @@ class ExplanationService:
     def page_data(self) -> dict[str, Any]:
         """Return the data that the page needs before its first request."""
         models = [model.to_json() for model in self._models]
-        return {"live": {"models": models, "run": self._run is not None, "sentence": self._sentence}}
+        first = {"sentence": self._sentence, "picture": self._picture}
+        return {"live": {"models": models, "run": self._run is not None, **first}}
+
+    @property
+    def max_picture_characters(self) -> int:
+        """How long the picture in a request can be: 0 without a model that reads pictures."""
+        return MAX_PICTURE_CHARACTERS * any(one.reads_pictures for one in self._models)
 
     def supports(self, operation: str) -> bool:
         return operation == "explain" or operation in self._operations
@@ -153,6 +174,8 @@ class ExplanationService:
     def _other_sentences(self, request: ExplainRequest) -> dict[str, Any]:
         """Return the translation of the whole text, and of each sentence, if it has several."""
         translator = self._models[request.model].translator
+        if isinstance(translator, PictureClassifier) or translator.reads_pictures:
+            return {}
         if len(text_spans(request.sentence, translator.sentences)) < 2:
             return {}
         [translation] = translator.translate([request.sentence], beam=request.beam)
@@ -160,7 +183,12 @@ class ExplanationService:
         return {"whole_text": {"text": translation.text, "parts": parts, "index": request.index}}
 
     def _rank_heads(self, body: bytes) -> dict[str, Any]:
-        explanation = self._explanation(_parse(ExplainRequest, body)).with_effects()
+        explanation = self._explanation(_parse(ExplainRequest, body))
+        if not isinstance(explanation, LiveExplanation):
+            raise UnsupportedError(
+                "The effect of silencing heads is measured on a translation. Received: a classifier."
+            )
+        explanation = explanation.with_effects()
         document = explanation_to_document(explanation, weights=False)
         effects = {site: tables["effect"] for site, tables in document["statistics"].items()}
         return {"effect": effects, "group_effects": document["group_effects"]}
@@ -182,23 +210,24 @@ class ExplanationService:
 
     def _explanation(
         self, request: ExplainRequest, on_partial: Callable[[str], None] | None = None
-    ) -> LiveExplanation:
-        key = request.model_dump_json(exclude={"cell"})
+    ) -> Explanation:
+        key = hashlib.sha256(request.model_dump_json(exclude={"cell"}).encode()).hexdigest()
         if on_partial is not None and key in self._cache:
             self._replay(request, self._cache[key], on_partial)
         return self._cached(key, lambda: self._compute(request, on_partial))
 
     def _replay(
-        self, request: ExplainRequest, cached: LiveExplanation, on_partial: Callable[[str], None]
+        self, request: ExplainRequest, cached: Explanation, on_partial: Callable[[str], None]
     ) -> None:
         """Report every prefix of a cached translation, so that the page shows it grow."""
-        if cached.search is None:
+        translator = self._models[request.model].translator
+        if cached.search is None or isinstance(translator, PictureClassifier):
             return
-        tokenizer = self._models[request.model].translator.tokenizers.target
+        tokenizer = translator.tokenizers.target
         for length in range(1, len(cached.target.ids) + 1):
             on_partial(tokenizer.decode(cached.target.ids[:length]))
 
-    def _cached(self, key: str, compute: Callable[[], LiveExplanation]) -> LiveExplanation:
+    def _cached(self, key: str, compute: Callable[[], Explanation]) -> Explanation:
         if key not in self._cache:
             self._cache[key] = compute()
         self._cache.move_to_end(key)
@@ -212,12 +241,23 @@ class ExplanationService:
         maps = (attention for one in self._cache.values() for attention in one.attention.values())
         return sum(attention.weights.size for attention in maps)
 
-    def _compute(self, request: ExplainRequest, on_partial: Callable[[str], None] | None) -> LiveExplanation:
+    def _compute(self, request: ExplainRequest, on_partial: Callable[[str], None] | None) -> Explanation:
         if request.model >= len(self._models):
             raise DataError(
                 f"There are {len(self._models)} models, counted from 0. Received: {request.model}."
             )
-        translator = self._models[request.model].translator
+        model = self._models[request.model]
+        if model.reads_pictures and not request.picture:
+            raise DataError(
+                f"{model.name} reads pictures: send one as a data: URL in `picture`. Received: none."
+            )
+        translator = model.translator
+        if isinstance(translator, PictureClassifier):
+            if request.changes or request.prefix or request.target is not None:
+                raise UnsupportedError(
+                    f"{model.name} names classes: it takes no changes, no prefix and no caption."
+                )
+            return explain_class(translator, request.picture)
         vocab_size = translator.tokenizers.target.vocab_size
         if not all(0 <= token < vocab_size for token in request.prefix):
             raise DataError(
@@ -225,7 +265,7 @@ class ExplanationService:
             )
         return explain(
             translator,
-            _sentence_of(request, translator),
+            request.picture if model.reads_pictures else _sentence_of(request, translator),
             target=request.target,
             options=ExplanationOptions(beam=request.beam),
             prefix=request.prefix,

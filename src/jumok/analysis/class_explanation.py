@@ -1,0 +1,46 @@
+"""The explanation of a class: which class a picture has, and where the classifier looked."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from jumok.analysis.explanation import Explanation, NextToken, PatchedPicture
+from jumok.analysis.facts import model_facts
+from jumok.analysis.heads import head_statistics
+from jumok.analysis.tokenized_sentence import TokenizedSentence
+from jumok.pictures import picture_name
+
+if TYPE_CHECKING:
+    from jumok.inference import PictureClassifier
+
+__all__ = ["explain_class"]
+
+
+def explain_class(classifier: PictureClassifier, path: str, *, candidates: int = 8) -> Explanation:
+    """Return the explanation of the class of a picture, a path or a data: URL.
+
+    The source is the class token and the patches, the target the name of the class. The roll-out of the
+    encoder from the class token says where the classifier looked. `candidates` is the number of classes
+    stored with their probabilities.
+    """
+    attention = classifier.attention(path)
+    picture = PatchedPicture.from_patches(classifier.pictures.encode(path), classifier.pictures)
+    [answer] = classifier.classify([path])
+    ranked = sorted(answer.probabilities.items(), key=lambda item: -item[1])[:candidates]
+    ids = {name: classifier.classes.encode(name)[0] for name, _ in ranked}
+    probability = answer.probabilities[answer.name]
+    return Explanation(
+        source=TokenizedSentence.from_patches(picture_name(path), attention.keys),
+        target=TokenizedSentence(
+            answer.name, tuple(classifier.classes.encode(answer.name)), (answer.name,), (answer.name,), (0,)
+        ),
+        attention={"encoder": attention},
+        log_probs=np.log([probability], dtype=np.float32),
+        candidates=(tuple(NextToken(ids[name], name, share) for name, share in ranked),),
+        statistics={"encoder": head_statistics(attention, picture)},
+        ended=False,  # a class has no </s>
+        facts=model_facts(classifier.model),
+        picture=picture,
+    )
