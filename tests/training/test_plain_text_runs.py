@@ -112,7 +112,6 @@ class TestRun:
             if isinstance(event, Saved):
                 break
         events.close()  # type: ignore[attr-defined]
-        assert not (tmp_path / "run" / "model").exists()
         resumed = list(training_events(texts[0], out=tmp_path / "run"))
         assert only(resumed, Started)[0].resumed_from == 5
         first, second = (
