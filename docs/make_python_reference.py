@@ -38,6 +38,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
         "TextModel",
         "load_picture_classifier",
         "PictureClassifier",
+        "explain_class",
         "view_picture",
         "PictureView",
     ),

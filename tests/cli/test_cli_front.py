@@ -225,7 +225,7 @@ def test_an_option_out_of_range_is_refused(arguments: list[str], call: Call) -> 
     assert "Traceback" not in result.err
 
 
-@pytest.mark.parametrize("command", ["check", "train", "translate", "evaluate", "look", "info", "corpus"])
+@pytest.mark.parametrize("command", ["check", "translate", "evaluate", "look", "info", "corpus"])
 def test_a_missing_argument_is_reported(command: str, call: Call) -> None:
     result = call(command)
     assert result.code == 2

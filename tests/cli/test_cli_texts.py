@@ -109,7 +109,7 @@ def test_commands_for_translators_refuse_a_text_model(
     assert "--beam would be ignored" in call("evaluate", folder, text, "--beam", "2").paragraph("evaluate")
     engine = call("evaluate", folder, text, "--engine", "nonsense")
     assert "--engine would be ignored" in engine.paragraph("evaluate")
-    assert "needs its translation" in call("evaluate", model, text).paragraph("evaluate")
+    assert f"Received: only {text}." in call("evaluate", model, text).paragraph("evaluate")
 
 
 @pytest.mark.parametrize(("family", "site"), [("decoder-only", "decoder"), ("encoder-only", "encoder")])

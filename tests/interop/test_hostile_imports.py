@@ -361,7 +361,7 @@ def test_a_limit_of_the_child_process_is_never_raised(
     limits = []
     monkeypatch.setattr(resource, "getrlimit", lambda _: (soft, hard))
     monkeypatch.setattr(resource, "setrlimit", lambda _, pair: limits.append(pair))
-    import_worker._limit(resource.RLIMIT_CPU, 100)
+    import_worker._limit("RLIMIT_CPU", 100)
     assert limits == [(expected, hard)]
 
 
