@@ -92,6 +92,14 @@ def test_a_file_that_exists_is_not_replaced(
     assert "exists already" in message
 
 
+def test_kept_and_dropped_pairs_have_a_file_each(
+    call: Call, models: list[Path], noisy: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "x.tsv"
+    message = call("clean", noisy, *options(models, out), "--dropped", out).paragraph("clean")
+    assert "two files" in message
+
+
 def test_nothing_to_score(call: Call, models: list[Path], tmp_path: Path) -> None:
     same = write_tsv(tmp_path / "same.tsv", [("one two", "one two")] * 3)
     message = call("clean", same, *options(models, tmp_path / "x.tsv")).paragraph("clean")

@@ -77,6 +77,10 @@ def test_a_server_has_the_translation_of_python(served_with_terms: Served, model
         (["a"], "it is a name, an object of terms, or a list"),
         ("{", "glossary parameter"),
         ({f"a{n}": "b" for n in range(10_001)}, "too many values"),
+        ({f"a{n}": "b" for n in range(1_001)}, "at most 1,000 terms"),
+        ({"a": "b" * 201}, "at most 200 characters"),
+        ({"a": "\ud800"}, "surrogate"),
+        ("[" + "1" * 5_000 + "]", "glossary parameter"),
     ],
 )
 def test_what_is_no_glossary_is_refused(served_with_terms: Served, glossary: Any, message: str) -> None:

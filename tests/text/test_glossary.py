@@ -43,6 +43,8 @@ def found(sentence: str) -> list[tuple[str, str]]:
             "See https://a.com/student?x=1. Mail student@a.com!",
             [("https://a.com/student?x=1",) * 2, ("student@a.com",) * 2],
         ),
+        ("İstanbul: Student of the US", [("Student", "수강생"), ("US", "미국")]),
+        ("student\u0903", []),  # a vowel sign belongs to the word
         ("", []),
     ],
 )
@@ -59,6 +61,8 @@ def test_terms_are_found(sentence: str, terms: list[tuple[str, str]]) -> None:
         ("I am 100% sure and 50 % too.", []),
         ("Run `rm -rf x` on 192.168.0.1 now.", ["`rm -rf x`", "192.168.0.1"]),
         ("I go home at 3.50.", []),
+        ("https://a.com에서 jane@a.com으로, 0.5%p 올랐다.", ["https://a.com", "jane@a.com"]),
+        ("https://a.com/bをご覧ください", ["https://a.com/b"]),
     ],
 )  # fmt: skip
 def test_addresses_and_placeholders_are_found(sentence: str, protected: list[str]) -> None:
@@ -67,7 +71,15 @@ def test_addresses_and_placeholders_are_found(sentence: str, protected: list[str
 
 @pytest.mark.parametrize(
     "text",
-    ["a" * 50_000 + "@", "a.b-" * 12_000 + "@", "{" * 50_000, "%(" * 25_000, "1." * 25_000, "@a." * 16_000],
+    [
+        "a" * 50_000 + "@",
+        "a.b-" * 12_000 + "@",
+        "{" * 50_000,
+        "%" + "0" * 50_000,
+        "%(" * 25_000,
+        "1." * 25_000,
+        "@a." * 16_000,
+    ],
 )
 def test_no_text_takes_more_than_linear_time(text: str) -> None:
     start = time.process_time()
@@ -103,6 +115,8 @@ def place(source: str, translation: str, links: str, **words_for: list[str]) -> 
         ("The student and the student.", "학생과 학생.", "1-0 4-1", "수강생과 수강생."),
         ("The students read.", "학생들은 읽는다.", "1-0 2-1", "학생들은 읽는다."),
         ("The student reads.", "수강생은 읽는다.", "1-0 2-1", "수강생은 읽는다."),
+        # A term that is there already is not placed again, over a word that is linked by mistake.
+        ("The student is in the library.", "학생은 서재에 있다.", "1-0 5-2 2-2", "수강생은 서재에 있다."),
         ("Mail {name} now.", "지금 보내라.", "0-1 4-0", "지금 보내라 {name}."),
     ],
 )  # fmt: skip

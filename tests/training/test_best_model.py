@@ -155,6 +155,21 @@ def test_the_run_of_an_older_jumok_with_a_model_is_finished(tmp_path: Path) -> N
     assert [type(event) for event in events(tmp_path / "run")] == [Finished]
 
 
+def test_the_run_of_an_older_jumok_goes_on_after_a_second_stop(killed: Path) -> None:
+    shutil.rmtree(killed / "model")  # an older jumok wrote it at the end
+    record_file = killed / "run.json"
+    content = json.loads(record_file.read_text())
+    for key in ("finished", "checksum"):
+        content.pop(key)
+    record_file.write_bytes(jumok.storage.json_with_checksum(content))
+    stream = events(killed)
+    assert any(isinstance(event, Started) for event in stream)
+    next(stream, None)
+    stream.close()
+    assert (killed / "model").exists()
+    assert any(isinstance(event, Started) for event in events(killed))
+
+
 def test_a_model_that_is_replaced_while_it_is_read(killed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A reader that finds files of two models reads again, and gets the newer model."""
     import jumok.storage.model_folder as module

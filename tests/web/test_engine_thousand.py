@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from jumok.analysis.live_file import Quantization
     from jumok.inference import Translator
 
-pytestmark = [pytest.mark.slow, pytest.mark.web]
+pytestmark = pytest.mark.slow  # not in `make test-web`: it takes half an hour
 
 MAX_LOG_PROB_ERROR = 1e-3
 """Per token."""

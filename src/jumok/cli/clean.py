@@ -57,6 +57,8 @@ def clean(
     """
     share = _parse_share(keep, threshold)
     dropped = dropped or out.with_name(f"{out.stem}.dropped.tsv")
+    if out.resolve() == dropped.resolve():
+        raise DataError(f"--out and --dropped are two files. Received: {out} for both.")
     _refuse_existing(out, dropped)
 
     from jumok.data import open_corpora  # start-up

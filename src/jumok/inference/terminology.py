@@ -36,6 +36,9 @@ if TYPE_CHECKING:
 
 __all__ = ["find_terms", "place_in_pairs", "place_terms"]
 
+MAX_KNOWN_TERMS = 10_000
+"""Words for terms that a translator remembers: clients of a server send terms of their own."""
+
 
 @dataclass(frozen=True, slots=True)
 class LackingSentence:
@@ -106,8 +109,9 @@ def place_in_pairs(
         for index, (pair, matches) in enumerate(pairs)
         if lost_protected(pair.target, matches)
     }
-    texts = [text for text, _ in again.values()]
-    translations = dict(zip(again, translator.translate(texts, **LINE_BY_LINE), strict=True))
+    texts = list(dict.fromkeys(text for text, _ in again.values()))  # alternatives have one source
+    by_text = dict(zip(texts, translator.translate(texts, **LINE_BY_LINE), strict=True))
+    translations = {index: by_text[text] for index, (text, _) in again.items()}
     aligned = [
         Pair(again[index][0], translations[index].text) if index in again else pair
         for index, (pair, _) in enumerate(pairs)
@@ -149,7 +153,10 @@ def _words_for(
         new, translator.translate([f"{term}." for term in new], **LINE_BY_LINE), strict=True
     ):
         known[term] = tuple(dict.fromkeys(split_words(translation.text)))
-    return {term: known[term] for term in terms}
+    words = {term: known[term] for term in terms}
+    while len(known) > MAX_KNOWN_TERMS:  # the oldest first
+        del known[next(iter(known))]
+    return words
 
 
 def _with_terms(
@@ -162,6 +169,8 @@ def _with_terms(
     text, end = translation.text, 0
     new_texts = {one.part: new for one, new in placed if one.part is not None}
     for index, (source, old) in enumerate(translation.parts):
+        if text.find(old, end) < 0:  # the whole text has no white space around it, a part may
+            old = old.strip()
         start = text.index(old, end)
         new = new_texts.get(index)
         written = old if new is None else new.text

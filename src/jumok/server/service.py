@@ -59,6 +59,7 @@ class Service:
         self.limits = limits
         self.language_pairs = language_pairs
         self.glossaries = NamedGlossaries(settings.glossaries, language_pairs)
+        self.openapi_document: dict[str, Any] | None = None  # once it was asked for, until a reload
         self.api_keys = read_api_keys(settings.api_keys) if settings.api_keys else ApiKeys()
         self.host_origin_policy = HostOriginPolicy(
             settings.host, hosts=settings.allowed_hosts, origins=settings.allowed_origins
@@ -124,6 +125,7 @@ class Service:
                 return
             self.api_keys = api_keys
             self.glossaries = glossaries
+            self.openapi_document = None
             self.metrics.reloads.inc()
             log_event("reloaded", models=len(self.settings.models))
 

@@ -116,7 +116,12 @@ def new_folder(final: Path, *, failure_note: str, replace: bool = False) -> Iter
             yield temporary
             _sync_folder(temporary)
             old = _rename_for_removal(final) if replace and final.exists() else None
-            temporary.rename(final)
+            try:
+                temporary.rename(final)
+            except OSError:
+                if old is not None:
+                    old.rename(final)
+                raise
             if old is not None:
                 _remove(old)
         except BaseException:

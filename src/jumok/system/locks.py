@@ -20,7 +20,12 @@ def acquire_lock(path: Path, *, wait: bool) -> BaseFileLock:
     """
     from filelock import FileLock, Timeout  # start-up
 
-    lock = FileLock(path, timeout=-1 if wait else 0, thread_local=False)  # a generator may change threads
+    lock = FileLock(
+        path,
+        timeout=-1 if wait else 0,
+        thread_local=False,  # a generator may change threads
+        fallback_to_soft=False,  # a marker file would not exclude other machines
+    )
     try:
         lock.acquire()
     except Timeout:

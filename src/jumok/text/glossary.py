@@ -11,6 +11,7 @@ Addresses and placeholders (`https://…`, `name@host`, `{name}`, `%s`) are neve
 from __future__ import annotations
 
 import re
+import unicodedata
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -25,12 +26,15 @@ if TYPE_CHECKING:
 
 __all__ = ["Glossary", "TermMatch", "find_protected"]
 
-_URL = r"(?:https?|ftp)://[^\s<>\"]+|www\.[^\s<>\"]+"
+_CJK = "\u3000-\u30ff\u3400-\u9fff\uac00-\ud7a3\uff00-\uffef"  # a particle may follow an address at once
+_URL = rf"(?:https?|ftp)://[^\s<>\"{_CJK}]+|www\.[^\s<>\"{_CJK}]+"
 # Begins where a run of its letters does, so that a long run costs linear time.
-_EMAIL = r"(?<![\w.+-])[\w.+-]++@[\w-]++(?:\.[\w-]++)++"
+_EMAIL = r"(?<![A-Za-z0-9_.+-])[A-Za-z0-9_.+-]++@[A-Za-z0-9-]++(?:\.[A-Za-z0-9-]++)++"
 _IP_ADDRESS = r"(?<![\w.])\d{1,3}(?:\.\d{1,3}){3}(?![\w.]*\w)"
 _BRACES = r"\{\{[^{}\n]*\}\}|[$%#]?\{[^{}\n]*\}"
-_PRINTF = r"%(?:\(\w+\))?(?:\d+\$)?[-#0+']*\d*(?:\.\d+)?(?:hh?|ll?|[Lqzjt])?[@sdifuxXgGeEcop](?![a-zA-Z])"
+_PRINTF = (  # not "0.5%p", a percentage point
+    r"(?<!\d)%(?:\(\w+\))?(?:\d++\$)?[-#0+']*+\d*+(?:\.\d++)?(?:hh?|ll?|[Lqzjt])?[@sdifuxXgGeEcop](?![a-zA-Z])"
+)
 _CODE = r"`[^`\n]+`"
 _PROTECTED = re.compile("|".join((_URL, _EMAIL, _IP_ADDRESS, _BRACES, _PRINTF, _CODE)))
 _AFTER_ADDRESS = ".,;:!?)]}'\"”’»…。、"  # punctuation of the sentence, not of the address
@@ -64,11 +68,9 @@ class Glossary:
             if not isinstance(source, str) or not isinstance(target, str):
                 raise DataError(f"A glossary has pairs of texts. Received: {(source, target)!r:.80}.")
             self._add(" ".join(source.split()), " ".join(target.split()))
-        self._by_beginning: dict[str, list[tuple[str, str]]] = {}
-        for source in sorted(self.terms, key=len, reverse=True):
-            self._by_beginning.setdefault(source[:_KEY_LENGTH].lower(), []).append(
-                (source, self.terms[source])
-            )
+        self._lengths: dict[str, list[int]] = {}  # of the terms by their first letters, the longest first
+        for length, beginning in sorted({(len(one), one[:_KEY_LENGTH].lower()) for one in self.terms}):
+            self._lengths.setdefault(beginning, []).insert(0, length)
 
     def __len__(self) -> int:
         return len(self.terms)
@@ -80,7 +82,7 @@ class Glossary:
         """Return the terms of a sentence in order; none overlaps another or one that is `protected`."""
         lower = sentence.lower()
         if len(lower) != len(sentence):  # one letter becomes two: İ
-            lower = sentence
+            lower = "".join(low if len(low := letter.lower()) == 1 else letter for letter in sentence)
         found = list(protected)
         position = 0
         for start in (match.start() for match in _TERM_START.finditer(sentence)):
@@ -105,16 +107,14 @@ class Glossary:
             )
 
     def _match_at(self, sentence: str, lower: str, start: int) -> TermMatch | None:
-        """Return the longest term that begins here."""
-        best: TermMatch | None = None
-        for length in range(_KEY_LENGTH, 0, -1):
-            for source, target in self._by_beginning.get(lower[start : start + length], ()):
-                end = start + len(source)
-                text = sentence if source != source.lower() else lower
-                is_longer = best is None or end > best.span[1]
-                if is_longer and text.startswith(source, start) and _ends_word(sentence, start, end):
-                    best = TermMatch((start, end), target)
-        return best
+        """Return the longest term that begins here. A term with a capital letter is found only as written."""
+        for key_length in range(_KEY_LENGTH, 0, -1):
+            for length in self._lengths.get(lower[start : start + key_length], ()):
+                end = start + length
+                target = self.terms.get(sentence[start:end]) or self.terms.get(lower[start:end])
+                if target is not None and end <= len(sentence) and _ends_word(sentence, start, end):
+                    return TermMatch((start, end), target)
+        return None
 
 
 def find_protected(sentence: str) -> list[TermMatch]:
@@ -132,6 +132,8 @@ def find_protected(sentence: str) -> list[TermMatch]:
 
 def _ends_word(sentence: str, start: int, end: int) -> bool:
     """Whether a term ends where a word ends, or where the particles of a Korean word begin."""
+    if end < len(sentence) and unicodedata.category(sentence[end])[0] == "M":  # a vowel sign: कम in कमी
+        return False
     if end >= len(sentence) or not _WORD_END.match(sentence, end) or not _WORD_END.match(sentence, end - 1):
         return True
     tail = _HANGUL.match(sentence, end)

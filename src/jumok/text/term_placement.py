@@ -11,6 +11,7 @@ instead leads small models astray behind a word that they have never seen.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -114,7 +115,13 @@ def place_terms_in_sentence(
     if has_all_terms(translation, matches):
         return PlacedTerms(translation, tuple(evidence.links))
     placer = _Placer(source, translation, evidence)
-    missing = [match for match in matches if not match.protected and not placer.place(match)]
+    wanted = Counter(match.target for match in matches if not match.protected)
+    lacking = [
+        match
+        for match in matches
+        if not match.protected and len(_occurrences(translation, match.target)) < wanted[match.target]
+    ]
+    missing = [match for match in lacking if not placer.place(match)]
     for match in lost_protected(translation, matches):
         placer.insert(match)
     text, new_links = placer.result()

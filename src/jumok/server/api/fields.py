@@ -160,10 +160,19 @@ Source = Annotated[
 Target = Annotated[str, Checked(check_string, lambda service: {"enum": service.language_pairs.codes})]
 
 
+MAX_TERMS, MAX_TERM_CHARACTERS = 1_000, 200
+"""Limits of the glossary in a request: all of its terms are looked for in each text."""
+
+
 def _describe_glossary(service: Service) -> Schema:
     """Describe terms with their translations, and the names of glossaries."""
-    term = {**STRING, "pattern": r"^\S+( \S+)*$"}
-    terms = {"type": "object", "propertyNames": term, "additionalProperties": term}
+    term = {**STRING, "pattern": r"^\S+( \S+)*$", "maxLength": MAX_TERM_CHARACTERS}
+    terms = {
+        "type": "object",
+        "propertyNames": term,
+        "additionalProperties": term,
+        "maxProperties": MAX_TERMS,
+    }
     return {"anyOf": [terms, {"enum": ["", *service.glossaries.names]}]}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,7 @@ from starlette.exceptions import HTTPException
 from typing_extensions import TypedDict
 
 from jumok.errors import DataError
-from jumok.server.api.fields import AUTO
+from jumok.server.api.fields import AUTO, MAX_TERM_CHARACTERS, MAX_TERMS
 from jumok.server.http_errors import bad_request
 from jumok.text.glossary import Glossary
 from jumok.text.language_detection import detect_languages
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["DetectedLanguage", "LanguagePlan", "check_languages", "check_size", "find_pivot_paths"]
 
 _TERM = {"source", "target"}
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class DetectedLanguage(TypedDict):
@@ -119,7 +121,11 @@ def _read_glossaries(value: Any, pivot_paths: set[PivotPath], service: Service) 
             named.check(value)  # there is no path if nothing is translated
             return {path: named.get(value, path[0].source, path[-1].target) for path in paths}
         return dict.fromkeys(paths, Glossary(_read_terms(value)))
-    except (DataError, json.JSONDecodeError, RecursionError) as error:
+    except (
+        DataError,
+        ValueError,
+        RecursionError,
+    ) as error:  # ValueError: no JSON, or a number of 5,000 digits
         raise bad_request(f"glossary parameter: {error}") from None
 
 
@@ -130,4 +136,12 @@ def _read_terms(value: Any) -> list[tuple[str, str]]:
         terms = [(one["source"], one["target"]) for one in value]
     else:
         raise DataError('it is a name, an object of terms, or a list of {"source": …, "target": …}')
+    texts = [text for pair in terms for text in pair if isinstance(text, str)]
+    if len(terms) > MAX_TERMS or max(map(len, texts), default=0) > MAX_TERM_CHARACTERS:
+        raise DataError(
+            f"it has at most {MAX_TERMS:,} terms of at most {MAX_TERM_CHARACTERS} characters. Larger "
+            "glossaries are named when the server is started: `--glossary NAME=FILE`"
+        )
+    if any(_SURROGATE.search(text) for text in texts):
+        raise DataError("a term has half of a surrogate pair, which is no character")
     return terms

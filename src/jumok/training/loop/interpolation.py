@@ -44,7 +44,7 @@ def interpolate_weights(
     if share == 1:
         return dict(tuned)
     return {
-        name: torch.lerp(start[name].double(), tensor.double(), share).to(tensor.dtype)
+        name: torch.lerp(start[name].cpu().double(), tensor.cpu().double(), share).to(tensor.dtype)
         for name, tensor in tuned.items()
     }
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from jumok.errors import JumokError
+from jumok.errors import JumokError, ModelFolderError
 from jumok.storage import ScoreRecord, module_weights, read_card, save_model
 from jumok.text.tokenizer_files import tokenizers_to_files
 from jumok.training.loop.checkpoint import load_checkpoint_weights
@@ -50,6 +50,10 @@ class BestModel:
         scores = {
             name: ScoreRecord(value, best.signatures.get(name, "")) for name, value in best.scores.items()
         }
+        try:
+            weights = self._weights(best)
+        except ModelFolderError:  # its checkpoint is damaged; the finish warns and takes the next best
+            return
         card = make_model_card(
             trainer,
             self._data,
@@ -65,7 +69,7 @@ class BestModel:
         save_model(
             self._folder,
             card,
-            self._weights(best),
+            weights,
             tokenizers_to_files(self._data.tokenizers),
             checked=True,
             failure_note="All checkpoints are intact; the same command continues the run.",

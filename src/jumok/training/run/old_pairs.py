@@ -158,7 +158,7 @@ class Collector:
 def collect_old_pairs(collector: Collector, sentences: Sentences, settings: FineTuningSettings) -> OldPairs:
     """Return what the model should not forget; see the top of this module."""
     held_out = sentences.validation_pairs
-    keep = collector.given_keep(settings.keep) if settings.keep else ()
+    keep = _unseen(collector.given_keep(settings.keep), sentences) if settings.keep else ()
     exclude = {sentence_key(pair.source) for pair in chain(held_out, keep)}
     replay, origin, translated = _collect_replay(collector, sentences, settings, exclude)
     found = OldPairs(tuple(replay), keep, origin, ", ".join(_file_names(settings.keep)))
@@ -166,9 +166,8 @@ def collect_old_pairs(collector: Collector, sentences: Sentences, settings: Fine
         return found
     if settings.replay or (replay and not translated):
         hold_out = choose_hold_out(replay, count=min(MAX_PAIRS, len(replay) // 10))
-        held = [pair for pair in replay if pair in hold_out]
         kept_out = tuple(pair for pair in replay if pair not in hold_out)
-        if held:
+        if held := _without_sources_of(sentences, [pair for pair in replay if pair in hold_out]):
             return replace(
                 found, replay=kept_out, keep=tuple(held), keep_origin=origin, keeps_translations=translated
             )
@@ -179,6 +178,23 @@ def collect_old_pairs(collector: Collector, sentences: Sentences, settings: Fine
         keep_origin="the start model's translations of the validation set",
         keeps_translations=True,
     )
+
+
+def _unseen(keep: Sequence[Pair], sentences: Sentences) -> tuple[Pair, ...]:
+    """Return the pairs to keep that are not among the new pairs: what is trained on measures nothing."""
+    unseen = tuple(_without_sources_of(sentences, keep))
+    if not unseen:
+        raise DataError(
+            f"Every source of --keep is also among the new pairs, so it cannot tell what is kept. Received: "
+            f"{len(keep):,} pairs. Name pairs that are not trained on."
+        )
+    return unseen
+
+
+def _without_sources_of(sentences: Sentences, pairs: Sequence[Pair]) -> list[Pair]:
+    keys = {sentence_key(pair.source) for pair in pairs}
+    seen = keys & {sentence_key(pair.source) for pair in sentences.pairs()} if keys else set()
+    return [pair for pair in pairs if sentence_key(pair.source) not in seen]
 
 
 def _collect_replay(

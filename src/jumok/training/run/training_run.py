@@ -130,6 +130,9 @@ def training_events(
                 yield _finished_event(folder)
                 return
             prepared = yield from prepare_run(folder, overrides, inputs)
+            if record is not None and not folder.is_finished(record):
+                # An older jumok recorded no end: without one, the best model so far would count as the end.
+                folder.write_record(folder.record() or record)
             curves = make_writer(str(folder.path / "tensorboard")) if make_writer else None
             run = prepared if limits is None else (yield from _extend(prepared, limits, curves))
             if run is not None:
