@@ -223,6 +223,7 @@ export class Explainer {
       score: score === null ? null : rounded(score),
       log_prob: rounded(produced.slice(0, ids.length + (ended ? 1 : 0)).reduce((sum, value) => sum + value, 0)),
       log_probs: produced.map(rounded),
+      picture: null,
       ended,
       forced: search ? forced : 0,
       candidates: logProbs.map((values) => this.#nextTokens(values)),

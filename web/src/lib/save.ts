@@ -25,7 +25,7 @@ export function standaloneSvg(drawing: SVGSVGElement, background = "none"): stri
   if (!copy.getAttribute("viewBox")) copy.setAttribute("viewBox", `0 0 ${width} ${height}`);
   copy.setAttribute("width", String(width));
   copy.setAttribute("height", String(height));
-  copy.setAttribute("style", `background: ${background}`);
+  copy.style.background = background; // the page's policy forbids to set the attribute
   return new XMLSerializer().serializeToString(copy);
 }
 
