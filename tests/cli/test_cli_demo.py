@@ -68,9 +68,6 @@ def test_the_demo_writes_its_files_and_is_not_trained_again(call: Call, tmp_path
     assert "contains a demo with 300 pairs" in other.paragraph("demo")
     assert json.loads((out / "report.json").read_text(encoding="utf-8"))["pairs"] == 300
 
-    longer = call("demo", "--out", out, "--minutes", "0.06", "--pairs", "300")
-    assert "Limits count from the start of the run: give larger ones" in longer.err
-
 
 @pytest.mark.usefixtures("few_pairs")
 @pytest.mark.parametrize("run", ["finished_run", "unfinished_run"])

@@ -121,7 +121,7 @@ def test_commands_for_text_say_that_the_model_reads_pictures(
         assert message in " ".join(found.split()), found
 
 
-@pytest.mark.medium
+@pytest.mark.slow
 def test_two_systems_are_compared_on_pictures(call: Call, pictures: Path) -> None:
     out = pictures / "comparison"
     options = ["--system", "transformer:scaled-dot", "--system", "transformer:efficient"]

@@ -119,7 +119,14 @@ def run_block(block: Block, folder: Path) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.medium
-@pytest.mark.parametrize("name", [name for name in RUN if (PROJECT / name).exists()])
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.slow) if name == "docs/pictures.md" else name
+        for name in RUN
+        if (PROJECT / name).exists()
+    ],
+)
 def test_the_commands_of_a_document_work(name: str, tmp_path: Path) -> None:
     for given, original in GIVEN.get(name, {}).items():
         copy = shutil.copytree if (PROJECT / original).is_dir() else shutil.copy

@@ -168,8 +168,13 @@ SEQUENCES: dict[str, list[list[dict[str, Any]]]] = {
 }
 
 
-@pytest.mark.medium
-@pytest.mark.parametrize("name", SEQUENCES)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.medium if name == "finish, more" else pytest.mark.slow)
+        for name in SEQUENCES
+    ],
+)
 def test_the_same_commands_end_with_the_same_weights_with_and_without_kills(
     name: str, tmp_path: Path
 ) -> None:

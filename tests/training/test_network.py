@@ -70,7 +70,7 @@ def test_a_network_gives_the_bits_of_shared_memory(folder: Path, world_size: int
         assert rank["network"]["weights"] == ranks[0]["shared"]["weights"]
 
 
-@pytest.mark.medium
+@pytest.mark.slow
 def test_a_resumed_run_over_a_network_ends_like_one_in_shared_memory(tmp_path: Path) -> None:
     """Other ranks see no file of rank 0: they get a copy, once, and remove it at the end."""
     result = run_driver("run_and_resume", tmp_path / "run", 3)
