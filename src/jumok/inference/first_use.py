@@ -67,7 +67,9 @@ def check_tokenizers(stored: StoredModel) -> None:
 
 def check_conversion(stored: StoredModel) -> None:
     """Raise a ModelFolderError if CTranslate2 crashes on a model. The child stores its conversion."""
-    if stored.converted is None and stored.card.recipe.model.family != "transformer":  # never converted
+    if (
+        stored.converted is None and stored.card.recipe.model.family != "transformer"
+    ):  # CTranslate2 never reads it
         return
     if is_checked(stored.conversion_digest):
         return

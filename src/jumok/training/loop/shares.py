@@ -1,8 +1,8 @@
 """Sums that do not depend on the number of processes: an update as a fixed number of shares.
 
 With `training.shares` = S, share s takes rows s, s+S, s+2S, … of each batch and draws its own dropout,
-whoever computes it. The gradients of the S shares are the leaves of one binary tree, and every node of it is
-the sum of its two children:
+whichever process computes it. The gradients of the S shares are the leaves of one binary tree, and every
+node of it is the sum of its two children:
 
     S = 6          ((0+1)+(2+3))+(4+5)
     3 processes    (0+1)   (2+3)   (4+5)          each adds up its shares as far as the tree allows

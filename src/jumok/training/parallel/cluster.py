@@ -7,8 +7,8 @@ any other launcher can set the same variables. Rank 0 trains as always, with the
 others follow its orders (`follower.py`), which are JSON messages: nothing is pickled, so no `*_object`
 collective of torch is used.
 
-Nobody is authenticated and nothing is encrypted: whoever can reach the ports can take part. Use a network on
-which everybody is trusted. Every process listens on one address only: that of the interface in
+Connections are neither authenticated nor encrypted: any host that reaches the ports can join. Use a trusted
+network. Every process listens on one address only: that of the interface in
 GLOO_SOCKET_IFNAME, or else of the interface that leads to MASTER_ADDR.
 """
 
@@ -198,7 +198,7 @@ def joined_cluster() -> Iterator[Cluster | None]:
 
 
 def check_world_size(processes: int, world_size: int) -> None:
-    """Raise if a run of so many processes cannot be continued by `world_size` ranks."""
+    """Raise if `world_size` ranks cannot continue a run of `processes` processes."""
     if processes != world_size:
         raise TrainingError(
             f"This run has {processes} processes. Received: {world_size} ranks. Its sums depend on their "

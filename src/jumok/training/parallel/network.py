@@ -2,8 +2,8 @@
 
 The arithmetic is that of `SharedMemory`: the owner of a parameter adds the gradients of all ranks to its own,
 in the order of ranks, and steps Adam for it. So both backends compute the same bits. (Torch's
-DistributedDataParallel does not: it lays its buckets out anew after the first backward pass, so that from
-three processes on a resumed run adds in another order.)
+DistributedDataParallel does not: it rebuilds its buckets after the first backward pass, so a resumed run of
+three or more processes adds in another order.)
 
     reduce_gradients    all_to_all_single: each gradient goes to its owner, and to nobody else
     sum_over_ranks      all_gather of a few float64
