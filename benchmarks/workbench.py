@@ -35,7 +35,8 @@ class Workbench:
 
 def prepare_run(bench: Workbench, family: str) -> Path:
     """Prepare a run of jumok up to its first update: all settings are derived and stored in its folder."""
-    from jumok.training import Started, training_events
+    from jumok.training.events import Started
+    from jumok.training.run.training_run import training_events
 
     run = bench.work / family
     pairs, valid = multi30k(bench.data)
@@ -49,8 +50,8 @@ def prepare_run(bench: Workbench, family: str) -> Path:
 
 def write_eole_corpus(run: Path) -> Path:
     """Write the training pairs of a run as lines of token names, and their vocabulary, for eole."""
-    from jumok.data import open_store
-    from jumok.text import load_tokenizer
+    from jumok.data.store import open_store
+    from jumok.text.tokenizer import load_tokenizer
     from jumok.types import END
 
     store, out = open_store(run / "data"), run.parent / f"{run.name}.tokens"

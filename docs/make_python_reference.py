@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import jumok
-from jumok.interop import ImportChoices
 
 PAGE = Path(__file__).with_name("python.md")
 SECTIONS: dict[str, tuple[str, ...]] = {
@@ -22,7 +21,11 @@ SECTIONS: dict[str, tuple[str, ...]] = {
     ),
     "See attention": (
         "explain",
+        "ExplanationOptions",
         "Explanation",
+        "Silence",
+        "Paint",
+        "Pin",
         "save_explanation",
         "open_explanation",
         "show_explanation",
@@ -86,8 +89,7 @@ def reference() -> str:
 
 
 def _entry(name: str) -> str:
-    value = ImportChoices if name == "ImportChoices" else getattr(jumok, name)
-    full_name = f"jumok.interop.{name}" if name == "ImportChoices" else f"jumok.{name}"
+    value, full_name = getattr(jumok, name), f"jumok.{name}"
     if not inspect.isclass(value):
         return _function(full_name, value, level=3)
     if issubclass(value, BaseException):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from jumok.pictures import write_picture
+from jumok.pictures.reading import write_picture
 
 if TYPE_CHECKING:
     from pathlib import Path

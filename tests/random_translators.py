@@ -19,11 +19,13 @@ from jumok.config.recipe import (
     TransformerSettings,
 )
 from jumok.data.batching import padded_batch
-from jumok.inference import ModelFacts, PictureClassifier, Translator
-from jumok.models import build_model
-from jumok.text import TokenizerPair, train_tokenizer
+from jumok.inference.picture_classifier import PictureClassifier
+from jumok.inference.translator import ModelFacts, Translator
+from jumok.models.build import build_model
 from jumok.text.class_names import ClassNames
 from jumok.text.picture_tokenizer import PictureTokenizer
+from jumok.text.tokenizer import TokenizerPair
+from jumok.text.tokenizer_training import train_tokenizer
 from jumok.types import BEGIN
 
 SENTENCE = "the old house sees a small tree."

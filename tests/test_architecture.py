@@ -392,6 +392,23 @@ def package_interfaces(
     return violations
 
 
+def imports_through_packages(text: str, source: Path) -> list[str]:
+    """Imports of names that their package does not forward: only jumok and jumok.attention do."""
+    violations = []
+    for package, names in re.findall(r"from jumok\.([\w.]+) import (\([^)]*\)|[\w ,]+)", text):
+        folder = source.joinpath(*package.split("."))
+        if not (folder / "__init__.py").is_file():
+            continue
+        init = (folder / "__init__.py").read_text(encoding="utf-8")
+        for name in re.findall(r"\w+", re.sub(r" as \w+|#.*", "", names)):
+            modules = (folder / name, folder / f"{name}.py")
+            if not any(path.exists() for path in modules) and not re.search(
+                rf"^[^\"]*\b{name}\b", init, re.MULTILINE
+            ):
+                violations.append(f"{name} from jumok.{package}: import it from the module that defines it.")
+    return violations
+
+
 def interface_violations(module: Module, importer: Callable[[str], object]) -> Iterator[str]:
     listed = names_in_all(module.tree)
     imported = set() if module.package == CLI else names_imported(module.tree)
@@ -490,6 +507,28 @@ def test_modules_are_named_after_what_they_hold() -> None:
 
 def test_nothing_is_unpickled() -> None:
     expect_none(pickles(modules_of_jumok()))
+
+
+def test_every_import_names_the_module_that_defines_it() -> None:
+    folders = ("src", "tests", "benchmarks", "docs")
+    paths = [
+        path for folder in folders for path in (PROJECT / folder).rglob("*.py") if path != Path(__file__)
+    ]
+    expect_none(
+        [
+            f"{path.relative_to(PROJECT)}: {fault}"
+            for path in paths
+            for fault in imports_through_packages(path.read_text(encoding="utf-8"), SOURCE)
+        ]
+    )
+
+
+def test_an_import_through_a_package_is_caught() -> None:
+    text = (
+        "from jumok.data import (\n    Corpus,\n    corpora,\n)\nfrom jumok.attention import ScaledDot as S\n"
+    )
+    faults = imports_through_packages(text, SOURCE)
+    assert faults == ["Corpus from jumok.data: import it from the module that defines it."]
 
 
 def test_package_interfaces_are_sorted_and_complete() -> None:

@@ -85,7 +85,7 @@ def test_one_process_trains_and_translates(tmp_path: Path) -> None:
 def test_the_cache_is_where_macos_has_caches(tmp_path: Path) -> None:
     """Windows is not tried: there, platformdirs calls the system."""
     pytest.importorskip("platformdirs")
-    code = "import sys; from jumok.storage import cache_folder as f; sys.platform = 'darwin'; print(f())"
+    code = "import sys, jumok.storage.user_cache as f; sys.platform = 'darwin'; print(f.cache_folder())"
     environment = {"PYTHONPATH": str(SOURCES), "HOME": str(tmp_path)}
     done = subprocess.run(
         [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False

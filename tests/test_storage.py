@@ -17,29 +17,27 @@ import torch
 import jumok.storage
 from jumok.config.recipe import make_recipe
 from jumok.errors import ModelFolderError, StorageError
-from jumok.storage import (
-    CorpusRecord,
-    ModelCard,
-    ScoreRecord,
-    is_checked,
+from jumok.storage.folders import (
     json_with_checksum,
-    load_module_weights,
-    module_weights,
     new_folder,
-    private_folder,
-    read_model_with_weights,
-    read_stored_model,
-    remember_checked,
     remove_folder,
     remove_leftovers,
-    save_model,
-    store_shortlist,
-    tensors_to_bytes,
     verify_folder,
     write_and_sync,
     write_file,
     write_folder,
 )
+from jumok.storage.model_folder import (
+    CorpusRecord,
+    ModelCard,
+    ScoreRecord,
+    read_model_with_weights,
+    read_stored_model,
+    save_model,
+    store_shortlist,
+)
+from jumok.storage.tensors import load_module_weights, module_weights, tensors_to_bytes
+from jumok.storage.user_cache import is_checked, private_folder, remember_checked
 from jumok.types import ReadOut
 
 FILES = {"a.bin": b"alpha" * 100, "b.bin": b"", "c.txt": "다람쥐".encode()}

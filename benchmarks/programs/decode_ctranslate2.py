@@ -10,7 +10,7 @@ from pathlib import Path
 
 from benchmarks.programs.report import parse, repeat, report
 from benchmarks.settings import VOCAB_SIZE
-from jumok.inference import require_ctranslate2
+from jumok.inference.engines.ctranslate2_engine import require_ctranslate2
 from jumok.inference.engines.ctranslate2_tokens import token_names
 
 WARM_UP_LINES = 64

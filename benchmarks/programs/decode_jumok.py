@@ -11,7 +11,7 @@ from benchmarks.programs.report import parse, repeat, report
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from jumok.inference import SearchPlan
+    from jumok.inference.search.plan import SearchPlan
 
 WARM_UP_LINES = 64
 
@@ -24,7 +24,7 @@ def force_length(plan: Callable[..., SearchPlan], length: int) -> Callable[..., 
 
 
 def main() -> None:
-    from jumok.inference import load
+    from jumok.inference.loading import load
 
     options = parse(model=Path, source=Path, engine=str, beam=int, length=int, seconds=float)
     translator = load(options.model, engine=options.engine)

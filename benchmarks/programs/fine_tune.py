@@ -14,9 +14,9 @@ from benchmarks.topics.fine_tuning import BATCH_TOKENS, START_STEPS, STEPS
 
 
 def main() -> None:
-    from jumok.data import open_corpus
-    from jumok.evaluation import evaluate_translator
-    from jumok.inference import load
+    from jumok.data.corpora import open_corpus
+    from jumok.evaluation.translator_scores import evaluate_translator
+    from jumok.inference.loading import load
 
     options = parse(split=Path, out=Path, quick=int, system=str, test=str, seed=int)
     model = _train(options.system, options.split, options.out, seed=options.seed, quick=bool(options.quick))
@@ -32,7 +32,7 @@ def _files(split: Path, role: str) -> list[Path]:
 
 def _train(system: str, split: Path, out: Path, *, seed: int, quick: bool) -> Path:
     """Return the model folder of a system, trained if it is not there yet."""
-    from jumok.training import train
+    from jumok.training.run.training_run import train
 
     run = out / f"{system}-{seed}"
     steps = 3 if quick else START_STEPS if system == "start" else STEPS

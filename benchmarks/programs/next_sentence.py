@@ -10,7 +10,7 @@ from benchmarks.programs.report import parse, report
 
 
 def main() -> None:
-    from jumok.inference import load
+    from jumok.inference.loading import load
 
     options = parse(model=Path, source=Path, engine=str)
     translator = load(options.model, engine=options.engine)

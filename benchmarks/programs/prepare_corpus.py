@@ -14,8 +14,10 @@ from jumok.system.processes import available_cores
 
 
 def main() -> None:
-    from jumok.data import check_corpora, open_corpus
-    from jumok.training import Stage, training_events
+    from jumok.data.corpora import open_corpus
+    from jumok.data.corpus_report import check_corpora
+    from jumok.training.events import Stage
+    from jumok.training.run.training_run import training_events
 
     options = parse(pairs=Path, count=int, work=Path, seconds=float)
     stages: dict[str, float] = {}

@@ -11,10 +11,10 @@ from benchmarks.settings import multi30k
 
 
 def main() -> None:
-    from jumok.data import open_corpus
-    from jumok.evaluation import evaluate_translator
-    from jumok.inference import load
-    from jumok.training import train
+    from jumok.data.corpora import open_corpus
+    from jumok.evaluation.translator_scores import evaluate_translator
+    from jumok.inference.loading import load
+    from jumok.training.run.training_run import train
 
     options = parse(data=Path, out=Path, minutes=float, quick=int)
     pairs, valid = multi30k(options.data)

@@ -14,10 +14,10 @@ STEPS = 1000
 
 
 def main() -> None:
-    from jumok.data import open_corpus
-    from jumok.evaluation import evaluate_classifier
-    from jumok.inference import load_picture_classifier
-    from jumok.training import train
+    from jumok.data.corpora import open_corpus
+    from jumok.evaluation.class_scores import evaluate_classifier
+    from jumok.inference.loading import load_picture_classifier
+    from jumok.training.run.training_run import train
 
     options = parse(out=Path, minutes=float, quick=int)
     accuracies, started = [], time.perf_counter()
@@ -41,7 +41,7 @@ def write_digits(folder: Path, seed: int) -> None:
     import numpy as np
     from sklearn.datasets import load_digits
 
-    from jumok.pictures import write_picture
+    from jumok.pictures.reading import write_picture
 
     digits = load_digits()
     order = np.random.default_rng(seed).permutation(len(digits.images))

@@ -14,7 +14,7 @@ from benchmarks.settings import multi30k, training_settings
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from jumok.training import Event
+    from jumok.training.events import Event
 
 WARM_UP = 0.2  # share of the time
 MIN_REPORTS = 3  # after the first
@@ -36,7 +36,7 @@ def steady_rate(metrics: Path, warm_up_seconds: float) -> float:
 
 def train_for(events: Iterator[Event], seconds: float) -> None:
     """Let training run this many seconds after its first report, then stop it as Ctrl-C would."""
-    from jumok.training import Progress
+    from jumok.training.events import Progress
 
     first, reports = None, 0
     for event in events:
@@ -47,7 +47,7 @@ def train_for(events: Iterator[Event], seconds: float) -> None:
 
 
 def main() -> None:
-    from jumok.training import training_events
+    from jumok.training.run.training_run import training_events
 
     options = parse(run=Path, data=Path, family=str, quick=int, seconds=float)
     pairs, valid = multi30k(options.data)

@@ -12,7 +12,7 @@ from torch.nn.functional import cross_entropy
 from benchmarks.programs.marian import make_marian
 from benchmarks.programs.report import parse, report
 from benchmarks.settings import DROPOUT, SMOOTHING
-from jumok.data import open_store
+from jumok.data.store import open_store
 from jumok.text.tokenizer_files import read_tokenizers
 from jumok.training.run.factories import make_batches
 from jumok.training.run.run_folder import RunFolder

@@ -15,11 +15,12 @@ COUNTS = {"train": 15_000, "valid": 300, "test": 1000}
 
 
 def main() -> None:
-    from jumok.data import open_corpus
+    from jumok.data.corpora import open_corpus
     from jumok.datasets.drawn_pictures import write_split
-    from jumok.evaluation import evaluate_classifier, evaluate_translator
-    from jumok.inference import load, load_picture_classifier
-    from jumok.training import train
+    from jumok.evaluation.class_scores import evaluate_classifier
+    from jumok.evaluation.translator_scores import evaluate_translator
+    from jumok.inference.loading import load, load_picture_classifier
+    from jumok.training.run.training_run import train
 
     options = parse(out=Path, minutes=float, quick=int, task=str)
     folder = options.out / "drawn"

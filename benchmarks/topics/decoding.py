@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from benchmarks.measure import Result
     from benchmarks.workbench import Workbench
-    from jumok.text import Tokenizer
+    from jumok.text.tokenizer import Tokenizer
 
 __all__ = ["comparisons", "remarks"]
 
@@ -61,7 +61,7 @@ def remarks(bench: Workbench, results: Sequence[Result]) -> list[str]:
 def learn_vocabulary(bench: Workbench) -> Tokenizer:
     """Return a tokenizer with a joint vocabulary, learnt from Multi30k."""
     from jumok.config.recipe import TextSettings
-    from jumok.text import train_tokenizer
+    from jumok.text.tokenizer_training import train_tokenizer
 
     (english, german), _ = multi30k(bench.data)
     lines = [line for file in (english, german) for line in file.read_text(encoding="utf-8").splitlines()]
@@ -71,10 +71,11 @@ def learn_vocabulary(bench: Workbench) -> Tokenizer:
 def write_models(folder: Path, size: str, tokenizer: Tokenizer) -> tuple[Path, Path]:
     """Write a model with random weights as a model folder, whose card allows int8, and for CTranslate2."""
     from jumok.config.recipe import make_recipe
-    from jumok.inference import INT8_COSTS, max_positions_for
     from jumok.inference.engines.ctranslate2_export import export
-    from jumok.models import build_model
-    from jumok.storage import ModelCard, module_weights, save_model
+    from jumok.inference.loading import INT8_COSTS, max_positions_for
+    from jumok.models.build import build_model
+    from jumok.storage.model_folder import ModelCard, save_model
+    from jumok.storage.tensors import module_weights
     from jumok.training.loop.update import seed_step
 
     recipe = make_recipe({"model": SIZES[size]})

@@ -60,7 +60,7 @@ def comparisons(bench: Workbench) -> list[Comparison]:
 
 def write_split(data: Path, out: Path) -> None:
     """Write the pairs of each role as two parallel files; no source of a test set is trained on."""
-    from jumok.data import sentence_key
+    from jumok.data.hold_out import sentence_key
 
     pairs = {
         part: list(

@@ -70,8 +70,8 @@ def remarks(bench: Workbench, results: Sequence[Result]) -> list[str]:
 def train_model(bench: Workbench) -> tuple[Path, Path]:
     """Train on the built-in corpus for a minute; return the model folder and a file of test sentences."""
     from jumok.datasets.english_korean import generate
-    from jumok.inference import load
-    from jumok.training import train
+    from jumok.inference.loading import load
+    from jumok.training.run.training_run import train
 
     pairs, source = bench.work / "pairs.en-ko.tsv", bench.work / "sentences.en"
     lines = [

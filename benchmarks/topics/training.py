@@ -52,8 +52,8 @@ def comparisons(bench: Workbench) -> list[Comparison]:
 
 def remarks(bench: Workbench, results: Sequence[Result]) -> list[str]:
     """Return the share of the GEMM peak that jumok's Transformer reaches in model FLOPs."""
-    from jumok.data import open_store
-    from jumok.text import load_tokenizer
+    from jumok.data.store import open_store
+    from jumok.text.tokenizer import load_tokenizer
 
     run, rows = bench.work / "transformer", {row.name: row.measures for row in results[0].rows}
     store, size = open_store(run / "data"), SIZES["tiny"]

@@ -24,9 +24,8 @@ from jumok.attention import (
     sinusoids,
 )
 from jumok.config.recipe import TrainingSettings
-from jumok.plots import draw_alignment
-from jumok.plots.heat_map import BACKGROUND, EDGE, FADED, FONTS, INK
-from jumok.profiling import PROFILED_LAYERS, Shape
+from jumok.plots.heat_map import BACKGROUND, EDGE, FADED, FONTS, INK, draw_alignment
+from jumok.profiling.layers import PROFILED_LAYERS, Shape
 from jumok.training.loop.schedule import Plan, learning_rate
 from jumok.types import AttentionMap
 

@@ -27,7 +27,7 @@ from jumok.attention import (
     Widths,
 )
 from jumok.attention.lookup import NAMES, Score, attend, gaussian, name_database, name_vector
-from jumok.plots import draw_alignment
+from jumok.plots.heat_map import draw_alignment
 from jumok.types import AttentionMap
 
 if TYPE_CHECKING:

@@ -18,19 +18,16 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from jumok.analysis import (
-        Explanation,
-        PictureView,
-        explain,
-        explain_class,
-        open_explanation,
-        save_explanation,
-        show_explanation,
-        view_picture,
-    )
+    from jumok.analysis.changes import Paint, Pin, Silence
+    from jumok.analysis.class_explanation import explain_class
+    from jumok.analysis.explainer import ExplanationOptions, explain
+    from jumok.analysis.explanation import Explanation
+    from jumok.analysis.explanation_files import open_explanation, save_explanation, show_explanation
+    from jumok.analysis.picture_view import PictureView, view_picture
     from jumok.config.recipe import Recipe
     from jumok.config.resolve import Overrides
-    from jumok.data import check_corpora, open_corpora
+    from jumok.data.corpora import open_corpora
+    from jumok.data.corpus_report import check_corpora
     from jumok.data.glossary_files import read_glossary
     from jumok.errors import (
         DataError,
@@ -42,67 +39,69 @@ if TYPE_CHECKING:
         TrainingError,
         UnsupportedError,
     )
-    from jumok.evaluation import score
-    from jumok.inference import (
-        PictureClassifier,
-        TextModel,
-        Translation,
-        Translator,
-        load,
-        load_picture_classifier,
-        load_text_model,
-    )
-    from jumok.interop import export_model as export
-    from jumok.interop import import_model
-    from jumok.plots import plot_attention
+    from jumok.evaluation.scores import score
+    from jumok.inference.loading import load, load_picture_classifier, load_text_model
+    from jumok.inference.picture_classifier import PictureClassifier
+    from jumok.inference.text_model import TextModel
+    from jumok.inference.translation import Translation
+    from jumok.inference.translator import Translator
+    from jumok.interop.conversion import ImportChoices
+    from jumok.interop.exporting import export_model as export
+    from jumok.interop.importing import import_model
+    from jumok.plots.axes import plot_attention
     from jumok.text.glossary import Glossary
     from jumok.text.sentences import split_sentences
-    from jumok.training import train, training_events
+    from jumok.training.run.training_run import train, training_events
     from jumok.types import Alignment, AttentionMap, Pair
 
 __version__ = "0.1.0"
 
-# Name → the package it is in; after a colon, its name there if it is another.
-_PACKAGES = {
+# Name → the module that defines it; after a colon, its name there if it is another.
+_MODULES = {
     "Alignment": "types",
     "AttentionMap": "types",
     "DataError": "errors",
-    "Explanation": "analysis",
+    "Explanation": "analysis.explanation",
+    "ExplanationOptions": "analysis.explainer",
     "Glossary": "text.glossary",
+    "ImportChoices": "interop.conversion",
     "JumokError": "errors",
     "ModelFolderError": "errors",
     "Overrides": "config.resolve",
+    "Paint": "analysis.changes",
     "Pair": "types",
-    "PictureClassifier": "inference",
-    "PictureView": "analysis",
+    "PictureClassifier": "inference.picture_classifier",
+    "PictureView": "analysis.picture_view",
+    "Pin": "analysis.changes",
     "Recipe": "config.recipe",
     "RecipeError": "errors",
     "RunFolderError": "errors",
+    "Silence": "analysis.changes",
     "StorageError": "errors",
-    "TextModel": "inference",
+    "TextModel": "inference.text_model",
     "TrainingError": "errors",
-    "Translation": "inference",
-    "Translator": "inference",
+    "Translation": "inference.translation",
+    "Translator": "inference.translator",
     "UnsupportedError": "errors",
-    "check_corpora": "data",
-    "explain": "analysis",
-    "explain_class": "analysis",
-    "export": "interop:export_model",
-    "import_model": "interop",
-    "load": "inference",
-    "load_picture_classifier": "inference",
-    "load_text_model": "inference",
-    "open_corpora": "data",
-    "open_explanation": "analysis",
-    "plot_attention": "plots",
+    "check_corpora": "data.corpus_report",
+    "explain": "analysis.explainer",
+    "explain_class": "analysis.class_explanation",
+    "export": "interop.exporting:export_model",
+    "import_model": "interop.importing",
+    "load": "inference.loading",
+    "load_picture_classifier": "inference.loading",
+    "load_text_model": "inference.loading",
+    "open_corpora": "data.corpora",
+    "open_explanation": "analysis.explanation_files",
+    "plot_attention": "plots.axes",
     "read_glossary": "data.glossary_files",
-    "save_explanation": "analysis",
-    "score": "evaluation",
-    "show_explanation": "analysis",
+    "save_explanation": "analysis.explanation_files",
+    "score": "evaluation.scores",
+    "show_explanation": "analysis.explanation_files",
     "split_sentences": "text.sentences",
-    "train": "training",
-    "training_events": "training",
-    "view_picture": "analysis",
+    "train": "training.run.training_run",
+    "training_events": "training.run.training_run",
+    "view_picture": "analysis.picture_view",
 }
 
 __all__ = [
@@ -110,16 +109,21 @@ __all__ = [
     "AttentionMap",
     "DataError",
     "Explanation",
+    "ExplanationOptions",
     "Glossary",
+    "ImportChoices",
     "JumokError",
     "ModelFolderError",
     "Overrides",
+    "Paint",
     "Pair",
     "PictureClassifier",
     "PictureView",
+    "Pin",
     "Recipe",
     "RecipeError",
     "RunFolderError",
+    "Silence",
     "StorageError",
     "TextModel",
     "TrainingError",
@@ -149,10 +153,10 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _PACKAGES:
+    if name not in _MODULES:
         raise AttributeError(f"module 'jumok' has no attribute {name!r}")
-    package, _, other_name = _PACKAGES[name].partition(":")
-    return getattr(importlib.import_module(f"jumok.{package}"), other_name or name)
+    module, _, other_name = _MODULES[name].partition(":")
+    return getattr(importlib.import_module(f"jumok.{module}"), other_name or name)
 
 
 def __dir__() -> list[str]:

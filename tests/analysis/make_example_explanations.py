@@ -10,7 +10,9 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from jumok.analysis import ExplanationOptions, Silence, explain, save_explanation
+from jumok.analysis.changes import Silence
+from jumok.analysis.explainer import ExplanationOptions, explain
+from jumok.analysis.explanation_files import save_explanation
 from jumok.types import Alignment
 from random_translators import SENTENCE, SMALL_MODELS, TARGET, family_translator
 

@@ -6,24 +6,15 @@ import numpy as np
 import pytest
 import torch
 
-from jumok.analysis import (
-    ExplanationOptions,
-    LiveExplanation,
-    Paint,
-    Pin,
-    Silence,
-    change_from_json,
-    change_to_json,
-    edit_from_changes,
-    explain,
-    explanation_from_json,
-    explanation_to_json,
-)
-from jumok.analysis.explainer import EditedModel
+from jumok.analysis.change_edits import edit_from_changes
+from jumok.analysis.changes import Paint, Pin, Silence, change_from_json, change_to_json
+from jumok.analysis.explainer import EditedModel, ExplanationOptions, explain
+from jumok.analysis.json_format import explanation_from_json, explanation_to_json
+from jumok.analysis.live_explanation import LiveExplanation
 from jumok.attention import AttentionSite
 from jumok.data.batching import padded_batch
 from jumok.errors import DataError
-from jumok.inference import forced_log_probs
+from jumok.inference.search.forced import forced_log_probs
 from jumok.types import END
 from random_translators import SENTENCE, SMALL_MODELS, TARGET, family_translator, make_translator
 

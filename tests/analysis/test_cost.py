@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from jumok.analysis import explain
 from jumok.analysis.cost import CostLimits, count_weights
+from jumok.analysis.explainer import explain
 from jumok.config.recipe import AttentionSettings, RecurrentSettings
 from jumok.errors import DataError
 from random_translators import SENTENCE, SMALL_MODELS, TARGET, family_translator, make_translator

@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 import torch
 
-from jumok.analysis import ExplanationOptions, Silence, explain, explanation_to_json
+from jumok.analysis.changes import Silence
+from jumok.analysis.explainer import ExplanationOptions, explain
+from jumok.analysis.json_format import explanation_to_json
 from jumok.config.recipe import AttentionSettings, RecurrentSettings, SearchSettings
 from jumok.errors import DataError, UnsupportedError
-from jumok.inference import TorchEngine
+from jumok.inference.engines.torch_engine import TorchEngine
 from jumok.types import END, Alignment, Pair, ReadOut
 from random_translators import (
     SENTENCE,
@@ -24,7 +26,7 @@ from random_translators import (
 )
 
 if TYPE_CHECKING:
-    from jumok.analysis import Explanation
+    from jumok.analysis.explanation import Explanation
 
 every_family = pytest.mark.parametrize("name", SMALL_MODELS)
 
@@ -195,7 +197,7 @@ def test_head_statistics_equal_numbers_computed_by_hand() -> None:
 
 
 def test_with_gold_every_head_has_its_alignment_error() -> None:
-    from jumok.evaluation import score_alignments
+    from jumok.evaluation.alignment_error import score_alignments
 
     gold = Alignment(frozenset({(0, 0), (3, 2)}), frozenset({(1, 1)}))
     explanation = explain(

@@ -8,7 +8,7 @@ import io
 import json
 import re
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -17,22 +17,19 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as numpy_strategies
 from make_example_explanations import write_examples
 
-from jumok.analysis import (
-    Cell,
-    Explanation,
-    Silence,
-    complete_explanation,
-    explain,
-    explanation_from_json,
-    explanation_to_json,
-    open_explanation,
-    save_explanation,
-    show_explanation,
-)
+from jumok.analysis.changes import Silence
+from jumok.analysis.explainer import explain
+from jumok.analysis.explanation_files import open_explanation, save_explanation, show_explanation
+from jumok.analysis.json_format import explanation_from_json, explanation_to_json
+from jumok.analysis.live_explanation import complete_explanation
 from jumok.analysis.packing import pack_weights, unpack_weights
+from jumok.analysis.steps import Cell
 from jumok.config.recipe import SearchSettings, TransformerSettings
 from jumok.errors import DataError, StorageError, UnsupportedError
 from random_translators import SENTENCE, SMALL_MODELS, WORDS, family_translator, make_translator
+
+if TYPE_CHECKING:
+    from jumok.analysis.explanation import Explanation
 
 FORMAT_PAGE = Path(__file__).parents[2] / "docs" / "explanation-format.md"
 SHAPES = st.tuples(st.integers(1, 3), st.integers(1, 2), st.integers(0, 5), st.integers(1, 5))

@@ -8,19 +8,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from jumok.analysis import (
-    Paint,
-    complete_explanation,
-    explain,
-    explain_class,
-    explanation_from_json,
-    explanation_to_json,
-    open_explanation,
-    save_explanation,
-)
+from jumok.analysis.changes import Paint
+from jumok.analysis.class_explanation import explain_class
 from jumok.analysis.cost import count_weights
+from jumok.analysis.explainer import explain
+from jumok.analysis.explanation_files import open_explanation, save_explanation
+from jumok.analysis.json_format import explanation_from_json, explanation_to_json
+from jumok.analysis.live_explanation import complete_explanation
 from jumok.errors import DataError
-from jumok.pictures import picture_data_url, read_picture, write_picture
+from jumok.pictures.reading import picture_data_url, read_picture, write_picture
 from picture_files import half_bright
 from random_translators import TARGET, picture_classifier, picture_translator
 

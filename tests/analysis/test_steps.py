@@ -8,17 +8,19 @@ import numpy as np
 import pytest
 import torch
 
-from jumok.analysis import Paint, explain
+from jumok.analysis.changes import Paint
+from jumok.analysis.explainer import explain
 from jumok.attention import CATALOGUE, POSITIONS
 from jumok.config.recipe import AttentionSettings, RecurrentSettings, TransformerSettings
 from jumok.data.batching import padded_batch
 from jumok.errors import DataError
-from jumok.models import ATTENTION_NEEDS, NORMS
+from jumok.models.norms import NORMS
+from jumok.models.validate import ATTENTION_NEEDS
 from random_translators import SENTENCE, SMALL, TARGET, family_translator, make_translator
 
 if TYPE_CHECKING:
-    from jumok.analysis import Explanation
-    from jumok.inference import Translator
+    from jumok.analysis.explanation import Explanation
+    from jumok.inference.translator import Translator
 
 # (site, layer, head, query, key)
 CELLS = [("encoder", 1, 1, 3, 2), ("decoder", 1, 0, 4, 1), ("cross", 1, 1, 2, 5), ("cross", 0, 0, 0, 0)]

@@ -13,7 +13,8 @@ from contract_checks import CHECKS, WIDTH, Case, Subject
 
 from jumok.attention import CATALOGUE, CatalogueEntry, make_attention
 from jumok.config.recipe import AttentionSettings, make_recipe
-from jumok.models import attention_overrides, build_model, check_model
+from jumok.models.build import build_model
+from jumok.models.validate import attention_overrides, check_model
 
 PAGE = Path(__file__).parents[2] / "CONTRIBUTING.md"
 CASES = [

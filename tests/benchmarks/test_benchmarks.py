@@ -22,7 +22,7 @@ from benchmarks.serve_load import as_result
 from benchmarks.serve_load import write as write_serving
 from jumok.config.recipe import TransformerSettings
 from jumok.data.batching import padded_batch
-from jumok.models import build_model
+from jumok.models.build import build_model
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from digit_lines import write_tsv
-from jumok.storage import json_with_checksum, read_json_with_checksum
+from jumok.storage.folders import json_with_checksum, read_json_with_checksum
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from cli_calls import environment, program, spawn
 
-from jumok.data import open_corpora
+from jumok.data.corpora import open_corpora
 from jumok.datasets.english_korean import generate, generation
 from jumok.datasets.english_korean.patterns.table import PATTERNS
 from jumok.datasets.english_korean.scene import Scene, Sentence

@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from jumok.cli.display import TrainingDisplay
-from jumok.training import Finished, Progress, Stage, StageStarted, Validated
+from jumok.training.events import Finished, Progress, Stage, StageStarted, Validated
 
 PROGRESS = Progress(
     step=12_345,

@@ -9,7 +9,7 @@ import pytest
 
 import jumok
 from digit_lines import TINY, digit_lines, write_tsv
-from jumok.evaluation import looks_swapped
+from jumok.evaluation.translator_scores import looks_swapped
 from jumok.types import Pair
 
 if TYPE_CHECKING:

@@ -15,10 +15,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import jumok
-from jumok.analysis import explain, explanation_to_json, open_explanation
+from jumok.analysis.explainer import explain
+from jumok.analysis.explanation_files import open_explanation
+from jumok.analysis.json_format import explanation_to_json
 from jumok.cli.look import _names
 from jumok.errors import DataError
-from jumok.text import Tokenizer
+from jumok.text.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
     from pathlib import Path

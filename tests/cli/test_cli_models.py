@@ -10,7 +10,7 @@ import pytest
 from digit_lines import TINY
 from jumok.attention import CATALOGUE, POSITIONS
 from jumok.config.recipe import SETTINGS_BY_FAMILY, named_recipes
-from jumok.models import NORMS
+from jumok.models.norms import NORMS
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,7 +10,8 @@ import pytest
 
 import jumok
 from digit_lines import TINY, digit_lines, write_tsv
-from jumok.storage import json_with_checksum, read_stored_model
+from jumok.storage.folders import json_with_checksum
+from jumok.storage.model_folder import read_stored_model
 
 if TYPE_CHECKING:
     from pathlib import Path

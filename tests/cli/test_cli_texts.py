@@ -9,7 +9,8 @@ import pytest
 
 import jumok
 from digit_lines import TINY, digit_lines
-from jumok.plots import draw_alignment, draw_text
+from jumok.plots.heat_map import draw_alignment
+from jumok.plots.terminal import draw_text
 
 if TYPE_CHECKING:
     from pathlib import Path

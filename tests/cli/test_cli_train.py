@@ -17,7 +17,7 @@ import jumok.storage.folders
 import jumok.training.run.preparation
 import jumok.training.run.training_run
 from digit_lines import TINY, digit_lines, write_tsv
-from jumok.storage import read_model_with_weights
+from jumok.storage.model_folder import read_model_with_weights
 from jumok.system.signals import StopFlag
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from jumok.config.recipe import SearchSettings
 from jumok.config.resolve import DerivedSetting, Overrides
 from jumok.errors import JumokError, UnsupportedError
 from jumok.system.messages import pack_message, read_message
-from jumok.training import (
+from jumok.training.events import (
     Event,
     Finished,
     Progress,

@@ -6,10 +6,10 @@ from html.parser import HTMLParser
 
 import pytest
 
-from jumok.compare import ComparisonResult, CurvePoint, Row, draw_report
-from jumok.compare.result import quarters_by_length
-from jumok.plots import alignment_map
+from jumok.compare.report import draw_report
+from jumok.compare.result import ComparisonResult, CurvePoint, Row, quarters_by_length
 from jumok.plots.charts import WIDTH, Series, line_chart
+from jumok.plots.grid import alignment_map
 from jumok.plots.heat_map import FONTS
 
 VOID = {"meta"}

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 
-from jumok.compare import ComparisonResult, CurvePoint, Row, as_markdown
-from jumok.compare.result import quarters_by_length, read_curve
+from jumok.compare.result import ComparisonResult, CurvePoint, Row, quarters_by_length, read_curve
 from jumok.compare.system_result import (
     SystemResult,
     peak_memory,
@@ -14,8 +13,9 @@ from jumok.compare.system_result import (
     write_peak_memory,
     write_system_result,
 )
-from jumok.plots import alignment_map
-from jumok.storage import json_with_checksum, read_json_with_checksum
+from jumok.compare.table import as_markdown
+from jumok.plots.grid import alignment_map
+from jumok.storage.folders import json_with_checksum, read_json_with_checksum
 
 
 def test_quarters_are_equal_parts_from_few_words_to_many():

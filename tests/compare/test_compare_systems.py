@@ -6,8 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from jumok.compare import make_systems
-from jumok.compare.systems import SHARED_SETTINGS, describe_unequal_settings, with_shared_settings
+from jumok.compare.systems import (
+    SHARED_SETTINGS,
+    describe_unequal_settings,
+    make_systems,
+    with_shared_settings,
+)
 from jumok.config.recipe import make_recipe
 from jumok.config.resolve import Overrides
 from jumok.errors import RecipeError

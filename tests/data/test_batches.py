@@ -12,9 +12,9 @@ from corpus_fakes import FakeTokenizer, FakeTokenizerPair, pairs_of_lengths
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jumok.data import Batches, CorpusPairs, padded_batch, write_store
 from jumok.data.batch_plan import layout_slots
-from jumok.data.store import PairStore, StoredCorpus, StoredSide
+from jumok.data.batching import Batches, padded_batch
+from jumok.data.store import CorpusPairs, PairStore, StoredCorpus, StoredSide, write_store
 from jumok.errors import DataError, RecipeError, StorageError
 from jumok.types import BEGIN, END, PAD
 

@@ -14,24 +14,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jumok.data import (
-    Cleaner,
-    CleaningLimits,
-    Fault,
-    check_corpora,
-    clean_pairs,
-    cleaning,
-    corpus_of_pairs,
-    open_corpus,
-)
+from jumok.data import cleaning
 from jumok.data.alignments import describe_links_out_of_range
+from jumok.data.cleaning import Cleaner, clean_pairs
+from jumok.data.corpora import corpus_of_pairs, open_corpus
+from jumok.data.corpus_report import check_corpora
+from jumok.data.faults import CleaningLimits, Fault
 from jumok.data.hash_set import HashSet
-from jumok.text import split_words
 from jumok.text.scripts import classify_characters
+from jumok.text.words import split_words
 from jumok.types import Alignment, Pair
 
 if TYPE_CHECKING:
-    from jumok.data import Corpus, CorpusReport
+    from jumok.data.corpora import Corpus
+    from jumok.data.corpus_report import CorpusReport
 
 
 def english_korean(*texts: tuple[str, str], name: str = "train") -> Corpus:

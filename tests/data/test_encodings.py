@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from jumok.data import check_corpora, open_corpora, open_corpus, open_held_out
+from jumok.data.corpora import open_corpora, open_corpus, open_held_out
+from jumok.data.corpus_report import check_corpora
 from jumok.data.encodings import check_encoding, guess_encoding
 from jumok.data.faults import Fault
 from jumok.errors import DataError

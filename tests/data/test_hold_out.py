@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jumok.data import choose_hold_out, sentence_key
-from jumok.data.hold_out import HoldOut
+from jumok.data.hold_out import HoldOut, choose_hold_out, sentence_key
 from jumok.types import Pair
 
 

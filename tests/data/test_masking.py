@@ -9,9 +9,10 @@ import pytest
 import torch
 from corpus_fakes import FakeTokenizerPair
 
-from jumok.data import CorpusPairs, MaskedBatches, mask_tokens, padded_batch, write_store
 from jumok.data.batch_plan import MASKING_STREAM, random_uint64
-from jumok.data.masking import random_uint64_by_sentence
+from jumok.data.batching import padded_batch
+from jumok.data.masking import MaskedBatches, mask_tokens, random_uint64_by_sentence
+from jumok.data.store import CorpusPairs, write_store
 from jumok.types import BEGIN, END, PAD, UNKNOWN, Batch, Pair
 
 if TYPE_CHECKING:

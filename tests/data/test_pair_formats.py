@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from jumok.data import open_corpora, open_corpus
+from jumok.data.corpora import open_corpora, open_corpus
 from jumok.data.formats.inline_codes import SegmentText
 from jumok.errors import DataError
 from jumok.types import Pair
 
 if TYPE_CHECKING:
-    from jumok.data import Corpus
+    from jumok.data.corpora import Corpus
 
 SAVE = Pair("Save now.", "지금 저장하세요.")
 OPEN = Pair("Open it.", "여세요.")

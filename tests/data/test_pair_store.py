@@ -12,9 +12,10 @@ from corpus_fakes import FakeTokenizer, FakeTokenizerPair, pairs_of_lengths
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from jumok.data import CorpusPairs, open_store, store, write_store
+from jumok.data import store
+from jumok.data.store import CorpusPairs, open_store, write_store
 from jumok.errors import DataError, StorageError
-from jumok.storage import json_with_checksum, read_json_with_checksum
+from jumok.storage.folders import json_with_checksum, read_json_with_checksum
 from jumok.types import Pair
 
 if TYPE_CHECKING:

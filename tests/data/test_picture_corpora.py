@@ -9,24 +9,17 @@ import numpy as np
 import pytest
 
 from jumok.config.recipe import make_recipe
-from jumok.data import (
-    Batches,
-    ClassBatches,
-    Cleaner,
-    CorpusPairs,
-    check_corpora,
-    format_regions,
-    holds_pictures,
-    open_corpora,
-    open_corpus,
-    typical_picture,
-    write_store,
-)
+from jumok.data.batching import Batches, ClassBatches
+from jumok.data.cleaning import Cleaner
+from jumok.data.corpora import open_corpora, open_corpus
+from jumok.data.corpus_report import check_corpora
+from jumok.data.picture_corpora import format_regions, holds_pictures, typical_picture
+from jumok.data.store import CorpusPairs, write_store
 from jumok.errors import DataError, ModelFolderError
-from jumok.pictures import write_picture
-from jumok.text import TokenizerPair
+from jumok.pictures.reading import write_picture
 from jumok.text.class_names import ClassNames
 from jumok.text.picture_tokenizer import PictureTokenizer
+from jumok.text.tokenizer import TokenizerPair
 from jumok.text.tokenizer_files import tokenizers_from_files, tokenizers_to_files
 from jumok.types import Region
 from picture_files import half_bright, write_captions, write_classes

@@ -7,15 +7,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from jumok.data import (
-    Fault,
-    check_corpora,
-    choose_hold_out,
-    clean_pairs,
-    open_corpora,
-    open_pairs_or_text,
-    open_texts,
-)
+from jumok.data.cleaning import clean_pairs
+from jumok.data.corpora import open_corpora, open_pairs_or_text, open_texts
+from jumok.data.corpus_report import check_corpora
+from jumok.data.faults import Fault
+from jumok.data.hold_out import choose_hold_out
 from jumok.errors import DataError
 from jumok.types import Pair
 

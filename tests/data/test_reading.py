@@ -16,19 +16,12 @@ import zstandard
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from jumok.data import (
-    Corpus,
-    HeaderWarning,
-    corpus_of_pairs,
-    input_files,
-    lines,
-    open_corpora,
-    open_corpus,
-    parse_alignment,
-)
+from jumok.data import input_files, lines
 from jumok.data import unequal_lines as unequal
+from jumok.data.alignments import parse_alignment
+from jumok.data.corpora import Corpus, corpus_of_pairs, open_corpora, open_corpus
 from jumok.data.encodings import find_utf16, name_binary_file
-from jumok.data.readers import PAIR_FORMATS, PairFile, ReadOptions, holds_pairs
+from jumok.data.readers import PAIR_FORMATS, HeaderWarning, PairFile, ReadOptions, holds_pairs
 from jumok.errors import DataError
 from jumok.types import Alignment, Pair
 

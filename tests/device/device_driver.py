@@ -13,14 +13,15 @@ import json
 import math
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy
 import torch
 from digits import TINY, digit_corpus
 from toy_device import register_toy_device
 
-from jumok.analysis import Silence, explain
+from jumok.analysis.changes import Silence
+from jumok.analysis.explainer import explain
 from jumok.config.recipe import (
     AttentionSettings,
     DecoderOnlySettings,
@@ -32,15 +33,20 @@ from jumok.config.recipe import (
 from jumok.data.batching import class_batch, padded_batch
 from jumok.data.masking import mask_tokens, random_uint64_by_sentence
 from jumok.evaluation.text_scores import score_batch
-from jumok.inference import TextModel, load
-from jumok.models import Model, build_model
+from jumok.inference.loading import load
+from jumok.inference.text_model import TextModel
+from jumok.models.build import build_model
 from jumok.system.device import DeviceConfig
-from jumok.training import Saved, Started, training_events
+from jumok.training.events import Saved, Started
 from jumok.training.loop.update import Worker
 from jumok.training.parallel.single import SingleProcess
 from jumok.training.run import factories
+from jumok.training.run.training_run import training_events
 from jumok.types import Batch, PatchGrid
 from random_translators import SENTENCE, SMALL, SMALL_MODELS, TARGET, make_translator, tokenizers
+
+if TYPE_CHECKING:
+    from jumok.models.model import Model
 
 VOCABULARY = 310
 TOY = DeviceConfig("toy", "fp32")

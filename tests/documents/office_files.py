@@ -6,13 +6,13 @@ import io
 import zipfile
 from typing import TYPE_CHECKING
 
-from jumok.documents import SegmentTranslation
-from jumok.text import word_spans
+from jumok.documents.document import SegmentTranslation
+from jumok.text.words import word_spans
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from jumok.documents import Document
+    from jumok.documents.document import Document
 
 _W = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 _A = "http://schemas.openxmlformats.org/drawingml/2006/main"

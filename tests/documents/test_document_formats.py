@@ -8,16 +8,10 @@ from contextlib import suppress
 
 import pytest
 
-from jumok.documents import (
-    DOCUMENT_FORMATS,
-    Document,
-    DocumentTooLargeError,
-    SegmentTranslation,
-    find_format,
-    read_document,
-)
+from jumok.documents.document import Document, SegmentTranslation
+from jumok.documents.registry import DOCUMENT_FORMATS, DocumentTooLargeError, find_format, read_document
 from jumok.errors import DataError
-from jumok.text import word_spans
+from jumok.text.words import word_spans
 
 SUBTITLES = """1
 00:00:01,000 --> 00:00:02,500

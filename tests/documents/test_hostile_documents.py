@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 from office_files import make_docx, make_open_document, make_zip, run, shout
 
-from jumok.documents import DocumentTooLargeError, read_document
+from jumok.documents.registry import DocumentTooLargeError, read_document
 from jumok.errors import DataError
 
 if TYPE_CHECKING:

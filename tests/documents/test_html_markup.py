@@ -16,7 +16,7 @@ from jumok.datasets.english_korean import generate
 from jumok.documents.document import SegmentTranslation
 from jumok.documents.html_markup import INLINE, MAX_DEPTH, VOID, read_markup
 from jumok.documents.html_tokenizer import TokenKind, tokenize
-from jumok.text import split_words, word_spans
+from jumok.text.words import split_words, word_spans
 
 if TYPE_CHECKING:
     from jumok.types import Pair

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from office_files import identity, open_document_part, parts_of, shout
 
-from jumok.documents import read_document
+from jumok.documents.registry import read_document
 
 if TYPE_CHECKING:
     from pathlib import Path

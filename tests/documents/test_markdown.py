@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from office_files import identity, reverse, shout
 
-from jumok.documents import SegmentTranslation, read_document
+from jumok.documents.document import SegmentTranslation
+from jumok.documents.registry import read_document
 
 PROJECT = Path(__file__).parents[2]
 TEXT = """---

@@ -8,10 +8,11 @@ import time
 import pytest
 from office_files import identity, reverse, shout
 
-from jumok.documents import SegmentTranslation, read_document
+from jumok.documents.document import SegmentTranslation
 from jumok.documents.message import Message, has_same_placeholders
+from jumok.documents.registry import read_document
 from jumok.errors import DataError
-from jumok.text import word_spans
+from jumok.text.words import word_spans
 
 
 def fill(text: str, change: str = "upper") -> str:

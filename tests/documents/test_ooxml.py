@@ -20,8 +20,9 @@ from office_files import (
     word_part,
 )
 
-from jumok.documents import SegmentTranslation, read_document
-from jumok.text import word_spans
+from jumok.documents.document import SegmentTranslation
+from jumok.documents.registry import read_document
+from jumok.text.words import word_spans
 
 BOLD = "<w:b/>"
 TEXT_BOX = (

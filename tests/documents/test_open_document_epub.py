@@ -17,7 +17,7 @@ from office_files import (
     shout,
 )
 
-from jumok.documents import read_document
+from jumok.documents.registry import read_document
 from jumok.errors import DataError
 
 BOX = "<draw:frame><draw:text-box><text:p>inside a box</text:p></draw:text-box></draw:frame>"

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jumok.data import parse_alignment
+from jumok.data.alignments import parse_alignment
 from jumok.errors import DataError, RecipeError
-from jumok.evaluation import read_alignments, score_alignments
-from jumok.inference import symmetrise
+from jumok.evaluation.alignment_error import read_alignments, score_alignments
+from jumok.inference.alignment.symmetrisation import symmetrise
 from jumok.types import Alignment
 
 SHARED = Path(__file__).parents[3] / "shared" / "data" / "alignments"

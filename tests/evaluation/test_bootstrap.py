@@ -10,7 +10,8 @@ from sacrebleu.metrics import BLEU, CHRF
 from sacrebleu.significance import PairedTest
 
 from jumok.errors import DataError
-from jumok.evaluation import Resampling, compare, score
+from jumok.evaluation.bootstrap import Resampling, compare
+from jumok.evaluation.scores import score
 
 if TYPE_CHECKING:
     from typing import Any

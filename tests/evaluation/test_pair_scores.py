@@ -10,15 +10,16 @@ import pytest
 
 import jumok
 from digit_lines import digit_lines
+from jumok.data.corpora import corpus_of_pairs
 from jumok.errors import UnsupportedError
-from jumok.evaluation import PairScore, check_directions, score_pairs
+from jumok.evaluation.pair_scores import PairScore, check_directions, score_pairs
 from jumok.inference.teacher_forcing import cross_entropies, next_log_probs
 from jumok.types import END, Pair
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from jumok.inference import Translator
+    from jumok.inference.translator import Translator
 
 SETTINGS: dict[str, Any] = {
     "model.width": 32,
@@ -47,7 +48,7 @@ def translators(tmp_path_factory: pytest.TempPathFactory) -> tuple[Translator, T
     models = []
     for name, pairs in sides.items():
         source, target = name.split("-")
-        corpus = jumok.data.corpus_of_pairs(pairs, source=source, target=target)
+        corpus = corpus_of_pairs(pairs, source=source, target=target)
         jumok.train(corpus, out=folder / name, **SETTINGS)
         models.append(jumok.load(folder / name, engine="torch"))
     return models[0], models[1]
@@ -108,7 +109,7 @@ def test_noise_in_the_built_in_corpus_is_found(tmp_path: Path) -> None:
     train = [(pair.source, pair.target) for pair in generate("train", 20_000)]
     for name, pairs in {"en-ko": train, "ko-en": [(target, source) for source, target in train]}.items():
         source, target = name.split("-")
-        corpus = jumok.data.corpus_of_pairs(pairs, source=source, target=target)
+        corpus = corpus_of_pairs(pairs, source=source, target=target)
         jumok.train(corpus, out=tmp_path / name, steps=1200)
     models = [jumok.load(tmp_path / name, engine="torch") for name in ("en-ko", "ko-en")]
     good = [Pair(pair.source, pair.target) for pair in generate("test", 1000)]

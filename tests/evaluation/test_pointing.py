@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from jumok.evaluation import score_pointing
-from jumok.pictures import write_picture
-from jumok.text import split_words
+from jumok.evaluation.pointing import score_pointing
+from jumok.pictures.reading import write_picture
+from jumok.text.words import split_words
 from jumok.types import Pair, Picture, Region
 from picture_files import half_bright
 from random_translators import picture_translator

@@ -11,7 +11,8 @@ import pytest
 from sacrebleu import corpus_bleu, corpus_chrf, corpus_ter
 
 from jumok.errors import DataError, RecipeError
-from jumok.evaluation import score, scores
+from jumok.evaluation import scores
+from jumok.evaluation.scores import score
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,15 +11,18 @@ from torch import Tensor, nn
 
 from jumok.config.recipe import DecoderOnlySettings, EncoderOnlySettings, TextSettings
 from jumok.errors import DataError
-from jumok.evaluation import evaluate_text
-from jumok.inference import Sampling, TextModel
-from jumok.models import Model, OutputLayer, build_model
-from jumok.text import Tokenizer, train_tokenizer
+from jumok.evaluation.text_scores import evaluate_text
+from jumok.inference.search.plan import Sampling
+from jumok.inference.text_model import TextModel
+from jumok.models.build import build_model
+from jumok.models.model import Model, OutputLayer
+from jumok.text.tokenizer_training import train_tokenizer
 from jumok.types import END
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from jumok.text.tokenizer import Tokenizer
     from jumok.types import Batch
 
 SENTENCES = ["the cat sees the dog", "the dog sees the cat", "a dog", "a cat"]

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from jumok.data import parse_alignment
-from jumok.evaluation import TokenScores, evaluate_translator, looks_swapped
+from jumok.data.alignments import parse_alignment
+from jumok.evaluation.text_scores import TokenScores
+from jumok.evaluation.translator_scores import evaluate_translator, looks_swapped
 from jumok.types import Alignment, Pair
 
 if TYPE_CHECKING:
-    from jumok.inference import Translator
+    from jumok.inference.translator import Translator
 
 
 @dataclass

@@ -9,19 +9,24 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from jumok.config.recipe import SETTINGS_BY_FAMILY, Recipe, TextSettings, make_recipe
-from jumok.inference import CTranslate2Engine, TorchEngine
+from jumok.inference.engines.ctranslate2_engine import CTranslate2Engine
 from jumok.inference.engines.ctranslate2_export import export
-from jumok.models import OutputLayer, build_model
-from jumok.storage import ModelCard, module_weights, save_model
-from jumok.text import TokenizerPair, train_tokenizer
+from jumok.inference.engines.torch_engine import TorchEngine
+from jumok.models.build import build_model
+from jumok.models.model import OutputLayer
+from jumok.storage.model_folder import ModelCard, save_model
+from jumok.storage.tensors import module_weights
+from jumok.text.tokenizer import TokenizerPair
+from jumok.text.tokenizer_training import train_tokenizer
 from jumok.types import BEGIN, PAD
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from jumok.inference import Engine, Sampling, SearchPlan
-    from jumok.models import TranslationModel
+    from jumok.inference.engines.protocol import Engine
+    from jumok.inference.search.plan import Sampling, SearchPlan
+    from jumok.models.model import TranslationModel
     from jumok.types import Hypothesis
 
 WORDS = ["the", "a", "small", "old", "house", "tree", "river", "sees", "knows", "and", "near", "home"]

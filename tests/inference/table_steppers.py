@@ -10,13 +10,14 @@ import torch
 from torch import Tensor
 
 from jumok.data.batching import padded_batch
-from jumok.inference import forced_log_probs
+from jumok.inference.search.forced import forced_log_probs
 from jumok.types import BEGIN, END, PAD, Batch, Hypothesis, LogProbs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from jumok.inference import SearchPlan, Stepper
+    from jumok.inference.search.plan import SearchPlan
+    from jumok.inference.search.stepper import Stepper
 
 
 @dataclass

@@ -25,7 +25,10 @@ from table_steppers import (
 
 from jumok.config.recipe import SearchSettings
 from jumok.errors import RecipeError, UnsupportedError
-from jumok.inference import SearchPlan, SearchStep, beam_search, forced_log_probs, greedy_search
+from jumok.inference.search.beam import beam_search
+from jumok.inference.search.forced import forced_log_probs
+from jumok.inference.search.greedy_sampling import greedy_search
+from jumok.inference.search.plan import SearchPlan, SearchStep
 from jumok.types import BEGIN, END, Batch, Hypothesis, LogProbs
 
 Search = Callable[..., list[list[Hypothesis]]]

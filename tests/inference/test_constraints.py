@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from jumok.inference import SearchPlan
 from jumok.inference.search.constraints import mask_disallowed
+from jumok.inference.search.plan import SearchPlan
 from jumok.types import BEGIN, END, PAD, LogProbs
 
 

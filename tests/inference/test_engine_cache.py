@@ -14,7 +14,8 @@ import pytest
 from jumok.errors import StorageError, UnsupportedError
 from jumok.inference.engines import cache
 from jumok.inference.engines.cache import evict, get_or_create
-from jumok.storage import cache_folder, write_folder
+from jumok.storage.folders import write_folder
+from jumok.storage.user_cache import cache_folder
 
 FILES = {"model.bin": b"weights", "config.json": b"{}"}
 

@@ -12,7 +12,7 @@ from random_models import random_model
 from jumok.config.recipe import DecoderOnlySettings, RecurrentSettings
 from jumok.errors import UnsupportedError
 from jumok.inference.engines.ctranslate2_export import export, unsupported_reason
-from jumok.models import build_model
+from jumok.models.build import build_model
 
 
 @pytest.mark.parametrize(

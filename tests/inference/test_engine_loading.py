@@ -13,10 +13,12 @@ from random_models import SMALL, random_model, sentences, small_tokenizers, writ
 import jumok
 from jumok.config.recipe import make_recipe
 from jumok.errors import ModelFolderError, RecipeError, UnsupportedError
-from jumok.evaluation import measure_int8_cost
-from jumok.inference import INT8_COSTS, Sampling, loading
+from jumok.evaluation.int8_cost import measure_int8_cost
+from jumok.inference import loading
 from jumok.inference.engines import ctranslate2_engine
-from jumok.storage import cache_folder
+from jumok.inference.loading import INT8_COSTS
+from jumok.inference.search.plan import Sampling
+from jumok.storage.user_cache import cache_folder
 from jumok.types import Pair
 
 LINES = sentences(20, seed=9)

@@ -12,7 +12,8 @@ import torch
 from random_models import all_ids, both_engines, random_model, run_search, sentences, small_tokenizers
 
 from jumok.errors import RecipeError, UnsupportedError
-from jumok.inference import Sampling, SearchPlan, Translator
+from jumok.inference.search.plan import Sampling, SearchPlan
+from jumok.inference.translator import Translator
 from jumok.types import END
 
 if TYPE_CHECKING:

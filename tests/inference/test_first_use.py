@@ -22,11 +22,13 @@ from jumok.config.recipe import make_recipe
 from jumok.errors import ModelFolderError
 from jumok.inference import first_use, loading
 from jumok.inference.engines.ctranslate2_engine import CTranslate2Engine
-from jumok.storage import ModelCard, cache_folder, json_with_checksum, read_stored_model, save_model
-from jumok.text import TokenizerPair
+from jumok.storage.folders import json_with_checksum
+from jumok.storage.model_folder import ModelCard, read_stored_model, save_model
+from jumok.storage.user_cache import cache_folder
 from jumok.text.character_map import refuse_character_map
 from jumok.text.class_names import ClassNames
 from jumok.text.picture_tokenizer import PictureTokenizer
+from jumok.text.tokenizer import TokenizerPair
 from jumok.text.tokenizer_files import read_tokenizers, tokenizers_to_files
 
 if TYPE_CHECKING:

@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 from table_steppers import TableStepper, batch_of, ordinary_tokens, single_sentence, was_cut
 
 from jumok.errors import DataError, RecipeError
-from jumok.inference import Sampling, SearchPlan, SearchStep, forced_log_probs, greedy_search, sample
+from jumok.inference.search.forced import forced_log_probs
+from jumok.inference.search.greedy_sampling import greedy_search, sample
+from jumok.inference.search.plan import Sampling, SearchPlan, SearchStep
 from jumok.types import BEGIN, END, PAD
 
 VOCAB_SIZE = 7

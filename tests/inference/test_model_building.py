@@ -9,16 +9,18 @@ import torch
 
 from jumok.config.recipe import make_recipe
 from jumok.errors import ModelFolderError
-from jumok.inference import load
-from jumok.models import build_model
-from jumok.storage import ModelCard, json_with_checksum, module_weights, read_json_with_checksum, save_model
-from jumok.text import train_tokenizer
+from jumok.inference.loading import load
+from jumok.models.build import build_model
+from jumok.storage.folders import json_with_checksum, read_json_with_checksum
+from jumok.storage.model_folder import ModelCard, save_model
+from jumok.storage.tensors import module_weights
+from jumok.text.tokenizer_training import train_tokenizer
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from jumok.models import TranslationModel
-    from jumok.text import Tokenizer
+    from jumok.models.model import TranslationModel
+    from jumok.text.tokenizer import Tokenizer
 
 TRANSFORMER = {"width": 16, "heads": 2, "feed_forward": 16, "encoder_layers": 1, "decoder_layers": 1}
 RECURRENT = {"family": "recurrent", "width": 16, "embedding": 16}

@@ -9,8 +9,13 @@ import numpy
 import pytest
 
 from jumok.errors import DataError
-from jumok.inference import AttendedPair, choose_read_out, read_alignment
-from jumok.inference.alignment.readout import MIN_GAIN_PER_HEAD, default_read_out
+from jumok.inference.alignment.readout import (
+    MIN_GAIN_PER_HEAD,
+    AttendedPair,
+    choose_read_out,
+    default_read_out,
+    read_alignment,
+)
 from jumok.types import Alignment, ReadOut
 
 

@@ -11,11 +11,14 @@ from table_steppers import batch_of, brute_force, ordinary_tokens, single_senten
 
 from jumok.config.recipe import TransformerSettings
 from jumok.data.batching import padded_batch
-from jumok.inference import SearchPlan, beam_search, forced_log_probs, greedy_search
-from jumok.models import build_model
+from jumok.inference.search.beam import beam_search
+from jumok.inference.search.forced import forced_log_probs
+from jumok.inference.search.greedy_sampling import greedy_search
+from jumok.inference.search.plan import SearchPlan
+from jumok.models.build import build_model
 
 if TYPE_CHECKING:
-    from jumok.models import TranslationModel
+    from jumok.models.model import TranslationModel
 
 VOCAB_SIZE = 7
 

@@ -11,16 +11,21 @@ from random_models import all_ids, random_model, run_search, sentences, small_to
 
 from jumok.config.recipe import make_recipe
 from jumok.errors import ModelFolderError, UnsupportedError
-from jumok.inference import CTranslate2Engine, Sampling, SearchPlan, Shortlist, TorchEngine, Translator, load
+from jumok.inference.engines.ctranslate2_engine import CTranslate2Engine
 from jumok.inference.engines.ctranslate2_export import export
-from jumok.models import build_model
-from jumok.storage import store_shortlist
+from jumok.inference.engines.torch_engine import TorchEngine
+from jumok.inference.loading import load
+from jumok.inference.search.plan import Sampling, SearchPlan
+from jumok.inference.shortlist import Shortlist
+from jumok.inference.translator import Translator
+from jumok.models.build import build_model
+from jumok.storage.model_folder import store_shortlist
 from jumok.types import BEGIN, PAD
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from jumok.models import TranslationModel
+    from jumok.models.model import TranslationModel
 
 VOCAB_SIZE = 24
 # Each source token allows itself and one other token.

@@ -8,10 +8,17 @@ import torch
 
 from jumok.config.recipe import TextSettings, make_recipe
 from jumok.errors import DataError, UnsupportedError
-from jumok.inference import Shortlist, Translator, learn_shortlist
-from jumok.inference.shortlist_learning import MAX_PER_SOURCE_TOKEN, _LinkSums, _strongest_targets
-from jumok.models import build_model
-from jumok.text import TokenizerPair, train_tokenizer
+from jumok.inference.shortlist import Shortlist
+from jumok.inference.shortlist_learning import (
+    MAX_PER_SOURCE_TOKEN,
+    _LinkSums,
+    _strongest_targets,
+    learn_shortlist,
+)
+from jumok.inference.translator import Translator
+from jumok.models.build import build_model
+from jumok.text.tokenizer import TokenizerPair
+from jumok.text.tokenizer_training import train_tokenizer
 from jumok.types import BEGIN, END, PAD, UNKNOWN, Pair, ReadOut
 
 ENGLISH = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "zero"]

@@ -17,10 +17,15 @@ from hypothesis import strategies as st
 
 from jumok.config.recipe import SearchSettings, TextSettings, TransformerSettings
 from jumok.errors import DataError, RecipeError, UnsupportedError
-from jumok.inference import ModelFacts, Sampling, Translation, Translator, choose_read_out
-from jumok.models import build_model
-from jumok.text import TokenizerPair, split_words, train_tokenizer
+from jumok.inference.alignment.readout import choose_read_out
+from jumok.inference.search.plan import Sampling
+from jumok.inference.translation import Translation
+from jumok.inference.translator import ModelFacts, Translator
+from jumok.models.build import build_model
 from jumok.text.glossary import Glossary
+from jumok.text.tokenizer import TokenizerPair
+from jumok.text.tokenizer_training import train_tokenizer
+from jumok.text.words import split_words
 from jumok.types import END, Alignment, Batch, LogProbs, Pair, ReadOut
 
 if TYPE_CHECKING:

@@ -11,13 +11,14 @@ import torch
 import jumok
 from jumok.config.recipe import make_recipe
 from jumok.data.batching import padded_batch
-from jumok.inference import SearchPlan
 from jumok.inference.building import build_for_tokenizers
 from jumok.inference.engines.torch_engine import TorchEngine
-from jumok.interop import ImportChoices
+from jumok.inference.search.plan import SearchPlan
+from jumok.interop.conversion import ImportChoices
 from jumok.interop.import_worker import import_package
 from jumok.interop.package import open_package
-from jumok.storage import module_weights, read_stored_model, save_model
+from jumok.storage.model_folder import read_stored_model, save_model
+from jumok.storage.tensors import module_weights
 from jumok.text.tokenizer_files import tokenizers_from_files
 from jumok.types import END
 

@@ -17,13 +17,13 @@ import jumok
 from jumok.data.batching import padded_batch
 from jumok.errors import RecipeError, StorageError, UnsupportedError
 from jumok.inference.building import load_model
-from jumok.interop import export_model
 from jumok.interop.exported_model import ExportedModel
-from jumok.interop.exporting import EXPORT_FORMATS
+from jumok.interop.exporting import EXPORT_FORMATS, export_model
 from jumok.interop.huggingface_writer import huggingface_files
-from jumok.models import TranslationModel
-from jumok.storage import read_model_with_weights, read_stored_model
-from jumok.text import JointVocabularyTokenizer, TokenizerPair
+from jumok.models.model import TranslationModel
+from jumok.storage.model_folder import read_model_with_weights, read_stored_model
+from jumok.text.joint_vocabulary import JointVocabularyTokenizer
+from jumok.text.tokenizer import TokenizerPair
 from jumok.text.tokenizer_files import tokenizers_from_files
 from jumok.types import BEGIN, END, PAD
 

@@ -27,7 +27,7 @@ from imported import (
 
 import jumok
 from jumok.datasets.english_korean import generate
-from jumok.interop import export_model
+from jumok.interop.exporting import export_model
 
 PYTHON = os.environ.get("JUMOK_TOOLKITS", "")
 PROGRAM = Path(__file__).parent / "foreign_toolkits.py"

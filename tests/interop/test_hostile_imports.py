@@ -24,9 +24,12 @@ import torch
 
 import jumok
 from jumok.errors import JumokError, ModelFolderError, StorageError
-from jumok.interop import ImportChoices, export_model, import_model, import_worker
+from jumok.interop import import_worker
+from jumok.interop.conversion import ImportChoices
+from jumok.interop.exporting import export_model
 from jumok.interop.flat_yaml import parse_settings, parse_vocabulary
 from jumok.interop.import_worker import import_package
+from jumok.interop.importing import import_model
 from jumok.interop.package import open_package
 from jumok.interop.readme_front_matter import read_licence, read_readme
 from jumok.text.character_map import limit_character_map

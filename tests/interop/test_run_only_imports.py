@@ -19,10 +19,11 @@ from imported import learned_positions_model
 import jumok
 from jumok.cli import main
 from jumok.errors import JumokError, ModelFolderError, UnsupportedError
-from jumok.interop import ImportChoices, import_model
+from jumok.interop.conversion import ImportChoices
 from jumok.interop.import_worker import import_package
+from jumok.interop.importing import import_model
 from jumok.interop.package import open_package
-from jumok.storage import read_stored_model
+from jumok.storage.model_folder import read_stored_model
 
 pytest.importorskip("ctranslate2")
 

@@ -15,8 +15,9 @@ from imported import check_against_transformers, largest_score_difference, load_
 
 import jumok
 from jumok.errors import DataError, RecipeError
-from jumok.interop import ImportChoices, import_model
-from jumok.storage import read_stored_model
+from jumok.interop.conversion import ImportChoices
+from jumok.interop.importing import import_model
+from jumok.storage.model_folder import read_stored_model
 
 STORED = Path(__file__).parent / "stored"
 HUGGING_FACE, MARIAN = ("classic", "tc-big"), ("marian-trained", "marian-built-in")

@@ -14,13 +14,13 @@ import pytest
 from imported import load_imported
 
 import jumok
-from jumok.analysis import Silence
+from jumok.analysis.changes import Silence
 from jumok.cli import main
-from jumok.data import open_corpus
+from jumok.data.corpora import open_corpus
 from jumok.datasets.english_korean import generate
 from jumok.errors import ModelFolderError, UnsupportedError
-from jumok.server.viewer import ExplanationService, NamedTranslator
-from jumok.storage import read_stored_model
+from jumok.server.viewer.service import ExplanationService, NamedTranslator
+from jumok.storage.model_folder import read_stored_model
 from jumok.training.validation.translation import TranslationValidation
 
 STORED = Path(__file__).parent / "stored"

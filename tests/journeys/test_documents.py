@@ -27,7 +27,7 @@ import torch
 
 from jumok.cli import main
 from jumok.errors import JumokError
-from jumok.models import check_overrides
+from jumok.models.validate import check_overrides
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -223,7 +223,7 @@ def test_the_models_in_the_commands_of_an_explanation_can_be_built(
         recipes.append(recipe)
         raise JumokError("Nothing is trained here.")
 
-    monkeypatch.setattr("jumok.training.training_events", record_recipe)
+    monkeypatch.setattr("jumok.training.run.training_run.training_events", record_recipe)
     lines = block.text.replace("\\\n", " ").splitlines()
     commands = [shlex.split(line, comments=True) for line in lines if line.startswith("jumok train ")]
     for command in commands:

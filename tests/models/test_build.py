@@ -17,15 +17,15 @@ from jumok.config.recipe import (
 )
 from jumok.config.resolve import Overrides
 from jumok.errors import RecipeError, UnsupportedError
-from jumok.models import (
+from jumok.models.build import build_model
+from jumok.models.layers import Embedding, FeedForward, PostNorm, PreNorm
+from jumok.models.validate import (
     attention_overrides,
-    build_model,
     check_model,
     check_overrides,
     check_recipe,
     fill_max_keys,
 )
-from jumok.models.layers import Embedding, FeedForward, PostNorm, PreNorm
 
 SMALL = TransformerSettings(width=16, heads=2, feed_forward=32, encoder_layers=2, decoder_layers=3)
 

@@ -7,9 +7,11 @@ import torch
 
 from jumok.attention import CATALOGUE
 from jumok.config.recipe import make_recipe
-from jumok.inference import SearchPlan, greedy_search
-from jumok.models import ATTENTION_NEEDS, build_model
+from jumok.inference.search.greedy_sampling import greedy_search
+from jumok.inference.search.plan import SearchPlan
+from jumok.models.build import build_model
 from jumok.models.kernels.cross_entropy import sequence_loss
+from jumok.models.validate import ATTENTION_NEEDS
 from jumok.types import BEGIN, END, Batch
 
 SYMBOLS, MIN_LENGTH, MAX_LENGTH, ROWS = 12, 3, 8, 64

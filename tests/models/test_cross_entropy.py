@@ -4,9 +4,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
 
-from jumok.models import OutputLayer
 from jumok.models.kernels import cross_entropy as kernel
 from jumok.models.kernels.cross_entropy import plain_sequence_loss, sequence_loss
+from jumok.models.model import OutputLayer
 from jumok.types import PAD
 
 

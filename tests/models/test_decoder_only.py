@@ -19,8 +19,12 @@ from model_batches import (
 from jumok.attention import CATALOGUE
 from jumok.config.recipe import AttentionSettings, DecoderOnlySettings
 from jumok.errors import UnsupportedError
-from jumok.inference import SearchPlan, beam_search, greedy_search
-from jumok.models import ATTENTION_NEEDS, DecoderOnly, build_model
+from jumok.inference.search.beam import beam_search
+from jumok.inference.search.greedy_sampling import greedy_search
+from jumok.inference.search.plan import SearchPlan
+from jumok.models.build import build_model
+from jumok.models.decoder_only import DecoderOnly
+from jumok.models.validate import ATTENTION_NEEDS
 from jumok.types import Batch
 
 SMALL = DecoderOnlySettings(width=16, heads=2, feed_forward=32, layers=2, dropout=0.0)

@@ -8,9 +8,11 @@ import torch
 from jumok.attention import CATALOGUE
 from jumok.config.recipe import AttentionSettings, EncoderOnlySettings, TransformerSettings
 from jumok.errors import UnsupportedError
-from jumok.models import ATTENTION_NEEDS, EncoderOnly, build_model, encoder_part
+from jumok.models.build import build_model
+from jumok.models.encoder_only import EncoderOnly, encoder_part
 from jumok.models.kernels.cross_entropy import sequence_loss
-from jumok.storage import module_weights
+from jumok.models.validate import ATTENTION_NEEDS
+from jumok.storage.tensors import module_weights
 from jumok.types import BEGIN, END, PAD, UNKNOWN, Batch
 
 VOCAB_SIZE = 30

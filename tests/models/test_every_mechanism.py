@@ -9,8 +9,11 @@ from model_batches import BATCH, ONLY_SOURCE, check_steps, losses_of_twenty_upda
 from jumok.attention import CATALOGUE
 from jumok.config.recipe import AttentionSettings, TransformerSettings
 from jumok.errors import UnsupportedError
-from jumok.inference import SearchPlan, beam_search, greedy_search
-from jumok.models import ATTENTION_NEEDS, build_model
+from jumok.inference.search.beam import beam_search
+from jumok.inference.search.greedy_sampling import greedy_search
+from jumok.inference.search.plan import SearchPlan
+from jumok.models.build import build_model
+from jumok.models.validate import ATTENTION_NEEDS
 
 VOCAB_SIZE = 30
 SMALL = TransformerSettings(

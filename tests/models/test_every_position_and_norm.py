@@ -20,9 +20,13 @@ from model_batches import (
 from jumok.attention import CATALOGUE, POSITIONS
 from jumok.config.recipe import AttentionSettings, DecoderOnlySettings, TransformerSettings, make_recipe
 from jumok.errors import UnsupportedError
-from jumok.inference import SearchPlan, beam_search, greedy_search
-from jumok.models import NORMS, BatchNorm, build_model, check_recipe
-from jumok.storage import load_module_weights, module_weights
+from jumok.inference.search.beam import beam_search
+from jumok.inference.search.greedy_sampling import greedy_search
+from jumok.inference.search.plan import SearchPlan
+from jumok.models.build import build_model
+from jumok.models.norms import NORMS, BatchNorm
+from jumok.models.validate import check_recipe
+from jumok.storage.tensors import load_module_weights, module_weights
 from jumok.types import BEGIN, Batch
 
 COMMON = {"width": 16, "heads": 2, "feed_forward": 32, "dropout": 0.0, "max_positions": 64}

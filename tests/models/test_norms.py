@@ -8,8 +8,7 @@ import pytest
 import torch
 
 from jumok.config.recipe import TransformerSettings
-from jumok.models import NORMS
-from jumok.models.norms import BatchNorm, LayerNorm, NoNorm, RootMeanSquareNorm
+from jumok.models.norms import NORMS, BatchNorm, LayerNorm, NoNorm, RootMeanSquareNorm
 
 WIDTH = 6
 LENGTHS = torch.tensor([4, 1, 5, 2])

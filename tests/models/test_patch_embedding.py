@@ -12,7 +12,11 @@ from jumok.attention import CATALOGUE, POSITIONS, GridPositions, NoPositions, gr
 from jumok.config.recipe import EncoderOnlySettings, make_recipe
 from jumok.data.batching import class_batch, padded_batch
 from jumok.errors import UnsupportedError
-from jumok.models import ATTENTION_NEEDS, EncoderOnly, PatchEmbedding, Transformer, build_model
+from jumok.models.build import build_model
+from jumok.models.encoder_only import EncoderOnly
+from jumok.models.patch_embedding import PatchEmbedding
+from jumok.models.transformer import Transformer
+from jumok.models.validate import ATTENTION_NEEDS
 from jumok.types import PatchGrid
 
 GRID = PatchGrid(3, 3, 12)

@@ -16,9 +16,12 @@ from model_batches import (
 from jumok.attention import CATALOGUE
 from jumok.config.recipe import AttentionSettings, RecurrentSettings
 from jumok.errors import RecipeError, UnsupportedError
-from jumok.inference import SearchPlan, beam_search, greedy_search
-from jumok.models import build_model, check_model
+from jumok.inference.search.beam import beam_search
+from jumok.inference.search.greedy_sampling import greedy_search
+from jumok.inference.search.plan import SearchPlan
+from jumok.models.build import build_model
 from jumok.models.recurrent import AttendAfter, AttendBefore, NoAttention, Recurrent
+from jumok.models.validate import check_model
 from jumok.types import Batch
 
 SMALL = RecurrentSettings(width=16, embedding=12, dropout=0.0)

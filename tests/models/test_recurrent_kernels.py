@@ -10,7 +10,8 @@ import torch
 from torch import nn
 
 from jumok.config.recipe import AttentionSettings, RecurrentSettings
-from jumok.models import build_model, kernels, recurrent
+from jumok.models import kernels, recurrent
+from jumok.models.build import build_model
 from jumok.models.kernels.bahdanau import run_decoder
 from jumok.models.kernels.recurrent import (
     encode_layer,

@@ -9,9 +9,11 @@ import pytest
 import torch
 
 from jumok.config.recipe import TransformerSettings
-from jumok.models import Transformer, build_model, seed_dropout
+from jumok.models.build import build_model
 from jumok.models.kernels.cross_entropy import sequence_loss
+from jumok.models.kernels.dropout import seed_dropout
 from jumok.models.layers import FeedForward
+from jumok.models.transformer import Transformer
 from jumok.types import BEGIN, END, PAD, Batch
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from jumok.pictures import cut_patches, join_patches, patches_in_region
+from jumok.pictures.patches import cut_patches, join_patches, patches_in_region
 from jumok.types import PatchGrid, Region
 
 

@@ -13,7 +13,7 @@ import pytest
 from PIL import Image
 
 from jumok.errors import DataError, UnsupportedError
-from jumok.pictures import measure_picture, picture_data_url, read_picture, write_picture
+from jumok.pictures.reading import measure_picture, picture_data_url, read_picture, write_picture
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -14,7 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jumok.errors import DataError
-from jumok.plots import alignment_map, draw_alignment
+from jumok.plots.grid import alignment_map
+from jumok.plots.heat_map import draw_alignment
 from jumok.plots.text_width import width_in_ems
 from jumok.types import Alignment, AttentionMap
 

@@ -11,7 +11,7 @@ from html.parser import HTMLParser
 import pytest
 
 from jumok.errors import DataError
-from jumok.plots import iframe, page_with_data, static_page
+from jumok.plots.page import iframe, page_with_data, static_page
 
 
 class Scripts(HTMLParser):

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from jumok.errors import DataError
-from jumok.plots import draw_picture_maps, draw_picture_text, render_png
+from jumok.plots.map_files import render_png
+from jumok.plots.picture_maps import draw_picture_maps, draw_picture_text
 from jumok.types import AttentionMap, PatchGrid
 
 GRID = PatchGrid(2, 3, 12)

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from jumok.errors import DataError, UnsupportedError
-from jumok.plots import fonts, plot_attention
+from jumok.plots import fonts
+from jumok.plots.axes import plot_attention
 from jumok.types import AttentionMap
 
 if TYPE_CHECKING:

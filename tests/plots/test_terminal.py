@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jumok.plots import alignment_map, draw_text
+from jumok.plots.grid import alignment_map
+from jumok.plots.terminal import draw_text
 from jumok.plots.text_width import terminal_columns
 from jumok.types import AttentionMap
 

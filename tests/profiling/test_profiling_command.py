@@ -8,14 +8,14 @@ import pytest
 import torch
 
 from jumok.cli import main
-from jumok.profiling import PROFILED_LAYERS
+from jumok.profiling.layers import PROFILED_LAYERS
 
 TINY = ["--sizes", "64,128,256", "--seconds", "0"]
 
 
 @pytest.fixture
 def call(capsys, monkeypatch):
-    monkeypatch.setattr("jumok.profiling.keep_memory", lambda: True)  # it would affect all later tests
+    monkeypatch.setattr("jumok.profiling.cost.keep_memory", lambda: True)  # it would affect all later tests
 
     def run(*arguments):
         with pytest.raises(SystemExit) as end:

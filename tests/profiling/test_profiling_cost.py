@@ -13,7 +13,8 @@ from functools import partial
 import pytest
 import torch
 
-from jumok.profiling import PROFILED_LAYERS, OperationCounter, Shape, count_cost, fit_exponent, time_in_turns
+from jumok.profiling.cost import OperationCounter, count_cost, fit_exponent, time_in_turns
+from jumok.profiling.layers import PROFILED_LAYERS, Shape
 
 SMALL = Shape(heads=2, width=4, neighbours=4)
 
@@ -162,7 +163,7 @@ def test_runs_take_turns_and_medians_tell_fast_from_slow():
 
 PAGES = """
 import resource, torch
-from jumok.profiling import keep_memory
+from jumok.profiling.cost import keep_memory
 
 def new_pages():
     before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt

@@ -7,7 +7,8 @@ import itertools
 import pytest
 import torch
 
-from jumok.profiling import PROFILED_LAYERS, Shape, dilated_stack, influence, path_length
+from jumok.profiling.layers import PROFILED_LAYERS, Shape, dilated_stack
+from jumok.profiling.paths import influence, path_length
 
 LENGTH = 16
 SHAPE = Shape(heads=2, width=4, neighbours=4)

@@ -7,7 +7,7 @@ import math
 
 import pytest
 
-from jumok.profiling import compare_widths, softmax_examples
+from jumok.profiling.scaling import compare_widths, softmax_examples
 
 
 def test_the_variance_of_a_dot_product_is_its_width():

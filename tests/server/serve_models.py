@@ -22,9 +22,10 @@ def make_digits(folder: Path, source: str, target: str) -> Path:
     import torch
 
     from jumok.config.recipe import TextSettings, make_recipe
-    from jumok.models import build_model
-    from jumok.storage import ModelCard, module_weights, save_model
-    from jumok.text import train_tokenizer
+    from jumok.models.build import build_model
+    from jumok.storage.model_folder import ModelCard, save_model
+    from jumok.storage.tensors import module_weights
+    from jumok.text.tokenizer_training import train_tokenizer
 
     generator = random.Random(1)
     lines = [

@@ -12,8 +12,8 @@ import pytest
 from serve_models import DIGITS
 from serve_process import serving
 
-from jumok.inference import load
-from jumok.server.viewer import ExplanationService, NamedTranslator
+from jumok.inference.loading import load
+from jumok.server.viewer.service import ExplanationService, NamedTranslator
 from jumok.text.sentences import split_sentences
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from jumok.documents import DOCUMENT_FORMATS
+from jumok.documents.registry import DOCUMENT_FORMATS
 from jumok.server.download_cache import DownloadCache
 from jumok.server.limits import Limits
 

@@ -8,7 +8,7 @@ import pytest
 from serve_process import serving_in_thread
 
 from jumok.errors import DataError, RecipeError
-from jumok.inference import load
+from jumok.inference.loading import load
 from jumok.server.glossaries import NamedGlossaries
 from jumok.server.language_pairs import LanguagePair, LanguagePairs
 from jumok.text.glossary import Glossary

@@ -16,7 +16,7 @@ from serve_models import sentences
 from serve_process import serving_in_thread, wait_until
 from starlette.exceptions import HTTPException
 
-from jumok.documents import DOCUMENT_FORMATS
+from jumok.documents.registry import DOCUMENT_FORMATS
 from jumok.server.http_protocol import MAX_PIPELINED
 from jumok.server.limits import Limits
 from jumok.server.request_body import FORM, BodyMemoryBudget, parse_request, read_body

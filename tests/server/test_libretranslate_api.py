@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import jumok
-from jumok.documents import DOCUMENT_FORMATS
+from jumok.documents.registry import DOCUMENT_FORMATS
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from jumok.documents import DOCUMENT_FORMATS
+from jumok.documents.registry import DOCUMENT_FORMATS
 from jumok.server import pages
 from jumok.server.api import API_ROUTES
 from jumok.server.language_pairs import LanguagePair, LanguagePairs

@@ -8,7 +8,7 @@ import pytest
 from serve_process import serving_in_thread
 
 import jumok
-from jumok.interop import ImportChoices
+from jumok.interop.conversion import ImportChoices
 from jumok.interop.import_worker import import_package
 from jumok.interop.package import open_package
 

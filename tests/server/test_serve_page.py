@@ -16,10 +16,11 @@ import pytest
 from serve_process import serving
 
 import jumok
-from jumok.analysis import explain, explanation_from_json
+from jumok.analysis.explainer import explain
+from jumok.analysis.json_format import explanation_from_json
 from jumok.cli import main
-from jumok.inference import Shortlist
-from jumok.storage import store_shortlist
+from jumok.inference.shortlist import Shortlist
+from jumok.storage.model_folder import store_shortlist
 
 if TYPE_CHECKING:
     from serve_process import Served
@@ -143,7 +144,7 @@ def test_a_stream_with_pivots_and_detected_languages_ends_with_done(served: Serv
 
 
 def test_an_explanation_equals_that_of_the_library(served: Served, model: Path) -> None:
-    from jumok.analysis import Silence
+    from jumok.analysis.changes import Silence
 
     request = {"q": "one two three", "source": "en", "target": "de"}
     translator = jumok.load(model)

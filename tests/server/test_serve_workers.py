@@ -25,7 +25,7 @@ from serve_process import Served, restored_logging, serving, serving_in_thread, 
 import jumok
 import jumok.server.workers.worker
 from jumok.errors import ModelFolderError
-from jumok.inference import Shortlist
+from jumok.inference.shortlist import Shortlist
 from jumok.server.event_log import configure_logging
 from jumok.server.language_pairs import LanguagePair, read_language_pairs
 from jumok.server.limits import Limits
@@ -45,7 +45,7 @@ from jumok.server.workers.pending import (
 from jumok.server.workers.pool import Heartbeats, WorkerHandle
 from jumok.server.workers.queue import MAX_BATCH_SENTENCES, WorkQueue
 from jumok.server.workers.worker import ServerGoneError, work
-from jumok.storage import store_shortlist
+from jumok.storage.model_folder import store_shortlist
 from jumok.system.messages import pack_message, read_message
 
 if TYPE_CHECKING:

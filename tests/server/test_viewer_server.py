@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from serve_process import wait_until
 
-from jumok.analysis import explain
+from jumok.analysis.explainer import explain
 from jumok.errors import DataError
-from jumok.server.viewer import ExplanationService, NamedTranslator
 from jumok.server.viewer.http_server import VIEWER_LIMITS, ViewerServer
+from jumok.server.viewer.service import ExplanationService, NamedTranslator
 from jumok.system.processes import python_command
 from random_translators import SENTENCE, family_translator
 

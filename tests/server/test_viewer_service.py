@@ -12,15 +12,18 @@ import pytest
 
 import jumok
 from digit_lines import TINY, digit_lines, write_tsv
-from jumok.analysis import explain, explanation_from_json
 from jumok.analysis.cost import CostLimits, count_weights
+from jumok.analysis.explainer import explain
+from jumok.analysis.json_format import explanation_from_json
 from jumok.analysis.packing import unpack_weights
 from jumok.data.batching import padded_batch
 from jumok.errors import DataError, UnsupportedError
-from jumok.pictures import picture_data_url, write_picture
-from jumok.server.viewer import ExplanationService, NamedTranslator, RunMonitor, is_run_folder
-from jumok.training import Saved, training_events
+from jumok.pictures.reading import picture_data_url, write_picture
+from jumok.server.viewer.run_monitor import RunMonitor, is_run_folder
+from jumok.server.viewer.service import ExplanationService, NamedTranslator
+from jumok.training.events import Saved
 from jumok.training.run.run_folder import RunFolder
+from jumok.training.run.training_run import training_events
 from jumok.types import END
 from picture_files import half_bright
 from random_translators import (

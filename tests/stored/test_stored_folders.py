@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, Protocol
 import pytest
 
 import jumok
-from jumok.analysis import explanation_from_json, explanation_to_json
+from jumok.analysis.json_format import explanation_from_json, explanation_to_json
 
 HERE = Path(__file__).resolve().parent
 PAIRS, TEXT = HERE / "pairs.en-ko.tsv", HERE / "text.en.txt"

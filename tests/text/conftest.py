@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import itertools
+from typing import TYPE_CHECKING
 
 import pytest
 
 from jumok.config.recipe import TextSettings
-from jumok.text import Tokenizer, train_tokenizer
+from jumok.text.tokenizer_training import train_tokenizer
+
+if TYPE_CHECKING:
+    from jumok.text.tokenizer import Tokenizer
 
 SUBJECTS = ["I", "You", "The teacher", "My friend", "나는", "선생님은", "친구가", "彼は"]
 VERBS = [

@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 
 from jumok.errors import DataError
-from jumok.text import LANGUAGES, find_language, language_code, language_name
+from jumok.text.languages import LANGUAGES, find_language, language_code, language_name
 from jumok.text.scripts import SCRIPTS, classify_characters
 
 SAMPLES = {

@@ -12,13 +12,13 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from jumok.data.hold_out import sentence_key
-from jumok.text import normalise
 from jumok.text.long_lines import split_line
 from jumok.text.normalisation import (
     MAX_MARKS,
     bound_marks,
     escape,
     is_composed,
+    normalise,
     unescape,
     unescaped_offsets,
 )
@@ -26,7 +26,7 @@ from jumok.text.normalisation import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from jumok.text import Tokenizer
+    from jumok.text.tokenizer import Tokenizer
 
 SPECIAL = st.text(st.sampled_from("ab ▁\ufdd0\ufdd1"))
 

@@ -14,8 +14,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from jumok.errors import DataError, ModelFolderError
-from jumok.text import NO_WORD, Tokenizer, load_tokenizer, normalise, split_words
+from jumok.text.normalisation import normalise
 from jumok.text.subword_sampling import NBestSampler
+from jumok.text.tokenizer import Tokenizer, load_tokenizer
+from jumok.text.word_mapping import NO_WORD
+from jumok.text.words import split_words
 from jumok.types import BEGIN, END, PAD, UNKNOWN
 
 if TYPE_CHECKING:

@@ -10,8 +10,7 @@ import pytest
 
 from jumok.config.recipe import TextSettings
 from jumok.errors import DataError
-from jumok.text import train_tokenizer, train_tokenizers
-from jumok.text.tokenizer_training import _rare_characters, _sample
+from jumok.text.tokenizer_training import _rare_characters, _sample, train_tokenizer, train_tokenizers
 from jumok.types import UNKNOWN
 
 KINDS = pytest.mark.parametrize("kind", ["unigram", "bpe"])
@@ -67,7 +66,7 @@ def test_rare_tags_and_special_tokens_in_the_text_are_ordinary_text() -> None:
 def test_the_hash_seed_of_the_process_does_not_matter(hash_seed: str) -> None:
     program = (
         "from jumok.config.recipe import TextSettings\n"
-        "from jumok.text import train_tokenizer\n"
+        "from jumok.text.tokenizer_training import train_tokenizer\n"
         "corpus = ['<a> <b> <c> <d> <e> one', '<e> <d> <c> <b> <a> two 집 漢'] * 5\n"
         "print(train_tokenizer(corpus, TextSettings(), vocab_size=300).fingerprint)\n"
     )

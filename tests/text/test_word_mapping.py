@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jumok.text import NO_WORD, merge_to_words
-from jumok.text.word_mapping import words_of_spans
+from jumok.text.word_mapping import NO_WORD, merge_to_words, words_of_spans
 
 WEIGHTS = numpy.array([[0.1, 0.2, 0.3, 0.4], [0.3, 0.4, 0.2, 0.1], [0.0, 0.0, 0.5, 0.5]], dtype=numpy.float32)
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jumok.text import split_words, word_spans
+from jumok.text.words import split_words, word_spans
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from jumok.data import Corpus, corpus_of_pairs
+from jumok.data.corpora import Corpus, corpus_of_pairs
 from jumok.types import Alignment, Pair
 
 ENGLISH = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]

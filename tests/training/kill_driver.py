@@ -26,7 +26,8 @@ from digits import TINY, digit_corpus
 
 import jumok.storage.folders
 import jumok.training.loop.update
-from jumok.training import Finished, Warned, finish_events, training_events
+from jumok.training.events import Finished, Warned
+from jumok.training.run.training_run import finish_events, training_events
 
 SETTINGS = {
     **TINY,

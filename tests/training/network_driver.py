@@ -22,11 +22,11 @@ import torch.distributed
 from digits import TINY, digit_corpus
 
 from jumok.config.recipe import make_recipe
-from jumok.data import open_store
+from jumok.data.store import open_store
 from jumok.errors import JumokError
-from jumok.storage import read_model_with_weights
+from jumok.storage.model_folder import read_model_with_weights
 from jumok.text.tokenizer_files import read_tokenizers
-from jumok.training import Saved, Started, training_events
+from jumok.training.events import Saved, Started
 from jumok.training.loop.update import Worker, num_statistics
 from jumok.training.parallel import cluster, run_files
 from jumok.training.parallel.network import Network
@@ -34,6 +34,7 @@ from jumok.training.parallel.shared_memory import SharedMemory
 from jumok.training.parallel.single import SingleProcess
 from jumok.training.run.factories import fresh_model, make_batches
 from jumok.training.run.run_folder import RunFolder
+from jumok.training.run.training_run import training_events
 
 if TYPE_CHECKING:
     from collections.abc import Callable

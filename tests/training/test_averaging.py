@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from jumok.models import BatchNorm
-from jumok.storage import module_weights
+from jumok.models.norms import BatchNorm
+from jumok.storage.tensors import module_weights
 from jumok.training.loop.averaging import average_weights, update_moving_average
 
 

@@ -11,9 +11,11 @@ from digits import TINY, digit_corpus
 
 import jumok
 from jumok.errors import ModelFolderError, RunFolderError
-from jumok.storage import read_model_with_weights, read_stored_model
-from jumok.training import Event, Finished, Saved, Started, Validated, finish_events, training_events
+from jumok.storage.folders import json_with_checksum
+from jumok.storage.model_folder import read_model_with_weights, read_stored_model
+from jumok.training.events import Event, Finished, Saved, Started, Validated
 from jumok.training.run.run_folder import RunFolder
+from jumok.training.run.training_run import finish_events, training_events
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -151,7 +153,7 @@ def test_the_run_of_an_older_jumok_with_a_model_is_finished(tmp_path: Path) -> N
     content = json.loads(record_file.read_text())
     for key in ("finished", "checksum"):
         content.pop(key)
-    record_file.write_bytes(jumok.storage.json_with_checksum(content))
+    record_file.write_bytes(json_with_checksum(content))
     assert [type(event) for event in events(tmp_path / "run")] == [Finished]
 
 
@@ -161,7 +163,7 @@ def test_the_run_of_an_older_jumok_goes_on_after_a_second_stop(killed: Path) -> 
     content = json.loads(record_file.read_text())
     for key in ("finished", "checksum"):
         content.pop(key)
-    record_file.write_bytes(jumok.storage.json_with_checksum(content))
+    record_file.write_bytes(json_with_checksum(content))
     stream = events(killed)
     assert any(isinstance(event, Started) for event in stream)
     next(stream, None)

@@ -6,9 +6,10 @@ import pytest
 from digits import digit_corpus, digit_pairs
 
 import jumok.training.run.corpus_reader
-from jumok.data import check_corpora, corpus_of_pairs
+from jumok.data.corpora import corpus_of_pairs
+from jumok.data.corpus_report import check_corpora
 from jumok.errors import DataError
-from jumok.text import split_words
+from jumok.text.words import split_words
 from jumok.training.run.corpus_reader import read_sentences
 from jumok.types import Pair
 

@@ -11,12 +11,14 @@ import torch
 from digits import TINY, digit_corpus, digit_pairs
 
 import jumok
-from jumok.data import corpus_of_pairs, open_store
+from jumok.data.corpora import corpus_of_pairs
+from jumok.data.store import open_store
 from jumok.errors import ModelFolderError, RecipeError
-from jumok.storage import read_model_with_weights
-from jumok.training import Event, Saved, Stage, Started, Warned, training_events
+from jumok.storage.model_folder import read_model_with_weights
+from jumok.training.events import Event, Saved, Stage, Started, Warned
 from jumok.training.loop.interpolation import MeasuredPoint, choose_point, interpolate_weights
 from jumok.training.run.old_pairs import OldPairs
+from jumok.training.run.training_run import training_events
 from jumok.types import Pair
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from jumok.errors import RecipeError
-from jumok.training import training_events
 from jumok.training.loop.metrics import Metrics
+from jumok.training.run.training_run import training_events
 
 if TYPE_CHECKING:
     from pathlib import Path

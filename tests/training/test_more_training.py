@@ -10,15 +10,16 @@ from digits import TINY, digit_corpus
 
 from jumok.config.recipe import TrainingSettings
 from jumok.errors import DataError, RunFolderError
-from jumok.storage import read_model_with_weights
-from jumok.training import Finished, Started, Validated, finish_events, training_events
+from jumok.storage.model_folder import read_model_with_weights
+from jumok.training.events import Finished, Started, Validated
 from jumok.training.loop.schedule import Phase, Plan, learning_rate
+from jumok.training.run.training_run import finish_events, training_events
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from jumok.training import Event
+    from jumok.training.events import Event
 
 SETTINGS = {**TINY, "training.validate_every": 5, "training.warmup_steps": 2}
 

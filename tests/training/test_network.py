@@ -15,12 +15,12 @@ import torch
 from digits import TINY, digit_corpus
 
 from jumok.errors import TrainingError, UnsupportedError
-from jumok.storage import read_model_with_weights
-from jumok.training import training_events
+from jumok.storage.model_folder import read_model_with_weights
 from jumok.training.parallel import cluster
 from jumok.training.parallel.cluster import ClusterAddress
 from jumok.training.parallel.run_files import list_files
 from jumok.training.run.run_folder import RunFolder
+from jumok.training.run.training_run import training_events
 
 HERE = Path(__file__).parent
 SETTINGS: dict[str, Any] = {

@@ -17,11 +17,11 @@ import jumok.training.loop.update
 import jumok.training.run.preparation
 from jumok.config.derive import MachineFacts
 from jumok.config.recipe import TrainingSettings
-from jumok.data import open_store
+from jumok.data.store import open_store
 from jumok.errors import TrainingError
-from jumok.storage import read_model_with_weights
+from jumok.storage.model_folder import read_model_with_weights
 from jumok.text.tokenizer_files import read_tokenizers
-from jumok.training import Stage, Started, training_events
+from jumok.training.events import Stage, Started
 from jumok.training.loop.optimiser import make_optimiser, optimiser_tensors
 from jumok.training.parallel import group as parallel_group
 from jumok.training.parallel.group import DataParallelGroup
@@ -30,6 +30,7 @@ from jumok.training.parallel.shared_memory import SharedMemory
 from jumok.training.parallel.single import SingleProcess
 from jumok.training.run.factories import fresh_model, make_batches
 from jumok.training.run.run_folder import RunFolder
+from jumok.training.run.training_run import training_events
 
 if TYPE_CHECKING:
     from jumok.training.parallel.protocol import ParallelBackend

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import torch
 
-from jumok.data import open_corpus
+from jumok.data.corpora import open_corpus
 from jumok.errors import DataError, RecipeError, UnsupportedError
-from jumok.evaluation import evaluate_classifier, evaluate_translator
-from jumok.inference import load, load_picture_classifier, load_text_model
-from jumok.storage import read_card, read_model_with_weights
-from jumok.training import Saved, Started, train, training_events
+from jumok.evaluation.class_scores import evaluate_classifier
+from jumok.evaluation.translator_scores import evaluate_translator
+from jumok.inference.loading import load, load_picture_classifier, load_text_model
+from jumok.storage.model_folder import read_card, read_model_with_weights
+from jumok.training.events import Saved, Started
+from jumok.training.run.training_run import train, training_events
 from picture_files import write_captions, write_classes
 
 if TYPE_CHECKING:

@@ -11,12 +11,13 @@ import torch
 from cycles import SMALL, SYMBOLS, cycles, entropy_per_sentence, write_cycles
 
 import jumok
-from jumok.data import corpus_of_pairs
+from jumok.data.corpora import corpus_of_pairs
 from jumok.errors import DataError, RecipeError, UnsupportedError
-from jumok.evaluation import evaluate_text
-from jumok.models import encoder_part
-from jumok.storage import read_model_with_weights
-from jumok.training import Event, Saved, Started, Validated, training_events
+from jumok.evaluation.text_scores import evaluate_text
+from jumok.models.encoder_only import encoder_part
+from jumok.storage.model_folder import read_model_with_weights
+from jumok.training.events import Event, Saved, Started, Validated
+from jumok.training.run.training_run import training_events
 from jumok.types import Pair
 
 if TYPE_CHECKING:

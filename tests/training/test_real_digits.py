@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from benchmarks.programs.train_digits import STEPS, write_digits
-from jumok.data import open_corpus
-from jumok.evaluation import evaluate_classifier
-from jumok.inference import load_picture_classifier
-from jumok.training import train
+from jumok.data.corpora import open_corpus
+from jumok.evaluation.class_scores import evaluate_classifier
+from jumok.inference.loading import load_picture_classifier
+from jumok.training.run.training_run import train
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,9 +11,10 @@ from digits import TINY, digit_corpus
 import jumok
 from jumok.config.renamed import RENAMED_SETTINGS
 from jumok.errors import RecipeError, RenamedSettingWarning
-from jumok.storage import json_with_checksum, read_json_with_checksum
-from jumok.training import Finished, training_events
+from jumok.storage.folders import json_with_checksum, read_json_with_checksum
+from jumok.training.events import Finished
 from jumok.training.run.run_folder import RunFolder
+from jumok.training.run.training_run import training_events
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -21,23 +21,15 @@ from digits import TINY, digit_corpus, digit_pairs
 import jumok
 import jumok.training.loop.update
 from jumok.config.resolve import Overrides
-from jumok.data import corpus_of_pairs
+from jumok.data.corpora import corpus_of_pairs
 from jumok.errors import DataError, RecipeError, RunFolderError, StorageError, TrainingError, UnsupportedError
-from jumok.storage import json_with_checksum, module_weights, read_model_with_weights
-from jumok.training import (
-    Event,
-    Finished,
-    Progress,
-    Saved,
-    Stage,
-    Started,
-    Validated,
-    Warned,
-    train,
-    training_events,
-)
+from jumok.storage.folders import json_with_checksum
+from jumok.storage.model_folder import read_model_with_weights
+from jumok.storage.tensors import module_weights
+from jumok.training.events import Event, Finished, Progress, Saved, Stage, Started, Validated, Warned
 from jumok.training.loop.checkpoint import load_newest_checkpoint, saved_steps
 from jumok.training.loop.update import Worker
+from jumok.training.run.training_run import train, training_events
 from jumok.training.validation.translation import TranslationValidation
 from jumok.types import Pair
 

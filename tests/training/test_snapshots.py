@@ -12,14 +12,15 @@ from cycles import SMALL, write_cycles
 from digits import TINY, digit_corpus, digit_pairs
 
 import jumok
-from jumok.analysis import TokenizedSentence, explain
+from jumok.analysis.explainer import explain
 from jumok.analysis.packing import unpack_weights
+from jumok.analysis.tokenized_sentence import TokenizedSentence
 from jumok.config.recipe import make_recipe
-from jumok.text import train_tokenizers
-from jumok.training import Event, Saved, Validated, training_events
-from jumok.training.events import Sample
+from jumok.text.tokenizer_training import train_tokenizers
+from jumok.training.events import Event, Sample, Saved, Validated
 from jumok.training.run.factories import fresh_model
 from jumok.training.run.run_folder import RunFolder
+from jumok.training.run.training_run import training_events
 from jumok.training.validation.snapshots import cross_attention_map, pick_snapshot_sentence, snapshot_to_json
 from jumok.training.validation.translation import TranslationValidation
 from random_translators import family_translator, tokenizers

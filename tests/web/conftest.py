@@ -12,8 +12,9 @@ from page_browser import FLAGS, NAMES, MonitoredPage, find_browser, serving
 from page_models import train_runs
 from playwright.sync_api import sync_playwright
 
-from jumok.inference import load
-from jumok.server.viewer import ExplanationService, NamedTranslator, RunMonitor
+from jumok.inference.loading import load
+from jumok.server.viewer.run_monitor import RunMonitor
+from jumok.server.viewer.service import ExplanationService, NamedTranslator
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -15,10 +15,11 @@ from jumok.config.recipe import (
     TextSettings,
     TransformerSettings,
 )
-from jumok.inference import ModelFacts, Translator
 from jumok.inference.building import build_for_tokenizers
+from jumok.inference.translator import ModelFacts, Translator
 from jumok.models.norms import BatchNorm
-from jumok.text import TokenizerPair, train_tokenizer
+from jumok.text.tokenizer import TokenizerPair
+from jumok.text.tokenizer_training import train_tokenizer
 from jumok.types import ReadOut
 
 SMALL: dict[str, Any] = {

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from playwright.sync_api import Page
 
-    from jumok.server.viewer import ExplanationService
+    from jumok.server.viewer.service import ExplanationService
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 # The browser itself fetches nothing, so every request comes from the page.

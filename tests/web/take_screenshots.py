@@ -17,8 +17,9 @@ from page_browser import FLAGS, find_browser, serving, wait_for_responses
 from page_models import train_runs
 from playwright.sync_api import sync_playwright
 
-from jumok.inference import load
-from jumok.server.viewer import ExplanationService, NamedTranslator, RunMonitor, is_run_folder
+from jumok.inference.loading import load
+from jumok.server.viewer.run_monitor import RunMonitor, is_run_folder
+from jumok.server.viewer.service import ExplanationService, NamedTranslator
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

@@ -13,16 +13,16 @@ import pytest
 from engine_models import MODELS, sentences, tokenizers, translator
 from engine_process import EngineProcess
 
-from jumok.analysis import ExplanationOptions, explain
 from jumok.analysis.changes import change_from_json
+from jumok.analysis.explainer import ExplanationOptions, explain
 from jumok.analysis.json_format import cell_to_document, explanation_to_document
 from jumok.analysis.live_file import pack_model, round_weights
 from jumok.analysis.packing import unpack_floats, unpack_weights
 from jumok.analysis.tokenized_sentence import TokenizedSentence
 from jumok.config.recipe import AttentionSettings, RecurrentSettings, SearchSettings
-from jumok.inference import Translator
 from jumok.inference.building import build_for_tokenizers
-from jumok.server.viewer import ExplanationService, NamedTranslator
+from jumok.inference.translator import Translator
+from jumok.server.viewer.service import ExplanationService, NamedTranslator
 from jumok.text.sentences import text_spans
 
 if TYPE_CHECKING:

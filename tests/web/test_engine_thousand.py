@@ -11,12 +11,12 @@ from engine_process import EngineProcess
 from test_engine import random_changes, rounded_translator
 
 import jumok
-from jumok.analysis import explain
 from jumok.analysis.changes import change_from_json
+from jumok.analysis.explainer import explain
 from jumok.analysis.json_format import explanation_to_document
 from jumok.analysis.live_file import pack_model
 from jumok.inference.teacher_forcing import next_log_probs
-from jumok.storage import read_card
+from jumok.storage.model_folder import read_card
 from jumok.types import END
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from jumok.analysis.live_file import Quantization
-    from jumok.inference import Translator
+    from jumok.inference.translator import Translator
 
 pytestmark = pytest.mark.slow  # not in `make test-web`: it takes half an hour
 

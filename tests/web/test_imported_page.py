@@ -9,11 +9,11 @@ import pytest
 from page_browser import serving, wait_for_responses
 from playwright.sync_api import expect
 
-from jumok.inference import load
-from jumok.interop import ImportChoices
+from jumok.inference.loading import load
+from jumok.interop.conversion import ImportChoices
 from jumok.interop.import_worker import import_package
 from jumok.interop.package import open_package
-from jumok.server.viewer import ExplanationService, NamedTranslator
+from jumok.server.viewer.service import ExplanationService, NamedTranslator
 
 if TYPE_CHECKING:
     from collections.abc import Callable

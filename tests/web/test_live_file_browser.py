@@ -14,7 +14,7 @@ from page_browser import assert_every_panel_shows, wait_for_responses
 from playwright.sync_api import expect
 from test_engine import rounded_translator
 
-from jumok.analysis import ExplanationOptions, explain
+from jumok.analysis.explainer import ExplanationOptions, explain
 from jumok.analysis.live_file import model_page
 
 if TYPE_CHECKING:

@@ -20,8 +20,9 @@ import jumok
 from digit_lines import digit_lines
 from jumok.analysis.packing import unpack_weights
 from jumok.config.recipe import TrainingSettings
-from jumok.inference import load
-from jumok.server.viewer import ExplanationService, NamedTranslator, RunMonitor
+from jumok.inference.loading import load
+from jumok.server.viewer.run_monitor import RunMonitor
+from jumok.server.viewer.service import ExplanationService, NamedTranslator
 from jumok.training.loop.schedule import Plan, learning_rate
 
 if TYPE_CHECKING:

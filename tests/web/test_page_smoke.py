@@ -11,8 +11,9 @@ import pytest
 from page_browser import PANELS, MonitoredPage, assert_every_panel_shows, serving, wait_for_responses
 from playwright.sync_api import expect
 
-from jumok.analysis import explain, save_explanation
-from jumok.server.viewer import ExplanationService, NamedTranslator
+from jumok.analysis.explainer import explain
+from jumok.analysis.explanation_files import save_explanation
+from jumok.server.viewer.service import ExplanationService, NamedTranslator
 from random_translators import SENTENCE, family_translator
 
 if TYPE_CHECKING:

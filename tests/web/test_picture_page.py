@@ -8,9 +8,11 @@ import pytest
 from page_browser import assert_accessible, serving, wait_for_responses
 from playwright.sync_api import expect
 
-from jumok.analysis import explain, explain_class, save_explanation
-from jumok.pictures import write_picture
-from jumok.server.viewer import ExplanationService, NamedTranslator
+from jumok.analysis.class_explanation import explain_class
+from jumok.analysis.explainer import explain
+from jumok.analysis.explanation_files import save_explanation
+from jumok.pictures.reading import write_picture
+from jumok.server.viewer.service import ExplanationService, NamedTranslator
 from picture_files import half_bright
 from random_translators import TARGET, picture_classifier, picture_translator
 

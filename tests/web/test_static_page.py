@@ -10,7 +10,10 @@ import pytest
 from page_browser import PANELS, assert_every_panel_shows
 from playwright.sync_api import expect
 
-from jumok.analysis import Silence, explain, explanation_to_json, save_explanation, show_explanation
+from jumok.analysis.changes import Silence
+from jumok.analysis.explainer import explain
+from jumok.analysis.explanation_files import save_explanation, show_explanation
+from jumok.analysis.json_format import explanation_to_json
 from jumok.attention import CATALOGUE
 from jumok.config.recipe import (
     AttentionSettings,
@@ -19,8 +22,8 @@ from jumok.config.recipe import (
     SearchSettings,
     TransformerSettings,
 )
-from jumok.models import ATTENTION_NEEDS
-from jumok.plots import static_page
+from jumok.models.validate import ATTENTION_NEEDS
+from jumok.plots.page import static_page
 from random_translators import (
     SENTENCE,
     SMALL,
@@ -37,7 +40,7 @@ if TYPE_CHECKING:
 
     from playwright.sync_api import Page
 
-    from jumok.inference import Translator
+    from jumok.inference.translator import Translator
 
     OpenPage = Callable[..., Page]
 

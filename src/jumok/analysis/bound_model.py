@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from jumok.analysis.cost import CostLimits
     from jumok.analysis.steps import Cell, CellSteps
     from jumok.attention import Edit
-    from jumok.models import TranslationModel
+    from jumok.models.model import TranslationModel
     from jumok.types import ReadOut
 
 __all__ = ["BoundModel"]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from jumok.analysis.changes import Change, Paint, Pin, Silence
 from jumok.errors import DataError
-from jumok.models import DecoderOnly
+from jumok.models.decoder_only import DecoderOnly
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from jumok.attention import AttentionSite, Edit
-    from jumok.models import TranslationModel
+    from jumok.models.model import TranslationModel
 
     HeadGroup = tuple[str, Sequence[tuple[int, int]]]
     """A site, and (layer, head) of some of its heads."""

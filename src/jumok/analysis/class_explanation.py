@@ -10,10 +10,10 @@ from jumok.analysis.explanation import Explanation, NextToken, PatchedPicture
 from jumok.analysis.facts import model_facts
 from jumok.analysis.heads import head_statistics
 from jumok.analysis.tokenized_sentence import TokenizedSentence
-from jumok.pictures import picture_name
+from jumok.pictures.reading import picture_name
 
 if TYPE_CHECKING:
-    from jumok.inference import PictureClassifier
+    from jumok.inference.picture_classifier import PictureClassifier
 
 __all__ = ["explain_class"]
 

@@ -19,7 +19,7 @@ from jumok.models.patch_embedding import PatchEmbedding
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from jumok.models import TranslationModel
+    from jumok.models.model import TranslationModel
 
 __all__ = ["CostLimits", "count_weights"]
 

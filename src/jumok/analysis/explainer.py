@@ -34,7 +34,7 @@ from jumok.inference.engines.torch_engine import TorchEngine
 from jumok.inference.search.beam import beam_search
 from jumok.inference.search.plan import SearchPlan
 from jumok.inference.text_options import LINE_BY_LINE
-from jumok.pictures import picture_name
+from jumok.pictures.reading import picture_name
 from jumok.text.picture_tokenizer import PictureTokenizer
 from jumok.text.sentences import text_spans
 from jumok.text.word_mapping import merge_to_words
@@ -49,8 +49,8 @@ if TYPE_CHECKING:
     from jumok.analysis.cost import CostLimits
     from jumok.analysis.search_tree import SearchTree
     from jumok.attention import Edit
-    from jumok.inference import Translator
-    from jumok.models import State, TranslationModel
+    from jumok.inference.translator import Translator
+    from jumok.models.model import State, TranslationModel
     from jumok.types import Batch, LogProbs
 
 __all__ = ["ExplanationOptions", "explain"]

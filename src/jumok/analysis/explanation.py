@@ -15,8 +15,8 @@ from jumok.analysis.steps import Cell, CellSteps
 from jumok.analysis.tokenized_sentence import TokenizedSentence, word_map
 from jumok.attention.graph import roll_out
 from jumok.errors import DataError, UnsupportedError
-from jumok.pictures import join_patches
-from jumok.plots import png_data_url
+from jumok.pictures.patches import join_patches
+from jumok.plots.picture_maps import png_data_url
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -21,8 +21,8 @@ from jumok.analysis.json_format import (
 )
 from jumok.analysis.live_explanation import complete_explanation
 from jumok.errors import DataError, UnsupportedError, suggest
-from jumok.plots import iframe, static_page
-from jumok.storage import write_file
+from jumok.plots.page import iframe, static_page
+from jumok.storage.folders import write_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

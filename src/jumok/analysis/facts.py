@@ -5,11 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from jumok.attention import CATALOGUE
-from jumok.models import DecoderOnly, EncoderOnly, Recurrent, Transformer
+from jumok.models.decoder_only import DecoderOnly
+from jumok.models.encoder_only import EncoderOnly
 from jumok.models.layers import PostNorm
+from jumok.models.recurrent import Recurrent
+from jumok.models.transformer import Transformer
 
 if TYPE_CHECKING:
-    from jumok.models import Model
+    from jumok.models.model import Model
 
 __all__ = ["model_facts"]
 

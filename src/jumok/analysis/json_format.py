@@ -29,7 +29,7 @@ from jumok.analysis.tokenized_sentence import TokenizedSentence
 from jumok.data.alignments import parse_alignment
 from jumok.errors import DataError, JumokError
 from jumok.inference.attention_maps import label_maps
-from jumok.plots import PNG_DATA_URL
+from jumok.plots.picture_maps import PNG_DATA_URL
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

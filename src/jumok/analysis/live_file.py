@@ -20,7 +20,7 @@ from jumok.config.recipe import RecurrentSettings, TransformerSettings
 from jumok.errors import DataError, UnsupportedError
 from jumok.inference.search.plan import SearchPlan
 from jumok.models.validate import NO_ATTENTION, attention_order, encoder_width, head_widths
-from jumok.plots import live_page
+from jumok.plots.page import live_page
 from jumok.text.sentencepiece_file import read_sentencepiece_file
 from jumok.text.tokenizer import Tokenizer
 
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from jumok.config.recipe import ModelSettings
-    from jumok.inference import Translator
-    from jumok.text import AnyTokenizer
+    from jumok.inference.translator import Translator
+    from jumok.text.protocol import AnyTokenizer
 
 __all__ = ["MAX_WEIGHT_BYTES", "QUANTIZATIONS", "model_page", "pack_model", "round_weights"]
 

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 from jumok.errors import UnsupportedError
 from jumok.inference.picture_classifier import PictureClassifier
-from jumok.pictures import join_patches
+from jumok.pictures.patches import join_patches
 from jumok.text.picture_tokenizer import PictureTokenizer
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from jumok.inference import Translator
+    from jumok.inference.translator import Translator
     from jumok.types import AttentionMap, PatchGrid
 
 __all__ = ["PictureView", "view_picture"]

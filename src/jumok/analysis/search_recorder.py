@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from jumok.analysis.bound_model import BoundModel
     from jumok.inference.search.plan import SearchPlan, SearchStep
-    from jumok.text import AnyTokenizer
+    from jumok.text.protocol import AnyTokenizer
     from jumok.types import ReadOut
 
 __all__ = ["SearchRecorder"]

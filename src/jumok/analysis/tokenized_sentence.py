@@ -13,7 +13,7 @@ from jumok.types import AttentionMap
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from jumok.text import AnyTokenizer
+    from jumok.text.protocol import AnyTokenizer
 
 __all__ = ["TokenizedSentence", "word_map"]
 

@@ -21,17 +21,19 @@ from jumok.attention import Attention, Edit, MultiHead, bind_edit, padding_mask
 from jumok.attention.contract import Call
 from jumok.data.batching import padded_batch
 from jumok.errors import UnsupportedError
-from jumok.models import DecoderOnly, Recurrent, Transformer, TranslationModel
+from jumok.models.decoder_only import DecoderOnly
 from jumok.models.layers import Embedding, PostNorm, Residual
 from jumok.models.patch_embedding import PatchEmbedding
 from jumok.models.probe import Probe
-from jumok.models.recurrent import AttendAfter, AttendBefore
+from jumok.models.recurrent import AttendAfter, AttendBefore, Recurrent
+from jumok.models.transformer import Transformer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from jumok.attention import Mechanism
     from jumok.models.decoder_only import DecoderOnlyBlock
+    from jumok.models.model import TranslationModel
     from jumok.models.transformer import DecoderBlock, EncoderBlock
     from jumok.types import Batch
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from jumok.config.recipe import ModelSettings, Recipe
-    from jumok.inference import Engine
+    from jumok.inference.engines.protocol import Engine
 
 __all__ = [
     "MAX_NOTES",
@@ -194,7 +194,7 @@ def rename_options(arguments: list[str]) -> list[str]:
 
 
 def _has_both_sides(name: str) -> bool:
-    from jumok.data import holds_pairs  # start-up
+    from jumok.data.readers import holds_pairs  # start-up
 
     without_weight = re.sub(r":[\d.]+$", "", name)
     return name == "-" or holds_pairs(without_weight)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 if TYPE_CHECKING:
-    from jumok.profiling import Row, Table
+    from jumok.profiling.table import Row, Table
 
 SIZES = "1024,2048,4096,8192,16384"
 SECONDS = 60.0
@@ -31,7 +31,8 @@ def bench(
     convolutional layer; operations, sequential steps, longest paths; and why scores are divided by √d.
     """
     del what  # only attention so far
-    from jumok.profiling import attention_table, check_sizes, keep_memory  # start-up
+    from jumok.profiling.cost import keep_memory  # start-up
+    from jumok.profiling.table import attention_table, check_sizes  # start-up
 
     lengths = check_sizes(_parse_lengths(sizes))
     if not as_json:

@@ -32,7 +32,7 @@ def cache(
     The folder is $JUMOK_CACHE, or $XDG_CACHE_HOME/jumok, or ~/.cache/jumok.
     """
     from jumok.inference.engines.cache import cached_models, remove_cached  # start-up
-    from jumok.storage import private_folder  # start-up
+    from jumok.storage.user_cache import private_folder  # start-up
 
     if clear and max_size:
         raise RecipeError("--clear removes everything, so --max-size would be ignored. Leave one out.")

@@ -18,7 +18,8 @@ from jumok.config.recipe import TrainingSettings
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from jumok.data import Corpus, CorpusReport, FaultReport, SideReport
+    from jumok.data.corpora import Corpus
+    from jumok.data.corpus_report import CorpusReport, FaultReport, SideReport
 
 
 def check(
@@ -44,7 +45,9 @@ def check(
     """
     from rich.console import Console  # start-up
 
-    from jumok.data import check_corpora, open_pairs_or_text, unreadable_pictures  # start-up
+    from jumok.data.corpora import open_pairs_or_text  # start-up
+    from jumok.data.corpus_report import check_corpora  # start-up
+    from jumok.data.picture_corpora import unreadable_pictures  # start-up
 
     reading: dict[str, Any] = {"columns": columns, "encoding": encoding}
     corpora = open_pairs_or_text(pairs, source=source, target=target, **reading)
@@ -67,7 +70,7 @@ def check(
 
 def _open_like(first: Corpus, files: list[str], *, columns: str, encoding: str) -> list[Corpus]:
     """Open validation or test sets like the first corpus: same languages, plain text if it is plain text."""
-    from jumok.data import open_held_out, open_texts  # start-up
+    from jumok.data.corpora import open_held_out, open_texts  # start-up
 
     source, target = first.source_language or None, first.target_language or None
     return (

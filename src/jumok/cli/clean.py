@@ -18,9 +18,9 @@ from jumok.errors import DataError, RecipeError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from jumok.data import Corpus
-    from jumok.evaluation import PairScore
-    from jumok.inference import Translator
+    from jumok.data.corpora import Corpus
+    from jumok.evaluation.pair_scores import PairScore
+    from jumok.inference.translator import Translator
     from jumok.types import Pair
 
     ScoredPair = tuple[Pair, PairScore]
@@ -61,9 +61,9 @@ def clean(
         raise DataError(f"--out and --dropped are two files. Received: {out} for both.")
     _refuse_existing(out, dropped)
 
-    from jumok.data import open_corpora  # start-up
-    from jumok.evaluation import check_directions  # start-up
-    from jumok.inference import load  # start-up
+    from jumok.data.corpora import open_corpora  # start-up
+    from jumok.evaluation.pair_scores import check_directions  # start-up
+    from jumok.inference.loading import load  # start-up
 
     forward, backward = load(model, engine="torch"), load(back, engine="torch")
     check_directions(forward, backward)
@@ -107,8 +107,8 @@ def _score(
     forward: Translator, backward: Translator, corpora: Sequence[Corpus], skipped: Counter[Any]
 ) -> list[PairScore]:
     """Return the scores of the pairs that training would not skip, in their order."""
-    from jumok.data import clean_pairs  # start-up
-    from jumok.evaluation import score_pairs  # start-up
+    from jumok.data.cleaning import clean_pairs  # start-up
+    from jumok.evaluation.pair_scores import score_pairs  # start-up
 
     scores: list[PairScore] = []
     stream = clean_pairs(corpora, skipped=skipped)
@@ -126,7 +126,7 @@ def _score_of_last(scores: Sequence[PairScore], share: float) -> float:
 
 
 def _scored(corpora: Sequence[Corpus], scores: Sequence[PairScore]) -> Iterator[ScoredPair]:
-    from jumok.data import clean_pairs  # start-up
+    from jumok.data.cleaning import clean_pairs  # start-up
 
     return zip(clean_pairs(corpora), scores, strict=True)
 
@@ -140,7 +140,7 @@ def _write(
     languages: tuple[str, str],
 ) -> None:
     """Write the pairs that are kept, with their alignments, and the others, with their scores."""
-    from jumok.storage import write_file  # start-up
+    from jumok.storage.folders import write_file  # start-up
 
     source, target = (code or side for code, side in zip(languages, ("source", "target"), strict=True))
     kept, others = list[list[str]](), list[list[str]]()

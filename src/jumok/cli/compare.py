@@ -23,7 +23,9 @@ from jumok.config.recipe import Size, TrainingSettings, TransformerSettings
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from jumok.compare import ComparisonResult, Split, System
+    from jumok.compare.result import ComparisonResult
+    from jumok.compare.split import Split
+    from jumok.compare.systems import System
 
 
 def compare(
@@ -85,14 +87,11 @@ def compare(
     Writes compare.json, compare.md and report.html. The first system is the baseline of all significance
     tests. Ctrl-C saves and exits with code 130; the same command continues.
     """
-    from jumok.compare import (  # start-up
-        collect_result,
-        make_systems,
-        median_length_source,
-        split_pairs,
-    )
-    from jumok.data import holds_pictures  # start-up
-    from jumok.models import check_reads_pictures  # start-up
+    from jumok.compare.result import collect_result  # start-up
+    from jumok.compare.split import median_length_source, split_pairs  # start-up
+    from jumok.compare.systems import make_systems  # start-up
+    from jumok.data.picture_corpora import holds_pictures  # start-up
+    from jumok.models.validate import check_reads_pictures  # start-up
 
     options = {
         "training.minutes": minutes,
@@ -149,7 +148,7 @@ def _run(systems: Sequence[System], split: Split, out: Path, sentence: str) -> N
     from rich.console import Console  # start-up
 
     from jumok.cli.display import TrainingDisplay  # start-up
-    from jumok.compare import Interrupted, SystemStarted, run_comparison  # start-up
+    from jumok.compare.runner import Interrupted, SystemStarted, run_comparison  # start-up
 
     with TrainingDisplay(Console(stderr=True)) as display:
         for event in run_comparison(systems, split, out=out, sentence=sentence):
@@ -164,8 +163,9 @@ def _run(systems: Sequence[System], split: Split, out: Path, sentence: str) -> N
 
 
 def _write_files(result: ComparisonResult, as_text: str, out: Path) -> None:
-    from jumok.compare import as_markdown, draw_report  # start-up
-    from jumok.storage import write_file  # start-up
+    from jumok.compare.report import draw_report  # start-up
+    from jumok.compare.table import as_markdown  # start-up
+    from jumok.storage.folders import write_file  # start-up
 
     texts = {
         "compare.json": as_text + "\n",
@@ -181,7 +181,7 @@ def _print_table(result: ComparisonResult, out: Path) -> None:
     from rich.table import Table  # start-up
     from rich.text import Text  # start-up
 
-    from jumok.compare import HEADINGS, row_cells  # start-up
+    from jumok.compare.table import HEADINGS, row_cells  # start-up
 
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for column, heading in enumerate(HEADINGS):

@@ -37,7 +37,8 @@ def complete(
     For an empty line the model writes a whole text.
     """
     given = sampling_options(sample, temperature=temperature, seed=seed)
-    from jumok.inference import Sampling, load_text_model  # start-up
+    from jumok.inference.loading import load_text_model  # start-up
+    from jumok.inference.search.plan import Sampling  # start-up
 
     text_model = load_text_model(model, device=device, precision=precision)
     sampling = Sampling(**given) if sample else None

@@ -16,7 +16,7 @@ from jumok.cli.arguments import EngineOption, report_fallback
 from jumok.cli.status_line import status_line
 
 if TYPE_CHECKING:
-    from jumok.inference import Translator
+    from jumok.inference.translator import Translator
 
 MINUTES = 2.95  # of training
 PAIRS = {"train": 120_000, "valid": 500, "test": 1_000}
@@ -42,8 +42,9 @@ def demo(
         from rich.console import Console  # start-up
 
         from jumok.cli.display import TrainingDisplay  # start-up
-        from jumok.inference import load  # start-up
-        from jumok.training import Finished, training_events  # start-up
+        from jumok.inference.loading import load  # start-up
+        from jumok.training.events import Finished  # start-up
+        from jumok.training.run.training_run import training_events  # start-up
 
     console = Console()
     _refuse_other_runs(out, pairs)
@@ -115,8 +116,8 @@ def _write_corpus(folder: Path, counts: dict[str, int]) -> dict[str, Path]:
 
 def _report(translator: Translator, test: Path) -> dict[str, Any]:
     """Return scores on the test split and a few translations, as stored in report.json."""
-    from jumok.data import open_corpus  # start-up
-    from jumok.evaluation import evaluate_translator  # start-up
+    from jumok.data.corpora import open_corpus  # start-up
+    from jumok.evaluation.translator_scores import evaluate_translator  # start-up
 
     evaluation = evaluate_translator(translator, list(open_corpus([test]).pairs()))
     examples = [
@@ -136,8 +137,9 @@ def _report(translator: Translator, test: Path) -> dict[str, Any]:
 
 def _draw(translator: Translator, out: Path) -> dict[str, Path]:
     """Save the attention map of one sentence as a picture, and its whole explanation as a page."""
-    from jumok.analysis import explain, save_explanation  # start-up
-    from jumok.plots import save  # start-up
+    from jumok.analysis.explainer import explain  # start-up
+    from jumok.analysis.explanation_files import save_explanation  # start-up
+    from jumok.plots.map_files import save  # start-up
 
     sentence = SENTENCES[-1]
     drawn = {"picture": out / "attention.svg", "page": out / "attention.html"}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from jumok.cli.arguments import report_notes
-from jumok.documents import SegmentTranslation
+from jumok.documents.document import SegmentTranslation
 from jumok.documents.files import FilePlan, open_document, translate_file
 from jumok.errors import DataError, UnsupportedError
 from jumok.inference.terminology import find_terms, place_in_pairs
@@ -23,8 +23,10 @@ from jumok.types import Pair
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from jumok.inference import TextOptions, Translation, Translator
-    from jumok.text import Span
+    from jumok.inference.text_options import TextOptions
+    from jumok.inference.translation import Translation
+    from jumok.inference.translator import Translator
+    from jumok.text.words import Span
 
     OnProgress = Callable[[int, int], None]
     Links = tuple[tuple[int, int], ...]
@@ -146,7 +148,7 @@ class SegmentTranslator:
 
 def read_memory(path: Path, translator: Translator) -> dict[str, str]:
     """Read a translation memory: any file of pairs. Of several translations of a text, the last counts."""
-    from jumok.data import open_corpora  # start-up
+    from jumok.data.corpora import open_corpora  # start-up
 
     corpora = open_corpora(
         [str(path)], source=translator.source_language or None, target=translator.target_language or None

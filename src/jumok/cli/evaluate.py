@@ -31,9 +31,9 @@ from jumok.errors import DataError, RecipeError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from jumok.data import Corpus
-    from jumok.evaluation import Comparison
-    from jumok.inference import Translator
+    from jumok.data.corpora import Corpus
+    from jumok.evaluation.bootstrap import Comparison
+    from jumok.inference.translator import Translator
 
 SUSPICIOUS_CHRF = 30.0
 """Below this score, a test set is checked for swapped sides, which takes a second."""
@@ -71,10 +71,12 @@ def evaluate(
     A model of plain text is scored on a text with one sentence per line: perplexity, or accuracy on masked
     tokens.
     """
-    from jumok.data import open_corpora  # start-up
-    from jumok.evaluation import compare, evaluate_translator, looks_swapped  # start-up
-    from jumok.inference import load  # start-up
-    from jumok.storage import disk_errors, read_card  # start-up
+    from jumok.data.corpora import open_corpora  # start-up
+    from jumok.evaluation.bootstrap import compare  # start-up
+    from jumok.evaluation.translator_scores import evaluate_translator, looks_swapped  # start-up
+    from jumok.inference.loading import load  # start-up
+    from jumok.storage.folders import disk_errors  # start-up
+    from jumok.storage.model_folder import read_card  # start-up
 
     task = read_card(model).recipe.model.task
     place: Place = {"device": device, "precision": precision}
@@ -205,9 +207,9 @@ def _check_source(model: Path, corpora: Sequence[Corpus], *, pictures: bool) -> 
 
 
 def _evaluate_classes(folder: Path, pictures: list[str], place: Place, *, as_json: bool) -> None:
-    from jumok.data import open_corpora  # start-up
-    from jumok.evaluation import evaluate_classifier  # start-up
-    from jumok.inference import load_picture_classifier  # start-up
+    from jumok.data.corpora import open_corpora  # start-up
+    from jumok.evaluation.class_scores import evaluate_classifier  # start-up
+    from jumok.inference.loading import load_picture_classifier  # start-up
 
     classifier = load_picture_classifier(folder, **place)
     corpora = open_corpora(pictures)
@@ -222,9 +224,9 @@ def _evaluate_classes(folder: Path, pictures: list[str], place: Place, *, as_jso
 
 
 def _evaluate_text(folder: Path, texts: list[str], place: Place, *, encoding: str, as_json: bool) -> None:
-    from jumok.data import open_texts  # start-up
-    from jumok.evaluation import evaluate_text  # start-up
-    from jumok.inference import load_text_model  # start-up
+    from jumok.data.corpora import open_texts  # start-up
+    from jumok.evaluation.text_scores import evaluate_text  # start-up
+    from jumok.inference.loading import load_text_model  # start-up
 
     model = load_text_model(folder, **place)
     corpora = open_texts(texts, language=model.language or None, encoding=encoding)

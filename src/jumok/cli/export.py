@@ -29,7 +29,7 @@ def export(
 
     A setting that the other toolkit does not have is refused by name, and nothing is written.
     """
-    from jumok.interop import export_model  # start-up
+    from jumok.interop.exporting import export_model  # start-up
 
     names = export_model(model, out, to, quantization=quantization, licence=licence)
     typer.echo(f"{model} → {out} ({to}): {', '.join(names)}")

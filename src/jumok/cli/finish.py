@@ -22,7 +22,8 @@ def finish(
         from rich.console import Console  # start-up
 
         from jumok.cli.display import TrainingDisplay  # start-up
-        from jumok.training import Finished, finish_events  # start-up
+        from jumok.training.events import Finished  # start-up
+        from jumok.training.run.training_run import finish_events  # start-up
 
     with TrainingDisplay(Console(stderr=True)) as display:
         for event in finish_events(run):

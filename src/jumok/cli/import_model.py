@@ -50,7 +50,8 @@ def import_model(
     The files are data: no script in them is run. They are read in a separate process, with limits of memory
     and time.
     """
-    from jumok.interop import ImportChoices, import_model  # start-up
+    from jumok.interop.conversion import ImportChoices  # start-up
+    from jumok.interop.importing import import_model  # start-up
 
     choices = ImportChoices(positions, source or "", target or "", code, licence)
     report = import_model(package, out, choices)

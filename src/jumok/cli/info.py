@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from jumok.config.recipe import ModelSettings, SourceSettings
-    from jumok.storage import StoredModel
+    from jumok.storage.model_folder import StoredModel
     from jumok.types import ReadOut
 
 
@@ -33,8 +33,8 @@ def info(
 
     A model of another toolkit is described as `jumok import` would import it.
     """
-    from jumok.storage import read_stored_model  # start-up
     from jumok.storage.foreign_formats import foreign_format  # start-up
+    from jumok.storage.model_folder import read_stored_model  # start-up
 
     if not (model / "jumok.json").exists() and foreign_format(model):
         _print_facts(model, _foreign_facts(model), as_json=as_json)
@@ -53,7 +53,7 @@ def _count_parameters(stored: StoredModel) -> int:
 
 def _foreign_facts(model: Path) -> dict[str, Any]:
     """Return what an import would report, and the command."""
-    from jumok.interop import describe_foreign_model  # start-up
+    from jumok.interop.importing import describe_foreign_model  # start-up
 
     report = describe_foreign_model(model)
     return {

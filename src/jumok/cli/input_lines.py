@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import IO, TYPE_CHECKING, Any
 
 from jumok.errors import DataError
-from jumok.storage import standard_input
+from jumok.storage.folders import standard_input
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -19,9 +19,10 @@ from jumok.errors import DataError, UnsupportedError, suggest
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from jumok.analysis import Explanation
-    from jumok.inference import PictureClassifier, Translator
-    from jumok.server.viewer import NamedTranslator
+    from jumok.analysis.explanation import Explanation
+    from jumok.inference.picture_classifier import PictureClassifier
+    from jumok.inference.translator import Translator
+    from jumok.server.viewer.service import NamedTranslator
 
 # Suffixes of --out: of a drawn attention map, of the whole explanation.
 MAP_SUFFIXES, EXPLANATION_SUFFIXES = (".png", ".svg"), (".html", ".json", ".npz")
@@ -112,9 +113,13 @@ def _look(
     sentences: str | None,
     place: Place,
 ) -> None:
-    from jumok.analysis import complete_explanation, explain, explanation_page, save_explanation  # start-up
-    from jumok.plots import draw_text, save  # start-up
-    from jumok.storage import read_card, write_file  # start-up
+    from jumok.analysis.explainer import explain  # start-up
+    from jumok.analysis.explanation_files import explanation_page, save_explanation  # start-up
+    from jumok.analysis.live_explanation import complete_explanation  # start-up
+    from jumok.plots.map_files import save  # start-up
+    from jumok.plots.terminal import draw_text  # start-up
+    from jumok.storage.folders import write_file  # start-up
+    from jumok.storage.model_folder import read_card  # start-up
     from jumok.text.sentences import text_spans  # start-up
 
     suffix = _suffix(out)
@@ -153,7 +158,7 @@ def _look(
 
 def _load(folder: str | Path, sentences: str | None, place: Place) -> Translator:
     """Return a translator that attention can be read from, and that splits texts as requested."""
-    from jumok.inference import load  # start-up
+    from jumok.inference.loading import load  # start-up
     from jumok.text.sentences import check_sentences  # start-up
 
     translator = load(Path(folder), **place)
@@ -164,7 +169,7 @@ def _load(folder: str | Path, sentences: str | None, place: Place) -> Translator
 
 def _look_at_sentences(translator: Translator, text: str, out: Path | None) -> None:
     """Draw the attention of each sentence of a text."""
-    from jumok.plots import draw_text  # start-up
+    from jumok.plots.terminal import draw_text  # start-up
 
     [translation] = translator.translate([text])
     if out is not None:
@@ -182,8 +187,9 @@ def _look_at_text(
     models: Sequence[str], text: str, target: str | None, out: Path | None, suffix: str, place: Place
 ) -> None:
     """Draw the self-attention of a model of plain text: the mean over its layers and heads."""
-    from jumok.inference import load_text_model  # start-up
-    from jumok.plots import draw_text, save  # start-up
+    from jumok.inference.loading import load_text_model  # start-up
+    from jumok.plots.map_files import save  # start-up
+    from jumok.plots.terminal import draw_text  # start-up
 
     if target is not None or suffix in EXPLANATION_SUFFIXES:
         raise UnsupportedError(
@@ -204,9 +210,10 @@ def _look_at_picture(
     models: Sequence[str], path: str, caption: str | None, out: Path | None, suffix: str, place: Place
 ) -> None:
     """Show where models look in a picture, for each word of the caption or for the class."""
-    from jumok.analysis import view_picture  # start-up
-    from jumok.plots import draw_picture_maps, draw_picture_text, render_png  # start-up
-    from jumok.storage import write_file  # start-up
+    from jumok.analysis.picture_view import view_picture  # start-up
+    from jumok.plots.map_files import render_png  # start-up
+    from jumok.plots.picture_maps import draw_picture_maps, draw_picture_text  # start-up
+    from jumok.storage.folders import write_file  # start-up
 
     loaded = [_load_picture_model(model, place) for model in models]
     view = view_picture(loaded[0], path, caption=caption)
@@ -223,8 +230,8 @@ def _look_at_picture(
 
 
 def _load_picture_model(folder: str | Path, place: Place) -> Translator | PictureClassifier:
-    from jumok.inference import load, load_picture_classifier  # start-up
-    from jumok.storage import read_card  # start-up
+    from jumok.inference.loading import load, load_picture_classifier  # start-up
+    from jumok.storage.model_folder import read_card  # start-up
 
     recipe = read_card(Path(folder)).recipe
     if recipe.source.kind != "pictures":
@@ -243,9 +250,11 @@ def _save_picture_explanations(
     caption: str | None,
     out: Path,
 ) -> None:
-    from jumok.analysis import explain, explain_class, explanation_page, save_explanation  # start-up
-    from jumok.inference import PictureClassifier  # start-up
-    from jumok.storage import write_file  # start-up
+    from jumok.analysis.class_explanation import explain_class  # start-up
+    from jumok.analysis.explainer import explain  # start-up
+    from jumok.analysis.explanation_files import explanation_page, save_explanation  # start-up
+    from jumok.inference.picture_classifier import PictureClassifier  # start-up
+    from jumok.storage.folders import write_file  # start-up
 
     explanations = [
         explain_class(one, path) if isinstance(one, PictureClassifier) else explain(one, path, target=caption)
@@ -260,8 +269,9 @@ def _save_picture_explanations(
 
 def _write_live_file(translator: Translator, folder: Path, out: Path, quantization: str | None) -> None:
     """Write a page in which the model runs, without a server."""
-    from jumok.analysis import QUANTIZATIONS, model_page  # start-up
-    from jumok.storage import read_card, write_file  # start-up
+    from jumok.analysis.live_file import QUANTIZATIONS, model_page  # start-up
+    from jumok.storage.folders import write_file  # start-up
+    from jumok.storage.model_folder import read_card  # start-up
     from jumok.storage.readme import LICENCE  # start-up
 
     chosen = next((known for known in QUANTIZATIONS if known == (quantization or QUANTIZATIONS[0])), None)
@@ -285,14 +295,10 @@ def _write_live_file(translator: Translator, folder: Path, out: Path, quantizati
 
 
 def _serve(arguments: Sequence[str], port: int, sentences: str | None, place: Place) -> None:
-    from jumok.pictures import PICTURE_SUFFIXES, picture_data_url  # start-up
-    from jumok.server.viewer import (  # start-up
-        ExplanationService,
-        NamedTranslator,
-        RunMonitor,
-        is_run_folder,
-    )
+    from jumok.pictures.reading import PICTURE_SUFFIXES, picture_data_url  # start-up
     from jumok.server.viewer.http_server import ViewerServer  # start-up
+    from jumok.server.viewer.run_monitor import RunMonitor, is_run_folder  # start-up
+    from jumok.server.viewer.service import ExplanationService, NamedTranslator  # start-up
 
     picture = ""
     if len(arguments) > 1 and Path(arguments[-1]).suffix.lower() in PICTURE_SUFFIXES:
@@ -323,7 +329,7 @@ def _serve(arguments: Sequence[str], port: int, sentences: str | None, place: Pl
 
 
 def _load_viewed(folder: Path, sentences: str | None, place: Place) -> Translator | PictureClassifier:
-    from jumok.storage import read_card  # start-up
+    from jumok.storage.model_folder import read_card  # start-up
 
     reads_pictures = read_card(folder).recipe.source.kind == "pictures"
     return _load_picture_model(folder, place) if reads_pictures else _load(folder, sentences, place)

@@ -61,7 +61,9 @@ PAPERS = {
 
 def _facts() -> dict[str, Any]:
     from jumok.attention import CATALOGUE, POSITIONS  # start-up
-    from jumok.models import ATTENTION_NEEDS, MODEL_BUILDERS, NO_ATTENTION, NORMS  # start-up
+    from jumok.models.build import MODEL_BUILDERS  # start-up
+    from jumok.models.norms import NORMS  # start-up
+    from jumok.models.validate import ATTENTION_NEEDS, NO_ATTENTION  # start-up
 
     mechanisms: dict[str, Any] = {
         NO_ATTENTION: {

@@ -10,7 +10,7 @@ import typer
 
 from jumok.cli.arguments import ShortlistOption
 from jumok.errors import RecipeError, UnsupportedError
-from jumok.server import Limits
+from jumok.server.limits import Limits
 from jumok.system.processes import available_cores
 
 

@@ -32,10 +32,12 @@ def shortlist(
     The shortlist is added to the model folder; --shortlist uses it to translate faster. Its cost in BLEU and
     the speed-up are measured, printed and stored.
     """
-    from jumok.data import fingerprint_pairs, open_corpora, open_held_out  # start-up
-    from jumok.evaluation import measure_shortlist_cost  # start-up
-    from jumok.inference import learn_shortlist, load  # start-up
-    from jumok.storage import read_stored_model, store_shortlist  # start-up
+    from jumok.data.corpora import open_corpora, open_held_out  # start-up
+    from jumok.data.hold_out import fingerprint_pairs  # start-up
+    from jumok.evaluation.shortlist_cost import measure_shortlist_cost  # start-up
+    from jumok.inference.loading import load  # start-up
+    from jumok.inference.shortlist_learning import learn_shortlist  # start-up
+    from jumok.storage.model_folder import read_stored_model, store_shortlist  # start-up
     from jumok.training.run.corpus_reader import read_sentences  # start-up
     from jumok.training.run.model_card import VALIDATION_FINGERPRINT  # start-up
 

@@ -129,14 +129,15 @@ def train(
             )
         overrides = overrides.updated({"model.encoder_from": str(encoder_from)})
     if attention is not None:
-        from jumok.models import attention_overrides  # start-up
+        from jumok.models.validate import attention_overrides  # start-up
 
         overrides = overrides.updated(attention_overrides(overrides.family, attention))
     with status_line("loading PyTorch"):
         from rich.console import Console  # start-up
 
         from jumok.cli.display import TrainingDisplay  # start-up
-        from jumok.training import Finished, training_events  # start-up
+        from jumok.training.events import Finished  # start-up
+        from jumok.training.run.training_run import training_events  # start-up
 
     event = None  # ranks other than 0 have no events
     with TrainingDisplay(Console(stderr=True)) as display:

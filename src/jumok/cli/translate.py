@@ -42,7 +42,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from jumok.documents.files import FilePlan
-    from jumok.inference import SearchOverrides, TextOptions, Translation, Translator
+    from jumok.inference.search.plan import SearchOverrides
+    from jumok.inference.text_options import TextOptions
+    from jumok.inference.translation import Translation
+    from jumok.inference.translator import Translator
 
 
 def translate(
@@ -132,8 +135,9 @@ def translate(
     if align and not as_json:
         raise RecipeError("--align adds a field to each result. Add --json.")
     given = sampling_options(sample, temperature=temperature, top_k=top_k, top_p=top_p, seed=seed)
-    from jumok.inference import Sampling, load  # start-up
-    from jumok.storage import read_card  # start-up
+    from jumok.inference.loading import load  # start-up
+    from jumok.inference.search.plan import Sampling  # start-up
+    from jumok.storage.model_folder import read_card  # start-up
 
     search: SearchOverrides = {
         "beam": beam,
@@ -243,7 +247,7 @@ class _PrintedLines:
 def _input_lines(source: Path | None, *, pictures: bool) -> InputLines:
     """Return the lines of a file; if it is itself a picture, its path is the only line."""
     if pictures and source is not None:
-        from jumok.pictures import PICTURE_SUFFIXES  # start-up: numpy
+        from jumok.pictures.reading import PICTURE_SUFFIXES  # start-up: numpy
 
         if source.suffix.lower() in PICTURE_SUFFIXES:
             return InputLines.of_text(str(source))
@@ -254,7 +258,7 @@ def _classify(
     folder: Path, source: Path | None, for_texts: dict[str, Any], place: Place, *, as_json: bool
 ) -> None:
     """Print the class of each picture; refuse options `for_texts` that are not None."""
-    from jumok.inference import load_picture_classifier  # start-up
+    from jumok.inference.loading import load_picture_classifier  # start-up
 
     if given := ", ".join(name for name, value in for_texts.items() if value is not None):
         raise RecipeError(f"{given} would be ignored: a classifier names a class. Leave it out.")

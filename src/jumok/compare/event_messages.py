@@ -8,11 +8,21 @@ from typing import TYPE_CHECKING, Any
 
 from jumok.config.recipe import make_recipe
 from jumok.config.resolve import DerivedSetting
-from jumok.training import Finished, Progress, Sample, Saved, Stage, StageStarted, Started, Validated, Warned
+from jumok.training.events import (
+    Finished,
+    Progress,
+    Sample,
+    Saved,
+    Stage,
+    StageStarted,
+    Started,
+    Validated,
+    Warned,
+)
 
 if TYPE_CHECKING:
     from jumok.system.messages import Message
-    from jumok.training import Event
+    from jumok.training.events import Event
 
 __all__ = ["event_from_message", "event_to_message"]
 

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from jumok.compare.table import HEADINGS, length_label, notes, row_cells
-from jumok.plots import draw_alignment
 from jumok.plots.charts import NUM_COLOURS, Series, bar_chart, line_chart
-from jumok.plots.heat_map import FONTS
+from jumok.plots.heat_map import FONTS, draw_alignment
 from jumok.plots.text_width import printable
 
 if TYPE_CHECKING:

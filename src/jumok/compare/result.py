@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from jumok.compare.system_result import read_peak_memory, read_system_result
 from jumok.compare.systems import BUDGET, describe_unequal_settings
 from jumok.errors import RunFolderError
-from jumok.evaluation import compare as paired_bootstrap
-from jumok.evaluation import score
-from jumok.text import split_words
+from jumok.evaluation.bootstrap import compare as paired_bootstrap
+from jumok.evaluation.scores import score
+from jumok.text.words import split_words
 from jumok.training.loop.metrics import read_metrics
 from jumok.training.run.run_folder import RunFolder
 

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from jumok.compare.systems import System
     from jumok.config.recipe import Recipe
     from jumok.system.messages import Message
-    from jumok.training import Event
+    from jumok.training.events import Event
 
 __all__ = ["Interrupted", "SystemStarted", "run_comparison"]
 

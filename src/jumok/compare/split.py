@@ -16,30 +16,25 @@ from itertools import chain
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
-from jumok.data import (
-    Cleaner,
-    HoldOut,
-    choose_hold_out,
-    format_regions,
-    open_corpora,
-    open_corpus,
-    open_held_out,
-)
+from jumok.data.cleaning import Cleaner
+from jumok.data.corpora import open_corpora, open_corpus, open_held_out
+from jumok.data.hold_out import HoldOut, choose_hold_out
+from jumok.data.picture_corpora import format_regions
 from jumok.errors import DataError, RunFolderError
-from jumok.storage import (
+from jumok.storage.folders import (
     disk_errors,
     is_leftover,
     json_with_checksum,
     read_json_with_checksum,
     remove_leftovers,
 )
-from jumok.text import split_words
+from jumok.text.words import split_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from jumok.data import Corpus
+    from jumok.data.corpora import Corpus
     from jumok.types import Pair
 
 __all__ = ["Split", "median_length_source", "split_pairs"]

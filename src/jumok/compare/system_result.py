@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from jumok.errors import DataError, ModelFolderError
-from jumok.plots import from_json, to_json
-from jumok.storage import json_with_checksum, read_json_with_checksum, write_file
+from jumok.plots.map_files import from_json, to_json
+from jumok.storage.folders import json_with_checksum, read_json_with_checksum, write_file
 
 if TYPE_CHECKING:
     from jumok.config.recipe import SearchSettings

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from jumok.config.recipe import TextSettings, flatten, read_recipe
 from jumok.config.resolve import Overrides
 from jumok.errors import RecipeError
-from jumok.models import attention_overrides, check_overrides
+from jumok.models.validate import attention_overrides, check_overrides
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

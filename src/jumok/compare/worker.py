@@ -27,16 +27,17 @@ from jumok.compare.system_result import (
 from jumok.config.recipe import SearchSettings
 from jumok.config.resolve import Overrides
 from jumok.errors import JumokError
-from jumok.evaluation import align_and_score
-from jumok.inference import load
+from jumok.evaluation.translator_scores import align_and_score
+from jumok.inference.loading import load
 from jumok.system.messages import pack_message, read_message
-from jumok.training import Finished, Stage, Started, training_events
+from jumok.training.events import Finished, Stage, Started
+from jumok.training.run.training_run import training_events
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
 
     from jumok.system.messages import Message
-    from jumok.training import Event
+    from jumok.training.events import Event
 
 __all__ = ["Task", "run_task", "worker_main"]
 

@@ -24,7 +24,7 @@ class Overrides(Mapping[str, Any]):
     """What a person set: `section.name` → value, as it is written in TOML. What is absent was not set.
 
     Overrides cannot be changed. Every value is valid in a recipe; whether they go together is checked by
-    `jumok.models.check_overrides`.
+    `jumok.models.validate.check_overrides`.
     """
 
     def __init__(self) -> None:

@@ -20,10 +20,10 @@ from jumok.data.cleaning import Cleaner, InspectedBlock, leak_keys
 from jumok.data.faults import CleaningLimits, Fault
 from jumok.data.hash_set import HashSet
 from jumok.data.hold_out import hold_out_from_hashes, sentence_key, source_hashes
-from jumok.text import language_name, split_words
 from jumok.text.language_detection import detect_languages
-from jumok.text.languages import LANGUAGES
+from jumok.text.languages import LANGUAGES, language_name
 from jumok.text.scripts import classify_characters
+from jumok.text.words import split_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

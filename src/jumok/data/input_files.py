@@ -21,7 +21,7 @@ from pathlib import Path, PurePath
 from typing import IO, TYPE_CHECKING, Protocol
 
 from jumok.errors import DataError
-from jumok.storage import standard_input
+from jumok.storage.folders import standard_input
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

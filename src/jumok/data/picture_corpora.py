@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 from jumok.data.input_files import InputFile
 from jumok.data.lines import read_lines
 from jumok.errors import DataError
-from jumok.pictures import PICTURE_SUFFIXES, measure_picture, read_picture
+from jumok.pictures.reading import PICTURE_SUFFIXES, measure_picture, read_picture
 from jumok.text.languages import find_language
 from jumok.types import Pair, Picture, Region
 

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from jumok.errors import DataError, ModelFolderError, StorageError
-from jumok.storage import json_with_checksum, new_folder, read_json_with_checksum, write_and_sync
+from jumok.storage.folders import json_with_checksum, new_folder, read_json_with_checksum, write_and_sync
 from jumok.types import Pair
 
 if TYPE_CHECKING:

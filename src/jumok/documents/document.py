@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from jumok.text import Span
+    from jumok.text.words import Span
 
 __all__ = ["Document", "DocumentFormat", "SegmentTranslation", "SpanLink"]
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from jumok.documents.registry import find_format, is_document, read_document
 from jumok.errors import DataError, StorageError
-from jumok.storage import disk_errors, write_file
+from jumok.storage.folders import disk_errors, write_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

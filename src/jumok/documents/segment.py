@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from jumok.documents.document import SegmentTranslation, SpanLink
-    from jumok.text import Span
+    from jumok.text.words import Span
 
 __all__ = [
     "LINE_BREAK",

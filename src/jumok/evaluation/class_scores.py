@@ -11,7 +11,7 @@ from jumok.errors import DataError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from jumok.inference import PictureClassifier
+    from jumok.inference.picture_classifier import PictureClassifier
     from jumok.types import Pair
 
 __all__ = ["ClassScores", "evaluate_classifier"]

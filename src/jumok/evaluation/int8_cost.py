@@ -6,20 +6,17 @@ from typing import TYPE_CHECKING
 
 from jumok.errors import UnsupportedError
 from jumok.evaluation.scores import score
-from jumok.inference import (
-    LINE_BY_LINE,
-    CTranslate2Engine,
-    Translator,
-    max_positions_for,
-    require_ctranslate2,
-)
+from jumok.inference.engines.ctranslate2_engine import CTranslate2Engine, require_ctranslate2
+from jumok.inference.loading import max_positions_for
+from jumok.inference.text_options import LINE_BY_LINE
+from jumok.inference.translator import Translator
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from jumok.config.recipe import Recipe
-    from jumok.models import TranslationModel
-    from jumok.text import TokenizerPair
+    from jumok.models.model import TranslationModel
+    from jumok.text.tokenizer import TokenizerPair
     from jumok.types import Pair
 
 __all__ = ["measure_int8_cost"]

@@ -19,7 +19,7 @@ from jumok.errors import UnsupportedError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from jumok.inference import Translator
+    from jumok.inference.translator import Translator
     from jumok.types import Pair
 
 __all__ = ["PairScore", "check_directions", "score_pairs"]

@@ -15,13 +15,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
-from jumok.pictures import patches_in_region
-from jumok.text import split_words
+from jumok.pictures.patches import patches_in_region
+from jumok.text.words import split_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from jumok.inference import Translator
+    from jumok.inference.translator import Translator
     from jumok.text.picture_tokenizer import PictureTokenizer
     from jumok.types import Pair, Region
 

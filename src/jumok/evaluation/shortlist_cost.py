@@ -8,12 +8,12 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from jumok.evaluation.scores import Scores, score
-from jumok.inference import LINE_BY_LINE
+from jumok.inference.text_options import LINE_BY_LINE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from jumok.inference import Translator
+    from jumok.inference.translator import Translator
     from jumok.types import Pair
 
 __all__ = ["ShortlistCost", "measure_shortlist_cost"]

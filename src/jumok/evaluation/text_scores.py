@@ -17,14 +17,15 @@ from typing import TYPE_CHECKING
 import torch
 
 from jumok.errors import DataError
-from jumok.text import normalise, split_words
+from jumok.text.normalisation import normalise
+from jumok.text.words import split_words
 from jumok.types import PAD
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from jumok.inference import TextModel
-    from jumok.models import Model
+    from jumok.inference.text_model import TextModel
+    from jumok.models.model import Model
     from jumok.types import Batch
 
 __all__ = ["TextScores", "TokenScores", "evaluate_text", "perplexity", "score_batch"]

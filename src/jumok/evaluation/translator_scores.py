@@ -14,7 +14,7 @@ from jumok.evaluation.scores import METRICS, Scores, score
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from jumok.inference import Translator
+    from jumok.inference.translator import Translator
     from jumok.types import Pair
 
 __all__ = ["Evaluation", "align_and_score", "evaluate_translator", "looks_swapped"]

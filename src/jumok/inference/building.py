@@ -9,17 +9,17 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from jumok.errors import ModelFolderError
-from jumok.models import build_model
-from jumok.storage import check_weights_fit
+from jumok.models.build import build_model
+from jumok.storage.tensors import check_weights_fit
 from jumok.text.picture_tokenizer import PictureTokenizer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from jumok.config.recipe import ModelSettings
-    from jumok.models import Model
-    from jumok.storage import StoredModel
-    from jumok.text import TokenizerPair
+    from jumok.models.model import Model
+    from jumok.storage.model_folder import StoredModel
+    from jumok.text.tokenizer import TokenizerPair
 
 __all__ = ["build_for_tokenizers", "load_model"]
 

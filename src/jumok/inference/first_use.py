@@ -13,11 +13,11 @@ import subprocess
 from typing import TYPE_CHECKING
 
 from jumok.errors import ModelFolderError, StorageError
-from jumok.storage import is_checked, remember_checked
+from jumok.storage.user_cache import is_checked, remember_checked
 from jumok.system.processes import python_command
 
 if TYPE_CHECKING:
-    from jumok.storage import StoredModel
+    from jumok.storage.model_folder import StoredModel
 
 __all__ = ["check_conversion", "check_tokenizers"]
 

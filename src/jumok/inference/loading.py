@@ -22,7 +22,8 @@ from jumok.inference.first_use import check_conversion, check_tokenizers
 from jumok.inference.search.plan import SearchPlan
 from jumok.inference.shortlist import Shortlist
 from jumok.inference.translator import LazyModel, ModelFacts, Translator
-from jumok.storage import private_folder, read_stored_model
+from jumok.storage.model_folder import read_stored_model
+from jumok.storage.user_cache import private_folder
 from jumok.system.device import choose_device
 from jumok.text.class_names import ClassNames
 from jumok.text.picture_tokenizer import PictureTokenizer
@@ -36,9 +37,9 @@ if TYPE_CHECKING:
     from jumok.inference.engines.protocol import Engine
     from jumok.inference.picture_classifier import PictureClassifier
     from jumok.inference.text_model import TextModel
-    from jumok.models import TranslationModel
-    from jumok.storage import ModelCard, StoredModel
-    from jumok.text import TokenizerPair
+    from jumok.models.model import TranslationModel
+    from jumok.storage.model_folder import ModelCard, StoredModel
+    from jumok.text.tokenizer import TokenizerPair
 
 __all__ = [
     "ENGINES",

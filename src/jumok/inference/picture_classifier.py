@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from jumok.models import Model
+    from jumok.models.model import Model
     from jumok.text.class_names import ClassNames
     from jumok.text.picture_tokenizer import PictureTokenizer
     from jumok.types import Batch

@@ -19,7 +19,7 @@ from jumok.types import END, UNKNOWN
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from jumok.text import TokenizerPair
+    from jumok.text.tokenizer import TokenizerPair
 
 __all__ = ["Shortlist"]
 

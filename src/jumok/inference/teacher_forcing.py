@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from jumok.attention import Edit
-    from jumok.models import TranslationModel
+    from jumok.models.model import TranslationModel
 
     Ids = Sequence[int]
 

@@ -14,15 +14,15 @@ from jumok.inference.engines.protocol import length_buckets
 from jumok.inference.engines.torch_engine import BATCH_TOKENS, TorchEngine
 from jumok.inference.read_ahead import read_ahead
 from jumok.inference.search.plan import SearchPlan
-from jumok.models import TranslationModel
+from jumok.models.model import TranslationModel
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from jumok.config.recipe import Task
     from jumok.inference.search.plan import Sampling
-    from jumok.models import Model
-    from jumok.text import AnyTokenizer
+    from jumok.models.model import Model
+    from jumok.text.protocol import AnyTokenizer
     from jumok.types import AttentionMap, Batch
 
 __all__ = ["TextModel", "text_batches"]

@@ -39,9 +39,9 @@ if TYPE_CHECKING:
     from jumok.inference.search.plan import SearchOverrides
     from jumok.inference.shortlist import Shortlist
     from jumok.inference.text_options import TextOptions
-    from jumok.models import TranslationModel
-    from jumok.text import TokenizerPair
+    from jumok.models.model import TranslationModel
     from jumok.text.sentences import Sentences
+    from jumok.text.tokenizer import TokenizerPair
     from jumok.text.words import Span
     from jumok.types import Alignment, ReadOut
 

@@ -19,11 +19,13 @@ from jumok.errors import ModelFolderError
 from jumok.inference.building import build_for_tokenizers
 from jumok.interop.package import refusal
 from jumok.interop.weight_names import halves_to_interleaved, layer_names, permute
-from jumok.models import check_recipe
-from jumok.storage import ModelCard, describe_model, load_module_weights, module_weights
-from jumok.storage.readme import LICENCE
-from jumok.text import JointVocabularyTokenizer, TokenizerPair
+from jumok.models.validate import check_recipe
+from jumok.storage.model_folder import ModelCard
+from jumok.storage.readme import LICENCE, describe_model
+from jumok.storage.tensors import load_module_weights, module_weights
+from jumok.text.joint_vocabulary import JointVocabularyTokenizer
 from jumok.text.languages import find_language, looks_like_language
+from jumok.text.tokenizer import TokenizerPair
 from jumok.text.tokenizer_files import tokenizers_to_files
 from jumok.types import BEGIN, END, PAD
 
@@ -33,7 +35,7 @@ if TYPE_CHECKING:
 
     from jumok.config.recipe import Recipe
     from jumok.interop.foreign_model import ForeignModel, ForeignVocabulary
-    from jumok.models import Model
+    from jumok.models.model import Model
 
 __all__ = [
     "POSITION_CHOICES",

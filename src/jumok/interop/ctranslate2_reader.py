@@ -29,9 +29,10 @@ from jumok.inference.search.plan import SearchPlan
 from jumok.interop.conversion import ConvertedModel, language_of, try_character_maps
 from jumok.interop.readme_front_matter import read_licence, read_readme
 from jumok.interop.settings_table import SettingsTable
-from jumok.storage import ModelCard, describe_model
-from jumok.storage.readme import LICENCE
-from jumok.text import JointVocabularyTokenizer, TokenizerPair
+from jumok.storage.model_folder import ModelCard
+from jumok.storage.readme import LICENCE, describe_model
+from jumok.text.joint_vocabulary import JointVocabularyTokenizer
+from jumok.text.tokenizer import TokenizerPair
 from jumok.text.tokenizer_files import tokenizers_to_files
 from jumok.types import BEGIN, END, PAD, UNKNOWN
 

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from jumok.errors import UnsupportedError
-from jumok.text import JointVocabularyTokenizer
+from jumok.text.joint_vocabulary import JointVocabularyTokenizer
 
 if TYPE_CHECKING:
-    from jumok.models import TranslationModel
-    from jumok.storage import ModelCard
-    from jumok.text import TokenizerPair
+    from jumok.models.model import TranslationModel
+    from jumok.storage.model_folder import ModelCard
+    from jumok.text.tokenizer import TokenizerPair
 
 __all__ = ["ExportedModel", "does_not_fit", "text_requirements"]
 

@@ -19,19 +19,13 @@ from jumok.interop.exported_model import ExportedModel, does_not_fit, text_requi
 from jumok.interop.huggingface_writer import huggingface_files
 from jumok.interop.onnx_writer import onnx_files
 from jumok.interop.weight_names import distinct_names
-from jumok.models import TranslationModel
-from jumok.storage import (
-    card_to_json,
-    describe_model,
-    module_weights,
-    new_folder,
-    read_stored_model,
-    tensors_to_bytes,
-    write_and_sync,
-    write_file,
-)
-from jumok.storage.readme import LICENCE
-from jumok.text import JointVocabularyTokenizer, language_name
+from jumok.models.model import TranslationModel
+from jumok.storage.folders import new_folder, write_and_sync, write_file
+from jumok.storage.model_folder import card_to_json, read_stored_model
+from jumok.storage.readme import LICENCE, describe_model
+from jumok.storage.tensors import module_weights, tensors_to_bytes
+from jumok.text.joint_vocabulary import JointVocabularyTokenizer
+from jumok.text.languages import language_name
 from jumok.text.tokenizer_files import tokenizers_to_files
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from jumok.interop.pickled_weights import read_pickled_weights
 from jumok.interop.readme_front_matter import read_licence, read_readme
 from jumok.interop.settings_table import SettingsTable
 from jumok.interop.weight_names import interleaved_to_halves
-from jumok.storage import tensors_from_bytes
+from jumok.storage.tensors import tensors_from_bytes
 
 if TYPE_CHECKING:
     from pathlib import Path

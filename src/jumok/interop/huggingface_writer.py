@@ -26,8 +26,11 @@ from jumok.interop.exported_model import does_not_fit, text_requirements
 from jumok.interop.own_export_reader import EXPORT_RECORD
 from jumok.interop.weight_names import channel_order, distinct_names, layer_names, permute
 from jumok.models.layers import Embedding
-from jumok.storage import card_to_json, describe_model, module_weights, tensors_to_bytes
-from jumok.text import JointVocabularyTokenizer, Tokenizer
+from jumok.storage.model_folder import card_to_json
+from jumok.storage.readme import describe_model
+from jumok.storage.tensors import module_weights, tensors_to_bytes
+from jumok.text.joint_vocabulary import JointVocabularyTokenizer
+from jumok.text.tokenizer import Tokenizer
 from jumok.types import BEGIN, END, PAD
 
 if TYPE_CHECKING:

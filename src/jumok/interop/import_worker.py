@@ -19,7 +19,7 @@ from jumok.interop.ctranslate2_reader import is_ctranslate2, read_ctranslate2
 from jumok.interop.formats import read_foreign_model
 from jumok.interop.own_export_reader import EXPORT_RECORD, read_own_export
 from jumok.interop.package import open_package, refusal
-from jumok.storage import save_converted_model, save_model
+from jumok.storage.model_folder import save_converted_model, save_model
 from jumok.storage.readme import LICENCE
 from jumok.system.messages import pack_message
 

@@ -24,9 +24,9 @@ from torch import Tensor, nn
 from jumok.errors import UnsupportedError
 from jumok.interop.exported_model import text_requirements
 from jumok.interop.huggingface_writer import huggingface_files, max_positions_of
-from jumok.models import Transformer
 from jumok.models.probe import Probe
-from jumok.storage import describe_model
+from jumok.models.transformer import Transformer
+from jumok.storage.readme import describe_model
 from jumok.types import BEGIN, PAD
 
 if TYPE_CHECKING:

@@ -17,8 +17,8 @@ from torch import Tensor
 from jumok.config.recipe import TransformerSettings
 from jumok.config.resolve import with_settings
 from jumok.errors import ModelFolderError, RecipeError
-from jumok.inference import INT8_COSTS
 from jumok.inference.building import build_for_tokenizers
+from jumok.inference.loading import INT8_COSTS
 from jumok.interop.conversion import ConvertedModel
 from jumok.interop.huggingface_reader import read_tensors
 from jumok.interop.weight_names import (
@@ -29,9 +29,11 @@ from jumok.interop.weight_names import (
     layer_names,
     permute,
 )
-from jumok.storage import card_from_json, describe_model, load_module_weights, module_weights
-from jumok.storage.readme import LICENCE
-from jumok.text import JointVocabularyTokenizer, Tokenizer, TokenizerPair
+from jumok.storage.model_folder import card_from_json
+from jumok.storage.readme import LICENCE, describe_model
+from jumok.storage.tensors import load_module_weights, module_weights
+from jumok.text.joint_vocabulary import JointVocabularyTokenizer
+from jumok.text.tokenizer import Tokenizer, TokenizerPair
 from jumok.text.tokenizer_files import tokenizers_to_files
 from jumok.types import BEGIN, END, PAD
 
@@ -40,7 +42,7 @@ if TYPE_CHECKING:
 
     from jumok.interop.conversion import ImportChoices
     from jumok.interop.package import Package
-    from jumok.storage import ModelCard
+    from jumok.storage.model_folder import ModelCard
 
 __all__ = ["EXPORT_RECORD", "read_own_export"]
 

@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from jumok.errors import ModelFolderError
-from jumok.storage import read_regular_file
+from jumok.storage.folders import read_regular_file
 
 __all__ = ["Package", "open_package", "refusal"]
 

@@ -46,7 +46,7 @@ def plot_attention(
     except ImportError as error:
         raise UnsupportedError(
             "A map on axes needs matplotlib, which is not installed. "
-            'Run: pip install "jumok[plot]", or draw an SVG with `jumok.plots.save`.'
+            'Run: pip install "jumok[plot]", or draw an SVG with `jumok.plots.map_files.save`.'
         ) from error
     axes = pyplot.gca() if ax is None else ax
     weights, queries, keys = grid.weights, grid.queries, grid.keys

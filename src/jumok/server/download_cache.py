@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from jumok.documents import DocumentFormat
+    from jumok.documents.document import DocumentFormat
     from jumok.server.limits import Limits
 
 __all__ = ["CachedFile", "DownloadCache"]

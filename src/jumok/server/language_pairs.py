@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from jumok.errors import ModelFolderError, UnsupportedError
-from jumok.storage import read_stored_model
+from jumok.storage.model_folder import read_stored_model
 from jumok.text.languages import language_name
 from jumok.text.sentences import sentences_for_texts
 

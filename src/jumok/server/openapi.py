@@ -13,7 +13,7 @@ from jumok.server.api import API_ROUTES
 from jumok.server.api.fields import STRING, described_service
 from jumok.server.request_body import MULTIPART
 from jumok.server.routes import JSON_TYPE
-from jumok.storage import jumok_version
+from jumok.storage.model_folder import jumok_version
 
 if TYPE_CHECKING:
     from starlette.routing import Route

@@ -20,8 +20,8 @@ from starlette.exceptions import HTTPException
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
-from jumok.documents import DOCUMENT_FORMATS
-from jumok.plots import page_with_data
+from jumok.documents.registry import DOCUMENT_FORMATS
+from jumok.plots.page import page_with_data
 from jumok.server.api.attention import named_pair
 from jumok.server.api.fields import AUTO, ApiModel, Source, Target, Text
 from jumok.server.api.parameters import check_size, find_pivot_paths

@@ -14,7 +14,7 @@ from itertools import accumulate, islice
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from jumok.documents import SegmentTranslation
+from jumok.documents.document import SegmentTranslation
 from jumok.server.workers.pending import (
     BatchKey,
     BusyError,
@@ -37,13 +37,13 @@ from jumok.text.words import split_words, word_spans
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
 
-    from jumok.documents import SpanLink
+    from jumok.documents.document import SpanLink
     from jumok.server.language_pairs import LanguagePair, PivotPath
     from jumok.server.limits import Limits
     from jumok.server.workers.pending import OpenRequest
     from jumok.server.workers.queue import WorkQueue
-    from jumok.text import Span
     from jumok.text.glossary import Glossary, TermMatch
+    from jumok.text.words import Span
 
     WordLink = tuple[int, int]
     Glossaries = Mapping[PivotPath, Glossary]

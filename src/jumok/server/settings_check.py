@@ -8,11 +8,11 @@ from ipaddress import ip_network
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from jumok.documents import DOCUMENT_FORMATS
+from jumok.documents.registry import DOCUMENT_FORMATS
 from jumok.inference.loading import choose_shortlist, open_tokenizers
 from jumok.server.language_pairs import read_language_pairs
 from jumok.server.security import is_loopback, read_api_keys
-from jumok.storage import read_stored_model
+from jumok.storage.model_folder import read_stored_model
 from jumok.text.languages import language_name
 
 if TYPE_CHECKING:

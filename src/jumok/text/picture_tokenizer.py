@@ -67,7 +67,8 @@ class PictureTokenizer(Tokenizer):
 
         The return type is Any, because a token is a row of values here and an id everywhere else.
         """
-        from jumok.pictures import cut_patches, read_picture  # start-up
+        from jumok.pictures.patches import cut_patches  # start-up
+        from jumok.pictures.reading import read_picture  # start-up
 
         return cut_patches(read_picture(text, size=self.size, channels=self.channels), self.patch_size)
 

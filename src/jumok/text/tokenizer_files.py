@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from jumok.errors import ModelFolderError
-from jumok.storage import IMPORTED_VOCABULARY, SEPARATE_VOCABULARIES, SHARED_VOCABULARY
+from jumok.storage.model_folder import IMPORTED_VOCABULARY, SEPARATE_VOCABULARIES, SHARED_VOCABULARY
 from jumok.text.class_names import ClassNames
 from jumok.text.joint_vocabulary import JointVocabularyTokenizer
 from jumok.text.picture_tokenizer import PictureTokenizer

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from jumok.data import open_corpus
+from jumok.data.corpora import open_corpus
 from jumok.datasets.drawn_pictures import SHAPES, draw_scenes, draw_things, write_split
 from jumok.datasets.drawn_pictures.things import MAX_REACH, SIDE, Shape, Thing, cover
 from jumok.errors import DataError, StorageError
-from jumok.text import split_words
+from jumok.text.words import split_words
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from jumok.data import format_regions
+from jumok.data.picture_corpora import format_regions
 from jumok.datasets.drawn_pictures.captions import LANGUAGES
 from jumok.datasets.drawn_pictures.generation import draw_scenes, draw_things
 from jumok.errors import StorageError
-from jumok.pictures import write_picture
-from jumok.storage import disk_errors, write_file
+from jumok.pictures.reading import write_picture
+from jumok.storage.folders import disk_errors, write_file
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -18,18 +18,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from jumok.errors import ModelFolderError
-from jumok.storage import (
+from jumok.storage.folders import (
     checksum,
     disk_errors,
-    is_checked,
     is_leftover,
-    private_folder,
     read_manifest,
-    remember_checked,
     remove_folder,
     verify_folder,
     write_folder,
 )
+from jumok.storage.user_cache import is_checked, private_folder, remember_checked
 from jumok.system.locks import acquire_lock
 
 if TYPE_CHECKING:

@@ -31,17 +31,18 @@ from jumok.attention import (
 from jumok.data.batching import padded_batch
 from jumok.errors import UnsupportedError
 from jumok.inference.engines.ctranslate2_tokens import SPECIAL_TOKENS, token_names
-from jumok.models import Dropout, OutputLayer, Transformer
+from jumok.models.kernels.dropout import Dropout
 from jumok.models.layers import Embedding, FeedForward, PostNorm, PreNorm
+from jumok.models.model import OutputLayer
 from jumok.models.norms import LayerNorm, NoNorm
-from jumok.models.transformer import DecoderBlock, EncoderBlock
+from jumok.models.transformer import DecoderBlock, EncoderBlock, Transformer
 from jumok.system.device import DeviceConfig
 from jumok.types import UNKNOWN
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from jumok.models import TranslationModel
+    from jumok.models.model import TranslationModel
 
 __all__ = ["TokenNames", "export", "unsupported_reason"]
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from jumok.inference.engines.protocol import OnToken, SearchResult
     from jumok.inference.search.plan import OnStep, Sampling, SearchPlan, SearchStep
     from jumok.inference.shortlist import Shortlist
-    from jumok.models import TranslationModel
+    from jumok.models.model import TranslationModel
     from jumok.types import Batch, Hypothesis
 
 __all__ = ["TorchEngine"]

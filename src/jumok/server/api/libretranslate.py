@@ -11,7 +11,8 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from typing_extensions import TypedDict
 
-from jumok.documents import DOCUMENT_FORMATS, DocumentTooLargeError, read_document, read_markup
+from jumok.documents.html_markup import read_markup
+from jumok.documents.registry import DOCUMENT_FORMATS, DocumentTooLargeError, read_document
 from jumok.errors import DataError
 from jumok.server.api.fields import (
     ApiModel,
@@ -35,7 +36,7 @@ from jumok.text.languages import language_name
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from jumok.documents import HtmlMarkup
+    from jumok.documents.html_markup import HtmlMarkup
     from jumok.server.api.parameters import LanguagePlan
     from jumok.server.pipeline import TranslatedText
     from jumok.server.routes import ApiRequest

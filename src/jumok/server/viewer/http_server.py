@@ -24,7 +24,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import HTMLResponse, Response
 
 from jumok.errors import JumokError
-from jumok.plots import page_with_data
+from jumok.plots.page import page_with_data
 from jumok.server.http_application import HttpApplication
 from jumok.server.http_errors import error_response, retry_later
 from jumok.server.http_protocol import BoundedHttpProtocol

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 from jumok.config.recipe import LanguageSettings
 from jumok.errors import DataError
-from jumok.inference import ModelFacts, Translator, load
 from jumok.inference.building import build_for_tokenizers
-from jumok.inference.loading import training_facts
-from jumok.storage import load_module_weights
+from jumok.inference.loading import load, training_facts
+from jumok.inference.translator import ModelFacts, Translator
+from jumok.storage.tensors import load_module_weights
 from jumok.text.tokenizer_files import read_tokenizers
 from jumok.training.loop.checkpoint import load_checkpoint_weights, saved_steps
 from jumok.training.loop.metrics import read_metrics
@@ -18,7 +18,7 @@ from jumok.training.run.run_folder import RunFolder
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from jumok.models import TranslationModel
+    from jumok.models.model import TranslationModel
     from jumok.training.run.run_folder import RunRecord
 
 __all__ = ["RunMonitor", "is_run_folder"]

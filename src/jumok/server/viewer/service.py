@@ -15,19 +15,22 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from jumok.analysis import ExplanationOptions, LiveExplanation, explain, explain_class, model_facts
 from jumok.analysis.changes import ChangeList, first_error
+from jumok.analysis.class_explanation import explain_class
 from jumok.analysis.cost import CostLimits
+from jumok.analysis.explainer import ExplanationOptions, explain
+from jumok.analysis.facts import model_facts
 from jumok.analysis.json_format import cell_to_document, explanation_to_document
+from jumok.analysis.live_explanation import LiveExplanation
 from jumok.errors import DataError, UnsupportedError
-from jumok.inference import PictureClassifier
+from jumok.inference.picture_classifier import PictureClassifier
 from jumok.text.sentences import text_spans
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from jumok.analysis import Explanation
-    from jumok.inference import Translator
+    from jumok.analysis.explanation import Explanation
+    from jumok.inference.translator import Translator
     from jumok.server.viewer.run_monitor import RunMonitor
 
 __all__ = ["ExplanationService", "NamedTranslator"]

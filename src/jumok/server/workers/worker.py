@@ -29,22 +29,24 @@ from dataclasses import replace
 from typing import IO, TYPE_CHECKING, Any
 
 from jumok.errors import JumokError, ModelFolderError, UnsupportedError
-from jumok.inference import LINE_BY_LINE, load
+from jumok.inference.loading import load
 from jumok.inference.terminology import place_in_pairs
+from jumok.inference.text_options import LINE_BY_LINE
 from jumok.server.event_log import configure_logging, log_error
 from jumok.server.workers.heartbeat import start_heartbeats
 from jumok.server.workers.speed import text_size
 from jumok.system.messages import pack_message, read_message
-from jumok.text import JointVocabularyTokenizer
 from jumok.text.glossary import TermMatch
+from jumok.text.joint_vocabulary import JointVocabularyTokenizer
 from jumok.text.term_placement import has_all_terms, missing_term_note
 from jumok.types import Pair
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from jumok.inference import Translation, Translator
-    from jumok.server.viewer import ExplanationService
+    from jumok.inference.translation import Translation
+    from jumok.inference.translator import Translator
+    from jumok.server.viewer.service import ExplanationService
     from jumok.system.messages import Message
 
     OnPartial = Callable[[int, str], None]
@@ -229,7 +231,7 @@ def _add_links(
 
 
 def _explanation_service(translator: Translator) -> ExplanationService:
-    from jumok.server.viewer import ExplanationService, NamedTranslator  # start-up
+    from jumok.server.viewer.service import ExplanationService, NamedTranslator  # start-up
 
     name = f"{translator.source_language} → {translator.target_language}"
     return ExplanationService([NamedTranslator(name, translator)], cache_size=MAX_CACHED_EXPLANATIONS)

@@ -18,7 +18,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from jumok.errors import ModelFolderError, RunFolderError
-from jumok.storage import remove_folder, tensors_from_bytes, tensors_to_bytes, verify_folder, write_folder
+from jumok.storage.folders import remove_folder, verify_folder, write_folder
+from jumok.storage.tensors import tensors_from_bytes, tensors_to_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping

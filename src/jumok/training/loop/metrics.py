@@ -12,7 +12,7 @@ import math
 from typing import TYPE_CHECKING, Any, Protocol
 
 from jumok.errors import RecipeError
-from jumok.storage import disk_errors
+from jumok.storage.folders import disk_errors
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -14,7 +14,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 from jumok.errors import TrainingError
-from jumok.storage import load_module_weights, module_weights, remove_leftovers
+from jumok.storage.folders import remove_leftovers
+from jumok.storage.tensors import load_module_weights, module_weights
 from jumok.training.events import Event, Progress, Saved, StageStarted, Validated, Warned
 from jumok.training.loop.averaging import update_moving_average
 from jumok.training.loop.checkpoint import Checkpoint, remove_old_checkpoints, save_checkpoint, saved_steps

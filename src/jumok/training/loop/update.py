@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING
 import numpy
 import torch
 
-from jumok.models import BatchNorm
 from jumok.models.kernels.cross_entropy import sequence_loss
 from jumok.models.kernels.dropout import seed_dropout
+from jumok.models.norms import BatchNorm
 from jumok.training.loop.optimiser import (
     clip_gradients,
     make_optimiser,
@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from jumok.config.recipe import TrainingSettings
-    from jumok.data import Batches
-    from jumok.models import Model
+    from jumok.data.batching import Batches
+    from jumok.models.model import Model
     from jumok.training.parallel.protocol import ParallelBackend
 
 __all__ = ["Update", "Worker", "num_statistics", "seed_step"]

@@ -34,7 +34,7 @@ from torch.distributed import TCPStore  # type: ignore[attr-defined]  # public, 
 from torch.distributed.distributed_c10d import PrefixStore, Store
 
 from jumok.errors import TrainingError, UnsupportedError
-from jumok.storage import jumok_version
+from jumok.storage.model_folder import jumok_version
 from jumok.system.messages import pack_message, read_message
 from jumok.training.parallel.network import connection_errors, first_sentence
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from jumok.config.recipe import make_recipe
-from jumok.data import open_store
+from jumok.data.store import open_store
 from jumok.errors import JumokError, TrainingError
 from jumok.system.memory import reuse_freed_memory
 from jumok.text.tokenizer_files import read_tokenizers
@@ -31,7 +31,7 @@ from jumok.training.run.run_folder import RunFolder
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from jumok.models import Model
+    from jumok.models.model import Model
     from jumok.system.messages import Message
     from jumok.training.parallel.cluster import Cluster
 

@@ -23,9 +23,9 @@ from typing import TYPE_CHECKING, Self
 import torch
 
 from jumok.config.recipe import make_recipe
-from jumok.data import open_store
+from jumok.data.store import open_store
 from jumok.errors import TrainingError, UnsupportedError
-from jumok.storage import load_module_weights, module_weights
+from jumok.storage.tensors import load_module_weights, module_weights
 from jumok.system.memory import reuse_freed_memory
 from jumok.system.messages import pack_message, read_message
 from jumok.system.processes import python_command
@@ -47,8 +47,8 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from jumok.config.recipe import Recipe, TrainingSettings
-    from jumok.data import Batches
-    from jumok.models import Model
+    from jumok.data.batching import Batches
+    from jumok.models.model import Model
     from jumok.training.parallel.cluster import Cluster
     from jumok.training.parallel.protocol import ParallelBackend
 

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from jumok.errors import JumokError, StorageError
-from jumok.storage import checksum, is_leftover, new_folder, private_folder, remove_folder
+from jumok.storage.folders import checksum, is_leftover, new_folder, remove_folder
+from jumok.storage.user_cache import private_folder
 
 if TYPE_CHECKING:
     from jumok.training.parallel.cluster import Cluster

@@ -12,7 +12,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from jumok.errors import JumokError, ModelFolderError
-from jumok.storage import ScoreRecord, module_weights, read_card, save_model
+from jumok.storage.model_folder import ScoreRecord, read_card, save_model
+from jumok.storage.tensors import module_weights
 from jumok.text.tokenizer_files import tokenizers_to_files
 from jumok.training.loop.checkpoint import load_checkpoint_weights
 from jumok.training.loop.state import USELESS_RATIO

@@ -14,23 +14,18 @@ from itertools import chain, compress, filterfalse, islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from jumok.config.derive import CorpusFacts
-from jumok.data import (
-    Cleaner,
-    CorpusPairs,
-    HoldOut,
-    hold_out_from_hashes,
-    sentence_key,
-    source_hashes,
-    typical_picture,
-)
+from jumok.data.cleaning import Cleaner
+from jumok.data.hold_out import HoldOut, hold_out_from_hashes, sentence_key, source_hashes
+from jumok.data.picture_corpora import typical_picture
+from jumok.data.store import CorpusPairs
 from jumok.errors import DataError
-from jumok.text import split_words
+from jumok.text.words import split_words
 from jumok.types import Pair
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from jumok.data import Corpus
+    from jumok.data.corpora import Corpus
 
 __all__ = ["Sentences", "read_sentences"]
 

@@ -6,7 +6,8 @@ import os
 from typing import TYPE_CHECKING
 
 from jumok.config.recipe import TransformerSettings
-from jumok.data import Batches, ClassBatches, MaskedBatches
+from jumok.data.batching import Batches, ClassBatches
+from jumok.data.masking import MaskedBatches
 from jumok.inference.building import build_for_tokenizers
 from jumok.system.device import DeviceConfig, choose_device
 from jumok.training.loop.update import seed_step
@@ -20,9 +21,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from jumok.config.recipe import Recipe, TrainingSettings
-    from jumok.data import PairStore
-    from jumok.models import Model
-    from jumok.text import TokenizerPair
+    from jumok.data.store import PairStore
+    from jumok.models.model import Model
+    from jumok.text.tokenizer import TokenizerPair
     from jumok.training.run.run_folder import RunFolder
     from jumok.training.validation.protocol import Validation
     from jumok.types import Pair

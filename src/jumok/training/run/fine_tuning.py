@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from jumok.storage import load_module_weights, module_weights
+from jumok.storage.tensors import load_module_weights, module_weights
 from jumok.training.events import Event, Stage, Warned
 from jumok.training.loop.interpolation import SHARES, MeasuredPoint, choose_point, interpolate_weights
 from jumok.training.run.start_model import read_stored_start
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from jumok.config.recipe import Recipe
-    from jumok.text import TokenizerPair
+    from jumok.text.tokenizer import TokenizerPair
     from jumok.training.loop.trainer import Trainer
     from jumok.training.run.run_folder import RunFolder
     from jumok.training.run.start_model import StoredStart

@@ -14,9 +14,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from jumok.errors import ModelFolderError, TrainingError
-from jumok.evaluation import measure_int8_cost
-from jumok.inference import INT8_COSTS, Translator, choose_read_out
-from jumok.storage import load_module_weights, module_weights, save_model
+from jumok.evaluation.int8_cost import measure_int8_cost
+from jumok.inference.alignment.readout import choose_read_out
+from jumok.inference.loading import INT8_COSTS
+from jumok.inference.translator import Translator
+from jumok.storage.model_folder import save_model
+from jumok.storage.tensors import load_module_weights, module_weights
 from jumok.text.tokenizer_files import tokenizers_to_files
 from jumok.training.events import Event, Finished, Stage, StageStarted, Warned
 from jumok.training.loop.averaging import average_weights
@@ -31,8 +34,8 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from jumok.config.recipe import Recipe
-    from jumok.models import TranslationModel
-    from jumok.text import TokenizerPair
+    from jumok.models.model import TranslationModel
+    from jumok.text.tokenizer import TokenizerPair
     from jumok.training.loop.trainer import Trainer
     from jumok.training.run.fine_tuning import FineTuning
     from jumok.training.run.preparation import TrainingData

@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol
 
 from jumok.errors import RecipeError
-from jumok.storage import load_module_weights, module_weights, tensors_from_bytes, verify_folder
+from jumok.storage.folders import verify_folder
+from jumok.storage.tensors import load_module_weights, module_weights, tensors_from_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping
@@ -17,8 +18,8 @@ if TYPE_CHECKING:
 
     from jumok.config.recipe import LanguageSettings, Recipe
     from jumok.config.resolve import DerivedSetting, Overrides, Resolved
-    from jumok.models import Model
-    from jumok.text import TokenizerPair
+    from jumok.models.model import Model
+    from jumok.text.tokenizer import TokenizerPair
     from jumok.training.events import Event
     from jumok.training.run.corpus_reader import Sentences
     from jumok.training.run.run_folder import RunFolder

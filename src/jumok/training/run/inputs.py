@@ -12,18 +12,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from jumok.data import (
+from jumok.data.corpora import (
     Corpus,
     corpus_of_pairs,
-    holds_pictures,
     is_pair,
     open_corpora,
     open_held_out,
     open_pairs_or_text,
     open_texts,
 )
+from jumok.data.picture_corpora import holds_pictures
 from jumok.errors import DataError, RecipeError, UnsupportedError
-from jumok.models import check_reads_pictures
+from jumok.models.validate import check_reads_pictures
 from jumok.types import Pair
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from jumok.config.resolve import with_settings
-from jumok.inference import PHASES
-from jumok.storage import CorpusRecord, ModelCard
+from jumok.inference.loading import PHASES
+from jumok.storage.model_folder import CorpusRecord, ModelCard
 from jumok.text.sentences import MULTIPLE_SENTENCES, multiple_sentences_share
 from jumok.training.run.start_model import read_start_card
 from jumok.training.validation.protocol import evenly_spaced
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from jumok.config.recipe import Recipe
-    from jumok.storage import ScoreRecord
+    from jumok.storage.model_folder import ScoreRecord
     from jumok.training.loop.trainer import Trainer
     from jumok.training.run.preparation import TrainingData
     from jumok.types import ReadOut

@@ -16,20 +16,13 @@ from dataclasses import dataclass, replace
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
-from jumok.data import (
-    Cleaner,
-    CorpusPairs,
-    choose_hold_out,
-    holds_pairs,
-    open_corpora,
-    open_held_out,
-    open_store,
-    open_texts,
-    sentence_key,
-)
-from jumok.data.store import hash_tokenizers
+from jumok.data.cleaning import Cleaner
+from jumok.data.corpora import open_corpora, open_held_out, open_texts
+from jumok.data.hold_out import choose_hold_out, sentence_key
+from jumok.data.readers import holds_pairs
+from jumok.data.store import CorpusPairs, hash_tokenizers, open_store
 from jumok.errors import DataError, JumokError
-from jumok.inference import load
+from jumok.inference.loading import load
 from jumok.training.validation.protocol import MAX_PAIRS, evenly_spaced
 from jumok.types import Pair
 
@@ -38,8 +31,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from jumok.config.recipe import FineTuningSettings, LanguageSettings
-    from jumok.data import Corpus
-    from jumok.text import TokenizerPair
+    from jumok.data.corpora import Corpus
+    from jumok.text.tokenizer import TokenizerPair
     from jumok.training.run.corpus_reader import Sentences
     from jumok.training.run.inputs import Inputs
 

@@ -8,8 +8,8 @@ from jumok.config.recipe import Recipe, setting_names
 from jumok.config.renamed import RENAMED_SETTINGS, current_name
 from jumok.config.resolve import Overrides
 from jumok.errors import RecipeError, suggest
-from jumok.models import check_overrides, fill_max_keys
-from jumok.text import language_code
+from jumok.models.validate import check_overrides, fill_max_keys
+from jumok.text.languages import language_code
 from jumok.training.run.start_model import check_fine_tuning
 
 if TYPE_CHECKING:

@@ -13,14 +13,15 @@ from typing import TYPE_CHECKING
 
 from jumok.config.derive import derive, derive_schedule, derive_search, step_limit, this_machine
 from jumok.config.resolve import DerivedSetting, Overrides, with_settings
-from jumok.data import open_store, write_store
+from jumok.data.store import open_store, write_store
 from jumok.errors import DataError, StorageError
-from jumok.models import check_overrides, check_recipe
-from jumok.storage import write_file
-from jumok.text import TokenizerPair, train_tokenizer, train_tokenizers
+from jumok.models.validate import check_overrides, check_recipe
+from jumok.storage.folders import write_file
 from jumok.text.class_names import ClassNames
 from jumok.text.picture_tokenizer import PictureTokenizer
+from jumok.text.tokenizer import TokenizerPair
 from jumok.text.tokenizer_files import read_tokenizers, tokenizers_to_files
+from jumok.text.tokenizer_training import train_tokenizer, train_tokenizers
 from jumok.training.events import Event, Stage, StageStarted
 from jumok.training.loop.schedule import Plan
 from jumok.training.parallel.group import DataParallelGroup
@@ -47,8 +48,9 @@ if TYPE_CHECKING:
     from jumok.config.derive import TrainingCosts
     from jumok.config.recipe import Recipe, TrainingSettings
     from jumok.config.resolve import Resolved
-    from jumok.data import Batches, PairStore
-    from jumok.text import Tokenizer
+    from jumok.data.batching import Batches
+    from jumok.data.store import PairStore
+    from jumok.text.tokenizer import Tokenizer
     from jumok.training.events import Warned
     from jumok.training.run.corpus_reader import Sentences
     from jumok.training.run.initial_model import InitialModel

@@ -15,9 +15,12 @@ from jumok.config.recipe import EncoderOnlySettings, TransformerSettings, as_wri
 from jumok.config.resolve import DerivedSetting
 from jumok.errors import RecipeError
 from jumok.inference.loading import open_tokenizers
-from jumok.models import encoder_part
-from jumok.storage import read_stored_model, remove_folder, tensors_to_bytes, write_folder
-from jumok.text import TokenizerPair, train_tokenizer
+from jumok.models.encoder_only import encoder_part
+from jumok.storage.folders import remove_folder, write_folder
+from jumok.storage.model_folder import read_stored_model
+from jumok.storage.tensors import tensors_to_bytes
+from jumok.text.tokenizer import TokenizerPair
+from jumok.text.tokenizer_training import train_tokenizer
 from jumok.training.run.initial_model import (
     INITIAL_WEIGHTS,
     refuse_contradictions,
@@ -30,7 +33,7 @@ if TYPE_CHECKING:
 
     from jumok.config.recipe import LanguageSettings, Recipe
     from jumok.config.resolve import Overrides, Resolved
-    from jumok.text import AnyTokenizer
+    from jumok.text.protocol import AnyTokenizer
     from jumok.training.events import Event
     from jumok.training.run.corpus_reader import Sentences
     from jumok.training.run.run_folder import RunFolder

@@ -30,16 +30,16 @@ from jumok.config.renamed import current_name
 from jumok.config.resolve import DerivedSetting, differences
 from jumok.data.alignments import parse_alignment
 from jumok.errors import JumokError, ModelFolderError, RecipeError, RunFolderError
-from jumok.storage import (
+from jumok.storage.folders import (
     disk_errors,
     is_leftover,
     json_with_checksum,
-    jumok_version,
     make_folder,
     read_json_with_checksum,
     remove_leftovers,
     write_file,
 )
+from jumok.storage.model_folder import jumok_version
 from jumok.system.locks import acquire_lock
 from jumok.training.loop.schedule import Phase, Plan
 from jumok.types import Pair, Picture, Region

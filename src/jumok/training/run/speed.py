@@ -14,8 +14,8 @@ from jumok.training.events import Warned
 
 if TYPE_CHECKING:
     from jumok.config.recipe import TrainingSettings
-    from jumok.data import Batches
-    from jumok.models import Model
+    from jumok.data.batching import Batches
+    from jumok.models.model import Model
     from jumok.training.parallel.group import DataParallelGroup
     from jumok.training.validation.protocol import Validation
 

@@ -19,17 +19,9 @@ from jumok.config.recipe import as_written
 from jumok.config.resolve import DerivedSetting
 from jumok.errors import RecipeError, UnsupportedError
 from jumok.inference.loading import open_tokenizers
-from jumok.storage import (
-    card_from_json,
-    card_to_json,
-    find_model_folder,
-    read_stored_model,
-    remove_folder,
-    tensors_from_bytes,
-    tensors_to_bytes,
-    verify_folder,
-    write_folder,
-)
+from jumok.storage.folders import remove_folder, verify_folder, write_folder
+from jumok.storage.model_folder import card_from_json, card_to_json, find_model_folder, read_stored_model
+from jumok.storage.tensors import tensors_from_bytes, tensors_to_bytes
 from jumok.training.events import Stage
 from jumok.training.run.initial_model import (
     INITIAL_WEIGHTS,
@@ -46,9 +38,9 @@ if TYPE_CHECKING:
 
     from jumok.config.recipe import LanguageSettings, Recipe
     from jumok.config.resolve import Overrides, Resolved
-    from jumok.models import Model
-    from jumok.storage import ModelCard
-    from jumok.text import TokenizerPair
+    from jumok.models.model import Model
+    from jumok.storage.model_folder import ModelCard
+    from jumok.text.tokenizer import TokenizerPair
     from jumok.training.events import Event
     from jumok.training.run.corpus_reader import Sentences
     from jumok.training.run.inputs import Inputs

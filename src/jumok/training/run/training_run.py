@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from jumok.config.derive import USED_SHARE_OF_MINUTES, step_limit
 from jumok.config.resolve import Overrides
 from jumok.errors import RunFolderError, UnsupportedError
-from jumok.storage import read_model_with_weights
+from jumok.storage.model_folder import read_model_with_weights
 from jumok.system.memory import reuse_freed_memory
 from jumok.system.signals import stop_on_signals
 from jumok.training.events import Event, Finished, Saved, Started, Warned

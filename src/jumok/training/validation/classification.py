@@ -7,10 +7,10 @@ import time
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from jumok.data import fingerprint_pairs
-from jumok.evaluation import TokenScores, score_batch
-from jumok.inference import classify_batches
-from jumok.storage import ScoreRecord
+from jumok.data.hold_out import fingerprint_pairs
+from jumok.evaluation.text_scores import TokenScores, score_batch
+from jumok.inference.picture_classifier import classify_batches
+from jumok.storage.model_folder import ScoreRecord
 from jumok.training.loop.detectors import unigram_entropy
 from jumok.training.validation.protocol import MAX_PAIRS, ValidationResult, evenly_spaced, never_stop
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from jumok.config.recipe import Recipe
-    from jumok.models import Model
-    from jumok.text import TokenizerPair
+    from jumok.models.model import Model
+    from jumok.text.tokenizer import TokenizerPair
     from jumok.types import AttentionMap, Pair
 
 __all__ = ["ClassValidation"]

@@ -7,11 +7,11 @@ import time
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from jumok.analysis import TokenizedSentence
-from jumok.data import fingerprint_pairs
-from jumok.evaluation import TokenScores, perplexity, score_batch
-from jumok.inference import TextModel, text_batches
-from jumok.storage import ScoreRecord
+from jumok.analysis.tokenized_sentence import TokenizedSentence
+from jumok.data.hold_out import fingerprint_pairs
+from jumok.evaluation.text_scores import TokenScores, perplexity, score_batch
+from jumok.inference.text_model import TextModel, text_batches
+from jumok.storage.model_folder import ScoreRecord
 from jumok.training.loop.detectors import byte_token_share, unigram_entropy
 from jumok.training.validation.protocol import (
     MAX_PAIRS,
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from jumok.config.recipe import Recipe
-    from jumok.models import Model
-    from jumok.text import TokenizerPair
+    from jumok.models.model import Model
+    from jumok.text.tokenizer import TokenizerPair
     from jumok.types import AttentionMap, Pair
 
 __all__ = ["TextValidation"]

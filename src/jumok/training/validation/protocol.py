@@ -19,8 +19,8 @@ from jumok.errors import DataError
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from jumok.models import Model
-    from jumok.storage import ScoreRecord
+    from jumok.models.model import Model
+    from jumok.storage.model_folder import ScoreRecord
     from jumok.training.events import Sample
     from jumok.types import AttentionMap, Pair
 

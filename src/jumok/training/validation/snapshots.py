@@ -8,16 +8,16 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from jumok.analysis import word_map
 from jumok.analysis.packing import pack_weights
-from jumok.inference import site_weights
+from jumok.analysis.tokenized_sentence import word_map
 from jumok.inference.attention_maps import label_maps
+from jumok.inference.teacher_forcing import site_weights
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from jumok.analysis import TokenizedSentence
-    from jumok.models import TranslationModel
+    from jumok.analysis.tokenized_sentence import TokenizedSentence
+    from jumok.models.model import TranslationModel
     from jumok.training.events import Sample
     from jumok.types import AttentionMap
 

@@ -15,13 +15,17 @@ from typing import TYPE_CHECKING, cast
 
 import torch
 
-from jumok.analysis import TokenizedSentence
-from jumok.data import fingerprint_pairs, padded_batch
-from jumok.evaluation import score
-from jumok.inference import LINE_BY_LINE, SearchPlan, Translator, greedy_search
+from jumok.analysis.tokenized_sentence import TokenizedSentence
+from jumok.data.batching import padded_batch
+from jumok.data.hold_out import fingerprint_pairs
+from jumok.evaluation.scores import score
 from jumok.inference.engines.protocol import length_buckets
+from jumok.inference.search.greedy_sampling import greedy_search
+from jumok.inference.search.plan import SearchPlan
+from jumok.inference.text_options import LINE_BY_LINE
+from jumok.inference.translator import Translator
 from jumok.models.kernels.cross_entropy import sequence_loss
-from jumok.storage import ScoreRecord
+from jumok.storage.model_folder import ScoreRecord
 from jumok.training.events import Sample
 from jumok.training.loop.detectors import byte_token_share, flatness, unigram_entropy
 from jumok.training.validation.protocol import (
@@ -37,8 +41,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from jumok.config.recipe import Recipe
-    from jumok.models import Model, TranslationModel
-    from jumok.text import TokenizerPair
+    from jumok.models.model import Model, TranslationModel
+    from jumok.text.tokenizer import TokenizerPair
     from jumok.types import AttentionMap, Batch, Pair
 
 __all__ = ["TranslationValidation", "validation_loss"]
