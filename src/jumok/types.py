@@ -17,23 +17,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from torch import Tensor
 
-__all__ = [
-    "BEGIN",
-    "END",
-    "PAD",
-    "UNKNOWN",
-    "Alignment",
-    "AttentionMap",
-    "Batch",
-    "Hypothesis",
-    "LogProbs",
-    "Pair",
-    "PatchGrid",
-    "Picture",
-    "ReadOut",
-    "Region",
-]
-
 # The special tokens <pad> <unk> <s> </s> are the first four ids of every vocabulary.
 PAD, UNKNOWN, BEGIN, END = 0, 1, 2, 3
 

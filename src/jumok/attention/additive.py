@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
     from jumok.attention.contract import HeadShape
 
-__all__ = ["Additive", "AdditiveSettings", "compare_in_parts", "head_matrices", "head_vectors"]
-
 # Without gradients nothing has to be saved: a hidden layer of more numbers than this (128 MB in float32) is
 # formed for a part of the queries at a time.
 MAX_HIDDEN_ELEMENTS = 2**25

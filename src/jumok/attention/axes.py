@@ -17,8 +17,6 @@ from jumok.errors import UnsupportedError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["attend_over_axes"]
-
 
 @dataclass(frozen=True, slots=True)
 class _Flattened:

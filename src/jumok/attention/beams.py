@@ -11,8 +11,6 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-__all__ = ["Beams", "group_rows"]
-
 
 @dataclass(frozen=True, slots=True)
 class Beams:

@@ -45,8 +45,6 @@ if TYPE_CHECKING:
 
     from jumok.attention.contract import Attention, Mechanism, Supports
 
-__all__ = ["CATALOGUE", "CatalogueEntry", "check_options", "find_entry", "make_attention", "make_single_head"]
-
 
 @dataclass(frozen=True, slots=True)
 class CatalogueEntry:

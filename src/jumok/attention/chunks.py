@@ -15,8 +15,6 @@ from torch import Tensor
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["map_chunks", "split_chunks"]
-
 # 1 MB for 8 heads of width 64. With shorter chunks the overhead of calls would dominate.
 CHUNK_POSITIONS = 512
 

@@ -28,20 +28,6 @@ from jumok.errors import UnsupportedError
 if TYPE_CHECKING:
     from jumok.attention.beams import Beams
 
-__all__ = [
-    "Attended",
-    "Attention",
-    "AttentionSite",
-    "Call",
-    "Edit",
-    "HeadShape",
-    "Mechanism",
-    "Memory",
-    "Supports",
-    "WeightEdit",
-    "bind_edit",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Attended:

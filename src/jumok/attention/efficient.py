@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 
     from jumok.attention.beams import Beams
 
-__all__ = ["Efficient", "FeatureMaps", "MapSums"]
-
 # Positions whose causal sums are computed together. Longer chunks carry fewer sums and form more products of
 # queries with keys.
 CHUNK = 64

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from torch import Tensor
 
-__all__ = ["attention_graph", "roll_out"]
-
 
 def attention_graph(
     weights: NDArray[Any] | Tensor, queries: Sequence[str], keys: Sequence[str], min_weight: float = 0.05

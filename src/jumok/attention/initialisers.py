@@ -21,8 +21,6 @@ from jumok.errors import RecipeError, suggest
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["INITIALISERS", "find_initialiser"]
-
 Initialiser: TypeAlias = "Callable[[Tensor], object]"
 """Overwrites a matrix (output, input), or a vector of biases, in place."""
 

@@ -25,8 +25,6 @@ from jumok.config.recipe import Settings
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["KerasAdditive", "KerasAdditiveSettings", "KerasConcat", "KerasDot", "KerasScaleSettings"]
-
 
 class KerasScaleSettings(Settings):
     use_scale: bool = False

@@ -25,8 +25,6 @@ from jumok.attention.scored import KeyValues
 if TYPE_CHECKING:
     from jumok.attention.beams import Beams
 
-__all__ = ["FeatureSums", "LinearAttention"]
-
 # Causal sums are carried from chunk to chunk. Longer chunks store fewer sums and form more products of
 # queries with keys.
 CHUNK = 64

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from jumok.attention.contract import HeadShape
     from jumok.attention.scored import KeyValues
 
-__all__ = ["LocalSettings", "LuongLocalM", "LuongLocalP"]
-
 
 class LocalSettings(Settings):
     window: int = Field(10, ge=1)

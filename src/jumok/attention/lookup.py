@@ -31,29 +31,6 @@ from jumok.errors import RecipeError, UnsupportedError, suggest
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
 
-__all__ = [
-    "NAMES",
-    "AdditiveScore",
-    "Answer",
-    "Database",
-    "Gaussian",
-    "Kernel",
-    "Score",
-    "Similarity",
-    "attend",
-    "boxcar",
-    "constant",
-    "dot",
-    "epanechnikov",
-    "gaussian",
-    "look_up",
-    "nadaraya_watson",
-    "name_database",
-    "name_vector",
-    "scaled_dot",
-    "triangular",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Database:

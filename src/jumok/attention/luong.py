@@ -25,15 +25,6 @@ if TYPE_CHECKING:
 
     from jumok.attention.contract import HeadShape
 
-__all__ = [
-    "ConcatSettings",
-    "LocationSettings",
-    "LuongConcat",
-    "LuongDot",
-    "LuongGeneral",
-    "LuongLocation",
-]
-
 
 class ConcatSettings(Settings):
     units: int | None = Field(None, ge=1)

@@ -11,16 +11,6 @@ from torch import Tensor
 
 from jumok.errors import UnsupportedError
 
-__all__ = [
-    "causal_mask",
-    "combine_masks",
-    "mask_and_renormalise",
-    "masked_softmax",
-    "padding_mask",
-    "require_bool",
-    "window_mask",
-]
-
 
 def padding_mask(lengths: Tensor, size: int) -> Tensor:
     """True at the keys that are not padding, (batch, size): the first `lengths[b]` of row b."""

@@ -25,8 +25,6 @@ from jumok.attention.initialisers import find_initialiser
 from jumok.attention.positions import HeadPositions
 from jumok.errors import UnsupportedError
 
-__all__ = ["MultiHead", "ProjectionOptions", "Widths"]
-
 
 @dataclass(frozen=True, slots=True)
 class Widths:

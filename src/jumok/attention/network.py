@@ -25,8 +25,6 @@ from jumok.config.recipe import Settings
 if TYPE_CHECKING:
     from jumok.attention.contract import HeadShape
 
-__all__ = ["NetworkScore", "NetworkSettings"]
-
 ACTIVATIONS: dict[str, type[nn.Module]] = {"tanh": nn.Tanh, "relu": nn.ReLU, "gelu": nn.GELU}
 
 

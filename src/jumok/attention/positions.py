@@ -41,28 +41,6 @@ if TYPE_CHECKING:
 
     from jumok.attention.contract import HeadShape
 
-__all__ = [
-    "POSITIONS",
-    "Alibi",
-    "GridPositions",
-    "HeadPositions",
-    "LearnedPositions",
-    "MarianPositions",
-    "NoPositions",
-    "PositionKind",
-    "RelativeBias",
-    "RelativeKeys",
-    "Rotary",
-    "SinusoidalPositions",
-    "alibi_bias",
-    "alibi_slopes",
-    "grid_sinusoids",
-    "marian_sinusoids",
-    "relative_buckets",
-    "rotate",
-    "sinusoids",
-]
-
 SHAW_MAX_DISTANCE = 16  # clipping distance of the paper's base model, Shaw et al. 2018, section 4.1
 
 # --- Added to the embeddings --------------------------------------------------------------------------------

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from jumok.attention.beams import Beams
     from jumok.attention.scored import KeyValues
 
-__all__ = ["Restricted", "RestrictedSettings"]
-
 
 class RestrictedSettings(Settings):
     neighbours: int = Field(32, ge=1)

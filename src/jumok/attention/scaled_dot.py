@@ -18,8 +18,6 @@ from torch.nn.functional import pad, scaled_dot_product_attention
 from jumok.attention.contract import Attended, Call, Supports
 from jumok.attention.scored import KeyValues, SoftmaxMechanism
 
-__all__ = ["ScaledDot"]
-
 # With fewer keys than fill a vector register, torch's softmax works one number at a time. Padded to this
 # many keys, it is three times as fast.
 MIN_VECTOR_KEYS = 16

@@ -22,8 +22,6 @@ from jumok.attention.masks import causal_mask, combine_masks, masked_softmax
 if TYPE_CHECKING:
     from jumok.attention.beams import Beams
 
-__all__ = ["KeyValues", "SoftmaxMechanism"]
-
 
 @dataclass(frozen=True, slots=True)
 class KeyValues:

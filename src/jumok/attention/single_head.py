@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from jumok.attention.contract import Mechanism
 
-__all__ = ["SingleHead"]
-
 
 class SingleHead(Attention):
     """One head of the mechanism over queries, keys and values as they are."""

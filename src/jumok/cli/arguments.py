@@ -22,36 +22,6 @@ if TYPE_CHECKING:
     from jumok.config.recipe import ModelSettings, Recipe
     from jumok.inference.engines.protocol import Engine
 
-__all__ = [
-    "MAX_NOTES",
-    "ColumnsOption",
-    "DeviceOption",
-    "EncodingOption",
-    "EngineOption",
-    "FromOption",
-    "GlossaryOption",
-    "ModelArgument",
-    "OptionalPairsArgument",
-    "PairsArgument",
-    "Place",
-    "PrecisionOption",
-    "SeedOption",
-    "SentencesOption",
-    "ShortlistOption",
-    "TemperatureOption",
-    "ToOption",
-    "format_family",
-    "format_languages",
-    "parse_assignments",
-    "rename_options",
-    "repeat_file_options",
-    "report_fallback",
-    "report_notes",
-    "require_utf8",
-    "sampling_options",
-    "setting_help",
-]
-
 MAX_NOTES = 10
 """Notes that are printed; a file of a million lines may have one per line."""
 _FILE_OPTIONS = ("--valid", "--test", "--keep", "--replay")

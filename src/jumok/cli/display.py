@@ -20,8 +20,6 @@ from jumok.training import events
 if TYPE_CHECKING:
     from types import TracebackType
 
-__all__ = ["TrainingDisplay", "format_duration"]
-
 BAR_WIDTH = 20
 _SECONDS_BETWEEN_LINES = 15.0
 

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     OnProgress = Callable[[int, int], None]
     Links = tuple[tuple[int, int], ...]
 
-__all__ = ["SegmentTranslator", "print_document", "read_memory", "translate_documents"]
-
 _ALIGNED_AT_ONCE = 1_024  # pairs per block; progress is reported after each block
 
 

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from jumok.data.encodings import Encoding
 
-__all__ = ["InputLines"]
-
 BLOCK_BYTES = 2**16
 STANDARD_INPUT = "standard input"
 

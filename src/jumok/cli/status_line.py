@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-__all__ = ["status_line"]
-
 
 @contextmanager
 def status_line(text: str) -> Iterator[Callable[[str], None]]:

@@ -8,8 +8,6 @@ import textwrap
 
 import typer
 
-__all__ = ["echo_wrapped", "shorten"]
-
 
 def echo_wrapped(text: str, *, indent: int = 0) -> None:
     """Print one paragraph. On a terminal wrap it, and indent all lines but the first."""

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from jumok.system.messages import Message
     from jumok.training.events import Event
 
-__all__ = ["event_from_message", "event_to_message"]
-
 EVENTS: dict[str, type[Event]] = {
     event.__name__: event
     for event in (StageStarted, Stage, Started, Progress, Validated, Saved, Warned, Finished)

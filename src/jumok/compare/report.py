@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from jumok.compare.result import ComparisonResult, Row
     from jumok.types import AttentionMap
 
-__all__ = ["draw_report"]
-
 LIGHT = ("#1f6fb4", "#c2541b", "#2a8a4a", "#8a4fb0", "#94760f", "#b8366f", "#2b7f8b", "#666666")
 DARK = ("#6db3f2", "#f2955e", "#6fcf8e", "#c79af0", "#e0c25a", "#f086b4", "#74cdd8", "#b5b5b5")
 NO_MAP = "There is no map: the model has no cross-attention, or its source is a picture."

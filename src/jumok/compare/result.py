@@ -25,16 +25,6 @@ if TYPE_CHECKING:
     from jumok.config.recipe import Recipe
     from jumok.types import AttentionMap, Pair
 
-__all__ = [
-    "ComparisonResult",
-    "CurvePoint",
-    "Quarter",
-    "Row",
-    "collect_result",
-    "quarters_by_length",
-    "read_curve",
-]
-
 NUM_QUARTERS = 4
 
 

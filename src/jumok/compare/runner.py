@@ -46,8 +46,6 @@ if TYPE_CHECKING:
     from jumok.system.messages import Message
     from jumok.training.events import Event
 
-__all__ = ["Interrupted", "SystemStarted", "run_comparison"]
-
 WORKER_CODE = "from jumok.compare.worker import worker_main; worker_main()"
 POLL_SECONDS = 0.2
 ERRORS: dict[str, type[JumokError]] = {

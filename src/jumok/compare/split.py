@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from jumok.data.corpora import Corpus
     from jumok.types import Pair
 
-__all__ = ["Split", "median_length_source", "split_pairs"]
-
 MAX_HELD_OUT = 1000
 RECORD = "split.json"
 # Always written, so that the reader never takes the first pair for a header.

@@ -23,16 +23,6 @@ if TYPE_CHECKING:
     from jumok.config.recipe import SearchSettings
     from jumok.types import AttentionMap
 
-__all__ = [
-    "SystemResult",
-    "peak_memory",
-    "read_peak_memory",
-    "read_system_result",
-    "result_key",
-    "write_peak_memory",
-    "write_system_result",
-]
-
 OUTCOME, TRANSLATIONS, MEMORY = "outcome.json", "translations.txt", "memory.json"
 
 

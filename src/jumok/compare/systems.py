@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     from jumok.config.recipe import Recipe
 
-__all__ = ["System", "describe_unequal_settings", "make_systems", "with_shared_settings"]
-
 BUDGET = ("minutes", "steps", "epochs")
 SHARED_SETTINGS = (
     *(f"text.{name}" for name in TextSettings.model_fields),

@@ -9,8 +9,6 @@ if TYPE_CHECKING:
 
     from jumok.compare.result import ComparisonResult, Quarter, Row
 
-__all__ = ["HEADINGS", "as_markdown", "length_label", "notes", "row_cells"]
-
 HEADINGS = (
     "system",
     "BLEU",

@@ -39,8 +39,6 @@ if TYPE_CHECKING:
     from jumok.system.messages import Message
     from jumok.training.events import Event
 
-__all__ = ["Task", "run_task", "worker_main"]
-
 WARM_UP_SENTENCES = 8
 
 

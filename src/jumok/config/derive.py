@@ -27,19 +27,6 @@ if TYPE_CHECKING:
     from jumok.config.recipe import Recipe, TrainingSettings
     from jumok.config.resolve import Overrides, Resolved
 
-
-__all__ = [
-    "CorpusFacts",
-    "MachineFacts",
-    "TrainingCosts",
-    "derive",
-    "derive_schedule",
-    "derive_search",
-    "derive_warmup_steps",
-    "step_limit",
-    "this_machine",
-]
-
 # encoder layers, decoder layers, width, feed-forward, heads; tiny: Wu et al. 2021, base and big: Vaswani 2017
 SIZES = {
     "tiny": (4, 4, 128, 256, 4),

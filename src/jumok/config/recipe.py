@@ -31,36 +31,6 @@ from jumok.errors import RecipeError, suggest
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = [
-    "EXTRA_TOKENS",
-    "SETTINGS_BY_FAMILY",
-    "AttentionSettings",
-    "DecoderOnlySettings",
-    "EncoderOnlySettings",
-    "FineTuningSettings",
-    "LanguageSettings",
-    "ModelSettings",
-    "Recipe",
-    "RecurrentSettings",
-    "SearchSettings",
-    "Settings",
-    "Size",
-    "SourceSettings",
-    "Task",
-    "TextSettings",
-    "TrainingSettings",
-    "TransformerSettings",
-    "as_written",
-    "flatten",
-    "make_recipe",
-    "make_stored_recipe",
-    "merge_settings",
-    "named_recipes",
-    "read_recipe",
-    "recipe_to_toml",
-    "setting_names",
-]
-
 Size = Literal["auto", "tiny", "small", "base", "big"]
 """What a person may write; "auto" is the same as nothing."""
 SettledSize = Annotated[

@@ -15,8 +15,6 @@ from jumok.errors import RecipeError, RenamedSettingWarning
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["RENAMED_SETTINGS", "current_name", "with_current_names"]
-
 RENAMED_SETTINGS = {
     "text.pieces": "text.vocab_size",
     "model.places": "model.max_positions",

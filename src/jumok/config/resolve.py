@@ -17,8 +17,6 @@ from typing import Any, Self
 
 from jumok.config.recipe import Recipe, flatten, make_recipe, merge_settings
 
-__all__ = ["DerivedSetting", "Overrides", "Resolved", "differences", "resolve", "with_settings"]
-
 
 class Overrides(Mapping[str, Any]):
     """What a person set: `section.name` → value, as it is written in TOML. What is absent was not set.

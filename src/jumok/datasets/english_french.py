@@ -26,8 +26,6 @@ from jumok.types import Alignment, Pair
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-__all__ = ["SPLITS", "generate"]
-
 SPLITS = ("train", "valid", "test")
 TESTS_PER_1000 = 50  # of 1,000 sentences; 50 others are for validation
 MAX_FAILED_DRAWS = 20_000  # after this many in a row without a new pair, the grammar counts as exhausted

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     from jumok.types import Alignment
 
-__all__ = ["AlignmentScores", "read_alignments", "score_alignments"]
-
 
 @dataclass(frozen=True, slots=True)
 class AlignmentScores:

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from numpy import floating
     from numpy.typing import NDArray
 
-__all__ = ["Comparison", "Resampling", "compare"]
-
 Interval = tuple[float, float]
 
 

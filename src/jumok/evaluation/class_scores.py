@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from jumok.inference.picture_classifier import PictureClassifier
     from jumok.types import Pair
 
-__all__ = ["ClassScores", "evaluate_classifier"]
-
 
 @dataclass(frozen=True, slots=True)
 class ClassScores:

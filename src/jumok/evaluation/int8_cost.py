@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from jumok.text.tokenizer import TokenizerPair
     from jumok.types import Pair
 
-__all__ = ["measure_int8_cost"]
-
 
 def measure_int8_cost(
     model: TranslationModel, tokenizers: TokenizerPair, recipe: Recipe, pairs: Sequence[Pair]

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from jumok.inference.translator import Translator
     from jumok.types import Pair
 
-__all__ = ["PairScore", "check_directions", "score_pairs"]
-
 
 @dataclass(frozen=True, slots=True)
 class PairScore:

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from jumok.text.picture_tokenizer import PictureTokenizer
     from jumok.types import Pair, Region
 
-__all__ = ["PointingScores", "score_pointing"]
-
 
 @dataclass(frozen=True, slots=True)
 class PointingScores:

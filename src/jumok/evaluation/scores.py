@@ -20,8 +20,6 @@ from jumok.errors import DataError, RecipeError, suggest
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["METRICS", "Scores", "make_metric", "score"]
-
 METRICS = ("bleu", "chrf", "ter")
 
 _UNSPACED_LANGUAGES = {"bo", "dz", "ja", "km", "lo", "my", "th"}

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from jumok.inference.translator import Translator
     from jumok.types import Pair
 
-__all__ = ["ShortlistCost", "measure_shortlist_cost"]
-
 _ROUNDS = 3
 
 

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from jumok.models.model import Model
     from jumok.types import Batch
 
-__all__ = ["TextScores", "TokenScores", "evaluate_text", "perplexity", "score_batch"]
-
 _CHUNK_TOKENS = 512
 
 

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from jumok.inference.translator import Translator
     from jumok.types import Pair
 
-__all__ = ["Evaluation", "align_and_score", "evaluate_translator", "looks_swapped"]
-
 SWAPPED_PAIRS = 50  # at most this many pairs are scored in both directions
 MIN_SWAPPED_GAIN = 1.0  # nats per token by which the swapped direction must be better
 

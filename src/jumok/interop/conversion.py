@@ -37,15 +37,6 @@ if TYPE_CHECKING:
     from jumok.interop.foreign_model import ForeignModel, ForeignVocabulary
     from jumok.models.model import Model
 
-__all__ = [
-    "POSITION_CHOICES",
-    "ConvertedModel",
-    "ImportChoices",
-    "convert",
-    "language_of",
-    "try_character_maps",
-]
-
 POSITION_CHOICES = ("auto", "sinusoidal", "marian")
 NEVER = -1e4
 """The bias of a token that is never produced: finite, so that the loss of fine-tuning stays finite too."""

@@ -44,8 +44,6 @@ if TYPE_CHECKING:
     from jumok.interop.conversion import ImportChoices
     from jumok.interop.package import Package
 
-__all__ = ["is_ctranslate2", "read_ctranslate2"]
-
 ARGOS_METADATA, ARGOS_FOLDER, ARGOS_TOKENIZER = "metadata.json", "model/", "sentencepiece.model"
 ARGOS_LENGTH_PENALTY = 0.2  # of Argos Translate's own search
 BINARY_VERSIONS = range(4, 7)

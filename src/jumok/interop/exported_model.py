@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from jumok.storage.model_folder import ModelCard
     from jumok.text.tokenizer import TokenizerPair
 
-__all__ = ["ExportedModel", "does_not_fit", "text_requirements"]
-
 
 @dataclass(frozen=True, slots=True)
 class ExportedModel:

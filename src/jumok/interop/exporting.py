@@ -31,8 +31,6 @@ from jumok.text.tokenizer_files import tokenizers_to_files
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["EXPORT_FORMATS", "QUANTIZATIONS", "export_model"]
-
 QUANTIZATIONS = ("float32", "float16", "int8")
 ARGOS_SUFFIX = ".argosmodel"
 _CTRANSLATE2_USAGE = """\

@@ -10,8 +10,6 @@ import json
 import re
 from typing import Any
 
-__all__ = ["parse_settings", "parse_vocabulary"]
-
 _ENTRY = re.compile(r"(?s)(.*):\s*(\d{1,9})\s*")
 _ESCAPE = re.compile(r"\\(x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}|.)", re.DOTALL)
 _ESCAPES = dict(zip("0abtnvfreN_LP", "\0\a\b\t\n\v\f\r\x1b\x85\xa0\u2028\u2029", strict=True))

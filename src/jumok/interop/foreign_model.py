@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from torch import Tensor
 
-__all__ = ["ForeignModel", "ForeignVocabulary"]
-
 
 @dataclass(frozen=True, slots=True)
 class ForeignVocabulary:

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from jumok.interop.foreign_model import ForeignModel
     from jumok.interop.package import Package
 
-__all__ = ["read_foreign_model"]
-
 _KNOWN = (
     "jumok imports Hugging Face folders of MarianMT (OPUS-MT), zips or folders of Marian, folders of "
     "CTranslate2 and packages of Argos Translate."

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 
     from jumok.interop.package import Package
 
-__all__ = ["read_huggingface", "read_tensors"]
-
 ACTIVATIONS = {"swish": "swish", "silu": "swish", "relu": "relu", "gelu": "gelu"}
 _SHARD = re.compile(r"model-\d{5}-of-\d{5}\.safetensors")
 _POSITION_ROWS = 64  # of a stored position table, compared with the formula

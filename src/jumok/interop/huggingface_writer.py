@@ -36,8 +36,6 @@ from jumok.types import BEGIN, END, PAD
 if TYPE_CHECKING:
     from jumok.interop.exported_model import ExportedModel
 
-__all__ = ["huggingface_files", "max_positions_of"]
-
 TOOLKIT = "Hugging Face"
 MAX_POSITIONS = 512
 _CLASSES = {

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from jumok.interop.package import Package
     from jumok.system.messages import Message
 
-__all__ = ["import_package", "work"]
-
 BASE_BYTES = 6 * 2**30
 """Address space for Python and torch themselves, most of which is never touched."""
 MEMORY_PER_FILE_BYTE = 12

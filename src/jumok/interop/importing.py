@@ -22,8 +22,6 @@ from jumok.interop.package import refusal
 from jumok.system.messages import read_message
 from jumok.system.processes import python_command
 
-__all__ = ["ImportReport", "describe_foreign_model", "import_model"]
-
 MAX_SECONDS = 1800
 _CHILD = "from jumok.interop.import_worker import work; work()"
 

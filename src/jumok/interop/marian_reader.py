@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
     from jumok.interop.package import Package
 
-__all__ = ["read_marian"]
-
 SETTINGS = "special:model.yml"
 _POSITIONS_REASON = "those that Marian trained with; --positions sinusoidal takes those of transformers"
 _ATTENTION = {"q": "q_proj", "k": "k_proj", "v": "v_proj", "o": "out_proj"}

@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from jumok.interop.exported_model import ExportedModel
     from jumok.models.transformer import DecoderBlock, EncoderBlock
 
-__all__ = ["OPSET", "onnx_files"]
-
 OPSET = 18
 _USAGE = """\
 Two graphs, opset 18: `encoder_model.onnx` (input_ids, attention_mask → last_hidden_state) and

@@ -44,8 +44,6 @@ if TYPE_CHECKING:
     from jumok.interop.package import Package
     from jumok.storage.model_folder import ModelCard
 
-__all__ = ["EXPORT_RECORD", "read_own_export"]
-
 EXPORT_RECORD = "jumok_export.json"
 
 

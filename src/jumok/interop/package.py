@@ -14,8 +14,6 @@ from typing import Any
 from jumok.errors import ModelFolderError
 from jumok.storage.folders import read_regular_file
 
-__all__ = ["Package", "open_package", "refusal"]
-
 MAX_FILE_BYTES = 16 * 2**30
 MAX_TEXT_BYTES = 64 * 2**20
 MAX_COMPRESSION = 200

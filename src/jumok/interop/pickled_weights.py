@@ -16,8 +16,6 @@ from torch import Tensor
 if TYPE_CHECKING:
     from jumok.interop.package import Package
 
-__all__ = ["read_pickled_weights"]
-
 
 def read_pickled_weights(package: Package, name: str) -> dict[str, Tensor]:
     """Return the tensors of a PyTorch file by name."""

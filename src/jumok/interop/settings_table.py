@@ -10,8 +10,6 @@ if TYPE_CHECKING:
     from jumok.errors import ModelFolderError
     from jumok.interop.package import Package
 
-__all__ = ["SettingsTable"]
-
 
 class SettingsTable:
     """The settings in one file of a package; numbers out of range and values of another type are refused."""

@@ -23,18 +23,6 @@ if TYPE_CHECKING:
 
     from jumok.config.recipe import TransformerSettings
 
-__all__ = [
-    "RENAMED_SECOND_BEGIN",
-    "SECOND_BEGIN",
-    "NamePair",
-    "channel_order",
-    "distinct_names",
-    "halves_to_interleaved",
-    "interleaved_to_halves",
-    "layer_names",
-    "permute",
-]
-
 SECOND_BEGIN, RENAMED_SECOND_BEGIN = "<s>", "<unused:s>"
 """An ordinary token of some models of Marian, and its name in exports, where `<s>` is the special token."""
 

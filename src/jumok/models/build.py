@@ -50,15 +50,6 @@ if TYPE_CHECKING:
     )
     from jumok.types import PatchGrid
 
-__all__ = [
-    "MODEL_BUILDERS",
-    "build_decoder_only",
-    "build_encoder_only",
-    "build_model",
-    "build_recurrent",
-    "build_transformer",
-]
-
 EmbeddingT = TypeVar("EmbeddingT", Embedding, TokenEmbedding)
 
 

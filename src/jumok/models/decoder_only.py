@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from jumok.attention import Attended, Edit, Memory
     from jumok.models.layers import Embedding
 
-__all__ = ["DecoderOnly", "DecoderOnlyBlock", "DecoderOnlyState"]
-
 
 class DecoderOnlyBlock(EncoderBlock):
     """The encoder's block with causal attention, over whole sequences or step by step."""

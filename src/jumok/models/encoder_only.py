@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from jumok.models.transformer import EncoderBlock
     from jumok.types import Batch
 
-__all__ = ["EncoderOnly", "encoder_part"]
-
 
 class EncoderOnly(Model):
     """Embedding, encoder blocks and output layer, from parts that `build.py` makes."""

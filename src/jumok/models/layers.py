@@ -23,8 +23,6 @@ from jumok.models.norms import LayerNorm, MakeNorm, NoNorm
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["ACTIVATIONS", "RESIDUALS", "Embedding", "FeedForward", "PostNorm", "PreNorm", "Residual"]
-
 
 class Embedding(nn.Module):
     """Token embeddings scaled by √width, plus positions: sinusoids by default."""

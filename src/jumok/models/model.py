@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from jumok.attention import Edit
     from jumok.types import Batch
 
-__all__ = ["Model", "OutputLayer", "State", "TranslationModel"]
-
 State: TypeAlias = Any
 """A model's decoding state; search only passes it back to the model."""
 

@@ -20,8 +20,6 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import batch_norm
 
-__all__ = ["NORMS", "BatchNorm", "LayerNorm", "MakeNorm", "NoNorm", "NormKind", "RootMeanSquareNorm"]
-
 MakeNorm = Callable[[int], nn.Module]
 """Makes a norm for states of that width."""
 

@@ -20,8 +20,6 @@ from jumok.models.kernels.dropout import Dropout
 if TYPE_CHECKING:
     from jumok.types import PatchGrid
 
-__all__ = ["PatchEmbedding"]
-
 
 class PatchEmbedding(nn.Module):
     """Patches (batch, patch, value) of bytes -> (batch, [class token,] patch, width).

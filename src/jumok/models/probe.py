@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from jumok.attention import Attended, Edit
     from jumok.types import Batch
 
-__all__ = ["Probe", "batch_rows"]
-
 
 def batch_rows(batch: Batch) -> Tensor:
     """The rows of a batch with one row per sentence, (batch,): 0, 1, 2 …"""

@@ -44,18 +44,6 @@ if TYPE_CHECKING:
     from jumok.models.kernels.recurrent_cells import LayerState
     from jumok.types import Batch, LogProbs
 
-__all__ = [
-    "AttendAfter",
-    "AttendBefore",
-    "DecoderState",
-    "NoAttention",
-    "Recurrent",
-    "RecurrentDecoder",
-    "RecurrentEncoder",
-    "RecurrentState",
-    "TokenEmbedding",
-]
-
 CELLS: dict[str, Callable[..., nn.RNNBase]] = {"rnn": nn.RNN, "lstm": nn.LSTM, "gru": nn.GRU}
 
 

@@ -11,8 +11,6 @@ from jumok.attention import Beams, Memory, group_rows
 if TYPE_CHECKING:
     from torch import Tensor
 
-__all__ = ["share_sources"]
-
 # Memory rows of finished sentences are dropped once at most this share of the rows is in use. Not earlier,
 # because dropping them copies all other rows.
 MIN_SHARE_IN_USE = 0.75

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from jumok.models.patch_embedding import PatchEmbedding
     from jumok.types import Batch, LogProbs
 
-__all__ = ["DecoderBlock", "EncoderBlock", "Transformer", "TransformerState", "encode", "target_not_padding"]
-
 
 class EncoderBlock(nn.Module):
     """Self-attention, then the position-wise network, with one residual around each, in that order."""

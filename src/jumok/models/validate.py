@@ -29,20 +29,6 @@ if TYPE_CHECKING:
     )
     from jumok.config.resolve import Overrides
 
-__all__ = [
-    "ATTENTION_NEEDS",
-    "NO_ATTENTION",
-    "attention_order",
-    "attention_overrides",
-    "check_model",
-    "check_overrides",
-    "check_reads_pictures",
-    "check_recipe",
-    "encoder_width",
-    "fill_max_keys",
-    "head_widths",
-]
-
 NO_ATTENTION = "none"
 PICTURE_FAMILIES = ("transformer", "encoder-only")
 

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from jumok.types import AttentionMap
 
-__all__ = ["plot_attention"]
-
 # Tried in this order for characters that the shipped font lacks, such as Han.
 SYSTEM_FONTS = (
     "Noto Sans KR",

@@ -16,8 +16,6 @@ from jumok.plots.text_width import printable, width_in_ems
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-__all__ = ["NUM_COLOURS", "Series", "bar_chart", "line_chart"]
-
 NUM_COLOURS = 8
 WIDTH, HEIGHT = 540, 300
 LEFT, RIGHT, TOP, BOTTOM = 56, 16, 14, 44

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["Grid", "alignment_map", "flat_grid", "map_weights"]
-
 
 @dataclass(frozen=True)
 class Grid:

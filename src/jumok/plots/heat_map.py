@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from jumok.plots.grid import Grid
     from jumok.types import Alignment, AttentionMap
 
-__all__ = ["draw_alignment"]
-
 FONTS = "'Noto Sans KR','Noto Sans CJK KR','Apple SD Gothic Neo','Malgun Gothic',sans-serif"
 BACKGROUND, EDGE, INK, FADED = "#faf9f6", "#dedbd3", "#1c1d21", "#6a6b70"
 GRID_LINE, DARKEST, LIGHTEST = "#2c2d33", 0x10, 0xFF

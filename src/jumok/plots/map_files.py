@@ -18,8 +18,6 @@ from jumok.types import AttentionMap
 if TYPE_CHECKING:
     from jumok.types import Alignment
 
-__all__ = ["from_json", "render_png", "save", "to_json"]
-
 _SUFFIXES = (".json", ".png", ".svg")
 _PNG_SCALE = 2
 """PNG pixels per SVG pixel, so that text is sharp on high-resolution screens."""

@@ -18,8 +18,6 @@ from jumok.errors import DataError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["iframe", "live_page", "page_with_data", "static_page"]
-
 _DATA_ELEMENT = '<script type="application/json" id="jumok-data">{}</script>'
 _SERVED_POLICY, _FILE_POLICY = "connect-src 'self'", "connect-src 'none'"
 _LIVE_FILE_POLICY = "connect-src 'none'; worker-src blob:"  # the engine runs in a worker

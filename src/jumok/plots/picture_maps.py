@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
     from jumok.types import AttentionMap, PatchGrid
 
-__all__ = ["PNG_DATA_URL", "draw_picture_maps", "draw_picture_text", "png_data_url"]
-
 PANEL, LABEL_SIZE, TITLE_SIZE, SMALL_SIZE = 128, 14, 16, 11
 PER_ROW = 5
 DARKEST = 0.85  # opacity over a patch without weight

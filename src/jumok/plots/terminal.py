@@ -20,8 +20,6 @@ from jumok.plots.text_width import printable, terminal_columns
 if TYPE_CHECKING:
     from jumok.types import AttentionMap
 
-__all__ = ["draw_text"]
-
 # (minimum share of the scale, character)
 _SHADES = ((0.75, "█"), (0.5, "▓"), (0.25, "▒"), (0.05, "░"))
 

@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["printable", "terminal_columns", "width_in_ems", "wrap"]
-
 # Characters by width, in ems: see `_glyph_ems`.
 _NARROW = frozenset("ijlI|!.,:;'`·")
 _SLIM = frozenset('frt()[]{}/\\"-* \u00a0')

@@ -23,8 +23,6 @@ from torch.utils.flop_counter import FlopCounterMode
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-__all__ = ["OperationCounter", "PassCost", "count_cost", "fit_exponent", "keep_memory", "time_in_turns"]
-
 MAX_ROUNDS = 5
 # A fast layer runs several times per turn, since a single run is easily disturbed.
 TURN_SECONDS, MAX_RUNS_PER_TURN = 0.2, 8

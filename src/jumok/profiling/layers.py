@@ -26,8 +26,6 @@ from torch.nn.functional import pad, scaled_dot_product_attention
 
 from jumok.attention import HeadShape, find_entry
 
-__all__ = ["PROFILED_LAYERS", "Layer", "ProfiledLayer", "Shape", "dilated_convolution", "dilated_stack"]
-
 Layer: TypeAlias = Callable[[Tensor], Tensor]
 """States (batch, head, position, width) to states of the same shape."""
 

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from jumok.profiling.layers import Layer
 
-__all__ = ["influence", "path_length"]
-
 
 def influence(layer: Layer, states: Tensor) -> Tensor:
     """Which inputs change which outputs, (output position, input position), bool.

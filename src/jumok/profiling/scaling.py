@@ -13,8 +13,6 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-__all__ = ["Scaling", "Softness", "compare_widths", "softmax_examples"]
-
 WIDTHS = (2, 8, 32, 100, 512)
 QUERIES, KEYS = 1024, 16
 

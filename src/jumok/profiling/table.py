@@ -28,17 +28,6 @@ if TYPE_CHECKING:
     from jumok.profiling.cost import PassCost
     from jumok.profiling.layers import ProfiledLayer
 
-__all__ = [
-    "Machine",
-    "Operations",
-    "PathLength",
-    "Row",
-    "Sequential",
-    "Table",
-    "attention_table",
-    "check_sizes",
-]
-
 MIN_TOKENS = 16
 # Paths do not depend on the width, and are measured in narrow layers over a short sequence.
 PATH_LENGTH = 64

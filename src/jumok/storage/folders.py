@@ -29,30 +29,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
-__all__ = [
-    "UNTRUSTED",
-    "check_file_name",
-    "checksum",
-    "damage_message",
-    "disk_errors",
-    "is_leftover",
-    "json_with_checksum",
-    "make_folder",
-    "manifest_entry",
-    "new_folder",
-    "read_json_with_checksum",
-    "read_listed_file",
-    "read_manifest",
-    "read_regular_file",
-    "remove_folder",
-    "remove_leftovers",
-    "standard_input",
-    "verify_folder",
-    "write_and_sync",
-    "write_file",
-    "write_folder",
-]
-
 # Flags to open a file that others may have put there: no link, no waiting for a pipe, no text mode. Windows
 # lacks the first two, other systems the third.
 UNTRUSTED = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)

@@ -35,25 +35,6 @@ if TYPE_CHECKING:
 
     from torch import Tensor
 
-__all__ = [
-    "IMPORTED_VOCABULARY",
-    "SEPARATE_VOCABULARIES",
-    "SHARED_VOCABULARY",
-    "CorpusRecord",
-    "ModelCard",
-    "ScoreRecord",
-    "StoredModel",
-    "card_from_json",
-    "card_to_json",
-    "find_model_folder",
-    "jumok_version",
-    "read_model_with_weights",
-    "read_stored_model",
-    "save_converted_model",
-    "save_model",
-    "store_shortlist",
-]
-
 MODEL_FORMAT = 2
 CARD = "jumok.json"
 WEIGHTS = "weights.safetensors"

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from jumok.config.recipe import Recipe
     from jumok.storage.model_folder import ModelCard
 
-__all__ = ["LICENCE", "describe_model"]
-
 LICENCE = "licence"
 """The fact of a model card that names the licence of the model."""
 _PIPELINE_TAGS = {  # task of a model → the hub's name for it

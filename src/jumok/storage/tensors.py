@@ -13,15 +13,6 @@ if TYPE_CHECKING:
 
     from torch import Tensor, nn
 
-__all__ = [
-    "check_finite",
-    "check_weights_fit",
-    "load_module_weights",
-    "module_weights",
-    "tensors_from_bytes",
-    "tensors_to_bytes",
-]
-
 
 def tensors_to_bytes(tensors: Mapping[str, Tensor]) -> bytes:
     """Return tensors in the safetensors format, sorted by name so that equal tensors give equal bytes."""

@@ -19,8 +19,6 @@ from pathlib import Path
 from jumok.errors import JumokError, StorageError, UnsupportedError
 from jumok.storage.folders import UNTRUSTED, disk_errors, make_folder
 
-__all__ = ["cache_folder", "is_checked", "private_folder", "remember_checked"]
-
 ADVICE = "Set JUMOK_CACHE to another folder"
 _CHECKED = "checked"
 

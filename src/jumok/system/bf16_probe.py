@@ -15,8 +15,6 @@ from dataclasses import dataclass
 
 from jumok.system.processes import python_command
 
-__all__ = ["Bf16Probe", "probe_bf16"]
-
 MIN_SPEED_UP = 1.3  # of products; the rest of an update is as slow as before
 MAX_ERROR = 0.02  # of a product of numbers around 1, as a share of its size
 SECONDS = 60.0  # that the child may take; two are usual

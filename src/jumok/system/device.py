@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     PlacedModel = TypeVar("PlacedModel", bound=nn.Module)
 
-__all__ = ["DEVICES", "PRECISIONS", "Device", "DeviceConfig", "Precision", "choose_device"]
-
 Device = Literal["auto", "cpu", "cuda", "mps", "xpu"]
 Precision = Literal["auto", "fp32", "bf16", "fp16"]
 DEVICES: tuple[Device, ...] = ("auto", "cpu", "cuda", "mps", "xpu")

@@ -9,8 +9,6 @@ if TYPE_CHECKING:
 
     from filelock import BaseFileLock
 
-__all__ = ["acquire_lock"]
-
 
 def acquire_lock(path: Path, *, wait: bool) -> BaseFileLock:
     """Lock a file for this process until `release()`. It is made if it is missing, never emptied, and stays.

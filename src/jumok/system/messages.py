@@ -13,8 +13,6 @@ from typing import IO, TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import asyncio
 
-__all__ = ["Message", "pack_message", "read_message", "receive_message"]
-
 _LENGTH = struct.Struct("<I")
 _COMPACT = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 

@@ -13,8 +13,6 @@ from functools import cache
 from math import ceil
 from pathlib import Path
 
-__all__ = ["available_cores", "python_command"]
-
 ROOT = Path("/")
 _SET_PATH = "import json, sys; sys.path[:] = json.loads(sys.argv.pop(1)); "
 

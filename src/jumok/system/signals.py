@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import FrameType
 
-__all__ = ["StopFlag", "stop_on_signals"]
-
 
 class StopFlag:
     """Set when a signal asks the run to stop. Calling it returns whether it is set."""

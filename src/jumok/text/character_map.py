@@ -18,8 +18,6 @@ from jumok.errors import ModelFolderError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["MAX_EXPANSION", "limit_character_map", "read_varint", "refuse_character_map"]
-
 _NORMALIZER_SPECS = (3, 5)
 _CHARACTER_MAP = 2
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5

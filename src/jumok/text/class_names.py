@@ -16,8 +16,6 @@ from jumok.types import END, UNKNOWN
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-__all__ = ["ClassNames"]
-
 FIRST_CLASS = END + 1
 MAX_CLASSES = 100_000
 

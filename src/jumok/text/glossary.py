@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     from jumok.text.words import Span
 
-__all__ = ["Glossary", "TermMatch", "find_protected"]
-
 _CJK = "\u3000-\u30ff\u3400-\u9fff\uac00-\ud7a3\uff00-\uffef"  # a particle may follow an address at once
 _URL = rf"(?:https?|ftp)://[^\s<>\"{_CJK}]+|www\.[^\s<>\"{_CJK}]+"
 # Begins where a run of its letters does, so that a long run costs linear time.

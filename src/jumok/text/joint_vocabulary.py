@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
     from numpy.random import Generator
 
-__all__ = ["NORMALISERS", "JointVocabularyTokenizer", "normalise_punctuation"]
-
 NORMALISERS = ("none", "opus-mt")
 """What happens to a text before SentencePiece: nothing, or what OPUS-MT's `preprocess.sh` does."""
 

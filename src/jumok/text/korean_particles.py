@@ -11,8 +11,6 @@ from __future__ import annotations
 import re
 from functools import cache
 
-__all__ = ["ALTERNATIONS", "ends_in_consonant", "is_particle", "mend_particle", "split_particle"]
-
 # (form after a consonant, form after a vowel), as the beginning of what follows a noun; longest first.
 ALTERNATIONS = (
     ("이었", "였"),

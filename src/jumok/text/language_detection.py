@@ -15,8 +15,6 @@ from jumok.text.scripts import classify_characters
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["detect_languages"]
-
 _MAX_CHARACTERS = 2_000  # more text adds no information
 _MIN_RATIO = 0.3
 """Minimum probability of a candidate / that of the best language. For "Hello", English / Breton is 0.37."""

@@ -10,8 +10,6 @@ from dataclasses import dataclass
 
 from jumok.errors import DataError, suggest
 
-__all__ = ["LANGUAGES", "Language", "find_language", "language_code", "language_name", "looks_like_language"]
-
 
 @dataclass(frozen=True, slots=True)
 class Language:

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     CountTokens = Callable[[str], int]
 
-__all__ = ["join_parts", "sentence_separator", "split_line"]
-
 # Where a part may end, tried in this order. Full-width punctuation needs no space after it.
 _BOUNDARIES = (
     re.compile(r"[.?!…]+[\"'”’»)\]]*\s+|[。！？｡]+[”’」』）]*\s*"),

@@ -14,17 +14,6 @@ from __future__ import annotations
 import re
 import unicodedata
 
-__all__ = [
-    "bound_marks",
-    "escape",
-    "is_composed",
-    "normalise",
-    "replace_surrogates",
-    "to_nfc",
-    "unescape",
-    "unescaped_offsets",
-]
-
 MAX_MARKS = 30
 _JOINER = "\u034f"
 # No mark is a letter, a digit or a space. The canonical decomposition of a mark has at most two marks, that

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from jumok.config.recipe import SourceSettings
 
-__all__ = ["PictureTokenizer"]
-
 MAX_SIZE = 1024  # pixels per side, as in the recipe
 
 

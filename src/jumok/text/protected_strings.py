@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["may_have_protected"]
-
 _SIGN = re.compile(r"://|www\.|[@{%`]|\d\.\d")
 
 

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from numpy.random import Generator
 
-__all__ = ["AnyTokenizer"]
-
 
 class AnyTokenizer(Protocol):
     """Text to token ids and back. The ids 0 to 3 are `<pad>`, `<unk>`, `<s>` and `</s>`."""

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["Characters", "classify_characters", "script_density"]
-
 # Classes of characters. OTHER are digits, punctuation and the like; LETTER is a letter of no script below;
 # the classes after it are one per script.
 OTHER, SPACE, CONTROL, REPLACEMENT, ZERO_WIDTH, JOINER, LETTER = range(7)

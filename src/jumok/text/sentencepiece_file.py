@@ -20,8 +20,6 @@ from jumok.text.character_map import read_varint
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["Piece", "SentencePieceFile", "read_sentencepiece_file"]
-
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 _KINDS = {1: "unigram", 2: "bpe"}
 _TYPES = {1: "normal", 2: "unknown", 3: "control", 4: "user-defined", 5: "unused", 6: "byte"}

@@ -19,20 +19,6 @@ if TYPE_CHECKING:
 
     from jumok.text.words import Span
 
-__all__ = [
-    "MULTIPLE_SENTENCES",
-    "Sentences",
-    "check_sentences",
-    "line_spans",
-    "multiple_sentences_share",
-    "replace_sentences",
-    "sentence_spans",
-    "sentences_for_scores",
-    "sentences_for_texts",
-    "split_sentences",
-    "text_spans",
-]
-
 Sentences = Literal["split", "keep"]
 """What happens to a text of several sentences: each is translated by itself, or the lines are kept whole."""
 

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from numpy.random import Generator
 
-__all__ = ["BpeDropout", "NBestSampler", "SegmentationSampler", "resample_groups"]
-
 # Longer than most words; limits the alternatives of a group in scripts without spaces.
 _MAX_GROUP_CHARACTERS = 12
 

@@ -25,17 +25,6 @@ if TYPE_CHECKING:
     from jumok.text.words import Span
     from jumok.types import Link
 
-__all__ = [
-    "PlacedTerms",
-    "WordEvidence",
-    "has_all_terms",
-    "links_as_weights",
-    "lost_protected",
-    "missing_term_note",
-    "place_terms_in_sentence",
-    "without_protected",
-]
-
 MIN_WEIGHT = 0.1
 """A word whose attention to a term is below this does not translate it."""
 _POSSESSIVE = re.compile(r"['’]s?$")

@@ -17,8 +17,6 @@ from jumok.types import BEGIN, END, PAD
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["TokenTable"]
-
 _WITHOUT_TEXT = (PAD, BEGIN, END)
 
 

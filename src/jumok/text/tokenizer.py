@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
     from jumok.text.protocol import AnyTokenizer
 
-__all__ = ["Tokenizer", "TokenizerPair", "load_tokenizer", "tokenizer_from_file"]
-
 _SPECIAL_TOKENS = {PAD: "<pad>", UNKNOWN: "<unk>", BEGIN: "<s>", END: "</s>"}
 _UNKNOWN_TEXT = "⁇"
 _MIN_TEXTS_FOR_THREADS = 32

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-__all__ = ["read_tokenizers", "tokenizers_from_files", "tokenizers_to_files"]
-
 _SOURCE, _TARGET, _VOCABULARY = IMPORTED_VOCABULARY
 
 

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     from jumok.config.recipe import TextSettings
 
-__all__ = ["train_tokenizer", "train_tokenizers"]
-
 # More sentences than this hardly change the vocabulary and take minutes to train on.
 _SENTENCES_PER_TOKEN, _MIN_SAMPLE_SENTENCES = 25, 100_000
 _MAX_COPIES = 8

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 
     from jumok.text.words import Span
 
-__all__ = ["NO_WORD", "diagonal_links", "merge_to_words", "words_of_spans"]
-
 NO_WORD = -1
 """The word index of a token without a word: `<s>`, `</s>`, padding, or any token of a text without words."""
 

@@ -10,8 +10,6 @@ from __future__ import annotations
 import unicodedata
 from itertools import pairwise
 
-__all__ = ["Span", "split_words", "word_spans"]
-
 Span = tuple[int, int]
 """Start and end (exclusive) in a text, in characters."""
 

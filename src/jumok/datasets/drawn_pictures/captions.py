@@ -19,17 +19,6 @@ if TYPE_CHECKING:
 
     from jumok.datasets.drawn_pictures.things import Thing
 
-__all__ = [
-    "LANGUAGES",
-    "NUMBERS",
-    "PLACES",
-    "RELATIONS",
-    "Caption",
-    "describe_pair",
-    "describe_place",
-    "describe_same",
-]
-
 LANGUAGES = ("en", "ko")
 PLACES = {
     "left": ("on the left", "왼쪽에"),

@@ -19,8 +19,6 @@ from jumok.storage.folders import disk_errors, write_file
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["write_split"]
-
 
 def write_split(folder: Path, split: str, count: int, *, seed: int = 1) -> None:
     """Write `count` pictures with captions and `count` with classes; refuse a split that is there already."""

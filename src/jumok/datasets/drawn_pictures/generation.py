@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["SPLITS", "DrawnPicture", "draw_scenes", "draw_things"]
-
 Item = TypeVar("Item")
 
 SPLITS = ("train", "valid", "test")

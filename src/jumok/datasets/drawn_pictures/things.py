@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     Coordinates = NDArray[np.float64]
     Outline = Callable[[Coordinates, Coordinates], NDArray[np.bool_]]
 
-__all__ = ["COLOURS", "SHAPES", "SIDE", "SIZES", "Colour", "Shape", "Size", "Thing", "cover"]
-
 SIDE = 32  # pixels per side of a picture
 MAX_REACH = 1.1  # how far a shape reaches at most from its centre along x or y, in radii
 SUBPIXELS = 4  # per side of a pixel, so that edges are smooth

@@ -45,52 +45,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Unpack
 
-__all__ = [
-    "ALONE",
-    "COMPANION_RANK",
-    "HABITUAL",
-    "KOREAN_COMPANION_RANK",
-    "KOREAN_COMPANY_RANK",
-    "KOREAN_DEGREE_RANK",
-    "KOREAN_FREQUENCY_RANK",
-    "KOREAN_MANNER_RANK",
-    "KOREAN_MEANS_RANK",
-    "KOREAN_OBJECT_RANK",
-    "KOREAN_PLACE_RANK",
-    "KOREAN_RECIPIENT_RANK",
-    "KOREAN_TIME_RANK",
-    "MANNER_RANK",
-    "OBJECT_RANK",
-    "PLACE_RANK",
-    "TIMES_BY_TENSE",
-    "TIME_RANK",
-    "UNRANKED",
-    "Action",
-    "Clause",
-    "Complement",
-    "adverb_complement",
-    "any_action",
-    "companion_complement",
-    "degree",
-    "expression_complement",
-    "fitting_times",
-    "frequency",
-    "giving_action",
-    "going_action",
-    "intransitive_action",
-    "kinds_of",
-    "make_clause",
-    "may_be_owned",
-    "object_phrase",
-    "pick_tense",
-    "place_complement",
-    "place_particle",
-    "places_of",
-    "time_complement",
-    "time_of_action",
-    "transitive_action",
-]
-
 # Ranks in English word order: complements with lower ranks come first.
 OBJECT_RANK = 10
 MANNER_RANK = 20

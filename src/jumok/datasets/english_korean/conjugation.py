@@ -16,8 +16,6 @@ from typing import NamedTuple
 
 from jumok.datasets.english_korean.hangul import compose, decompose, final_of, with_final
 
-__all__ = ["Stem", "conjugate", "copula", "stem", "with_honorific"]
-
 
 class Stem(NamedTuple):
     """Takes an ending. `kind` is "verb", "adjective" or "existence" (있다, 없다 and compounds).

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["BE", "VerbForms", "article", "plural_of", "verb_forms"]
-
 # "a" and "an" follow the sound, not the letter: "an hour" but "a uniform". Only words of this lexicon.
 _SILENT_H = ("hour", "honest")
 _SPOKEN_CONSONANT = ("uni", "use", "one")

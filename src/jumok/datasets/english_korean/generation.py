@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from jumok.types import Pair
 
-__all__ = ["MAX_WORDS", "generate", "pattern_names"]
-
 MAX_WORDS = 30  # words per side, including punctuation and tag
 MAX_FAILED_DRAWS = 100_000  # after this many in a row without a new pair, the grammar counts as exhausted
 

@@ -30,8 +30,6 @@ from jumok.datasets.english_korean.verb_phrases import BECOMES, LOCATED, MODES, 
 if TYPE_CHECKING:
     from jumok.datasets.english_korean.conjugation import Stem
 
-__all__ = ["all_stems", "capacity", "content_words"]
-
 
 @cache
 def content_words() -> tuple[str, ...]:

@@ -18,33 +18,6 @@ from jumok.datasets.english_korean.splits import combination_split
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = [
-    "ADJECTIVES",
-    "ATTRIBUTES",
-    "CHARACTERS",
-    "DEGREES",
-    "FREQUENCIES",
-    "GIVING",
-    "INTRANSITIVE",
-    "MANNERS",
-    "MOTION",
-    "NOUNS",
-    "NUMBERS",
-    "RELATIONS",
-    "STATES",
-    "TENSES",
-    "TIMES",
-    "TRANSITIVE",
-    "Adjective",
-    "Expression",
-    "Noun",
-    "Verb",
-    "human_verbs",
-    "named_by",
-    "nouns_of",
-    "reserved_split",
-]
-
 TENSES = ("present", "past", "future")
 _STATIVE = frozenset(predicates.STATIVE_VERBS.split())
 

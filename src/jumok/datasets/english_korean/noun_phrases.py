@@ -29,21 +29,6 @@ from jumok.datasets.english_korean.scene import Eojeol, Scene, Word, words
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = [
-    "PRONOUNS",
-    "NounPhrase",
-    "Pronoun",
-    "counted_phrase",
-    "measured_phrase",
-    "person_phrase",
-    "person_subject",
-    "place_phrase",
-    "pronoun_object",
-    "pronoun_subject",
-    "subject_phrase",
-    "thing_phrase",
-]
-
 
 class NounPhrase:
     """English words, and Korean words whose last one takes a particle.

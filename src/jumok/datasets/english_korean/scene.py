@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from jumok.datasets.english_korean.lexicon import Adjective, Noun, Verb
 
-__all__ = ["Eojeol", "Scene", "Sentence", "Word", "words"]
-
 Choice = TypeVar("Choice")
 
 POLITE_TAG = "<polite>"

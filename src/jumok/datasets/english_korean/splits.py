@@ -12,8 +12,6 @@ from __future__ import annotations
 from functools import cache
 from zlib import crc32
 
-__all__ = ["SPLITS", "combination_split", "sentence_split"]
-
 SPLITS = ("train", "valid", "test")
 
 # Per 1000, for valid and for test each; of the combinations that may be held out. Four in ten sentences of

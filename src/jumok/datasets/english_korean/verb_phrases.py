@@ -16,23 +16,6 @@ from jumok.datasets.english_korean.conjugation import Stem, conjugate, stem, wit
 from jumok.datasets.english_korean.english import BE, VerbForms, verb_forms
 from jumok.datasets.english_korean.lexicon import Adjective, Verb
 
-__all__ = [
-    "ANY_ROLE",
-    "BECOMES",
-    "COPULA",
-    "LOCATED",
-    "MODES",
-    "NEEDED",
-    "OWNED",
-    "RAINS",
-    "SNOWS",
-    "Mode",
-    "RoleEojeol",
-    "RoleWord",
-    "english_predicate",
-    "korean_predicate",
-]
-
 
 class RoleWord(NamedTuple):
     """An English word of a predicate and its role."""

@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from jumok.attention import Additive, KeyValues
     from jumok.models.kernels.dropout import Dropout
 
-__all__ = ["run_decoder"]
-
 
 class _AttentionInputs(NamedTuple):
     """The keys, values and mask that the decoder attends with, and v."""

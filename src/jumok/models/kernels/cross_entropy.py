@@ -31,8 +31,6 @@ from jumok.types import PAD
 if TYPE_CHECKING:
     from jumok.models.model import OutputLayer
 
-__all__ = ["LossSum", "fused_sequence_loss", "plain_sequence_loss", "sequence_loss"]
-
 CHUNK_SCORES = 2_000_000
 """Scores per chunk on the CPU: 8 MB in single precision."""
 DEVICE_CHUNK_SCORES = 100_000_000

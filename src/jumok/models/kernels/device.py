@@ -9,8 +9,6 @@ import torch
 if TYPE_CHECKING:
     from torch import Tensor
 
-__all__ = ["on_cpu", "product_dtype", "runs_fast_kernels"]
-
 
 def on_cpu(tensor: Tensor) -> bool:
     return tensor.device.type == "cpu"

@@ -24,8 +24,6 @@ from jumok.models.kernels.device import on_cpu
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["Dropout", "seed_dropout"]
-
 
 _stream: ContextVar[numpy.random.SFC64 | None] = ContextVar("_stream", default=None)
 

@@ -20,19 +20,6 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from jumok.models.kernels.device import runs_fast_kernels
 from jumok.models.kernels.recurrent_cells import ACTIVATIONS, CellActivations, GateGradients, LayerState
 
-__all__ = [
-    "DirectionWeights",
-    "add_product",
-    "direction_weights",
-    "encode_layer",
-    "fast_encode_layer",
-    "fast_run_layer",
-    "plain_encode_layer",
-    "plain_run_layer",
-    "pop_saved",
-    "run_layer",
-]
-
 
 def run_layer(layer: nn.RNNBase, inputs: Tensor, initial: LayerState) -> tuple[Tensor, LayerState]:
     """Run a layer over inputs (row, step, input width), starting from the state `initial`.

@@ -25,8 +25,6 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
-__all__ = ["ACTIVATIONS", "CellActivations", "GateGradients", "LayerState"]
-
 LayerState = tuple[Tensor, ...]
 """The recurrent state of a layer, tensors (…, row, width): the hidden state and, for an LSTM, the cell."""
 

@@ -11,16 +11,6 @@ from jumok.datasets.english_korean.noun_phrases import NounPhrase, person_subjec
 if TYPE_CHECKING:
     from jumok.datasets.english_korean.scene import Scene
 
-__all__ = [
-    "Frame",
-    "Frames",
-    "fitting_subject",
-    "frame_action",
-    "frames_of",
-    "read_frames",
-    "read_rows",
-]
-
 
 class Frame(NamedTuple):
     """A verb with objects or goals; a verb without them has none."""

@@ -10,8 +10,6 @@ if TYPE_CHECKING:
     from jumok.datasets.english_korean.clauses import Clause
     from jumok.datasets.english_korean.scene import Scene
 
-__all__ = ["make_question", "make_statement"]
-
 
 def make_statement(scene: Scene, clause: Clause) -> Sentence:
     """Return the clause as a statement."""

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
     from jumok.datasets.english_korean.scene import Scene, Sentence
 
-__all__ = ["PATTERNS", "Pattern"]
-
 
 class Pattern(NamedTuple):
     """A function that builds one sentence from a scene, and its relative frequency."""
