@@ -144,14 +144,18 @@ def test_effects_in_one_batch_equal_effects_one_by_one(name: str) -> None:
     plain = explain(translator, SENTENCE, target=TARGET)
     effects = plain.effects()[0]
     assert {site: effect.shape for site, effect in effects.items()} == {
-        site: attention.weights.shape[:2] for site, attention in plain.attention.items()
+        site: (*attention.weights.shape[:2], len(plain.target.ids) + 1)
+        for site, attention in plain.attention.items()
     }
     for site, effect in effects.items():
         last_head = effect.shape[0] - 1, effect.shape[1] - 1  # (layer, head)
         alone = explain(translator, SENTENCE, target=TARGET, edit=Silence(site, *last_head))
-        assert effect[last_head] == pytest.approx(alone.log_prob - plain.log_prob, abs=1e-3)
+        np.testing.assert_allclose(effect[last_head], alone.log_probs - plain.log_probs, atol=1e-3)
     measured = plain.with_effects()
-    np.testing.assert_array_equal(measured.statistics["cross"].effect, effects["cross"])
+    np.testing.assert_array_equal(measured.statistics["cross"].token_effect, effects["cross"])
+    total = measured.statistics["cross"].effect
+    assert total is not None
+    np.testing.assert_allclose(total, effects["cross"].sum(axis=2), atol=1e-5)
 
 
 @every_family

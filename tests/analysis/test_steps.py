@@ -104,6 +104,49 @@ def test_steps_support_every_kind_of_positions_and_norms(settings: dict, cell: t
     np.testing.assert_allclose(last, expected, atol=1e-4 * max(1.0, np.abs(expected).max()))
 
 
+@pytest.mark.parametrize("name", ["transformer", "post-norm", "projections", "decoder-only"])
+@pytest.mark.parametrize("cell", CELLS[1:])
+def test_the_steps_lead_through_the_feed_forward_network_to_the_written_token(name: str, cell: tuple) -> None:
+    translator = family_translator(name)
+    explanation = explain(translator, SENTENCE, target=TARGET)
+    site, layer, _, query, _ = cell
+    steps, model = explanation.steps(*cell), translator.model
+    block = (model.blocks if name == "decoder-only" else model.decoder)[layer]
+    network = block.feed_forward
+    narrow = network.narrow.weight.detach().numpy() @ steps["feed-forward hidden"]
+    expected = narrow + network.narrow.bias.detach().numpy()
+    np.testing.assert_allclose(steps["feed-forward output"], expected, atol=1e-4)
+    assert steps["feed-forward hidden"].min() >= 0  # relu
+    if site == "cross" and name != "post-norm":
+        after = steps["added"] + steps["feed-forward output"]
+        np.testing.assert_allclose(steps["block output"], after, atol=1e-4)
+    weights = model.output.weight.detach().numpy() @ steps["final state"]
+    assert steps["logit"] == pytest.approx(weights[explanation.target.ids[query]], abs=1e-3)
+    assert steps["log sum"] == pytest.approx(
+        np.log(np.exp(weights - weights.max()).sum()) + weights.max(), abs=1e-3
+    )
+    assert steps["log-probability"] == pytest.approx(explanation.log_probs[query], abs=1e-4)
+
+
+def test_the_steps_of_an_encoder_cell_end_at_the_output_of_its_layer() -> None:
+    translator = family_translator("transformer")
+    explanation = explain(translator, SENTENCE, target=TARGET)
+    steps = explanation.steps("encoder", 0, 1, 3, 2)
+    after = steps["added"] + steps["feed-forward output"]
+    np.testing.assert_allclose(steps["block output"], after, atol=1e-4)
+    next_layer = explanation.steps("encoder", 1, 1, 3, 2)
+    np.testing.assert_allclose(steps["block output"], next_layer["query state"], atol=1e-5)
+    assert "logit" not in steps
+
+
+@pytest.mark.parametrize("name", ["bahdanau", "luong", "feeding"])
+def test_the_steps_of_a_recurrent_model_lead_to_the_written_token(name: str) -> None:
+    explanation = explain(family_translator(name), SENTENCE, target=TARGET)
+    steps = explanation.steps("cross", 0, 0, 3, 2)
+    np.testing.assert_array_equal(steps["final state"], steps["output"])
+    assert steps["log-probability"] == pytest.approx(explanation.log_probs[3], abs=1e-4)
+
+
 @pytest.mark.parametrize(("kind", "site"), MECHANISM_SITES)
 def test_the_weight_of_every_mechanism_is_that_of_the_model(kind: str, site: str) -> None:
     base = TransformerSettings(encoder_layers=1, decoder_layers=2, **SMALL)
@@ -175,3 +218,15 @@ def test_missing_cells_and_steps_are_refused() -> None:
         explanation.steps("cross", 2, 0, 0, 0)
     with pytest.raises(DataError, match='Did you mean "weights"'):
         explanation.steps("cross", 0, 0, 0, 0)["wights"]
+
+
+@pytest.mark.parametrize("name", ["transformer", "post-norm", "decoder-only", "luong"])
+def test_the_stored_example_of_a_site_has_a_middling_weight(name: str) -> None:
+    """With a weight of almost 1, the steps from scores to weights would show nothing."""
+    explanation = explain(family_translator(name), SENTENCE, target=TARGET)
+    for steps in explanation.with_steps().cells:
+        site, weights = steps.cell.site, explanation.attention[steps.cell.site].weights
+        ordinary = weights[:, :, :-1, 1:] if site == "decoder" else weights[:, :, :-1, :-1]
+        is_possible = bool((np.abs(ordinary - 0.5) <= 0.2).any())
+        assert (abs(float(steps["weight"]) - 0.5) <= 0.2) == is_possible
+        assert (steps.cell.key > 0) if site == "decoder" else (steps.cell.key < weights.shape[3] - 1)

@@ -15,7 +15,7 @@ from engine_process import EngineProcess
 
 from jumok.analysis.changes import change_from_json
 from jumok.analysis.explainer import ExplanationOptions, explain
-from jumok.analysis.json_format import cell_to_document, explanation_to_document
+from jumok.analysis.json_format import cell_to_document, explanation_to_document, layers_to_document
 from jumok.analysis.live_file import pack_model, round_weights
 from jumok.analysis.packing import unpack_floats, unpack_weights
 from jumok.analysis.tokenized_sentence import TokenizedSentence
@@ -27,6 +27,7 @@ from jumok.text.sentences import text_spans
 
 if TYPE_CHECKING:
     from jumok.analysis.live_file import Quantization
+    from jumok.analysis.measures import Measures
 
 pytestmark = [pytest.mark.medium, pytest.mark.web, pytest.mark.no_cover]
 
@@ -123,6 +124,16 @@ def assert_same(actual: Any, expected: Any, where: str = "") -> None:
         assert actual == expected, where
 
 
+def assert_same_measures(actual: dict[str, Any], expected: Measures) -> None:
+    assert set(actual["value_norms"]) == set(expected.value_norms)
+    for site, norms in expected.value_norms.items():
+        np.testing.assert_allclose(unpack_floats(actual["value_norms"][site]), norms, rtol=1e-3, atol=1e-4)
+    assert (actual["erasure"] is None) == (expected.erasure is None)
+    if expected.erasure is not None:
+        np.testing.assert_allclose(unpack_floats(actual["erasure"]), expected.erasure, atol=2e-3)
+    assert actual["gradient"] == {}  # a browser computes no gradients
+
+
 def without_attention_rows(document: dict[str, Any]) -> dict[str, Any]:
     """Return the document with the attention of each candidate in place of its row; the order may differ."""
     search = document["search"]
@@ -203,6 +214,14 @@ def test_explanations_effects_and_steps_are_those_of_python(name: str) -> None:
             effects["effect"], {site: table["effect"] for site, table in measured["statistics"].items()}
         )
         assert_same(effects["group_effects"], measured["group_effects"])
+        for site, table in edited.with_effects().statistics.items():
+            np.testing.assert_allclose(
+                unpack_floats(effects["token_effect"][site]), table.token_effect, atol=2e-3
+            )
+        for live, request in ((plain, {}), (edited, {"changes": changes[-1]})):
+            assert_same_measures(engine.ask("measures", sentence=SENTENCE, **request), live.measures())
+        layers = plain.with_layer_predictions().layers if plain.has_layers else ()
+        assert_same(engine.ask("layers", sentence=SENTENCE)["layers"], layers_to_document(layers))
         for site, packed in document["attention"].items():
             layer, head, query, key = (generator.randrange(count) for count in packed["shape"])
             cell = {

@@ -67,7 +67,7 @@ describe("stored numbers", () => {
     weights(packed).forEach((weight, i) => expect(weight).toBeCloseTo(values[i], 4));
     expect(packWeights([0.5, 0.5, 0, 1], [2, 2]).layout).toBe("full");
     expect(packWeights([NaN, -1], [1, 2]).scale).toBe(1);
-    expect([...floats({ ...packFloats(f32(0.1, -2), [2]), name: "", formula: "", over: "width" })]).toEqual([...f32(0.1, -2)]);
+    expect([...floats(packFloats(f32(0.1, -2), [2]))]).toEqual([...f32(0.1, -2)]);
   });
 
   it("rounds to five decimals, and what is not finite to null", () => {

@@ -73,7 +73,7 @@ class BoundModel:
     def weights(self, targets: Sequence[Sequence[int]]) -> Iterator[dict[str, NDArray[Any]]]:
         """Yield, per target, site → weights (layer, head, query, key) of one teacher-forced pass."""
         self.check_cost(targets)
-        for batch in self._batches(targets):
+        for batch in self.batches(targets):
             yield from site_weights(self.model, [self.source] * len(batch), batch, edit=self.edit)
 
     def log_probs(self, target: Sequence[int]) -> Tensor:
@@ -82,7 +82,8 @@ class BoundModel:
 
     def log_prob(self, target: Sequence[int], *, ended: bool = True) -> float:
         """Return the log-probability of a whole target; its `</s>` is included if it `ended`."""
-        return self._log_probs([target], self.edit, ended=ended)[0]
+        [log_probs] = self._token_log_probs([target], self.edit, ended=ended)
+        return float(log_probs.sum())
 
     def steps(self, target: Sequence[int], cell: Cell) -> CellSteps:
         """Return the computation of one cell's weight, step by step."""
@@ -90,30 +91,65 @@ class BoundModel:
 
     def silencing_effects(
         self, target: Sequence[int], groups: Sequence[HeadGroup], *, ended: bool = True
-    ) -> list[float]:
-        """Return, per group, how the target's log-probability changes when the group's heads are silenced."""
+    ) -> NDArray[numpy.float64]:
+        """Return, per group, how each log-probability changes when the group's heads are silenced.
+
+        The array is (group, step); the last step is `</s>` if the target `ended`. Its rows sum to the changes
+        in the log-probability of the whole target.
+        """
         self.check_cost([target] * len(groups))
-        unchanged = self.log_prob(target, ended=ended)
-        effects: list[float] = []
-        for batch in self._batches([target] * len(groups)):
+        [unchanged] = self._token_log_probs([target], self.edit, ended=ended)
+        effects: list[NDArray[numpy.float64]] = []
+        for batch in self.batches([target] * len(groups)):
             silenced = groups[len(effects) : len(effects) + len(batch)]
             edit = silence_per_row(silenced, self.model, self.source_length, self.edit)
-            effects.extend(after - unchanged for after in self._log_probs(batch, edit, ended=ended))
-        return effects
+            effects.extend(after - unchanged for after in self._token_log_probs(batch, edit, ended=ended))
+        return numpy.stack(effects) if effects else numpy.zeros((0, len(unchanged)))
+
+    def erasing_effects(
+        self, target: Sequence[int], erased: Sequence[Sequence[int]], *, ended: bool = True
+    ) -> NDArray[numpy.float64]:
+        """Return how each log-probability changes when these positions are deleted from the source.
+
+        The array is (deletion, step), as that of `silencing_effects`.
+        """
+        self.check_cost([target] * len(erased))
+        sources = [
+            [token for position, token in enumerate(self.source) if position not in positions]
+            for positions in map(set, erased)
+        ]
+        [unchanged] = self._token_log_probs([target], self.edit, ended=ended)
+        effects: list[NDArray[numpy.float64]] = []
+        for batch in self.batches([target] * len(erased)):
+            shortened = sources[len(effects) : len(effects) + len(batch)]
+            after = self._token_log_probs(batch, self.edit, ended=ended, sources=shortened)
+            effects.extend(row - unchanged for row in after)
+        return numpy.stack(effects) if effects else numpy.zeros((0, len(unchanged)))
 
     @torch.inference_mode()
-    def _log_probs(self, targets: Sequence[Sequence[int]], edit: Edit | None, *, ended: bool) -> list[float]:
-        """Return one log-probability per target. To save memory, the output layer takes one row at a time."""
-        states = self.model(padded_batch([self.source] * len(targets), targets), edit=edit)
-        sums = []
+    def _token_log_probs(
+        self,
+        targets: Sequence[Sequence[int]],
+        edit: Edit | None,
+        *,
+        ended: bool,
+        sources: Sequence[Sequence[Any]] | None = None,
+    ) -> list[NDArray[numpy.float64]]:
+        """Return the log-probabilities of each target's tokens.
+
+        To save memory, the output layer takes one row at a time.
+        """
+        states = self.model(padded_batch(sources or [self.source] * len(targets), targets), edit=edit)
+        rows = []
         for row, target in zip(states, targets, strict=True):
             tokens = torch.tensor([*target, END] if ended else list(target), dtype=torch.int64)
             with self.model.autocast():
                 log_probs = self.model.output.log_probs(row[: len(tokens)])
-            sums.append(float(log_probs.gather(1, tokens[:, None].to(row.device)).sum()))
-        return sums
+            produced = log_probs.gather(1, tokens[:, None].to(row.device))[:, 0]
+            rows.append(produced.double().cpu().numpy())
+        return rows
 
-    def _batches(self, targets: Sequence[Sequence[int]]) -> Iterator[Sequence[Sequence[int]]]:
+    def batches(self, targets: Sequence[Sequence[int]]) -> Iterator[Sequence[Sequence[int]]]:
         """Yield the targets in order, as many per batch as the tokens and weights of a batch allow."""
         max_length = max(map(len, targets), default=0)
         weights = max(1, count_weights(self.model, len(self.source), max_length))  # 0: no attention at all

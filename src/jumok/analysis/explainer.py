@@ -302,6 +302,7 @@ class _Explainer:
             facts=self._facts(),
             picture=picture,
             bound_model=bound_model,
+            target_tokenizer=self.translator.tokenizers.target,
         )
 
     def _tokenized_target(self, ids: Sequence[int]) -> TokenizedSentence:

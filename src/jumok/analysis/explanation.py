@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from jumok.analysis.heads import HeadStatistics
+    from jumok.analysis.measures import Measures
     from jumok.analysis.search_tree import SearchTree
     from jumok.text.picture_tokenizer import PictureTokenizer
     from jumok.types import Alignment, AttentionMap
@@ -111,6 +112,8 @@ class Explanation:
     changes: tuple[Change, ...] = ()
     before: BeforeChange | None = None
     cells: tuple[CellSteps, ...] = ()  # the cells whose steps are stored
+    measured: Measures | None = None  # other measures than the weights of how much a word matters
+    layers: tuple[tuple[tuple[NextToken, ...], ...], ...] = ()  # layer → step: what it would have written
     picture: PatchedPicture | None = None  # the source, if it is not a sentence
     facts: Mapping[str, Any] = field(default_factory=dict)
 

@@ -32,10 +32,12 @@ class HeadStatistics:
     """The alignment error of each head's argmax; only for "cross", if a gold alignment was given."""
     effect: NDArray[np.float32] | None = None
     """The change in the translation's log-probability when the head is silenced, if it was measured."""
+    token_effect: NDArray[np.float32] | None = None
+    """The same per target step, (layer, head, step): its sum over steps is `effect`."""
 
 
 def head_statistics(attention: AttentionMap, picture: PatchedPicture | None = None) -> HeadStatistics:
-    """Return the statistics of one map (layer, head, query, key), without `error` and `effect`.
+    """Return the statistics of one map (layer, head, query, key), without `error` and effects.
 
     `picture` is the source, if that is not a sentence.
     """

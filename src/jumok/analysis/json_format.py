@@ -22,6 +22,7 @@ from jumok.analysis.explanation import (
     WordAlignment,
 )
 from jumok.analysis.heads import HeadStatistics
+from jumok.analysis.measures import Measures
 from jumok.analysis.packing import pack_floats, pack_weights, unpack_floats, unpack_weights
 from jumok.analysis.search_tree import Candidate, SearchTree
 from jumok.analysis.steps import Cell, CellSteps, Step
@@ -44,6 +45,9 @@ __all__ = [
     "explanation_from_json",
     "explanation_to_document",
     "explanation_to_json",
+    "layers_to_document",
+    "measures_to_document",
+    "statistics_document",
 ]
 
 FORMAT, VERSION = "jumok-explanation", 2
@@ -102,10 +106,7 @@ def explanation_to_document(
         "log_probs": [_number(value) for value in explanation.log_probs.tolist()],
         "ended": explanation.ended,
         "forced": explanation.forced,
-        "candidates": [
-            [[token.id, token.token, _number(token.probability)] for token in step]
-            for step in explanation.candidates
-        ],
+        "candidates": [_tokens_document(step) for step in explanation.candidates],
         "attention": {
             site: pack_weights(attention.weights, four_decimals=four_decimals)
             for site, attention in stored_maps.items()
@@ -115,8 +116,7 @@ def explanation_to_document(
             for site in _roll_out_sites(explanation)
         },
         "statistics": {
-            site: {name: _numbers(getattr(statistics, name)) for name in _STATISTICS}
-            for site, statistics in explanation.statistics.items()
+            site: statistics_document(statistics) for site, statistics in explanation.statistics.items()
         },
         "group_effects": [
             {
@@ -135,6 +135,8 @@ def explanation_to_document(
         "changes": [change_to_json(change) for change in explanation.changes],
         "before": None if explanation.before is None else _before_document(explanation.before),
         "steps": [cell_to_document(cell) for cell in explanation.cells],
+        "measures": None if explanation.measured is None else measures_to_document(explanation.measured),
+        "layers": layers_to_document(explanation.layers),
         "picture": None if explanation.picture is None else asdict(explanation.picture),
     }
 
@@ -214,14 +216,8 @@ def _explanation(document: dict[str, Any], weights: Mapping[str, NDArray[np.floa
         target=target,
         attention=label_maps(weights, source.tokens, target.tokens, picture=picture is not None),
         log_probs=_floats(document["log_probs"]),
-        candidates=tuple(
-            tuple(NextToken(id_, token, probability) for id_, token, probability in step)
-            for step in document["candidates"]
-        ),
-        statistics={
-            site: HeadStatistics(**{name: _read_numbers(tables[name]) for name in _STATISTICS})  # type: ignore[arg-type]
-            for site, tables in document["statistics"].items()
-        },
+        candidates=tuple(_read_tokens(step) for step in document["candidates"]),
+        statistics={site: _read_statistics(tables) for site, tables in document["statistics"].items()},
         group_effects=tuple(
             GroupEffect(group["site"], _read_heads(group["heads"]), _float_or_nan(group["effect"]))
             for group in document.get("group_effects", ())  # early files have none
@@ -234,6 +230,8 @@ def _explanation(document: dict[str, Any], weights: Mapping[str, NDArray[np.floa
         changes=tuple(change_from_json(change) for change in document["changes"]),
         before=None if document["before"] is None else _read_before(document["before"]),
         cells=tuple(_read_cell(cell) for cell in document["steps"]),
+        measured=_read_measures(document.get("measures")),  # early files have none
+        layers=tuple(tuple(map(_read_tokens, layer)) for layer in document.get("layers", ())),
         picture=picture,
         facts=document["facts"],
     )
@@ -312,6 +310,54 @@ def _read_search(fields: Mapping[str, Any]) -> SearchTree:
     )
     attention = None if fields["attention"] is None else unpack_weights(fields["attention"])
     return SearchTree(fields["beam"], fields["length_penalty"], steps, attention)
+
+
+def statistics_document(statistics: HeadStatistics) -> dict[str, Any]:
+    """Return the statistics of a site as plain JSON values."""
+    effect = statistics.token_effect
+    return {
+        **{name: _numbers(getattr(statistics, name)) for name in _STATISTICS},
+        "token_effect": None if effect is None else pack_floats(effect),
+    }
+
+
+def _read_statistics(tables: Mapping[str, Any]) -> HeadStatistics:
+    effect = tables.get("token_effect")  # early files have none
+    numbers = {name: _read_numbers(tables[name]) for name in _STATISTICS}
+    return HeadStatistics(**numbers, token_effect=None if effect is None else unpack_floats(effect))  # type: ignore[arg-type]
+
+
+def measures_to_document(measures: Measures) -> dict[str, Any]:
+    """Return the measures as plain JSON values."""
+    return {
+        "value_norms": {site: pack_floats(norms) for site, norms in measures.value_norms.items()},
+        "gradient": {site: pack_floats(values) for site, values in measures.gradient.items()},
+        "erasure": None if measures.erasure is None else pack_floats(measures.erasure),
+    }
+
+
+def _read_measures(fields: Mapping[str, Any] | None) -> Measures | None:
+    if fields is None:
+        return None
+    norms, gradient = (
+        {site: unpack_floats(values) for site, values in fields[name].items()}
+        for name in ("value_norms", "gradient")
+    )
+    erasure = fields["erasure"]
+    return Measures(norms, gradient, None if erasure is None else unpack_floats(erasure))
+
+
+def layers_to_document(layers: tuple[tuple[tuple[NextToken, ...], ...], ...]) -> list[Any]:
+    """Return what each layer would have written, at each step, as plain JSON values."""
+    return [[_tokens_document(step) for step in layer] for layer in layers]
+
+
+def _tokens_document(tokens: tuple[NextToken, ...]) -> list[Any]:
+    return [[token.id, token.token, _number(token.probability)] for token in tokens]
+
+
+def _read_tokens(tokens: Any) -> tuple[NextToken, ...]:
+    return tuple(NextToken(id_, token, probability) for id_, token, probability in tokens)
 
 
 def _before_document(before: BeforeChange) -> dict[str, Any]:

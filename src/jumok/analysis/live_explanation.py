@@ -8,9 +8,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from jumok.analysis.explanation import Explanation, GroupEffect
+from jumok.analysis.layer_predictions import layer_predictions
+from jumok.analysis.measures import measure
 from jumok.analysis.steps import Cell, CellSteps
 from jumok.errors import UnsupportedError
 from jumok.inference.attention_maps import label_maps
+from jumok.models.decoder_only import DecoderOnly
+from jumok.models.transformer import Transformer
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,11 +22,15 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from jumok.analysis.bound_model import BoundModel
+    from jumok.analysis.measures import Measures
+    from jumok.text.protocol import AnyTokenizer
     from jumok.types import AttentionMap
 
     Heads = tuple[tuple[int, int], ...]
 
 __all__ = ["LiveExplanation", "complete_explanation"]
+
+MIDDLING = 0.2  # how far from a half the weight of a cell may be that stands for its head
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -30,6 +38,12 @@ class LiveExplanation(Explanation):
     """An explanation with its model, which can compute more."""
 
     bound_model: BoundModel = field(kw_only=True, repr=False)
+    target_tokenizer: AnyTokenizer = field(kw_only=True, repr=False)
+
+    @property
+    def has_layers(self) -> bool:
+        """Whether each layer's state can be read as a prediction."""
+        return isinstance(self.bound_model.model, Transformer | DecoderOnly)
 
     def steps(self, site: str, layer: int, head: int, query: int, key: int) -> CellSteps:
         """Return the computation of one weight, from the embedding to the layer's output."""
@@ -51,28 +65,44 @@ class LiveExplanation(Explanation):
     def effects(self) -> tuple[dict[str, NDArray[np.float32]], tuple[GroupEffect, ...]]:
         """Return the changes in log-probability when heads are silenced, computed in batches.
 
-        First, per site, each head alone, (layer, head); then the groups of heads that the page averages.
+        First, per site, each head alone, (layer, head, step): the change at every target step, whose sum is
+        that of the whole translation. Then the groups of heads that the page averages.
         """
         single = [(site, (head,)) for site in self.attention for head in self._heads(site)]
         groups = self._head_groups()
-        effects = iter(
-            self.bound_model.silencing_effects(self.target.ids, [*single, *groups], ended=self.ended)
-        )
-        tables = {
-            site: np.array([next(effects) for _ in self._heads(site)], dtype=np.float32)
-            for site in self.attention
-        }
-        shapes = {site: attention.weights.shape[:2] for site, attention in self.attention.items()}
-        return (
-            {site: table.reshape(shapes[site]) for site, table in tables.items()},
-            tuple(GroupEffect(*group, effect) for group, effect in zip(groups, effects, strict=True)),
-        )
+        effects = self.bound_model.silencing_effects(self.target.ids, [*single, *groups], ended=self.ended)
+        tables, first = {}, 0
+        for site, attention in self.attention.items():
+            layers, heads = attention.weights.shape[:2]
+            rows = effects[first : first + layers * heads]
+            tables[site] = rows.reshape(layers, heads, -1).astype(np.float32)
+            first += layers * heads
+        totals = effects[first:].sum(axis=1).tolist()
+        return tables, tuple(GroupEffect(*group, total) for group, total in zip(groups, totals, strict=True))
 
     def with_effects(self) -> LiveExplanation:
         """Return a copy with the effects of silencing in `statistics` and `group_effects`."""
         effects, groups = self.effects()
-        statistics = {site: replace(table, effect=effects[site]) for site, table in self.statistics.items()}
+        statistics = {
+            site: replace(table, effect=effects[site].sum(axis=2), token_effect=effects[site])
+            for site, table in self.statistics.items()
+        }
         return replace(self, statistics=statistics, group_effects=groups)
+
+    def measures(self) -> Measures:
+        """Return other measures than the weights of how much a word matters."""
+        names_cells = any(change.cells()[0] for change in self.changes)
+        return measure(self.bound_model, self.source, self.target.ids, erases=not names_cells)
+
+    def with_measures(self) -> LiveExplanation:
+        """Return a copy with `measured`, other measures than the weights of how much a word matters."""
+        return replace(self, measured=self.measures())
+
+    def with_layer_predictions(self) -> LiveExplanation:
+        """Return a copy with `layers`: what each layer would have written (the logit lens)."""
+        return replace(
+            self, layers=layer_predictions(self.bound_model, self.target.ids, self.target_tokenizer)
+        )
 
     def with_steps(self, cells: Sequence[Cell] | None = None) -> LiveExplanation:
         """Return a copy that stores the steps of these cells, by default of one cell per site."""
@@ -98,24 +128,31 @@ class LiveExplanation(Explanation):
         return [group for group in groups if len(group[1]) > 1]
 
     def _example_cell(self, site: str) -> Cell:
-        """Return the cell with the largest weight that is not of a special token.
+        """Return a cell with a middling weight, where every step from scores to weights can be seen.
 
-        It is in the first head of the read-out for "cross", in layer 0 and head 0 for the other sites.
+        It is the cell closest to a half, and not of a special token if there is another: of the first head of
+        the read-out for "cross" (of the first head for the other sites), or of any head if there is none
+        between 0.3 and 0.7.
         """
         head = self.alignments[0].heads[0] if self.alignments and site == "cross" else (0, 0)
-        weights = self.map_of(site).weights[head].copy()  # (query, key)
-        queries, keys = weights.shape
-        # Cells of special tokens get weights of at most 0, so that argmax finds another one.
-        if site != "encoder" or self.picture is None:  # a patch is no special token
-            weights[queries - 1 :] -= 1 if queries > 1 else 0
+        distance = np.abs(self.map_of(site).weights - 0.5)  # (layer, head, query, key)
+        queries, keys = distance.shape[2:]
+        if (site != "encoder" or self.picture is None) and queries > 1:  # a patch is no special token
+            distance[:, :, queries - 1] += 1
         if site == "decoder" or self.picture is None:
-            weights[:, 0 if site == "decoder" else keys - 1] -= 1
-        query, key = np.unravel_index(int(weights.argmax()), weights.shape)
-        return Cell(site, *head, int(query), int(key))
+            distance[..., 0 if site == "decoder" else keys - 1] += 1
+        if distance[head].min() <= MIDDLING:
+            others = np.ones(distance.shape[:2], dtype=bool)
+            others[head] = False
+            distance[others] += 2
+        indices = np.unravel_index(int(distance.argmin()), distance.shape)
+        return Cell(site, *map(int, indices))
 
 
 def complete_explanation(explanation: Explanation) -> Explanation:
-    """Return a copy with effects and steps, which a stored page cannot compute.
+    """Return a copy with effects, measures, steps and what each layer predicts.
+
+    A stored page cannot compute them.
 
     Those that it has already stay the same. An explanation from a file is returned unchanged.
     """
@@ -123,4 +160,8 @@ def complete_explanation(explanation: Explanation) -> Explanation:
         return explanation
     measured = all(table.effect is not None for table in explanation.statistics.values())
     complete = explanation if measured else explanation.with_effects()
+    if complete.picture is None and complete.measured is None:
+        complete = complete.with_measures()
+    if not complete.layers and complete.has_layers:
+        complete = complete.with_layer_predictions()
     return complete if complete.cells else complete.with_steps()

@@ -1,10 +1,10 @@
-"""Recompute one attention weight from the model's parameters, and follow it to the layer's output.
+"""Recompute one attention weight from the model's parameters, and follow it to the word that is written.
 
 The blocks below the layer are called as usual; in the layer itself, every step is computed separately:
 
     embedding + position → states → query, key, value → scores → mask → softmax → Σ weight · value
-      → heads side by side → W_O → add & norm                                    Transformer, decoder-only
-    s, h → scores → softmax → context → what predicts the next token             recurrent
+      → heads side by side → W_O → add & norm → feed-forward → … → logits        Transformer, decoder-only
+    s, h → scores → softmax → context → what predicts the next token → logits    recurrent
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from jumok.attention.contract import Call
 from jumok.data.batching import padded_batch
 from jumok.errors import UnsupportedError
 from jumok.models.decoder_only import DecoderOnly
-from jumok.models.layers import Embedding, PostNorm, Residual
+from jumok.models.layers import ACTIVATIONS, Embedding, FeedForward, PostNorm, Residual
 from jumok.models.patch_embedding import PatchEmbedding
 from jumok.models.probe import Probe
 from jumok.models.recurrent import AttendAfter, AttendBefore, Recurrent
@@ -33,11 +33,11 @@ if TYPE_CHECKING:
 
     from jumok.attention import Mechanism
     from jumok.models.decoder_only import DecoderOnlyBlock
-    from jumok.models.model import TranslationModel
+    from jumok.models.model import OutputLayer, TranslationModel
     from jumok.models.transformer import DecoderBlock, EncoderBlock
     from jumok.types import Batch
 
-__all__ = ["trace_cell"]
+__all__ = ["joint_states", "trace_cell"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,25 +141,35 @@ def _transformer(model: Transformer, batch: Batch, cell: Cell, edit: Edit | None
     allowed = padding_mask(batch.source_lengths, batch.source.shape[1])
     states = model.source_embedding(batch.source)
     for layer, encoder in enumerate(cast("list[EncoderBlock]", list(model.encoder))):
-        if (cell.site, cell.layer) == ("encoder", layer):
+        is_traced = (cell.site, cell.layer) == ("encoder", layer)
+        if is_traced:
             yield from _block_steps(encoder.around_attention, encoder.attention, states, None, cell, edit)
+        with _FeedForwardInput(encoder.feed_forward) as entered:
+            states = encoder(states, allowed_keys=allowed, layer=layer, probe=probe)
+        if is_traced:
+            yield from _feed_forward_steps(encoder.feed_forward, entered.states, states, cell.query)
             return
-        states = encoder(states, allowed_keys=allowed, layer=layer, probe=probe)
     source = model.after_encoder(states)
     states = model.target_embedding(target)
     for layer, block in enumerate(cast("list[DecoderBlock]", list(model.decoder))):
+        entered = states
         if layer == cell.layer:
             if cell.site == "cross":
-                entered = block.around_attention.sublayer_input(states)
+                normed = block.around_attention.sublayer_input(entered)
                 self_attention_edit = probe.edit_at("decoder", layer)
-                attended = block.attention.attend_self(entered, edit=self_attention_edit, need_weights=True)
-                states = block.around_attention.add_output(states, attended.context)
+                attended = block.attention.attend_self(normed, edit=self_attention_edit, need_weights=True)
+                states = block.around_attention.add_output(entered, attended.context)
                 yield from _block_steps(block.around_cross, block.cross_attention, states, source, cell, edit)
             else:
-                yield from _block_steps(block.around_attention, block.attention, states, None, cell, edit)
-            return
+                yield from _block_steps(block.around_attention, block.attention, entered, None, cell, edit)
         memory = block.cross_attention.prepare(source, source, allowed)
-        states = block(states, memory, layer=layer, probe=probe)
+        with _FeedForwardInput(block.feed_forward) as fed:
+            states = block(entered, memory, layer=layer, probe=probe)
+        if layer == cell.layer:
+            yield from _feed_forward_steps(block.feed_forward, fed.states, states, cell.query)
+    yield from _output_steps(
+        model.output, model.after_decoder(states, None)[0, cell.query], batch, cell.query
+    )
 
 
 def _decoder_only(model: DecoderOnly, batch: Batch, cell: Cell, edit: Edit | None) -> Iterator[Step]:
@@ -177,20 +187,33 @@ def _decoder_only(model: DecoderOnly, batch: Batch, cell: Cell, edit: Edit | Non
         yield from _embedding_steps(
             name, table, tokens, position - source_length * reads_target, position=position
         )
-    states = torch.cat(
+    states = joint_states(model, batch)
+    all_allowed = torch.ones_like(positions, dtype=torch.bool)
+    joint_cell = Cell("decoder", cell.layer, cell.head, query, key)
+    for layer, block in enumerate(cast("list[DecoderOnlyBlock]", list(model.blocks))):
+        if layer == cell.layer:
+            yield from _block_steps(block.around_attention, block.attention, states, None, joint_cell, edit)
+        with _FeedForwardInput(block.feed_forward) as entered:
+            states, _ = block.read(states, all_allowed, layer=layer, probe=probe)
+        if layer == cell.layer:
+            yield from _feed_forward_steps(block.feed_forward, entered.states, states, query)
+            if cell.site == "encoder":
+                return
+    yield from _output_steps(model.output, model.after_blocks(states, None)[0, query], batch, cell.query)
+
+
+def joint_states(model: DecoderOnly, batch: Batch) -> Tensor:
+    """Return the embedded source and target of one pair as one sequence, (1, source + target, width)."""
+    target, source_length = _target(batch), batch.source.shape[1]
+    length = source_length + target.shape[1]
+    positions = torch.arange(length, device=model.device)[None]
+    return torch.cat(
         [
             model.source_embedding.at_positions(batch.source, positions[:, :source_length], end=length),
             model.target_embedding.at_positions(target, positions[:, source_length:], end=length),
         ],
         dim=1,
     )
-    all_allowed = torch.ones_like(positions, dtype=torch.bool)
-    joint_cell = Cell("decoder", cell.layer, cell.head, query, key)
-    for layer, block in enumerate(cast("list[DecoderOnlyBlock]", list(model.blocks))):
-        if layer == cell.layer:
-            yield from _block_steps(block.around_attention, block.attention, states, None, joint_cell, edit)
-            return
-        states, _ = block.read(states, all_allowed, layer=layer, probe=probe)
 
 
 def _embedding_steps(
@@ -288,6 +311,46 @@ def _recurrent(model: Recurrent, batch: Batch, cell: Cell, edit: Edit | None) ->
     else:
         output = torch.tanh(decoder.combine(torch.cat([context, new_state])))
         yield vector("output", "h̃ₜ = tanh(W_c [cₜ ; sₜ])", output)
+    yield from _output_steps(model.output, output, batch, cell.query)
+
+
+class _FeedForwardInput:
+    """Within this block, what enters a feed-forward network is kept in `states`, (1, length, width)."""
+
+    states: Tensor
+
+    def __init__(self, network: FeedForward) -> None:
+        self._network = network
+
+    def __enter__(self) -> _FeedForwardInput:
+        self._handle = self._network.register_forward_pre_hook(self._keep)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._handle.remove()
+
+    def _keep(self, module: torch.nn.Module, inputs: tuple[Tensor, ...]) -> None:
+        self.states = inputs[0]
+
+
+def _feed_forward_steps(network: FeedForward, entered: Tensor, after: Tensor, query: int) -> Iterator[Step]:
+    """Yield the steps of the feed-forward network of a block, and the block's output."""
+    projected = network.widen(entered[0, query])
+    hidden = ACTIVATIONS[network.activation](projected.clone())
+    yield vector("feed-forward hidden", f"{network.activation}(x W₁ + b₁)", hidden)
+    yield vector("feed-forward output", "hidden · W₂ + b₂", network.narrow(hidden))
+    yield vector("block output", "the layer's output at the query", after[0, query])
+
+
+def _output_steps(output: OutputLayer, state: Tensor, batch: Batch, query: int) -> Iterator[Step]:
+    """Yield the steps from the last state to the log-probability of the token that the step produces."""
+    logits = output(state).float()
+    written = logits[cast("Tensor", batch.target)[0, query + 1]]
+    log_sum = logits.logsumexp(dim=-1)
+    yield vector("final state", "what predicts the next token", state)
+    yield number("logit", "W[produced token] · state", written)
+    yield number("log sum", "log Σ exp(logits)", log_sum)
+    yield number("log-probability", "logit − log Σ exp(logits)", written - log_sum)
 
 
 def _probe(edit: Edit | None, model: TranslationModel) -> Probe:

@@ -33,6 +33,8 @@ export class Engine {
     const computed = yield* this.#explained({ ...rest, sentence });
     if (operation === "explain") return count < 2 ? computed.document : { ...computed.document, whole_text: yield* this.#wholeText(request, index) };
     if (operation === "rank-heads") return yield* this.#explainer.effects(computed);
+    if (operation === "measures") return yield* this.#explainer.measures(computed);
+    if (operation === "layers") return { layers: this.#explainer.layers(computed) };
     if (operation === "steps" && cell) return this.#explainer.steps(computed, cell);
     throw new Error(`There is no operation ${operation}.`);
   }

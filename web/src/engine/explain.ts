@@ -1,20 +1,24 @@
 /** Explanations, as `explain` in src/jumok/analysis/explainer.py makes them and docs/explanation-format.md describes them. */
 
 import type { Change } from "../lib/changes";
-import type { Cell, CellSteps, Explanation, GroupEffect, Search, Statistics, Table } from "../lib/format";
+import type { Cell, CellSteps, Explanation, GroupEffect, Measures, NextTokens, PackedFloats, Search, Statistics, Table } from "../lib/format";
 import { concatenate } from "./arrays";
 import { alignments, defaultReadOut, type ReadOut } from "./alignment";
 import { checkChanges, editFromChanges, firstStep, silenceHeads } from "./edits";
-import { BEGIN, END, logProbOf, PAD, pass, type Edit, type Model, type SiteWeights } from "./model";
+import { valueNorms } from "./measures";
+import { BEGIN, END, logProbOf, PAD, pass, sum, tokenLogProbsOf, type Edit, type Model, type Probe, type SiteWeights } from "./model";
 import type { SearchSettings, Site, StoredModel } from "./model_file";
 import { joinLines, strip } from "./normalisation";
-import { packWeights, rounded } from "./packing";
+import { packFloats, packWeights, rounded } from "./packing";
 import { replaceParts, textSpans } from "./sentences";
 import { beamSearch, largest, type SearchStep } from "./search";
 import { traceCell } from "./steps";
 import type { TokenizedSentence, Tokenizer } from "./tokenizer";
+import { Transformer } from "./transformer";
 
 const CANDIDATES = 8;
+/** Tokens that are shown of what a layer would have written. */
+const LAYER_CANDIDATES = 5;
 /** Attention weights in all maps of one translation. */
 const MAX_WEIGHTS = 4_000_000;
 const RESIDUAL = 0.5;
@@ -32,6 +36,7 @@ export interface ExplainRequest {
 
 export interface Effects {
   effect: Partial<Record<Site, Table>>;
+  token_effect: Partial<Record<Site, PackedFloats>>;
   group_effects: GroupEffect[];
 }
 
@@ -115,35 +120,75 @@ export class Explainer {
   *effects({ source, target, ended, edit, heads }: Computed): Progress<Effects> {
     const model = this.#model;
     const encoded = model.begin(source.ids, { edit });
-    const unchanged = logProbOf(model, encoded, target, ended, edit);
+    const unchanged = tokenLogProbsOf(model, encoded, target, ended, edit);
     const effect: Effects["effect"] = {};
+    const tokenEffect: Effects["token_effect"] = {};
     const groups = new Map<string, GroupEffect>();
     const addGroup = (site: Site, group: [number, number][]) => group.length > 1 && groups.set(`${site} ${group.join(" ")}`, { site, heads: group, effect: null });
     const measure = (site: Site, group: [number, number][]) => {
       const silenced = silenceHeads(site, group, edit);
       const state = site === "encoder" ? model.begin(source.ids, { edit: silenced }) : encoded;
-      return rounded(logProbOf(model, state, target, ended, silenced) - unchanged);
+      return tokenLogProbsOf(model, state, target, ended, silenced).map((logProb, step) => logProb - unchanged[step]);
     };
     for (const [site, { layers, heads: count }] of Object.entries(model.sites) as [Site, { layers: number; heads: number }][]) {
       const table: Table = (effect[site] = []);
+      const all: number[] = [];
       const rows = Array.from({ length: layers }, (_, layer) => Array.from({ length: count }, (_, head): [number, number] => [layer, head]));
       for (const row of rows) {
         const measured: (number | null)[] = [];
         for (const head of row) {
-          measured.push(measure(site, [head]));
+          const changes = measure(site, [head]);
+          measured.push(rounded(sum(changes)));
+          all.push(...changes);
           yield;
         }
         table.push(measured);
       }
+      tokenEffect[site] = packFloats(Float32Array.from(all), [layers, count, unchanged.length]);
       addGroup(site, rows.flat());
       for (const row of rows) addGroup(site, row);
     }
     if (model.sites.cross) addGroup("cross", [...heads].sort((a, b) => a[0] - b[0] || a[1] - b[1]));
     for (const group of groups.values()) {
-      group.effect = measure(group.site, group.heads);
+      group.effect = rounded(sum(measure(group.site, group.heads)));
       yield;
     }
-    return { effect, group_effects: [...groups.values()] };
+    return { effect, token_effect: tokenEffect, group_effects: [...groups.values()] };
+  }
+
+  /** Other measures than the weights of how much a word matters. Gradients need Python. */
+  *measures({ document, source, target, edit }: Computed): Progress<Measures> {
+    const namesCells = document.changes.some(({ kind }) => kind !== "silence");
+    return {
+      value_norms: valueNorms(this.#model, source.ids, target, edit),
+      gradient: {},
+      erasure: namesCells ? null : yield* this.#erasure(source, target, edit),
+    };
+  }
+
+  /** How the log-probability of each produced token changes when a source word is deleted, (step, word). */
+  *#erasure(source: TokenizedSentence, target: readonly number[], edit: Edit | null): Progress<PackedFloats> {
+    const logProbs = (ids: readonly number[]) => tokenLogProbsOf(this.#model, this.#model.begin(ids, { edit }), target, true, edit);
+    const unchanged = logProbs(source.ids);
+    const values = new Float32Array(unchanged.length * source.words.length);
+    for (let word = 0; word < source.words.length; word++) {
+      logProbs(source.ids.filter((_, position) => source.word_of_token[position] !== word)).forEach((logProb, step) => {
+        values[step * source.words.length + word] = logProb - unchanged[step];
+      });
+      yield;
+    }
+    return packFloats(values, [unchanged.length, source.words.length]);
+  }
+
+  /** What each layer would have written at each step: the logit lens. A recurrent model has no such layers. */
+  layers({ source, target, edit }: Computed): NextTokens[][] {
+    const model = this.#model;
+    if (!(model instanceof Transformer)) return [];
+    const states: Float32Array[][] = [];
+    const probe: Probe = { edit, onLayer: (layer, rows) => (states[layer] ??= []).push(rows.slice()) };
+    const state = model.begin(source.ids, probe);
+    for (const token of [BEGIN, ...target]) model.step(state, [token], probe);
+    return states.map((rows) => model.predict(concatenate(rows)).map((values) => this.#nextTokens(values, LAYER_CANDIDATES)));
   }
 
   /** The computation of one weight, step by step. */
@@ -236,15 +281,17 @@ export class Explainer {
       changes,
       before,
       steps: [],
+      measures: null,
+      layers: [],
     };
     return { document, source, target: ids, ended, edit, heads: read[0]?.heads ?? [] };
   }
 
   /** The most probable tokens of a step; `<pad>` and `<s>` are never produced. */
-  #nextTokens(logProbs: Float32Array): [number, string, number][] {
+  #nextTokens(logProbs: Float32Array, count = CANDIDATES): NextTokens {
     const masked = logProbs.slice();
     masked[PAD] = masked[BEGIN] = -Infinity;
-    const ids = largest(masked, Math.min(CANDIDATES, masked.length));
+    const ids = largest(masked, Math.min(count, masked.length));
     const tokens = this.#target.tokens(ids);
     return ids.map((id, i) => [id, tokens[i], rounded(Math.exp(masked[id])) ?? 0]);
   }
@@ -348,6 +395,7 @@ function statistics({ shape: [layers, heads, queries, keys], values }: SiteWeigh
     );
   return {
     entropy: table((weight) => (weight > 0 ? -weight * Math.log(weight) : 0)).map((row) => row.map((value) => value && Math.abs(value))),
+    token_effect: null,
     distance: table((weight, query, key) => weight * Math.abs(query - key)),
     on_special: table((weight, _, key) => (key === special ? weight : 0)),
     error: null,

@@ -1,6 +1,6 @@
 /** What search and explanations know of a model, whatever its family. */
 
-import { concatenate, linear, logSoftmax } from "./arrays";
+import { concatenate, linear, logSoftmax, rowsOf } from "./arrays";
 import type { Site, StoredModel, Weights } from "./model_file";
 
 export const [PAD, UNKNOWN, BEGIN, END] = [0, 1, 2, 3];
@@ -23,6 +23,10 @@ export interface Probe {
   onWeights?: (weights: Float32Array, place: Place, row: number) => void;
   /** Receives the input of every attention of a Transformer, before and after its norm. */
   onInput?: (site: Site, layer: number, position: number, state: Float32Array, normed: Float32Array) => void;
+  /** Receives what the feed-forward network of a layer computes, and the layer's output. */
+  onFeedForward?: (side: "encoder" | "decoder", layer: number, position: number, hidden: Float32Array, output: Float32Array, after: Float32Array) => void;
+  /** Receives the states (row, width) that enter layer 0 of a Transformer's decoder, and those after each layer, counted from 1. */
+  onLayer?: (layer: number, states: Float32Array) => void;
 }
 
 /** The state of decoding: one row per hypothesis. */
@@ -62,12 +66,14 @@ export class OutputLayer {
 
   /** Vectors (row, width) → one array of log-probabilities per row. */
   logProbs(vectors: Float32Array): Float32Array[] {
-    const scores = linear(vectors, this.#weight, this.#bias, this.#width);
-    return Array.from({ length: vectors.length / this.#width }, (_, row) => {
-      const values = scores.subarray(row * this.vocabSize, (row + 1) * this.vocabSize);
-      logSoftmax(values);
-      return values;
-    });
+    const rows = rowsOf(this.logits(vectors), this.vocabSize);
+    rows.forEach(logSoftmax);
+    return rows;
+  }
+
+  /** Vectors (row, width) → (row, vocabulary), before the softmax. */
+  logits(vectors: Float32Array): Float32Array {
+    return linear(vectors, this.#weight, this.#bias, this.#width);
   }
 }
 
@@ -122,12 +128,23 @@ function emptyWeights(sites: Sites, source: number, target: number): Partial<Rec
 
 /** The log-probability of a target; that of its `</s>` is included if it ended. `state` is that after `begin`. */
 export function logProbOf(model: Model, state: State, target: readonly number[], ended: boolean, edit: Edit | null): number {
+  return sum(tokenLogProbsOf(model, state, target, ended, edit));
+}
+
+export function sum(values: ArrayLike<number>): number {
+  let total = 0;
+  for (let i = 0; i < values.length; i++) total += values[i];
+  return total;
+}
+
+/** The log-probability of each token of a target, and of its `</s>` if it ended. */
+export function tokenLogProbsOf(model: Model, state: State, target: readonly number[], ended: boolean, edit: Edit | null): Float64Array {
   const probe: Probe = { edit };
   const produced = ended ? [...target, END] : target;
   const running = model.select(state, [0]);
   const vectors = produced.map((_, step) => model.step(running, [step ? target[step - 1] : BEGIN], probe));
   const logProbs = model.output.logProbs(concatenate(vectors));
-  return produced.reduce((sum, token, step) => sum + logProbs[step][token], 0);
+  return Float64Array.from(produced, (token, step) => logProbs[step][token]);
 }
 
 export function checkStored(stored: StoredModel): void {

@@ -1,7 +1,7 @@
 /** The computation of one attention weight, step by step, as in src/jumok/analysis/trace.py. */
 
 import type { Cell, CellSteps, Step } from "../lib/format";
-import { add, concatenate, dot, rowsOf, softmax, tanh } from "./arrays";
+import { add, concatenate, dot, logSoftmax, rowsOf, softmax, tanh } from "./arrays";
 import { BEGIN, END, type Edit, type Model, type Probe } from "./model";
 import type { Site } from "./model_file";
 import { packFloats } from "./packing";
@@ -40,15 +40,19 @@ function* transformerSteps(model: Transformer, source: Ids, target: Ids, cell: C
   yield* embeddingSteps("query", embeddings[querySide], ids[querySide][cell.query], cell.query);
   yield* embeddingSteps("key", embeddings[keySide], ids[keySide][cell.key], cell.key);
   const [states, normed]: [Float32Array[], Float32Array[]] = [[], []];
+  let fed: Float32Array[] = [];
   const probe: Probe = {
     edit,
     onInput: (site, layer, position, state, input) => {
       if (site === cell.site && layer === cell.layer) [states[position], normed[position]] = [state, input];
     },
+    onFeedForward: (side, layer, position, hidden, output, after) => {
+      if (side === (cell.site === "encoder" ? "encoder" : "decoder") && layer === cell.layer && position === cell.query) fed = [hidden, output, after];
+    },
   };
   const state = model.begin(source, probe);
   const width = state.encoded.length / ids.source.length;
-  if (cell.site !== "encoder") for (const token of ids.target) model.step(state, [token], probe);
+  const vectors = cell.site === "encoder" ? [] : ids.target.map((token) => model.step(state, [token], probe));
   const block = cell.site === "encoder" ? model.encoder[cell.layer] : model.decoder[cell.layer];
   const sublayer: Sublayer = cell.site === "cross" ? model.decoder[cell.layer].cross : block.self;
   const keyStates = cell.site === "cross" ? rowsOf(state.encoded, width) : states;
@@ -59,6 +63,23 @@ function* transformerSteps(model: Transformer, source: Ids, target: Ids, cell: C
     if (cell.site !== "cross") yield vector("key normed", "norm(x)", normed[cell.key]);
   }
   yield* attentionSteps(sublayer, states, normed, cell.site === "cross" ? keyStates : normed, cell, edit);
+  yield vector("feed-forward hidden", `${model.activation}(x W₁ + b₁)`, fed[0]);
+  yield vector("feed-forward output", "hidden · W₂ + b₂", fed[1]);
+  yield vector("block output", "the layer's output at the query", fed[2]);
+  if (cell.site !== "encoder") yield* outputSteps(model, vectors[cell.query], target, cell.query);
+}
+
+/** From the last state to the log-probability of the token that the query's step produces. */
+function* outputSteps(model: Model, state: Float32Array, target: Ids, query: number): Generator<Step> {
+  const logits = model.output.logits(state);
+  const written = logits[[...target, END][query]];
+  const logProbs = logits.slice();
+  logSoftmax(logProbs);
+  const logProb = logProbs[[...target, END][query]];
+  yield vector("final state", "what predicts the next token", state);
+  yield number("logit", "W[produced token] · state", written);
+  yield number("log sum", "log Σ exp(logits)", written - logProb);
+  yield number("log-probability", "logit − log Σ exp(logits)", logProb);
 }
 
 /** From query, key and value to the layer's output. */
@@ -159,4 +180,5 @@ function* recurrentSteps(model: Recurrent, source: Ids, target: Ids, cell: Cell,
     yield vector("new state", "sₜ = cell([yₜ₋₁ ; cₜ], sₜ₋₁)", after);
     yield vector("output", "rₜ = tanh(W_r [sₜ ; cₜ ; yₜ₋₁])", state.written);
   } else yield vector("output", "h̃ₜ = tanh(W_c [cₜ ; sₜ])", state.written);
+  yield* outputSteps(model, state.written, target, cell.query);
 }

@@ -70,10 +70,14 @@ class FeedForward {
     this.#around = new Residual(architecture, weights, `${block}.around_feed_forward`);
   }
 
-  apply(states: Float32Array): Float32Array {
+  /** `report` receives the hidden layer, the network's output and the output of the block, each of all rows. */
+  apply(states: Float32Array, report?: (hidden: Float32Array, output: Float32Array, after: Float32Array) => void): Float32Array {
     const hidden = this.#widen.apply(this.#around.input(states));
     for (let i = 0; i < hidden.length; i++) hidden[i] = this.#activation(hidden[i]);
-    return this.#around.output(states, this.#narrow.apply(hidden));
+    const output = this.#narrow.apply(hidden);
+    const after = this.#around.output(states, output);
+    report?.(hidden, output, after);
+    return after;
   }
 }
 
@@ -124,6 +128,7 @@ export interface TransformerState extends State {
 
 export class Transformer implements Model<TransformerState> {
   readonly sites: Sites;
+  readonly activation: TransformerArchitecture["activation"];
   readonly output: OutputLayer;
   readonly sourceEmbedding: Embedding;
   readonly targetEmbedding: Embedding;
@@ -137,6 +142,7 @@ export class Transformer implements Model<TransformerState> {
     const { heads, encoder_layers: encoderLayers, decoder_layers: decoderLayers } = architecture;
     this.sites = { encoder: { layers: encoderLayers, heads }, decoder: { layers: decoderLayers, heads }, cross: { layers: decoderLayers, heads } };
     this.#width = architecture.width;
+    this.activation = architecture.activation;
     this.output = new OutputLayer(weights);
     this.sourceEmbedding = new Embedding(architecture, weights, "source_embedding");
     this.targetEmbedding = new Embedding(architecture, weights, "target_embedding");
@@ -166,7 +172,7 @@ export class Transformer implements Model<TransformerState> {
       this.#report(probe, "encoder", layer, 0, states, normed);
       const memory = self.attention.memory(normed, [...ids.keys()]);
       const rows = ids.map((_, position) => ({ memory, position, row: 0 }));
-      states = feedForward.apply(self.around.output(states, self.attention.attend(normed, rows, "encoder", layer, probe)));
+      states = feedForward.apply(self.around.output(states, self.attention.attend(normed, rows, "encoder", layer, probe)), this.#feedForwardReport(probe, "encoder", layer, 0));
     });
     const encoded = this.#afterEncoder(states);
     return {
@@ -181,6 +187,7 @@ export class Transformer implements Model<TransformerState> {
   step(state: TransformerState, tokens: readonly number[], probe: Probe): Float32Array {
     const { position } = state;
     let states = concatenate(tokens.map((id) => this.targetEmbedding.at(id, position)));
+    probe.onLayer?.(0, states);
     this.decoder.forEach(({ self, cross, feedForward }, layer) => {
       const normed = self.around.input(states);
       this.#report(probe, "decoder", layer, position, states, normed);
@@ -196,15 +203,31 @@ export class Transformer implements Model<TransformerState> {
       this.#report(probe, "cross", layer, position, states, entered);
       const queries = tokens.map((_, row) => ({ memory: state.sources[layer], position, row }));
       states = cross.around.output(states, cross.attention.attend(entered, queries, "cross", layer, probe));
-      states = feedForward.apply(states);
+      states = feedForward.apply(states, this.#feedForwardReport(probe, "decoder", layer, position));
+      probe.onLayer?.(layer + 1, states);
     });
     state.position++;
     return this.#afterDecoder(states);
   }
 
+  /** What the states of a layer, (row, width), would predict if no layer followed: log-probabilities per row. */
+  predict(states: Float32Array): Float32Array[] {
+    return this.output.logProbs(this.#afterDecoder(states));
+  }
+
   select(state: TransformerState, order: readonly number[]): TransformerState {
     const copy = ({ keys, values }: Memory): Memory => ({ keys: keys.slice(), values: values.slice() });
     return { ...state, rows: order.length, caches: order.map((row) => state.caches[row].map(copy)) };
+  }
+
+  #feedForwardReport(probe: Probe, side: "encoder" | "decoder", layer: number, offset: number) {
+    const { onFeedForward } = probe;
+    if (!onFeedForward) return undefined;
+    return (hidden: Float32Array, output: Float32Array, after: Float32Array) => {
+      const rows = after.length / this.#width;
+      const [hiddens, outputs, afters] = [hidden, output, after].map((values) => rowsOf(values, values.length / rows));
+      for (let i = 0; i < rows; i++) onFeedForward(side, layer, offset + i, hiddens[i], outputs[i], afters[i]);
+    };
   }
 
   #report(probe: Probe, site: Site, layer: number, offset: number, states: Float32Array, normed: Float32Array): void {

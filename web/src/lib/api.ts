@@ -4,7 +4,7 @@
 
 import type { Change } from "./changes";
 import { askModel, hasModel } from "./file_model";
-import { checkFormat, type Cell, type CellSteps, type Explanation, type GroupEffect, type Site, type Table } from "./format";
+import { checkFormat, type Cell, type CellSteps, type Explanation, type GroupEffect, type Measures, type NextTokens, type PackedFloats, type Site, type Table } from "./format";
 import type { MetricsLine } from "./metrics";
 
 export interface ExplainRequest {
@@ -98,16 +98,31 @@ async function* readLines(response: Response): AsyncGenerator<string> {
   if (rest) yield rest;
 }
 
+interface Effects {
+  effect: Partial<Record<Site, Table>>;
+  token_effect: Partial<Record<Site, PackedFloats>>;
+  group_effects: GroupEffect[];
+}
+
 /** The same explanation with the effects of silencing each head and groups of heads. */
 export async function withEffects(explanation: Explanation, request: ExplainRequest, signal?: AbortSignal): Promise<Explanation> {
-  const { effect: tables, group_effects } = await post<{ effect: Partial<Record<Site, Table>>; group_effects: GroupEffect[] }>("rank-heads", request, signal);
+  const { effect: tables, token_effect, group_effects } = await post<Effects>("rank-heads", request, signal);
   const statistics = { ...explanation.statistics };
-  for (const [site, effect] of Object.entries(tables) as [Site, Table][]) statistics[site] = { ...statistics[site]!, effect };
+  for (const [site, effect] of Object.entries(tables) as [Site, Table][]) statistics[site] = { ...statistics[site]!, effect, token_effect: token_effect[site] };
   return { ...explanation, statistics, group_effects };
 }
 
 export function fetchSteps(request: ExplainRequest & { cell: Cell }): Promise<CellSteps> {
   return post("steps", request);
+}
+
+export function fetchMeasures(request: ExplainRequest): Promise<Measures> {
+  return post("measures", request);
+}
+
+/** What each layer would have written at each step; empty for a recurrent model. */
+export async function fetchLayers(request: ExplainRequest): Promise<NextTokens[][]> {
+  return (await post<{ layers: NextTokens[][] }>("layers", request)).layers;
 }
 
 export async function explainWithCheckpoint(step: number, sentence: string): Promise<Explanation> {

@@ -64,14 +64,31 @@ export interface GroupEffect {
 
 export type Table = (number | null)[][];
 export type StatisticName = "entropy" | "distance" | "on_special" | "error" | "effect";
-export type Statistics = Record<StatisticName, Table | null>;
+/** `token_effect`, (layer, head, step), is the effect on each target token and `</s>`. Older pages lack it. */
+export type Statistics = Record<StatisticName, Table | null> & { token_effect?: PackedFloats | null };
 
-export interface Step {
+export interface PackedFloats {
+  shape: number[];
+  float32: string;
+}
+
+/** The most probable tokens of a step, best first: id, token, probability. */
+export type NextTokens = [number, string, number][];
+
+/** Other measures than the weights of how much a word matters: src/jumok/analysis/measures.py. */
+export interface Measures {
+  /** (layer, head, key) */
+  value_norms: Partial<Record<Site, PackedFloats>>;
+  /** (step, key). Empty in a file with a model: the browser computes no gradients. */
+  gradient: Partial<Record<"cross" | "decoder", PackedFloats>>;
+  /** (step, source word); null while single cells are changed. */
+  erasure: PackedFloats | null;
+}
+
+export interface Step extends PackedFloats {
   name: string;
   formula: string;
   over: "width" | "keys" | "cells" | "number";
-  shape: number[];
-  float32: string;
 }
 
 export interface Cell {
@@ -127,7 +144,7 @@ export interface Explanation {
   log_probs: (number | null)[];
   ended: boolean;
   forced: number;
-  candidates: [number, string, number][][];
+  candidates: NextTokens[];
   attention: Partial<Record<Site, Packed>>;
   roll_out: Partial<Record<Site, Packed>>;
   statistics: Partial<Record<Site, Statistics>>;
@@ -138,6 +155,10 @@ export interface Explanation {
   changes: Change[];
   before: { target: TokenizedSentence; log_prob: number | null; log_prob_changed: number | null } | null;
   steps: CellSteps[];
+  /** Older pages lack it. */
+  measures?: Measures | null;
+  /** What the input and each layer would have written at each step. Older pages lack it. */
+  layers?: NextTokens[][];
   /** The source, if it is not a sentence. Older pages lack it. */
   picture?: PatchedPicture | null;
 }
@@ -194,7 +215,11 @@ export function weights(packed: Packed): Float32Array {
   return result;
 }
 
-/** The values of a step, exactly. */
-export function floats(step: Step): Float32Array {
-  return new Float32Array(bytes(step.float32).buffer);
+const unpackedFloats = new WeakMap<PackedFloats, Float32Array>();
+
+/** Packed floats, exactly. The result is cached. */
+export function floats(packed: PackedFloats): Float32Array {
+  let values = unpackedFloats.get(packed);
+  if (!values) unpackedFloats.set(packed, (values = new Float32Array(bytes(packed.float32).buffer)));
+  return values;
 }

@@ -105,7 +105,7 @@ export function isShifted(explanation: Explanation, choice: Choice): boolean {
   return choice.combination === "read-out" && explanation.alignments[0]?.shift === 1;
 }
 
-function shiftRowsUp(table: Float32Array, keys: number): Float32Array {
+export function shiftRowsUp(table: Float32Array, keys: number): Float32Array {
   const shifted = table.slice();
   shifted.copyWithin(0, keys);
   return shifted;
@@ -154,9 +154,12 @@ function withoutLabel(grouping: Grouping, label: string, position: number): Grou
 /** The map of a choice. A word's keys are summed and its queries averaged, so that rows keep their sums. */
 export function makeMap(explanation: Explanation, choice: Choice): AttentionMap | null {
   const packed = explanation.attention[choice.site];
-  if (!packed) return null;
-  const table = selectedWeights(explanation, choice);
-  const [queries, keys] = packed.shape.slice(2);
+  return packed ? { ...tableMap(explanation, choice, selectedWeights(explanation, choice)), rounded: isRounded(packed) } : null;
+}
+
+/** A table (query, key) of any numbers as the map of a choice: by words or tokens, with or without special tokens. */
+export function tableMap(explanation: Explanation, choice: Choice, table: Float32Array): AttentionMap {
+  const [queries, keys] = explanation.attention[choice.site]!.shape.slice(2);
   let [rows, columns] = groups(explanation, choice.site, choice.words);
   if (!choice.specials) {
     rows = withoutLabel(rows, END, queries - 1);
@@ -170,7 +173,7 @@ export function makeMap(explanation: Explanation, choice: Choice): AttentionMap 
       for (const row of queryGroup) for (const column of keyGroup) total += table[row * keys + column];
       values[at++] = queryGroup.length ? total / queryGroup.length : 0;
     }
-  return mapFrom(values, rows.labels, columns.labels, isRounded(packed));
+  return mapFrom(values, rows.labels, columns.labels);
 }
 
 export function mapFrom(values: Float32Array, rowLabels: string[], columnLabels: string[], rounded = false): AttentionMap {

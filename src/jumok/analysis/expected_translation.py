@@ -1,0 +1,84 @@
+"""Why not this? An expected translation beside the model's own, and the place where they part.
+
+Up to that step both have the same tokens, so the model is in the same state, and two probabilities of that
+step compare: of the token that it wrote, and of the one that was expected. Each source word is then deleted
+from the sentence to measure which of the two it speaks for (contrastive: Yin & Neubig 2022).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import zip_longest
+from typing import TYPE_CHECKING
+
+from jumok.analysis.explainer import explain
+from jumok.errors import DataError
+from jumok.types import END
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from jumok.analysis.changes import Change
+    from jumok.analysis.cost import CostLimits
+    from jumok.analysis.live_explanation import LiveExplanation
+    from jumok.attention import Edit
+    from jumok.inference.translator import Translator
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Contrast:
+    """Two translations of one sentence by one model: its own, and an expected one."""
+
+    own: LiveExplanation
+    expected: LiveExplanation
+    step: int | None
+    """The first step at which the tokens differ; None if all are the same."""
+    rank: int | None
+    """How many tokens were more probable at that step than the expected one."""
+    source_effects: NDArray[np.float64] | None
+    """Per source word: by how much it raises log p(own token) − log p(expected token) at that step.
+    Positive: the word speaks for the model's own token, negative: for the expected one."""
+
+    @property
+    def preference(self) -> float:
+        """log p(own) − log p(expected) of the whole translations."""
+        return self.own.log_prob - self.expected.log_prob
+
+    def tokens(self) -> tuple[str, str]:
+        """Return the tokens at the step where they part, the model's own first; `</s>` at an end."""
+        if self.step is None:
+            raise DataError("The translations do not part: all their tokens are the same.")
+        own, expected = ((*one.target.tokens, "</s>")[self.step] for one in (self.own, self.expected))
+        return own, expected
+
+
+def contrast(
+    translator: Translator,
+    sentence: str,
+    expected: str,
+    *,
+    edit: Change | Sequence[Change] | Edit | None = None,
+    limits: CostLimits | None = None,
+) -> Contrast:
+    """Explain the model's own translation of a sentence and an expected one, and find where they part."""
+    if not expected.strip():
+        raise DataError("Give the translation that you expected. Received: an empty text.")
+    own = explain(translator, sentence, edit=edit, limits=limits)
+    if expected.strip() == own.text:  # which may be segmented in other tokens than the same text is
+        return Contrast(own, own, None, None, None)
+    other = explain(translator, sentence, target=expected, edit=edit, limits=limits)
+    ids = [(*one.target.ids, END) for one in (own, other)]
+    step = next((i for i, (left, right) in enumerate(zip_longest(*ids)) if left != right), None)
+    if step is None:
+        return Contrast(own, other, None, None, None)
+    scores = other.bound_model.log_probs(other.target.ids)[step]
+    rank = int((scores > scores[ids[1][step]]).sum())
+    effects = None
+    if not any(change.cells()[0] for change in own.changes):
+        erased = [own.source.tokens_of(word) for word in range(len(own.source.words))]
+        changes = [one.bound_model.erasing_effects(one.target.ids, erased)[:, step] for one in (own, other)]
+        effects = changes[1] - changes[0]
+    return Contrast(own, other, step, rank, effects)

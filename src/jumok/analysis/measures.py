@@ -1,0 +1,175 @@
+"""Other measures than its weight of how much a word matters to the model.
+
+    norm       ‖α f(x)‖, f(x) = (x W_V + b_V) W_O                 Kobayashi et al. 2020, eq. 4
+    gradient   Σ_d x_d · ∂ log p(token) / ∂x_d                    gradient × input, Denil et al. 2014
+    erasure    log p(token) − log p(token) without the word       Li et al. 2016, "Understanding … by erasure"
+
+A weight says where a head reads. What it reads may be short (a small norm), may not matter for the word that
+is produced (a small gradient), or may be known from elsewhere (nothing changes if it is erased).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+import torch
+
+from jumok.data.batching import padded_batch
+from jumok.errors import UnsupportedError
+from jumok.models.decoder_only import DecoderOnly
+from jumok.models.recurrent import Recurrent
+from jumok.models.transformer import Transformer
+from jumok.types import BEGIN, END
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from numpy.typing import NDArray
+    from torch import Tensor
+
+    from jumok.analysis.bound_model import BoundModel
+    from jumok.analysis.tokenized_sentence import TokenizedSentence
+    from jumok.attention import MultiHead
+    from jumok.models.model import TranslationModel
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Measures:
+    """Three measures of one translation. A step produces a token; the last one is `</s>`."""
+
+    value_norms: Mapping[str, NDArray[np.float32]]
+    """Site → ‖f(x)‖ of each key, (layer, head, key). Times a weight, it is the norm of what the weight adds.
+    In a recurrent model, f(x) is the encoder's state itself."""
+    gradient: Mapping[str, NDArray[np.float32]]
+    """ "cross" → (step, source token), "decoder" → (step, `<s>` and target tokens): gradient × input of the
+    produced token's log-probability; the input is the token's embedding, without its position."""
+    erasure: NDArray[np.float32] | None
+    """(step, source word): the change in the log-probability of the produced token when the word is deleted
+    from the sentence. None if attention is changed at single cells, whose indices would name other words."""
+
+
+def measure(
+    bound_model: BoundModel, source: TokenizedSentence, target: Sequence[int], *, erases: bool = True
+) -> Measures:
+    """Return the measures of a target, whose tokens have no `</s>`."""
+    if bound_model.reads_picture:
+        raise UnsupportedError(
+            "Norms, gradients and erasure are measured for words. Received: a picture, which has patches."
+        )
+    bound_model.check_cost([target])
+    erased = [source.tokens_of(word) for word in range(len(source.words))]
+    return Measures(
+        _value_norms(bound_model, target),
+        _gradients(bound_model, target),
+        bound_model.erasing_effects(target, erased).T.astype(np.float32) if erases else None,
+    )
+
+
+def _attentions(model: TranslationModel) -> dict[str, list[MultiHead]]:
+    """Return the attention layers of each site of a Transformer."""
+    if not isinstance(model, Transformer):
+        return {}
+    return {
+        "encoder": [block.attention for block in model.encoder],  # type: ignore[misc]
+        "decoder": [block.attention for block in model.decoder],  # type: ignore[misc]
+        "cross": [block.cross_attention for block in model.decoder],  # type: ignore[misc]
+    }
+
+
+@torch.inference_mode()
+def _value_norms(bound_model: BoundModel, target: Sequence[int]) -> dict[str, NDArray[np.float32]]:
+    model, batch = bound_model.model, padded_batch([bound_model.source], [target])
+    if isinstance(model, Recurrent):
+        if not model.has_cross_attention:
+            return {}
+        batch = batch.to(model.device)
+        states, _ = model.encoder(model.source_embedding(batch.source), batch.cpu_source_lengths)
+        return {"cross": _array(states.norm(dim=-1)[:, None])}
+    layers = _attentions(model)
+    if isinstance(model, DecoderOnly):
+        layers = {"decoder": [block.attention for block in model.blocks]}  # type: ignore[misc]
+    collected: dict[MultiHead, Tensor] = {}
+    handles = [
+        one.value.register_forward_hook(lambda _, __, output, one=one: collected.update({one: output[0]}))
+        for attentions in layers.values()
+        for one in attentions
+    ]
+    try:
+        model(batch, edit=bound_model.edit)
+    finally:
+        for handle in handles:
+            handle.remove()
+    norms = {
+        site: _array(torch.stack([_transformed_norms(one, collected[one]) for one in attentions]))
+        for site, attentions in layers.items()
+    }
+    if isinstance(model, DecoderOnly):  # one sequence: the target follows the source
+        joint, length = norms["decoder"], bound_model.source_length
+        return {"encoder": joint[..., :length], "decoder": joint[..., length:], "cross": joint[..., :length]}
+    return norms
+
+
+def _transformed_norms(attention: MultiHead, values: Tensor) -> Tensor:
+    """Return ‖v W_O‖ of each head and key, from the values (key, groups · width): (head, key)."""
+    split = values.view(len(values), attention.groups, -1)  # (key, group, width)
+    split = split.repeat_interleave(attention.heads // attention.groups, dim=1)
+    output = attention.out.weight.view(
+        len(attention.out.weight), attention.heads, -1
+    )  # (output, head, width)
+    transformed: Tensor = torch.einsum("khv,ohv->hko", split, output)
+    norms: Tensor = transformed.norm(dim=-1)
+    return norms
+
+
+def _gradients(bound_model: BoundModel, target: Sequence[int]) -> dict[str, NDArray[np.float32]]:
+    """Return gradient × input. Row r of a batch is differentiated at step r: one backward pass per batch."""
+    model, produced = bound_model.model, [*target, END]
+    inputs = {"cross": [*bound_model.source, END], "decoder": [BEGIN, *target]}
+    tables = {"cross": model.source_embedding, "decoder": model.target_embedding}
+    bound_model.check_cost([target] * len(produced))
+    parts: dict[str, list[NDArray[np.float32]]] = {site: [] for site in inputs}
+    first = 0
+    for rows in bound_model.batches([target] * len(produced)):
+        steps = torch.arange(first, first + len(rows), device=model.device)
+        with torch.enable_grad(), _EmbeddingLeaves(model) as leaves:
+            states = model(padded_batch([bound_model.source] * len(rows), rows), edit=bound_model.edit)
+            with model.autocast():
+                log_probs = model.output.log_probs(states[torch.arange(len(rows)), steps])  # (row, token)
+            tokens = torch.tensor(produced[first : first + len(rows)], device=model.device)
+            total = log_probs.gather(1, tokens[:, None]).sum()
+            gradients = torch.autograd.grad(total, leaves.outputs)
+        for site, gradient in zip(inputs, gradients, strict=True):  # the source is embedded first
+            table: Any = tables[site]
+            embedded = table.weight.detach()[torch.tensor(inputs[site], device=model.device)]
+            scale = table.weight.shape[1] ** 0.5
+            parts[site].append(_array((gradient.float() * embedded.float() * scale).sum(dim=-1)))
+        first += len(rows)
+    return {site: np.concatenate(rows) for site, rows in parts.items()}
+
+
+class _EmbeddingLeaves:
+    """Within this block, the outputs of a model's embeddings are leaves that gradients end at."""
+
+    def __init__(self, model: TranslationModel) -> None:
+        self.outputs: list[Tensor] = []
+        # The last module of an embedding, through which every output passes.
+        tables = cast("Iterator[Any]", (model.source_embedding, model.target_embedding))
+        self._modules = list(dict.fromkeys(table.dropout for table in tables))
+
+    def __enter__(self) -> _EmbeddingLeaves:
+        self._handles = [module.register_forward_hook(self._cut) for module in self._modules]
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        for handle in self._handles:
+            handle.remove()
+
+    def _cut(self, module: torch.nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> Tensor:
+        self.outputs.append(output.detach().requires_grad_())
+        return self.outputs[-1]
+
+
+def _array(values: Tensor) -> NDArray[np.float32]:
+    return np.asarray(values.detach().float().cpu().numpy())

@@ -1,0 +1,80 @@
+"""An expected translation beside the model's own."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from jumok.analysis.changes import Paint
+from jumok.analysis.expected_translation import contrast
+from jumok.analysis.explainer import explain
+from jumok.data.batching import padded_batch
+from jumok.errors import DataError
+from jumok.types import END
+from random_translators import SENTENCE, SMALL_MODELS, family_translator
+
+
+@pytest.mark.parametrize("name", SMALL_MODELS)
+def test_the_step_where_they_part_and_what_each_source_word_speaks_for(name: str) -> None:
+    translator = family_translator(name)
+    own = explain(translator, SENTENCE)
+    kept = 2
+    prefix = translator.tokenizers.target.decode(own.target.ids[:kept])
+    result = contrast(translator, SENTENCE, f"{prefix} river knows")
+    assert result.own.text == own.text
+    ids = [list(one.target.ids) for one in (result.own, result.expected)]
+    step = result.step
+    assert step is not None
+    assert ids[0][:step] == ids[1][:step]
+    tokens = [[*one, END][step] for one in ids]
+    assert tokens[0] != tokens[1]
+
+    def difference(source: list[int]) -> tuple[float, torch.Tensor]:
+        """log p(own token) − log p(expected token) after the common prefix, from one plain pass."""
+        with torch.inference_mode():
+            states = translator.model(padded_batch([source], [ids[0][:step]]))
+            scores = translator.model.output.log_probs(states)[0, step]
+        return float(scores[tokens[0]] - scores[tokens[1]]), scores
+
+    source = result.own.source
+    whole, scores = difference(list(source.ids))
+    logs = [float(one.log_probs[step]) for one in (result.own, result.expected)]
+    assert logs[0] - logs[1] == pytest.approx(whole, abs=1e-4)
+    assert result.rank == int((scores > scores[tokens[1]]).sum())
+    assert result.preference == pytest.approx(result.own.log_prob - result.expected.log_prob)
+    assert result.source_effects is not None
+    for word in range(len(source.words)):
+        rest = [id_ for id_, owner in zip(source.ids, source.word_of_token, strict=True) if owner != word]
+        assert result.source_effects[word] == pytest.approx(whole - difference(rest)[0], abs=1e-3)
+
+
+def test_the_same_translation_does_not_part() -> None:
+    translator = family_translator("transformer")
+    result = contrast(translator, SENTENCE, explain(translator, SENTENCE).text)
+    assert (result.step, result.rank, result.source_effects) == (None, None, None)
+    with pytest.raises(DataError, match="do not part"):
+        result.tokens()
+
+
+def test_a_longer_translation_parts_at_the_end_of_the_shorter() -> None:
+    translator = family_translator("transformer")
+    own = explain(translator, SENTENCE)
+    shorter = translator.tokenizers.target.decode(own.target.ids[:2])
+    result = contrast(translator, SENTENCE, shorter)
+    assert result.step is not None
+    assert result.step <= 2
+    if result.step == 2:
+        assert result.tokens()[1] == "</s>"
+
+
+def test_single_cells_that_are_changed_have_no_erasure() -> None:
+    paint = Paint("cross", 0, 0, query=0, key=1, weight=1.0)
+    result = contrast(family_translator("transformer"), SENTENCE, "river", edit=paint)
+    assert result.source_effects is None
+    assert np.isfinite(result.preference)
+
+
+def test_an_empty_expectation_is_refused() -> None:
+    with pytest.raises(DataError, match="empty"):
+        contrast(family_translator("transformer"), SENTENCE, " ")

@@ -1,0 +1,204 @@
+"""Measures beside the weights: each equals an independent computation."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+import torch
+
+from jumok.analysis.changes import Paint, Silence
+from jumok.analysis.cost import CostLimits
+from jumok.analysis.explainer import explain
+from jumok.analysis.json_format import explanation_from_json, explanation_to_json
+from jumok.analysis.live_explanation import complete_explanation
+from jumok.data.batching import padded_batch
+from jumok.errors import DataError, UnsupportedError
+from jumok.pictures.reading import picture_data_url, write_picture
+from jumok.types import END
+from picture_files import half_bright
+from random_translators import (
+    SENTENCE,
+    SMALL_MODELS,
+    TARGET,
+    family_translator,
+    make_translator,
+    picture_translator,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from jumok.analysis.live_explanation import LiveExplanation
+
+every_family = pytest.mark.parametrize("name", SMALL_MODELS)
+
+
+def log_probs(explanation: LiveExplanation, source: list[int], target: list[int]) -> np.ndarray:
+    """The log-probability of each token of the target and of `</s>`, from one plain pass."""
+    model = explanation.bound_model.model
+    with torch.inference_mode():
+        states = model(padded_batch([source], [target]))[0]
+        scores = model.output.log_probs(states)
+    return scores[torch.arange(len(target) + 1), torch.tensor([*target, END])].numpy()
+
+
+@every_family
+def test_erasure_is_the_probability_of_the_sentence_without_the_word(name: str) -> None:
+    explanation = explain(family_translator(name), SENTENCE, target=TARGET)
+    erasure = explanation.measures().erasure
+    source, target = explanation.source, list(explanation.target.ids)
+    assert erasure is not None
+    assert erasure.shape == (len(target) + 1, len(source.words))
+    whole = log_probs(explanation, list(source.ids), target)
+    for word in range(len(source.words)):
+        rest = [id_ for id_, owner in zip(source.ids, source.word_of_token, strict=True) if owner != word]
+        assert len(rest) < len(source.ids)
+        np.testing.assert_allclose(erasure[:, word], log_probs(explanation, rest, target) - whole, atol=1e-4)
+
+
+@contextlib.contextmanager
+def grown(table: torch.nn.Module, position: int, by: torch.Tensor) -> Iterator[None]:
+    """Within this block, an embedding adds a vector at one position."""
+
+    def add(module: torch.nn.Module, inputs: object, output: torch.Tensor) -> torch.Tensor:
+        changed = output.clone()
+        changed[:, position] += by
+        return changed
+
+    handle = table.dropout.register_forward_hook(add)
+    yield
+    handle.remove()
+
+
+@every_family
+def test_gradient_times_input_is_a_finite_difference(name: str) -> None:
+    """Growing one token's embedding by a small share changes the log-probability by that share of it."""
+    translator = make_translator(SMALL_MODELS[name])
+    model = translator.model.double()
+    explanation = explain(translator, SENTENCE, target=TARGET)
+    measured = explanation.measures().gradient
+    target, step, share = list(explanation.target.ids), 3, 1e-5
+    tables = {"cross": model.source_embedding, "decoder": model.target_embedding}
+    tokens = {"cross": [*explanation.source.ids, END], "decoder": [2, *target]}
+    for (site, table), position in itertools.product(tables.items(), (0, 2)):
+        assert measured[site].shape == (len(target) + 1, len(tokens[site]))
+        embedded = table.weight.detach()[tokens[site][position]] * table.weight.shape[1] ** 0.5
+        values = []
+        for growth in (share, -share):
+            with grown(table, position, growth * embedded):
+                values.append(log_probs(explanation, list(explanation.source.ids), target)[step])
+        expected = (values[0] - values[1]) / (2 * share)
+        assert measured[site][step, position] == pytest.approx(expected, rel=1e-3, abs=1e-4)
+
+
+@pytest.mark.parametrize("name", ["transformer", "post-norm", "projections", "decoder-only"])
+@pytest.mark.parametrize("cell", [("encoder", 1, 1, 3, 2), ("decoder", 1, 0, 4, 1), ("cross", 0, 1, 2, 5)])
+def test_a_value_norm_is_that_of_the_traced_value(name: str, cell: tuple) -> None:
+    translator = family_translator(name)
+    explanation = explain(translator, SENTENCE, target=TARGET)
+    site, layer, head, _, key = cell
+    steps, model = explanation.steps(*cell), translator.model
+    blocks = model.blocks if name == "decoder-only" else model.encoder if site == "encoder" else model.decoder
+    attention = blocks[layer].attention
+    if site == "cross" and name != "decoder-only":
+        attention = blocks[layer].cross_attention
+    width = len(steps["value"])
+    part = attention.out.weight[:, head * width : (head + 1) * width].detach().numpy()
+    norms = explanation.measures().value_norms[site]
+    assert norms.shape == tuple(np.array(explanation.attention[site].weights.shape)[[0, 1, 3]])
+    assert norms[layer, head, key] == pytest.approx(np.linalg.norm(part @ steps["value"]), rel=1e-4)
+    weighted = np.linalg.norm(part @ steps["weighted value"])
+    assert weighted == pytest.approx(steps["weight"] * norms[layer, head, key], rel=1e-4, abs=1e-6)
+
+
+@pytest.mark.parametrize("name", ["bahdanau", "feeding"])
+def test_the_values_of_a_recurrent_model_are_the_encoder_states(name: str) -> None:
+    explanation = explain(family_translator(name), SENTENCE, target=TARGET)
+    norms = explanation.measures().value_norms["cross"]
+    for key in (0, 3):
+        value = explanation.steps("cross", 0, 0, 1, key)["value"]
+        assert norms[0, 0, key] == pytest.approx(np.linalg.norm(value), rel=1e-5)
+
+
+def test_measures_hold_under_changes_but_erasure_not_under_changes_of_cells() -> None:
+    translator = family_translator("transformer")
+    silenced = explain(translator, SENTENCE, target=TARGET, edit=Silence("cross", 1, 0))
+    plain = explain(translator, SENTENCE, target=TARGET).measures()
+    changed = silenced.measures()
+    assert changed.erasure is not None
+    assert plain.erasure is not None
+    assert not np.allclose(changed.erasure, plain.erasure)
+    assert not np.allclose(changed.gradient["cross"], plain.gradient["cross"])
+    painted = explain(translator, SENTENCE, target=TARGET, edit=Paint("cross", query=1, key=1, weight=1.0))
+    assert painted.measures().erasure is None
+
+
+@pytest.mark.parametrize("name", ["transformer", "post-norm", "decoder-only"])
+def test_the_last_layer_predicts_what_the_model_predicts(name: str) -> None:
+    explanation = explain(family_translator(name), SENTENCE, target=TARGET).with_layer_predictions()
+    assert len(explanation.layers) == 3  # the input, and two layers
+    for step, candidates in enumerate(explanation.candidates):
+        last = explanation.layers[-1][step]
+        assert [token.id for token in last] == [token.id for token in candidates[: len(last)]]
+        assert [token.probability for token in last] == pytest.approx(
+            [token.probability for token in candidates[: len(last)]], abs=1e-4
+        )
+    first = [token.id for step in explanation.layers[0] for token in step]
+    assert first != [token.id for step in explanation.layers[-1] for token in step]
+
+
+def test_the_first_layer_predicts_from_the_embedding_alone() -> None:
+    translator = family_translator("transformer")
+    explanation = explain(translator, SENTENCE, target=TARGET).with_layer_predictions()
+    model = translator.model
+    with torch.inference_mode():
+        inputs = model.target_embedding(torch.tensor([[2, *explanation.target.ids]]))
+        scores = model.output.log_probs(model.after_decoder(inputs))[0]
+    produced = scores.index_fill(1, torch.tensor([0, 2]), -torch.inf)
+    assert [step[0].id for step in explanation.layers[0]] == produced.argmax(dim=1).tolist()
+
+
+def test_a_recurrent_model_has_no_layers_to_read() -> None:
+    explanation = explain(family_translator("luong"), SENTENCE, target=TARGET)
+    with pytest.raises(UnsupportedError, match="Recurrent"):
+        explanation.with_layer_predictions()
+    complete = complete_explanation(explanation)
+    assert complete.layers == ()
+    assert complete.measured is not None
+
+
+def test_a_complete_explanation_survives_a_file(tmp_path: Path) -> None:
+    explanation = complete_explanation(explain(family_translator("transformer"), SENTENCE))
+    read = explanation_from_json(explanation_to_json(explanation))
+    assert explanation.measured is not None
+    assert read.measured is not None
+    for site, norms in explanation.measured.value_norms.items():
+        np.testing.assert_array_equal(read.measured.value_norms[site], norms)
+        np.testing.assert_array_equal(
+            read.statistics[site].token_effect, explanation.statistics[site].token_effect
+        )
+    np.testing.assert_array_equal(read.measured.gradient["cross"], explanation.measured.gradient["cross"])
+    np.testing.assert_array_equal(read.measured.erasure, explanation.measured.erasure)
+    assert [[[token.id for token in step] for step in layer] for layer in read.layers] == [
+        [[token.id for token in step] for step in layer] for layer in explanation.layers
+    ]
+
+
+def test_patches_are_not_words(tmp_path: Path) -> None:
+    path = tmp_path / "picture.png"
+    write_picture(path, half_bright("left", 1))
+    explanation = explain(picture_translator(), picture_data_url(path))
+    with pytest.raises(UnsupportedError, match="patches"):
+        explanation.measures()
+
+
+def test_too_many_passes_are_refused_before_they_begin() -> None:
+    limits = CostLimits(max_total_weights=5000)
+    explanation = explain(family_translator("transformer"), SENTENCE, target=TARGET, limits=limits)
+    with pytest.raises(DataError, match="in all passes together"):
+        explanation.measures()

@@ -1,0 +1,68 @@
+/** Why not this? An expected translation beside the model's own, as in src/jumok/analysis/expected_translation.py. */
+
+import { floats, type Explanation, type Measures } from "./format";
+import { displayToken, wordProbabilities } from "./maps";
+
+const END = "</s>";
+
+export interface ContrastWord {
+  word: string;
+  probability: number;
+  /** Whether the word is, or follows, the place where the translations part. */
+  after: boolean;
+  /** Whether the translations part in this word. */
+  parts: boolean;
+}
+
+export interface Contrast {
+  own: ContrastWord[];
+  expected: ContrastWord[];
+  /** The first step at which the tokens differ; null if the translations are the same. */
+  step: number | null;
+  /** What stands at that step in both, with its probability there. */
+  tokens: { own: string; expected: string; ownProbability: number; expectedProbability: number } | null;
+  /** log p(own) − log p(expected) of the whole translations. */
+  preference: number;
+}
+
+/** The first step at which the tokens differ. The same text may be segmented in two ways, and does not part. */
+export function partingStep(own: Explanation, expected: Explanation): number | null {
+  if (own.target.text === expected.target.text) return null;
+  const [left, right] = [own, expected].map(({ target }) => [...target.ids, -1]);
+  const step = left.findIndex((id, i) => id !== right[i]);
+  return step < 0 ? null : step;
+}
+
+export function contrast(own: Explanation, expected: Explanation): Contrast {
+  const step = partingStep(own, expected);
+  const preference = (own.log_prob ?? 0) - (expected.log_prob ?? 0);
+  const words = (one: Explanation): ContrastWord[] => {
+    const probabilities = wordProbabilities(one);
+    const parting = step === null ? Infinity : wordAt(one, step);
+    return one.target.words.map((word, i) => ({ word, probability: probabilities[i], after: i >= parting, parts: i === parting }));
+  };
+  if (step === null) return { own: words(own), expected: words(expected), step, tokens: null, preference };
+  const token = ({ target }: Explanation) => displayToken(target.tokens[step] ?? END);
+  const probability = ({ log_probs }: Explanation) => Math.exp(log_probs[step] ?? -Infinity);
+  return {
+    own: words(own),
+    expected: words(expected),
+    step,
+    tokens: { own: token(own), expected: token(expected), ownProbability: probability(own), expectedProbability: probability(expected) },
+    preference,
+  };
+}
+
+/** The word that a step belongs to; behind the last one, the number of words. */
+function wordAt({ target }: Explanation, step: number): number {
+  const word = target.word_of_token.slice(step).find((index) => index >= 0);
+  return word ?? target.words.length;
+}
+
+/** Per source word: by how much it raises log p(own token) − log p(expected token) where they part. */
+export function sourceEffects(own: Measures, expected: Measures, step: number): number[] | null {
+  if (!own.erasure || !expected.erasure) return null;
+  const words = own.erasure.shape[1];
+  const [left, right] = [floats(own.erasure), floats(expected.erasure)];
+  return Array.from({ length: words }, (_, word) => right[step * words + word] - left[step * words + word]);
+}

@@ -1,0 +1,49 @@
+/** What silencing each head does to each word of the translation. */
+
+import { floats, type Explanation, type Site } from "./format";
+import { mapFrom, type AttentionMap } from "./maps";
+
+const END = "</s>";
+
+/** The target words with `</s>`: their labels and the steps that produce them; steps without a word come last. */
+function wordSteps({ target, ended }: Explanation): { labels: string[]; steps: number[][] } {
+  const steps: number[][] = target.words.map(() => []);
+  const rest: number[] = [];
+  target.word_of_token.forEach((word, step) => (word < 0 ? rest : steps[word]).push(step));
+  const end = ended ? [[target.tokens.length]] : [];
+  return {
+    labels: [...target.words, ...end.map(() => END), ...rest.map((step) => target.tokens[step].replaceAll("▁", "·"))],
+    steps: [...steps, ...end, ...rest.map((step) => [step])],
+  };
+}
+
+/** One row per head of a site, one column per target word: the change in the word's log-probability without the head. */
+export function headWordEffects(explanation: Explanation, site: Site): AttentionMap | null {
+  const packed = explanation.statistics[site]?.token_effect;
+  if (!packed) return null;
+  const [layers, heads, count] = packed.shape;
+  const values = floats(packed);
+  const { labels, steps } = wordSteps(explanation);
+  const table = new Float32Array(layers * heads * labels.length);
+  const names: string[] = [];
+  for (let row = 0; row < layers * heads; row++) {
+    names.push(`${Math.floor(row / heads)} · ${row % heads}`);
+    steps.forEach((positions, word) => (table[row * labels.length + word] = positions.reduce((sum, step) => sum + values[row * count + step], 0)));
+  }
+  return mapFrom(table, names, labels);
+}
+
+/** The log-probability of each column of `headWordEffects`. */
+export function wordLogProbs(explanation: Explanation): number[] {
+  return wordSteps(explanation).steps.map((positions) => positions.reduce((sum, step) => sum + (explanation.log_probs[step] ?? 0), 0));
+}
+
+/** The strongest head of a column: [row, effect]; null if no head lowers the word's probability by a tenth. */
+export function decisiveHead(map: AttentionMap, column: number): [number, number] | null {
+  let best: [number, number] | null = null;
+  for (let row = 0; row < map.rows; row++) {
+    const effect = map.values[row * map.columns + column];
+    if (effect < Math.log(0.9) && (!best || effect < best[1])) best = [row, effect];
+  }
+  return best;
+}

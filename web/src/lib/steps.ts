@@ -1,0 +1,95 @@
+/** The steps of one weight as a flow: their order, their computed formulas, and what its query reads and writes. */
+
+import { floats, type Cell, type CellSteps, type Explanation, type Site } from "./format";
+import { headWeights, tokenLabels } from "./maps";
+
+export type Stage = "embed" | "state" | "project" | "compare" | "softmax" | "value" | "output" | "residual" | "feedForward" | "predict";
+
+/** The stages from left to right, and the names of their steps. */
+export const STAGES: Record<Stage, string[]> = {
+  embed: ["query embedding", "query position", "query input", "key embedding", "key position", "key input"],
+  state: ["query state", "key state", "query normed", "key normed"],
+  project: ["query", "key", "value"],
+  compare: ["query part", "key part", "hidden", "energy", "projected key", "position weights", "query features", "key features", "products", "product", "scale", "position bias", "score"],
+  softmax: ["scores", "allowed", "weights", "edited weights", "weight"],
+  value: ["weighted value", "context"],
+  output: ["heads", "cell input", "new state", "output"],
+  residual: ["added", "normed"],
+  feedForward: ["feed-forward hidden", "feed-forward output", "block output"],
+  predict: ["final state", "logit", "log sum", "log-probability"],
+};
+
+/** How far from a half the weight of a cell may be that is shown first. */
+const MIDDLING = 0.2;
+
+/** What the step of a query reads and writes. A target step reads the token before the one that it writes. */
+export function queryTokens(explanation: Explanation, site: Site, query: number): { reads: string; writes: string | null } {
+  const [rows] = tokenLabels(explanation, site);
+  if (site === "encoder") return { reads: rows[query], writes: null };
+  const [, read] = tokenLabels(explanation, "decoder");
+  return { reads: read[query], writes: rows[query] };
+}
+
+/** A cell with a middling weight that is not of a special token: in the alignment head or the first one, else in any head. */
+export function exampleCell(explanation: Explanation, site: Site): Cell | null {
+  const packed = explanation.attention[site];
+  if (!packed) return null;
+  const [layers, heads, queries, keys] = packed.shape;
+  const isSpecial = (query: number, key: number) =>
+    (query === queries - 1 && queries > 1 && !(explanation.picture && site === "encoder")) || (site === "decoder" ? key === 0 : !explanation.picture && key === keys - 1);
+  const closest = (layer: number, head: number): { cell: Cell; distance: number } => {
+    const table = headWeights(packed, layer, head);
+    let [best, distance] = [0, Infinity];
+    table.forEach((weight, i) => {
+      const away = Math.abs(weight - 0.5) + (isSpecial(Math.floor(i / keys), i % keys) ? 1 : 0);
+      if (away < distance) [best, distance] = [i, away];
+    });
+    return { cell: { site, layer, head, query: Math.floor(best / keys), key: best % keys }, distance };
+  };
+  const [layer, head] = (site === "cross" && explanation.alignments[0]?.heads[0]) || [0, 0];
+  const preferred = closest(layer, head);
+  if (preferred.distance <= MIDDLING) return preferred.cell;
+  let best = preferred;
+  for (let l = 0; l < layers; l++)
+    for (let h = 0; h < heads; h++) {
+      const other = closest(l, h);
+      if (other.distance < best.distance) best = other;
+    }
+  return best.cell;
+}
+
+const text = (value: number, digits = 2) => value.toFixed(digits).replace("-", "−");
+
+/** A value with as many decimals as it needs to be told from 0. */
+function short(value: number): string {
+  return value !== 0 && Math.abs(value) < 0.01 ? value.toExponential(1).replaceAll("-", "−") : text(value);
+}
+
+/** Formulas with this cell's own numbers, by the name of their step. */
+export function computedFormulas({ steps, key: cellKey }: CellSteps, key = cellKey): Record<string, string> {
+  const values = (name: string) => {
+    const step = steps.find((entry) => entry.name === name);
+    return step && floats(step);
+  };
+  const number = (name: string) => values(name)?.[0];
+  const result: Record<string, string> = {};
+  const [product, scale, score, weight, bias] = [number("product"), number("scale"), number("score"), number("weight"), values("position bias")?.[key]];
+  if (product !== undefined) result.product = `q · kᵢ = Σ qⱼ kᵢⱼ = ${text(product)}`;
+  if (score !== undefined && product !== undefined && scale !== undefined) {
+    result.score = `eᵢ = q · kᵢ / √d${bias === undefined ? "" : " + b"} = ${text(product)} / ${text(scale)}${bias === undefined ? "" : ` + ${text(bias)}`} = ${text(score)}`;
+  }
+  const [scores, allowed, weights] = [values("scores"), values("allowed"), values("weights")];
+  if (score !== undefined && scores && allowed && weights && weight !== undefined && !values("edited weights")) {
+    const total = scores.reduce((sum, other, i) => sum + (allowed[i] ? Math.exp(other - score) : 0), 0);
+    // Relative to eᵢ, so that no exponential overflows.
+    const sumsTo = Math.abs(1 / total - weight) < 1e-3;
+    if (sumsTo) result.weight = `αᵢ = exp(eᵢ) / Σ exp(e) = ${short(Math.exp(score))} / ${short(Math.exp(score) * total)} = ${text(weight, 4)}`;
+  }
+  const hidden = values("feed-forward hidden");
+  if (hidden) result["feed-forward hidden"] = `${hidden.filter((value) => value > 0).length} / ${hidden.length} > 0`;
+  const [logit, logSum, logProb] = [number("logit"), number("log sum"), number("log-probability")];
+  if (logit !== undefined && logSum !== undefined && logProb !== undefined) {
+    result["log-probability"] = `log p = ${text(logit)} − ${text(logSum)} = ${text(logProb)},  p = ${text(Math.exp(logProb), 3)}`;
+  }
+  return result;
+}

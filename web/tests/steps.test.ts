@@ -1,0 +1,79 @@
+import { describe, expect, it } from "vitest";
+
+import { packFloats, packWeights } from "../src/engine/packing";
+import type { CellSteps, Explanation, Step } from "../src/lib/format";
+import { computedFormulas, exampleCell, queryTokens, STAGES } from "../src/lib/steps";
+
+const vector = (name: string, ...values: number[]): Step => ({ name, formula: "", over: "width", ...packFloats(Float32Array.from(values), [values.length]) });
+
+const explanation = {
+  source: { text: "a b", ids: [4, 5], tokens: ["▁a", "▁b"], words: ["a", "b"], word_of_token: [0, 1] },
+  target: { text: "학생은 간다", ids: [6, 7], tokens: ["▁학생은", "▁간다"], words: ["학생은", "간다"], word_of_token: [0, 1] },
+  alignments: [{ name: "read-out", heads: [[0, 1]], shift: 0, method: "argmax", links: "" }],
+  attention: {
+    cross: packWeights([0.98, 0.01, 0.01, 0.3, 0.6, 0.1, 0, 0, 1, 0.99, 0.01, 0, 0.02, 0.98, 0, 0, 0, 1], [1, 2, 3, 3]),
+    decoder: packWeights([1, 0, 0, 0.5, 0.5, 0, 0.2, 0.4, 0.4], [1, 1, 3, 3]),
+  },
+} as unknown as Explanation;
+
+describe("the query of a cell", () => {
+  it("is the step that reads one token and writes the next", () => {
+    expect(queryTokens(explanation, "decoder", 0)).toEqual({ reads: "<s>", writes: "·학생은" });
+    expect(queryTokens(explanation, "cross", 1)).toEqual({ reads: "·학생은", writes: "·간다" });
+    expect(queryTokens(explanation, "decoder", 2)).toEqual({ reads: "·간다", writes: "</s>" });
+  });
+
+  it("of the encoder reads its own token and writes none", () => expect(queryTokens(explanation, "encoder", 1)).toEqual({ reads: "·b", writes: null }));
+});
+
+describe("the first cell", () => {
+  it("has a middling weight, in another head if the alignment head has none", () => {
+    expect(exampleCell(explanation, "cross")).toEqual({ site: "cross", layer: 0, head: 0, query: 1, key: 1 });
+    expect(exampleCell(explanation, "decoder")).toEqual({ site: "decoder", layer: 0, head: 0, query: 1, key: 1 });
+    expect(exampleCell(explanation, "encoder")).toBeNull();
+  });
+});
+
+describe("formulas", () => {
+  const cell: CellSteps = {
+    site: "cross",
+    layer: 0,
+    head: 0,
+    query: 0,
+    key: 1,
+    steps: [
+      vector("product", 4),
+      vector("scale", 2),
+      vector("scores", 1, 2, 0),
+      vector("score", 2),
+      vector("allowed", 1, 1, 0),
+      vector("weights", 0.26894, 0.73106, 0),
+      vector("weight", 0.73106),
+      vector("feed-forward hidden", 0, 1, 2),
+      vector("logit", 3),
+      vector("log sum", 3.5),
+      vector("log-probability", -0.5),
+    ],
+  };
+
+  it("have the numbers of the cell", () => {
+    expect(computedFormulas(cell)).toEqual({
+      product: "q · kᵢ = Σ qⱼ kᵢⱼ = 4.00",
+      score: "eᵢ = q · kᵢ / √d = 4.00 / 2.00 = 2.00",
+      weight: "αᵢ = exp(eᵢ) / Σ exp(e) = 7.39 / 10.11 = 0.7311",
+      "feed-forward hidden": "2 / 3 > 0",
+      "log-probability": "log p = 3.00 − 3.50 = −0.50,  p = 0.607",
+    });
+  });
+
+  it("are left out where the steps do not give them", () => {
+    const edited = { ...cell, steps: [...cell.steps, vector("edited weights", 0, 1, 0)] };
+    expect(computedFormulas(edited).weight).toBeUndefined();
+    expect(computedFormulas({ ...cell, steps: [] })).toEqual({});
+  });
+});
+
+it("every step belongs to one stage", () => {
+  const names = Object.values(STAGES).flat();
+  expect(new Set(names).size).toBe(names.length);
+});
