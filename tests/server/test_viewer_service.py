@@ -15,7 +15,7 @@ from digit_lines import TINY, digit_lines, write_tsv
 from jumok.analysis.cost import CostLimits, count_weights
 from jumok.analysis.explainer import explain
 from jumok.analysis.json_format import explanation_from_json
-from jumok.analysis.packing import unpack_weights
+from jumok.analysis.packing import unpack_floats, unpack_weights
 from jumok.data.batching import padded_batch
 from jumok.errors import DataError, UnsupportedError
 from jumok.pictures.reading import picture_data_url, write_picture
@@ -101,11 +101,12 @@ def test_steps_and_effects_are_those_of_the_explanation() -> None:
     cell = {"site": "cross", "layer": 1, "head": 1, "query": 0, "key": 2}
     response = request(service, "steps", sentence=SENTENCE, cell=cell)
     assert {name: response[name] for name in cell} == cell
-    assert [step["name"] for step in response["steps"]][-1] == "added"
+    assert [step["name"] for step in response["steps"]][-1] == "log-probability"
     response = request(service, "rank-heads", sentence=SENTENCE)
     expected, groups = explain(translator, SENTENCE).effects()
     for site, table in expected.items():
-        assert np.allclose(response["effect"][site], table, atol=1e-5)
+        assert np.allclose(response["effect"][site], table.sum(axis=2), atol=1e-5)
+        assert np.allclose(unpack_floats(response["token_effect"][site]), table)
     assert [group["effect"] for group in response["group_effects"]] == pytest.approx(
         [group.effect for group in groups], abs=1e-5
     )
@@ -229,6 +230,40 @@ def test_a_run_reports_its_metrics_and_checkpoints(run: Path) -> None:
     assert snapshot["target"]["text"] == monitor.translator(step).translate(["one two"])[0].text
     with pytest.raises(DataError, match="no longer has a checkpoint of step 99"):
         request(service, "snapshot", step=99, sentence="one")
+
+
+def test_a_run_shows_a_head_over_its_validation_set_and_every_sentence(run: Path) -> None:
+    monitor = RunMonitor(run)
+    translator = jumok.load(run / "model", engine="torch")
+    service = ExplanationService([NamedTranslator("digits", translator)], run=monitor)
+    portrait = request(service, "portrait", site="cross", layer=0, head=0, sentences=4)
+    assert portrait["sentences"] == 4
+    assert portrait["strongest"][0]["source"] in {pair.source for pair in monitor.validation_pairs(4)}
+    rows = request(service, "sentences", sentences=3)["sentences"]
+    assert [row["source"] for row in rows] == [pair.source for pair in monitor.validation_pairs(3)]
+    hypotheses = [one.text for one in translator.translate([row["source"] for row in rows])]
+    assert [row["hypothesis"] for row in rows] == hypotheses
+    with pytest.raises(DataError, match="no layer 9"):
+        request(service, "portrait", site="cross", layer=9, head=0)
+    with pytest.raises(DataError, match="less than or equal to 500"):
+        request(service, "sentences", sentences=501)
+    with pytest.raises(DataError, match="1 models"):
+        request(service, "sentences", model=1)
+
+
+@pytest.mark.parametrize("name", ["transformer", "luong"])
+def test_measures_and_layers_are_those_of_the_explanation(name: str) -> None:
+    service, translator = service_of(name), family_translator(name)
+    explanation = explain(translator, SENTENCE)
+    response, expected = request(service, "measures", sentence=SENTENCE), explanation.measures()
+    assert expected.erasure is not None
+    assert np.allclose(unpack_floats(response["erasure"]), expected.erasure)
+    assert np.allclose(unpack_floats(response["gradient"]["cross"]), expected.gradient["cross"])
+    for site, norms in expected.value_norms.items():
+        assert np.allclose(unpack_floats(response["value_norms"][site]), norms)
+    layers = request(service, "layers", sentence=SENTENCE)["layers"]
+    count = len(explanation.with_layer_predictions().layers) if explanation.has_layers else 0
+    assert len(layers) == count
 
 
 def test_the_explanation_has_the_training_facts_of_the_model(run: Path) -> None:

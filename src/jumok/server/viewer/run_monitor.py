@@ -14,12 +14,14 @@ from jumok.text.tokenizer_files import read_tokenizers
 from jumok.training.loop.checkpoint import load_checkpoint_weights, saved_steps
 from jumok.training.loop.metrics import read_metrics
 from jumok.training.run.run_folder import RunFolder
+from jumok.training.validation.protocol import evenly_spaced
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from jumok.models.model import TranslationModel
     from jumok.training.run.run_folder import RunRecord
+    from jumok.types import Pair
 
 __all__ = ["RunMonitor", "is_run_folder"]
 
@@ -54,6 +56,15 @@ class RunMonitor:
         if steps and self.folder.is_finished(self._record()):
             return load(self.folder.model, engine="torch")
         return self.translator(steps[-1]) if steps else None
+
+    def before_newest(self) -> Translator | None:
+        """Return the model of the checkpoint before the newest; None if there is none."""
+        steps = self._checkpoint_steps()
+        return self.translator(steps[-2]) if len(steps) > 1 else None
+
+    def validation_pairs(self, count: int) -> list[Pair]:
+        """Return up to this number of validation pairs, evenly spaced."""
+        return evenly_spaced(self.folder.read_validation_pairs(), count)
 
     def translator(self, step: int) -> Translator:
         """Return the model of one checkpoint."""

@@ -10,18 +10,25 @@ import hashlib
 import json
 import threading
 from collections import OrderedDict
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from jumok.analysis.changes import ChangeList, first_error
+from jumok.analysis.changes import ChangeList, Silence, first_error
 from jumok.analysis.class_explanation import explain_class
 from jumok.analysis.cost import CostLimits
 from jumok.analysis.explainer import ExplanationOptions, explain
 from jumok.analysis.facts import model_facts
-from jumok.analysis.json_format import cell_to_document, explanation_to_document
+from jumok.analysis.head_portrait import draw_head_portrait
+from jumok.analysis.json_format import (
+    cell_to_document,
+    explanation_to_document,
+    layers_to_document,
+    measures_to_document,
+)
 from jumok.analysis.live_explanation import LiveExplanation
+from jumok.analysis.sentence_scores import score_sentences
 from jumok.errors import DataError, UnsupportedError
 from jumok.inference.picture_classifier import PictureClassifier
 from jumok.text.sentences import text_spans
@@ -39,6 +46,7 @@ MAX_CHARACTERS = 1000
 MAX_BEAM = 16
 MAX_PICTURE_CHARACTERS = 24 * 2**20  # of a data: URL, which has four for three bytes
 MAX_ANSWER_BYTES = 32 * 2**20
+MAX_SENTENCES = 500  # of a run's validation set; other requests wait meanwhile
 CACHE_SIZE = 16
 
 
@@ -76,6 +84,23 @@ class ExplainRequest(Request):
     target: str | None = Field(None, max_length=2 * MAX_CHARACTERS)
     beam: int | None = Field(None, ge=1, le=MAX_BEAM)
     cell: CellIndex | None = None
+
+
+class PortraitRequest(Request):
+    """One head of a model, over some sentences of the run's validation set."""
+
+    model: int = Field(0, ge=0)
+    site: Literal["encoder", "decoder", "cross"]
+    layer: int = Field(ge=0, le=1000)
+    head: int = Field(ge=0, le=1000)
+    sentences: int = Field(100, ge=1, le=MAX_SENTENCES)
+
+
+class SentencesRequest(Request):
+    """Some sentences of the run's validation set, translated by a model."""
+
+    model: int = Field(0, ge=0)
+    sentences: int = Field(100, ge=1, le=MAX_SENTENCES)
 
 
 class CheckpointRequest(Request):
@@ -136,9 +161,16 @@ class ExplanationService:
         self._operations: dict[str, Callable[[bytes], Any]] = {
             "rank-heads": self._rank_heads,
             "steps": self._steps,
+            "measures": self._measures,
+            "layers": self._layers,
         }
         if run is not None:
-            self._operations |= {"run": lambda _: run.report(), "snapshot": self._explain_checkpoint}
+            self._operations |= {
+                "run": lambda _: run.report(),
+                "snapshot": self._explain_checkpoint,
+                "portrait": self._portrait,
+                "sentences": self._score_sentences,
+            }
 
     def page_data(self) -> dict[str, Any]:
         """Return the data that the page needs before its first request."""
@@ -186,21 +218,64 @@ class ExplanationService:
         return {"whole_text": {"text": translation.text, "parts": parts, "index": request.index}}
 
     def _rank_heads(self, body: bytes) -> dict[str, Any]:
+        explanation = self._translation(body).with_effects()
+        document = explanation_to_document(explanation, weights=False)
+        effects, token_effects = (
+            {site: tables[name] for site, tables in document["statistics"].items()}
+            for name in ("effect", "token_effect")
+        )
+        return {
+            "effect": effects,
+            "token_effect": token_effects,
+            "group_effects": document["group_effects"],
+        }
+
+    def _measures(self, body: bytes) -> dict[str, Any]:
+        return measures_to_document(self._translation(body).measures())
+
+    def _layers(self, body: bytes) -> dict[str, Any]:
+        explanation = self._translation(body)
+        layers = explanation.with_layer_predictions().layers if explanation.has_layers else ()
+        return {"layers": layers_to_document(layers)}
+
+    def _translation(self, body: bytes) -> LiveExplanation:
         explanation = self._explanation(_parse(ExplainRequest, body))
         if not isinstance(explanation, LiveExplanation):
-            raise UnsupportedError(
-                "The effect of silencing heads is measured on a translation. Received: a classifier."
-            )
-        explanation = explanation.with_effects()
-        document = explanation_to_document(explanation, weights=False)
-        effects = {site: tables["effect"] for site, tables in document["statistics"].items()}
-        return {"effect": effects, "group_effects": document["group_effects"]}
+            raise UnsupportedError("This is measured on a translation. Received: a classifier.")
+        return explanation
 
     def _steps(self, body: bytes) -> dict[str, Any]:
         request = _parse(ExplainRequest, body)
         if request.cell is None:
             raise DataError("Name the cell whose steps you want. Received: no cell.")
         return cell_to_document(self._explanation(request).steps(**request.cell.model_dump()))
+
+    def _portrait(self, body: bytes) -> dict[str, Any]:
+        request = _parse(PortraitRequest, body)
+        pairs = cast("RunMonitor", self._run).validation_pairs(request.sentences)
+        change = Silence(request.site, request.layer, request.head)
+        return _finite(asdict(draw_head_portrait(self._sentence_model(request.model), pairs, change)))
+
+    def _score_sentences(self, body: bytes) -> dict[str, Any]:
+        request, run = _parse(SentencesRequest, body), cast("RunMonitor", self._run)
+        scores = score_sentences(
+            self._sentence_model(request.model),
+            run.validation_pairs(request.sentences),
+            previous=run.before_newest(),
+        )
+        return {"sentences": [_finite(asdict(score)) for score in scores]}
+
+    def _sentence_model(self, index: int) -> Translator:
+        """Return a model that translates sentences."""
+        model = self._model(index)
+        if isinstance(model.translator, PictureClassifier) or model.reads_pictures:
+            raise UnsupportedError(f"{model.name} reads pictures; this list is of sentences.")
+        return model.translator
+
+    def _model(self, index: int) -> NamedTranslator:
+        if index >= len(self._models):
+            raise DataError(f"There are {len(self._models)} models, counted from 0. Received: {index}.")
+        return self._models[index]
 
     def _explain_checkpoint(self, body: bytes) -> dict[str, Any]:
         request = _parse(CheckpointRequest, body)
@@ -245,11 +320,7 @@ class ExplanationService:
         return sum(attention.weights.size for attention in maps)
 
     def _compute(self, request: ExplainRequest, on_partial: Callable[[str], None] | None) -> Explanation:
-        if request.model >= len(self._models):
-            raise DataError(
-                f"There are {len(self._models)} models, counted from 0. Received: {request.model}."
-            )
-        model = self._models[request.model]
+        model = self._model(request.model)
         if model.reads_pictures and not request.picture:
             raise DataError(
                 f"{model.name} reads pictures: send one as a data: URL in `picture`. Received: none."
@@ -276,6 +347,11 @@ class ExplanationService:
             limits=self._limits,
             on_partial=on_partial,
         )
+
+
+def _finite(fields: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields with null for NaN, which JSON does not have."""
+    return {name: None if value != value else value for name, value in fields.items()}
 
 
 def _explain_first(translator: Translator, text: str, limits: CostLimits) -> LiveExplanation:

@@ -1,0 +1,192 @@
+"""A head's portrait over a corpus: what it does on many sentences, and what they lose without it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from jumok.analysis.bound_model import BoundModel
+from jumok.analysis.change_edits import check_changes, edit_from_changes
+from jumok.analysis.explainer import EditedModel
+from jumok.data.batching import padded_batch
+from jumok.errors import DataError
+from jumok.evaluation.alignment_error import score_alignments
+from jumok.evaluation.scores import score
+from jumok.inference.alignment.readout import AttendedPair, read_alignment
+from jumok.inference.engines.protocol import length_buckets
+from jumok.inference.search.beam import beam_search
+from jumok.inference.search.plan import SearchPlan
+from jumok.inference.teacher_forcing import site_weights
+from jumok.types import ReadOut
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from jumok.analysis.changes import Silence
+    from jumok.inference.translator import Translator
+    from jumok.types import Alignment, Pair
+
+
+BATCH_TOKENS = 1024
+ALL_ON_SPECIAL = 0.95
+"""A query with more than this on the special token has no offset: it attends to no word."""
+
+
+@dataclass(frozen=True, slots=True)
+class AffectedSentence:
+    """A pair, and how the log-probability of its target changes when the head is silenced."""
+
+    source: str
+    target: str
+    effect: float
+    with_head: str
+    """The translation with the head, and without it."""
+    without_head: str
+
+
+@dataclass(frozen=True, slots=True)
+class HeadPortrait:
+    """What one head does on a corpus; attention is that of the given translations."""
+
+    site: str
+    layer: int
+    head: int
+    sentences: int
+    offset: float
+    """The mean of key position − query position over the attention to words, in tokens. −1 in the decoder is
+    the token before the one that the step reads; NaN if no word is attended to."""
+    entropy: float
+    on_special: float
+    error: float | None
+    """The alignment error of the head's argmax; None without gold alignments or for self-attention."""
+    effect: float
+    """The mean change in the log-probability of a target without the head."""
+    bleu: float
+    bleu_without: float
+    changed: int
+    """How many translations change without the head."""
+    strongest: tuple[AffectedSentence, ...]
+    """The sentences that lose most without the head, first."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Encoded:
+    pair: Pair
+    source: list[int]
+    target: list[int]
+
+
+def draw_head_portrait(
+    translator: Translator, pairs: Sequence[Pair], change: Silence, *, strongest: int = 5
+) -> HeadPortrait:
+    """Return the portrait of one head, which the change would silence, over pairs of sentences."""
+    if change.layer is None or change.head is None:
+        raise DataError(f"A portrait is that of one head: name its layer and its head. Received: {change}.")
+    encoded = _encode(translator, pairs)
+    if not encoded:
+        raise DataError(
+            f"No pair is short enough for this model: it reads {translator.max_source_tokens:,} tokens. "
+            f"Received: {len(pairs):,} pairs."
+        )
+    model, site, place = translator.model, change.site, (change.layer, change.head)
+    statistics, links, gold, effects = [], [], [], []
+    for one in encoded:
+        [weights] = site_weights(model, [one.source], [one.target])
+        if one is encoded[0]:
+            check_changes([change], {name: array.shape for name, array in weights.items()}, model)
+        statistics.append(_statistics(weights[site][place], site))
+        bound = BoundModel(model, one.source)
+        effects.append(float(bound.silencing_effects(one.target, [(site, (place,))]).sum()))
+        if site == "cross" and one.pair.alignment is not None:
+            links.append(_links(translator, one, weights["cross"], place))
+            gold.append(one.pair.alignment)
+    with_head, without = (_translate(translator, encoded, changes) for changes in ((), (change,)))
+    references = [one.pair.target for one in encoded]
+    bleu, bleu_without = (
+        score(texts, references, language=translator.target_language, metrics=("bleu",)).bleu
+        for texts in (with_head, without)
+    )
+    order = np.argsort(effects)[:strongest].tolist()
+    offset, entropy, on_special = (_mean(values) for values in zip(*statistics, strict=True))
+    return HeadPortrait(
+        *(site, *place, len(encoded), offset, entropy, on_special),
+        error=score_alignments(links, gold).error if gold else None,
+        effect=float(np.mean(effects)),
+        bleu=bleu,
+        bleu_without=bleu_without,
+        changed=sum(one != other for one, other in zip(with_head, without, strict=True)),
+        strongest=tuple(
+            AffectedSentence(
+                encoded[i].pair.source, encoded[i].pair.target, effects[i], with_head[i], without[i]
+            )
+            for i in order
+        ),
+    )
+
+
+def _encode(translator: Translator, pairs: Sequence[Pair]) -> list[_Encoded]:
+    """Return the pairs that are short enough, as token ids."""
+    tokenizers, longest = translator.tokenizers, translator.max_source_tokens
+    ids = zip(
+        tokenizers.source.encode_batch([pair.source for pair in pairs]),
+        tokenizers.target.encode_batch([pair.target for pair in pairs]),
+        strict=True,
+    )
+    encoded = (
+        _Encoded(pair, list(source), list(target)) for pair, (source, target) in zip(pairs, ids, strict=True)
+    )
+    return [one for one in encoded if max(len(one.source), len(one.target)) <= longest]
+
+
+def _statistics(weights: NDArray[Any], site: str) -> tuple[float, float, float]:
+    """Return the mean offset, entropy and weight on the special token of one map (query, key)."""
+    table = weights.astype(np.float64)
+    queries, keys = table.shape
+    special = 0 if site == "decoder" else keys - 1
+    entropy = -(table * np.log(np.where(table > 0, table, 1.0))).sum(axis=1).mean()
+    on_special = table[:, special]
+    words = np.delete(table, special, axis=1)
+    positions = np.delete(np.arange(keys), special)
+    attends = (on_special < ALL_ON_SPECIAL) & (words.sum(axis=1) > 0)
+    if not attends.any():
+        return np.nan, float(abs(entropy)), float(on_special.mean())
+    mean_key = (words[attends] * positions).sum(axis=1) / words[attends].sum(axis=1)
+    offset = (mean_key - np.arange(queries)[attends]).mean()
+    return float(offset), float(abs(entropy)), float(on_special.mean())
+
+
+def _mean(values: Sequence[float]) -> float:
+    known = [value for value in values if not np.isnan(value)]
+    return float(np.mean(known)) if known else float("nan")
+
+
+def _links(translator: Translator, one: _Encoded, weights: NDArray[Any], place: tuple[int, int]) -> Alignment:
+    tokenizers = translator.tokenizers
+    words = (
+        tokenizers.source.word_of_token(one.pair.source, one.source),
+        tokenizers.target.word_of_token(one.pair.target, one.target),
+    )
+    return read_alignment(AttendedPair(weights, *words), ReadOut((place,)))
+
+
+@torch.inference_mode()
+def _translate(translator: Translator, encoded: Sequence[_Encoded], changes: Sequence[Silence]) -> list[str]:
+    """Translate with the model's own search, on torch, so that only the changes make a difference."""
+    model, plan = translator.model, SearchPlan.from_settings(translator.search)
+    texts = [""] * len(encoded)
+    lengths = [len(one.source) + 1 for one in encoded]
+    for rows in length_buckets(lengths, BATCH_TOKENS):
+        batch = padded_batch([encoded[i].source for i in rows]).to(model.device)
+        # In a decoder-only model, sources are padded to one length, after which all targets begin.
+        stepper = EditedModel(model, edit_from_changes(changes, model, batch.source.shape[1]))
+        with model.autocast():
+            ranked = beam_search(stepper, batch, plan)
+        for row, hypotheses in zip(rows, ranked, strict=True):
+            ids = hypotheses[0].ids if hypotheses else ()
+            texts[row] = translator.tokenizers.target.decode(ids)
+    return texts

@@ -1,0 +1,96 @@
+"""Scores of every sentence of a corpus: the list in which an engineer looks for what goes wrong."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from jumok.evaluation.scores import make_metric
+from jumok.inference.teacher_forcing import cross_entropies
+from jumok.inference.text_options import LINE_BY_LINE
+from jumok.text.words import split_words
+from jumok.types import Pair
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from jumok.inference.translator import Translator
+
+
+MAX_REPEATED_WORDS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class SentenceScore:
+    """One pair, its translation, and what is known of it."""
+
+    source: str
+    reference: str
+    hypothesis: str
+    chrf: float
+    loss: float | None
+    """−log p of the reference in nats per token; None if the pair is too long for the model."""
+    uncovered: tuple[str, ...]
+    """Source words to which no word of the translation is aligned; without punctuation."""
+    repeats: int
+    """Words of the translation that repeat the words right before them."""
+    change: float | None
+    """chrF minus that of the previous model; None if there is none."""
+
+
+def score_sentences(
+    translator: Translator, pairs: Sequence[Pair], *, previous: Translator | None = None
+) -> list[SentenceScore]:
+    """Translate every source and score its translation, in the order of the pairs."""
+    texts, metric = _translate(translator, pairs), make_metric("chrf")
+    earlier = None if previous is None else _translate(previous, pairs)
+    uncovered, losses = _uncovered(translator, pairs, texts), _losses(translator, pairs)
+    scores = []
+    for i, (pair, text) in enumerate(zip(pairs, texts, strict=True)):
+        chrf = float(metric.sentence_score(text, [pair.target]).score)
+        before = None if earlier is None else float(metric.sentence_score(earlier[i], [pair.target]).score)
+        change = None if before is None else chrf - before
+        repeats = _count_repeats(split_words(text))
+        scores.append(
+            SentenceScore(pair.source, pair.target, text, chrf, losses[i], uncovered[i], repeats, change)
+        )
+    return scores
+
+
+def _translate(translator: Translator, pairs: Sequence[Pair]) -> list[str]:
+    sources = [pair.source for pair in pairs]
+    return [translation.text for translation in translator.translate(sources, **LINE_BY_LINE)]
+
+
+def _uncovered(translator: Translator, pairs: Sequence[Pair], texts: Sequence[str]) -> list[tuple[str, ...]]:
+    if not translator.model.has_cross_attention:
+        return [()] * len(pairs)
+    written = [Pair(pair.source, text) for pair, text in zip(pairs, texts, strict=True)]
+    found = []
+    for pair, alignment in zip(written, translator.align_all(written), strict=True):
+        covered = {source for source, _ in alignment.sure}
+        words = enumerate(split_words(pair.source))
+        found.append(tuple(word for i, word in words if i not in covered and any(map(str.isalnum, word))))
+    return found
+
+
+def _losses(translator: Translator, pairs: Sequence[Pair]) -> list[float | None]:
+    sources = translator.tokenizers.source.encode_batch([pair.source for pair in pairs])
+    targets = translator.tokenizers.target.encode_batch([pair.target for pair in pairs])
+    longest = translator.max_source_tokens
+    short = [i for i in range(len(pairs)) if max(len(sources[i]), len(targets[i])) <= longest]
+    losses: list[float | None] = [None] * len(pairs)
+    entropies = cross_entropies(translator.model, [sources[i] for i in short], [targets[i] for i in short])
+    for i, entropy in zip(short, entropies, strict=True):
+        losses[i] = entropy
+    return losses
+
+
+def _count_repeats(words: Sequence[str]) -> int:
+    """Count the words that belong to a repetition of up to `MAX_REPEATED_WORDS` words."""
+    repeated: set[int] = set()
+    for period in range(1, MAX_REPEATED_WORDS + 1):
+        for start in range(period, len(words) - period + 1):
+            if list(words[start - period : start]) == list(words[start : start + period]):
+                repeated.update(range(start, start + period))
+    return len(repeated)

@@ -1,0 +1,15 @@
+"""The glossary of the page names pages of the docs that exist."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_every_page_that_the_glossary_names_is_there() -> None:
+    source = (ROOT / "web" / "src" / "lib" / "glossary.ts").read_text(encoding="utf-8")
+    pages = re.findall(r'page: "([^"]+)"', source)
+    assert len(pages) >= 20
+    assert [page for page in pages if not (ROOT / "docs" / page).is_file()] == []

@@ -1,0 +1,121 @@
+/** The terms of the page, each with a definition in English and Korean and the page of the docs that explains it.
+ *
+ * A page from a file does not know where the docs are. If its data has `docs`, the address of the folder docs/, the names below are links;
+ * else they are shown as the names of files. */
+
+import type { Language } from "./strings";
+
+export interface Definition {
+  term: string;
+  text: string;
+}
+
+export interface Entry extends Record<Language, Definition> {
+  /** A file below docs/. */
+  page: string;
+}
+
+export const GLOSSARY = {
+  attention: {
+    en: { term: "Attention", text: "How a model decides where to read: for each step it gives every word a weight, and reads the weighted average." },
+    ko: { term: "어텐션", text: "모델이 어디를 읽을지 정하는 방법입니다. 단계마다 모든 단어에 가중치를 주고 가중 평균을 읽습니다." },
+    page: "explain/look-up.md",
+  },
+  weight: {
+    en: { term: "Weight", text: "The share of its attention that a step gives to a word. The weights of a row sum to 1." },
+    ko: { term: "가중치", text: "한 단계가 한 단어에 주는 어텐션의 비율입니다. 한 행의 가중치를 모두 더하면 1입니다." },
+    page: "explain/look-up.md",
+  },
+  head: {
+    en: { term: "Head", text: "One of several attentions that a layer computes in parallel. Each has projections of its own, so each may look for something else." },
+    ko: { term: "헤드", text: "한 레이어가 병렬로 계산하는 여러 어텐션 중 하나입니다. 사영 행렬이 서로 달라 각자 다른 것을 찾을 수 있습니다." },
+    page: "explain/multi-head.md",
+  },
+  token: {
+    en: { term: "Token", text: "What a model reads and writes: a word or a part of one. “·” is the space before it." },
+    ko: { term: "토큰", text: "모델이 읽고 쓰는 단위로, 단어 또는 단어의 일부입니다. “·”는 그 앞의 공백입니다." },
+    page: "texts.md",
+  },
+  embed: {
+    en: { term: "Embedding", text: "The vector that stands for a token. A second vector says at which position it stands." },
+    ko: { term: "임베딩", text: "토큰을 나타내는 벡터입니다. 위치를 나타내는 벡터가 더해집니다." },
+    page: "explain/positions.md",
+  },
+  state: {
+    en: { term: "State", text: "The vector of one position as it enters a layer. Every layer adds to it." },
+    ko: { term: "상태", text: "한 위치의 벡터가 레이어에 들어갈 때의 값입니다. 레이어마다 여기에 더해 갑니다." },
+    page: "explain/block.md",
+  },
+  project: {
+    en: { term: "Query, key, value", text: "Three projections: what a step looks for, what a word offers to be found by, and what is read once it is found." },
+    ko: { term: "쿼리, 키, 값", text: "세 가지 사영입니다. 쿼리는 찾는 것, 키는 찾아지는 단서, 값은 찾은 뒤 읽는 내용입니다." },
+    page: "explain/look-up.md",
+  },
+  compare: {
+    en: { term: "Score", text: "How well a key fits a query: their scalar product, divided by √d so that it does not grow with the width." },
+    ko: { term: "점수", text: "키가 쿼리에 얼마나 맞는지입니다. 두 벡터의 내적을 √d로 나누어 차원이 커져도 값이 커지지 않게 합니다." },
+    page: "explain/scaled-dot.md",
+  },
+  softmax: {
+    en: { term: "Softmax", text: "Turns scores into weights: exponentials, divided by their sum. A score that is larger by 1 gets 2.7 times the weight." },
+    ko: { term: "소프트맥스", text: "점수를 가중치로 바꿉니다. 지수를 취해 합으로 나누므로, 점수가 1 크면 가중치는 2.7배입니다." },
+    page: "explain/scaled-dot.md",
+  },
+  value: {
+    en: { term: "Context", text: "The weighted sum of the values: what a head has read." },
+    ko: { term: "컨텍스트", text: "값의 가중합으로, 헤드가 읽은 내용입니다." },
+    page: "explain/look-up.md",
+  },
+  output: {
+    en: { term: "W_O", text: "The matrix that mixes what all heads of a layer have read." },
+    ko: { term: "W_O", text: "한 레이어의 모든 헤드가 읽은 내용을 섞는 행렬입니다." },
+    page: "explain/multi-head.md",
+  },
+  residual: {
+    en: { term: "Residual connection", text: "What was read is added to the state instead of replacing it, and the norm keeps the sum in range." },
+    ko: { term: "잔차 연결", text: "읽은 내용으로 상태를 바꾸지 않고 상태에 더합니다. 정규화가 합의 크기를 유지합니다." },
+    page: "explain/block.md",
+  },
+  feedForward: {
+    en: { term: "Feed-forward network", text: "Two matrices with a threshold between them, at each position alone: here nothing is read from other words." },
+    ko: { term: "피드포워드 신경망", text: "두 행렬 사이에 활성화 함수가 있는 신경망입니다. 위치마다 따로 계산하며 다른 단어를 읽지 않습니다." },
+    page: "explain/block.md",
+  },
+  predict: {
+    en: { term: "Logit", text: "The score of a token of the vocabulary. The softmax of all logits is the probability of each token to be written next." },
+    ko: { term: "로짓", text: "어휘에 있는 토큰 하나의 점수입니다. 모든 로짓의 소프트맥스가 다음에 쓸 토큰의 확률입니다." },
+    page: "explain/decoder-and-training.md",
+  },
+  lens: {
+    en: { term: "Logit lens", text: "What a layer would have written if it were the last: its state goes straight to the logits." },
+    ko: { term: "로짓 렌즈", text: "어떤 레이어가 마지막이라면 무엇을 썼을지 봅니다. 그 상태를 바로 로짓으로 바꿉니다." },
+    page: "page.md",
+  },
+  effect: {
+    en: { term: "Effect", text: "How much less likely the model finds its own translation when a head is silenced, that is, when all its weights are 0." },
+    ko: { term: "영향", text: "헤드를 껐을 때(모든 가중치가 0일 때) 모델이 자신의 번역에 주는 확률이 얼마나 낮아지는지입니다." },
+    page: "page.md",
+  },
+  measure: {
+    en: { term: "Measure", text: "A weight says where a head reads, not whether it matters. Norms, gradients and erasure are other answers to “how much does this word matter?”" },
+    ko: { term: "측도", text: "가중치는 헤드가 어디를 읽는지 말할 뿐, 그것이 중요한지는 말하지 않습니다. 노름, 그래디언트, 지우기는 “이 단어가 얼마나 중요한가?”에 대한 다른 답입니다." },
+    page: "page.md",
+  },
+  contrast: {
+    en: { term: "Contrast", text: "Two translations with the same beginning: where they part, the model has chosen between two tokens, and their probabilities compare." },
+    ko: { term: "대조", text: "앞부분이 같은 두 번역입니다. 갈라지는 지점에서 모델은 두 토큰 중 하나를 골랐고, 그 확률을 비교할 수 있습니다." },
+    page: "page.md",
+  },
+  pin: {
+    en: { term: "Pin", text: "A word is made to read one source word only; the model then goes on by itself." },
+    ko: { term: "고정", text: "한 단어가 원문의 한 단어만 읽게 합니다. 그다음은 모델이 스스로 이어 갑니다." },
+    page: "page.md",
+  },
+  portrait: {
+    en: { term: "Portrait", text: "One head on many sentences: where it reads on average, and what is lost without it." },
+    ko: { term: "헤드 초상", text: "한 헤드를 여러 문장에서 본 것입니다. 평균적으로 어디를 읽는지, 없으면 무엇을 잃는지 보여 줍니다." },
+    page: "explain/multi-head.md",
+  },
+} satisfies Record<string, Entry>;
+
+export type TermName = keyof typeof GLOSSARY;
