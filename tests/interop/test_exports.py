@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from imported import learned_positions_model, load_imported, logits
+from imported import MAX_TOKENS, learned_positions_model, load_imported, logits, search
 
 import jumok
 from jumok.data.batching import padded_batch
@@ -185,7 +185,9 @@ def test_a_ctranslate2_export_translates_strings_like_jumok(imported: Path, tmp_
             [pieces], beam_size=1, max_decoding_length=30
         )[0]
         assert target.decode(result.hypotheses[0]) == expected.translate([text], beam=1)[0].text
-        assert "license:" in (out / "README.md").read_text(encoding="utf-8")
+        readme = (out / "README.md").read_text(encoding="utf-8")
+        assert "license:" in readme
+        assert ('[">>ko<<", *source.encode(' in readme) == (name == "imported")
 
 
 def test_an_argos_package_has_what_argos_reads(tmp_path: Path) -> None:
@@ -223,12 +225,12 @@ def test_the_files_beside_onnx_graphs_keep_jumoks_ids(imported: Path) -> None:
         assert ids["</s>"] == config["eos_token_id"] == (END if own_ids else END - 1)
 
 
-def greedy_with_onnx(encoder: Any, decoder: Any, source: list[int], steps: int = 20) -> list[int]:
+def greedy_with_onnx(encoder: Any, decoder: Any, source: list[int]) -> list[int]:
     ids = np.array([[*source, END]])
     mask = np.ones_like(ids)
     states = encoder.run(None, {"input_ids": ids, "attention_mask": mask})[0]
     found = [PAD]
-    for _ in range(steps):
+    for _ in range(MAX_TOKENS):
         [logits] = decoder.run(
             None,
             {"input_ids": np.array([found]), "encoder_hidden_states": states, "encoder_attention_mask": mask},
@@ -272,4 +274,4 @@ def test_onnxruntime_computes_the_same_at_other_shapes(imported: Path, tmp_path:
         expected = logits(translator, source, target).numpy()
         assert np.abs(found[0] - expected).max() < 1e-4
         greedy = greedy_with_onnx(encoder, decoder, ids[0])
-        assert sides.target.decode(greedy) == translator.translate([source], beam=1)[0].text
+        assert sides.target.tokens(greedy) == search(translator, [source], beam=1)[0]
