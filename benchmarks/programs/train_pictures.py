@@ -22,20 +22,23 @@ def main() -> None:
     from jumok.inference.loading import load, load_picture_classifier
     from jumok.training.run.training_run import train
 
-    options = parse(out=Path, minutes=float, quick=int, task=str)
+    options = parse(out=Path, minutes=float, quick=int, task=str, seed=int)
     folder = options.out / "drawn"
     if not folder.exists():
         for split, count in COUNTS.items():
             write_split(folder, split, 40 if options.quick else count)
     suffix = "-classes" if options.task == "classes" else f".{options.task}.tsv"
-    settings: dict[str, Any] = {"training.minutes": options.minutes}
+    settings: dict[str, Any] = {"training.minutes": options.minutes, "training.seed": options.seed}
     if options.quick:
-        settings = {"training.steps": 3}
+        settings = {"training.steps": 3, "training.seed": options.seed}
     if options.task == "classes":
         settings["model.family"] = "encoder-only"
     started = time.perf_counter()
     model = train(
-        folder / f"train{suffix}", out=options.out / options.task, valid=folder / f"valid{suffix}", **settings
+        folder / f"train{suffix}",
+        out=options.out / f"{options.task}-{options.seed}",
+        valid=folder / f"valid{suffix}",
+        **settings,
     )
     minutes = (time.perf_counter() - started) / 60
     tests = list(open_corpus(folder / f"test{suffix}").pairs())

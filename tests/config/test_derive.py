@@ -219,6 +219,16 @@ def test_the_task_of_pictures_follows_the_family() -> None:
     assert derive(Overrides(), MULTI30K, CPU).recipe.source.kind == "text"
 
 
+def test_captions_are_written_by_one_decoder_layer() -> None:
+    captions = derive(Overrides(), DRAWN, CPU)
+    assert (captions.recipe.model.encoder_layers, captions.recipe.model.decoder_layers) == (2, 1)
+    assert "its own attention" in captions.reason_for("model.decoder_layers")
+    sized = derive(Overrides.from_settings(**{"model.size": "tiny"}), DRAWN, CPU).recipe.model
+    assert (sized.encoder_layers, sized.decoder_layers) == (4, 1)
+    given = derive(Overrides.from_settings(**{"model.decoder_layers": 3}), DRAWN, CPU).recipe.model
+    assert given.decoder_layers == 3
+
+
 def test_a_batch_has_some_dozens_of_pictures_and_their_captions() -> None:
     by_patches = derive(Overrides(), replace(DRAWN, target_words=9_000 * 5), CPU).recipe
     assert 2 * by_patches.training.batch_tokens / by_patches.source.num_patches == 32

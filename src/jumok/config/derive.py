@@ -67,6 +67,8 @@ USED_SHARE_OF_MINUTES = 0.97  # the rest is a reserve
 # Pictures: their side in pixels, the rows of patches they are cut into, and the minimum side of a patch.
 MIN_PICTURE_SIDE, MAX_PICTURE_SIDE, PATCH_ROWS, MIN_PATCH_SIDE = 8, 64, 8, 4
 BATCH_PICTURES, PICTURE_LEARNING_RATE_FACTOR, PICTURE_DROPOUT = 32, 0.5, 0.1
+# With more layers, a step can pass what it saw on to later ones by self-attention, and a word need not look.
+CAPTION_DECODER_LAYERS = 1, "all that a word says of a picture then passes through its own attention"
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,15 +291,20 @@ def _model(overrides: Overrides, facts: CorpusFacts, machine: MachineFacts) -> l
         depth_reason = "few words, each used very often: a shallow model learns them sooner"
     width = overrides.get("model.width", width)
     heads = next(count for count in range(heads, 0, -1) if width % count == 0)
-    depth = {"encoder_layers": encoder_layers, "decoder_layers": decoder_layers}
+    depth = {
+        "encoder_layers": (encoder_layers, depth_reason),
+        "decoder_layers": (decoder_layers, depth_reason),
+    }
     if overrides.family == "decoder-only":
-        depth = {"layers": encoder_layers + decoder_layers}
+        depth = {"layers": (encoder_layers + decoder_layers, depth_reason)}
     elif overrides.family == "encoder-only":
-        depth = {"layers": encoder_layers}
+        depth = {"layers": (encoder_layers, depth_reason)}
+    elif facts.picture_side:
+        depth["decoder_layers"] = CAPTION_DECODER_LAYERS
     widths = {"width": width, "feed_forward": feed_forward, "heads": heads}
     return [
         DerivedSetting("model.size", size, why),
-        *(DerivedSetting(f"model.{name}", value, depth_reason) for name, value in depth.items()),
+        *(DerivedSetting(f"model.{name}", *derived) for name, derived in depth.items()),
         *(DerivedSetting(f"model.{name}", value, by_size) for name, value in widths.items()),
     ]
 
