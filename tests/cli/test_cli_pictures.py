@@ -106,7 +106,7 @@ def test_commands_for_text_say_that_the_model_reads_pictures(
     unnamed = pictures / "unnamed.tsv"
     unnamed.write_text(captions.read_text().replace("\ten\t", "\tcaption\t"))
     refused = {
-        ("serve", captioner, "--check"): "reads pictures, which `jumok serve` does not serve",
+        ("serve", captioner, "--check"): "All of these models read pictures",
         ("look", captioner, model, "--live"): "models that read text or models that read pictures, not both",
         ("look", captioner, model, picture, "--out", pictures / "x.html"): "Give models that read the same",
         ("shortlist", captioner, captions): "reads pictures",

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from serve_process import Served
 
-SERVER_FIXTURES = {"served", "guarded", "strict", "malicious_server"}
+SERVER_FIXTURES = {"served", "guarded", "strict", "malicious_server", "captioning"}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

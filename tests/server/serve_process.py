@@ -76,7 +76,7 @@ class Served:
         content_type = {"Content-Type": "application/x-www-form-urlencoded"}
         return self.ask("POST", path, urlencode(fields).encode(), {**content_type, **headers})
 
-    def post_file(self, name: str, data: bytes, **fields: str) -> Answer:
+    def post_file(self, name: str, data: bytes, *, path: str = "/translate_file", **fields: str) -> Answer:
         body = b"".join(
             b'--x\r\nContent-Disposition: form-data; name="%s"\r\n\r\n%s\r\n' % (key.encode(), value.encode())
             for key, value in fields.items()
@@ -84,7 +84,7 @@ class Served:
         body += b'--x\r\nContent-Disposition: form-data; name="file"; filename="%s"\r\n\r\n' % name.encode()
         body += data + b"\r\n--x--\r\n"
         headers = {"Content-Type": "multipart/form-data; boundary=x"}
-        return self.ask("POST", "/translate_file", body, headers)
+        return self.ask("POST", path, body, headers)
 
     def ask(
         self, method: str, path: str, body: bytes | None = None, headers: Mapping[str, str] | None = None

@@ -27,7 +27,9 @@ def _methods_and_paths(routes: Sequence[Route]) -> list[tuple[str, str]]:
 
 
 def test_the_openapi_document_has_every_api_route_and_no_other() -> None:
-    service = Service(ServerSettings(models=()), LanguagePairs([LanguagePair(0, "en", "de")]))
+    service = Service(
+        ServerSettings(models=()), LanguagePairs([LanguagePair(0, "en", "de"), LanguagePair(1, "", "ko")])
+    )
     paths = openapi_document(service)["paths"]
     documented = [(method.upper(), path) for path, operations in paths.items() for method in operations]
     routes = _methods_and_paths(API_ROUTES)

@@ -125,6 +125,7 @@ def _opened(path: str | Path) -> Iterator[Any]:
     """Open a picture whose size is acceptable; whatever goes wrong while it is used becomes a DataError."""
     image_module = _pillow()
     label = _label(path)
+    or_leave_it = "" if _is_data_url(path) else ", or take it out of the corpus"
     file = _decode_data_url(str(path)) if _is_data_url(path) else _check_file(Path(path))
     try:
         with warnings.catch_warnings():
@@ -137,12 +138,12 @@ def _opened(path: str | Path) -> Iterator[Any]:
     except image_module.UnidentifiedImageError:
         raise DataError(
             f"The file {label} is not a picture that jumok reads ({', '.join(FORMATS)}). Convert it to PNG "
-            "or JPEG, or take it out of the corpus."
+            f"or JPEG{or_leave_it}."
         ) from None
     except _DECODING_ERRORS as error:
         raise DataError(
             f"The picture {label} cannot be decoded: {error or type(error).__name__}. The file is damaged or "
-            "incomplete. Copy it again from its origin, or take it out of the corpus."
+            f"incomplete. Copy it again from its origin{or_leave_it}."
         ) from None
 
 

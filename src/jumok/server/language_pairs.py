@@ -1,4 +1,7 @@
-"""The language pairs of the loaded models, and paths between languages through pivots."""
+"""The language pairs of the loaded models, and paths between languages through pivots.
+
+A model that writes captions has no source language and is on no path: it is found by its target.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from jumok.config.recipe import Recipe
     from jumok.text.sentences import Sentences
 
 __all__ = ["LanguagePair", "LanguagePairs", "PivotPath", "read_language_pairs"]
@@ -26,7 +30,10 @@ _LANGUAGE_CODE = re.compile(r"(?!auto$)[A-Za-z0-9]+(?:[-_][A-Za-z0-9]+)*")
 
 @dataclass(frozen=True, slots=True)
 class LanguagePair:
-    """The languages of one model. `model_index` is its index on the command line."""
+    """The languages of one model; the source of captions is "".
+
+    `model_index` is the model's index on the command line.
+    """
 
     model_index: int
     source: str
@@ -47,8 +54,12 @@ PivotPath = tuple[LanguagePair, ...]
 class LanguagePairs:
     """The language pairs of all models, and the shortest path from one language to another."""
 
-    def __init__(self, pairs: Sequence[LanguagePair]) -> None:
-        self.all = tuple(pairs)
+    def __init__(self, models: Sequence[LanguagePair]) -> None:
+        self.models = tuple(models)
+        """Every model in the order of the command line."""
+        self.all = pairs = tuple(pair for pair in models if pair.source)
+        self.captions = {pair.target: pair for pair in models if not pair.source}
+        """The models that write captions, by their language."""
         self._by_source: dict[str, list[LanguagePair]] = {}
         for pair in pairs:
             self._by_source.setdefault(pair.source, []).append(pair)
@@ -82,37 +93,44 @@ class LanguagePairs:
 
 
 def read_language_pairs(folders: Sequence[Path]) -> LanguagePairs:
-    """Read the languages of model folders; each must name both, and no pair may occur twice."""
+    """Read the languages of model folders; each must name its own, and no pair may occur twice."""
     folder_of: dict[tuple[str, str], Path] = {}
-    pairs = []
+    models = []
     for index, folder in enumerate(folders):
         card = read_stored_model(folder).card
-        recipe = card.recipe
-        if recipe.source.kind == "pictures":
-            raise UnsupportedError(
-                f"The model in {folder} reads pictures, which `jumok serve` does not serve. "
-                f"`jumok translate {folder} picture.png` runs it on the command line."
-            )
-        if recipe.model.task != "translate":
-            raise ModelFolderError(
-                f"{folder} holds a model of plain text ({recipe.model.task}), which does not translate. "
-                "A server needs a model that was trained on sentence pairs."
-            )
-        languages = recipe.languages
-        codes = (languages.source, languages.target)
-        if not all(codes):
-            raise ModelFolderError(
-                f"{folder} does not say which languages it translates between. Train it with --from and --to."
-            )
-        if codes[0] == codes[1] or not all(map(_LANGUAGE_CODE.fullmatch, codes)):
-            raise ModelFolderError(
-                f"{folder} translates from {codes[0][:40]!r} to {codes[1][:40]!r}. A server needs two "
-                "languages, each with a code such as en or pt-BR. Train it with --from and --to."
-            )
+        codes = _languages_of(folder, card.recipe)
         if codes in folder_of:
-            raise ModelFolderError(
-                f"{folder_of[codes]} and {folder} both translate {codes[0]} → {codes[1]}. Name only one."
-            )
+            what = f"translate {codes[0]} → {codes[1]}" if codes[0] else f"write captions in {codes[1]}"
+            raise ModelFolderError(f"{folder_of[codes]} and {folder} both {what}. Name only one.")
         folder_of[codes] = folder
-        pairs.append(LanguagePair(index, *codes, sentences_for_texts(card.facts)))
-    return LanguagePairs(pairs)
+        models.append(LanguagePair(index, *codes, sentences_for_texts(card.facts)))
+    pairs = LanguagePairs(models)
+    if not pairs.all:
+        raise UnsupportedError(
+            "All of these models read pictures. A server needs at least one that translates text, and can "
+            "then also serve `/v1/caption`. `jumok translate MODEL picture.png` runs the others."
+        )
+    return pairs
+
+
+def _languages_of(folder: Path, recipe: Recipe) -> tuple[str, str]:
+    """Return the source and the target of a model; the source of captions is ""."""
+    reads_pictures = recipe.source.kind == "pictures"
+    task = recipe.model.task
+    if task != "translate":
+        kind = "a classifier of pictures" if reads_pictures else f"a model of plain text ({task})"
+        raise ModelFolderError(
+            f"{folder} holds {kind}, which does not translate. A server needs a model that was trained on "
+            "sentence pairs, or on pictures with captions."
+        )
+    source, target = codes = ("" if reads_pictures else recipe.languages.source, recipe.languages.target)
+    if not target or not (source or reads_pictures):
+        raise ModelFolderError(
+            f"{folder} does not say which languages it translates between. Train it with --from and --to."
+        )
+    if source == target or not all(map(_LANGUAGE_CODE.fullmatch, filter(None, codes))):
+        raise ModelFolderError(
+            f"{folder} translates from {source[:40]!r} to {target[:40]!r}. A server needs two "
+            "languages, each with a code such as en or pt-BR. Train it with --from and --to."
+        )
+    return codes

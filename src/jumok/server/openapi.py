@@ -54,7 +54,7 @@ def _make_document(service: Service) -> Schema:
     paths: Schema = {}
     for route in API_ROUTES:
         endpoint = cast("Endpoint", route.endpoint)
-        if endpoint.answer is not None:
+        if endpoint.answer is not None and endpoint.is_offered(service):
             described = _describe(route, endpoint, components["schemas"])
             if service.api_keys and endpoint.guarded:
                 described["security"] = [{"key": []}]

@@ -262,10 +262,15 @@ class TranslationPipeline:
                 translated = _translated_text(sentence, ((0, len(sentence)),), [result], path)
                 yield text_index, sentence_index, translated
 
-    async def explain(self, pair: LanguagePair, operation: str, body: str, client: str) -> str:
-        """Return a model's answer to a request about its attention, both JSON; DataError if it is refused."""
+    async def explain(
+        self, pair: LanguagePair, operation: str, body: str, client: str, *, picture: str = ""
+    ) -> str:
+        """Return a model's answer to a request about its attention, or for the caption of a picture.
+
+        Both are JSON. A DataError says why the model refuses it.
+        """
         with self.open_request(client) as request:
-            pending = PendingExplanation(pair.model_index, operation, body, request)
+            pending = PendingExplanation(pair.model_index, operation, body, request, picture)
             self._queue.admit(request, self._queue.speed.seconds(pending))
             self._queue.add([pending])
             async with asyncio.timeout_at(request.deadline):

@@ -62,6 +62,8 @@ class Endpoint:
     answer_types: tuple[str, ...] = (JSON_TYPE,)
     more_errors: tuple[str, ...] = ()
     """Statuses besides those of every route with this method."""
+    is_offered: Callable[[Service], bool] = lambda _: True
+    """Whether the document of this server has it: a server without its models refuses its requests."""
     guarded: bool = True
     """Whether it needs a key, if the server has keys, and counts towards the client's rate limit."""
     error_page: Callable[[ApiRequest, HTTPException], Response] | None = None

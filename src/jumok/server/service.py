@@ -73,7 +73,7 @@ class Service:
         load_message = {
             "kind": "load",
             "models": [str(folder) for folder in settings.models],
-            "language_pairs": [pair.name for pair in language_pairs.all],
+            "language_pairs": [pair.name for pair in language_pairs.models],
             "shortlist": settings.shortlist,
         }
         self.pool = WorkerPool(
@@ -112,7 +112,7 @@ class Service:
             try:
                 pairs = await asyncio.to_thread(read_language_pairs, self.settings.models)
                 # The order must be the same too: models are addressed by index.
-                if pairs.all != self.language_pairs.all:
+                if pairs.models != self.language_pairs.models:
                     log_event(
                         "reload_refused", reason="the languages of the models changed; restart the server"
                     )

@@ -107,8 +107,9 @@ def _is_address(proxy: str) -> bool:
 
 
 def _model_lines(settings: ServerSettings, pairs: LanguagePairs) -> Iterator[str]:
-    for folder, pair in zip(settings.models, pairs.all, strict=True):
-        yield f"model     {language_name(pair.source)} → {language_name(pair.target)}: {folder}"
+    for folder, pair in zip(settings.models, pairs.models, strict=True):
+        source = language_name(pair.source) if pair.source else "pictures"
+        yield f"model     {source} → {language_name(pair.target)}: {folder}"
 
 
 def _describe_shortlist(settings: ServerSettings) -> str:

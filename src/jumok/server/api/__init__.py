@@ -1,10 +1,10 @@
-"""The HTTP API: LibreTranslate's routes, version 1, and attention.
+"""The HTTP API: LibreTranslate's routes, version 1, attention, and captions.
 
 Each module lists its `ROUTES`. A new module is added to `API_ROUTES`.
 """
 
-from jumok.server.api import attention, libretranslate, v1
+from jumok.server.api import attention, captions, libretranslate, v1
 
 __all__ = ["API_ROUTES"]
 
-API_ROUTES = (*libretranslate.ROUTES, *v1.ROUTES, *attention.ROUTES)
+API_ROUTES = (*libretranslate.ROUTES, *v1.ROUTES, *attention.ROUTES, *captions.ROUTES)

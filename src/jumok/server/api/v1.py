@@ -1,6 +1,6 @@
 """What LibreTranslate's API lacks, under /v1/: scores, n-best lists, alignments and streams.
 
-`/v1/explain` is in `attention.py`.
+`/v1/explain` is in `attention.py`, `/v1/caption` in `captions.py`.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from jumok.server.pipeline import TranslatedText
     from jumok.server.routes import ApiRequest
 
-__all__ = ["ROUTES"]
+__all__ = ["ROUTES", "ScoredText", "scored_json"]
 
 EVENT_STREAM = "text/event-stream"
 
@@ -197,8 +197,8 @@ def _plan_json(plan: LanguagePlan, index: int, target: str) -> dict[str, Any]:
 
 def _translation_json(translation: TranslatedText, options: TranslateOptions) -> dict[str, Any]:
     data: dict[str, Any] = {
-        **_scored_json(translation.text(), translation.score()),
-        "alternatives": [_scored_json(text, score) for text, score in translation.alternatives()],
+        **scored_json(translation.text(), translation.score()),
+        "alternatives": [scored_json(text, score) for text, score in translation.alternatives()],
     }
     if notes := translation.notes():
         data["notes"] = notes
@@ -209,7 +209,7 @@ def _translation_json(translation: TranslatedText, options: TranslateOptions) ->
     return data
 
 
-def _scored_json(text: str, score: float) -> dict[str, Any]:
+def scored_json(text: str, score: float) -> dict[str, Any]:
     """Return a text, its score, and its confidence exp(score).
 
     With length penalty 1 and no coverage penalty, the score of a sentence is its mean token log probability,

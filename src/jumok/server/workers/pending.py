@@ -129,12 +129,14 @@ class PendingSentence:
 
 @dataclass(eq=False, slots=True)
 class PendingExplanation:
-    """A request about a model's attention that waits for its answer, both as JSON. It is tried only once."""
+    """A request for an explanation, or for a caption, that waits for its answer. It is tried only once."""
 
     model_index: int
     operation: str
     text: str  # the request as JSON
     request: OpenRequest
+    picture: str = ""
+    """The picture for a caption, as a data: URL. The queue does not count it: `BodyMemoryBudget` does."""
     future: asyncio.Future[str] = field(default_factory=_new_future)
     seconds: float = 0.0
     charged: float = 0.0

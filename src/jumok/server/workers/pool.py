@@ -396,6 +396,7 @@ def _explain_message(pending: PendingExplanation) -> Message:
         "model": pending.model_index,
         "operation": pending.operation,
         "body": pending.text,
+        "picture": pending.picture,
     }
 
 

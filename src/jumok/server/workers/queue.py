@@ -237,7 +237,7 @@ class WorkQueue:
                 item.request.client.virtual_time += item.charged * (cpu_seconds / estimated - 1)
         if isinstance(work, PendingExplanation):
             self.release_explanation()
-            self.speed.measure_explanation(cpu_seconds)
+            self.speed.measure_explanation(work.operation, cpu_seconds)
             return
         if estimated:
             self._review(dict.fromkeys(item.request for item in items), cpu_seconds / estimated)

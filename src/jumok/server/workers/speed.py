@@ -43,7 +43,7 @@ class WorkSpeed:
     def __init__(self) -> None:
         self._of_key: dict[BatchKey, float] = {}  # letters per second
         self._of_model: dict[int, float] = {}  # letters per second with the default options
-        self._explanation_seconds = FIRST_EXPLANATION_SECONDS
+        self._of_operation: dict[str, float] = {}  # seconds of an explanation or a caption
 
     def set_first(self, speeds: Sequence[float]) -> None:
         """Set the speeds that a worker measured at its start, except of models whose speed is known."""
@@ -51,9 +51,9 @@ class WorkSpeed:
             self._of_model.setdefault(model_index, speed)
 
     def seconds(self, item: Pending) -> float:
-        """Return the estimated seconds of one sentence in a batch, or of an explanation."""
+        """Return the estimated seconds of one sentence in a batch, of an explanation or of a caption."""
         if not isinstance(item, PendingSentence):
-            return self._explanation_seconds
+            return self._of_operation.get(item.operation, FIRST_EXPLANATION_SECONDS)
         return text_size(item.text) * self._seconds_per_letter(item.key)
 
     def seconds_of_texts(self, key: BatchKey, texts: Iterable[str]) -> float:
@@ -68,8 +68,9 @@ class WorkSpeed:
         of_model = speed * _relative_work(key.options)
         self._of_model[key.model_index] = _smoothed(self._of_model.get(key.model_index), of_model)
 
-    def measure_explanation(self, seconds: float) -> None:
-        self._explanation_seconds = _smoothed(self._explanation_seconds, seconds)
+    def measure_explanation(self, operation: str, seconds: float) -> None:
+        before = self._of_operation.get(operation, FIRST_EXPLANATION_SECONDS)
+        self._of_operation[operation] = _smoothed(before, seconds)
 
     def _seconds_per_letter(self, key: BatchKey) -> float:
         if speed := self._of_key.get(key):

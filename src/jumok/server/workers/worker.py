@@ -8,7 +8,8 @@ It ends when its input is closed, because the server has ended.
     {"kind": "translate", model, texts, terms of each text, n_best, align, greedy, stream}
         → any number of {"kind": "partial", index, text} if streamed, then
           {"kind": "translations", translations, cpu_seconds, seconds} | {"kind": "failed", message}
-    {"kind": "explain", model, operation, body}           `body` and `answer` are JSON texts
+    {"kind": "explain", model, operation, body, picture}  `body` and `answer` are JSON texts; `picture` is a
+                                                          data: URL, which only "caption" reads
         → {"kind": "explanation", answer, cpu_seconds, seconds}
           | {"kind": "refused", message, cpu_seconds, seconds}
 
@@ -28,7 +29,7 @@ import time
 from dataclasses import replace
 from typing import IO, TYPE_CHECKING, Any
 
-from jumok.errors import JumokError, ModelFolderError, UnsupportedError
+from jumok.errors import DataError, JumokError, ModelFolderError, UnsupportedError
 from jumok.inference.loading import load
 from jumok.inference.terminology import place_in_pairs
 from jumok.inference.text_options import LINE_BY_LINE
@@ -57,6 +58,8 @@ __all__ = ["main", "work"]
 WARM_UP_TEXTS = ["1 2 3 4 5 6 7 8 "[: 2 + 2 * (n % 8)] * (1 + n % 3) for n in range(256)]
 WARM_UP_SPEEDUP = 2.0
 """How much faster later batches are than the first; a guess, until the server has measured some."""
+MAX_PICTURE_PIXELS = 16_000_000
+"""Decoding a picture takes four bytes per pixel, twice, whatever the size of its file."""
 MAX_CACHED_EXPLANATIONS = 4
 """The explanation that a user sees, and those before their latest changes."""
 
@@ -120,6 +123,8 @@ def _warm_up(translator: Translator) -> float:
     The first call in a process is several times slower than the next, and the first full batch allocates the
     memory that all later ones reuse.
     """
+    if translator.reads_pictures:
+        return 1.0  # its work is not measured in letters
     started = time.process_time()
     translator.translate(WARM_UP_TEXTS)
     seconds = max(time.process_time() - started, 1e-3)
@@ -134,7 +139,10 @@ def _warm_up_alignment(translator: Translator) -> None:
 
 def _check_language_pairs(translators: Sequence[Translator], expected: list[str]) -> None:
     """Refuse a folder that was replaced after the server read it: models are addressed by their index."""
-    loaded = [f"{translator.source_language}_{translator.target_language}" for translator in translators]
+    loaded = [
+        f"{'' if translator.reads_pictures else translator.source_language}_{translator.target_language}"
+        for translator in translators
+    ]
     if loaded != expected:
         raise ModelFolderError(
             f"The models translate {', '.join(loaded)} and no longer {', '.join(expected)}. "
@@ -242,6 +250,8 @@ def _explain_safely(
 ) -> Message:
     """Answer a request about attention, or refuse it with the reason. No request may end a worker."""
     try:
+        if message["operation"] == "caption":
+            return {"kind": "explanation", "answer": json.dumps(_caption(translator, message["picture"]))}
         if (service := services.get(message["model"])) is None:
             service = services[message["model"]] = _explanation_service(translator)
         if message["operation"] == "page":
@@ -254,6 +264,20 @@ def _explain_safely(
         log_error("explanation_failed", error)
         return {"kind": "refused", "message": "The explanation failed; see the server log."}
     return {"kind": "explanation", "answer": answer}
+
+
+def _caption(translator: Translator, picture: str) -> dict[str, Any]:
+    from jumok.pictures import measure_picture  # start-up
+
+    facts = measure_picture(picture)
+    if facts.width * facts.height > MAX_PICTURE_PIXELS:
+        raise DataError(
+            f"The picture has {facts.width:,} × {facts.height:,} pixels, and at most "
+            f"{MAX_PICTURE_PIXELS // 10**6} million are allowed. Make it smaller; the model sees a copy of "
+            "some dozen pixels per side."
+        )
+    [written] = translator.translate([picture])
+    return {"text": written.text, "score": written.score}
 
 
 def main() -> None:

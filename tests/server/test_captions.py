@@ -1,0 +1,108 @@
+"""Captions over HTTP: what `jumok translate` writes, and pictures that are refused."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from typing import TYPE_CHECKING
+
+import pytest
+from serve_process import serving_in_thread
+
+import jumok
+from jumok.config.recipe import make_recipe
+from jumok.errors import ModelFolderError, UnsupportedError
+from jumok.pictures import write_picture
+from jumok.server.language_pairs import read_language_pairs
+from jumok.storage import ModelCard, module_weights, save_model
+from jumok.text.tokenizer_files import tokenizers_to_files
+from picture_files import half_bright
+from random_translators import SMALL, picture_translator
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from serve_process import Served
+
+
+@pytest.fixture(scope="module")
+def captioner(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """From pictures to German captions, with random weights."""
+    translator = picture_translator()
+    layers = {"model.encoder_layers": 2, "model.decoder_layers": 2, "search.max_length_ratio": 0.5}
+    source = {"source.kind": "pictures", "source.size": 8, "source.patch_size": 2, "source.colour": "grey"}
+    recipe = make_recipe(
+        {"languages": {"target": "de"}, "text": {"shared": False}},
+        **{f"model.{name}": value for name, value in SMALL.items()},
+        **layers,
+        **source,
+    )
+    folder = tmp_path_factory.mktemp("captioner") / "model"
+    files = tokenizers_to_files(translator.tokenizers)
+    save_model(folder, ModelCard(recipe), module_weights(translator.model), files, checked=True)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def captioning(captioner: Path, model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    with serving_in_thread(tmp_path_factory.mktemp("captions"), captioner, model) as server:
+        yield server
+
+
+def huge_png(width: int, height: int) -> bytes:
+    """A PNG of one colour, whose few bytes decode to width × height pixels."""
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    head = chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0))
+    rows = zlib.compressobj()
+    packed = b"".join(rows.compress(bytes(1 + width)) for _ in range(height)) + rows.flush()
+    return b"\x89PNG\r\n\x1a\n" + head + chunk(b"IDAT", packed) + chunk(b"IEND", b"")
+
+
+def test_a_caption_is_that_of_jumok_translate(captioning: Served, captioner: Path, tmp_path: Path) -> None:
+    picture = tmp_path / "picture.png"
+    write_picture(picture, half_bright("top", 3))
+    answer = captioning.post_file("picture.png", picture.read_bytes(), path="/v1/caption", target="de")
+    [expected] = jumok.load(captioner).translate([str(picture)])
+    assert (answer.status, answer.json["text"]) == (200, expected.text)
+    assert answer.json["score"] == pytest.approx(expected.score, abs=1e-4)
+    assert 0 <= answer.json["confidence"] <= 1
+    # Texts go to the other model, and the document of this server has the route.
+    assert captioning.post("/translate", {"q": "one two", "source": "en", "target": "de"}).status == 200
+    assert captioning.get("/spec").json["paths"]["/v1/caption"]["post"]["operationId"] == "caption"
+    assert [language["code"] for language in captioning.get("/languages").json] == ["en", "de"]
+
+
+def test_what_is_no_picture_for_a_model_is_refused(captioning: Served) -> None:
+    good = huge_png(8, 8)
+    for data, fields, status, message in (
+        (b"no picture", {"target": "de"}, 400, "is not a picture that jumok reads"),
+        (huge_png(64, 64)[:-30], {"target": "de"}, 400, "damaged or incomplete"),
+        (huge_png(5000, 5000), {"target": "de"}, 400, "5,000 × 5,000 pixels, and at most 16 million"),
+        (good, {"target": "fr"}, 400, "no model writes captions; known: de"),
+        (good, {}, 400, "missing target parameter"),
+        (b"x" * 3_000_000, {"target": "de"}, 413, "The request is too large"),
+    ):
+        answer = captioning.post_file("picture.png", data, path="/v1/caption", **fields)
+        assert (answer.status, message in answer.json["error"]) == (status, True), answer.json
+    assert captioning.post_file("picture.png", good, path="/v1/caption", target="de").status == 200
+
+
+def test_a_server_without_such_a_model_says_so(served: Served) -> None:
+    answer = served.post_file("picture.png", huge_png(8, 8), path="/v1/caption", target="de")
+    assert (answer.status, answer.json["error"]) == (
+        400,
+        "Invalid request: target parameter names de, in which no model writes captions; known: none",
+    )
+    assert "/v1/caption" not in served.get("/spec").json["paths"]
+
+
+def test_models_that_cannot_be_served_together_are_refused(captioner: Path, model: Path) -> None:
+    assert read_language_pairs([captioner, model]).captions["de"].model_index == 0
+    with pytest.raises(UnsupportedError, match="at least one that translates text"):
+        read_language_pairs([captioner])
+    with pytest.raises(ModelFolderError, match="both write captions in de"):
+        read_language_pairs([model, captioner, captioner])
