@@ -1,11 +1,11 @@
 """Train on drawn pictures as `jumok train` does, and score on unseen ones.
 
-`task` is `classes` for a classifier, or the language of the captions: `en` or `ko`.
+`task` is `classes` for a classifier, or the language of the captions: `en` or `ko`. A finished run is not
+trained again.
 """
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 from typing import Any
 
@@ -16,32 +16,17 @@ COUNTS = {"train": 15_000, "valid": 300, "test": 1000}
 
 def main() -> None:
     from jumok.data.corpora import open_corpus
-    from jumok.datasets.drawn_pictures import write_split
     from jumok.evaluation.class_scores import evaluate_classifier
     from jumok.evaluation.translator_scores import evaluate_translator
     from jumok.inference.loading import load, load_picture_classifier
-    from jumok.training.run.training_run import train
+    from jumok.storage.model_folder import read_stored_model
 
     options = parse(out=Path, minutes=float, quick=int, task=str, seed=int)
-    folder = options.out / "drawn"
-    if not folder.exists():
-        for split, count in COUNTS.items():
-            write_split(folder, split, 40 if options.quick else count)
-    suffix = "-classes" if options.task == "classes" else f".{options.task}.tsv"
-    settings: dict[str, Any] = {"training.minutes": options.minutes, "training.seed": options.seed}
-    if options.quick:
-        settings = {"training.steps": 3, "training.seed": options.seed}
-    if options.task == "classes":
-        settings["model.family"] = "encoder-only"
-    started = time.perf_counter()
-    model = train(
-        folder / f"train{suffix}",
-        out=options.out / f"{options.task}-{options.seed}",
-        valid=folder / f"valid{suffix}",
-        **settings,
+    model = train_on_pictures(
+        options.out, options.task, options.seed, minutes=options.minutes, quick=bool(options.quick)
     )
-    minutes = (time.perf_counter() - started) / 60
-    tests = list(open_corpus(folder / f"test{suffix}").pairs())
+    minutes = float(read_stored_model(model).card.facts["seconds"]) / 60  # type: ignore[arg-type]
+    tests = list(open_corpus(options.out / "drawn" / f"test{_suffix(options.task)}").pairs())
     if options.task == "classes":
         accuracy = evaluate_classifier(load_picture_classifier(model), tests).accuracy
         report(accuracy=100 * accuracy, minutes=minutes)
@@ -51,6 +36,31 @@ def main() -> None:
     if evaluation.pointing:
         pointing, overlap = 100 * evaluation.pointing.accuracy, 100 * evaluation.pointing.overlap
     report(BLEU=evaluation.scores.bleu, pointing=pointing, overlap=overlap, minutes=minutes)
+
+
+def train_on_pictures(out: Path, task: str, seed: int, *, minutes: float, quick: bool = False) -> Path:
+    """Return the model folder of a task and a seed; the pictures are drawn if they are not there yet."""
+    from jumok.datasets.drawn_pictures import write_split
+    from jumok.training.run.training_run import train
+
+    folder = out / "drawn"
+    if not folder.exists():
+        for split, count in COUNTS.items():
+            write_split(folder, split, 40 if quick else count)
+    limit: dict[str, Any] = {"training.steps": 3} if quick else {"training.minutes": minutes}
+    family = {"model.family": "encoder-only"} if task == "classes" else {}
+    return train(
+        folder / f"train{_suffix(task)}",
+        out=out / f"{task}-{seed}",
+        valid=folder / f"valid{_suffix(task)}",
+        **{"training.seed": seed},
+        **limit,
+        **family,
+    )
+
+
+def _suffix(task: str) -> str:
+    return "-classes" if task == "classes" else f".{task}.tsv"
 
 
 if __name__ == "__main__":

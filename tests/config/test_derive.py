@@ -221,10 +221,10 @@ def test_the_task_of_pictures_follows_the_family() -> None:
 
 def test_captions_are_written_by_one_decoder_layer() -> None:
     captions = derive(Overrides(), DRAWN, CPU)
-    assert (captions.recipe.model.encoder_layers, captions.recipe.model.decoder_layers) == (2, 1)
+    assert (captions.recipe.model.encoder_layers, captions.recipe.model.decoder_layers) == (4, 1)
     assert "its own attention" in captions.reason_for("model.decoder_layers")
-    sized = derive(Overrides.from_settings(**{"model.size": "tiny"}), DRAWN, CPU).recipe.model
-    assert (sized.encoder_layers, sized.decoder_layers) == (4, 1)
+    repetitive = derive(Overrides(), replace(DRAWN, distinct_target_words=32), CPU).recipe.model
+    assert (repetitive.encoder_layers, repetitive.decoder_layers) == (2, 1)
     given = derive(Overrides.from_settings(**{"model.decoder_layers": 3}), DRAWN, CPU).recipe.model
     assert given.decoder_layers == 3
 

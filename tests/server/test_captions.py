@@ -12,9 +12,10 @@ from serve_process import serving_in_thread
 import jumok
 from jumok.config.recipe import make_recipe
 from jumok.errors import ModelFolderError, UnsupportedError
-from jumok.pictures import write_picture
+from jumok.pictures.reading import write_picture
 from jumok.server.language_pairs import read_language_pairs
-from jumok.storage import ModelCard, module_weights, save_model
+from jumok.storage.model_folder import ModelCard, save_model
+from jumok.storage.tensors import module_weights
 from jumok.text.tokenizer_files import tokenizers_to_files
 from picture_files import half_bright
 from random_translators import SMALL, picture_translator

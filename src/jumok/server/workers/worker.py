@@ -267,7 +267,7 @@ def _explain_safely(
 
 
 def _caption(translator: Translator, picture: str) -> dict[str, Any]:
-    from jumok.pictures import measure_picture  # start-up
+    from jumok.pictures.reading import measure_picture  # start-up
 
     facts = measure_picture(picture)
     if facts.width * facts.height > MAX_PICTURE_PIXELS:
