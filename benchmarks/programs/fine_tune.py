@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.programs.report import parse, report
-from benchmarks.topics.fine_tuning import BATCH_TOKENS, START_STEPS, STEPS
+from benchmarks.topics.fine_tuning import BATCH_TOKENS, LAYERS, START_STEPS, STEPS, VOCAB_SIZE
 
 
 def main() -> None:
@@ -39,7 +39,8 @@ def _train(system: str, split: Path, out: Path, *, seed: int, quick: bool) -> Pa
     settings: dict[str, Any] = {"training.steps": steps, "training.seed": seed, "training.processes": 1}
     if system in ("start", "nothing"):
         role = "old" if system == "start" else "new"
-        settings |= {"model.size": "tiny", "training.batch_tokens": BATCH_TOKENS[system]}
+        settings |= {"model.size": "tiny", "model.encoder_layers": LAYERS, "model.decoder_layers": LAYERS}
+        settings |= {"text.vocab_size": VOCAB_SIZE, "training.batch_tokens": BATCH_TOKENS[system]}
         return train(_files(split, role), out=run, valid=_files(split, f"{role}-valid"), **settings)
     variants: dict[str, dict[str, Any]] = {
         "plain": {"fine_tuning.replay_share": 0, "fine_tuning.interpolate": False},
