@@ -25,7 +25,7 @@ def main() -> None:
     model = train_on_pictures(
         options.out, options.task, options.seed, minutes=options.minutes, quick=bool(options.quick)
     )
-    minutes = float(read_stored_model(model).card.facts["seconds"]) / 60  # type: ignore[arg-type]
+    minutes = float(read_stored_model(model).card.facts["seconds"]) / 60
     tests = list(open_corpus(options.out / "drawn" / f"test{_suffix(options.task)}").pairs())
     if options.task == "classes":
         accuracy = evaluate_classifier(load_picture_classifier(model), tests).accuracy
@@ -47,15 +47,15 @@ def train_on_pictures(out: Path, task: str, seed: int, *, minutes: float, quick:
     if not folder.exists():
         for split, count in COUNTS.items():
             write_split(folder, split, 40 if quick else count)
-    limit: dict[str, Any] = {"training.steps": 3} if quick else {"training.minutes": minutes}
-    family = {"model.family": "encoder-only"} if task == "classes" else {}
+    settings: dict[str, Any] = {"training.seed": seed}
+    settings |= {"training.steps": 3} if quick else {"training.minutes": minutes}
+    if task == "classes":
+        settings["model.family"] = "encoder-only"
     return train(
         folder / f"train{_suffix(task)}",
         out=out / f"{task}-{seed}",
         valid=folder / f"valid{_suffix(task)}",
-        **{"training.seed": seed},
-        **limit,
-        **family,
+        **settings,
     )
 
 
