@@ -55,7 +55,7 @@ web: ## build the page and the engine of web/ into src/jumok/plots/; needs Node
 	cd web && npm ci --silent && npm run --silent check && npm run --silent build
 
 screenshots: $(READY) ## pictures of every panel into runs/screenshots; needs a browser
-	$(BIN)/python tests/web/take_screenshots.py $(ARGS)
+	PYTHONPATH=tests $(BIN)/python tests/web/take_screenshots.py $(ARGS)
 
 browser: ## install Chromium, Firefox and a Hangul font for the tests, where the system's packages have them
 	@command -v chromium > /dev/null && fc-list :lang=ko | grep -q . || { \

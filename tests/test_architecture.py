@@ -523,6 +523,20 @@ def test_every_import_names_the_module_that_defines_it() -> None:
     )
 
 
+def test_tests_import_each_others_helpers_from_support() -> None:
+    helpers = "|".join(path.stem for path in (PROJECT / "tests" / "support").glob("[a-z]*.py"))
+    paths = (PROJECT / "tests").rglob("*.py")
+    expect_none(
+        [
+            f"{path.relative_to(PROJECT)}: {found}. Write `from support.{found.split()[-1]} import …`."
+            for path in paths
+            for found in re.findall(
+                rf"^\s*(?:from|import) (?:{helpers})\b", path.read_text("utf-8"), re.MULTILINE
+            )
+        ]
+    )
+
+
 def test_an_import_through_a_package_is_caught() -> None:
     text = (
         "from jumok.data import (\n    Corpus,\n    corpora,\n)\nfrom jumok.attention import ScaledDot as S\n"

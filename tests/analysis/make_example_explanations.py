@@ -14,7 +14,7 @@ from jumok.analysis.changes import Silence
 from jumok.analysis.explainer import ExplanationOptions, explain
 from jumok.analysis.explanation_files import save_explanation
 from jumok.types import Alignment
-from random_translators import SENTENCE, SMALL_MODELS, TARGET, family_translator
+from support.random_translators import SENTENCE, SMALL_MODELS, TARGET, family_translator
 
 
 def write_examples(folder: Path) -> list[Path]:

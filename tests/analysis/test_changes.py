@@ -16,7 +16,7 @@ from jumok.data.batching import padded_batch
 from jumok.errors import DataError
 from jumok.inference.search.forced import forced_log_probs
 from jumok.types import END
-from random_translators import SENTENCE, SMALL_MODELS, TARGET, family_translator, make_translator
+from support.random_translators import SENTENCE, SMALL_MODELS, TARGET, family_translator, make_translator
 
 CHANGES = [
     Silence("cross", 0, 0),

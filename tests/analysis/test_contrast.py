@@ -12,7 +12,7 @@ from jumok.analysis.explainer import explain
 from jumok.data.batching import padded_batch
 from jumok.errors import DataError
 from jumok.types import END
-from random_translators import SENTENCE, SMALL_MODELS, family_translator
+from support.random_translators import SENTENCE, SMALL_MODELS, family_translator
 
 
 @pytest.mark.parametrize("name", SMALL_MODELS)

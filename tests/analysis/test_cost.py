@@ -8,7 +8,7 @@ from jumok.analysis.cost import CostLimits, count_weights
 from jumok.analysis.explainer import explain
 from jumok.config.recipe import AttentionSettings, RecurrentSettings
 from jumok.errors import DataError
-from random_translators import SENTENCE, SMALL_MODELS, TARGET, family_translator, make_translator
+from support.random_translators import SENTENCE, SMALL_MODELS, TARGET, family_translator, make_translator
 
 
 @pytest.mark.parametrize("name", SMALL_MODELS)

@@ -15,7 +15,7 @@ from jumok.config.recipe import AttentionSettings, RecurrentSettings, SearchSett
 from jumok.errors import DataError, UnsupportedError
 from jumok.inference.engines.torch_engine import TorchEngine
 from jumok.types import END, Alignment, Pair, ReadOut
-from random_translators import (
+from support.random_translators import (
     SENTENCE,
     SMALL_MODELS,
     TARGET,

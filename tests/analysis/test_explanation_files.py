@@ -26,7 +26,7 @@ from jumok.analysis.packing import pack_weights, unpack_weights
 from jumok.analysis.steps import Cell
 from jumok.config.recipe import SearchSettings, TransformerSettings
 from jumok.errors import DataError, StorageError, UnsupportedError
-from random_translators import SENTENCE, SMALL_MODELS, WORDS, family_translator, make_translator
+from support.random_translators import SENTENCE, SMALL_MODELS, WORDS, family_translator, make_translator
 
 if TYPE_CHECKING:
     from jumok.analysis.explanation import Explanation

@@ -14,7 +14,7 @@ from jumok.analysis.head_portrait import draw_head_portrait
 from jumok.analysis.sentence_scores import _count_repeats, score_sentences
 from jumok.errors import DataError
 from jumok.types import Alignment, Pair
-from random_translators import SMALL_MODELS, family_translator, make_translator
+from support.random_translators import SMALL_MODELS, family_translator, make_translator
 
 PAIRS = [
     Pair("the old house sees a small tree.", "a river knows the old tree.", Alignment(frozenset({(0, 3)}))),

@@ -18,7 +18,7 @@ from jumok.config.recipe import AttentionSettings, RecurrentSettings, Transforme
 from jumok.errors import UnsupportedError
 from jumok.text.sentencepiece_file import read_sentencepiece_file
 from jumok.text.tokenizer import TokenizerPair
-from random_translators import SMALL_MODELS, family_translator, tokenizers
+from support.random_translators import SMALL_MODELS, family_translator, tokenizers
 
 
 def test_a_page_holds_the_model_and_may_connect_to_nothing() -> None:

@@ -19,8 +19,8 @@ from jumok.data.batching import padded_batch
 from jumok.errors import DataError, UnsupportedError
 from jumok.pictures.reading import picture_data_url, write_picture
 from jumok.types import END
-from picture_files import half_bright
-from random_translators import (
+from support.picture_files import half_bright
+from support.random_translators import (
     SENTENCE,
     SMALL_MODELS,
     TARGET,

@@ -17,8 +17,8 @@ from jumok.analysis.json_format import explanation_from_json, explanation_to_jso
 from jumok.analysis.live_explanation import complete_explanation
 from jumok.errors import DataError
 from jumok.pictures.reading import picture_data_url, read_picture, write_picture
-from picture_files import half_bright
-from random_translators import TARGET, picture_classifier, picture_translator
+from support.picture_files import half_bright
+from support.random_translators import TARGET, picture_classifier, picture_translator
 
 if TYPE_CHECKING:
     from pathlib import Path

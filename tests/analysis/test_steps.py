@@ -16,7 +16,7 @@ from jumok.data.batching import padded_batch
 from jumok.errors import DataError
 from jumok.models.norms import NORMS
 from jumok.models.validate import ATTENTION_NEEDS
-from random_translators import SENTENCE, SMALL, TARGET, family_translator, make_translator
+from support.random_translators import SENTENCE, SMALL, TARGET, family_translator, make_translator
 
 if TYPE_CHECKING:
     from jumok.analysis.explanation import Explanation

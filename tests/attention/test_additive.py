@@ -2,11 +2,11 @@ import math
 
 import pytest
 import torch
-from contract_checks import CASES, CHECKS, Subject
 
 from jumok.attention import HeadShape
 from jumok.attention import additive as additive_module
 from jumok.attention.additive import Additive
+from support.contract_checks import CASES, CHECKS, Subject
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)

@@ -11,12 +11,12 @@ from dataclasses import replace
 
 import pytest
 import torch
-from attention_costs import largest_step_tensor
-from contract_checks import CHECKS, WIDTH, Case, Subject
 from torch import nn
 
 from jumok.attention import Attended, LinearAttention, MultiHead, ScaledDot, Supports, masked_softmax
 from jumok.errors import UnsupportedError
+from support.attention_costs import largest_step_tensor
+from support.contract_checks import CHECKS, WIDTH, Case, Subject
 
 TYPICAL = Case(batch=3, heads=2, queries=4, keys=5, density=0.6, seed=1)
 

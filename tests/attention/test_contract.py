@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 import torch
-from contract_checks import CASES, CHECKS, WIDTH, Case, Subject
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -12,6 +11,7 @@ from jumok.attention import CATALOGUE, POSITIONS, MultiHead, ScaledDot, Supports
 from jumok.attention import scaled_dot as scaled_dot_module
 from jumok.config.recipe import AttentionSettings
 from jumok.errors import RecipeError, UnsupportedError
+from support.contract_checks import CASES, CHECKS, WIDTH, Case, Subject
 
 RANDOM_CASES = st.builds(
     Case,

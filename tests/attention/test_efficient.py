@@ -7,13 +7,13 @@ import math
 import numpy
 import pytest
 import torch
-from attention_costs import check_gradients, largest_step_tensor, largest_tensor, random_inputs
 from torch import nn
 
 from jumok.attention import chunks
 from jumok.attention import efficient as efficient_module
 from jumok.attention.efficient import Efficient
 from jumok.errors import UnsupportedError
+from support.attention_costs import check_gradients, largest_step_tensor, largest_tensor, random_inputs
 
 
 def plain(query, keys, values, allowed):

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 import torch
-from contract_checks import CHECKS, WIDTH, Case, Subject
 
 from jumok.attention import CATALOGUE, CatalogueEntry, make_attention
 from jumok.config.recipe import AttentionSettings, make_recipe
 from jumok.models.build import build_model
 from jumok.models.validate import attention_overrides, check_model
+from support.contract_checks import CHECKS, WIDTH, Case, Subject
 
 PAGE = Path(__file__).parents[2] / "CONTRIBUTING.md"
 CASES = [

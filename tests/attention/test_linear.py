@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 import torch
-from attention_costs import check_gradients, largest_step_tensor, largest_tensor, random_inputs
 from torch import nn
 from torch.nn.functional import elu
 
@@ -12,6 +11,7 @@ from jumok.attention import chunks
 from jumok.attention import linear as linear_module
 from jumok.attention.linear import LinearAttention
 from jumok.errors import UnsupportedError
+from support.attention_costs import check_gradients, largest_step_tensor, largest_tensor, random_inputs
 
 
 def plain(query, keys, values, allowed, *, causal, query_offset=0):

@@ -2,11 +2,11 @@ import math
 
 import pytest
 import torch
-from contract_checks import CASES, CHECKS, Subject
 
 from jumok.attention import HeadShape, group_rows, padding_mask
 from jumok.attention.local import LuongLocalM, LuongLocalP
 from jumok.errors import RecipeError, UnsupportedError
+from support.contract_checks import CASES, CHECKS, Subject
 
 KINDS = [LuongLocalM, LuongLocalP]
 

@@ -6,13 +6,13 @@ import math
 
 import pytest
 import torch
-from attention_costs import check_gradients, largest_step_tensor, largest_tensor, random_inputs
-from contract_checks import CHECKS, Case, Subject
 from torch import nn
 
 from jumok.attention import ScaledDot
 from jumok.attention.restricted import Restricted, RestrictedSettings
 from jumok.errors import RecipeError
+from support.attention_costs import check_gradients, largest_step_tensor, largest_tensor, random_inputs
+from support.contract_checks import CHECKS, Case, Subject
 
 CASES = [
     # The contract applies to self-attention within the band: as many queries as keys, and no other mask.

@@ -9,10 +9,10 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
-from cli_calls import Call, Result
 
-from digit_lines import TINY, digit_lines, write_tsv
 from jumok.cli import main
+from support.cli_calls import Call, Result
+from support.digit_lines import TINY, digit_lines, write_tsv
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from digit_lines import write_tsv
 from jumok.storage.folders import json_with_checksum, read_json_with_checksum
+from support.digit_lines import write_tsv
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from cli_calls import Call
+    from support.cli_calls import Call
 
 READERS = ["check", "train", "evaluate"]
 

@@ -8,14 +8,14 @@ import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
-from cli_calls import environment, program, spawn
 
-from digit_lines import TINY, digit_lines, write_tsv
+from support.cli_calls import environment, program, spawn
+from support.digit_lines import TINY, digit_lines, write_tsv
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from cli_calls import Call
+    from support.cli_calls import Call
 
 GOOD = [("I go home.", "나는 집에 간다."), ("You read a book.", "너는 책을 읽는다.")]
 PLANTED = {

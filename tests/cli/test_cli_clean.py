@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 import jumok
-from digit_lines import TINY, digit_lines, write_tsv
+from support.digit_lines import TINY, digit_lines, write_tsv
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from cli_calls import Call
+    from support.cli_calls import Call
 
 
 @pytest.fixture(scope="module")

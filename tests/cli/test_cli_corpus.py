@@ -7,17 +7,17 @@ from random import Random
 from typing import TYPE_CHECKING
 
 import pytest
-from cli_calls import environment, program, spawn
 
 from jumok.data.corpora import open_corpora
 from jumok.datasets.english_korean import generate, generation
 from jumok.datasets.english_korean.patterns.table import PATTERNS
 from jumok.datasets.english_korean.scene import Scene, Sentence
+from support.cli_calls import environment, program, spawn
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from cli_calls import Call
+    from support.cli_calls import Call
 
 
 def test_header_and_count(call: Call) -> None:

@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from cli_calls import spawn
 
 import jumok
 from jumok.cli.document_files import SegmentTranslator
 from jumok.documents import files as document_files
+from support.cli_calls import spawn
 
 if TYPE_CHECKING:
-    from cli_calls import Call
+    from support.cli_calls import Call
 
 MODEL = Path(__file__).parents[1] / "stored" / "models" / "transformer"  # digits, English to Korean
 PAGE = '<html lang="en"><body><p>two <b>four</b> nine.</p>\n<p>nine   zero nine.</p></body></html>'

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 import jumok
-from digit_lines import TINY, digit_lines, write_tsv
 from jumok.evaluation.translator_scores import looks_swapped
 from jumok.types import Pair
+from support.digit_lines import TINY, digit_lines, write_tsv
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from cli_calls import Call
+    from support.cli_calls import Call
 
 SCORES = {"bleu", "bleu_signature", "chrf", "chrf_signature", "ter", "ter_signature", "sentences"}
 ALIGNMENT = {"alignment_error", "alignment_precision", "alignment_recall", "alignment_sentences"}

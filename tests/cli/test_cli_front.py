@@ -14,7 +14,7 @@ import jumok
 from jumok.cli import COMMANDS
 
 if TYPE_CHECKING:
-    from cli_calls import Call
+    from support.cli_calls import Call
 
 HELP_SECONDS = 0.3
 HEAVY = {"torch", "numpy", "sentencepiece", "sacrebleu", "rich"}

@@ -25,7 +25,7 @@ from jumok.text.tokenizer import Tokenizer
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from cli_calls import Call
+    from support.cli_calls import Call
 
 
 def test_look_in_the_terminal(call: Call, model: Path) -> None:

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from digit_lines import TINY
 from jumok.attention import CATALOGUE, POSITIONS
 from jumok.config.recipe import SETTINGS_BY_FAMILY, named_recipes
 from jumok.models.norms import NORMS
+from support.digit_lines import TINY
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from cli_calls import Call
+    from support.cli_calls import Call
 
 RECURRENT = {name: value for name, value in TINY.items() if name not in ("model.feed_forward", "model.heads")}
 RECURRENT_OPTIONS = [option for name, value in RECURRENT.items() for option in ("--set", f"{name}={value}")]

@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
-from digit_lines import TINY, digit_lines
 from jumok.errors import TrainingError
 from jumok.training.loop.update import Worker
+from support.digit_lines import TINY, digit_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from cli_calls import Call, Result
+    from support.cli_calls import Call, Result
 
 
 class Attempt(NamedTuple):

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from picture_files import write_captions
+from support.picture_files import write_captions
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from cli_calls import Call
+    from support.cli_calls import Call
 
 SMALL = [
     *("--steps", "3", "--set", "model.width=16", "--set", "model.heads=2", "--set", "model.feed_forward=16"),

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from cli_calls import spawn
 
 from jumok.cli.arguments import RENAMED_OPTIONS, rename_options
 from jumok.errors import RecipeError, RenamedSettingWarning
+from support.cli_calls import spawn
 
 if TYPE_CHECKING:
     from pathlib import Path

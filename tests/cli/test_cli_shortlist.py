@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 import jumok
-from digit_lines import TINY, digit_lines, write_tsv
 from jumok.storage.folders import json_with_checksum
 from jumok.storage.model_folder import read_stored_model
+from support.digit_lines import TINY, digit_lines, write_tsv
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from cli_calls import Call
+    from support.cli_calls import Call
 
 
 @pytest.fixture

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from cli_calls import environment, program
 
-from digit_lines import write_tsv
+from support.cli_calls import environment, program
+from support.digit_lines import write_tsv
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -13,7 +13,7 @@ from jumok.inference.engines.cache import cached_models
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from cli_calls import Call
+    from support.cli_calls import Call
 
 
 def test_every_sentence_of_a_line_is_translated(call: Call, model: Path) -> None:

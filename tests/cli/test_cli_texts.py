@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 import jumok
-from digit_lines import TINY, digit_lines
 from jumok.plots.heat_map import draw_alignment
 from jumok.plots.terminal import draw_text
+from support.digit_lines import TINY, digit_lines
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from cli_calls import Call
+    from support.cli_calls import Call
 
 SMALL = {name: value for name, value in TINY.items() if not name.endswith("_layers")} | {"model.layers": 2}
 SMALL_OPTIONS = [option for name, value in SMALL.items() for option in ("--set", f"{name}={value}")]

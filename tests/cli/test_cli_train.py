@@ -11,20 +11,20 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
-from cli_calls import environment, program
 
 import jumok.storage.folders
 import jumok.training.run.preparation
 import jumok.training.run.training_run
-from digit_lines import TINY, digit_lines, write_tsv
 from jumok.storage.model_folder import read_model_with_weights
 from jumok.system.signals import StopFlag
+from support.cli_calls import environment, program
+from support.digit_lines import TINY, digit_lines, write_tsv
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from cli_calls import Call
+    from support.cli_calls import Call
 
 
 def settings(**changed: Any) -> list[str]:

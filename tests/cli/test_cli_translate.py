@@ -11,16 +11,16 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import pytest
-from cli_calls import environment, program, spawn
 
 import jumok
 from jumok.cli.translate import _count_lines, _time_left
 from jumok.types import Alignment
+from support.cli_calls import environment, program, spawn
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from cli_calls import Call
+    from support.cli_calls import Call
 
 ODD = [
     b"one two",

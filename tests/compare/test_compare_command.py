@@ -11,9 +11,9 @@ import time
 
 import pytest
 
-from digit_lines import digit_lines, write_tsv
 from jumok.cli import main
 from jumok.training.run.run_folder import RunFolder
+from support.digit_lines import digit_lines, write_tsv
 
 # For models of any family, too small to learn anything.
 TINY = (

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from digit_lines import digit_lines, write_tsv
 from jumok.compare.split import median_length_source, split_pairs
 from jumok.data.corpora import open_corpus
 from jumok.data.hold_out import sentence_key
 from jumok.errors import DataError, RunFolderError
 from jumok.types import Pair
+from support.digit_lines import digit_lines, write_tsv
 
 
 def copies(lines):

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 import torch
-from corpus_fakes import FakeTokenizer, FakeTokenizerPair, pairs_of_lengths
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -17,6 +16,7 @@ from jumok.data.batching import Batches, padded_batch
 from jumok.data.store import CorpusPairs, PairStore, StoredCorpus, StoredSide, write_store
 from jumok.errors import DataError, RecipeError, StorageError
 from jumok.types import BEGIN, END, PAD
+from support.corpus_fakes import FakeTokenizer, FakeTokenizerPair, pairs_of_lengths
 
 if TYPE_CHECKING:
     from pathlib import Path

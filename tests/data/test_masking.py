@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 import torch
-from corpus_fakes import FakeTokenizerPair
 
 from jumok.data.batch_plan import MASKING_STREAM, random_uint64
 from jumok.data.batching import padded_batch
 from jumok.data.masking import MaskedBatches, mask_tokens, random_uint64_by_sentence
 from jumok.data.store import CorpusPairs, write_store
 from jumok.types import BEGIN, END, PAD, UNKNOWN, Batch, Pair
+from support.corpus_fakes import FakeTokenizerPair
 
 if TYPE_CHECKING:
     from pathlib import Path

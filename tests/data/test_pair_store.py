@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from corpus_fakes import FakeTokenizer, FakeTokenizerPair, pairs_of_lengths
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -17,6 +16,7 @@ from jumok.data.store import CorpusPairs, open_store, write_store
 from jumok.errors import DataError, StorageError
 from jumok.storage.folders import json_with_checksum, read_json_with_checksum
 from jumok.types import Pair
+from support.corpus_fakes import FakeTokenizer, FakeTokenizerPair, pairs_of_lengths
 
 if TYPE_CHECKING:
     from pathlib import Path

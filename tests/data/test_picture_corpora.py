@@ -22,7 +22,7 @@ from jumok.text.picture_tokenizer import PictureTokenizer
 from jumok.text.tokenizer import TokenizerPair
 from jumok.text.tokenizer_files import tokenizers_from_files, tokenizers_to_files
 from jumok.types import Region
-from picture_files import half_bright, write_captions, write_classes
+from support.picture_files import half_bright, write_captions, write_classes
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -17,8 +17,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 import torch
-from digits import TINY, digit_corpus
-from toy_device import register_toy_device
 
 from jumok.analysis.changes import Silence
 from jumok.analysis.explainer import explain
@@ -43,7 +41,9 @@ from jumok.training.parallel.single import SingleProcess
 from jumok.training.run import factories
 from jumok.training.run.training_run import training_events
 from jumok.types import Batch, PatchGrid
-from random_translators import SENTENCE, SMALL, SMALL_MODELS, TARGET, make_translator, tokenizers
+from support.digits import TINY, digit_corpus
+from support.random_translators import SENTENCE, SMALL, SMALL_MODELS, TARGET, make_translator, tokenizers
+from support.toy_device import register_toy_device
 
 if TYPE_CHECKING:
     from jumok.models.model import Model

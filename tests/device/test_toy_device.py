@@ -1,13 +1,12 @@
 """Every family trains, validates, translates and explains on another device than the CPU, to equal numbers.
 
-The device is a toy (`toy_device.cpp`): it shows mixed devices, hidden waits and wrong types. It cannot show
-which kernels a real accelerator lacks, nor how fast it is.
+The device is a toy (`support/toy_device.cpp`): it shows mixed devices, hidden waits and wrong types. It
+cannot show which kernels a real accelerator lacks, nor how fast it is.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -16,8 +15,9 @@ from typing import Any
 
 import pytest
 
+from support import child_environment
+
 HERE = Path(__file__).parent
-PATHS = os.pathsep.join(map(str, [HERE.parent, HERE.parent / "training"]))
 MAX_DIFFERENCE = 1e-5
 MAX_PEAKED_DIFFERENCE = 1e-4
 """Of models that translate: their weights are doubled, for peaked attention, which enlarges errors too."""
@@ -39,7 +39,7 @@ def result(tmp_path_factory: pytest.TempPathFactory) -> Any:
         text=True,
         timeout=1200,
         # Some processors list AMX and die of it (`system/bf16_probe.py`).
-        env={**os.environ, "OMP_NUM_THREADS": "1", "ONEDNN_MAX_CPU_ISA": "AVX512_CORE", "PYTHONPATH": PATHS},
+        env=child_environment(ONEDNN_MAX_CPU_ISA="AVX512_CORE"),
         check=False,
     )
     assert done.returncode == 0, done.stderr[-4000:]

@@ -5,12 +5,12 @@ from __future__ import annotations
 from xml.etree import ElementTree
 
 import pytest
-from office_files import identity, reverse, shout
 
 from jumok.documents.document import SegmentTranslation
 from jumok.documents.registry import read_document
 from jumok.errors import DataError
 from jumok.text.words import word_spans
+from support.office_files import identity, reverse, shout
 
 XLIFF_1 = """<?xml version="1.0" encoding="UTF-8"?>
 <xliff version="1.2" xmlns="urn:oasis:names:tc:xliff:document:1.2">

@@ -11,10 +11,10 @@ from io import BytesIO
 from typing import TYPE_CHECKING
 
 import pytest
-from office_files import make_docx, make_open_document, make_zip, run, shout
 
 from jumok.documents.registry import DocumentTooLargeError, read_document
 from jumok.errors import DataError
+from support.office_files import make_docx, make_open_document, make_zip, run, shout
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,9 +8,9 @@ import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
-from office_files import identity, open_document_part, parts_of, shout
 
 from jumok.documents.registry import read_document
+from support.office_files import identity, open_document_part, parts_of, shout
 
 if TYPE_CHECKING:
     from pathlib import Path

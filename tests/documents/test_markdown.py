@@ -6,10 +6,10 @@ import time
 from pathlib import Path
 
 import pytest
-from office_files import identity, reverse, shout
 
 from jumok.documents.document import SegmentTranslation
 from jumok.documents.registry import read_document
+from support.office_files import identity, reverse, shout
 
 PROJECT = Path(__file__).parents[2]
 TEXT = """---

@@ -6,13 +6,13 @@ import json
 import time
 
 import pytest
-from office_files import identity, reverse, shout
 
 from jumok.documents.document import SegmentTranslation
 from jumok.documents.message import Message, has_same_placeholders
 from jumok.documents.registry import read_document
 from jumok.errors import DataError
 from jumok.text.words import word_spans
+from support.office_files import identity, reverse, shout
 
 
 def fill(text: str, change: str = "upper") -> str:

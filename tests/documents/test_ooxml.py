@@ -7,7 +7,11 @@ import re
 from xml.etree import ElementTree
 
 import pytest
-from office_files import (
+
+from jumok.documents.document import SegmentTranslation
+from jumok.documents.registry import read_document
+from jumok.text.words import word_spans
+from support.office_files import (
     PICTURE,
     identity,
     make_docx,
@@ -19,10 +23,6 @@ from office_files import (
     shout,
     word_part,
 )
-
-from jumok.documents.document import SegmentTranslation
-from jumok.documents.registry import read_document
-from jumok.text.words import word_spans
 
 BOLD = "<w:b/>"
 TEXT_BOX = (

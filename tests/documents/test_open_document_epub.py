@@ -6,7 +6,10 @@ import re
 from xml.etree import ElementTree
 
 import pytest
-from office_files import (
+
+from jumok.documents.registry import read_document
+from jumok.errors import DataError
+from support.office_files import (
     PICTURE,
     XML,
     identity,
@@ -16,9 +19,6 @@ from office_files import (
     reverse,
     shout,
 )
-
-from jumok.documents.registry import read_document
-from jumok.errors import DataError
 
 BOX = "<draw:frame><draw:text-box><text:p>inside a box</text:p></draw:text-box></draw:frame>"
 NOTE = (

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import jumok
-from digit_lines import digit_lines
 from jumok.data.corpora import corpus_of_pairs
 from jumok.errors import UnsupportedError
 from jumok.evaluation.pair_scores import PairScore, check_directions, score_pairs
 from jumok.inference.teacher_forcing import cross_entropies, next_log_probs
 from jumok.types import END, Pair
+from support.digit_lines import digit_lines
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,8 +11,8 @@ from jumok.evaluation.pointing import score_pointing
 from jumok.pictures.reading import write_picture
 from jumok.text.words import split_words
 from jumok.types import Pair, Picture, Region
-from picture_files import half_bright
-from random_translators import picture_translator
+from support.picture_files import half_bright
+from support.random_translators import picture_translator
 
 if TYPE_CHECKING:
     from pathlib import Path

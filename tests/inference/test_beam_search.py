@@ -11,7 +11,15 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from table_steppers import (
+
+from jumok.config.recipe import SearchSettings
+from jumok.errors import RecipeError, UnsupportedError
+from jumok.inference.search.beam import beam_search
+from jumok.inference.search.forced import forced_log_probs
+from jumok.inference.search.greedy_sampling import greedy_search
+from jumok.inference.search.plan import SearchPlan, SearchStep
+from jumok.types import BEGIN, END, Batch, Hypothesis, LogProbs
+from support.table_steppers import (
     AttendingTableStepper,
     TableState,
     TableStepper,
@@ -22,14 +30,6 @@ from table_steppers import (
     steps_of,
     was_cut,
 )
-
-from jumok.config.recipe import SearchSettings
-from jumok.errors import RecipeError, UnsupportedError
-from jumok.inference.search.beam import beam_search
-from jumok.inference.search.forced import forced_log_probs
-from jumok.inference.search.greedy_sampling import greedy_search
-from jumok.inference.search.plan import SearchPlan, SearchStep
-from jumok.types import BEGIN, END, Batch, Hypothesis, LogProbs
 
 Search = Callable[..., list[list[Hypothesis]]]
 SEEDS = st.integers(0, 10_000)

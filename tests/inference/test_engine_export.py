@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 import torch
-from random_models import random_model
 
 from jumok.config.recipe import DecoderOnlySettings, RecurrentSettings
 from jumok.errors import UnsupportedError
 from jumok.inference.engines.ctranslate2_export import export, unsupported_reason
 from jumok.models.build import build_model
+from support.random_models import random_model
 
 
 @pytest.mark.parametrize(

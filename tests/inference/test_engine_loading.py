@@ -8,7 +8,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from random_models import SMALL, random_model, sentences, small_tokenizers, write_model
 
 import jumok
 from jumok.config.recipe import make_recipe
@@ -20,6 +19,7 @@ from jumok.inference.loading import INT8_COSTS
 from jumok.inference.search.plan import Sampling
 from jumok.storage.user_cache import cache_folder
 from jumok.types import Pair
+from support.random_models import SMALL, random_model, sentences, small_tokenizers, write_model
 
 LINES = sentences(20, seed=9)
 

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import torch
-from random_models import all_ids, both_engines, random_model, run_search, sentences, small_tokenizers
 
 from jumok.errors import RecipeError, UnsupportedError
 from jumok.inference.search.plan import Sampling, SearchPlan
 from jumok.inference.translator import Translator
 from jumok.types import END
+from support.random_models import all_ids, both_engines, random_model, run_search, sentences, small_tokenizers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import torch
-from random_models import write_model
 from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
 
@@ -30,6 +29,7 @@ from jumok.text.class_names import ClassNames
 from jumok.text.picture_tokenizer import PictureTokenizer
 from jumok.text.tokenizer import TokenizerPair
 from jumok.text.tokenizer_files import read_tokenizers, tokenizers_to_files
+from support.random_models import write_model
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 import torch
-from table_steppers import batch_of, brute_force, ordinary_tokens, single_sentence, was_cut
 
 from jumok.config.recipe import TransformerSettings
 from jumok.data.batching import padded_batch
@@ -16,6 +15,7 @@ from jumok.inference.search.forced import forced_log_probs
 from jumok.inference.search.greedy_sampling import greedy_search
 from jumok.inference.search.plan import SearchPlan
 from jumok.models.build import build_model
+from support.table_steppers import batch_of, brute_force, ordinary_tokens, single_sentence, was_cut
 
 if TYPE_CHECKING:
     from jumok.models.model import TranslationModel

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import torch
-from random_models import all_ids, random_model, run_search, sentences, small_tokenizers, write_model
 
 from jumok.config.recipe import make_recipe
 from jumok.errors import ModelFolderError, UnsupportedError
@@ -21,6 +20,7 @@ from jumok.inference.translator import Translator
 from jumok.models.build import build_model
 from jumok.storage.model_folder import store_shortlist
 from jumok.types import BEGIN, PAD
+from support.random_models import all_ids, random_model, run_search, sentences, small_tokenizers, write_model
 
 if TYPE_CHECKING:
     from pathlib import Path

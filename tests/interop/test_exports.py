@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from imported import MAX_TOKENS, learned_positions_model, load_imported, logits, search
 
 import jumok
 from jumok.data.batching import padded_batch
@@ -26,6 +25,7 @@ from jumok.text.joint_vocabulary import JointVocabularyTokenizer
 from jumok.text.tokenizer import TokenizerPair
 from jumok.text.tokenizer_files import tokenizers_from_files
 from jumok.types import BEGIN, END, PAD
+from support.imported import MAX_TOKENS, learned_positions_model, load_imported, logits, search
 
 MODELS = Path(__file__).parent.parent / "stored" / "models"
 STORED = Path(__file__).parent / "stored"

@@ -15,7 +15,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from imported import (
+
+import jumok
+from jumok.datasets.english_korean import generate
+from jumok.interop.exporting import export_model
+from support.imported import (
     check_against_transformers,
     columns_of,
     largest_score_difference,
@@ -24,10 +28,6 @@ from imported import (
     logits,
     search,
 )
-
-import jumok
-from jumok.datasets.english_korean import generate
-from jumok.interop.exporting import export_model
 
 PYTHON = os.environ.get("JUMOK_TOOLKITS", "")
 PROGRAM = Path(__file__).parent / "foreign_toolkits.py"

@@ -14,7 +14,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from imported import learned_positions_model
 
 import jumok
 from jumok.cli import main
@@ -24,6 +23,7 @@ from jumok.interop.import_worker import import_package
 from jumok.interop.importing import import_model
 from jumok.interop.package import open_package
 from jumok.storage.model_folder import read_stored_model
+from support.imported import learned_positions_model
 
 pytest.importorskip("ctranslate2")
 

@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 import torch
-from imported import check_against_transformers, largest_score_difference, load_imported, logits
 
 import jumok
 from jumok.errors import DataError, RecipeError
 from jumok.interop.conversion import ImportChoices
 from jumok.interop.importing import import_model
 from jumok.storage.model_folder import read_stored_model
+from support.imported import check_against_transformers, largest_score_difference, load_imported, logits
 
 STORED = Path(__file__).parent / "stored"
 HUGGING_FACE, MARIAN = ("classic", "tc-big"), ("marian-trained", "marian-built-in")

@@ -11,7 +11,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from imported import load_imported
 
 import jumok
 from jumok.analysis.changes import Silence
@@ -22,6 +21,7 @@ from jumok.errors import ModelFolderError, UnsupportedError
 from jumok.server.viewer.service import ExplanationService, NamedTranslator
 from jumok.storage.model_folder import read_stored_model
 from jumok.training.validation.translation import TranslationValidation
+from support.imported import load_imported
 
 STORED = Path(__file__).parent / "stored"
 

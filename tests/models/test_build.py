@@ -3,7 +3,6 @@ from pathlib import Path
 
 import pytest
 import torch
-from model_batches import check_steps
 
 from jumok.attention import CATALOGUE, CatalogueEntry, MultiHead, ScaledDot, Supports
 from jumok.config.recipe import (
@@ -26,6 +25,7 @@ from jumok.models.validate import (
     check_recipe,
     fill_max_keys,
 )
+from support.model_batches import check_steps
 
 SMALL = TransformerSettings(width=16, heads=2, feed_forward=32, encoder_layers=2, decoder_layers=3)
 

@@ -4,17 +4,6 @@ from __future__ import annotations
 
 import pytest
 import torch
-from model_batches import (
-    BATCH,
-    SOURCES,
-    TARGETS,
-    VOCAB_SIZE,
-    check_independent_of_batch,
-    check_reordered_rows,
-    check_steps,
-    losses_of_twenty_updates,
-    make_batch,
-)
 
 from jumok.attention import CATALOGUE
 from jumok.config.recipe import AttentionSettings, DecoderOnlySettings
@@ -26,6 +15,17 @@ from jumok.models.build import build_model
 from jumok.models.decoder_only import DecoderOnly
 from jumok.models.validate import ATTENTION_NEEDS
 from jumok.types import Batch
+from support.model_batches import (
+    BATCH,
+    SOURCES,
+    TARGETS,
+    VOCAB_SIZE,
+    check_independent_of_batch,
+    check_reordered_rows,
+    check_steps,
+    losses_of_twenty_updates,
+    make_batch,
+)
 
 SMALL = DecoderOnlySettings(width=16, heads=2, feed_forward=32, layers=2, dropout=0.0)
 NEEDS = ATTENTION_NEEDS["decoder-only"]["attention"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 import torch
-from model_batches import BATCH, ONLY_SOURCE, check_steps, losses_of_twenty_updates
 
 from jumok.attention import CATALOGUE
 from jumok.config.recipe import AttentionSettings, TransformerSettings
@@ -14,6 +13,7 @@ from jumok.inference.search.greedy_sampling import greedy_search
 from jumok.inference.search.plan import SearchPlan
 from jumok.models.build import build_model
 from jumok.models.validate import ATTENTION_NEEDS
+from support.model_batches import BATCH, ONLY_SOURCE, check_steps, losses_of_twenty_updates
 
 VOCAB_SIZE = 30
 SMALL = TransformerSettings(

@@ -6,16 +6,6 @@ from typing import get_args
 
 import pytest
 import torch
-from model_batches import (
-    BATCH,
-    ONLY_SOURCE,
-    SOURCES,
-    TARGETS,
-    VOCAB_SIZE,
-    check_steps,
-    losses_of_twenty_updates,
-    make_batch,
-)
 
 from jumok.attention import CATALOGUE, POSITIONS
 from jumok.config.recipe import AttentionSettings, DecoderOnlySettings, TransformerSettings, make_recipe
@@ -28,6 +18,16 @@ from jumok.models.norms import NORMS, BatchNorm
 from jumok.models.validate import check_recipe
 from jumok.storage.tensors import load_module_weights, module_weights
 from jumok.types import BEGIN, Batch
+from support.model_batches import (
+    BATCH,
+    ONLY_SOURCE,
+    SOURCES,
+    TARGETS,
+    VOCAB_SIZE,
+    check_steps,
+    losses_of_twenty_updates,
+    make_batch,
+)
 
 COMMON = {"width": 16, "heads": 2, "feed_forward": 32, "dropout": 0.0, "max_positions": 64}
 SMALL = {

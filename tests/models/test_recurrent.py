@@ -4,14 +4,6 @@ from __future__ import annotations
 
 import pytest
 import torch
-from model_batches import (
-    BATCH,
-    VOCAB_SIZE,
-    check_independent_of_batch,
-    check_reordered_rows,
-    check_steps,
-    losses_of_twenty_updates,
-)
 
 from jumok.attention import CATALOGUE
 from jumok.config.recipe import AttentionSettings, RecurrentSettings
@@ -23,6 +15,14 @@ from jumok.models.build import build_model
 from jumok.models.recurrent import AttendAfter, AttendBefore, NoAttention, Recurrent
 from jumok.models.validate import check_model
 from jumok.types import Batch
+from support.model_batches import (
+    BATCH,
+    VOCAB_SIZE,
+    check_independent_of_batch,
+    check_reordered_rows,
+    check_steps,
+    losses_of_twenty_updates,
+)
 
 SMALL = RecurrentSettings(width=16, embedding=12, dropout=0.0)
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from serve_models import make_digits
-from serve_process import serving_in_thread
+
+from support.serve_models import make_digits
+from support.serve_process import serving_in_thread
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from serve_process import Served
+    from support.serve_process import Served
 
 SERVER_FIXTURES = {"served", "guarded", "strict", "malicious_server", "captioning"}
 

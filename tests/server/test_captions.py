@@ -7,7 +7,6 @@ import zlib
 from typing import TYPE_CHECKING
 
 import pytest
-from serve_process import serving_in_thread
 
 import jumok
 from jumok.config.recipe import make_recipe
@@ -17,14 +16,15 @@ from jumok.server.language_pairs import read_language_pairs
 from jumok.storage.model_folder import ModelCard, save_model
 from jumok.storage.tensors import module_weights
 from jumok.text.tokenizer_files import tokenizers_to_files
-from picture_files import half_bright
-from random_translators import SMALL, picture_translator
+from support.picture_files import half_bright
+from support.random_translators import SMALL, picture_translator
+from support.serve_process import serving_in_thread
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from serve_process import Served
+    from support.serve_process import Served
 
 
 @pytest.fixture(scope="module")

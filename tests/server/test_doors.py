@@ -9,17 +9,17 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
-from serve_models import DIGITS
-from serve_process import serving
 
 from jumok.inference.loading import load
 from jumok.server.viewer.service import ExplanationService, NamedTranslator
 from jumok.text.sentences import split_sentences
+from support.serve_models import DIGITS
+from support.serve_process import serving
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from serve_process import Served
+    from support.serve_process import Served
 
 ENDS = (".", "!", "?", "...", '."')
 

@@ -5,19 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from serve_process import serving_in_thread
 
 from jumok.errors import DataError, RecipeError
 from jumok.inference.loading import load
 from jumok.server.glossaries import NamedGlossaries
 from jumok.server.language_pairs import LanguagePair, LanguagePairs
 from jumok.text.glossary import Glossary
+from support.serve_process import serving_in_thread
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from serve_process import Answer, Served
+    from support.serve_process import Answer, Served
 
 TERMS = {"three": "DREI", "seven": "SIEBEN"}
 TEXT = "One two three. Four seven!"

@@ -12,8 +12,6 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import pytest
-from serve_models import sentences
-from serve_process import serving_in_thread, wait_until
 from starlette.exceptions import HTTPException
 
 from jumok.documents.registry import DOCUMENT_FORMATS
@@ -21,12 +19,14 @@ from jumok.server.http_protocol import MAX_PIPELINED
 from jumok.server.limits import Limits
 from jumok.server.request_body import FORM, BodyMemoryBudget, parse_request, read_body
 from jumok.system.processes import python_command
+from support.serve_models import sentences
+from support.serve_process import serving_in_thread, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator
     from pathlib import Path
 
-    from serve_process import Served
+    from support.serve_process import Served
 
 JSON = {"Content-Type": "application/json"}
 MULTIPART = {"Content-Type": "multipart/form-data; boundary=x"}

@@ -13,7 +13,7 @@ from jumok.documents.registry import DOCUMENT_FORMATS
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from serve_process import Served
+    from support.serve_process import Served
 
 REQUEST = {"q": "one two three", "source": "en", "target": "de"}
 

@@ -9,18 +9,19 @@ from typing import TYPE_CHECKING
 
 import pytest
 from playwright.sync_api import expect, sync_playwright
-from serve_models import sentences
-from serve_process import serving_in_thread
 
 import jumok
-from digit_lines import TINY
+from support.digit_lines import TINY
+from support.serve_models import sentences
+from support.serve_process import serving_in_thread
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
     from playwright.sync_api import Browser, Page
-    from serve_process import Served
+
+    from support.serve_process import Served
 
 pytestmark = [pytest.mark.medium, pytest.mark.web]
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from serve_process import serving_in_thread
 
 import jumok
 from jumok.interop.conversion import ImportChoices
 from jumok.interop.import_worker import import_package
 from jumok.interop.package import open_package
+from support.serve_process import serving_in_thread
 
 PACKAGE = Path(__file__).parent.parent / "interop" / "stored" / "marian.zip"
 TRAINED = Path(__file__).parent.parent / "stored" / "models" / "transformer"

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from serve_process import serving
 
 import jumok
 from jumok.analysis.explainer import explain
@@ -21,9 +20,10 @@ from jumok.analysis.json_format import explanation_from_json
 from jumok.cli import main
 from jumok.inference.shortlist import Shortlist
 from jumok.storage.model_folder import store_shortlist
+from support.serve_process import serving
 
 if TYPE_CHECKING:
-    from serve_process import Served
+    from support.serve_process import Served
 
 REQUEST = {"q": "one two. three four. five", "source": "en", "target": "de"}
 SCHEMATHESIS_HOOKS = '''
@@ -334,10 +334,9 @@ def test_check_trusts_keys_that_systemd_passes_to_the_service(
     ("source", "target"), [("en", "en"), ("auto", "de"), ("en", "d\r\ne"), ("en", "d/e")]
 )
 def test_a_model_with_invalid_language_codes_is_refused(tmp_path: Path, source: str, target: str) -> None:
-    from serve_models import DIGITS, make_digits
-
     from jumok.errors import ModelFolderError
     from jumok.server.language_pairs import read_language_pairs
+    from support.serve_models import DIGITS, make_digits
 
     with pytest.MonkeyPatch.context() as patch:
         for code in (source, target):

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 import pytest
-from serve_process import Answer
 
 from jumok.server.application import Application
 from jumok.server.language_pairs import read_language_pairs
@@ -20,6 +19,7 @@ from jumok.server.limits import Limits
 from jumok.server.service import ServerSettings, Service
 from jumok.server.ui_strings import STRINGS, localized_language_name, negotiate_language
 from jumok.text.languages import LANGUAGES
+from support.serve_process import Answer
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

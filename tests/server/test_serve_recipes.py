@@ -17,15 +17,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from serve_process import Answer, serving_in_thread
 
 from jumok.cli import main
 from jumok.server.limits import Limits
+from support.serve_process import Answer, serving_in_thread
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from serve_process import Served
+    from support.serve_process import Served
 
 ROOT = Path(__file__).parents[2]
 DOCUMENT = (ROOT / "docs" / "serve.md").read_text(encoding="utf-8")

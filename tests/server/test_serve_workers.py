@@ -19,8 +19,6 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from serve_models import make_digits, sentences
-from serve_process import Served, restored_logging, serving, serving_in_thread, wait_until
 
 import jumok
 import jumok.server.workers.worker
@@ -47,6 +45,8 @@ from jumok.server.workers.queue import MAX_BATCH_SENTENCES, WorkQueue
 from jumok.server.workers.worker import ServerGoneError, work
 from jumok.storage.model_folder import store_shortlist
 from jumok.system.messages import pack_message, read_message
+from support.serve_models import make_digits, sentences
+from support.serve_process import Served, restored_logging, serving, serving_in_thread, wait_until
 
 if TYPE_CHECKING:
     from pathlib import Path

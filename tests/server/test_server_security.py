@@ -7,7 +7,6 @@ import itertools
 from typing import TYPE_CHECKING
 
 import pytest
-from serve_process import serving
 from starlette.exceptions import HTTPException
 
 from jumok.errors import DataError
@@ -19,12 +18,13 @@ from jumok.server.security import (
     is_loopback,
     read_api_keys,
 )
+from support.serve_process import serving
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from serve_process import Served
+    from support.serve_process import Served
 
 REQUEST = {"q": "one two", "source": "en", "target": "de"}
 KEY, OTHER_KEY = "correct-horse-battery", "another-key-altogether"

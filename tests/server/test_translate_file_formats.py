@@ -7,7 +7,7 @@ import zipfile
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from serve_process import Served
+    from support.serve_process import Served
 
 WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 

@@ -16,14 +16,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from serve_process import wait_until
 
 from jumok.analysis.explainer import explain
 from jumok.errors import DataError
 from jumok.server.viewer.http_server import VIEWER_LIMITS, ViewerServer
 from jumok.server.viewer.service import ExplanationService, NamedTranslator
 from jumok.system.processes import python_command
-from random_translators import SENTENCE, family_translator
+from support.random_translators import SENTENCE, family_translator
+from support.serve_process import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

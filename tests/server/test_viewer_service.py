@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 import jumok
-from digit_lines import TINY, digit_lines, write_tsv
 from jumok.analysis.cost import CostLimits, count_weights
 from jumok.analysis.explainer import explain
 from jumok.analysis.json_format import explanation_from_json
@@ -25,8 +24,9 @@ from jumok.training.events import Saved
 from jumok.training.run.run_folder import RunFolder
 from jumok.training.run.training_run import training_events
 from jumok.types import END
-from picture_files import half_bright
-from random_translators import (
+from support.digit_lines import TINY, digit_lines, write_tsv
+from support.picture_files import half_bright
+from support.random_translators import (
     SENTENCE,
     SMALL_MODELS,
     TARGET,

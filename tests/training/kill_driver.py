@@ -22,12 +22,12 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from digits import TINY, digit_corpus
 
 import jumok.storage.folders
 import jumok.training.loop.update
 from jumok.training.events import Finished, Warned
 from jumok.training.run.training_run import finish_events, training_events
+from support.digits import TINY, digit_corpus
 
 SETTINGS = {
     **TINY,

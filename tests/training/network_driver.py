@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 import torch.distributed
-from digits import TINY, digit_corpus
 
 from jumok.config.recipe import make_recipe
 from jumok.data.store import open_store
@@ -35,6 +34,7 @@ from jumok.training.parallel.single import SingleProcess
 from jumok.training.run.factories import fresh_model, make_batches
 from jumok.training.run.run_folder import RunFolder
 from jumok.training.run.training_run import training_events
+from support.digits import TINY, digit_corpus
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -7,7 +7,6 @@ import shutil
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from digits import TINY, digit_corpus
 
 import jumok
 from jumok.errors import ModelFolderError, RunFolderError
@@ -16,6 +15,7 @@ from jumok.storage.model_folder import read_model_with_weights, read_stored_mode
 from jumok.training.events import Event, Finished, Saved, Started, Validated
 from jumok.training.run.run_folder import RunFolder
 from jumok.training.run.training_run import finish_events, training_events
+from support.digits import TINY, digit_corpus
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from digits import digit_corpus, digit_pairs
 
 import jumok.training.run.corpus_reader
 from jumok.data.corpora import corpus_of_pairs
@@ -12,6 +11,7 @@ from jumok.errors import DataError
 from jumok.text.words import split_words
 from jumok.training.run.corpus_reader import read_sentences
 from jumok.types import Pair
+from support.digits import digit_corpus, digit_pairs
 
 
 def test_pairs_that_do_not_fit_in_memory_are_read_again(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import torch
-from digits import TINY, digit_corpus, digit_pairs
 
 import jumok
 from jumok.data.corpora import corpus_of_pairs
@@ -20,6 +19,7 @@ from jumok.training.loop.interpolation import MeasuredPoint, choose_point, inter
 from jumok.training.run.old_pairs import OldPairs
 from jumok.training.run.training_run import training_events
 from jumok.types import Pair
+from support.digits import TINY, digit_corpus, digit_pairs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from digits import TINY, digit_pairs
 
 from jumok.training.loop.checkpoint import saved_steps
+from support.digits import TINY, digit_pairs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -20,6 +20,8 @@ from typing import Any
 
 import pytest
 
+from support import child_environment
+
 HERE = Path(__file__).parent
 STRACE = shutil.which("strace")
 Results = dict[str, dict[str, Any]]
@@ -40,7 +42,7 @@ def run_driver(folder: Path, scenarios: dict[str, Any], *, seconds: int = 600) -
         capture_output=True,
         text=True,
         timeout=seconds,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        env=child_environment(),
         check=False,
     )
     assert done.returncode == 0, done.stderr
@@ -283,8 +285,9 @@ def run_under_strace(out: Path, *options: str) -> subprocess.CompletedProcess[st
     if options:
         traced = ["-f", "-qq", "-o", os.devnull, "-e", "trace=fsync,rename,write", *options]
         command = [str(STRACE), *traced, *command]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False, env=environment)
+    return subprocess.run(
+        command, capture_output=True, text=True, timeout=300, check=False, env=child_environment()
+    )
 
 
 def weights_digest(out: Path) -> str:

@@ -6,7 +6,6 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from digits import TINY, digit_corpus
 
 from jumok.config.recipe import TrainingSettings
 from jumok.errors import DataError, RunFolderError
@@ -14,6 +13,7 @@ from jumok.storage.model_folder import read_model_with_weights
 from jumok.training.events import Finished, Started, Validated
 from jumok.training.loop.schedule import Phase, Plan, learning_rate
 from jumok.training.run.training_run import finish_events, training_events
+from support.digits import TINY, digit_corpus
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

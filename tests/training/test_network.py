@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import socket
 import subprocess
 import sys
@@ -12,7 +11,6 @@ from typing import Any
 
 import pytest
 import torch
-from digits import TINY, digit_corpus
 
 from jumok.errors import TrainingError, UnsupportedError
 from jumok.storage.model_folder import read_model_with_weights
@@ -21,6 +19,8 @@ from jumok.training.parallel.cluster import ClusterAddress
 from jumok.training.parallel.run_files import list_files
 from jumok.training.run.run_folder import RunFolder
 from jumok.training.run.training_run import training_events
+from support import child_environment
+from support.digits import TINY, digit_corpus
 
 HERE = Path(__file__).parent
 SETTINGS: dict[str, Any] = {
@@ -38,7 +38,7 @@ def run_driver(task: str, folder: Path, world_size: int, *, seconds: int = 300) 
         capture_output=True,
         text=True,
         timeout=seconds,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        env=child_environment(),
         check=False,
     )
     assert done.returncode == 0, done.stderr

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import torch
-from digits import TINY, digit_corpus
 
 import jumok.training.loop.update
 import jumok.training.run.preparation
@@ -31,6 +30,7 @@ from jumok.training.parallel.single import SingleProcess
 from jumok.training.run.factories import fresh_model, make_batches
 from jumok.training.run.run_folder import RunFolder
 from jumok.training.run.training_run import training_events
+from support.digits import TINY, digit_corpus
 
 if TYPE_CHECKING:
     from jumok.training.parallel.protocol import ParallelBackend

@@ -16,7 +16,7 @@ from jumok.inference.loading import load, load_picture_classifier, load_text_mod
 from jumok.storage.model_folder import read_card, read_model_with_weights
 from jumok.training.events import Saved, Started
 from jumok.training.run.training_run import train, training_events
-from picture_files import write_captions, write_classes
+from support.picture_files import write_captions, write_classes
 
 if TYPE_CHECKING:
     from pathlib import Path

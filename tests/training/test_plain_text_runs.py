@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import torch
-from cycles import SMALL, SYMBOLS, cycles, entropy_per_sentence, write_cycles
 
 import jumok
 from jumok.data.corpora import corpus_of_pairs
@@ -19,6 +18,7 @@ from jumok.storage.model_folder import read_model_with_weights
 from jumok.training.events import Event, Saved, Started, Validated
 from jumok.training.run.training_run import training_events
 from jumok.types import Pair
+from support.cycles import SMALL, SYMBOLS, cycles, entropy_per_sentence, write_cycles
 
 if TYPE_CHECKING:
     from pathlib import Path

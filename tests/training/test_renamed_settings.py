@@ -6,7 +6,6 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from digits import TINY, digit_corpus
 
 import jumok
 from jumok.config.renamed import RENAMED_SETTINGS
@@ -15,6 +14,7 @@ from jumok.storage.folders import json_with_checksum, read_json_with_checksum
 from jumok.training.events import Finished
 from jumok.training.run.run_folder import RunFolder
 from jumok.training.run.training_run import training_events
+from support.digits import TINY, digit_corpus
 
 if TYPE_CHECKING:
     from pathlib import Path

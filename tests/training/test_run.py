@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
 import torch
-from digits import TINY, digit_corpus, digit_pairs
 
 import jumok
 import jumok.training.loop.update
@@ -32,6 +31,7 @@ from jumok.training.loop.update import Worker
 from jumok.training.run.training_run import train, training_events
 from jumok.training.validation.translation import TranslationValidation
 from jumok.types import Pair
+from support.digits import TINY, digit_corpus, digit_pairs
 
 if TYPE_CHECKING:
     from collections import Counter

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 import torch
-from cycles import SMALL, write_cycles
-from digits import TINY, digit_corpus, digit_pairs
 
 import jumok
 from jumok.analysis.explainer import explain
@@ -23,7 +21,9 @@ from jumok.training.run.run_folder import RunFolder
 from jumok.training.run.training_run import training_events
 from jumok.training.validation.snapshots import cross_attention_map, pick_snapshot_sentence, snapshot_to_json
 from jumok.training.validation.translation import TranslationValidation
-from random_translators import family_translator, tokenizers
+from support.cycles import SMALL, write_cycles
+from support.digits import TINY, digit_corpus, digit_pairs
+from support.random_translators import family_translator, tokenizers
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from page_browser import FLAGS, NAMES, MonitoredPage, find_browser, serving
-from page_models import train_runs
 from playwright.sync_api import sync_playwright
 
 from jumok.inference.loading import load
 from jumok.server.viewer.run_monitor import RunMonitor
 from jumok.server.viewer.service import ExplanationService, NamedTranslator
+from support.page_browser import FLAGS, NAMES, MonitoredPage, find_browser, serving
+from support.page_models import train_runs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

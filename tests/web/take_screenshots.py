@@ -13,13 +13,13 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from page_browser import FLAGS, find_browser, serving, wait_for_responses
-from page_models import train_runs
 from playwright.sync_api import sync_playwright
 
 from jumok.inference.loading import load
 from jumok.server.viewer.run_monitor import RunMonitor, is_run_folder
 from jumok.server.viewer.service import ExplanationService, NamedTranslator
+from support.page_browser import FLAGS, find_browser, serving, wait_for_responses
+from support.page_models import train_runs
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from engine_models import MODELS, sentences, tokenizers, translator
-from engine_process import EngineProcess
 
 from jumok.analysis.changes import change_from_json
 from jumok.analysis.explainer import ExplanationOptions, explain
@@ -24,6 +22,8 @@ from jumok.inference.building import build_for_tokenizers
 from jumok.inference.translator import Translator
 from jumok.server.viewer.service import ExplanationService, NamedTranslator
 from jumok.text.sentences import text_spans
+from support.engine_models import MODELS, sentences, tokenizers, translator
+from support.engine_process import EngineProcess
 
 if TYPE_CHECKING:
     from jumok.analysis.live_file import Quantization

@@ -6,8 +6,6 @@ import random
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from engine_models import MODELS, sentences, translator
-from engine_process import EngineProcess
 from test_engine import random_changes, rounded_translator
 
 import jumok
@@ -18,6 +16,8 @@ from jumok.analysis.live_file import pack_model
 from jumok.inference.teacher_forcing import next_log_probs
 from jumok.storage.model_folder import read_card
 from jumok.types import END
+from support.engine_models import MODELS, sentences, translator
+from support.engine_process import EngineProcess
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

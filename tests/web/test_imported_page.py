@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from page_browser import serving, wait_for_responses
 from playwright.sync_api import expect
 
 from jumok.inference.loading import load
@@ -14,6 +13,7 @@ from jumok.interop.conversion import ImportChoices
 from jumok.interop.import_worker import import_package
 from jumok.interop.package import open_package
 from jumok.server.viewer.service import ExplanationService, NamedTranslator
+from support.page_browser import serving, wait_for_responses
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,14 +8,14 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from engine_models import MODELS, translator
-from marionette import Firefox
-from page_browser import assert_every_panel_shows, wait_for_responses
 from playwright.sync_api import expect
 from test_engine import rounded_translator
 
 from jumok.analysis.explainer import ExplanationOptions, explain
 from jumok.analysis.live_file import model_page
+from support.engine_models import MODELS, translator
+from support.marionette import Firefox
+from support.page_browser import assert_every_panel_shows, wait_for_responses
 
 if TYPE_CHECKING:
     from collections.abc import Callable

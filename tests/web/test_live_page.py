@@ -13,17 +13,17 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from page_browser import assert_accessible, serving, wait_for_responses
 from playwright.sync_api import expect
 
 import jumok
-from digit_lines import digit_lines
 from jumok.analysis.packing import unpack_weights
 from jumok.config.recipe import TrainingSettings
 from jumok.inference.loading import load
 from jumok.server.viewer.run_monitor import RunMonitor
 from jumok.server.viewer.service import ExplanationService, NamedTranslator
 from jumok.training.loop.schedule import Plan, learning_rate
+from support.digit_lines import digit_lines
+from support.page_browser import assert_accessible, serving, wait_for_responses
 
 if TYPE_CHECKING:
     from collections.abc import Callable

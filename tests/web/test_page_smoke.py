@@ -8,13 +8,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from page_browser import PANELS, MonitoredPage, assert_every_panel_shows, serving, wait_for_responses
 from playwright.sync_api import expect
 
 from jumok.analysis.explainer import explain
 from jumok.analysis.explanation_files import save_explanation
 from jumok.server.viewer.service import ExplanationService, NamedTranslator
-from random_translators import SENTENCE, family_translator
+from support.page_browser import PANELS, MonitoredPage, assert_every_panel_shows, serving, wait_for_responses
+from support.random_translators import SENTENCE, family_translator
 
 if TYPE_CHECKING:
     from collections.abc import Callable

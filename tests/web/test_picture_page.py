@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from page_browser import assert_accessible, serving, wait_for_responses
 from playwright.sync_api import expect
 
 from jumok.analysis.class_explanation import explain_class
@@ -13,8 +12,9 @@ from jumok.analysis.explainer import explain
 from jumok.analysis.explanation_files import save_explanation
 from jumok.pictures.reading import write_picture
 from jumok.server.viewer.service import ExplanationService, NamedTranslator
-from picture_files import half_bright
-from random_translators import TARGET, picture_classifier, picture_translator
+from support.page_browser import assert_accessible, serving, wait_for_responses
+from support.picture_files import half_bright
+from support.random_translators import TARGET, picture_classifier, picture_translator
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from page_browser import PANELS, assert_every_panel_shows
 from playwright.sync_api import expect
 
 from jumok.analysis.changes import Silence
@@ -24,7 +23,8 @@ from jumok.config.recipe import (
 )
 from jumok.models.validate import ATTENTION_NEEDS
 from jumok.plots.page import static_page
-from random_translators import (
+from support.page_browser import PANELS, assert_every_panel_shows
+from support.random_translators import (
     SENTENCE,
     SMALL,
     SMALL_MODELS,

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from guided import generate_source
+
+from support.guided import generate_source
 
 ALIGNMENTS = """
 somebody goes | I go home. | 0-0 1-2 2-1 3-3

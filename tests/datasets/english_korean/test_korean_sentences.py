@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from guided import generate_source
 
 from jumok.datasets.english_korean import pattern_names
+from support.guided import generate_source
 
 PAIRS = Path(__file__).with_name("hand_pairs.txt")
 

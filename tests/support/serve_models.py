@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from typing import TYPE_CHECKING
 
-from digit_lines import ENGLISH, GERMAN, TINY
+from support.digit_lines import ENGLISH, GERMAN, TINY
 
 if TYPE_CHECKING:
     from pathlib import Path

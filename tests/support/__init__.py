@@ -1,0 +1,10 @@
+"""What several tests use: small corpora, models and translators, processes to talk to, files, checks."""
+
+import os
+from pathlib import Path
+
+
+def child_environment(**variables: str) -> dict[str, str]:
+    """Return the environment of a program of the tests that imports this package."""
+    paths = [str(Path(__file__).parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])]
+    return {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(paths), **variables}
